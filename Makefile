@@ -53,11 +53,12 @@ race-sparse:
 	        benches/peers/sparse.py --threads $$threads --only "$(ONLY)" || exit 1; \
 	done
 
-# PolyBench by what rules choose against its C code, by gcc and by clang with Polly: SUITE=~/polybench-c-4.2.1
+# PolyBench by what rules choose against its C code, by gcc and by clang with Polly: SUITE=~/polybench-c-4.2.1; and
+# against what Pluto made of it, with PLUTO=~/folder-of-KERNEL.pluto.c
 race-polybench:
 	@$(CARGO) build --release --quiet
 	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta \
-	    python3 benches/peers/polybench.py $(SUITE) --only "$(ONLY)"
+	    python3 benches/peers/polybench.py $(SUITE) --only "$(ONLY)" $(if $(PLUTO),--pluto $(PLUTO))
 
 peers:
 	python3 -m venv .venv-peers

@@ -1,10 +1,13 @@
-"""PolyBench's kernels by what rules choose, against its C code by gcc and by clang with Polly.
+"""PolyBench's kernels by what rules choose, against its C code by gcc and by clang with Polly, and against Pluto's.
 
     python3 benches/peers/polybench.py ~/polybench-c-4.2.1             LARGE, on one thread and on two
     python3 benches/peers/polybench.py ~/polybench-c-4.2.1 --only lu --dataset MEDIUM
+    python3 benches/peers/polybench.py ~/polybench-c-4.2.1 --pluto ~/pluto-polybench --peers pluto
 
 The suite is compiled with `-O3 -march=native`; Polly tiles (`-polly -polly-vectorizer=stripmine`) and, on more than one
-thread, is asked for parallel code. Each time is the least of so many runs, in turn: a run of the suite is a process
+thread, is asked for parallel code. What Pluto made of the kernels (with `--tile --parallel`: `KERNEL.pluto.c` in a
+folder) is compiled by gcc like the suite, with OpenMP; what prints other results than the suite, on all processors, is
+said and left out. Each time is the least of so many runs, in turn: a run of the suite is a process
 that sets up its data, a run of ours the entry on random data, with sizes compiled in. Kernels of floats are compiled
 for doubles. Ratios above 1 are in our favour.
 """
@@ -33,11 +36,16 @@ def main():
     p.add_argument("--threads", default="1,2")
     p.add_argument("--runs", type=int, default=2)
     p.add_argument("--schedule", default="auto")
+    p.add_argument("--pluto", type=pathlib.Path, help="where what Pluto made of the kernels is")
+    p.add_argument("--peers", default="gcc,polly,pluto", help="whom to race with, of these")
     args = p.parse_args()
     threads = [int(n) for n in args.threads.split(",")]
-    systems = [("gcc", 1)] + [("polly", n) for n in threads if has_polly()]
+    has = {"gcc": lambda: True, "polly": has_polly, "pluto": lambda: args.pluto is not None}
+    peers = [peer for peer in args.peers.split(",") if has[peer]()]
+    # What gcc compiles runs on one thread.
+    systems = [(peer, n) for peer in peers for n in ([1] if peer == "gcc" else threads)]
     columns = [f"{name} {n}" for name, n in systems] + [f"ours {n}" for n in threads]
-    ratios = [f"gcc/ours {n}" for n in threads] + [f"polly/ours {n}" for n in threads if has_polly()]
+    ratios = [f"{peer}/ours {n}" for peer in peers for n in threads]
     print(f"{'ms':<16}" + "".join(f"{c:>12}" for c in columns) + "".join(f"{r:>14}" for r in ratios))
     found = {}
     with tempfile.TemporaryDirectory() as build:
@@ -45,7 +53,10 @@ def main():
             if args.only not in file.stem:
                 continue
             kernel = next(args.suite.glob(f"*/**/{file.stem}/{file.stem}.c"))
-            made = {s: compiled(args, kernel, *s, build) for s in systems}
+            wrong = "pluto" in peers and pluto_fault(args, kernel, build)
+            if wrong:
+                print(f"{file.stem}: Pluto's {wrong}", flush=True)
+            made = {s: compiled(args, kernel, *s, build) for s in systems if not (wrong and s[0] == "pluto")}
             times = {}
             for _ in range(args.runs):
                 for (name, n), program in made.items():
@@ -54,18 +65,22 @@ def main():
                     keep(times, f"ours {n}", our_run(args, file, kernel, n))
             row = {}
             for n in threads:
-                for peer, of in (("gcc", 1), ("polly", n)):
-                    if f"{peer} {of}" in times:
-                        row[f"{peer}/ours {n}"] = times[f"{peer} {of}"] / times[f"ours {n}"]
+                for peer in peers:
+                    of = f"{peer} {1 if peer == 'gcc' else n}"
+                    if of in times:
+                        row[f"{peer}/ours {n}"] = times[of] / times[f"ours {n}"]
             found[file.stem] = row
             print(
                 f"{file.stem:<16}"
-                + "".join(f"{times[c]:>12.3f}" for c in columns)
-                + "".join(f"{row[r]:>14.2f}" for r in ratios),
+                + "".join(f"{times[c]:>12.3f}" if c in times else f"{'-':>12}" for c in columns)
+                + "".join(f"{row[r]:>14.2f}" if r in row else f"{'-':>14}" for r in ratios),
                 flush=True,
             )
-    means = {r: math.exp(sum(math.log(row[r]) for row in found.values()) / len(found)) for r in ratios if found}
-    print(f"{'geometric mean':<16}" + " " * 12 * len(columns) + "".join(f"{means[r]:>14.2f}" for r in ratios))
+    means = ""
+    for r in ratios:
+        logs = [math.log(row[r]) for row in found.values() if r in row]
+        means += f"{math.exp(sum(logs) / len(logs)):>14.2f}" if logs else f"{'-':>14}"
+    print(f"{'geometric mean':<16}" + " " * 12 * len(columns) + means)
 
 
 def keep(times, key, ms):
@@ -79,20 +94,60 @@ def has_polly():
     return shutil.which("clang") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
+def pluto_fault(args, kernel, build):
+    """What is wrong with what Pluto made of a kernel: it must print what the suite prints."""
+    pluto = args.pluto / f"{kernel.stem}.pluto.c"
+    if not pluto.is_file():
+        return f"{pluto.name} is not there"
+    printed = []
+    for source in (kernel, pluto):
+        program = f"{build}/{kernel.stem}-prints"
+        command = ["gcc", "-O3", "-march=native", "-fopenmp"]
+        command += sources(args, kernel, source, args.dataset, "-DPOLYBENCH_DUMP_ARRAYS") + ["-o", program, "-lm"]
+        made = subprocess.run(command, capture_output=True, text=True)
+        if made.returncode != 0:
+            return "is not compiled: " + next((l for l in made.stderr.splitlines() if "error" in l), "gcc says nothing")
+        # On as many threads as there are processors.
+        ran = subprocess.run([program], capture_output=True, text=True)
+        if ran.returncode != 0:
+            return f"stops with {ran.returncode}"
+        printed.append([float(word) for word in ran.stderr.split() if is_number(word)])
+    expected, found = printed
+    if len(found) != len(expected):
+        return f"prints {len(found)} numbers, and the suite {len(expected)}"
+    # Two digits behind the point are printed.
+    same = lambda a, b: a == b or abs(a - b) <= 0.011 + 1e-6 * abs(b) or (math.isnan(a) and math.isnan(b))
+    far = sum(not same(a, b) for a, b in zip(found, expected))
+    return f"has other results: {far} of {len(expected)} numbers" if far else None
+
+
+def is_number(word):
+    try:
+        float(word)
+        return True
+    except ValueError:
+        return False
+
+
+def sources(args, kernel, source, size, *defined):
+    """Of a program of the suite: flags and files."""
+    flags = [f"-I{args.suite / 'utilities'}", f"-I{kernel.parent}", f"-D{size}_DATASET", *defined]
+    flags += ["-DDATA_TYPE_IS_DOUBLE"] if is_double(kernel) else []
+    return flags + [str(args.suite / "utilities/polybench.c"), str(source)]
+
+
 def compiled(args, kernel, name, threads, build):
     program = f"{build}/{kernel.stem}-{name}-{threads}"
-    compiler = ["gcc", "-O3"]
+    compiler = ["gcc", "-O3"] + (["-fopenmp"] if name == "pluto" else [])
+    source = args.pluto / f"{kernel.stem}.pluto.c" if name == "pluto" else kernel
     if name == "polly":
         compiler = ["clang", "-O3"]
         options = ["-polly", "-polly-vectorizer=stripmine"]
         if threads > 1:
             options += ["-polly-parallel", f"-polly-num-threads={threads}"]
         compiler += [word for o in options for word in ("-mllvm", o)] + (["-lgomp"] if threads > 1 else [])
-    utilities = args.suite / "utilities"
-    command = compiler + ["-march=native", f"-I{utilities}", f"-I{kernel.parent}", "-DPOLYBENCH_TIME"]
-    command += [f"-D{args.dataset}_DATASET"] + (["-DDATA_TYPE_IS_DOUBLE"] if is_double(kernel) else [])
-    command += [str(utilities / "polybench.c"), str(kernel), "-o", program, "-lm"]
-    subprocess.run(command, check=True, capture_output=True)
+    command = compiler + ["-march=native"] + sources(args, kernel, source, args.dataset, "-DPOLYBENCH_TIME")
+    subprocess.run(command + ["-o", program, "-lm"], check=True, capture_output=True)
     return program
 
 

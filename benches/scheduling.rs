@@ -1,0 +1,153 @@
+//! How long rules take to choose a schedule: `cargo bench --bench scheduling`.
+//!
+//! Every entry of `tests/polybench`, `tests/corpus`, `examples` and `benches` that needs no static values, its gradient
+//! where it has one, and the random programs that campaigns are made of, `SEEDS` of each sort (500). A schedule should
+//! take [`BAR`] at most, that of a gradient [`GRADIENT_BAR`]; what takes longer is listed, after it was tried twice more
+//! and the least counts: what else the machine does only ever adds time. `ONLY=gat` picks groups and entries.
+
+#[path = "../structured/tests/campaign/cases/mod.rs"]
+mod cases;
+#[path = "../schedule/tests/campaign/made.rs"]
+mod made;
+
+use made::SORTS;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use taffeta::{Gradient, Options, Program, Timings, pipeline};
+use taffeta_ast::Func;
+use taffeta_ast::random::{Options as Drawn, program as drawn};
+
+const BAR: Duration = Duration::from_millis(300);
+const GRADIENT_BAR: Duration = Duration::from_secs(1);
+/// How often what is above its bar is tried again.
+const AGAIN: usize = 2;
+
+/// Programs of one kind: how long rules took, and what to call each.
+#[derive(Default)]
+struct Group {
+    times: Vec<(Duration, String)>,
+    refused: usize,
+}
+
+impl Group {
+    fn add(&mut self, name: impl FnOnce() -> String, func: &Func, bar: Duration) {
+        let once = || {
+            let start = Instant::now();
+            let made = pipeline::automatic(func.clone(), &options(), &mut Timings::default());
+            made.ok().map(|_| start.elapsed())
+        };
+        let Some(mut least) = once() else {
+            self.refused += 1;
+            return;
+        };
+        for _ in 0..AGAIN {
+            if least > bar {
+                least = once().unwrap_or(least).min(least);
+            }
+        }
+        self.times.push((least, name()));
+    }
+
+    fn print(mut self, what: &str, bar: Duration) {
+        if self.times.is_empty() {
+            return;
+        }
+        self.times.sort();
+        let ms = |t: Duration| t.as_secs_f64() * 1e3;
+        let at = |part: usize| ms(self.times[(self.times.len() - 1) * part / 100].0);
+        let above = self.times.iter().rev().filter(|(t, _)| *t > bar).count();
+        println!(
+            "{what:<24}{:>8}{:>10.1}{:>10.1}{:>10.1}{:>10.1}{above:>8}",
+            self.times.len(),
+            at(50),
+            at(95),
+            at(99),
+            at(100)
+        );
+        for (time, name) in self.times.iter().rev().take(above) {
+            println!("    {:>8.0} ms  {name}", ms(*time));
+        }
+        if self.refused > 0 {
+            println!("    {} refused", self.refused);
+        }
+    }
+}
+
+fn main() {
+    // As deep as the compiler's own threads.
+    let work = std::thread::Builder::new().stack_size(512 << 20).spawn(measure).expect("a thread");
+    work.join().expect("the measurements");
+}
+
+fn options() -> Options {
+    Options::default().schedule("auto")
+}
+
+fn measure() {
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let seeds = std::env::var("SEEDS").ok().and_then(|v| v.parse().ok()).unwrap_or(500);
+    println!("{:<24}{:>8}{:>10}{:>10}{:>10}{:>10}{:>8}", "ms", "number", "median", "95 %", "99 %", "most", "above");
+    for folder in ["tests/polybench", "tests/corpus", "examples", "benches"] {
+        let (mut entries, mut gradients) = (Group::default(), Group::default());
+        for file in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)) {
+            measure_file(&file, &only, &mut entries, &mut gradients);
+        }
+        entries.print(folder, BAR);
+        gradients.print(&format!("{folder}, gradients"), GRADIENT_BAR);
+    }
+    let is_wanted = |what: &str| what.contains(&only);
+    for sort in SORTS.into_iter().filter(|s| is_wanted(&format!("{s:?}"))) {
+        let mut group = Group::default();
+        (0..seeds).for_each(|seed| group.add(|| format!("seed {seed}"), &made::program(seed, sort), BAR));
+        group.print(&format!("{sort:?}"), BAR);
+    }
+    if is_wanted("Statements") {
+        let mut group = Group::default();
+        for seed in 0..seeds {
+            let func = drawn(seed, &Drawn { statements: 10 + seed as usize % 30, ..Drawn::default() }).func;
+            group.add(|| format!("seed {seed}"), &func, BAR);
+        }
+        group.print("Statements", BAR);
+    }
+    if is_wanted("Structured") {
+        let mut group = Group::default();
+        for seed in 0..seeds {
+            let case = if seed % 3 == 0 { cases::kernels::random(seed) } else { cases::case(seed) };
+            let prepared = cases::tried::prepared(&case).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            group.add(|| format!("seed {seed}"), &prepared.func, BAR);
+        }
+        group.print("Structured", BAR);
+    }
+}
+
+/// The entries of a file, and their gradients with respect to all floats.
+fn measure_file(file: &Path, only: &str, entries: &mut Group, gradients: &mut Group) {
+    let Ok(program) = Program::load(file) else { return };
+    let options = Options::default().schedule(None);
+    for entry in program.entries() {
+        let name = || format!("{} {}", file.display(), entry.name);
+        if !name().contains(only) {
+            continue;
+        }
+        let Ok(func) = program.logical(&entry.name, &options) else { continue };
+        entries.add(name, &func, BAR);
+        if let Ok((gradient, _)) = program.explained(&entry.name, &options.clone().gradient(Gradient::default())) {
+            gradients.add(name, &gradient, GRADIENT_BAR);
+        }
+    }
+}
+
+/// All `.ft` files in a folder, in order.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false if path.extension().is_some_and(|e| e == "ft") => found.push(path),
+            false => {}
+        }
+    }
+    found.sort();
+    found
+}
