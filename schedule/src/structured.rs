@@ -7,6 +7,7 @@ use crate::refusal::Refusal;
 use crate::selector;
 use crate::tree;
 use rustc_hash::FxHashMap;
+use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Diagnostic, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// The primitives that such loops take where nobody says what can be lowered.
@@ -53,7 +54,7 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
         return Ok(());
     }
     let text = format!("there are no loops over what `{tensor}` stores for what `{primitive}` makes: {}", why.message);
-    refuse(text, format!("the loop `{name}` traverses `{tensor}`: leave it, or store that in another format"))
+    refuse(text, format!("the loop `{name}` accesses `{tensor}`: leave it, or store that in another format"))
 }
 
 /// Refuses a step after which a local tensor is structured, if its accesses cannot be lowered: loops may be what they
@@ -86,13 +87,15 @@ fn locals(func: &Func) -> Vec<(Stmt, std::sync::Arc<Tensor>)> {
     out
 }
 
-/// A loop over a structured tensor that a step changes, copies, moves or marks, with that tensor, and what the step
-/// does.
+/// A loop over a structured tensor, or around an access to one, that a step changes, copies, moves or marks, with that
+/// tensor, and what the step does.
 fn touched(primitive: &str, before: &Func, after: &Func) -> Option<(Stmt, Symbol, &'static str)> {
     let [old, new] = [before, after].map(traversals);
     if TAKEN.contains(&primitive) {
-        // Which loops are around another one, and which of them run in any order, decides how it is traversed.
-        return old.into_iter().next().map(|(s, tensor)| (s, tensor, "marks or moves it"));
+        // Which loops are around another one, and which of them run in any order, decides how it is traversed; and
+        // what no loop traverses is searched in loops.
+        let first = old.into_iter().next().or_else(|| searching(before));
+        return first.map(|(s, tensor)| (s, tensor, "marks or moves it"));
     }
     let changed = old.iter().find_map(|(s, tensor)| {
         let same = tree::find(&after.body, s.id()).is_some_and(|now| is_same_loop(s, &now));
@@ -122,8 +125,23 @@ pub(crate) fn traversed(func: &Func, l: &Stmt) -> Option<Symbol> {
     traversals(func).into_iter().find(|(s, _)| s.id() == l.id()).map(|(_, tensor)| tensor)
 }
 
-/// Loops with a structured tensor that is indexed by their iterators, outermost first.
-fn traversals(func: &Func) -> Vec<(Stmt, Symbol)> {
+/// The first loop with a structured tensor that is accessed in it.
+fn searching(func: &Func) -> Option<(Stmt, Symbol)> {
+    let structured = structured(func);
+    if structured.is_empty() {
+        return None;
+    }
+    let mut loops = Vec::new();
+    func.body.walk(&mut |s| loops.extend(matches!(s.kind(), StmtKind::For { .. }).then(|| s.clone())));
+    // An inner loop accesses what the one around it does.
+    loops.into_iter().find_map(|l| {
+        let found = structured.iter().find(|t| effects::is_read(&l, t) || effects::writes(&l).contains(t))?.clone();
+        Some((l, found))
+    })
+}
+
+/// The structured tensors of a program.
+fn structured(func: &Func) -> Vec<Symbol> {
     let mut structured: Vec<Symbol> = Vec::new();
     let mut note = |t: &Tensor| {
         if !t.format.is_dense() {
@@ -136,6 +154,12 @@ fn traversals(func: &Func) -> Vec<(Stmt, Symbol)> {
             note(tensor);
         }
     });
+    structured
+}
+
+/// Loops with a structured tensor that is indexed by their iterators, outermost first.
+fn traversals(func: &Func) -> Vec<(Stmt, Symbol)> {
+    let structured = structured(func);
     if structured.is_empty() {
         return Vec::new();
     }

@@ -134,3 +134,16 @@ fn steps_that_are_taken_compute_the_same() {
     assert!(taken > 500, "{taken} taken, {illegal} illegal, refused {refused:?}");
     assert!(refused.values().sum::<usize>() * 10 < taken, "{taken} taken, refused {refused:?}");
 }
+
+/// No loop traverses what is at one place: it is searched in every iteration, which lanes cannot do.
+#[test]
+fn a_loop_in_which_something_is_searched_takes_no_lanes() {
+    let func = programs::elaborate(
+        "def f(A: f64[m, m] @ dcsr, x: f64[n]) -> f64:\n    y = 0.0\n    for i in range(n):\n        y = max(y, A[m // 2, 0] if m > 0 else 2.0)\n    return y\n",
+    );
+    let mut s = Schedule::new(func).lowered_by(lowers);
+    let refused = s.call("vectorize", &[Arg::from("i")]).expect_err("it is searched in it");
+    assert!(refused.message.contains("stores for what `vectorize` makes"), "{}", refused.message);
+    s.call("parallelize", &[Arg::from("i")]).expect("threads can search");
+    lower(&simplify::run(s.func())).expect("it can be lowered");
+}
