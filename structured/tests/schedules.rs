@@ -147,3 +147,19 @@ fn a_loop_in_which_something_is_searched_takes_no_lanes() {
     s.call("parallelize", &[Arg::from("i")]).expect("threads can search");
     lower(&simplify::run(s.func())).expect("it can be lowered");
 }
+
+/// Where nothing is stored, what a loop reduces into for it is read by nobody, and the loop goes on without that.
+#[test]
+fn a_loop_that_reduces_into_what_is_read_where_something_is_stored() {
+    let func = programs::elaborate(
+        "def f(A: f64[n] @ format(bitmap), x: f64[m]) -> (f64[n], f64[m]):\n    y = zeros((n,), f64)\n    z = zeros((m,), f64)\n    for i in range(n):\n        w = zeros((n,), f64)\n        for j in range(m):\n            w[i] += x[j]\n            z[j] += x[j] + 1.0\n        y[i] += A[i] * w[i]\n    return y, z\n",
+    );
+    for mark in ["vectorize", "parallelize"] {
+        let mut s = Schedule::new(func.clone()).lowered_by(lowers);
+        s.call(mark, &[Arg::from("j")]).expect("it is a sum");
+        let marked = simplify::run(s.func());
+        let structured = lower(&marked).expect("it can be lowered");
+        taffeta_ast::validate::dense(&structured.func).unwrap_or_else(|e| panic!("{mark}: {e}"));
+        (0..6).for_each(|seed| programs::equal(&func, &structured, seed));
+    }
+}

@@ -3,14 +3,15 @@
 //! Each seed gives one random program that everything must agree on, ten loop nests whose dependences must all be
 //! found, four batches of programs under random schedules that must compute the same by the interpreter and in C
 //! (`schedules`; with four that must come back from their files, `kept`), two batches of programs and gradients under
-//! automatic schedules, for machines and sizes that are right and wrong (`auto`), a batch of programs on tensors in
-//! random formats (`structured`), and some hundred texts, mutated programs and broken data files that nothing may
-//! panic on. A failure is printed when it is found, with the command that does it again, and added to
-//! `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept in a file beside
-//! it, and a schedule's steps in another one: `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again.
-//! `fuzz/running.txt` names what runs now, should compiled code take the process with it. `TAFFETA_FUZZ_MINUTES` says
-//! how long, `TAFFETA_FUZZ_SEED` where to begin, `TAFFETA_FUZZ_ONLY` which campaign. Without them, as in `make test`,
-//! a few fixed seeds show that the campaigns work; the long fixed campaigns are in the crates' own tests.
+//! automatic schedules, for machines and sizes that are right and wrong (`auto`), a batch of gradients from their texts
+//! to C under such schedules (`gradients`), a batch of programs on tensors in random formats (`structured`), and some
+//! hundred texts, mutated programs and broken data files that nothing may panic on. A failure is printed when it is
+//! found, with the command that does it again, and added to `fuzz/failures.txt` in the target directory; what failed,
+//! random programs made smaller, is kept in a file beside it, and a schedule's steps in another one:
+//! `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again. `fuzz/running.txt` names what runs now, should
+//! compiled code take the process with it. `TAFFETA_FUZZ_MINUTES` says how long, `TAFFETA_FUZZ_SEED` where to begin,
+//! `TAFFETA_FUZZ_ONLY` which campaign. Without them, as in `make test`, a few fixed seeds show that the campaigns work;
+//! the long fixed campaigns are in the crates' own tests.
 
 #[path = "../../schedule/tests/campaign/automatic.rs"]
 mod automatic;
@@ -24,6 +25,7 @@ mod confirm;
 mod driver;
 #[path = "../../frontend/tests/parser/generate.rs"]
 mod generate;
+mod gradients;
 #[path = "../../schedule/tests/campaign/made.rs"]
 mod made;
 #[path = "../../frontend/tests/elaborate/mutate.rs"]
@@ -116,12 +118,13 @@ fn main() -> ExitCode {
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let sources = texts::sources();
     let (nested, stepped) = (RefCell::new(nests::Counts::default()), RefCell::new(tried::Counts::default()));
-    let campaigns: [Campaign<'_>; 9] = [
+    let campaigns: [Campaign<'_>; 10] = [
         ("programs", 1, Box::new(|seed| programs::fault(seed, scratch.path()))),
         ("nests", 10, Box::new(|seed| nest(seed, &nested))),
         ("schedules", 4, Box::new(|seed| schedules::fault(seed, &mut stepped.borrow_mut()))),
         ("kept", 4, Box::new(schedules::kept)),
         ("auto", 2, Box::new(schedules::automatic)),
+        ("gradients", 1, Box::new(gradients::fault)),
         ("structured", 1, Box::new(structured::fault)),
         ("texts", 60, Box::new(texts::parser)),
         ("mutants", 20, Box::new(|seed| texts::mutant(seed, &sources))),
@@ -138,7 +141,7 @@ fn main() -> ExitCode {
     // The list is of this run, and is there before the run ends, however it ends.
     let list = folder.join("failures.txt");
     let _ = std::fs::remove_file(&list);
-    let (mut seeds, mut counts, mut failures) = (0, [0; 9], 0);
+    let (mut seeds, mut counts, mut failures) = (0, [0; 10], 0);
     while go_on(seeds) {
         for ((name, cases, fault), count) in campaigns.iter().zip(&mut counts) {
             if only.as_ref().is_some_and(|only| only != name) {

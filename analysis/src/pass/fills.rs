@@ -340,9 +340,16 @@ impl Rewriter<'_> {
     }
 }
 
+/// The statement without what is written to a tensor, which no loop in it reduces into then.
 fn without_writes(s: &Stmt, tensor: &Symbol) -> Stmt {
     match s.kind() {
         StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor => Stmt::nop(),
+        StmtKind::For { iter, extent, props, body } if props.reductions.iter().any(|r| r.tensor == *tensor) => {
+            let mut props = props.clone();
+            props.reductions.retain(|r| r.tensor != *tensor);
+            let (iter, extent, body) = (iter.clone(), extent.clone(), without_writes(body, tensor));
+            s.with_kind(StmtKind::For { iter, extent, props, body })
+        }
         _ => s.map(&mut |s| without_writes(s, tensor), &mut Expr::clone),
     }
 }

@@ -41,22 +41,30 @@ fn shaped(seed: u64) -> Func {
     [sweeps, prefixes, windows][seed as usize % 3](seed / 3)
 }
 
-/// A derivative with respect to all floats, whatever is kept for it. Programs without one give way to the next that
-/// has one.
-fn derivative(seed: u64) -> Func {
+/// A program that has a derivative with respect to all its floats: most have one.
+pub fn derivable(seed: u64) -> Func {
     const BETWEEN: u64 = 1 << 32;
-    let kind = [Kind::Vjp, Kind::ValueAndVjp, Kind::Vjp, Kind::Jvp][seed as usize / 4 % 4];
-    let tape = [Tape::Auto, Tape::All, Tape::None][seed as usize % 3].clone();
-    let found = (0..).find_map(|k| {
-        let of = seed + k * BETWEEN;
-        let func = if seed % 4 == 3 { shaped(of / 4) } else { dense(of) };
-        let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float());
-        let wrt: Vec<String> = floats.map(|p| p.tensor.symbol.name().to_string()).collect();
-        // What a derivative does for itself stands where it is asked for.
-        let span = Span { file: FileId(0), start: 0, end: 1 };
-        differentiate(&Request { span, tape: tape.clone(), ..Request::new(kind, "derivative", &func, &wrt) }).ok()
+    let found = (0..).map(|k| seed + k * BETWEEN).find_map(|seed| {
+        let func = if seed % 4 == 3 { shaped(seed / 4) } else { dense(seed) };
+        derived(&func, Kind::Vjp, Tape::All).map(|_| func)
     });
     found.expect("most programs have a derivative")
+}
+
+/// A derivative, whatever is kept for it.
+fn derivative(seed: u64) -> Func {
+    let kind = [Kind::Vjp, Kind::ValueAndVjp, Kind::Vjp, Kind::Jvp][seed as usize / 4 % 4];
+    let tape = [Tape::Auto, Tape::All, Tape::None][seed as usize % 3].clone();
+    let func = derivable(seed);
+    derived(&func, kind, tape).unwrap_or_else(|| derived(&func, Kind::Vjp, Tape::All).expect("it has that"))
+}
+
+fn derived(func: &Func, kind: Kind, tape: Tape) -> Option<Func> {
+    let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float());
+    let wrt: Vec<String> = floats.map(|p| p.tensor.symbol.name().to_string()).collect();
+    // What a derivative does for itself stands where it is asked for.
+    let span = Span { file: FileId(0), start: 0, end: 1 };
+    differentiate(&Request { span, tape, ..Request::new(kind, "derivative", func, &wrt) }).ok()
 }
 
 /// A few sweeps in place, in which points see some of their neighbours.
