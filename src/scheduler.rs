@@ -4,14 +4,15 @@
 use crate::automatic;
 use crate::program::Options;
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Mutex;
 use taffeta_analysis::pass;
-use taffeta_ast::{Diagnostic, Diagnostics, Func, Span};
+use taffeta_ast::{Diagnostic, Diagnostics, Func, Span, Stmt, StmtId};
 use taffeta_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 use taffeta_schedule::auto::Aim;
 use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Traversal, Value};
+use taffeta_structured::{Section, sections};
 
 /// A schedule as a schedule function sees it: handles are numbers.
 pub(crate) struct Running {
@@ -86,42 +87,73 @@ pub(crate) fn run(
     Ok(func)
 }
 
-/// Programs whose lowering is remembered.
-const REMEMBERED: usize = 8;
+/// Sections of programs whose lowering is remembered; with more, all are forgotten.
+const REMEMBERED: usize = 1024;
 
-thread_local! {
-    /// The programs that were asked about last, the latest at the end.
-    static LOWERED: RefCell<VecDeque<(Func, Result<Traversal, Diagnostic>)>> = const { RefCell::new(VecDeque::new()) };
+/// How a section is lowered: what warnings say, and the rest of a [`Traversal`].
+#[derive(Clone, Default)]
+struct Lowering {
+    warnings: Vec<Diagnostic>,
+    seeks: usize,
+    disorder: usize,
 }
 
-/// How loops go through what the structured tensors of a program store. A step is checked by it, and rules ask again
-/// about the programs that they compare.
+/// A section of a program, and how it is lowered.
+struct Known {
+    func: Func,
+    statements: Vec<Stmt>,
+    answer: Result<Lowering, Diagnostic>,
+}
+
+thread_local! {
+    /// Sections by their last statements, whose ids stay when they change.
+    static KNOWN: RefCell<HashMap<StmtId, Vec<Known>>> = RefCell::default();
+}
+
+/// How loops go through what the structured tensors of a program store. Every step is checked by it and rules compare
+/// programs by it, most of which differ in one loop nest: what is alone in the whole is lowered once.
 pub(crate) fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
-    let is_same = |known: &Func| {
-        known.body.same_node(&func.body) && known.interface().eq(func.interface()) && known.sizes == func.sizes
+    let (mut all, mut said) = (Traversal::default(), Vec::<Diagnostic>::new());
+    for section in sections(func) {
+        let of = section_lowers(func, &section)?;
+        all.seeks += of.seeks;
+        all.disorder += of.disorder;
+        // Of copies of a loop it is said once.
+        let is_new = |w: &Diagnostic, said: &[Diagnostic]| {
+            said.iter().all(|s| (&s.message, &s.labels) != (&w.message, &w.labels))
+        };
+        of.warnings.into_iter().for_each(|w| said.extend(is_new(&w, &said).then_some(w)));
+    }
+    Ok(Traversal { scans: said.len(), ..all })
+}
+
+fn section_lowers(func: &Func, section: &Section) -> Result<Lowering, Diagnostic> {
+    let Some(last) = section.statements.last().map(Stmt::id) else { return Ok(Lowering::default()) };
+    let is_same = |known: &Known| {
+        known.statements.len() == section.statements.len()
+            && known.statements.iter().zip(&section.statements).all(|(a, b)| a.same_node(b))
+            && known.func.interface().eq(func.interface())
+            && known.func.sizes == func.sizes
     };
-    let known = LOWERED.with_borrow_mut(|all| {
-        let found = all.iter().position(|(known, _)| is_same(known)).and_then(|k| all.remove(k))?;
-        all.push_back(found.clone());
-        Some(found.1)
-    });
+    let known = KNOWN.with_borrow(|all| all.get(&last)?.iter().rev().find(|k| is_same(k)).map(|k| k.answer.clone()));
     known.unwrap_or_else(|| {
-        let answer = lowered(func);
-        LOWERED.with_borrow_mut(|all| {
-            all.push_back((func.clone(), answer.clone()));
-            all.drain(..all.len().saturating_sub(REMEMBERED));
+        let answer = lowered(&section.func(func));
+        let entry = Known { func: func.clone(), statements: section.statements.clone(), answer: answer.clone() };
+        KNOWN.with_borrow_mut(|all| {
+            if all.values().map(Vec::len).sum::<usize>() >= REMEMBERED {
+                all.clear();
+            }
+            all.entry(last).or_default().push(entry);
         });
         answer
     })
 }
 
 /// The same, lowered as the pipeline does it.
-fn lowered(func: &Func) -> Result<Traversal, Diagnostic> {
+fn lowered(func: &Func) -> Result<Lowering, Diagnostic> {
     match taffeta_structured::lower(&pass::simplify::run(func)) {
-        Ok(lowered) => {
-            Ok(Traversal { scans: lowered.warnings.len(), seeks: lowered.seeks, disorder: lowered.disorder })
-        }
-        Err(all) => all.0.into_iter().next().map_or(Ok(Traversal::default()), Err),
+        Ok(lowered) => Ok(Lowering { warnings: lowered.warnings, seeks: lowered.seeks, disorder: lowered.disorder }),
+        Err(all) => all.0.into_iter().next().map_or(Ok(Lowering::default()), Err),
     }
 }
 

@@ -17,6 +17,7 @@
 //!   `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one index fewer, and in
 //!   the end the element `A.val[p]` or the fill. So branches, several stores, temporaries and nested loops are nothing
 //!   special;
+//! - `sections`: what of a program is lowered alone as it is in the whole;
 //! - `explain`: what was done with each loop, as data;
 //! - `stored`: tensors in a format, as data; `lent`: such data of a caller, checked.
 //!
@@ -37,10 +38,12 @@ mod lent;
 mod levels;
 mod looplet;
 mod lower;
+mod sections;
 mod stored;
 
 pub use explain::{Explained, Operand, Part, Visited};
 pub use layout::{Array, Layout, LevelLayout, Parameter};
 pub use lent::{Indices, Unfit, array_names, arrays_of, check};
 pub use lower::{Structured, lower};
+pub use sections::{Section, sections};
 pub use stored::{Stored, Unpackable};

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 use taffeta::{Options, Program};
-use taffeta_ast::Value;
+use taffeta_analysis::pass::simplify;
+use taffeta_ast::{Func, Value};
+use taffeta_structured::{lower, sections};
 
 fn products() -> Program {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/products.ft");
@@ -261,4 +263,31 @@ fn triangles_of_real_graphs() {
         let ran = leapfrog.run(inputs.values, &inputs.sizes, 1).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(ran.results[0].numbers(), [expected], "{graph}, by leaps");
     }
+}
+
+/// Schedules ask how sections of a program are lowered: as they are in the whole.
+#[test]
+fn sections_are_lowered_as_in_the_whole() {
+    let told = |func: &Func| {
+        let made = lower(&simplify::run(func)).ok()?;
+        Some([made.seeks, made.disorder])
+    };
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut compared = 0;
+    let files =
+        ["graphs", "layers", "pictures", "products", "shapes", "tensors"].map(|name| format!("sparse/{name}.ft"));
+    for file in files.into_iter().chain(["gat/sparse.ft".to_string()]) {
+        let program = Program::load(examples.join(&file)).unwrap_or_else(|e| panic!("{e}"));
+        for entry in program.entries() {
+            for schedule in [None, Some("auto")] {
+                let Ok(made) = program.scheduled(&entry.name, &Options::default().schedule(schedule)) else { continue };
+                let func = made.func();
+                let apart: Option<Vec<[usize; 2]>> = sections(func).iter().map(|s| told(&s.func(func))).collect();
+                let sum = apart.map(|all| all.iter().fold([0; 2], |sum, of| [0, 1].map(|k| sum[k] + of[k])));
+                assert_eq!(told(func), sum, "{file} {} {schedule:?}", entry.name);
+                compared += usize::from(sections(func).len() > 1);
+            }
+        }
+    }
+    assert!(compared > 2, "{compared} programs have several sections");
 }

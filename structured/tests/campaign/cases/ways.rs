@@ -12,7 +12,7 @@ use taffeta_ast::{Diagnostic, Expr, ExprKind, FileId, Func, Span, Value, print, 
 use taffeta_autodiff::{Kind, Request, differentiate};
 use taffeta_schedule::auto::Target;
 use taffeta_schedule::{Schedule, Traversal};
-use taffeta_structured::lower;
+use taffeta_structured::{lower, sections};
 
 /// What is made of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,19 @@ fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
         Ok(l) => Ok(Traversal { scans: l.warnings.len(), seeks: l.seeks, disorder: l.disorder }),
         Err(all) => Err(all.0[0].clone()),
     }
+}
+
+/// The same of the sections of a program.
+fn lowers_in_sections(func: &Func) -> Result<Traversal, Diagnostic> {
+    let (mut all, mut said) = (Traversal::default(), Vec::new());
+    for section in sections(func) {
+        let l = lower(&simplify::run(&section.func(func))).map_err(|all| all.0[0].clone())?;
+        (all.seeks, all.disorder) = (all.seeks + l.seeks, all.disorder + l.disorder);
+        // Of copies of a loop it is said once.
+        let warnings = l.warnings.into_iter().map(|w| (w.message, w.labels));
+        warnings.for_each(|w| said.extend((!said.contains(&w)).then_some(w)));
+    }
+    Ok(Traversal { scans: said.len(), ..all })
 }
 
 /// The program of a case in some way; `None` where there is none.
@@ -130,6 +143,12 @@ fn automatic(case: &Case, own: Prepared) -> Result<Made, String> {
     // What stops a program may be found at another place, or by then not at all: iterations are left out.
     if let Some(d) = before.is_ok().then(|| differs(&before, &run(s.func(), &own.inputs), 1e-9)).flatten() {
         return wrong(&format!("it {d}"));
+    }
+    for func in [&own.func, s.func()] {
+        let (whole, apart) = (lowers(func), lowers_in_sections(func));
+        if whole.as_ref().ok() != apart.as_ref().ok() {
+            return wrong(&format!("it is lowered otherwise in sections: {whole:?} and {apart:?}"));
+        }
     }
     if let (Ok(_), Err(d)) = (lowers(&own.func), lowers(s.func())) {
         return wrong(&format!("it is not lowered any more: {}", d.message));

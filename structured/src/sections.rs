@@ -1,0 +1,129 @@
+//! A program in sections, each of which is lowered alone as it is in the whole: while steps of a schedule change one loop
+//! nest after the other, it is asked again and again how a program is lowered, and so it is asked about what changed.
+//!
+//! A section is some of the statements at the top of the program, in their order. Those are together that share what
+//! lowering follows from one statement to the next: scalars, which may be of the fill, and structured tensors that the
+//! program declares or writes. What is known of sizes (`assert`, `assume`) is in every section after it. Other
+//! local tensors, which may be in several sections, are results there, so that nobody takes them for unread.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Func, Stmt, StmtKind, Symbol, Tensor};
+
+/// A section of a program.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Its statements: those of the program, the very nodes.
+    pub statements: Vec<Stmt>,
+    /// Scalars and structured tensors that it declares.
+    own: Vec<Arc<Tensor>>,
+    /// Other local tensors that it accesses.
+    shared: Vec<Arc<Tensor>>,
+}
+
+/// The sections of a program, in the order of their first statements. What accesses nothing structured is in none.
+pub fn sections(func: &Func) -> Vec<Section> {
+    let (mut statements, mut locals) = (Vec::new(), Vec::new());
+    top(&func.body, &mut statements, &mut locals);
+    let used: Vec<FxHashSet<Symbol>> = statements.iter().map(used).collect();
+    let place: FxHashMap<&Symbol, usize> = locals.iter().enumerate().map(|(k, t)| (&t.symbol, k)).collect();
+    let is_fact = |k: &usize| {
+        let is = matches!(statements[*k].kind(), StmtKind::Assert { .. } | StmtKind::Assume { .. });
+        is && !used[*k].iter().any(|t| place.contains_key(t))
+    };
+    let (facts, others): (Vec<usize>, Vec<usize>) = (0..statements.len()).partition(is_fact);
+    let structured: FxHashSet<&Symbol> = func.interface().filter(|t| !t.format.is_dense()).map(|t| &t.symbol).collect();
+    let written: FxHashSet<Symbol> = statements.iter().flat_map(effects::writes).collect();
+    let joins = |t: &Symbol| match place.get(t) {
+        Some(k) => is_followed(&locals[*k]),
+        None => structured.contains(t) && written.contains(t),
+    };
+    let members = joined(&others, &|k| used[k].iter().filter(|t| joins(t)).collect());
+    let section = |here: Vec<usize>| {
+        let end = here.last().map_or(0, |k| *k);
+        let mut places: Vec<usize> =
+            here.iter().flat_map(|k| &used[*k]).filter_map(|t| place.get(t).copied()).collect();
+        places.sort_unstable();
+        places.dedup();
+        let accessed = places.iter().map(|k| locals[*k].clone());
+        let (own, shared): (Vec<_>, Vec<_>) = accessed.partition(|t| is_followed(t));
+        let is_asked = own.iter().any(|t| !t.format.is_dense())
+            || here.iter().any(|k| used[*k].iter().any(|t| structured.contains(t)));
+        let mut all: Vec<usize> = facts.iter().copied().take_while(|k| *k < end).chain(here).collect();
+        all.sort_unstable();
+        let statements = all.iter().map(|k| statements[*k].clone()).collect();
+        is_asked.then_some(Section { statements, own, shared })
+    };
+    members.into_iter().filter_map(section).collect()
+}
+
+/// Whether lowering follows what a local tensor is from one statement to the next.
+fn is_followed(t: &Tensor) -> bool {
+    t.shape.is_empty() || !t.format.is_dense()
+}
+
+/// The numbers of these statements in groups: two that share one of what `links` gives are in one.
+fn joined<'s>(statements: &[usize], links: &dyn Fn(usize) -> Vec<&'s Symbol>) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut group_of: FxHashMap<&Symbol, usize> = FxHashMap::default();
+    for k in statements {
+        let linked = links(*k);
+        let mut with: Vec<usize> = linked.iter().filter_map(|t| group_of.get(t).copied()).collect();
+        with.sort_unstable();
+        with.dedup();
+        let mut here: Vec<usize> = with.iter().flat_map(|g| std::mem::take(&mut groups[*g])).collect();
+        here.push(*k);
+        here.sort_unstable();
+        let at = with.first().copied().unwrap_or(groups.len());
+        if !with.is_empty() {
+            group_of.values_mut().for_each(|g| *g = if with.contains(g) { at } else { *g });
+            groups[at] = here;
+        } else {
+            groups.push(here);
+        }
+        linked.into_iter().for_each(|t| {
+            group_of.insert(t, at);
+        });
+    }
+    groups.retain(|g| !g.is_empty());
+    groups
+}
+
+impl Section {
+    /// The section as a program.
+    pub fn func(&self, of: &Func) -> Func {
+        let origin = of.body.origin();
+        let all = Stmt::seq(self.statements.iter().cloned(), origin.clone());
+        let declared = |body: Stmt, tensor: &Arc<Tensor>| {
+            Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
+        };
+        let body = self.own.iter().rev().fold(all, declared);
+        let results = of.results.iter().chain(&self.shared).cloned().collect();
+        Func { results, ..of.with_body(body) }
+    }
+}
+
+/// The statements at the top, and the tensors that are declared around them.
+fn top(s: &Stmt, statements: &mut Vec<Stmt>, locals: &mut Vec<Arc<Tensor>>) {
+    match s.kind() {
+        StmtKind::Seq(all) => all.iter().for_each(|s| top(s, statements, locals)),
+        StmtKind::VarDef { tensor, body } => {
+            locals.push(tensor.clone());
+            top(body, statements, locals);
+        }
+        _ => statements.push(s.clone()),
+    }
+}
+
+/// What a statement accesses, and what loops in it reduce into.
+fn used(s: &Stmt) -> FxHashSet<Symbol> {
+    let mut all = effects::reads_by_others(s);
+    all.extend(effects::writes(s));
+    s.walk(&mut |s| {
+        if let StmtKind::For { props, .. } = s.kind() {
+            all.extend(props.reductions.iter().map(|r| r.tensor.clone()));
+        }
+    });
+    all
+}
