@@ -2,8 +2,9 @@
 //!
 //! Every entry of `tests/polybench`, `tests/corpus`, `examples` and `benches` that needs no static values, its gradient
 //! where it has one, and the random programs that campaigns are made of, `SEEDS` of each sort (500). A schedule should
-//! take [`BAR`] at most, that of a gradient [`GRADIENT_BAR`]; what takes longer is listed, after two more tries of which
-//! the least counts: what else the machine does only ever adds time. `ONLY=gat` picks groups and entries.
+//! take [`BAR`] at most, that of a gradient [`GRADIENT_BAR`]; what takes longer is listed. What is a little above its
+//! bar is tried [`AGAIN`], and the least counts: what else the machine does only ever adds time. `ONLY=gat` picks groups
+//! and entries.
 
 #[path = "../structured/tests/campaign/cases/mod.rs"]
 mod cases;
@@ -101,29 +102,28 @@ fn measure() {
         entries.print(folder, BAR);
         gradients.print(&format!("{folder}, gradients"), GRADIENT_BAR);
     }
-    let is_wanted = |what: &str| what.contains(&only);
-    for sort in SORTS.into_iter().filter(|s| is_wanted(&format!("{s:?}"))) {
+    let sorts = SORTS.map(|sort| (format!("{sort:?}"), Box::new(move |seed| made::program(seed, sort)) as Made));
+    let others: [(&str, Made); 2] = [("Statements", Box::new(statements)), ("Structured", Box::new(structured))];
+    let named = sorts.into_iter().chain(others.map(|(name, made)| (name.to_string(), made)));
+    for (name, made) in named.filter(|(name, _)| name.contains(&only)) {
         let mut group = Group::default();
-        (0..seeds).for_each(|seed| group.add(|| format!("seed {seed}"), &made::program(seed, sort), BAR));
-        group.print(&format!("{sort:?}"), BAR);
+        (0..seeds).for_each(|seed| group.add(|| format!("seed {seed}"), &made(seed), BAR));
+        group.print(&name, BAR);
     }
-    if is_wanted("Statements") {
-        let mut group = Group::default();
-        for seed in 0..seeds {
-            let func = drawn(seed, &Drawn { statements: 10 + seed as usize % 30, ..Drawn::default() }).func;
-            group.add(|| format!("seed {seed}"), &func, BAR);
-        }
-        group.print("Statements", BAR);
-    }
-    if is_wanted("Structured") {
-        let mut group = Group::default();
-        for seed in 0..seeds {
-            let case = if seed % 3 == 0 { cases::kernels::random(seed) } else { cases::case(seed) };
-            let prepared = cases::tried::prepared(&case).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-            group.add(|| format!("seed {seed}"), &prepared.func, BAR);
-        }
-        group.print("Structured", BAR);
-    }
+}
+
+/// The random program of a seed.
+type Made = Box<dyn Fn(u64) -> Func>;
+
+/// As the campaign `programs` has it.
+fn statements(seed: u64) -> Func {
+    drawn(seed, &Drawn { statements: 10 + seed as usize % 30, ..Drawn::default() }).func
+}
+
+/// As the campaign `structured` has it.
+fn structured(seed: u64) -> Func {
+    let case = if seed.is_multiple_of(3) { cases::kernels::random(seed) } else { cases::case(seed) };
+    cases::tried::prepared(&case).unwrap_or_else(|e| panic!("seed {seed}: {e}")).func
 }
 
 /// The entries of a file, and their gradients with respect to all floats.

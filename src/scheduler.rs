@@ -6,13 +6,12 @@ use crate::program::Options;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Mutex;
-use taffeta_analysis::pass;
-use taffeta_ast::{Diagnostic, Diagnostics, Func, Span, Stmt, StmtId};
+use std::sync::{Arc, Mutex};
+use taffeta_ast::{Diagnostic, Diagnostics, Func, Span, StmtId, Symbol, Tensor};
 use taffeta_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 use taffeta_schedule::auto::Aim;
 use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Traversal, Value};
-use taffeta_structured::{Section, sections};
+use taffeta_structured::{Section, Traversed, in_sections, traversed};
 
 /// A schedule as a schedule function sees it: handles are numbers.
 pub(crate) struct Running {
@@ -90,71 +89,45 @@ pub(crate) fn run(
 /// Sections of programs whose lowering is remembered; with more, all are forgotten.
 const REMEMBERED: usize = 1024;
 
-/// How a section is lowered: what warnings say, and the rest of a [`Traversal`].
-#[derive(Clone, Default)]
-struct Lowering {
-    warnings: Vec<Diagnostic>,
-    seeks: usize,
-    disorder: usize,
-}
-
-/// A section of a program, and how it is lowered.
+/// A section of a program with this interface, and how it is lowered.
 struct Known {
-    func: Func,
-    statements: Vec<Stmt>,
-    answer: Result<Lowering, Diagnostic>,
+    section: Section,
+    interface: Vec<Arc<Tensor>>,
+    sizes: Vec<Symbol>,
+    answer: Result<Traversed, Diagnostics>,
 }
 
 thread_local! {
-    /// Sections by their last statements, whose ids stay when they change.
+    /// Sections by their last statements.
     static KNOWN: RefCell<HashMap<StmtId, Vec<Known>>> = RefCell::default();
 }
 
 /// How loops go through what the structured tensors of a program store. Every step is checked by it and rules compare
 /// programs by it, most of which differ in one loop nest: what is alone in the whole is lowered once.
 pub(crate) fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
-    let (mut all, mut said) = (Traversal::default(), Vec::<Diagnostic>::new());
-    for section in sections(func) {
-        let of = section_lowers(func, &section)?;
-        all.seeks += of.seeks;
-        all.disorder += of.disorder;
-        // Of copies of a loop it is said once.
-        let is_new = |w: &Diagnostic, said: &[Diagnostic]| {
-            said.iter().all(|s| (&s.message, &s.labels) != (&w.message, &w.labels))
-        };
-        of.warnings.into_iter().for_each(|w| said.extend(is_new(&w, &said).then_some(w)));
+    match in_sections(func, |section| remembered(func, section)) {
+        Ok(of) => Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, disorder: of.disorder }),
+        Err(all) => all.0.into_iter().next().map_or(Ok(Traversal::default()), Err),
     }
-    Ok(Traversal { scans: said.len(), ..all })
 }
 
-fn section_lowers(func: &Func, section: &Section) -> Result<Lowering, Diagnostic> {
-    let Some(last) = section.statements.last().map(Stmt::id) else { return Ok(Lowering::default()) };
-    let is_same = |known: &Known| {
-        known.statements.len() == section.statements.len()
-            && known.statements.iter().zip(&section.statements).all(|(a, b)| a.same_node(b))
-            && known.func.interface().eq(func.interface())
-            && known.func.sizes == func.sizes
+fn remembered(func: &Func, section: &Section) -> Result<Traversed, Diagnostics> {
+    let is_same = |known: &&Known| {
+        known.section.is_same(section) && known.interface.iter().eq(func.interface()) && known.sizes == func.sizes
     };
-    let known = KNOWN.with_borrow(|all| all.get(&last)?.iter().rev().find(|k| is_same(k)).map(|k| k.answer.clone()));
+    let known = KNOWN.with_borrow(|all| all.get(&section.last())?.iter().rev().find(is_same).map(|k| k.answer.clone()));
     known.unwrap_or_else(|| {
-        let answer = lowered(&section.func(func));
-        let entry = Known { func: func.clone(), statements: section.statements.clone(), answer: answer.clone() };
+        let answer = traversed(&section.func(func));
+        let (interface, sizes) = (func.interface().cloned().collect(), func.sizes.clone());
+        let entry = Known { section: section.clone(), interface, sizes, answer: answer.clone() };
         KNOWN.with_borrow_mut(|all| {
             if all.values().map(Vec::len).sum::<usize>() >= REMEMBERED {
                 all.clear();
             }
-            all.entry(last).or_default().push(entry);
+            all.entry(section.last()).or_default().push(entry);
         });
         answer
     })
-}
-
-/// The same, lowered as the pipeline does it.
-fn lowered(func: &Func) -> Result<Lowering, Diagnostic> {
-    match taffeta_structured::lower(&pass::simplify::run(func)) {
-        Ok(lowered) => Ok(Lowering { warnings: lowered.warnings, seeks: lowered.seeks, disorder: lowered.disorder }),
-        Err(all) => all.0.into_iter().next().map_or(Ok(Lowering::default()), Err),
-    }
 }
 
 /// Whether a schedule is named by a trace's file.
@@ -183,4 +156,31 @@ pub(crate) fn replay(file: &str, func: Func) -> Result<Schedule, Diagnostics> {
         let d = if number > 0 { d.note(format!("this is step {number} of {file}")) } else { d };
         Diagnostics::from(d)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stores a local tensor otherwise changes no statement but its declaration.
+    #[test]
+    fn a_local_tensor_that_is_stored_otherwise_is_lowered_again() {
+        let text = "def f(A: f64[n, m] @ csr) -> f64[n]:\n    y = zeros((n,), f64)\n    w = empty((m,), f64)\n    \
+                    for i in range(n):\n        for j in range(m):\n            w[j] = 0.0\n        \
+                    for j in range(m):\n            w[j] += A[i, j]\n        for j in range(m):\n            \
+                    y[i] += w[j] + A[i, j]\n    return y\n";
+        let program = crate::Program::from_source("local.ft", text).expect("a program");
+        let func = program.logical("f", &Options::default().schedule(None)).expect("an entry");
+        let mut s = Schedule::new(func).lowered_by(lowers);
+        let told = |t: Traversed| (t.scans.len(), t.seeks, t.disorder);
+        let mut seen = Vec::new();
+        for format in ["dense", "bytemap", "dense"] {
+            s.call("set_format", &[Arg::from("w"), Arg::from(format)]).unwrap_or_else(|r| panic!("{}", r.message));
+            let whole = traversed(s.func()).map(told).expect("it can be lowered");
+            let asked = lowers(s.func()).map(|t| (t.scans, t.seeks, t.disorder)).expect("by sections too");
+            assert_eq!(whole, asked, "{format}");
+            seen.push(whole);
+        }
+        assert_ne!(seen[0], seen[1], "storage makes no difference here");
+    }
 }

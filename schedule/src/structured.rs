@@ -125,19 +125,18 @@ pub(crate) fn traversed(func: &Func, l: &Stmt) -> Option<Symbol> {
     traversals(func).into_iter().find(|(s, _)| s.id() == l.id()).map(|(_, tensor)| tensor)
 }
 
-/// The first loop with a structured tensor that is accessed in it.
+/// The first loop in which a structured tensor is accessed.
 fn searching(func: &Func) -> Option<(Stmt, Symbol)> {
     let structured = structured(func);
-    if structured.is_empty() {
-        return None;
-    }
-    let mut loops = Vec::new();
-    func.body.walk(&mut |s| loops.extend(matches!(s.kind(), StmtKind::For { .. }).then(|| s.clone())));
-    // An inner loop accesses what the one around it does.
-    loops.into_iter().find_map(|l| {
-        let found = structured.iter().find(|t| effects::is_read(&l, t) || effects::writes(&l).contains(t))?.clone();
-        Some((l, found))
-    })
+    let mut found = None;
+    func.body.walk(&mut |l| {
+        if found.is_none() && !structured.is_empty() && matches!(l.kind(), StmtKind::For { .. }) {
+            let written = effects::writes(l);
+            let accessed = structured.iter().find(|t| written.contains(t) || effects::is_read(l, t));
+            found = accessed.map(|t| (l.clone(), t.clone()));
+        }
+    });
+    found
 }
 
 /// The structured tensors of a program.

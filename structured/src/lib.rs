@@ -17,7 +17,7 @@
 //!   `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one index fewer, and in
 //!   the end the element `A.val[p]` or the fill. So branches, several stores, temporaries and nested loops are nothing
 //!   special;
-//! - `sections`: what of a program is lowered alone as it is in the whole;
+//! - `sections`: what of a program is lowered alone as it is in the whole, as schedules ask;
 //! - `explain`: what was done with each loop, as data;
 //! - `stored`: tensors in a format, as data; `lent`: such data of a caller, checked.
 //!
@@ -45,5 +45,5 @@ pub use explain::{Explained, Operand, Part, Visited};
 pub use layout::{Array, Layout, LevelLayout, Parameter};
 pub use lent::{Indices, Unfit, array_names, arrays_of, check};
 pub use lower::{Structured, lower};
-pub use sections::{Section, sections};
+pub use sections::{Section, Traversed, in_sections, sections, traversed};
 pub use stored::{Stored, Unpackable};

@@ -1,7 +1,8 @@
 //! Loops over structured tensors become loops over what is stored of them, from the outside in.
 //!
 //! - `beyond`: loops over more than a tensor has, and `chosen`: what stands under conditions on indices;
-//! - `carried`: scalars that may be of the fill, `scopes`: as long as they are read; `point`: accesses at a coordinate that no loop counts;
+//! - `carried`: scalars that may be of the fill, and `scopes`, which last as long as they are read;
+//! - `point`: accesses at a coordinate that no loop counts;
 //! - `follow`: tensors that are stored where others are, and writes into them;
 //! - `blocks`: loops over what is stored by blocks; `unmerged`: loops over pairs;
 //! - `balance`: parallel loops whose iterations are shared out by what is stored;

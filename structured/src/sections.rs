@@ -1,21 +1,68 @@
-//! A program in sections, each of which is lowered alone as it is in the whole: while steps of a schedule change one loop
-//! nest after the other, it is asked again and again how a program is lowered, and so it is asked about what changed.
+//! A program in sections, each of which is lowered alone as it is in the whole. While steps of a schedule change one
+//! loop nest after the other, it is asked again and again how a program is lowered: so it is asked about what changed.
 //!
 //! A section is some of the statements at the top of the program, in their order. Those are together that share what
 //! lowering follows from one statement to the next: scalars, which may be of the fill, and structured tensors that the
-//! program declares or writes. What is known of sizes (`assert`, `assume`) is in every section after it. Other
-//! local tensors, which may be in several sections, are results there, so that nobody takes them for unread.
+//! program declares or writes. What is known of sizes (`assert`, `assume`) is in every section after it. Other local
+//! tensors, which may be in several sections, are results there, so that nobody takes them for unread.
 
+use crate::lower::{Structured, lower};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use taffeta_analysis::pass::simplify;
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Diagnostic, Diagnostics, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// How the loops that a program is lowered to find what its structured tensors store.
+#[derive(Clone, Debug, Default)]
+pub struct Traversed {
+    /// Warnings of loops that visit every coordinate ([`Structured::warnings`]).
+    pub scans: Vec<Diagnostic>,
+    /// [`Structured::seeks`].
+    pub seeks: usize,
+    /// [`Structured::disorder`].
+    pub disorder: usize,
+}
+
+impl From<Structured> for Traversed {
+    fn from(s: Structured) -> Traversed {
+        Traversed { scans: s.warnings, seeks: s.seeks, disorder: s.disorder }
+    }
+}
+
+/// How a program is lowered, by its sections; `of` says how one is ([`traversed`] of [`Section::func`], or what is
+/// remembered of that).
+///
+/// # Errors
+///
+/// Of the first section that cannot be lowered.
+pub fn in_sections<E>(func: &Func, mut of: impl FnMut(&Section) -> Result<Traversed, E>) -> Result<Traversed, E> {
+    sections(func).iter().try_fold(Traversed::default(), |mut all, section| {
+        let here = of(section)?;
+        for w in here.scans {
+            // Of copies of a loop it is said once.
+            if all.scans.iter().all(|s| (&s.message, &s.labels) != (&w.message, &w.labels)) {
+                all.scans.push(w);
+            }
+        }
+        Ok(Traversed { seeks: all.seeks + here.seeks, disorder: all.disorder + here.disorder, ..all })
+    })
+}
+
+/// How a program is lowered, as the pipeline does it.
+///
+/// # Errors
+///
+/// Those of [`lower`].
+pub fn traversed(func: &Func) -> Result<Traversed, Diagnostics> {
+    lower(&simplify::run(func)).map(Traversed::from)
+}
 
 /// A section of a program.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Its statements: those of the program, the very nodes.
-    pub statements: Vec<Stmt>,
+    /// Its statements: those of the program, the very nodes. There is one at least.
+    statements: Vec<Stmt>,
     /// Scalars and structured tensors that it declares.
     own: Vec<Arc<Tensor>>,
     /// Other local tensors that it accesses.
@@ -91,6 +138,19 @@ fn joined<'s>(statements: &[usize], links: &dyn Fn(usize) -> Vec<&'s Symbol>) ->
 }
 
 impl Section {
+    /// Its last statement, whose id stays when it changes.
+    pub fn last(&self) -> StmtId {
+        let Some(last) = self.statements.last() else { unreachable!("a section has a statement") };
+        last.id()
+    }
+
+    /// Whether both have the same nodes, and local tensors that are stored in the same way.
+    pub fn is_same(&self, other: &Section) -> bool {
+        self.statements.len() == other.statements.len()
+            && self.statements.iter().zip(&other.statements).all(|(a, b)| a.same_node(b))
+            && (&self.own, &self.shared) == (&other.own, &other.shared)
+    }
+
     /// The section as a program.
     pub fn func(&self, of: &Func) -> Func {
         let origin = of.body.origin();

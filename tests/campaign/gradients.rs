@@ -1,5 +1,5 @@
-//! Gradients of random programs as users ask for them: from a text, under automatic schedules, which decide what is kept
-//! too, by compiled C on one thread and on several, against the interpreter and a gradient that keeps everything.
+//! Gradients of random programs as users ask for them: from a text, under automatic schedules, which decide what is
+//! kept too, by compiled C on one thread and on several, against the interpreter and a gradient that keeps everything.
 
 use crate::Finding;
 use crate::batch;

@@ -3,9 +3,8 @@
 
 use std::path::{Path, PathBuf};
 use taffeta::{Options, Program};
-use taffeta_analysis::pass::simplify;
-use taffeta_ast::{Func, Value};
-use taffeta_structured::{lower, sections};
+use taffeta_ast::{Diagnostics, Value};
+use taffeta_structured::{Traversed, in_sections, sections, traversed};
 
 fn products() -> Program {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/products.ft");
@@ -268,10 +267,7 @@ fn triangles_of_real_graphs() {
 /// Schedules ask how sections of a program are lowered: as they are in the whole.
 #[test]
 fn sections_are_lowered_as_in_the_whole() {
-    let told = |func: &Func| {
-        let made = lower(&simplify::run(func)).ok()?;
-        Some([made.seeks, made.disorder])
-    };
+    let told = |of: Result<Traversed, Diagnostics>| of.ok().map(|t| (t.scans.len(), t.seeks, t.disorder));
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut compared = 0;
     let files =
@@ -282,9 +278,8 @@ fn sections_are_lowered_as_in_the_whole() {
             for schedule in [None, Some("auto")] {
                 let Ok(made) = program.scheduled(&entry.name, &Options::default().schedule(schedule)) else { continue };
                 let func = made.func();
-                let apart: Option<Vec<[usize; 2]>> = sections(func).iter().map(|s| told(&s.func(func))).collect();
-                let sum = apart.map(|all| all.iter().fold([0; 2], |sum, of| [0, 1].map(|k| sum[k] + of[k])));
-                assert_eq!(told(func), sum, "{file} {} {schedule:?}", entry.name);
+                let apart = in_sections(func, |section| traversed(&section.func(func)));
+                assert_eq!(told(traversed(func)), told(apart), "{file} {} {schedule:?}", entry.name);
                 compared += usize::from(sections(func).len() > 1);
             }
         }

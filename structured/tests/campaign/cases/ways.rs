@@ -1,4 +1,5 @@
-//! Other programs that come of a case: under random steps of a schedule and those that rules choose, and its derivatives.
+//! Other programs that come of a case: under random steps of a schedule and those that rules choose, and its
+//! derivatives.
 
 use super::data::{self, Given};
 use super::program::{self, Case, Data};
@@ -12,7 +13,7 @@ use taffeta_ast::{Diagnostic, Expr, ExprKind, FileId, Func, Span, Value, print, 
 use taffeta_autodiff::{Kind, Request, differentiate};
 use taffeta_schedule::auto::Target;
 use taffeta_schedule::{Schedule, Traversal};
-use taffeta_structured::{lower, sections};
+use taffeta_structured::{in_sections, lower, traversed};
 
 /// What is made of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,15 +51,8 @@ fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
 
 /// The same of the sections of a program.
 fn lowers_in_sections(func: &Func) -> Result<Traversal, Diagnostic> {
-    let (mut all, mut said) = (Traversal::default(), Vec::new());
-    for section in sections(func) {
-        let l = lower(&simplify::run(&section.func(func))).map_err(|all| all.0[0].clone())?;
-        (all.seeks, all.disorder) = (all.seeks + l.seeks, all.disorder + l.disorder);
-        // Of copies of a loop it is said once.
-        let warnings = l.warnings.into_iter().map(|w| (w.message, w.labels));
-        warnings.for_each(|w| said.extend((!said.contains(&w)).then_some(w)));
-    }
-    Ok(Traversal { scans: said.len(), ..all })
+    let of = in_sections(func, |section| traversed(&section.func(func))).map_err(|all| all.0[0].clone())?;
+    Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, disorder: of.disorder })
 }
 
 /// The program of a case in some way; `None` where there is none.
