@@ -75,7 +75,10 @@ fn scalars_that_are_set_in_the_scope_of_others() {
     for format in ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"] {
         for value in values {
             let text = format!(
-                "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    u = empty((n,), f64)\n    for i in range(n):\n        t = x[i]\n        t *= 2.0\n        u[i] = {value}\n    for j in range(n):\n        t = B[j]\n        t += x[j]\n        y[j] += t * u[j] / x[0]\n    return y\n"
+                "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], \
+                 k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    u = empty((n,), f64)\n    for i in range(n):\n        t = x[i]\n        \
+                 t *= 2.0\n        u[i] = {value}\n    for j in range(n):\n        t = B[j]\n        \
+                 t += x[j]\n        y[j] += t * u[j] / x[0]\n    return y\n"
             );
             let mut s = Schedule::new(programs::elaborate(&text)).lowered_by(lowers::lowers);
             for (method, args) in [("fuse", &["i", "j"][..]), ("contract", &["u"])] {

@@ -139,7 +139,8 @@ fn steps_that_are_taken_compute_the_same() {
 #[test]
 fn a_loop_in_which_something_is_searched_takes_no_lanes() {
     let func = programs::elaborate(
-        "def f(A: f64[m, m] @ dcsr, x: f64[n]) -> f64:\n    y = 0.0\n    for i in range(n):\n        y = max(y, A[m // 2, 0] if m > 0 else 2.0)\n    return y\n",
+        "def f(A: f64[m, m] @ dcsr, x: f64[n]) -> f64:\n    y = 0.0\n    for i in range(n):\n        \
+         y = max(y, A[m // 2, 0] if m > 0 else 2.0)\n    return y\n",
     );
     let mut s = Schedule::new(func).lowered_by(lowers);
     let refused = s.call("vectorize", &[Arg::from("i")]).expect_err("it is searched in it");
@@ -152,7 +153,10 @@ fn a_loop_in_which_something_is_searched_takes_no_lanes() {
 #[test]
 fn a_loop_that_reduces_into_what_is_read_where_something_is_stored() {
     let func = programs::elaborate(
-        "def f(A: f64[n] @ format(bitmap), x: f64[m]) -> (f64[n], f64[m]):\n    y = zeros((n,), f64)\n    z = zeros((m,), f64)\n    for i in range(n):\n        w = zeros((n,), f64)\n        for j in range(m):\n            w[i] += x[j]\n            z[j] += x[j] + 1.0\n        y[i] += A[i] * w[i]\n    return y, z\n",
+        "def f(A: f64[n] @ format(bitmap), x: f64[m]) -> (f64[n], f64[m]):\n    y = zeros((n,), f64)\n    \
+         z = zeros((m,), f64)\n    for i in range(n):\n        w = zeros((n,), f64)\n        \
+         for j in range(m):\n            w[i] += x[j]\n            z[j] += x[j] + 1.0\n        \
+         y[i] += A[i] * w[i]\n    return y, z\n",
     );
     for mark in ["vectorize", "parallelize"] {
         let mut s = Schedule::new(func.clone()).lowered_by(lowers);
