@@ -1,6 +1,6 @@
 //! Walking and rewriting trees. A pass overrides what it cares for and leaves the rest to these.
 
-use crate::expr::{Access, Expr};
+use crate::expr::{Access, Expr, ExprKind};
 use crate::stmt::{Extent, MessagePart, PrintPart, Stmt, StmtKind};
 use crate::symbol::Symbol;
 
@@ -197,10 +197,19 @@ impl Expr {
         }
     }
 
-    /// Rebuilds the expression from its leaves, with `f` applied to every node after its operands.
+    /// Rebuilds the expression from its leaves, with `f` applied to every node after its operands. What `f` gives is not
+    /// given to it again: `j - 1` with `j + 1` for `j` is `j`.
     #[must_use]
     pub fn rewrite(&self, f: &mut dyn FnMut(Expr) -> Expr) -> Expr {
         let inner = self.map_children(&mut |e| e.rewrite(f));
-        f(inner)
+        if inner.is_operand_of(self) { inner } else { f(inner) }
+    }
+
+    /// Whether an operation, rebuilt with other operands, is no operation any more but one of them, or a part of one: the
+    /// normal form makes `j` of `(j + 1) - 1`. Whoever rebuilds expressions from their leaves is done with it then.
+    #[must_use]
+    pub fn is_operand_of(&self, before: &Expr) -> bool {
+        matches!(self.kind(), ExprKind::Var(_) | ExprKind::Load(..))
+            && matches!(before.kind(), ExprKind::Apply(..) | ExprKind::Cast(_))
     }
 }

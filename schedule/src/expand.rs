@@ -47,7 +47,9 @@ fn expr(e: &Expr, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Vec<Access>, done: &
     }
     let inner = e.map_children(&mut |c| expr(c, tensor, f, done));
     let new = match inner.kind() {
-        ExprKind::Load(t, indices) if t == tensor => Expr::load(t, f(indices), inner.dtype()),
+        ExprKind::Load(t, indices) if t == tensor && !inner.is_operand_of(e) => {
+            Expr::load(t, f(indices), inner.dtype())
+        }
         _ => inner,
     };
     done.insert(e.clone(), new.clone());

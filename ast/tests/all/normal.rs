@@ -187,6 +187,28 @@ proptest! {
         prop_assert_eq!(taffeta_ast::print::expr(&rebuilt), taffeta_ast::print::expr(&e));
     }
 
+    // `(v + 1) - 1` is `v` again, which no second `v + 1` must come for.
+    #[test]
+    fn variables_are_replaced_once(
+        raw in raw(),
+        shift in -2i64..3,
+        values in prop::collection::vec(-50i64..50, VARS),
+    ) {
+        let vars: Vec<Expr> = (0..VARS).map(|k| Expr::var(&Symbol::new(format!("v{k}")))).collect();
+        let e = build(&raw, DType::I64, &vars);
+        let shifted = e.rewrite(&mut |e| match e.kind() {
+            ExprKind::Var(_) => e.plus(&Expr::int(shift)),
+            _ => e,
+        });
+        let at = |shift: i64| -> Vec<(Expr, Literal)> {
+            vars.iter().cloned().zip(values.iter().map(|v| Literal::Int(i128::from(*v + shift)))).collect()
+        };
+        if let (Ok(expected), Ok(found)) = (value(&e, &at(shift)), value(&shifted, &at(0))) {
+            let print = taffeta_ast::print::expr;
+            prop_assert_eq!(expected, found, "{} is {}", print(&e), print(&shifted));
+        }
+    }
+
     #[test]
     fn equal_polynomials_have_equal_values(a in raw(), b in raw(), values in prop::collection::vec(-50i64..50, VARS)) {
         let vars: Vec<Expr> = (0..VARS).map(|k| Expr::var(&Symbol::new(format!("v{k}")))).collect();

@@ -153,6 +153,22 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
     }
 }
 
+/// The second lane of `x[j - 1]` is `x[j]`, and not `x[j + 1]`.
+#[test]
+fn lanes_gather_beside_where_the_loop_is() {
+    let program = "
+def f(x: f64[m, 3], w: f64[m], y: inout[f64[3]]):
+    for c in range(3):
+        s: f64 = 0.0
+        for j in range(1, m):
+            s += w[j] * x[j - 1, c]
+        y[c] += s
+";
+    for code in check(program, &[("vectorize", &[text("j")])]) {
+        assert!(code.contains("{x[(j - 1) * 3 + c], x[j * 3 + c]"), "{code}");
+    }
+}
+
 /// Four sums share the instructions that add up lanes.
 #[test]
 fn four_sums_are_added_up_at_once() {
