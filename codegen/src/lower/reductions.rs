@@ -24,6 +24,8 @@
 //!     y[b, y_part.d0] += y_part[y_part.d0]
 //! ```
 //!
+//! A loop that lists a tensor into which nothing in it reduces lists it no longer.
+//!
 //! *leaves alone*: local scalars with one operator, and arrays all of whose dimensions change: C makes copies of them.
 
 use super::checks;
@@ -84,6 +86,7 @@ impl Partial {
 
 impl Pass {
     fn stmt(&mut self, s: &Stmt, facts: &mut Context) -> Stmt {
+        let s = &without_unused(s);
         if let StmtKind::VarDef { tensor, .. } = s.kind() {
             self.tensors.insert(tensor.symbol.clone(), tensor.clone());
             self.locals.insert(tensor.symbol.clone());
@@ -152,6 +155,27 @@ impl Pass {
         }
         out
     }
+}
+
+/// A loop without the reductions of tensors that nothing in it reduces into: what did was decided and is gone, or is in
+/// another one of the loops that a traversal of structured tensors became.
+fn without_unused(s: &Stmt) -> Stmt {
+    let StmtKind::For { iter, extent, props, body } = s.kind() else { return s.clone() };
+    if props.reductions.is_empty() {
+        return s.clone();
+    }
+    let mut into = FxHashSet::default();
+    body.walk(&mut |s| {
+        if let StmtKind::ReduceTo { tensor, .. } = s.kind() {
+            into.insert(tensor.clone());
+        }
+    });
+    if props.reductions.iter().all(|r| into.contains(&r.tensor)) {
+        return s.clone();
+    }
+    let mut props = props.clone();
+    props.reductions.retain(|r| into.contains(&r.tensor));
+    s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
 }
 
 fn partial(of: &Arc<Tensor>, op: ReduceOp, fixed: Vec<Option<Expr>>) -> Partial {

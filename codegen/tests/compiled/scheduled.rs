@@ -642,3 +642,23 @@ fn what_nobody_reads_is_not_stored() {
     // It has no place in the arena.
     assert!(!code.contains("restrict t ="), "{code}");
 }
+
+/// Where a size is known, a branch may be gone, and with it what a loop reduced into.
+#[test]
+fn loops_that_reduce_into_nothing_any_more_are_vectorised() {
+    let program = "
+def f(x: f64[n], z: inout[f64[n]], y: inout[f64]):
+    for i in range(n):
+        z[i] = x[i]
+        if n > 200:
+            y[...] += x[i]
+";
+    let (_, after, program) = scheduled(program, &[("vectorize", &[text("i")])]);
+    for (n, sums) in [(100, false), (300, true)] {
+        let options = LowerOptions { sizes: [("n".to_string(), n)].into_iter().collect(), ..LowerOptions::default() };
+        let known = taffeta_codegen::lower::specialise(&after, &options.sizes).unwrap_or_else(|d| panic!("{d}"));
+        let simple = taffeta_analysis::pass::simplify::run(&known);
+        let code = c::emit(&lower(&simple, &options).unwrap_or_else(|d| panic!("{d}")), program.sources()).code;
+        assert_eq!(code.contains("y_part"), sums, "{code}");
+    }
+}
