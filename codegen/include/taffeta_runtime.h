@@ -8,6 +8,14 @@
 #ifndef TAFFETA_RUNTIME_H
 #define TAFFETA_RUNTIME_H
 
+/* Conditional loads that lie beside each other: gcc before 12.4 and 13.3 gives lanes of its masked loads the masks of
+   other lanes (https://gcc.gnu.org/PR114375). Before all functions, so that they can be inlined into each other. */
+#if defined(TAFFETA_CONDITIONAL_LOADS) && defined(__GNUC__) && !defined(__clang__)
+#if __GNUC__ < 12 || (__GNUC__ == 12 && __GNUC_MINOR__ < 4) || (__GNUC__ == 13 && __GNUC_MINOR__ < 3)
+#pragma GCC optimize("no-tree-loop-if-convert")
+#endif
+#endif
+
 #include "taffeta.h"
 
 #include <inttypes.h>

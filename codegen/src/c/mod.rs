@@ -8,6 +8,7 @@
 //! - `library`: nests that are matrix products.
 //! - `logical`: the ABI of entries with structured parameters, around that of the arrays.
 //! - `lanes`: arrays that are vectors.
+//! - `conditional`: loads under conditions that some compilers load wrongly.
 //! - `helpers`: operators that C does not have, of which only those that are used are printed; `half`: conversions of
 //!   16-bit floats.
 //!
@@ -21,6 +22,7 @@
 //! -fno-trapping-math`), so that loops with `sqrt`, `floor` or a comparison vectorise. Never `-ffast-math`: NaN,
 //! infinities and -0 behave.
 
+mod conditional;
 mod emitter;
 mod entry;
 mod expr;
@@ -74,7 +76,8 @@ pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
     let mut emitter = emitter::Emitter::new(lowered, sources);
     let unit = entry::unit(&mut emitter);
     let levels = lowered.logical().is_some_and(Logical::can_be_lent);
-    let prologue = entry::prologue(lowered.signature(), emitter.products, levels);
+    let conditional = conditional::beside_each_other(lowered.func());
+    let prologue = entry::prologue(lowered.signature(), emitter.products, levels, conditional);
     let code = format!("{prologue}{}{unit}", emitter.helpers.text());
     let mut signature = lowered.signature().clone();
     let products = emitter.products;

@@ -244,6 +244,12 @@ impl Parts {
                 exact(format!("`isnan` of {d}"), apply(Op::IsNan, &[x])),
             ]
         });
+        // In rows that the compiler unrolls: gcc 12.2 gives lanes of masked loads the masks of other ones.
+        self.loops(&operands, true, |a| {
+            let zero = Expr::float(0.0, d);
+            let positive = apply(Op::Gt, &[&a[0], &zero]);
+            vec![exact(format!("`y if x > 0 else 0` of {d}"), apply(Op::Select, &[&positive, &a[1], &zero]))]
+        });
         self.loops(&operands, false, |a| {
             let (x, y) = (&a[0], &a[1]);
             let zero = Expr::float(0.0, d);

@@ -31,8 +31,14 @@ use taffeta_ast::{Buffer, Diagnostic, SourceMap};
 
 /// Flags that make compilers right that are known to be wrong in some way, in the order in which they are tried: those
 /// that cost least first.
-const WORKAROUNDS: [&str; 5] =
-    ["-DTAFFETA_NO_LIBMVEC", "-mno-avx512fp16", "-fno-fast-math", "-fno-tree-vectorize", "-O1"];
+const WORKAROUNDS: [&str; 6] = [
+    "-DTAFFETA_NO_LIBMVEC",
+    "-mno-avx512fp16",
+    "-fno-fast-math",
+    "-fno-tree-loop-if-convert",
+    "-fno-tree-vectorize",
+    "-O1",
+];
 
 /// How long the probe may run; it needs a few milliseconds.
 const MOST_TIME: Duration = Duration::from_secs(20);

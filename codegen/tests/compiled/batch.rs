@@ -13,7 +13,11 @@ use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Result<Vec<Compiled>, String> {
     let Some(first) = sources.first() else { return Ok(Vec::new()) };
     let (products, levels) = (sources.iter().any(|s| s.products), sources.iter().any(|s| s.levels));
-    let together = CSource { code: joined(sources), products, levels, ..first.clone() };
+    // What one says to the run-time header, which comes once, it says for all.
+    const FIRST: &str = "#define TAFFETA_CONDITIONAL_LOADS\n";
+    let said = if sources.iter().any(|s| s.code.contains(FIRST)) { FIRST } else { "" };
+    let code = format!("{said}{}", joined(sources).replace(FIRST, ""));
+    let together = CSource { code, products, levels, ..first.clone() };
     Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
     let compiler = Toolchain::find().map_err(|d| d.to_string())?;
     let library = compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler refuses it: {d:?}"))?;

@@ -1,0 +1,126 @@
+//! Whether loads that lie beside each other stand under conditions of their own in a loop: `y[3 * i + j] = x[3 * i + j]
+//! if c[3 * i + j] else 0.0` for a `j` of 0 to 2.
+//!
+//! gcc before 12.4 and 13.3 unrolls the loop over `j`, makes masked vector loads of such loads, and gives lanes the
+//! masks of other ones (its bug 114375): wrong results in silence, at `-O3` and in loops that are vectorised by a pragma.
+//! Where [`beside_each_other`] finds them, the program says so to `taffeta_runtime.h`, which takes the conversion of
+//! branches to masks away from these compilers. Loops in which gcc cannot do this keep it, since without it no loop
+//! with a branch is vectorised: it takes two loads from one tensor, and two sums or stores that are made in any case.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, poly};
+
+/// Loops up to this length may be unrolled by the compiler (gcc: 16), in which case their iterations lie beside each
+/// other.
+const UNROLLED: i128 = 32;
+
+/// Whether a loop of the program, its short inner ones unrolled, has several conditional loads from one tensor.
+pub(super) fn beside_each_other(func: &Func) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |s| {
+        if let StmtKind::For { iter, body, .. } = s.kind() {
+            let mut inside = Inside { iter: Some(iter.clone()), ..Inside::default() };
+            inside.stmt(body, 1, false);
+            found |= inside.is_at_risk();
+        }
+    });
+    found
+}
+
+/// What one iteration of a loop does.
+#[derive(Default)]
+struct Inside {
+    iter: Option<Symbol>,
+    /// Loads that are made in any case: what they load can be loaded under no condition too.
+    always: FxHashSet<Expr>,
+    /// Loads under a condition, and how often each is made.
+    conditional: FxHashMap<Expr, i128>,
+    /// Stores that are made in any case, and sums over the loop.
+    results: i128,
+}
+
+impl Inside {
+    fn is_at_risk(&self) -> bool {
+        let mut of: FxHashMap<&Symbol, i128> = FxHashMap::default();
+        for (load, times) in self.conditional.iter().filter(|(load, _)| !self.always.contains(load)) {
+            if let ExprKind::Load(t, _) = load.kind() {
+                *of.entry(t).or_default() += times;
+            }
+        }
+        self.results >= 2 && of.values().any(|times| *times >= 2)
+    }
+
+    /// `times`: in so many unrolled iterations. `conditional`: under a branch.
+    fn stmt(&mut self, s: &Stmt, times: i128, conditional: bool) {
+        match s.kind() {
+            StmtKind::For { extent, body, .. } => match length(extent) {
+                Some(n) if n <= UNROLLED => self.stmt(body, times * n, conditional),
+                // A loop of its own.
+                _ => {}
+            },
+            StmtKind::While { .. } => {}
+            StmtKind::If { cond, then, otherwise } => {
+                self.expr(cond, times, conditional);
+                self.stmt(then, times, true);
+                if let Some(otherwise) = otherwise {
+                    self.stmt(otherwise, times, true);
+                    // What both branches store is stored in any case.
+                    self.results += 2;
+                }
+            }
+            StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } => {
+                let element = Expr::load(tensor, indices.clone(), value.dtype());
+                let sums = matches!(s.kind(), StmtKind::ReduceTo { .. });
+                let mut moves = false;
+                indices.iter().for_each(|a| a.index.walk(&mut |e| moves |= self.is_iter(e)));
+                if !conditional || (sums && !moves) {
+                    self.results += times;
+                }
+                if sums && !indices.is_empty() {
+                    self.load(&element, times, conditional);
+                }
+                indices.iter().for_each(|a| self.expr(&a.index, times, conditional));
+                self.expr(value, times, conditional);
+            }
+            kind => {
+                kind.exprs().into_iter().for_each(|e| self.expr(e, times, conditional));
+                kind.children().into_iter().for_each(|s| self.stmt(s, times, conditional));
+            }
+        }
+    }
+
+    fn is_iter(&self, e: &Expr) -> bool {
+        matches!(e.kind(), ExprKind::Var(v) if Some(v) == self.iter.as_ref())
+    }
+
+    fn expr(&mut self, e: &Expr, times: i128, conditional: bool) {
+        match e.kind() {
+            ExprKind::Load(_, indices) if !indices.is_empty() => self.load(e, times, conditional),
+            ExprKind::Apply(op @ (Op::And | Op::Or | Op::Select), args) => {
+                let (first, rest) = args.split_first().unwrap_or_else(|| unreachable!("`{op:?}` of nothing"));
+                self.expr(first, times, conditional);
+                rest.iter().for_each(|e| self.expr(e, times, true));
+                return;
+            }
+            _ => {}
+        }
+        e.children().into_iter().for_each(|e| self.expr(e, times, conditional));
+    }
+
+    fn load(&mut self, e: &Expr, times: i128, conditional: bool) {
+        if !conditional {
+            self.always.insert(e.clone());
+        } else {
+            let most = self.conditional.entry(e.clone()).or_default();
+            *most = (*most).max(times);
+        }
+    }
+}
+
+/// How many iterations a loop has, where the compiler can see it.
+fn length(extent: &Extent) -> Option<i128> {
+    let Extent::Range { begin, end, step } = extent else { return None };
+    let step = i128::from(step.as_int()?);
+    let span = poly::Poly::of(&end.minus(begin))?.as_constant()?;
+    (step != 0).then(|| (span + step - step.signum()).div_euclid(step).max(0))
+}
