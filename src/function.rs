@@ -163,6 +163,10 @@ impl Function {
             Code::Interp(func) if self.signature.has_storage() => {
                 let stored = packed::stored(&self.signature, &params)?;
                 let ran = self.interpret(func, stored, sizes)?;
+                // Structured parameters stay as they were given; what is written comes from the program.
+                let own = self.signature.params().zip(&mut params).filter(|(p, _)| p.passing == Passing::InOut);
+                let written = self.signature.params().zip(&ran.params).filter(|(p, _)| p.passing == Passing::InOut);
+                own.zip(written).for_each(|((_, param), (_, new))| param.clone_from(new));
                 Ok(Ran { params, ..ran })
             }
             Code::C(compiled) if self.signature.has_storage() => {

@@ -2,8 +2,8 @@
 //! elements say.
 
 use std::path::{Path, PathBuf};
-use taffeta::{Options, Program};
-use taffeta_ast::{Diagnostics, Value};
+use taffeta::{Backend, Options, Program};
+use taffeta_ast::{Buffer, Diagnostics, Value};
 use taffeta_structured::{Traversed, in_sections, sections, traversed};
 
 fn products() -> Program {
@@ -285,4 +285,21 @@ fn sections_are_lowered_as_in_the_whole() {
         }
     }
     assert!(compared > 2, "{compared} programs have several sections");
+}
+
+/// Beside a structured parameter, too.
+#[test]
+fn what_is_written_to_parameters_comes_back() {
+    let text = "def f(A: f64[n, n] @ csr, x: inout[f64[n]]):\n    for i in range(n):\n        x[i] += A[i, i]\n";
+    let program = Program::from_source("back.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let value = |shape: &[usize], numbers: &[f64]| {
+        Value::new(shape.to_vec(), Buffer::F64(numbers.to_vec())).expect("as many numbers as the shape says")
+    };
+    let a = value(&[2, 2], &[1.0, 2.0, 0.0, 3.0]);
+    for backend in [Backend::Interp, Backend::C] {
+        let f = program.compile("f", &Options::default().backend(backend)).unwrap_or_else(|e| panic!("{e}"));
+        let ran = f.run(vec![a.clone(), value(&[2], &[10.0, 20.0])], &[2], 1).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(ran.params[1].numbers(), [11.0, 23.0], "{backend:?}");
+        assert_eq!(ran.params[0].numbers(), a.numbers(), "{backend:?}");
+    }
 }
