@@ -90,7 +90,7 @@ fn among_others(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
 fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     let way = tree::path(&s.func().body, sum)?;
     let loops = || way.iter().enumerate().filter(|(_, l)| matches!(l.kind(), StmtKind::For { .. }));
-    if loops().any(|(_, l)| !nest::is_unmarked(l)) {
+    if loops().any(|(_, l)| !nest::is_unmarked(l)) || !sums_over_a_loop(&way) {
         return None;
     }
     let found = |scalars: &dyn Fn(&[Stmt]) -> Scalars| {
@@ -100,6 +100,18 @@ fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
         })
     };
     found(&scalars).or_else(|| found(&|_| Vec::new())).map(|(_, outer)| outer.clone())
+}
+
+/// Whether a loop around a sum adds to one element, which neither the indices say nor a declaration inside of it. Without
+/// one it is no product, which is known before what its scalars are computed from is looked for.
+fn sums_over_a_loop(way: &[Stmt]) -> bool {
+    let Some(StmtKind::ReduceTo { tensor, indices, .. }) = way.last().map(Stmt::kind) else { return false };
+    let declares = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { tensor: t, .. } if t.symbol == *tensor);
+    let inside = way.iter().rposition(declares).unwrap_or(0);
+    way[inside..].iter().any(|s| match s.kind() {
+        StmtKind::For { iter, .. } => indices.iter().all(|a| !effects::mentions(&a.index, &[iter])),
+        _ => false,
+    })
 }
 
 /// Cuts off what comes before the sum and after it, and has a library do the rest.
