@@ -38,10 +38,7 @@ impl Program {
     /// is returned was run, and makes the same program.
     pub fn schedule_function(&self, entry: &str, options: &Options) -> Result<String, Error> {
         let wrong = |d: Diagnostic| Error::program(d.into(), &self.sources().clone());
-        if automatic::is_automatic(options) && options.gradient.is_some() {
-            let d = Diagnostic::new("schedule::function", "rules schedule the gradient, and no entry is that gradient");
-            return Err(wrong(d.help(format!("make it one: `back = vjp({entry}, wrt=[…])`, and ask for `back`"))));
-        }
+        self.has_steps_of_an_entry(entry, options)?;
         // A function of the file is for the program as it is printed, whose gradients keep what they do without a
         // schedule. The schedule of an entry comes before its gradient. Types of index arrays, which inputs say, are
         // nothing that steps depend on.
@@ -69,6 +66,21 @@ impl Program {
             }
         };
         Err(wrong(differs.help("`--trace FILE.json` keeps all steps")))
+    }
+
+    /// Whether a schedule's steps can be given to `schedule` again, as a function or as a trace: what is given there is
+    /// taken by the entry, before it is differentiated.
+    ///
+    /// # Errors
+    ///
+    /// Rules schedule a gradient that is no entry.
+    pub fn has_steps_of_an_entry(&self, entry: &str, options: &Options) -> Result<(), Error> {
+        if !automatic::is_automatic(options) || options.gradient.is_none() {
+            return Ok(());
+        }
+        let d = Diagnostic::new("schedule::function", "rules schedule the gradient, and no entry is that gradient");
+        let d = d.help(format!("make it one: `back = vjp({entry}, wrt=[…])`, and ask for `back`"));
+        Err(Error::program(d.into(), &self.sources().clone()))
     }
 
     /// A name that is nowhere in the program's text.

@@ -91,6 +91,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     // Steps are to be taken again, by a schedule: of the program that this finds.
     let options = options.choose_tapes(!(args.steps || args.trace.is_some()));
+    if args.trace.is_some() {
+        program.has_steps_of_an_entry(&entry, &options)?;
+    }
     if args.as_function {
         return print(&program.schedule_function(&entry, &options)?);
     }

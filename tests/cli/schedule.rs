@@ -219,6 +219,11 @@ fn schedules_are_chosen_by_rules() {
     let gradient = ["--grad", "a", "--schedule", "auto"];
     assert_eq!(run(&folder, &gradient), run(&folder, &["--grad", "a"]));
     assert!(shown(&["--grad", "a", "--explain"]).contains("`i~b`"));
+    // What is given to `--schedule` is taken before that.
+    for more in [&["--trace", "back.json"][..], &["--as-function"]] {
+        let refused = folder.fails(&[&["show", "rows.ft"], &gradient[..], more].concat());
+        assert!(refused.contains("no entry is that gradient") && refused.contains("vjp("), "{refused}");
+    }
 }
 
 /// What is expected to be slow is told, with what stands in the way.
