@@ -31,6 +31,7 @@ mod activity;
 mod build;
 mod check;
 mod cleanup;
+mod copies;
 mod custom_vjp;
 mod data;
 mod explain;

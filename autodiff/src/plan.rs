@@ -16,7 +16,7 @@ use crate::data::{BackwardInfo, Decision, Home, Plan, Residual};
 use crate::memory;
 use crate::program::{self, Derived};
 use crate::request::Request;
-use crate::{cleanup, patterns, segments};
+use crate::{cleanup, copies, patterns, segments};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependences;
@@ -136,7 +136,7 @@ impl Attempt {
             if plan.scattered.len() > known {
                 continue;
             }
-            let [whole, func] = [whole, func].map(|f| patterns.apply(&f));
+            let [whole, func] = [whole, func].map(|f| copies::filled(&patterns.apply(&f), &residuals));
             residuals.iter_mut().for_each(|r| r.amount = memory::number(&r.bytes(), sizes));
             let peak = memory::peak(&func, sizes);
             return Ok(Planned { func, whole, info, residuals, peak, notes: self.notes.clone() });

@@ -24,6 +24,7 @@ const ORDER: [&str; 28] = [
     "reverse",
     "check",
     "cleanup",
+    "copies",
     "program",
     "patterns",
     "segments",

@@ -22,6 +22,44 @@ fn straight_lines_and_every_way_to_write() {
     );
 }
 
+/// A triangular solution in place: each row reads those before it, and a copy is of all rows.
+#[test]
+fn copies_are_made_of_what_is_not_written_yet() {
+    let solve = |first: &str| {
+        format!(
+            "def f(l: f64[n, n], b: f64[n]) -> f64[n]:
+    x = {first}((n,), f64)
+    for i in range(n):
+        x[i] = b[i]
+        for j in range(i):
+            x[i] -= l[i, j] * x[j]
+        x[i] /= 2.0 + l[i, i]
+    return x
+"
+        )
+    };
+    check(&solve("empty"), &[floats_of(&[4, 4], 1), floats_of(&[4], 2)], &[]);
+    // A local tensor, in a scope that is entered several times.
+    let entered = "def f(l: f64[n, n], b: f64[n, n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for k in range(n):
+        x = empty((n,), f64)
+        for i in range(n):
+            x[i] = b[i, k]
+            for j in range(i):
+                x[i] -= l[i, j] * x[j]
+            x[i] = tanh(x[i]) * x[i]
+        for i in range(n):
+            y[i] += x[i] * x[i]
+    return y
+";
+    check(entered, &[floats_of(&[3, 3], 3), floats_of(&[3, 3], 4)], &[]);
+    // Nothing is filled that is written.
+    let zeros = |func: &Func| taffeta_ast::print::func(func).matches("x[x.d0] = 0.0").count();
+    assert_eq!(zeros(&derivative(&program(&solve("empty")), Kind::Vjp, Tape::All)), 1);
+    assert_eq!(zeros(&derivative(&program(&solve("zeros")), Kind::Vjp, Tape::All)), 1);
+}
+
 #[test]
 fn values_that_are_overwritten_come_back() {
     // Scalars and arrays in time loops, read before and after they are written, in one statement and in several.

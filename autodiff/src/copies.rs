@@ -1,0 +1,102 @@
+//! Copies of whole tensors, of which the backward pass reads what it needs.
+//!
+//! *does*: a snapshot is made of all elements, also of those that are written after it. Nobody reads these in the copy,
+//! but to copy them is to read what nothing has written. Where that cannot be excluded, the tensor begins with zeros.
+//!
+//! ```text
+//! x = empty((n,), f64)                       x = empty((n,), f64)
+//! for i in range(n):                         for x.d0 in range(n):
+//!     x[i] = b[i]                                x[x.d0] = 0.0
+//!     for x.d0 in range(n):             →    for i in range(n):
+//!         x.tape[i, x.d0] = x[x.d0]              …
+//!     for j in range(i):
+//!         x[i] += b[j] * x[j]
+//! ```
+//!
+//! *requires*: a gradient before schedules. *leaves alone*: parameters; tensors of which all is written before it is
+//! copied (`taffeta_analysis::query::kill`); copies of single elements, which the program itself reads there.
+
+use crate::build;
+use crate::data::{Decision, Residual};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use taffeta_analysis::query::depend::Dependences;
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Literal, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
+
+/// The gradient, in which no copy reads what nothing has written.
+pub(crate) fn filled(func: &Func, residuals: &[Residual]) -> Func {
+    let kept: FxHashSet<&Symbol> =
+        residuals.iter().filter(|r| r.decision == Decision::Copies).map(|r| &r.kept.symbol).collect();
+    if kept.is_empty() {
+        return func.clone();
+    }
+    let mut copied: Vec<(Symbol, FxHashSet<StmtId>)> = Vec::new();
+    func.body.walk(&mut |s| {
+        if let StmtKind::Store { tensor, value, .. } = s.kind()
+            && let ExprKind::Load(from, at) = value.kind()
+            && kept.contains(tensor)
+            && is_any_element(at)
+            && func.params.iter().all(|p| p.tensor.symbol != *from)
+        {
+            match copied.iter_mut().find(|(t, _)| t == from) {
+                Some((_, all)) => drop(all.insert(s.id())),
+                None => copied.push((from.clone(), FxHashSet::from_iter([s.id()]))),
+            }
+        }
+    });
+    copied.into_iter().fold(func.clone(), |func, (tensor, copies)| match is_written(&func, &tensor, &copies) {
+        true => func,
+        false => begun(&func, &tensor, &|of, body| {
+            let origin = body.origin().clone();
+            Stmt::seq([build::fill(of, Literal::zero(of.dtype), &origin), body.clone()], origin)
+        }),
+    })
+}
+
+/// Whether indices are the iterators of loops over all elements.
+fn is_any_element(at: &[Access]) -> bool {
+    !at.is_empty() && at.iter().all(|a| matches!(a.index.kind(), ExprKind::Var(_)))
+}
+
+/// Whether all that is copied of a tensor was written in its scope before.
+fn is_written(func: &Func, tensor: &Symbol, copies: &FxHashSet<StmtId>) -> bool {
+    // The question is asked of iterations of loops, so the scope becomes one.
+    let once = Symbol::new("once");
+    let extent = Extent::Range { begin: Expr::int(0), end: Expr::int(1), step: Expr::int(1) };
+    let looped = begun(func, tensor, &|_, body| {
+        let kind = StmtKind::For {
+            iter: once.clone(),
+            extent: extent.clone(),
+            props: LoopProps::default(),
+            body: body.clone(),
+        };
+        Stmt::new(kind, body.origin().clone())
+    });
+    let mut scope = None;
+    looped.body.walk(&mut |s| {
+        if matches!(s.kind(), StmtKind::For { iter, .. } if *iter == once) {
+            scope = Some(s.clone());
+        }
+    });
+    let Some(scope) = scope else { return true };
+    let dependences = Dependences::new(&looped);
+    let mut exposed = dependences.exposed_reads(tensor, &scope);
+    !exposed.any(|r| copies.contains(&r.site.stmt.id()))
+}
+
+/// The function with something made of the statements in which a local tensor or a result is there.
+fn begun(func: &Func, tensor: &Symbol, make: &dyn Fn(&Tensor, &Stmt) -> Stmt) -> Func {
+    fn inside(s: &Stmt, tensor: &Symbol, make: &dyn Fn(&Tensor, &Stmt) -> Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::VarDef { tensor: t, body } if t.symbol == *tensor => {
+                s.with_kind(StmtKind::VarDef { tensor: t.clone(), body: make(t, body) })
+            }
+            _ => s.map(&mut |s| inside(s, tensor, make), &mut Expr::clone),
+        }
+    }
+    let result: Option<&Arc<Tensor>> = func.results.iter().find(|t| t.symbol == *tensor);
+    func.with_body(match result {
+        Some(t) => make(t, &func.body),
+        None => inside(&func.body, tensor, make),
+    })
+}
