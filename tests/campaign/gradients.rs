@@ -10,7 +10,6 @@ use itertools::Itertools as _;
 use taffeta::{Gradient, Mode, Options, Program, Tape};
 use taffeta_ast::{SourceMap, print};
 use taffeta_codegen::c::{self, CSource};
-use taffeta_codegen::toolchain::CompileOptions;
 
 /// Programs of one library.
 const TOGETHER: u64 = 8;
@@ -40,7 +39,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
         }
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let flags = CompileOptions { contract: false, optimize: false, ..CompileOptions::default() };
+    let flags = batch::flags(seed);
     let sources: Vec<CSource> = all.iter().map(|r| r.source.clone()).collect();
     let compiled = match batch::compile(&sources, dir.path(), &flags) {
         Ok(compiled) => compiled,

@@ -17,7 +17,6 @@ use taffeta_analysis::pass::simplify;
 use taffeta_ast::interp::{Outputs, RuntimeError, run};
 use taffeta_ast::{Func, SourceMap, StmtKind, Value};
 use taffeta_codegen::c::CSource;
-use taffeta_codegen::toolchain::CompileOptions;
 
 /// Programs of one library, and of one C program under the sanitizers.
 const TOGETHER: u64 = 32;
@@ -57,7 +56,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
             Err(what) => return Some(finding(&case, way, &what, &mut |c| self::ready(c, way, k).err())),
         }
     }
-    let wrong = |ready: &[Ready]| if sanitized { undefined(ready) } else { otherwise(ready) };
+    let wrong = |ready: &[Ready]| if sanitized { undefined(ready) } else { otherwise(ready, seed) };
     let (k, what) = wrong(&ready)?;
     let way = ready[k].way;
     let alone = |c: &Case| match self::ready(c, way, 0) {
@@ -131,9 +130,9 @@ fn threads(func: &Func) -> &'static [usize] {
 }
 
 /// The first of these programs that computes otherwise in C.
-fn otherwise(all: &[Ready]) -> Option<(usize, String)> {
+fn otherwise(all: &[Ready], seed: u64) -> Option<(usize, String)> {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let flags = CompileOptions { contract: false, optimize: false, ..CompileOptions::default() };
+    let flags = batch::flags(seed);
     let sources: Vec<CSource> = all.iter().map(|r| r.source.clone()).collect();
     let compiled = match batch::compile(&sources, dir.path(), &flags) {
         Ok(compiled) => compiled,
