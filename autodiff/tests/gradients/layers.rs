@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// From data and facts to the whole; `reverse` is a folder.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 29] = [
     "memory",
     "request",
     "data",
