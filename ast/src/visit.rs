@@ -197,16 +197,16 @@ impl Expr {
         }
     }
 
-    /// Rebuilds the expression from its leaves, with `f` applied to every node after its operands. What `f` gives is not
-    /// given to it again: `j - 1` with `j + 1` for `j` is `j`.
+    /// Rebuilds the expression from its leaves, with `f` applied to every node after its operands. What `f` gives is
+    /// not given to it again: `j - 1` with `j + 1` for `j` is `j`.
     #[must_use]
     pub fn rewrite(&self, f: &mut dyn FnMut(Expr) -> Expr) -> Expr {
         let inner = self.map_children(&mut |e| e.rewrite(f));
         if inner.is_operand_of(self) { inner } else { f(inner) }
     }
 
-    /// Whether an operation, rebuilt with other operands, is no operation any more but one of them, or a part of one: the
-    /// normal form makes `j` of `(j + 1) - 1`. Whoever rebuilds expressions from their leaves is done with it then.
+    /// Whether an operation, rebuilt with other operands, is no operation any more but one of them, or a part of one:
+    /// the normal form makes `j` of `(j + 1) - 1`. Whoever rebuilds expressions from their leaves is done with it then.
     #[must_use]
     pub fn is_operand_of(&self, before: &Expr) -> bool {
         matches!(self.kind(), ExprKind::Var(_) | ExprKind::Load(..))

@@ -34,8 +34,8 @@ pub fn rewrite_expr(e: &Expr, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &m
     new
 }
 
-/// The statement with `f` applied to every expression after its operands, so that it sees new operands, but nothing that
-/// it gave itself (as [`Expr::rewrite`]). Ids and origins stay.
+/// The statement with `f` applied to every expression after its operands, so that it sees new operands, but nothing
+/// that it gave itself (as [`Expr::rewrite`]). Ids and origins stay.
 pub fn rebuild(stmt: &Stmt, f: &mut dyn FnMut(Expr) -> Expr) -> Stmt {
     let mut done = FxHashMap::default();
     every(stmt, &mut |e| rebuild_expr(e, f, &mut done))
