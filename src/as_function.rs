@@ -73,7 +73,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// Rules schedule a gradient that is no entry.
+    /// Rules schedule a gradient that is not an entry.
     pub fn has_steps_of_an_entry(&self, entry: &str, options: &Options) -> Result<(), Error> {
         if !automatic::is_automatic(options) || options.gradient.is_none() {
             return Ok(());

@@ -39,7 +39,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
         }
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let flags = batch::flags(seed);
+    let flags = crate::flags(seed);
     let sources: Vec<CSource> = all.iter().map(|r| r.source.clone()).collect();
     let compiled = match batch::compile(&sources, dir.path(), &flags) {
         Ok(compiled) => compiled,

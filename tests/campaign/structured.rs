@@ -132,7 +132,7 @@ fn threads(func: &Func) -> &'static [usize] {
 /// The first of these programs that computes otherwise in C.
 fn otherwise(all: &[Ready], seed: u64) -> Option<(usize, String)> {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let flags = batch::flags(seed);
+    let flags = crate::flags(seed);
     let sources: Vec<CSource> = all.iter().map(|r| r.source.clone()).collect();
     let compiled = match batch::compile(&sources, dir.path(), &flags) {
         Ok(compiled) => compiled,

@@ -2,7 +2,7 @@
 //! if c[3 * i + j] else 0.0` for a `j` of 0 to 2.
 //!
 //! gcc before 12.4 and 13.3 unrolls the loop over `j`, makes masked vector loads of such loads, and gives lanes the
-//! masks of other ones (its bug 114375): wrong results in silence, at `-O3` and in loops that are vectorised by a pragma.
+//! masks of other ones (its bug 114375): wrong results in silence, at `-O3` and in loops that a pragma vectorises.
 //! Where [`beside_each_other`] finds them, the program says so to `taffeta_runtime.h`, which takes the conversion of
 //! branches to masks away from these compilers. Loops in which gcc cannot do this keep it, since without it no loop
 //! with a branch is vectorised: it takes two loads from one tensor, and two sums or stores that are made in any case.

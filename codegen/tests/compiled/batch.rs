@@ -9,13 +9,6 @@ use taffeta_codegen::Compiled;
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
-/// Flags with which results are those of the interpreter: of every fourth seed the optimisation that users' programs
-/// get, which is where compilers have their bugs, and of the others one that is done sooner.
-#[allow(dead_code)] // not every user has seeds
-pub fn flags(seed: u64) -> CompileOptions {
-    CompileOptions { contract: false, optimize: seed % 4 == 2, ..CompileOptions::default() }
-}
-
 /// Compiles entries together, into an empty directory. No two of them may have the same name.
 pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Result<Vec<Compiled>, String> {
     let Some(first) = sources.first() else { return Ok(Vec::new()) };

@@ -21,7 +21,8 @@ fn programs(m: usize, dtype: &str) -> Vec<String> {
     let whole = |s: &String| {
         let of = format!("{dtype}[n, {m}]");
         format!(
-            "\ndef f(c: {of}, x: {of}, y: inout[{of}]):\n    for i in range(n):\n        for j in range({m}):\n            {s}\n"
+            "\ndef f(c: {of}, x: {of}, y: inout[{of}]):\n    for i in range(n):\n        \
+             for j in range({m}):\n            {s}\n"
         )
     };
     statements.iter().map(whole).collect()

@@ -102,8 +102,8 @@ fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     found(&scalars).or_else(|| found(&|_| Vec::new())).map(|(_, outer)| outer.clone())
 }
 
-/// Whether a loop around a sum adds to one element, which neither the indices say nor a declaration inside of it. Without
-/// one it is no product, which is known before what its scalars are computed from is looked for.
+/// Whether a loop around a sum adds to one element: neither the indices nor a declaration inside of it depend on it.
+/// Without such a loop the sum is not a product, which is known before it is asked what its scalars are computed from.
 fn sums_over_a_loop(way: &[Stmt]) -> bool {
     let Some(StmtKind::ReduceTo { tensor, indices, .. }) = way.last().map(Stmt::kind) else { return false };
     let declares = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { tensor: t, .. } if t.symbol == *tensor);
