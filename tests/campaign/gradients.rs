@@ -4,7 +4,7 @@
 use crate::Finding;
 use crate::batch;
 use crate::made::derivable;
-use crate::random_schedules::call;
+use crate::random_schedules::{call, flags};
 use crate::tried::{Run, close, runs};
 use itertools::Itertools as _;
 use taffeta::{Gradient, Mode, Options, Program, Tape};
@@ -39,7 +39,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
         }
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let flags = crate::flags(seed);
+    let flags = flags(seed);
     let sources: Vec<CSource> = all.iter().map(|r| r.source.clone()).collect();
     let compiled = match batch::compile(&sources, dir.path(), &flags) {
         Ok(compiled) => compiled,

@@ -49,16 +49,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use taffeta_codegen::toolchain::CompileOptions;
 
 /// A campaign: what it is called, how many cases a seed makes, and what is wrong with case `k` of a seed.
 type Campaign<'a> = (&'static str, u64, Box<dyn Fn(u64) -> Option<Finding> + 'a>);
-
-/// Flags with which results are those of the interpreter: of every fourth seed the optimisation that users' programs
-/// get, which is where compilers have their bugs, and of the others one that is done sooner.
-fn flags(seed: u64) -> CompileOptions {
-    CompileOptions { contract: false, optimize: seed % 4 == 2, ..CompileOptions::default() }
-}
 
 /// What is wrong, and what it is wrong with: how the names of files end, and their contents.
 struct Finding {

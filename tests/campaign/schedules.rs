@@ -5,8 +5,8 @@
 use crate::Finding;
 use crate::automatic::{self, Taken};
 use crate::made::SORTS;
-use crate::random_schedules::{CLASSES, faults, faults_of, in_c, undefined};
-use crate::tried::{Case, Counts, problem, random, show};
+use crate::random_schedules::{CLASSES, faults, faults_of, flags, in_c, undefined};
+use crate::tried::{Case, Counts, Run, problem, random, show};
 use std::path::Path;
 use taffeta_ast::random::nest::Class;
 use taffeta_ast::{Func, StmtKind, func, print};
@@ -21,10 +21,11 @@ const SANITIZED: u64 = 6;
 pub fn fault(seed: u64, all: &mut Counts) -> Option<Finding> {
     let mut counts = Counts::default();
     let class = CLASSES[(seed % 4) as usize];
-    let first = seed / 4 * TOGETHER;
-    let wrong = match seed / 4 % 8 {
+    let batch = seed / 4;
+    let first = batch * TOGETHER;
+    let wrong = match batch % 8 {
         7 => undefined((first..first + SANITIZED).map(|seed| random(seed, class, &mut counts).0)),
-        _ => faults(first..first + TOGETHER, class, &mut counts),
+        _ => faults(first..first + TOGETHER, class, &flags(batch), &mut counts),
     };
     all.add(&counts);
     finding(&format!("{class:?}"), wrong)
@@ -50,9 +51,10 @@ fn finding(name: &str, wrong: Vec<(Case, String)>) -> Option<Finding> {
 pub fn automatic(seed: u64) -> Option<Finding> {
     let sorts = SORTS.len() as u64;
     let sort = SORTS[(seed % sorts) as usize];
-    let first = seed / sorts * TOGETHER;
+    let batch = seed / sorts;
+    let first = batch * TOGETHER;
     let cases = (first..first + TOGETHER).map(|seed| automatic::automatic(seed, sort, &mut Taken::new()));
-    finding(&format!("{sort:?}, automatic"), faults_of(cases))
+    finding(&format!("{sort:?}, automatic"), faults_of(cases, &flags(batch)))
 }
 
 /// The program, with what its inputs are made of.
@@ -72,12 +74,17 @@ fn case(text: &str, trace: &str) -> Result<Case, String> {
     Ok(Case { func, seed: seed.ok_or("its first line does not say of what its inputs are made")?, trace })
 }
 
+/// What is wrong with a program in C, optimised or not.
+fn either(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
+    [0, 2].into_iter().find_map(|batch| in_c(after, runs, &flags(batch)))
+}
+
 /// What a case that was kept in `path` and beside it does now; whether nothing is wrong with it.
 pub fn again(path: &Path) -> (String, bool) {
     let read = |extension: &str| std::fs::read_to_string(path.with_extension(extension)).map_err(|e| e.to_string());
     match read("ft").and_then(|text| case(&text, &read("json")?)) {
         Err(e) => (format!("{}: {e}", path.display()), false),
-        Ok(case) => match problem(&case, &in_c) {
+        Ok(case) => match problem(&case, &either) {
             Some((case, what)) => (show(&case, &what), false),
             None => match undefined([case]).pop() {
                 Some((case, what)) => (show(&case, &what), false),

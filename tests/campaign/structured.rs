@@ -9,7 +9,7 @@ use crate::cases::tried::{self, Prepared, Went};
 use crate::cases::ways::{self, WAYS, Way};
 use crate::cases::{Case, case, kernels, small};
 use crate::driver::{self, Call, Outcome};
-use crate::random_schedules::call;
+use crate::random_schedules::{call, flags};
 use itertools::Itertools as _;
 use std::time::{Duration, Instant};
 use taffeta::{Options, Timings, pipeline};
@@ -132,7 +132,7 @@ fn threads(func: &Func) -> &'static [usize] {
 /// The first of these programs that computes otherwise in C.
 fn otherwise(all: &[Ready], seed: u64) -> Option<(usize, String)> {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let flags = crate::flags(seed);
+    let flags = flags(seed);
     let sources: Vec<CSource> = all.iter().map(|r| r.source.clone()).collect();
     let compiled = match batch::compile(&sources, dir.path(), &flags) {
         Ok(compiled) => compiled,

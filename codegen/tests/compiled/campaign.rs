@@ -1,7 +1,7 @@
 //! Random programs under random schedules, through the interpreter and through C. `FIRST` and `MOST` in the environment
 //! choose other seeds; `make fuzz` takes new ones for as long as you like.
 
-use crate::random_schedules::{CLASSES, faults, in_c, undefined};
+use crate::random_schedules::{CLASSES, faults, flags, in_c, undefined};
 use crate::steps::primitives;
 use crate::tried::{Case, Counts, problem, random, runs, show, small};
 use taffeta_ast::build::{block, store};
@@ -28,7 +28,10 @@ fn scheduled_programs() {
     for class in CLASSES {
         let mut counts = Counts::default();
         let starts = (first..first + most).step_by(TOGETHER as usize);
-        let batch = |from| faults(from..(from + TOGETHER).min(first + most), class, &mut counts);
+        let batch = |from: u64| {
+            let seeds = from..(from + TOGETHER).min(first + most);
+            faults(seeds, class, &flags(from / TOGETHER), &mut counts)
+        };
         let failures: Vec<(Case, String)> = starts.flat_map(batch).collect();
         println!("{class:?}, {most} programs through C by {:.0?}; {counts}", start.elapsed());
         none(&failures);
@@ -43,7 +46,7 @@ fn scheduled_programs() {
         if never(&all).is_empty() {
             break;
         }
-        none(&faults(from..from + TOGETHER, Class::Dense, &mut all));
+        none(&faults(from..from + TOGETHER, Class::Dense, &flags(from / TOGETHER), &mut all));
     }
     println!("all of them: {all}");
     assert!(never(&all).is_empty(), "never taken: {:?}", never(&all));
@@ -63,11 +66,11 @@ fn what_is_otherwise_is_found() {
     assert_eq!(wrong, None);
     let runs = runs(&case.func, case.seed);
     assert!(!runs.is_empty());
-    assert_eq!(in_c(&case.func, &case.func, &runs), None);
+    assert_eq!(in_c(&case.func, &runs, &flags(0)), None);
     let s = case.func.params.iter().find(|p| p.tensor.symbol.name() == "s").expect("a scalar");
     let more = store(&s.tensor, [], &Expr::float(1e6, DType::F64).cast(s.tensor.dtype));
     let other: Func = case.func.with_body(block([case.func.body.clone(), more]));
-    let what = in_c(&case.func, &other, &runs).expect("it is another program");
+    let what = in_c(&other, &runs, &flags(0)).expect("it is another program");
     assert!(what.starts_with("in C it is otherwise"), "{what}");
 }
 

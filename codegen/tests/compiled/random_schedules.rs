@@ -17,8 +17,10 @@ use taffeta_codegen::{Compiled, LowerOptions, lower};
 /// What programs are of.
 pub const CLASSES: [Class; 4] = [Class::Dense, Class::Affine, Class::Private, Class::Wild];
 
-fn flags() -> CompileOptions {
-    CompileOptions { contract: false, optimize: false, ..CompileOptions::default() }
+/// Flags with which results are those of the interpreter: of every fourth batch the optimisation that users' programs
+/// get, which is where compilers have their bugs, and of the others one that is done sooner.
+pub fn flags(batch: u64) -> CompileOptions {
+    CompileOptions { contract: false, optimize: batch % 4 == 2, ..CompileOptions::default() }
 }
 
 /// The C of an entry, under a name that no other one of the batch has.
@@ -69,9 +71,9 @@ fn threads(func: &Func, largest: bool) -> &'static [usize] {
 }
 
 /// What is wrong with one program in C, compiled alone.
-pub fn in_c(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
+pub fn in_c(after: &Func, runs: &[Run], flags: &CompileOptions) -> Option<String> {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let compiled = source(after, 0).and_then(|s| batch::compile(&[s], dir.path(), &flags()));
+    let compiled = source(after, 0).and_then(|s| batch::compile(&[s], dir.path(), flags));
     match compiled.map(|c| differs(after, &c[0], runs)) {
         Ok(found) => found,
         Err(refused) => Some(format!("it is not compiled: {refused}")),
@@ -79,12 +81,18 @@ pub fn in_c(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
 }
 
 /// What is wrong with the programs of some seeds under random steps, made small.
-pub fn faults(seeds: std::ops::Range<u64>, class: Class, counts: &mut Counts) -> Vec<(Case, String)> {
-    faults_of(seeds.map(|seed| random(seed, class, counts)))
+pub fn faults(
+    seeds: std::ops::Range<u64>,
+    class: Class,
+    flags: &CompileOptions,
+    counts: &mut Counts,
+) -> Vec<(Case, String)> {
+    faults_of(seeds.map(|seed| random(seed, class, counts)), flags)
 }
 
 /// What is wrong with programs under schedules, made small: with what is known to be wrong already.
-pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>) -> Vec<(Case, String)> {
+pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>, flags: &CompileOptions) -> Vec<(Case, String)> {
+    let alone: Further<'_> = &|_, after, runs| in_c(after, runs, flags);
     let (mut wrong, mut cases, mut sources) = (Vec::new(), Vec::new(), Vec::new());
     for (case, what) in tried {
         if let Some(what) = what {
@@ -97,12 +105,12 @@ pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>) -> Vec<(Ca
                 sources.push(s);
                 cases.push((case, after));
             }
-            Err(what) => wrong.push(small(&case, &format!("it is not compiled: {what}"), &in_c)),
+            Err(what) => wrong.push(small(&case, &format!("it is not compiled: {what}"), alone)),
         }
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut together = "it is otherwise in C with other programs, and not alone".to_string();
-    let suspects: Vec<usize> = match batch::compile(&sources, dir.path(), &flags()) {
+    let suspects: Vec<usize> = match batch::compile(&sources, dir.path(), flags) {
         Ok(compiled) => {
             let bad = |((case, after), compiled): (&(Case, Func), &Compiled)| {
                 differs(after, compiled, &runs(&case.func, case.seed)).is_some()
@@ -117,7 +125,6 @@ pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>) -> Vec<(Ca
         }
     };
     for case in suspects.into_iter().map(|k| &cases[k].0) {
-        let alone: Further<'_> = &in_c;
         match problem(case, alone) {
             Some((case, what)) => wrong.push(small(&case, &what, alone)),
             None => wrong.push((case.clone(), together.clone())),
