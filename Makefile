@@ -6,7 +6,7 @@
 #                 against peers where `make peers` has been
 #   make peers    PyTorch, JAX, SciPy and MKL in .venv-peers (5 GB), for make bench
 #   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60 (SEED=… for those seeds again)
-.PHONY: demo test lint bench peers race-peers race-sparse race-polybench fuzz setup clean
+.PHONY: demo test lint bench peers race-peers race-schedules race-sparse race-polybench fuzz setup clean
 
 CARGO ?= cargo
 # Rust installed by rustup is not on the path of a bare shell.
@@ -44,6 +44,11 @@ bench:
 race-peers: race-sparse
 	@$(CARGO) build --release --quiet
 	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta $(TAFFETA_PEERS) benches/peers/race.py --only "$(ONLY)" --schedule "$(SCHEDULE)"
+
+# What rules choose against the examples' own schedules; no peers are needed, but their Python with NumPy.
+race-schedules:
+	@$(CARGO) build --release --quiet
+	TAFFETA=$${CARGO_TARGET_DIR:-$(abspath target)}/release/taffeta $(TAFFETA_PEERS) benches/peers/race.py --only "$(ONLY)" --schedule auto --own
 
 # Structured tensors: every published matrix, graph and tensor, on one thread and on two.
 race-sparse:

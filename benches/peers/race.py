@@ -1,7 +1,8 @@
 """Taffeta's scheduled examples against their peers, in one go: ratios with intervals, and how far they are from the machine's limits.
 
-    race.py [--only TEXT] [--schedule auto] [--pairs 20] [--quick] [--out target/bench/peers.json]
+    race.py [--only TEXT] [--schedule auto [--own]] [--pairs 20] [--quick] [--out target/bench/peers.json]
 
+With --own, the schedule that is named runs against the examples' own ones in the place of peers.
 OMP_NUM_THREADS says on how many threads (2); on one, the processor's time counts instead of the clock's.
 
 Needs the variable TAFFETA (the compiler) and a Python with NumPy; peers that are not installed are said and left out. Every system runs
@@ -36,13 +37,12 @@ FRAMEWORKS = ("torch", "torch.compile", "jax")
 class Worker:
     """A system that waits for its turn."""
 
-    def __init__(self, number, system, folder):
-        self.system = system
-        self.path = os.path.join(folder, f"{number}-{abs(hash(system))}.npz")
+    def __init__(self, number, system, folder, schedule):
+        self.path = os.path.join(folder, f"{number}-{abs(hash((system, schedule)))}.npz")
         self.log = open(self.path + ".log", "w+")
         command = [sys.executable, os.path.join(HERE, "worker.py"), str(number), system, self.path]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self.log, text=True)
+        pipe, environment = subprocess.PIPE, os.environ | {"TAFFETA_RACE_SCHEDULE": schedule}
+        self.process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=self.log, text=True)
 
     def ready(self):
         """Whether it runs; `first` and `once` are its first call with all compiling, and a later one, in seconds."""
@@ -121,8 +121,11 @@ def raced(system, best, bar, workers, looks, budget, options):
 def race(number, options, folder, limits):
     workload = WORKLOADS[number]
     workers, row = {}, {"workload": workload.name, "systems": {}, "left_out": {}}
-    for system in workload.systems:
-        worker = Worker(number, system, folder)
+    systems = {s: (s, options.schedule) for s in workload.systems}
+    if options.own:
+        systems = {"taffeta": systems["taffeta"], "own": ("taffeta", "")}
+    for system, (kind, schedule) in systems.items():
+        worker = Worker(number, kind, folder, schedule)
         if worker.ready():
             workers[system] = worker
         else:
@@ -141,7 +144,7 @@ def race(number, options, folder, limits):
     looks = {s: statistics.median(w.time(budget) for _ in range(1 if w.once > 1 else 3)) for s, w in workers.items()}
     for system, seconds in looks.items():
         row["systems"][system]["seconds"] = seconds
-    against, bar = workload.bars.get("taffeta", (None, 0.0))
+    against, bar = ("own", 0.9) if options.own else workload.bars.get("taffeta", (None, 0.0))
     peers = [s for s in meant(against, workers) if "wrong" not in row["systems"][s]]
     if peers:
         best = min(peers, key=looks.get)
@@ -153,7 +156,7 @@ def race(number, options, folder, limits):
         peak = peak_f64 if expected[0].dtype == np.float64 else peak_f32
         row["of_peak"] = workload.flops / seconds / peak
         row["of_bandwidth"] = workload.bytes / seconds / copy(min(workload.bytes, 1 << 28))
-    if hasattr(workload, "wrt"):
+    if hasattr(workload, "wrt") and not options.own:
         others = [s for s in ("tape=all", "tape=none") if s in workers]
         if others and "tape=auto" in workers:
             best = min(others, key=looks.get)
@@ -188,10 +191,12 @@ def main():
     parser.add_argument("--only", default="", help="workloads whose name has this in it")
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--schedule", default="", help="`auto`: in the place of the examples' own schedules")
+    parser.add_argument("--own", action="store_true", help="against the examples' own schedules, without peers")
     parser.add_argument("--quick", action="store_true", help="short turns: for looking, not for claims")
     parser.add_argument("--out", default=os.path.join(HERE, "..", "..", "target", "bench", "peers.json"))
     options = parser.parse_args()
-    os.environ["TAFFETA_RACE_SCHEDULE"] = options.schedule
+    if options.own and not options.schedule:
+        parser.error("--own needs --schedule, which is what runs against the examples' own schedules")
     limits, rows = machine(), []
     print(f"{limits[0] / 1e9:.0f} GFLOP/s f32, {limits[1] / 1e9:.0f} f64, on {os.environ['OMP_NUM_THREADS']} threads", flush=True)
     with tempfile.TemporaryDirectory() as folder:
