@@ -72,7 +72,7 @@ peers:
 
 fuzz:
 	@tools/setup.sh
-	OMP_WAIT_POLICY=passive TAFFETA_FUZZ_MINUTES=$(MINUTES) TAFFETA_FUZZ_SEED=$(SEED) $(CARGO) test --quiet --test campaign
+	OMP_WAIT_POLICY=passive TAFFETA_FUZZ_MINUTES=$(MINUTES) TAFFETA_FUZZ_SEED=$(SEED) $(CARGO) test --quiet -p taffeta --test campaign
 
 clean:
 	$(CARGO) clean

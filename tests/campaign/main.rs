@@ -78,7 +78,7 @@ fn finding(case: impl FnOnce() -> Option<Finding>) -> Option<Finding> {
 
 /// The command that runs the cases of a seed, and of three more, again.
 fn again(round: u64) -> String {
-    format!("again: TAFFETA_FUZZ_SEED={round} cargo test --test campaign")
+    format!("again: TAFFETA_FUZZ_SEED={round} cargo test -p taffeta --test campaign")
 }
 
 /// The text about a finding, printed and added to the list; its file is written beside the list.
