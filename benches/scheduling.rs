@@ -1,10 +1,10 @@
 //! How long rules take to choose a schedule: `cargo bench --bench scheduling`.
 //!
 //! Every entry of `tests/polybench`, `tests/corpus`, `examples` and `benches` that needs no static values, its gradient
-//! where it has one, and the random programs that campaigns are made of, `SEEDS` of each sort (500). A schedule should
-//! take [`BAR`] at most, that of a gradient [`GRADIENT_BAR`]; what takes longer is listed. What is a little above its
-//! bar is tried [`AGAIN`], and the least counts: what else the machine does only ever adds time. `ONLY=gat` picks
-//! groups and entries.
+//! where it has one, and the random programs that campaigns are made of, `SEEDS` of each sort (500) from `FIRST` (0) on.
+//! A schedule should take [`BAR`] at most, that of a gradient [`GRADIENT_BAR`]; what takes longer is listed. What is a
+//! little above its bar is tried [`AGAIN`], and the least counts: what else the machine does only ever adds time.
+//! `ONLY=gat` picks groups and entries.
 
 #[path = "../structured/tests/campaign/cases/mod.rs"]
 mod cases;
@@ -91,7 +91,8 @@ fn options() -> Options {
 
 fn measure() {
     let only = std::env::var("ONLY").unwrap_or_default();
-    let seeds = std::env::var("SEEDS").ok().and_then(|v| v.parse().ok()).unwrap_or(500);
+    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
+    let (first, seeds) = (number("FIRST", 0), number("SEEDS", 500));
     let folders = ["tests/polybench", "tests/corpus", "examples", "benches"];
     println!("{:<28}{:>8}{:>10}{:>10}{:>10}{:>10}{:>8}", "ms", "number", "median", "95 %", "99 %", "most", "above");
     for folder in folders {
@@ -107,7 +108,7 @@ fn measure() {
     let named = sorts.into_iter().chain(others.map(|(name, made)| (name.to_string(), made)));
     for (name, made) in named.filter(|(name, _)| name.contains(&only)) {
         let mut group = Group::default();
-        (0..seeds).for_each(|seed| group.add(|| format!("seed {seed}"), &made(seed), BAR));
+        (first..first + seeds).for_each(|seed| group.add(|| format!("seed {seed}"), &made(seed), BAR));
         group.print(&name, BAR);
     }
 }
