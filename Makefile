@@ -5,6 +5,7 @@
 #   make bench    what we are measured on, against bars and the machine's limits, and how compile time grows;
 #                 against peers where `make peers` has been
 #   make peers    PyTorch, JAX, SciPy and MKL in .venv-peers (5 GB), for make bench
+#   make race-schedules   what rules choose against the examples' own schedules, in pairs (Python with NumPy)
 #   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60 (SEED=… for those seeds again)
 .PHONY: demo test lint bench peers race-peers race-schedules race-sparse race-polybench fuzz setup clean
 

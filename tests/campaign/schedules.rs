@@ -10,6 +10,7 @@ use crate::tried::{Case, Counts, Run, problem, random, show};
 use std::path::Path;
 use taffeta_ast::random::nest::Class;
 use taffeta_ast::{Func, StmtKind, func, print};
+use taffeta_codegen::toolchain::CompileOptions;
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_schedule::Trace;
 
@@ -74,9 +75,9 @@ fn case(text: &str, trace: &str) -> Result<Case, String> {
     Ok(Case { func, seed: seed.ok_or("its first line does not say of what its inputs are made")?, trace })
 }
 
-/// What is wrong with a program in C, optimised or not.
+/// What is wrong with a program in C, not optimised or optimised: a kept file does not say which one its batch was.
 fn either(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
-    [0, 2].into_iter().find_map(|batch| in_c(after, runs, &flags(batch)))
+    [false, true].into_iter().find_map(|optimize| in_c(after, runs, &CompileOptions { optimize, ..flags(0) }))
 }
 
 /// What a case that was kept in `path` and beside it does now; whether nothing is wrong with it.
