@@ -6,7 +6,8 @@
 //! scheduled too, and the one with the least estimate is taken.
 //!
 //! - A tensor on a tape whose reader fusion has brought to its writer is in a register, and free; one whose operands
-//!   are elsewhere is not free to compute again. Neither is known before rules have run, so schedules are compared.
+//!   are elsewhere is not free to compute again; one that is computed again into memory, for a library that takes all of
+//!   it, is as well kept. None of that is known before rules have run, so schedules are compared.
 //! - `autodiff`'s choice stays unless another one saves [`GAIN`] of the estimate: the model is not more exact than
 //!   that.
 //! - Scheduling takes long, so what cannot win is not scheduled: the same program again; one that differs only in what
@@ -35,7 +36,8 @@ const COUNTS: f64 = 0.02;
 const HOPELESS: f64 = 2.0;
 /// Trials of rules for a program, each of about two milliseconds, beyond which no other one is scheduled.
 const MOST_TRIALS: usize = 200;
-/// Trials beyond which the program that decides tensor by tensor is not, the fourth one.
+/// Trials beyond which the program that decides tensor by tensor, the fourth one, is only scheduled if there are tensors
+/// of which schedules keep all values as it is.
 const MOST_FOR_FOURTH: usize = MOST_TRIALS / 6;
 
 /// Makes the programs in some way.
@@ -101,6 +103,8 @@ struct Choosing<'c, 'm, T> {
     choices: Vec<Choice>,
     /// Tensors whose tapes are in registers once the program that keeps everything is scheduled.
     free: BTreeSet<Place>,
+    /// Tensors that are computed again by `autodiff`'s choice, and whose values are all in memory once it is scheduled.
+    whole: BTreeSet<Place>,
     outcomes: Vec<Outcome>,
     taken: usize,
 }
@@ -114,6 +118,8 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     ) -> Choosing<'c, 'm, T> {
         let estimate = schedules.iter().map(|s| s.estimate(&target)).sum();
         let (trials, choices) = (trials(&schedules).max(1), own.made.choices());
+        let again = choices.iter().filter(|c| !c.is_taped && !is_free(&schedules, &c.kept));
+        let whole = again.map(|c| c.place).collect();
         let (seen, first) = (vec![own.text()], Outcome { steps: own.way.name(), answer: Answer::Takes(estimate) });
         Choosing {
             options,
@@ -127,6 +133,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
             trials,
             choices,
             free: BTreeSet::new(),
+            whole,
             outcomes: vec![first],
             taken: 0,
         }
@@ -145,16 +152,18 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     }
 
     /// The program that keeps what takes less time to write and to read than to compute again, and what is free to
-    /// keep.
+    /// keep: what is in registers then, and what is in memory anyway, for a library say.
     fn tensor_by_tensor(&mut self) {
         // Of one tensor, the programs that keep all and nothing have said it. They were scheduled beside each other;
         // this one takes time of its own.
-        if self.choices.len() < 2 || self.trials > MOST_FOR_FOURTH {
+        let most = if self.whole.is_empty() { MOST_FOR_FOURTH } else { MOST_TRIALS };
+        if self.choices.len() < 2 || self.trials > most {
             return;
         }
         let mut way = Way::default();
         for choice in &self.choices {
-            let keep = self.free.contains(&choice.place) || choice.is_worth_a_tape(&self.target);
+            let is_free = self.free.contains(&choice.place) || self.whole.contains(&choice.place);
+            let keep = is_free || choice.is_worth_a_tape(&self.target);
             if keep != choice.is_taped {
                 way.flip(choice);
             }

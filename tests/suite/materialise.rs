@@ -117,6 +117,22 @@ fn tensors_are_decided_about_one_by_one() {
     assert!(text.contains("slow_tape = empty((n,)"), "{text}");
 }
 
+/// The sums over neighbours take few operations, but a library has the gradients of weights from those of all faces: they
+/// are in memory in any case, and the forward pass has them.
+#[test]
+fn what_libraries_have_in_memory_is_kept() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/subdivnet/mesh_conv.ft");
+    let program = Program::load(file).unwrap_or_else(|e| panic!("{e}"));
+    let options = Options::default().portable(true).size("n_faces", 20_000).size("feats", 32).size("channels", 32);
+    let options = options.gradient(by(&["e", "w0", "w1", "w2", "w3"]));
+    let schedule = program.scheduled("mesh_conv", &options).unwrap_or_else(|e| panic!("{e}"));
+    let text = taffeta_ast::print::func(schedule.func());
+    let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("{text}"));
+    let taken = &found.options[found.taken].steps;
+    assert_eq!(taken, "tape=\"auto\", `near` on a tape, `around` on a tape, `across` on a tape", "{text}");
+    assert_eq!(text.matches("abs(").count(), 6, "sums are computed again:\n{text}");
+}
+
 #[test]
 fn nothing_is_decided_where_somebody_has_said_it() {
     let all = by(&["a"]).tape(Tape::All);

@@ -52,6 +52,7 @@ use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree;
 use model::{Model, Stage};
+use std::borrow::Cow;
 use taffeta_ast::{Func, LoopProps, Stmt, StmtId, StmtKind, print};
 
 /// A step that changes the structure of a program must save this part of what the outermost statement around its site
@@ -85,7 +86,7 @@ struct Rule {
     pub rounds: usize,
     /// Where it looks, in order.
     pub sites: fn(&Schedule) -> Vec<StmtId>,
-    /// What could be done at a site.
+    /// What could be done at a site. The first one may be to keep what there is ([`Choice::keep`]).
     pub options: fn(&Schedule, &Model<'_>, StmtId) -> Vec<Choice>,
 }
 
@@ -105,6 +106,9 @@ type Least = dyn Fn(&Schedule, &mut Model<'_>) -> f64;
 /// In the place of a rule: the decision what a gradient keeps, which is made by comparing schedules.
 pub const MATERIALISE: &str = "materialise";
 
+/// How it is said that nothing is done.
+const KEEP: &str = "keep";
+
 /// Something that could be done.
 struct Choice {
     /// As a schedule would have it: `reorder([i, k, j])`.
@@ -121,6 +125,16 @@ struct Choice {
 impl Choice {
     fn new(steps: String, take: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
         Choice { steps, take: Box::new(take), then: None, least: None }
+    }
+
+    /// To keep what there is, where later rules are expected to do something with it.
+    fn keep(then: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
+        Choice::new(KEEP.into(), |_| Ok(Others::default())).expecting(then)
+    }
+
+    /// With what later rules are expected to do.
+    fn expecting(self, then: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
+        Choice { then: Some(Box::new(then)), ..self }
     }
 
     /// With the least that it takes: what the program takes where the loop has other properties.
@@ -236,14 +250,12 @@ fn prints(s: &Stmt) -> bool {
     found
 }
 
-/// What a program takes once later rules have done what is expected of them.
-fn expected(s: &Schedule, then: Option<&Take>, model: &mut Model<'_>) -> f64 {
-    let Some(then) = then else { return model.program(s.func()) };
+/// A program once later rules have done what is expected of them, if it takes less then.
+fn expected<'s>(s: &'s Schedule, then: Option<&Take>, model: &mut Model<'_>) -> Cow<'s, Schedule> {
+    let Some(then) = then else { return Cow::Borrowed(s) };
     let mut later = s.trying();
-    match then(&mut later) {
-        Ok(_) => model.program(later.func()),
-        Err(_) => model.program(s.func()),
-    }
+    let is_less = then(&mut later).is_ok() && model.program(later.func()) < model.program(s.func());
+    if is_less { Cow::Owned(later) } else { Cow::Borrowed(s) }
 }
 
 fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usize) {
@@ -256,16 +268,18 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         let near = structured::is_near_stored(s, &stmt);
         let gain = if near { rule.near_stored } else { Some(rule.gain) };
         let Some(gain) = gain else { continue };
-        let choices = (rule.options)(s, model, site);
+        let mut choices = (rule.options)(s, model, site);
+        let kept = choices.first().is_some_and(|c| c.steps == KEEP).then(|| choices.remove(0));
         if choices.is_empty() || *trials >= MOST_TRIALS {
             continue;
         }
         let searched = if near { s.traversal() } else { None };
-        let keep = rule.weighs.map_or_else(|| model.program(s.func()), |weighs| weighs(s));
-        let part = model.part(s.func(), site);
+        let kept = expected(s, kept.as_ref().and_then(|c| c.then.as_deref()), model);
+        let keep = rule.weighs.map_or_else(|| model.program(kept.func()), |weighs| weighs(&kept));
+        let part = model.part(kept.func(), site);
         let enough = keep - gain * part;
         let answer = |weight: f64| if rule.weighs.is_some() { Answer::Weighs(weight) } else { Answer::Takes(weight) };
-        let mut options = vec![Outcome { steps: "keep".into(), answer: answer(keep) }];
+        let mut options = vec![Outcome { steps: KEEP.into(), answer: answer(keep) }];
         let mut best: Option<(f64, usize, Schedule)> = None;
         for choice in choices {
             let least = choice.least.as_ref().map_or(0.0, |least| least(s, model));
@@ -280,7 +294,10 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
                     let steps: Vec<String> = before.into_iter().chain([choice.steps]).chain(after).collect();
                     let estimate = match rule.weighs {
                         Some(weighs) => weighs(&trial),
-                        None => expected(&trial, choice.then.as_deref(), model),
+                        None => {
+                            let later = expected(&trial, choice.then.as_deref(), model);
+                            model.program(later.func())
+                        }
                     };
                     // Asked last: all of the program is lowered for it.
                     let more = || searched.is_some_and(|now| trial.traversal().is_none_or(|then| then > now));

@@ -1,10 +1,12 @@
 //! What rules ask about nests of loops.
 
+use super::Others;
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::Loop;
 use crate::value::{Arg, Value};
+use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, LoopProps, Stmt, StmtId, StmtKind, Symbol};
 
 /// Whether a statement is a counted loop without marks.
@@ -170,4 +172,28 @@ pub(super) fn attempt(s: &mut Schedule, step: &str, args: &[Arg]) -> bool {
         s.become_tried(trial);
     }
     done
+}
+
+/// The statements in a loop that write where a tensor says.
+pub(super) fn scatters(l: &Stmt) -> Vec<StmtId> {
+    let mut out = Vec::new();
+    l.walk(&mut |s| {
+        if let StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } = s.kind()
+            && indices.iter().any(|a| !effects::loads(&a.index).is_empty())
+        {
+            out.push(s.id());
+        }
+    });
+    out
+}
+
+/// Gives threads to the outermost loops that a statement of some others is or has become, as the rule that comes last
+/// would have it: what is expected of it. `before` has the outermost loops that there were.
+pub(super) fn on_threads(s: &mut Schedule, site: StmtId, before: &[StmtId]) -> Others {
+    let is_part = |l: &Stmt| l.id() == site || !before.contains(&l.id());
+    let may = |l: &Stmt| is_part(l) && !has_marks(l) && scatters(l).is_empty();
+    for l in loops_in(&s.func().body).iter().filter(|l| may(l)).map(Stmt::id).collect::<Vec<_>>() {
+        attempt(s, "parallelize", &[Arg::from(l)]);
+    }
+    Others::default()
 }

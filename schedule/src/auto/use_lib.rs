@@ -10,6 +10,7 @@ use crate::primitives::as_lib;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
+use std::rc::Rc;
 use taffeta_analysis::query::product::{Operand, Product};
 use taffeta_ast::{Stmt, StmtId, StmtKind};
 
@@ -53,19 +54,28 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     // What is cut out of a loop over what is stored keeps for every coordinate what was of one element.
     let near_stored = is_near_stored(s, &stmt);
     let Some(l) = Loop::of(&stmt) else {
-        return cut::option(s, site, &pays).filter(|_| !near_stored).into_iter().collect();
+        return cut::option(s, site, &pays).filter(|_| !near_stored).map_or(Vec::new(), |c| on_threads(s, site, c));
     };
     // Inside of a product that a library does already there is none.
     if nest::is_in_library(s, site) {
         return Vec::new();
     }
     let Some(p) = as_lib::sketch(s, &l).filter(|p| pays(site, p)) else {
-        return cut::all(s, &l, &pays).filter(|_| !near_stored).into_iter().collect();
+        return cut::all(s, &l, &pays).filter(|_| !near_stored).map_or(Vec::new(), |c| on_threads(s, site, c));
     };
     // Large ones are a library's, which has threads of its own; loops are as fast at small ones.
     let one = inside(&p).filter(|_| (OWN[0]..OWN[1]).contains(&work(s, model, site, &p)));
     let whole = [site].into_iter().chain(one);
     whole.filter_map(|id| tree::find(&s.func().body, id)).map(|l| product(s, site, &l)).collect()
+}
+
+/// To cut products out of a loop, or not: the library runs on threads, so the loop is compared as it runs on threads,
+/// and so is what is left of it.
+fn on_threads(s: &Schedule, site: StmtId, cut: Choice) -> Vec<Choice> {
+    let before: Rc<[StmtId]> = nest::loops_in(&s.func().body).iter().map(Stmt::id).collect();
+    let outermost = s.around(site).first().map_or(site, Stmt::id);
+    let threads = move |s: &mut Schedule| Ok(nest::on_threads(s, outermost, &before));
+    vec![Choice::keep(threads.clone()), cut.expecting(threads)]
 }
 
 /// Of products that are done one after another, the loops of one.
