@@ -36,9 +36,10 @@ const COUNTS: f64 = 0.02;
 const HOPELESS: f64 = 2.0;
 /// Trials of rules for a program, each of about two milliseconds, beyond which no other one is scheduled.
 const MOST_TRIALS: usize = 200;
-/// Trials beyond which the program that decides tensor by tensor, the fourth one, is only scheduled if there are tensors
-/// of which schedules keep all values as it is.
+/// Trials beyond which the program that decides tensor by tensor, the fourth one, is not.
 const MOST_FOR_FOURTH: usize = MOST_TRIALS / 6;
+/// The same where there are tensors of which schedules keep all values as it is: it is more likely to be the best then.
+const MOST_WITH_WHOLE: usize = MOST_TRIALS / 3;
 
 /// Makes the programs in some way.
 pub(crate) type Make<'m, T> = dyn FnMut(&Way, &mut Timings) -> Result<Made<T>, Diagnostics> + 'm;
@@ -156,7 +157,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     fn tensor_by_tensor(&mut self) {
         // Of one tensor, the programs that keep all and nothing have said it. They were scheduled beside each other;
         // this one takes time of its own.
-        let most = if self.whole.is_empty() { MOST_FOR_FOURTH } else { MOST_TRIALS };
+        let most = if self.whole.is_empty() { MOST_FOR_FOURTH } else { MOST_WITH_WHOLE };
         if self.choices.len() < 2 || self.trials > most {
             return;
         }
