@@ -6,8 +6,8 @@
 //! scheduled too, and the one with the least estimate is taken.
 //!
 //! - A tensor on a tape whose reader fusion has brought to its writer is in a register, and free; one whose operands
-//!   are elsewhere is not free to compute again; one that is computed again into memory, for a library that takes all of
-//!   it, is as well kept. None of that is known before rules have run, so schedules are compared.
+//!   are elsewhere is not free to compute again; one that is computed again into memory, for a library that takes all
+//!   of it, is as well kept. None of that is known before rules have run, so schedules are compared.
 //! - `autodiff`'s choice stays unless another one saves [`GAIN`] of the estimate: the model is not more exact than
 //!   that.
 //! - Scheduling takes long, so what cannot win is not scheduled: the same program again; one that differs only in what

@@ -117,8 +117,8 @@ fn tensors_are_decided_about_one_by_one() {
     assert!(text.contains("slow_tape = empty((n,)"), "{text}");
 }
 
-/// The sums over neighbours take few operations, but a library has the gradients of weights from those of all faces: they
-/// are in memory in any case, and the forward pass has them.
+/// The sums over neighbours take few operations, but a library makes the gradients of weights from those of all faces:
+/// they are in memory in any case, and the forward pass has them.
 #[test]
 fn what_libraries_have_in_memory_is_kept() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/subdivnet/mesh_conv.ft");

@@ -8,7 +8,8 @@
 //!
 //! Statements that write where a tensor says are cut out of outermost loops; what iterations have of their own, and use
 //! on both sides, gets a place for each of them. Whether that pays is asked of the program in which the other loops run
-//! on threads, as far as they may, or in lanes, if that takes less.
+//! on threads, as far as they may, and threads have columns of what scatters rows (`scatter`); or in which all of them
+//! have lanes alone, if that takes less.
 
 use super::model::Model;
 use super::{Choice, Others, Rule, nest};

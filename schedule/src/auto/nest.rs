@@ -1,6 +1,6 @@
 //! What rules ask about nests of loops.
 
-use super::Others;
+use super::{Others, scatter};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -187,13 +187,16 @@ pub(super) fn scatters(l: &Stmt) -> Vec<StmtId> {
     out
 }
 
-/// Gives threads to the outermost loops that a statement of some others is or has become, as the rule that comes last
-/// would have it: what is expected of it. `before` has the outermost loops that there were.
+/// Gives threads to the outermost loops that a statement of some others is or has become, as the rules that come last
+/// would have it: what is expected of them. `before` has the outermost loops that there were.
 pub(super) fn on_threads(s: &mut Schedule, site: StmtId, before: &[StmtId]) -> Others {
-    let is_part = |l: &Stmt| l.id() == site || !before.contains(&l.id());
-    let may = |l: &Stmt| is_part(l) && !has_marks(l) && scatters(l).is_empty();
-    for l in loops_in(&s.func().body).iter().filter(|l| may(l)).map(Stmt::id).collect::<Vec<_>>() {
-        attempt(s, "parallelize", &[Arg::from(l)]);
+    let is_part = |l: &&Stmt| (l.id() == site || !before.contains(&l.id())) && !has_marks(l);
+    let parts = loops_in(&s.func().body);
+    let (sharing, scattering): (Vec<&Stmt>, Vec<&Stmt>) =
+        parts.iter().filter(is_part).partition(|l| scatters(l).is_empty());
+    for l in sharing {
+        attempt(s, "parallelize", &[Arg::from(l.id())]);
     }
+    scattering.into_iter().for_each(|l| scatter::expect_columns(s, l.id()));
     Others::default()
 }

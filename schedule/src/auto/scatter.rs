@@ -10,7 +10,7 @@
 //! Any two iterations of `e` may meet in a row, but no two columns do: no update has to be atomic, and no thread needs
 //! rows of its own.
 
-use super::model::{Model, is_guess};
+use super::model::{Model, Stage, is_guess};
 use super::{Choice, Others, Rule, nest};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -59,6 +59,17 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let steps = format!("columns of \"{}\" for threads, {width} each", s.called(&last.stmt));
     let ids: Vec<StmtId> = loops.iter().map(Stmt::id).collect();
     vec![Choice::new(steps, move |s| take(s, &ids, width))]
+}
+
+/// Gives threads columns of their own in a loop, if the rule would try that.
+pub(super) fn expect_columns(s: &mut Schedule, site: StmtId) {
+    let target = s.target();
+    for choice in options(s, &Model::new(&target, Stage::Structure), site) {
+        let mut trial = s.trying();
+        if (choice.take)(&mut trial).is_ok() {
+            s.become_tried(trial);
+        }
+    }
 }
 
 /// Whether a statement adds to elements at indices that are read.
