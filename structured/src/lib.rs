@@ -40,6 +40,7 @@ mod looplet;
 mod lower;
 mod sections;
 mod stored;
+mod warnings;
 
 pub use explain::{Explained, Operand, Part, Visited};
 pub use layout::{Array, Layout, LevelLayout, Parameter};

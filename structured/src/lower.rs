@@ -46,6 +46,7 @@ use crate::access;
 use crate::explain::{self, Explained};
 use crate::layout::{Array, Flat, FlatLevel, Layout, Parameter};
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
+use crate::warnings;
 use cursor::{Cursor, PATH, above, path, shift_of};
 use explained::Around;
 use region::{Nest, Region};
@@ -123,7 +124,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     };
     let mut explained: Vec<Explained> = Vec::new();
     pass.explained.into_iter().for_each(|e| explained.extend((!explained.contains(&e)).then_some(e)));
-    Ok(Structured { func, layout, warnings: pass.warnings, explained, disorder, seeks })
+    Ok(Structured { func, layout, warnings: warnings::settled(pass.warnings), explained, disorder, seeks })
 }
 
 #[derive(Default)]
@@ -461,9 +462,7 @@ impl Lower {
     }
 
     fn warn(&mut self, d: Diagnostic) {
-        if !self.warnings.iter().any(|w| w.message == d.message && w.labels == d.labels) {
-            self.warnings.push(d);
-        }
+        warnings::add(&mut self.warnings, d);
     }
 
     /// The statement in which accesses have consumed all levels whose positions are computed from what is bound.

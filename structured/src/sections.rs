@@ -7,6 +7,7 @@
 //! tensors, which may be in several sections, are results there, so that nobody takes them for unread.
 
 use crate::lower::{Structured, lower};
+use crate::warnings;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::pass::simplify;
@@ -37,16 +38,14 @@ impl From<Structured> for Traversed {
 ///
 /// Of the first section that cannot be lowered.
 pub fn in_sections<E>(func: &Func, mut of: impl FnMut(&Section) -> Result<Traversed, E>) -> Result<Traversed, E> {
-    sections(func).iter().try_fold(Traversed::default(), |mut all, section| {
-        let here = of(section)?;
-        for w in here.scans {
-            // Of copies of a loop it is said once.
-            if all.scans.iter().all(|s| (&s.message, &s.labels) != (&w.message, &w.labels)) {
-                all.scans.push(w);
-            }
-        }
-        Ok(Traversed { seeks: all.seeks + here.seeks, disorder: all.disorder + here.disorder, ..all })
-    })
+    let mut all = Traversed::default();
+    for section in sections(func) {
+        let here = of(&section)?;
+        here.scans.into_iter().for_each(|w| warnings::add(&mut all.scans, w));
+        all.seeks += here.seeks;
+        all.disorder += here.disorder;
+    }
+    Ok(Traversed { scans: warnings::settled(all.scans), ..all })
 }
 
 /// How a program is lowered, as the pipeline does it.

@@ -1,7 +1,7 @@
 //! What lowering of structured programs refuses, and what it warns of.
 
 use expect_test::{Expect, expect};
-use taffeta_structured::{Stored, Unpackable, lower};
+use taffeta_structured::{Stored, Traversed, Unpackable, in_sections, lower, traversed};
 
 #[allow(dead_code)] // what other tests of this crate compare
 mod golden;
@@ -94,4 +94,27 @@ fn what_is_searched_or_visits_everything() {
         [structured::search] `A` is searched for each element: no loop traverses it in the order of its storage
     "#]],
     );
+}
+
+/// Loops that are called alike are each warned of, and sections of a program say what the whole says.
+#[test]
+fn loops_of_one_name_are_warned_of_apart() {
+    let text = "def f(A: f64[n, n] @ format(compressed(ordered=False), dense), B: f64[n, n] @ format(bitmap, packbits)) \
+                -> (f64[n], f64):\n    x = zeros((n,), f64)\n    y = 0.0\n    for i in range(n):\n        \
+                x[i] -= A[(n + i - 1) % n, n - 1] if n > 2 else 2.0\n    for j in range(n):\n        for i in range(n):\n            \
+                y = max(y, A[i, (i + j) % n])\n            x[j] += B[j, i]\n    return x, y\n";
+    warned(
+        text,
+        expect![[r#"
+        [structured::scan] the loop `i` visits every coordinate, although it traverses `A`
+        [structured::search] `A` is searched for each element: no loop traverses it in the order of its storage
+        [structured::search] `A` is searched for each element: no loop traverses it in the order of its storage
+        [structured::scan] the loop `i` visits every coordinate, although it traverses `A`
+    "#]],
+    );
+    let func = elaborate(text);
+    let whole = traversed(&func).expect("it can be lowered");
+    let apart = in_sections(&func, |s| traversed(&s.func(&func))).expect("by sections too");
+    let told = |t: &Traversed| t.scans.iter().map(|d| (d.message.clone(), d.labels.clone())).collect::<Vec<_>>();
+    assert_eq!(told(&whole), told(&apart));
 }

@@ -36,11 +36,8 @@ impl Lower {
         let name = self.tensor_of(first);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
         let d = Diagnostic::warning("structured::scan", text).at(nest.s.origin().span());
-        if self.warnings.iter().all(|w| w.message != d.message) {
-            let text =
-                format!("the level of `{name}` is not ordered: store it in one that is, to have its list merged");
-            self.warn(d.help(text));
-        }
+        let text = format!("the level of `{name}` is not ordered: store it in one that is, to have its list merged");
+        self.warn(d.help(text));
     }
 
     /// Which steppers drive a region, and which are asked for what they have at a coordinate: levels that are not
