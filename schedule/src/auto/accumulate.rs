@@ -8,7 +8,10 @@
 //!                                          y[i, :] += sums
 //! ```
 //!
-//! For loops of a constant length inside of the one that sums; more of them than registers hold stay as they are.
+//! For loops of a constant length inside of the one that sums. Of several rows, registers may hold some columns at a
+//! time: all of the loop is done for these before others (`y[0, j] += …`, `y[1, j] += …`, `y[2, j] += …` for 64 `j`,
+//! sixteen at a time). What the rows are summed of is read as often as there are parts, from a near cache, and no sum is
+//! written in between.
 
 use super::model::Model;
 use super::{Choice, Known, Others, Rule, nest};
@@ -37,6 +40,11 @@ const STORED: f64 = 0.1;
 /// Elements of which more are not registers.
 const MOST_ELEMENTS: i64 = 256;
 
+/// The part of the registers that sums of columns may take; the others are for what is added to them.
+const SUMS: f64 = 2.0 / 3.0;
+/// Bytes of an element, for the width of columns.
+const WORD: usize = 4;
+
 /// Loops with another one inside, outermost first, without marks.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
@@ -57,30 +65,56 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     };
     let around = tree::path(&s.func().body, site).unwrap_or_default();
     let in_registers: Vec<&Symbol> = around.iter().filter_map(|d| small_array(d)).collect();
-    sums(&l, &trips)
-        .into_iter()
-        .filter(|t| !in_registers.contains(&t))
-        .map(|t| {
-            let steps = format!("cache_reduction(\"{}\", \"{}\")", s.called(&l.stmt), t.name());
-            let lanes = rows(&l.body, &t);
-            let tensor = Value::Handle(Handle::Tensor(t));
-            Choice {
-                steps,
-                take: Box::new(move |s| {
-                    s.call("cache_reduction", &[Arg::from(site), Arg::from(tensor.clone())])?;
-                    let mut after = Vec::new();
-                    for l in &lanes {
-                        if nest::attempt(s, "vectorize", &[Arg::from(*l)]) {
-                            after.extend(s.stmt(&Arg::from(*l)).map(|l| format!("vectorize(\"{}\")", s.called(&l))));
-                        }
-                    }
-                    Ok(Others { after, ..Others::default() })
-                }),
-                then: None,
-                least: None,
+    let found = sums(&l, &trips).into_iter().filter(|t| !in_registers.contains(&t));
+    found.flat_map(|t| [Some(whole(s, &l, &t)), columns(s, model, &l, &t, &trips)]).flatten().collect()
+}
+
+/// All that a loop adds to a tensor, in registers.
+fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Choice {
+    let steps = format!("cache_reduction(\"{}\", \"{}\")", s.called(&l.stmt), t.name());
+    let lanes = rows(&l.body, t);
+    let (site, tensor) = (l.stmt.id(), Value::Handle(Handle::Tensor(t.clone())));
+    Choice::new(steps, move |s| {
+        s.call("cache_reduction", &[Arg::from(site), Arg::from(tensor.clone())])?;
+        let mut after = Vec::new();
+        for l in &lanes {
+            if nest::attempt(s, "vectorize", &[Arg::from(*l)]) {
+                after.extend(s.stmt(&Arg::from(*l)).map(|l| format!("vectorize(\"{}\")", s.called(&l))));
             }
-        })
-        .collect()
+        }
+        Ok(Others { after, ..Others::default() })
+    })
+}
+
+/// Some columns after the other, where there are more of several rows than registers hold.
+fn columns(s: &Schedule, model: &Model<'_>, l: &Loop, t: &Symbol, trips: &Trips<'_>) -> Option<Choice> {
+    let [inner] = nest::loops_in(&l.body).try_into().ok()?;
+    let own = Loop::of(&inner).filter(|own| nest::is_alone(&l.stmt, &inner) && !nest::has_loop(&own.body))?;
+    let lanes = (model.target.vector_bytes / WORD) as i64;
+    let vectors = (SUMS * model.target.registers()) as i64 / added(&own.body, t).max(1);
+    let width = lanes * vectors.max(1);
+    if trips(&own)? <= width {
+        return None;
+    }
+    let steps = format!("columns of \"{}\" in registers, {width} at a time", s.called(&inner));
+    let (site, inner, tensor) = (l.stmt.id(), inner.id(), Value::Handle(Handle::Tensor(t.clone())));
+    Some(Choice::new(steps, move |s| {
+        let (some, columns) = nest::halves(s.call("split", &[Arg::from(inner), Arg::from(width)])?)?;
+        let order = Value::List(vec![some, Value::from(site), columns.clone()]);
+        s.call("reorder", &[Arg::from(order)])?;
+        s.call("cache_reduction", &[Arg::from(site), Arg::from(tensor.clone())])?;
+        s.call("vectorize", &[Arg::from(columns)]).map(|_| Others::default())
+    }))
+}
+
+/// The statements that add to a tensor.
+fn added(s: &Stmt, t: &Symbol) -> i64 {
+    let mut found = 0;
+    s.walk(&mut |s| {
+        let adds = matches!(s.kind(), StmtKind::ReduceTo { tensor, .. } if tensor == t);
+        found += i64::from(adds);
+    });
+    found
 }
 
 /// What a statement declares if that has as few elements as registers hold: it is in them as it is.
