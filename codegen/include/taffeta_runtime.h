@@ -16,6 +16,12 @@
 #endif
 #endif
 
+/* One of two floats, as by `max` or where `exp` has its limits: gcc makes two branches of all that is computed from it
+   (partial redundancies, jumps threaded through them), and when it vectorises the loop, a selection of each result. */
+#if defined(TAFFETA_SELECTIONS) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-pre", "no-thread-jumps")
+#endif
+
 #include "taffeta.h"
 
 #include <inttypes.h>
@@ -29,6 +35,12 @@
 #include <omp.h>
 #endif
 
+/* Whether the compiler knows what a value is. */
+#ifdef __GNUC__
+#define wf_is_known(x) __builtin_constant_p(x)
+#else
+#define wf_is_known(x) 0
+#endif
 #define TAFFETA_UNUSED __attribute__((unused))
 #define TAFFETA_COLD __attribute__((cold, noinline, unused))
 

@@ -10,14 +10,14 @@ use crate::signature::{Passing, Signature, Size, TensorSig};
 use std::sync::Arc;
 use taffeta_ast::{Symbol, Tensor};
 
-/// The head of the file. `products`: with matrix products. `levels`: with structured parameters. `conditional`: with
-/// loads that some compilers load wrongly.
-pub(super) fn prologue(signature: &Signature, products: bool, levels: bool, conditional: bool) -> String {
+/// The head of the file. `products`: with matrix products. `levels`: with structured parameters. `said`: what the
+/// run-time header is told of the program, if it is so.
+pub(super) fn prologue(signature: &Signature, products: bool, levels: bool, said: &[(&str, bool)]) -> String {
     let mut text = format!("/* {} */\n", declaration(signature.logical()).replace("*/", "* /"));
     text.push_str("/* Compile with: -std=c99 -O3 -march=native -fopenmp -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast -lm -ldl */\n");
     text.push_str("#define _POSIX_C_SOURCE 200112L\n");
-    if conditional {
-        text.push_str("#define TAFFETA_CONDITIONAL_LOADS\n");
+    for (name, _) in said.iter().filter(|(_, is_so)| *is_so) {
+        text.push_str(&format!("#define {name}\n"));
     }
     text.push_str("#include \"taffeta_runtime.h\"\n");
     if products {

@@ -1,7 +1,8 @@
 //! Operators that C does not have, as `static inline` functions. Only those that a program uses are printed.
 //!
 //! Each is the definition in `ast/src/scalar.rs` in C. `min` and `max` are written as one comparison and one
-//! test for NaN joined by `|`, which gcc turns into vector blends.
+//! test for NaN joined by `|`, which gcc turns into vector blends; of a constant, which is no NaN, the comparison alone,
+//! in the direction in which it fails for NaN.
 
 use super::half::{self, Conversion};
 use super::types;
@@ -61,6 +62,12 @@ impl Helpers {
             out.push('\n');
         }
         out
+    }
+
+    /// Whether one of two floats is selected somewhere, which gcc does better without some of its passes.
+    pub fn selects(&self) -> bool {
+        let selecting = ["wf_min_f", "wf_max_f", "wf_sign_f", "wf_exp_f"];
+        self.functions.keys().any(|name| selecting.iter().any(|s| name.starts_with(s)))
     }
 
     /// The operator's function of `math.h`, declared as having vector versions where libmvec has them.
@@ -223,8 +230,18 @@ fn unsigned(dtype: DType) -> DType {
 fn define(what: &str, dtype: DType) -> &'static str {
     let float = dtype.is_float();
     match what {
-        "min" if float => "static inline T NAME(T a, T b) { return (a < b) | (a != a) ? a : b; }",
-        "max" if float => "static inline T NAME(T a, T b) { return (a > b) | (a != a) ? a : b; }",
+        "min" if float => {
+            "static inline T NAME(T a, T b) {
+    if (wf_is_known(b) && b == b) return b <= a ? b : a;
+    return (a < b) | (a != a) ? a : b;
+}"
+        }
+        "max" if float => {
+            "static inline T NAME(T a, T b) {
+    if (wf_is_known(b) && b == b) return b >= a ? b : a;
+    return (a > b) | (a != a) ? a : b;
+}"
+        }
         "min" => "static inline T NAME(T a, T b) { return a < b ? a : b; }",
         "max" => "static inline T NAME(T a, T b) { return a > b ? a : b; }",
         "abs" => "static inline T NAME(T a) { return (T)(a < 0 ? -a : a); }",

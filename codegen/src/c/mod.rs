@@ -76,8 +76,11 @@ pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
     let mut emitter = emitter::Emitter::new(lowered, sources);
     let unit = entry::unit(&mut emitter);
     let levels = lowered.logical().is_some_and(Logical::can_be_lent);
-    let conditional = conditional::beside_each_other(lowered.func());
-    let prologue = entry::prologue(lowered.signature(), emitter.products, levels, conditional);
+    let said = [
+        ("TAFFETA_CONDITIONAL_LOADS", conditional::beside_each_other(lowered.func())),
+        ("TAFFETA_SELECTIONS", emitter.helpers.selects()),
+    ];
+    let prologue = entry::prologue(lowered.signature(), emitter.products, levels, &said);
     let code = format!("{prologue}{}{unit}", emitter.helpers.text());
     let mut signature = lowered.signature().clone();
     let products = emitter.products;

@@ -14,9 +14,10 @@ pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Resul
     let Some(first) = sources.first() else { return Ok(Vec::new()) };
     let (products, levels) = (sources.iter().any(|s| s.products), sources.iter().any(|s| s.levels));
     // What one says to the run-time header, which comes once, it says for all.
-    const FIRST: &str = "#define TAFFETA_CONDITIONAL_LOADS\n";
-    let said = if sources.iter().any(|s| s.code.contains(FIRST)) { FIRST } else { "" };
-    let code = format!("{said}{}", joined(sources).replace(FIRST, ""));
+    const FIRST: [&str; 2] = ["#define TAFFETA_CONDITIONAL_LOADS\n", "#define TAFFETA_SELECTIONS\n"];
+    let said = FIRST.iter().filter(|first| sources.iter().any(|s| s.code.contains(**first)));
+    let code = FIRST.iter().fold(joined(sources), |code, first| code.replace(first, ""));
+    let code = said.copied().collect::<String>() + &code;
     let together = CSource { code, products, levels, ..first.clone() };
     Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
     let compiler = Toolchain::find().map_err(|d| d.to_string())?;

@@ -197,6 +197,30 @@ fn operators_on_floats() {
     check_types(&[DType::F32, DType::F64]);
 }
 
+/// A constant, on either side: C has a shorter way for these.
+#[test]
+fn the_least_and_the_greatest_of_a_constant() {
+    for dtype in [DType::F32, DType::F64] {
+        let constants = [0.0, -0.0, 1.0, -3.0, 1e30, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let both = [Op::Min, Op::Max].into_iter().flat_map(|op| [false, true].map(|first| (op, first)));
+        let columns = constants.iter().enumerate().flat_map(|(k, c)| {
+            let c = Expr::float(taffeta_ast::expr::round_to(*c, dtype), dtype);
+            both.clone().map(move |(op, first)| {
+                let c = c.clone();
+                Column {
+                    name: format!("{op:?}_{k}_{first}").to_lowercase(),
+                    dtype,
+                    tolerance: 0.0,
+                    value: Box::new(
+                        move |args| if first { apply(op, &[&c, &args[0]]) } else { apply(op, &[&args[0], &c]) },
+                    ),
+                }
+            })
+        });
+        check(&format!("constants_{dtype}"), &[dtype], &[specials(dtype)], &columns.collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn casts_between_all_types() {
     for from in DType::ALL {

@@ -10,8 +10,8 @@
 //!
 //! For loops of a constant length inside of the one that sums. Of several rows, registers may hold some columns at a
 //! time: all of the loop is done for these before others (`y[0, j] += …`, `y[1, j] += …`, `y[2, j] += …` for 64 `j`,
-//! sixteen at a time). What the rows are summed of is read as often as there are parts, from a near cache, and no sum is
-//! written in between.
+//! sixteen at a time). What the rows are summed of is read as often as there are parts, from a near cache, and no sum
+//! is written in between.
 
 use super::model::Model;
 use super::{Choice, Known, Others, Rule, nest};
