@@ -1,7 +1,7 @@
 //! How long rules take to choose a schedule: `cargo bench --bench scheduling`.
 //!
 //! Every entry of `tests/polybench`, `tests/corpus`, `examples` and `benches` that needs no static values, its gradient
-//! where it has one, and the random programs that campaigns are made of, `SEEDS` of each sort (500) from `FIRST` (0) on.
+//! where it has one, and the random programs that campaigns are made of, `SEEDS` of each sort (500) from `FIRST` (0).
 //! A schedule should take [`BAR`] at most, that of a gradient [`GRADIENT_BAR`]; what takes longer is listed. What is a
 //! little above its bar is tried [`AGAIN`], and the least counts: what else the machine does only ever adds time.
 //! `ONLY=gat` picks groups and entries.

@@ -1,5 +1,5 @@
-//! Warnings of what loops visit: each once, of all copies of a loop, and the same of the sections of a program as of the
-//! whole.
+//! Warnings of what loops visit: each once, of all copies of a loop, and the same of the sections of a program as of
+//! the whole.
 
 use taffeta_ast::Diagnostic;
 

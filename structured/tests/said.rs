@@ -99,10 +99,11 @@ fn what_is_searched_or_visits_everything() {
 /// Loops that are called alike are each warned of, and sections of a program say what the whole says.
 #[test]
 fn loops_of_one_name_are_warned_of_apart() {
-    let text = "def f(A: f64[n, n] @ format(compressed(ordered=False), dense), B: f64[n, n] @ format(bitmap, packbits)) \
-                -> (f64[n], f64):\n    x = zeros((n,), f64)\n    y = 0.0\n    for i in range(n):\n        \
-                x[i] -= A[(n + i - 1) % n, n - 1] if n > 2 else 2.0\n    for j in range(n):\n        for i in range(n):\n            \
-                y = max(y, A[i, (i + j) % n])\n            x[j] += B[j, i]\n    return x, y\n";
+    let text = "def f(A: f64[n, n] @ format(compressed(ordered=False), dense), \
+                B: f64[n, n] @ format(bitmap, packbits)) -> (f64[n], f64):\n    x = zeros((n,), f64)\n    y = 0.0\n    \
+                for i in range(n):\n        x[i] -= A[(n + i - 1) % n, n - 1] if n > 2 else 2.0\n    \
+                for j in range(n):\n        for i in range(n):\n            y = max(y, A[i, (i + j) % n])\n            \
+                x[j] += B[j, i]\n    return x, y\n";
     warned(
         text,
         expect![[r#"

@@ -1,8 +1,8 @@
 //! Operators that C does not have, as `static inline` functions. Only those that a program uses are printed.
 //!
 //! Each is the definition in `ast/src/scalar.rs` in C. `min` and `max` are written as one comparison and one
-//! test for NaN joined by `|`, which gcc turns into vector blends; of a constant, which is no NaN, the comparison alone,
-//! in the direction in which it fails for NaN.
+//! test for NaN joined by `|`, which gcc turns into vector blends; of a constant that is not NaN, the comparison
+//! alone, in the direction in which it fails for NaN.
 
 use super::half::{self, Conversion};
 use super::types;
