@@ -42,8 +42,6 @@ const MOST_ELEMENTS: i64 = 256;
 
 /// The part of the registers that sums of columns may take; the others are for what is added to them.
 const SUMS: f64 = 2.0 / 3.0;
-/// Bytes of an element, for the width of columns.
-const WORD: usize = 4;
 
 /// Loops with another one inside, outermost first, without marks.
 fn sites(s: &Schedule) -> Vec<StmtId> {
@@ -90,9 +88,9 @@ fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Choice {
 fn columns(s: &Schedule, model: &Model<'_>, l: &Loop, t: &Symbol, trips: &Trips<'_>) -> Option<Choice> {
     let [inner] = nest::loops_in(&l.body).try_into().ok()?;
     let own = Loop::of(&inner).filter(|own| nest::is_alone(&l.stmt, &inner) && !nest::has_loop(&own.body))?;
-    let lanes = (model.target.vector_bytes / WORD) as i64;
-    let vectors = (SUMS * model.target.registers()) as i64 / added(&own.body, t).max(1);
-    let width = lanes * vectors.max(1);
+    let (rows, bytes) = added(&own.body, t)?;
+    let lanes = (model.target.vector_bytes / bytes) as i64;
+    let width = lanes * ((SUMS * model.target.registers()) as i64 / rows).max(1);
     if trips(&own)? <= width {
         return None;
     }
@@ -107,12 +105,16 @@ fn columns(s: &Schedule, model: &Model<'_>, l: &Loop, t: &Symbol, trips: &Trips<
     }))
 }
 
-/// The statements that add to a tensor.
-fn added(s: &Stmt, t: &Symbol) -> i64 {
-    let mut found = 0;
+/// How many statements add to a tensor, and the bytes of one of its elements.
+fn added(s: &Stmt, t: &Symbol) -> Option<(i64, usize)> {
+    let mut found = None;
     s.walk(&mut |s| {
-        let adds = matches!(s.kind(), StmtKind::ReduceTo { tensor, .. } if tensor == t);
-        found += i64::from(adds);
+        if let StmtKind::ReduceTo { tensor, value, .. } = s.kind()
+            && tensor == t
+        {
+            let (rows, bytes) = found.unwrap_or((0, value.dtype().size()));
+            found = Some((rows + 1, bytes));
+        }
     });
     found
 }

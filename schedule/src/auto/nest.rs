@@ -1,4 +1,4 @@
-//! What rules ask about nests of loops.
+//! What rules ask about nests of loops, steps that they share, and what they expect later rules to do.
 
 use super::{Others, scatter};
 use crate::block::Block;
