@@ -5,14 +5,15 @@ use crate::layout::FlatLevel;
 use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::{Expr, Span, Stmt, StmtKind, print};
 
-/// How many loops search for coordinates or merge lists: one inside of another loop counts as eight, and so on.
+/// How many loops search for coordinates or merge lists: one inside of another loop counts as eight, and so on. Of two
+/// branches that one counts which has more: what comes after a search is in both.
 pub(crate) fn seeks(s: &Stmt, weight: usize) -> usize {
-    let (own, inside) = match s.kind() {
-        StmtKind::While { .. } => (weight, weight),
-        StmtKind::For { .. } => (0, weight.saturating_mul(8)),
-        _ => (0, weight),
-    };
-    s.kind().children().into_iter().fold(own, |sum, c| sum.saturating_add(seeks(c, inside)))
+    match s.kind() {
+        StmtKind::If { .. } => s.kind().children().into_iter().map(|s| seeks(s, weight)).max().unwrap_or(0),
+        StmtKind::While { body, .. } => weight.saturating_add(seeks(body, weight)),
+        StmtKind::For { body, .. } => seeks(body, weight.saturating_mul(8)),
+        kind => kind.children().into_iter().fold(0, |sum: usize, s| sum.saturating_add(seeks(s, weight))),
+    }
 }
 
 /// A loop that structured tensors are accessed in, as it was lowered. One that stands in several cases of what is

@@ -3,16 +3,19 @@
 //!
 //! A section is some of the statements at the top of the program, in their order. Those are together that share what
 //! lowering follows from one statement to the next: scalars, which may be of the fill, and structured tensors that the
-//! program declares or writes. What is known of sizes (`assert`, `assume`) is in every section after it. Other local
-//! tensors, which may be in several sections, are results there, so that nobody takes them for unread.
+//! program declares or writes. They are declared around the statements that they are declared around in the program:
+//! where a branch ends with the scope of a scalar, lowering leaves out what only sets it. What is known of sizes
+//! (`assert`, `assume`) is in every section after it. Other local tensors, which may be in several sections, are
+//! results there, so that nobody takes them for unread.
 
 use crate::lower::{Structured, lower};
 use crate::warnings;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use taffeta_analysis::pass::simplify;
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Diagnostic, Diagnostics, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Diagnostic, Diagnostics, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// How the loops that a program is lowered to find what its structured tensors store.
 #[derive(Clone, Debug, Default)]
@@ -62,10 +65,18 @@ pub fn traversed(func: &Func) -> Result<Traversed, Diagnostics> {
 pub struct Section {
     /// Its statements: those of the program, the very nodes. There is one at least.
     statements: Vec<Stmt>,
-    /// Scalars and structured tensors that it declares.
-    own: Vec<Arc<Tensor>>,
+    /// Scalars and structured tensors that it declares, outer ones first.
+    own: Vec<Local>,
     /// Other local tensors that it accesses.
     shared: Vec<Arc<Tensor>>,
+}
+
+/// A tensor that is declared at the top of a program.
+#[derive(Clone, PartialEq, Debug)]
+struct Local {
+    tensor: Arc<Tensor>,
+    /// The statements that it is declared around, by their numbers.
+    scope: Range<usize>,
 }
 
 /// The sections of a program, in the order of their first statements. What accesses nothing structured is in none.
@@ -73,7 +84,7 @@ pub fn sections(func: &Func) -> Vec<Section> {
     let (mut statements, mut locals) = (Vec::new(), Vec::new());
     top(&func.body, &mut statements, &mut locals);
     let used: Vec<FxHashSet<Symbol>> = statements.iter().map(used).collect();
-    let place: FxHashMap<&Symbol, usize> = locals.iter().enumerate().map(|(k, t)| (&t.symbol, k)).collect();
+    let place: FxHashMap<&Symbol, usize> = locals.iter().enumerate().map(|(k, t)| (&t.tensor.symbol, k)).collect();
     let is_fact = |k: &usize| {
         let is = matches!(statements[*k].kind(), StmtKind::Assert { .. } | StmtKind::Assume { .. });
         is && !used[*k].iter().any(|t| place.contains_key(t))
@@ -82,7 +93,7 @@ pub fn sections(func: &Func) -> Vec<Section> {
     let structured: FxHashSet<&Symbol> = func.interface().filter(|t| !t.format.is_dense()).map(|t| &t.symbol).collect();
     let written: FxHashSet<Symbol> = statements.iter().flat_map(effects::writes).collect();
     let joins = |t: &Symbol| match place.get(t) {
-        Some(k) => is_followed(&locals[*k]),
+        Some(k) => is_followed(&locals[*k].tensor),
         None => structured.contains(t) && written.contains(t),
     };
     let members = joined(&others, &|k| used[k].iter().filter(|t| joins(t)).collect());
@@ -92,12 +103,18 @@ pub fn sections(func: &Func) -> Vec<Section> {
             here.iter().flat_map(|k| &used[*k]).filter_map(|t| place.get(t).copied()).collect();
         places.sort_unstable();
         places.dedup();
-        let accessed = places.iter().map(|k| locals[*k].clone());
-        let (own, shared): (Vec<_>, Vec<_>) = accessed.partition(|t| is_followed(t));
-        let is_asked = own.iter().any(|t| !t.format.is_dense())
+        let (own, shared): (Vec<usize>, Vec<usize>) = places.iter().partition(|k| is_followed(&locals[**k].tensor));
+        let is_asked = own.iter().any(|k| !locals[*k].tensor.format.is_dense())
             || here.iter().any(|k| used[*k].iter().any(|t| structured.contains(t)));
         let mut all: Vec<usize> = facts.iter().copied().take_while(|k| *k < end).chain(here).collect();
         all.sort_unstable();
+        let before = |end: usize| all.partition_point(|k| *k < end);
+        let declared = |k: usize| {
+            let Local { tensor, scope } = &locals[k];
+            Local { tensor: tensor.clone(), scope: before(scope.start)..before(scope.end) }
+        };
+        let own = own.into_iter().map(declared).collect();
+        let shared = shared.into_iter().map(|k| locals[k].tensor.clone()).collect();
         let statements = all.iter().map(|k| statements[*k].clone()).collect();
         is_asked.then_some(Section { statements, own, shared })
     };
@@ -143,7 +160,8 @@ impl Section {
         last.id()
     }
 
-    /// Whether both have the same nodes, and local tensors that are stored in the same way.
+    /// Whether both have the same nodes, and local tensors that are stored in the same way and declared around the same
+    /// statements.
     pub fn is_same(&self, other: &Section) -> bool {
         self.statements.len() == other.statements.len()
             && self.statements.iter().zip(&other.statements).all(|(a, b)| a.same_node(b))
@@ -152,24 +170,35 @@ impl Section {
 
     /// The section as a program.
     pub fn func(&self, of: &Func) -> Func {
-        let origin = of.body.origin();
-        let all = Stmt::seq(self.statements.iter().cloned(), origin.clone());
-        let declared = |body: Stmt, tensor: &Arc<Tensor>| {
-            Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
-        };
-        let body = self.own.iter().rev().fold(all, declared);
+        let body = self.nested(0..self.statements.len(), &self.own, of.body.origin());
         let results = of.results.iter().chain(&self.shared).cloned().collect();
         Func { results, ..of.with_body(body) }
+    }
+
+    /// These statements with the declarations of these locals, which stand in them.
+    fn nested(&self, statements: Range<usize>, mut own: &[Local], origin: &Origin) -> Stmt {
+        let (mut all, mut at) = (Vec::new(), statements.start);
+        while let Some((Local { tensor, scope }, others)) = own.split_first() {
+            all.extend_from_slice(&self.statements[at..scope.start]);
+            let (inner, after) = others.split_at(others.partition_point(|l| l.scope.start < scope.end));
+            let body = self.nested(scope.clone(), inner, origin);
+            all.push(Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone()));
+            (at, own) = (scope.end, after);
+        }
+        all.extend_from_slice(&self.statements[at..statements.end]);
+        Stmt::seq(all, origin.clone())
     }
 }
 
 /// The statements at the top, and the tensors that are declared around them.
-fn top(s: &Stmt, statements: &mut Vec<Stmt>, locals: &mut Vec<Arc<Tensor>>) {
+fn top(s: &Stmt, statements: &mut Vec<Stmt>, locals: &mut Vec<Local>) {
     match s.kind() {
         StmtKind::Seq(all) => all.iter().for_each(|s| top(s, statements, locals)),
         StmtKind::VarDef { tensor, body } => {
-            locals.push(tensor.clone());
+            let (number, start) = (locals.len(), statements.len());
+            locals.push(Local { tensor: tensor.clone(), scope: start..start });
             top(body, statements, locals);
+            locals[number].scope.end = statements.len();
         }
         _ => statements.push(s.clone()),
     }

@@ -113,9 +113,45 @@ fn loops_of_one_name_are_warned_of_apart() {
         [structured::scan] the loop `i` visits every coordinate, although it traverses `A`
     "#]],
     );
+    sections_say_the_same(text);
+}
+
+/// What a section declares is declared around the same statements as in the whole: `b` is not read in the branch where
+/// `a` is of the fill, so that nobody sets it there, nor searches for it.
+#[test]
+fn sections_declare_where_the_whole_does() {
+    sections_say_the_same(
+        "def f(A: f64[n, m] @ format(ragged, compressed), B: f64[n, m] @ pattern(A), g: f64) -> (f64[n, m] @ \
+         pattern(A, drop=True), f64[n, m] @ pattern(A, drop=True)):\n    \
+         C: f64[n, m] @ pattern(A, drop=True) = empty((n, m), f64)\n    \
+         D: f64[n, m] @ pattern(A, drop=True) = empty((n, m), f64)\n    \
+         a = B[n - 1, m - 1] if n > 0 and m > 0 else 2.0\n    b = B[n - 1, 0] if n > 0 and m > 0 else 2.0\n    \
+         won = not (a * b < g)\n    \
+         for i in range(n):\n        for j in range(m):\n            D[i, j] = 0.0\n    \
+         for i in range(n):\n        for j in range(m):\n            C[i, j] = 0.0\n    \
+         ga = 0.0\n    gb = 0.0\n    if won:\n        ga += g * b\n        gb += g * a\n    \
+         if n > 0 and m > 0:\n        C[n - 1, 0] += gb\n        C[n - 1, m - 1] += ga\n    return C, D\n",
+    );
+}
+
+/// What comes after a scalar that may be of the fill is in both cases of it in the whole, whatever it is, and alone in
+/// a section of its own: searches in it are told of, and counted, once.
+#[test]
+fn what_is_in_both_cases_of_a_search_counts_once() {
+    sections_say_the_same(
+        "def f(A: f64[n, m] @ format(ragged, compressed), E: f64[n, m] @ csr, g: f64) -> (f64[n], f64):\n    \
+         x = zeros((n,), f64)\n    a = A[n - 1, m - 1] if n > 0 and m > 0 else 2.0\n    for i in range(n):\n        \
+         x[i] += E[i, m - 1] if m > 0 else 1.0\n    s = 0.0\n    if not a < g:\n        s += g * a\n    return x, s\n",
+    );
+}
+
+/// A program in sections is lowered as the whole is.
+#[track_caller]
+fn sections_say_the_same(text: &str) {
     let func = elaborate(text);
     let whole = traversed(&func).expect("it can be lowered");
     let apart = in_sections(&func, |s| traversed(&s.func(&func))).expect("by sections too");
     let told = |t: &Traversed| t.scans.iter().map(|d| (d.message.clone(), d.labels.clone())).collect::<Vec<_>>();
     assert_eq!(told(&whole), told(&apart));
+    assert_eq!((whole.seeks, whole.disorder), (apart.seeks, apart.disorder));
 }

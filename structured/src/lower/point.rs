@@ -17,7 +17,7 @@ impl Lower {
     /// A statement that has an access at a coordinate that no loop counts: what is stored there is searched first, if
     /// the statement does something.
     pub(super) fn searched(&mut self, s: &Stmt, access: &Expr, does: &Expr, bound: &Scope) -> Stmt {
-        let span = s.origin().span();
+        let span = asking(s, access).origin().span();
         let Some(mut cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
         let written = effects::writes(s);
         if load(access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)))
@@ -163,4 +163,18 @@ fn evaluated(s: &Stmt) -> Option<Stmt> {
     let all = Stmt::seq(stores.into_iter().chain([s.with_kind(kind)]), origin());
     let declared = |body: Stmt, tensor| Stmt::new(StmtKind::VarDef { tensor, body }, origin());
     Some(scalars.into_iter().rev().fold(all, declared))
+}
+
+/// The first statement that has an access, of those that stand one after the other.
+fn asking<'s>(s: &'s Stmt, access: &Expr) -> &'s Stmt {
+    let has = |s: &Stmt| {
+        let mut found = false;
+        each_access(s, true, &mut |e, _, _| found |= e == access);
+        found
+    };
+    match s.kind() {
+        StmtKind::Seq(all) => all.iter().find(|one| has(one)).map_or(s, |one| asking(one, access)),
+        StmtKind::VarDef { body, .. } => asking(body, access),
+        _ => s,
+    }
 }
