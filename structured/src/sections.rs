@@ -2,11 +2,14 @@
 //! loop nest after the other, it is asked again and again how a program is lowered: so it is asked about what changed.
 //!
 //! A section is some of the statements at the top of the program, in their order. Those are together that share what
-//! lowering follows from one statement to the next: scalars, which may be of the fill, and structured tensors that the
-//! program declares or writes. They are declared around the statements that they are declared around in the program:
-//! where a branch ends with the scope of a scalar, lowering leaves out what only sets it. What is known of sizes
-//! (`assert`, `assume`) is in every section after it. Other local tensors, which may be in several sections, are
-//! results there, so that nobody takes them for unread.
+//! lowering follows from one statement to the next: scalars, which may be of the fill, structured tensors that the
+//! program declares or writes, and elements of which the top says what integer they are. A scalar that is set to what a
+//! structured tensor stores, or does not, has what comes after it in its scope in both cases: that is in its section.
+//!
+//! What a section declares is declared around the statements that it is declared around in the program: where a branch
+//! ends with the scope of a scalar, lowering leaves out what only sets it. What is known of sizes (`assert`, `assume`)
+//! is in every section after it. Other local tensors, which may be in several sections, are results there, so that
+//! nobody takes them for unread.
 
 use crate::lower::{Structured, lower};
 use crate::warnings;
@@ -81,44 +84,122 @@ struct Local {
 
 /// The sections of a program, in the order of their first statements. What accesses nothing structured is in none.
 pub fn sections(func: &Func) -> Vec<Section> {
-    let (mut statements, mut locals) = (Vec::new(), Vec::new());
-    top(&func.body, &mut statements, &mut locals);
-    let used: Vec<FxHashSet<Symbol>> = statements.iter().map(used).collect();
-    let place: FxHashMap<&Symbol, usize> = locals.iter().enumerate().map(|(k, t)| (&t.tensor.symbol, k)).collect();
-    let is_fact = |k: &usize| {
-        let is = matches!(statements[*k].kind(), StmtKind::Assert { .. } | StmtKind::Assume { .. });
-        is && !used[*k].iter().any(|t| place.contains_key(t))
-    };
-    let (facts, others): (Vec<usize>, Vec<usize>) = (0..statements.len()).partition(is_fact);
-    let structured: FxHashSet<&Symbol> = func.interface().filter(|t| !t.format.is_dense()).map(|t| &t.symbol).collect();
-    let written: FxHashSet<Symbol> = statements.iter().flat_map(effects::writes).collect();
-    let joins = |t: &Symbol| match place.get(t) {
-        Some(k) => is_followed(&locals[*k].tensor),
-        None => structured.contains(t) && written.contains(t),
-    };
-    let members = joined(&others, &|k| used[k].iter().filter(|t| joins(t)).collect());
-    let section = |here: Vec<usize>| {
+    let top = Top::new(func);
+    joined(&top.others, &|k| top.links(k)).into_iter().filter_map(|here| top.section(here)).collect()
+}
+
+/// The top of a program.
+#[derive(Default)]
+struct Top {
+    statements: Vec<Stmt>,
+    /// What each statement accesses.
+    used: Vec<FxHashSet<Symbol>>,
+    locals: Vec<Local>,
+    /// The numbers of locals.
+    place: FxHashMap<Symbol, usize>,
+    /// Structured parameters and results.
+    structured: FxHashSet<Symbol>,
+    /// Statements that say something of sizes and parameters.
+    facts: Vec<usize>,
+    /// The other ones.
+    others: Vec<usize>,
+    /// Tensors that lowering follows from one statement to the next.
+    followed: FxHashSet<Symbol>,
+    /// Statements that are lowered in all cases of what is stored, and a scalar that tells the cases apart.
+    cases: Vec<(Range<usize>, Symbol)>,
+}
+
+impl Top {
+    fn new(func: &Func) -> Top {
+        let mut top = Top::default();
+        top.read(&func.body);
+        top.used = top.statements.iter().map(used).collect();
+        top.place = top.locals.iter().enumerate().map(|(k, l)| (l.tensor.symbol.clone(), k)).collect();
+        let interface = func.interface().filter(|t| !t.format.is_dense());
+        top.structured = interface.map(|t| t.symbol.clone()).collect();
+        let written: FxHashSet<Symbol> = top.statements.iter().flat_map(effects::writes).collect();
+        let changes = |t: &Symbol| top.place.contains_key(t) || written.contains(t);
+        let says = |k: &usize| matches!(top.statements[*k].kind(), StmtKind::Assert { .. } | StmtKind::Assume { .. });
+        let (facts, others): (Vec<usize>, Vec<usize>) =
+            (0..top.statements.len()).partition(|k| says(k) && !top.used[*k].iter().any(changes));
+        let told = others.iter().flat_map(|k| match top.statements[*k].kind() {
+            StmtKind::Store { tensor, value, .. } | StmtKind::ReduceTo { tensor, value, .. } => {
+                value.dtype().is_int().then_some(tensor).into_iter().collect()
+            }
+            _ if says(k) => top.used[*k].iter().collect::<Vec<_>>(),
+            _ => Vec::new(),
+        });
+        let locals = top.locals.iter().filter(|l| is_followed(&l.tensor)).map(|l| &l.tensor.symbol);
+        let all = told.chain(&top.structured).filter(|t| changes(t)).chain(locals);
+        let followed = all.cloned().collect();
+        let cases = top.cases();
+        Top { facts, others, followed, cases, ..top }
+    }
+
+    /// The statements at the top, and the tensors that are declared around them.
+    fn read(&mut self, s: &Stmt) {
+        match s.kind() {
+            StmtKind::Seq(all) => all.iter().for_each(|s| self.read(s)),
+            StmtKind::VarDef { tensor, body } => {
+                let (number, start) = (self.locals.len(), self.statements.len());
+                self.locals.push(Local { tensor: tensor.clone(), scope: start..start });
+                self.read(body);
+                self.locals[number].scope.end = self.statements.len();
+            }
+            _ => self.statements.push(s.clone()),
+        }
+    }
+
+    /// [`Top::cases`], none of which overlap.
+    fn cases(&self) -> Vec<(Range<usize>, Symbol)> {
+        let is_structured = |t: &Symbol| match self.place.get(t) {
+            Some(k) => !self.locals[*k].tensor.format.is_dense(),
+            None => self.structured.contains(t),
+        };
+        let mut all: Vec<(Range<usize>, Symbol)> = Vec::new();
+        for (k, s) in self.statements.iter().enumerate() {
+            let StmtKind::Store { tensor, indices, .. } = s.kind() else { continue };
+            let Some(local) = self.place.get(tensor).filter(|_| indices.is_empty()) else { continue };
+            if !self.used[k].iter().any(is_structured) {
+                continue;
+            }
+            let end = self.locals[*local].scope.end;
+            match all.last_mut() {
+                Some((range, _)) if k < range.end => range.end = range.end.max(end),
+                _ => all.push((k..end, tensor.clone())),
+            }
+        }
+        all
+    }
+
+    /// What joins a statement to others.
+    fn links(&self, k: usize) -> Vec<&Symbol> {
+        let case = self.cases.get(self.cases.partition_point(|(range, _)| range.end <= k));
+        let case = case.filter(|(range, _)| range.contains(&k)).map(|(_, t)| t);
+        self.used[k].iter().filter(|t| self.followed.contains(*t)).chain(case).collect()
+    }
+
+    /// The section of these statements, if they access something structured.
+    fn section(&self, here: Vec<usize>) -> Option<Section> {
         let end = here.last().map_or(0, |k| *k);
-        let mut places: Vec<usize> =
-            here.iter().flat_map(|k| &used[*k]).filter_map(|t| place.get(t).copied()).collect();
+        let used = || here.iter().flat_map(|k| &self.used[*k]);
+        let mut places: Vec<usize> = used().filter_map(|t| self.place.get(t).copied()).collect();
         places.sort_unstable();
         places.dedup();
-        let (own, shared): (Vec<usize>, Vec<usize>) = places.iter().partition(|k| is_followed(&locals[**k].tensor));
-        let is_asked = own.iter().any(|k| !locals[*k].tensor.format.is_dense())
-            || here.iter().any(|k| used[*k].iter().any(|t| structured.contains(t)));
-        let mut all: Vec<usize> = facts.iter().copied().take_while(|k| *k < end).chain(here).collect();
+        let (own, shared): (Vec<&Local>, Vec<&Local>) =
+            places.iter().map(|k| &self.locals[*k]).partition(|l| self.followed.contains(&l.tensor.symbol));
+        let is_asked = own.iter().any(|l| !l.tensor.format.is_dense()) || used().any(|t| self.structured.contains(t));
+        let mut all: Vec<usize> = self.facts.iter().copied().take_while(|k| *k < end).chain(here).collect();
         all.sort_unstable();
         let before = |end: usize| all.partition_point(|k| *k < end);
-        let declared = |k: usize| {
-            let Local { tensor, scope } = &locals[k];
-            Local { tensor: tensor.clone(), scope: before(scope.start)..before(scope.end) }
-        };
-        let own = own.into_iter().map(declared).collect();
-        let shared = shared.into_iter().map(|k| locals[k].tensor.clone()).collect();
-        let statements = all.iter().map(|k| statements[*k].clone()).collect();
-        is_asked.then_some(Section { statements, own, shared })
-    };
-    members.into_iter().filter_map(section).collect()
+        let declared =
+            |l: &Local| Local { tensor: l.tensor.clone(), scope: before(l.scope.start)..before(l.scope.end) };
+        is_asked.then(|| Section {
+            statements: all.iter().map(|k| self.statements[*k].clone()).collect(),
+            own: own.into_iter().map(declared).collect(),
+            shared: shared.into_iter().map(|l| l.tensor.clone()).collect(),
+        })
+    }
 }
 
 /// Whether lowering follows what a local tensor is from one statement to the next.
@@ -187,20 +268,6 @@ impl Section {
         }
         all.extend_from_slice(&self.statements[at..statements.end]);
         Stmt::seq(all, origin.clone())
-    }
-}
-
-/// The statements at the top, and the tensors that are declared around them.
-fn top(s: &Stmt, statements: &mut Vec<Stmt>, locals: &mut Vec<Local>) {
-    match s.kind() {
-        StmtKind::Seq(all) => all.iter().for_each(|s| top(s, statements, locals)),
-        StmtKind::VarDef { tensor, body } => {
-            let (number, start) = (locals.len(), statements.len());
-            locals.push(Local { tensor: tensor.clone(), scope: start..start });
-            top(body, statements, locals);
-            locals[number].scope.end = statements.len();
-        }
-        _ => statements.push(s.clone()),
     }
 }
 

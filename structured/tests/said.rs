@@ -145,6 +145,33 @@ fn what_is_in_both_cases_of_a_search_counts_once() {
     );
 }
 
+/// In the cases of what a scalar is set to, conditions of what comes after it are known.
+#[test]
+fn what_comes_after_a_choice_is_in_its_section() {
+    sections_say_the_same(
+        "def f(A: i64[n, m, l] @ format(ragged, bytemap, packbits)) -> i64[l]:\n    y = zeros((l,), i64)\n    \
+         v = A[n // 2, 0, l - 1] if n > 0 and m > 0 and l > 0 else 2\n    for i in range(l):\n        \
+         y[i] = max(y[i], A[n - 1, 0, i] if n > 0 and m > 0 else 2)\n    return y\n",
+    );
+}
+
+/// An integer that a result is set to is known afterwards, until it is set again.
+#[test]
+fn integers_are_known_in_the_sections_that_read_them() {
+    let sums = "for i in range(m):\n        x[i] = max(x[i], B[i] * (y % 9))\n    ";
+    for (zero, read) in [("y = 0", "y"), ("y = zeros((2,), i64)\n    y[1] = 0", "y[1]")] {
+        let sums = sums.replace("y", read);
+        let type_of = if zero == "y = 0" { "i64" } else { "i64[2]" };
+        for again in ["", "for i in range(m):\n        y += i\n    "] {
+            let again = again.replace("y", read);
+            sections_say_the_same(&format!(
+                "def f(B: i64[m] @ format(compressed)) -> (i64[m], {type_of}):\n    x = zeros((m,), i64)\n    \
+                 {zero}\n    {again}{sums}return x, y\n"
+            ));
+        }
+    }
+}
+
 /// A program in sections is lowered as the whole is.
 #[track_caller]
 fn sections_say_the_same(text: &str) {
