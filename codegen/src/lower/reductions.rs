@@ -26,7 +26,9 @@
 //!
 //! A loop that lists a tensor into which nothing in it reduces lists it no longer.
 //!
-//! *leaves alone*: local scalars with one operator, and arrays all of whose dimensions change: C makes copies of them.
+//! *leaves alone*: local scalars and arrays all of whose dimensions change, if the loop does nothing else with them: C
+//! makes copies of them. (What else is done, in iterations that do not reduce into the same element, is done with the
+//! tensor, and copies have its name.)
 
 use super::checks;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -116,7 +118,7 @@ impl Pass {
         let mut out: Vec<Partial> = Vec::new();
         for Reduction { tensor, op, sharing } in &props.reductions {
             let Some(of) = self.tensors.get(tensor) else { continue };
-            let alone = props.reductions.iter().filter(|r| r.tensor == *tensor).count() == 1;
+            let alone = !is_used_otherwise(s, tensor, *op);
             if *sharing != Sharing::Partial || (of.ndim() == 0 && self.locals.contains(tensor) && alone) {
                 continue;
             }
@@ -148,7 +150,7 @@ impl Pass {
                 }
             });
             // Elements that change with a vector lane do not meet.
-            if props.parallel.is_some() && whole.iter().any(Option::is_some) {
+            if props.parallel.is_some() && (whole.iter().any(Option::is_some) || !whole.is_empty() && !alone) {
                 parts.push(whole);
             }
             out.extend(parts.into_iter().map(|fixed| partial(of, *op, fixed)));
@@ -176,6 +178,17 @@ fn without_unused(s: &Stmt) -> Stmt {
     let mut props = props.clone();
     props.reductions.retain(|r| into.contains(&r.tensor));
     s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
+}
+
+/// Whether a loop does something else with a tensor than to reduce into it by this operator.
+fn is_used_otherwise(s: &Stmt, tensor: &Symbol, op: ReduceOp) -> bool {
+    let mut found = effects::is_read(s, tensor);
+    s.walk(&mut |s| match s.kind() {
+        StmtKind::Store { tensor: t, .. } => found |= t == tensor,
+        StmtKind::ReduceTo { tensor: t, op: o, .. } => found |= t == tensor && *o != op,
+        _ => {}
+    });
+    found
 }
 
 fn partial(of: &Arc<Tensor>, op: ReduceOp, fixed: Vec<Option<Expr>>) -> Partial {

@@ -134,6 +134,52 @@ def f(x: f32[n], y: inout[f32], z: inout[f64]) -> i32:
     }
 }
 
+/// What else a loop does with what it reduces into is done with the tensor itself, and not with the copies that partial
+/// results are in: no iteration has both, where the condition is the same in all of them.
+#[test]
+fn what_else_is_done_with_a_reduction_is_not_done_with_its_partial_result() {
+    let program = |other: &str| {
+        format!(
+            "
+def f(v: f64[n], x: inout[f64[n, m]], y: inout[f64[m]]) -> f64:
+    t = 1.0
+    w = zeros((m,), f64)
+    for i in range(n):
+        for j in range(m):
+            if i % 2 == 0:
+                t += v[i]
+                for k in range(m):
+                    w[k] += v[i]
+                    y[k] += v[i]
+            else:
+                {other}
+    return t + w[0]
+"
+        )
+    };
+    let of_scalar = "x[i, j] = t";
+    let of_array = "x[i, j] = w[(j + 1) % m] - y[j]";
+    let by_another = "t = max(t, v[i])";
+    let set =
+        "if j == 0:\n                    t = v[i]\n                    w[0] = 2.0\n                    y[0] = 3.0";
+    for other in [of_scalar, of_array, by_another, set] {
+        check(&program(other), &[("parallelize", &[text("j")])]);
+    }
+    let scalar = "
+def f(v: f64[n], x: inout[f64[n, m]]) -> f64:
+    t = 1.0
+    for i in range(n):
+        for j in range(m):
+            if i % 2 == 0:
+                t += v[i]
+            else:
+                x[i, j] = t
+    return t
+";
+    check(scalar, &[("vectorize", &[text("j")])]);
+    check(scalar, &[("parallelize", &[text("j")])]);
+}
+
 /// The element that lanes add to has indices of a merged loop, whose divisor is not 0 where the loop runs.
 #[test]
 fn lanes_add_to_an_element_of_a_merged_loop() {
