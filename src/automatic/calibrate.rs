@@ -181,10 +181,14 @@ fn target_of(measured: &Measured, parts: &[usize], like: Target) -> Target {
             true => like.prices.region,
             false => rounded(measured.region.clamp(100.0, LONGEST_REGION)),
         },
-        // Which cores threads run on, the system chooses anew each time: two that share a cache are luck.
+        // Which cores threads run on, the system chooses anew each time: two that share a cache are luck, which the
+        // next run has as often as not.
         transfer: match alone {
             true => like.prices.transfer,
-            false => rounded(measured.transfer.clamp(like.prices.transfer, MOST_TRANSFER)),
+            false => {
+                let other = measured.transfer.max(like.prices.transfer);
+                rounded(((measured.transfer + other) / 2.0).min(MOST_TRANSFER))
+            }
         },
         atomic: if alone { like.prices.atomic } else { rounded(measured.atomic.clamp(1.0, 100.0)) },
         ..like.prices
@@ -229,7 +233,7 @@ mod tests {
         assert_eq!(p.transfer, 0.19);
         // Between cores that share a cache.
         let lucky = target_of(&Measured { transfer: 0.03, ..measured() }, &PARTS, like());
-        assert_eq!(lucky.prices.transfer, like().prices.transfer);
+        assert_eq!(lucky.prices.transfer, 0.065);
         assert_eq!((p.divide, p.transcendental, p.enter), ([1.4, 1.4], [4.0, 4.4], like().prices.enter));
         assert_eq!((target.vector_bytes, target.threads), (64, 2));
         let levels: Vec<[f64; 3]> = target.levels.iter().map(|l| [l.bytes, l.per_byte, l.scales]).collect();
