@@ -150,6 +150,9 @@ struct Lower {
     parts: FxHashMap<Symbol, [Expr; 2]>,
     /// Coordinates of loops that go round the end of a dimension, with its size.
     wrapped: Vec<[Expr; 2]>,
+    /// How many bodies of loops stand in the outermost loop, and how many of them are around what is being lowered.
+    emitted: usize,
+    depth: usize,
     /// Loops around what is being lowered; `None` where no structured tensor is accessed.
     around: Vec<Option<Around>>,
 }

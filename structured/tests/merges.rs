@@ -266,3 +266,30 @@ fn tables() {
     let said: Vec<&str> = scan.warnings.iter().map(|w| w.message.as_str()).collect();
     assert_eq!(said, ["the loop `j` visits every coordinate, although it traverses `A`"]);
 }
+
+/// Sums of vectors that are stored each by a list of its own, by a loop over others inside of one over some.
+fn nested(outer: usize, inner: usize) -> String {
+    let names = |c: char, n: usize| (0..n).map(move |k| format!("{c}{k}"));
+    let all = |c: char, n: usize, i: &str| names(c, n).map(|x| format!("{x}[{i}]")).collect::<Vec<_>>().join(" + ");
+    let params = names('u', outer).chain(names('v', inner)).map(|x| format!("{x}: f64[n] @ format(compressed)"));
+    format!(
+        "def f({}) -> f64:\n    s = 0.0\n    for i in range(n):\n        for j in range(n):\n            s += ({}) * ({})\n    \
+         return s\n",
+        params.collect::<Vec<_>>().join(", "),
+        all('u', outer, "i"),
+        all('v', inner, "j"),
+    )
+}
+
+/// Combinations of loops inside of each other multiply: the outermost one is refused where they are too many for a C
+/// compiler, though those of each loop are not. (Found by `make fuzz`, structured seed 753267000127: 40 MB of C.)
+#[test]
+fn combinations_of_all_loops_inside_are_limited() {
+    assert!(lower(&elaborate(&nested(3, 3))).is_ok());
+    let text = nested(4, 4);
+    let refused = lower(&elaborate(&text)).expect_err("four lists by four are lowered");
+    let [one] = &refused.0[..] else { panic!("{refused}") };
+    assert!(one.message.starts_with("there are more combinations of what is stored"), "{}", one.message);
+    let at = one.span().start as usize;
+    assert!(text[at..].starts_with("for i in"), "{}", &text[at..]);
+}

@@ -22,7 +22,8 @@
 //! in parallel loops, tensors of which another iteration may access the same element.
 
 use super::reductions::{changes, variant};
-use rustc_hash::{FxHashMap, FxHashSet};
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::{Context, effects, walk};
@@ -31,6 +32,8 @@ use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 type Tensors = FxHashMap<Symbol, Arc<Tensor>>;
+/// What of each tensor is accessed in a loop, in the order of first accesses.
+type Found = IndexMap<Symbol, Accessed, FxBuildHasher>;
 
 pub(super) fn run(func: &Func) -> Func {
     let tensors = func.interface().map(|t| (t.symbol.clone(), t.clone())).collect();
@@ -93,9 +96,9 @@ impl Pass {
 
     /// The elements that are kept in scalars while a loop runs.
     fn kept(&self, s: &Stmt, facts: &mut Context) -> Vec<(Arc<Tensor>, Expr)> {
-        let mut found = Vec::new();
+        let mut found = Found::default();
         accesses(s, false, &mut found);
-        if !found.iter().any(|(_, a)| a.conditional) || has_checks(s) {
+        if !found.values().any(|a| a.conditional) || has_checks(s) {
             return Vec::new();
         }
         let variant = variant(s);
@@ -143,15 +146,14 @@ impl Pass {
 }
 
 /// Adds the accesses in a statement, those that are made under a condition apart.
-fn accesses(s: &Stmt, conditional: bool, found: &mut Vec<(Symbol, Accessed)>) {
-    let mut note =
-        |tensor: &Symbol, at: Option<&[Access]>, conditional: bool| match found.iter_mut().find(|(t, _)| t == tensor) {
-            Some((_, known)) => {
-                known.at = known.at.take().filter(|known| at.is_some_and(|at| same(known, at)));
-                known.conditional |= conditional;
-            }
-            None => found.push((tensor.clone(), Accessed { at: at.map(<[Access]>::to_vec), conditional })),
-        };
+fn accesses(s: &Stmt, conditional: bool, found: &mut Found) {
+    let mut note = |tensor: &Symbol, at: Option<&[Access]>, conditional: bool| match found.get_mut(tensor) {
+        Some(known) => {
+            known.at = known.at.take().filter(|known| at.is_some_and(|at| same(known, at)));
+            known.conditional |= conditional;
+        }
+        None => drop(found.insert(tensor.clone(), Accessed { at: at.map(<[Access]>::to_vec), conditional })),
+    };
     each_own_access(s, &mut |tensor, at, written| note(tensor, at, written && conditional));
     match s.kind() {
         // Threads and lanes share no scalar.

@@ -25,6 +25,14 @@ use taffeta_ast::{Expr, Extent, Op, Stmt, StmtKind, Symbol};
 
 /// How often the body of a loop may be emitted.
 const MOST_BODIES: usize = 256;
+/// How many bodies, of all loops inside of an outermost one, may be emitted: loops inside of each other multiply. Those
+/// of people have a few dozen; with a thousand the C has megabytes, which its compiler takes minutes for.
+const MOST_IN_ALL: usize = 1024;
+
+/// What is said of loops for which too much would stand.
+const TOO_MANY: &str = "there are more combinations of what is stored than can be told apart in one loop";
+const LESS: &str = "say `locate` at some of its accesses, as in `A[i, locate(j)]`: these are asked for one element after \
+                    the other; or run it with `--backend interp`";
 
 /// A loop that is being lowered; or, without an iterator, a statement that has accesses at known coordinates.
 pub(super) struct Nest<'a> {
@@ -264,14 +272,26 @@ impl Lower {
 
     /// The body at every coordinate of a region in which no structure is left.
     fn bodies(&mut self, nest: &mut Nest<'_>, region: &Region, body: &Stmt) -> Stmt {
-        nest.bodies += 1;
-        if nest.bodies > MOST_BODIES {
-            let text = "there are more combinations of what is stored than can be told apart in one loop".to_string();
-            let help = "say `locate` at some of its accesses, as in `A[i, locate(j)]`: these are asked for one element \
-                        after the other; or run it with `--backend interp`";
-            self.refuse_with(nest.s.origin().span(), text, help);
-            return Stmt::nop();
+        let is_outermost = self.depth == 0;
+        if is_outermost && nest.bodies == 0 {
+            self.emitted = 0;
         }
+        nest.bodies += 1;
+        self.emitted += 1;
+        let mut done = Stmt::nop();
+        if nest.bodies <= MOST_BODIES && self.emitted <= MOST_IN_ALL {
+            self.depth += 1;
+            done = self.emitted_body(nest, region, body);
+            self.depth -= 1;
+        }
+        // Of all loops inside of it, the outermost one tells.
+        if nest.bodies > MOST_BODIES || is_outermost && self.emitted > MOST_IN_ALL {
+            self.refuse_with(nest.s.origin().span(), TOO_MANY.to_string(), LESS);
+        }
+        done
+    }
+
+    fn emitted_body(&mut self, nest: &mut Nest<'_>, region: &Region, body: &Stmt) -> Stmt {
         let Some(iter) = nest.iter else {
             // A statement that is no loop.
             let body = if nest.bodies > 1 { copy::statement(body, "structured", "case") } else { body.clone() };
