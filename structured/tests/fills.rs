@@ -55,6 +55,10 @@ fn scalars_that_are_computed_of_what_may_not_be_stored() {
         "t = A[k[j] % n]\n        y[j] += t * x[j]\n        a = empty((), f64)\n        b = empty((), f64)\n        \
          a = B[k[0] % n]\n        b = a / x[j]\n        y[j] += b * x[0]\n        q = 1.0",
         "u = A[k[j] % n]\n        v = B[j] * 2.0\n        t = u / x[j]\n        y[j] += x[j] * t + v * x[0]",
+        // Of the fill where none of several elements is stored.
+        "t = A[k[j] % n]\n        u = min(B[(j + 1) % n], t)\n        y[j] += u / x[j]",
+        "t = A[k[j] % n]\n        u = B[k[0] % n]\n        v = min(t, u)\n        y[j] = max(v, A[(j + 1) % n]) / x[j]",
+        "t = A[k[j] % n]\n        if j > 1:\n            u = B[k[0] % n] + t\n            y[j] = u / x[j]",
     ];
     for format in ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"] {
         for body in bodies {

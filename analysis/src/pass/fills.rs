@@ -25,13 +25,17 @@ use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity};
 use taffeta_ast::stmt::{MessagePart, PrintPart};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol, scalar};
 
+/// How many elements [`is_carried`] tells apart that are stored or not, independently of each other; beyond, what may
+/// make a difference is taken to make one.
+const MOST_OTHERS: usize = 5;
+
 /// Stands for a tensor whose elements are fills: its index is the value.
 static FILL: LazyLock<Symbol> = LazyLock::new(|| Symbol::new("fill"));
 
 /// A value of the fill.
 fn of_fill(v: Literal, dtype: DType) -> Folded {
     let index = Expr::raw(ExprKind::Const(v), dtype);
-    Folded { expr: Expr::load(&FILL, vec![index.into()], dtype), fill: Some(v) }
+    Folded { expr: Expr::load(&FILL, vec![index.into()], dtype), fill: Some(v), given: false }
 }
 
 /// The value, if that is what it is.
@@ -66,9 +70,20 @@ pub fn settled(s: &Stmt) -> Stmt {
 struct Folded {
     expr: Expr,
     fill: Option<Literal>,
+    /// Whether it is of the fill only because the scalar is that [`is_carried`] asks about.
+    given: bool,
 }
 
 impl Folded {
+    fn plain(expr: Expr) -> Folded {
+        Folded { expr, fill: None, given: false }
+    }
+
+    /// The same, which is of the fill only if another operand is.
+    fn with(&self, other: &Folded) -> Folded {
+        Folded { given: self.given || other.given, ..self.clone() }
+    }
+
     /// Its value, if that is known.
     fn value(&self) -> Option<Literal> {
         self.fill.or(self.expr.as_literal())
@@ -90,8 +105,8 @@ struct Rewriter<'f> {
     done: FxHashMap<Expr, Folded>,
     /// Scalars that stand for one value each.
     defined: FxHashSet<Symbol>,
-    /// How often a fill decided what becomes of another value.
-    decided: usize,
+    /// Whether the fill of the scalar that [`is_carried`] asks about decided what becomes of another value.
+    decided: bool,
 }
 
 impl<'f> Rewriter<'f> {
@@ -101,7 +116,7 @@ impl<'f> Rewriter<'f> {
             outside: &|s, _| s.clone(),
             done: FxHashMap::default(),
             defined: FxHashSet::default(),
-            decided: 0,
+            decided: false,
         }
     }
 }
@@ -121,8 +136,8 @@ pub fn run<'s>(
 }
 
 /// Whether it makes a difference to these statements that a scalar which they read is of the fill, if its value is
-/// where these expressions are elements that are not stored. `around`: scalars that stand for one value each, and are
-/// declared around the statements.
+/// where these expressions are elements that are not stored. Those among them that the statements read may be stored
+/// or not, each by itself. `around`: scalars that stand for one value each, and are declared around the statements.
 pub fn is_carried(
     (scalar, value): (&Symbol, &Expr),
     around: &[Symbol],
@@ -131,12 +146,38 @@ pub fn is_carried(
 ) -> bool {
     let folded = Rewriter::new(fill).expr(value);
     let Some(v) = folded.fill else { return false };
-    let stored = |_: &Expr| None;
-    let mut rewriter = Rewriter::new(&stored);
-    rewriter.done.insert(Expr::load(scalar, Vec::new(), value.dtype()), of_fill(v, value.dtype()));
-    rewriter.defined = rest.iter().flat_map(definitions).chain(around.iter().cloned()).collect();
-    rest.iter().for_each(|s| drop(rewriter.stmt(s)));
-    rewriter.decided > 0
+    let given = Folded { given: true, ..of_fill(v, value.dtype()) };
+    let load = Expr::load(scalar, Vec::new(), value.dtype());
+    let defined: FxHashSet<Symbol> = rest.iter().flat_map(definitions).chain(around.iter().cloned()).collect();
+    // What else they read may be stored or not: `min(t, A[k])` is of the fill where neither is.
+    let others = accesses_of(rest, fill);
+    if others.len() > MOST_OTHERS {
+        return true;
+    }
+    (0..1_u32 << others.len()).any(|case| {
+        let fill =
+            |e: &Expr| others.iter().position(|other| other == e).filter(|k| case >> k & 1 == 1).and_then(|_| fill(e));
+        let mut rewriter = Rewriter::new(&fill);
+        rewriter.done.insert(load.clone(), given.clone());
+        rewriter.defined.clone_from(&defined);
+        rest.iter().any(|s| {
+            rewriter.stmt(s);
+            rewriter.decided
+        })
+    })
+}
+
+/// The elements that statements read which may not be stored: the first ones, and one more than are told apart.
+fn accesses_of(all: &[Stmt], fill: &dyn Fn(&Expr) -> Option<Literal>) -> Vec<Expr> {
+    let mut found = Vec::new();
+    for s in all {
+        s.walk_exprs(&mut |e| {
+            if found.len() <= MOST_OTHERS && fill(e).is_some() && !found.contains(e) {
+                found.push(e.clone());
+            }
+        });
+    }
+    found
 }
 
 impl Rewriter<'_> {
@@ -151,11 +192,11 @@ impl Rewriter<'_> {
                 let (indices, value) = (self.accesses(indices), self.expr(value));
                 match value.fill {
                     Some(v) if is_identity(op.info().op, Side::Right, v) => {
-                        self.decided += 1;
+                        self.decided |= value.given;
                         return Stmt::nop();
                     }
                     Some(v) if annihilates(op.info().op, Side::Right, v) => {
-                        self.decided += 1;
+                        self.decided |= value.given;
                         StmtKind::Store { tensor: tensor.clone(), indices, value: value.expr }
                     }
                     _ => StmtKind::ReduceTo { tensor: tensor.clone(), indices, op: *op, value: value.expr },
@@ -284,15 +325,14 @@ impl Rewriter<'_> {
         if let Some(v) = (self.fill)(e).or_else(|| value_of(e)) {
             return of_fill(v, e.dtype());
         }
-        let plain = |expr: Expr| Folded { expr, fill: None };
         match e.kind() {
             ExprKind::Apply(op @ Op::Select, args) => {
                 let cond = self.expr(&args[0]);
                 match cond.as_bool() {
-                    Some(holds) => self.expr(&args[if holds { 1 } else { 2 }]),
+                    Some(holds) => self.expr(&args[if holds { 1 } else { 2 }]).with(&cond),
                     None => {
                         let [a, b] = [&args[1], &args[2]].map(|a| self.expr(a).expr);
-                        plain(rebuilt(e, *op, vec![cond.expr, a, b]))
+                        Folded::plain(rebuilt(e, *op, vec![cond.expr, a, b]))
                     }
                 }
             }
@@ -303,29 +343,29 @@ impl Rewriter<'_> {
             ExprKind::Cast(inner) => {
                 let folded = self.expr(inner);
                 match folded.fill.and_then(|v| scalar::cast(v, inner.dtype(), e.dtype()).ok()) {
-                    Some(v) => of_fill(v, e.dtype()),
-                    None => plain(folded.expr.cast(e.dtype())),
+                    Some(v) => Folded { given: folded.given, ..of_fill(v, e.dtype()) },
+                    None => Folded::plain(folded.expr.cast(e.dtype())),
                 }
             }
-            _ => plain(e.map_children(&mut |c| self.expr(c).expr)),
+            _ => Folded::plain(e.map_children(&mut |c| self.expr(c).expr)),
         }
     }
 
     fn operator(&mut self, e: &Expr, op: Op, operands: &[Folded]) -> Folded {
         if let [a, b] = operands {
-            for (side, operand) in [(Side::Left, a), (Side::Right, b)] {
-                if operand.fill.is_some_and(|v| annihilates(op, side, v)) {
-                    self.decided += 1;
-                    return operand.clone();
+            let sides = [(Side::Left, a, b), (Side::Right, b, a)];
+            let annihilator =
+                |(side, operand, _): &(_, &Folded, _)| operand.fill.is_some_and(|v| annihilates(op, *side, v));
+            // One that is of the fill whatever the scalar is, if there is one.
+            if let Some((_, operand, _)) = sides.iter().filter(|s| annihilator(s)).min_by_key(|(_, o, _)| o.given) {
+                self.decided |= operand.given;
+                return (*operand).clone();
+            }
+            for (side, operand, other) in sides {
+                if operand.fill.is_some_and(|v| is_identity(op, side, v)) {
+                    self.decided |= operand.given;
+                    return other.with(operand);
                 }
-            }
-            if a.fill.is_some_and(|v| is_identity(op, Side::Left, v)) {
-                self.decided += 1;
-                return b.clone();
-            }
-            if b.fill.is_some_and(|v| is_identity(op, Side::Right, v)) {
-                self.decided += 1;
-                return a.clone();
             }
         }
         let constants: Option<Vec<Literal>> = operands.iter().map(Folded::value).collect();
@@ -334,9 +374,10 @@ impl Rewriter<'_> {
             && let Some(first) = operands.last()
             && let Ok(v) = scalar::apply(op, first.expr.dtype(), &constants)
         {
-            return of_fill(v, e.dtype());
+            let given = operands.iter().any(|o| o.given);
+            return Folded { given, ..of_fill(v, e.dtype()) };
         }
-        Folded { expr: rebuilt(e, op, operands.iter().map(|o| o.expr.clone()).collect()), fill: None }
+        Folded::plain(rebuilt(e, op, operands.iter().map(|o| o.expr.clone()).collect()))
     }
 }
 
