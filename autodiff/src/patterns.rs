@@ -332,7 +332,7 @@ impl Search<'_> {
             let vanishes = self.accesses.structured.get(t).map_or(drops, |t| t.format.drops);
             if vanishes { Stmt::nop() } else { s.clone() }
         };
-        fills::run(body, &[], &fill, &outside)
+        fills::run(body, &[], &FxHashSet::default(), &fill, &outside)
     }
 }
 

@@ -95,7 +95,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
             seeks: 0,
         });
     }
-    let mut pass = Lower { sizes: func.sizes.iter().cloned().collect(), ..Lower::default() };
+    let several = RefCell::new(carried::of_several_values(&func.body));
+    let mut pass = Lower { sizes: func.sizes.iter().cloned().collect(), several, ..Lower::default() };
     let (params, layout) = pass.interface(func)?;
     let results = pass.followers(func)?;
     let bound = func.sizes.iter().chain(&layout.hidden).map(|s| (s.clone(), None)).collect();
@@ -141,6 +142,8 @@ struct Lower {
     declared: Vec<Stmt>,
     /// Whether scalars stand for one value each, with the declarations that this was found of.
     definitions: RefCell<FxHashMap<Symbol, (Stmt, bool)>>,
+    /// Scalars that stand for several values in the program, and copies of them.
+    several: RefCell<FxHashSet<Symbol>>,
     /// Scalars of which there are two cases around it, search by search.
     carried: Vec<Vec<Symbol>>,
     found: Vec<Diagnostic>,

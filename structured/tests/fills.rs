@@ -100,3 +100,31 @@ fn scalars_that_are_set_in_the_scope_of_others() {
         }
     }
 }
+
+/// A scalar that is given its value in branches does not stand for one value, however few of them are left where a
+/// region of the loops decides the condition.
+#[test]
+fn scalars_that_are_set_in_branches() {
+    let loops = "for i in range(n):\n        for j in range(n):\n            ";
+    let branches = [
+        ("i < n - 1", "A[i + 1, j]", "2.0"),
+        ("j < n - 1", "A[i, j + 1]", "B[i, j]"),
+        ("B[i, j] < 0.5", "A[n - 1 - i, j]", "2.0"),
+        ("B[i, j] < 0.5", "A[i, j]", "B[i, j]"),
+        ("A[i, j] < 0.5", "B[j, k[i] % n]", "A[i, j]"),
+        ("i % 2 == 0", "A[k[i] % n, j]", "B[i, j]"),
+    ];
+    let formats =
+        ["squeezed, bytemap", "compressed, compressed", "dense, banded", "dense, compressed", "dense, bitmap"];
+    for format in formats {
+        for (cond, then, otherwise) in branches {
+            let text = format!(
+                "def f(A: f64[n, n] @ format({format}), B: f64[n, n] @ format(dense, hashed), x: f64[n], \
+                 k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    {loops}t = empty((), f64)\n            \
+                 if {cond}:\n                t = {then}\n            else:\n                t = {otherwise}\n            \
+                 y[i] += t / x[j]\n    return y\n"
+            );
+            agrees(&text, 30);
+        }
+    }
+}

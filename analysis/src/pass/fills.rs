@@ -122,25 +122,29 @@ impl<'f> Rewriter<'f> {
 }
 
 /// The statement where these expressions are elements that are not stored. What is left of it keeps its ids.
-/// `around`: scalars that stand for one value each, and are declared around the statement.
+/// `around`: scalars that stand for one value each, and are declared around the statement; `several`: scalars that
+/// stand for several values in the program, whatever the statement has left of their stores.
 pub fn run<'s>(
     s: &Stmt,
     around: impl IntoIterator<Item = &'s Symbol>,
+    several: &FxHashSet<Symbol>,
     fill: &dyn Fn(&Expr) -> Option<Literal>,
     outside: &dyn Fn(&Stmt, &Expr) -> Stmt,
 ) -> Stmt {
     let mut rewriter = Rewriter { outside, ..Rewriter::new(fill) };
     rewriter.defined = definitions(s);
     rewriter.defined.extend(around.into_iter().cloned());
+    rewriter.defined.retain(|scalar| !several.contains(scalar));
     rewriter.stmt(s)
 }
 
 /// Whether it makes a difference to these statements that a scalar which they read is of the fill, if its value is
 /// where these expressions are elements that are not stored. Those among them that the statements read may be stored
-/// or not, each by itself. `around`: scalars that stand for one value each, and are declared around the statements.
+/// or not, each by itself. `around` and `several`: as for [`run`].
 pub fn is_carried(
     (scalar, value): (&Symbol, &Expr),
     around: &[Symbol],
+    several: &FxHashSet<Symbol>,
     rest: &[Stmt],
     fill: &dyn Fn(&Expr) -> Option<Literal>,
 ) -> bool {
@@ -148,7 +152,8 @@ pub fn is_carried(
     let Some(v) = folded.fill else { return false };
     let given = Folded { given: true, ..of_fill(v, value.dtype()) };
     let load = Expr::load(scalar, Vec::new(), value.dtype());
-    let defined: FxHashSet<Symbol> = rest.iter().flat_map(definitions).chain(around.iter().cloned()).collect();
+    let mut defined: FxHashSet<Symbol> = rest.iter().flat_map(definitions).chain(around.iter().cloned()).collect();
+    defined.retain(|scalar| !several.contains(scalar));
     // What else they read may be stored or not: `min(t, A[k])` is of the fill where neither is.
     let others = accesses_of(rest, fill);
     if others.len() > MOST_OTHERS {

@@ -21,7 +21,7 @@ use super::cursor::PATH;
 use super::{Lower, Scope, first_effect, known, load, loads, range};
 use crate::access;
 use std::collections::VecDeque;
-use taffeta_analysis::pass::{copy, fills};
+use taffeta_analysis::pass::fills;
 use taffeta_analysis::query::{MAX_SIZE, effects};
 use taffeta_ast::poly::Poly;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol};
@@ -110,7 +110,7 @@ impl Lower {
             let [begin, end] = part;
             let extent = Extent::Range { begin, end, step: Expr::int(1) };
             let part = s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body });
-            parts.push(if stands { part } else { copy::statement(&part, "structured", "beyond") });
+            parts.push(if stands { part } else { self.copied(&part, "beyond") });
         }
         Some(parts)
     }
@@ -179,7 +179,7 @@ impl Lower {
             let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
             Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
         };
-        fills::run(s, &[], &fill, &|s, element| self.outside(s, element))
+        fills::run(s, &[], &self.several.borrow(), &fill, &|s, element| self.outside(s, element))
     }
 
     /// A comparison as a condition on an iterator, if it is one of indices that depends on it by it alone.

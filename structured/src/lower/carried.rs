@@ -12,8 +12,9 @@
 use super::chosen::given_here;
 use super::cursor::PATH;
 use super::{Lower, Scope, load, loads};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use taffeta_analysis::pass::copy::Copier;
 use taffeta_analysis::pass::{fills, substitute};
 use taffeta_analysis::query::effects;
 use taffeta_ast::algebra::definitions;
@@ -73,7 +74,8 @@ impl Lower {
             let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
             Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
         };
-        (given.contains(scalar) && fills::is_carried((scalar, value), &given, rest, &fill)).then_some(given)
+        let is_carried = || fills::is_carried((scalar, value), &given, &self.several.borrow(), rest, &fill);
+        (given.contains(scalar) && is_carried()).then_some(given)
     }
 
     /// Whether a scalar that is declared around stands for one value.
@@ -90,12 +92,28 @@ impl Lower {
         let is = match known.get(scalar) {
             Some((s, is)) if s.same_node(found) => *is,
             _ => {
-                let is = definitions(found).contains(scalar);
+                let is = definitions(found).contains(scalar) && !self.several.borrow().contains(scalar);
                 known.insert(scalar.clone(), (found.clone(), is));
                 is
             }
         };
         is.then_some(found)
+    }
+
+    /// A copy of a statement, whose scalars stand for one value or several as those that they are copies of.
+    pub(super) fn copied(&self, s: &Stmt, role: &'static str) -> Stmt {
+        self.copied_by(&mut Copier::new("structured", role), s)
+    }
+
+    pub(super) fn copied_by(&self, copier: &mut Copier, s: &Stmt) -> Stmt {
+        let copy = copier.stmt(s);
+        let mut several = self.several.borrow_mut();
+        for (old, (new, _)) in &copier.tensors {
+            if several.contains(old) {
+                several.insert(new.clone());
+            }
+        }
+        copy
     }
 }
 
@@ -123,6 +141,21 @@ fn asked_before(s: &Stmt, access: &Expr) -> Stmt {
 fn replace(e: &Expr, from: &Expr, to: &Expr) -> Expr {
     let mut of = |e: Expr| if e == *from { to.clone() } else { e };
     substitute::rebuild_expr(e, &mut of, &mut FxHashMap::default())
+}
+
+/// Local scalars of a program that stand for more than one value, as those that are set in the two branches of a
+/// condition. Where a region decides the condition, one store is left; the program's meaning is that of all.
+pub(super) fn of_several_values(body: &Stmt) -> FxHashSet<Symbol> {
+    let (mut several, defined) = (FxHashSet::default(), definitions(body));
+    body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind()
+            && tensor.ndim() == 0
+            && !defined.contains(&tensor.symbol)
+        {
+            several.insert(tensor.symbol.clone());
+        }
+    });
+    several
 }
 
 fn tail_of(s: &Stmt) -> Origin {

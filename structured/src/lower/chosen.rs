@@ -15,7 +15,6 @@ use super::beyond::{Facts, conjuncts, declares_structured, resolved};
 use super::{Lower, load};
 use crate::access;
 use rustc_hash::FxHashSet;
-use taffeta_analysis::pass::copy;
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
 
 /// How many conditions of one statement are told apart.
@@ -109,7 +108,7 @@ impl Choices<'_> {
             resolved(s, &|e| facts.iter().find(|(cond, _)| cond == e).map(|(_, holds)| *holds))
         };
         self.depth += 1;
-        let (then, other) = (case(s, true), case(&copy::statement(s, "structured", "choice"), false));
+        let (then, other) = (case(s, true), case(&self.lower.copied(s, "choice"), false));
         let [then, other] = [then, other].map(|s| self.stmt(&s));
         self.depth -= 1;
         let (cond, then, other) =

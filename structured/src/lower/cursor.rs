@@ -216,7 +216,7 @@ impl Lower {
             })
         };
         let carried = self.carried.iter().flatten();
-        fills::run(body, carried, &fill, &|s, element| self.outside(s, element))
+        fills::run(body, carried, &self.several.borrow(), &fill, &|s, element| self.outside(s, element))
     }
 
     /// The body at a coordinate whose position is computed.

@@ -17,7 +17,7 @@ use super::cursor::Cursor;
 use super::{Lower, Scope, runs};
 use crate::explain::Part;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
-use taffeta_analysis::pass::copy::{self, Copier};
+use taffeta_analysis::pass::copy::Copier;
 use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::LoopProps;
@@ -266,7 +266,7 @@ impl Lower {
         let stored = nest.block(nest.assume(&lookup.promises).into_iter().chain([stored]));
         match &lookup.stored {
             None => stored,
-            Some(cond) => nest.branch(cond, stored, copy::statement(&filled, "structured", "fill")),
+            Some(cond) => nest.branch(cond, stored, self.copied(&filled, "fill")),
         }
     }
 
@@ -294,13 +294,13 @@ impl Lower {
     fn emitted_body(&mut self, nest: &mut Nest<'_>, region: &Region, body: &Stmt) -> Stmt {
         let Some(iter) = nest.iter else {
             // A statement that is no loop.
-            let body = if nest.bodies > 1 { copy::statement(body, "structured", "case") } else { body.clone() };
+            let body = if nest.bodies > 1 { self.copied(body, "case") } else { body.clone() };
             return self.stmt(&body, &nest.inside);
         };
         if let Region::Range { begin, end, .. } = region
             && let Some(all) = runs::summed(body, iter, [begin, end])
         {
-            let all = if nest.bodies > 1 { copy::statement(&all, "structured", "run") } else { all };
+            let all = if nest.bodies > 1 { self.copied(&all, "run") } else { all };
             let inside = nest.inside.clone();
             return self.stmt(&all, &inside);
         }
@@ -309,7 +309,7 @@ impl Lower {
             Region::Point(at) => {
                 let body = if nest.bodies > 1 {
                     copier.scalars.insert(iter.clone(), at.clone());
-                    copier.stmt(body)
+                    self.copied_by(&mut copier, body)
                 } else {
                     substitute::variable(body, iter, at)
                 };
@@ -322,7 +322,7 @@ impl Lower {
                     copier.scalars.insert(iter.clone(), Expr::var(&new));
                     let range = inside.get(iter).cloned().flatten();
                     inside.insert(new.clone(), range);
-                    (new, copier.stmt(body))
+                    (new, self.copied_by(&mut copier, body))
                 } else {
                     (iter.clone(), body.clone())
                 };
