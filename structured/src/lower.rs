@@ -251,7 +251,11 @@ impl Lower {
             _ => {}
         }
         if let Some(lazy) = self.lazy(s, bound) {
-            return self.branched(s, &lazy, bound);
+            let Some((located, access, checks)) = self.asked_first(s, &lazy, bound) else {
+                return self.branched(s, &lazy, bound);
+            };
+            let done = self.searched(&located, &access, &Expr::bool(true), bound);
+            return Stmt::seq(checks.into_iter().chain([done]), s.origin().derive("structured", "checks"));
         }
         if let Some(all) = self.set_everywhere(s) {
             return all;
@@ -447,7 +451,7 @@ impl Lower {
 
     /// Assertions that indices which are no iterators of whole loops are in range, where positions are computed of
     /// them.
-    fn checks(&mut self, s: &Stmt, bound: &Scope) -> Vec<Stmt> {
+    fn checks(&self, s: &Stmt, bound: &Scope) -> Vec<Stmt> {
         let mut out = Vec::new();
         for e in access::exprs(s) {
             guarded(&e, &Expr::bool(true), &mut |e, guard| out.extend(self.checks_of(s, e, guard, bound)));

@@ -28,7 +28,7 @@ fn fills_that_are_found_one_after_the_other() {
         "(A[j] - A[k[j]]) * (x[j] / x[i])",
         "min(A[i], B[j]) * x[j]",
         "(A[i] if B[j] > 0.5 else B[i]) * x[j]",
-        "(2.0 if A[i] > B[j] else B[i]) / x[j]",
+        "(2.0 if A[i] > B[j] else B[i]) / (x[j] - x[j])",
     ];
     for format in formats {
         for value in values {
@@ -46,7 +46,7 @@ fn fills_that_are_found_one_after_the_other() {
 #[test]
 fn scalars_that_are_computed_of_what_may_not_be_stored() {
     let bodies = [
-        "t = A[k[j] % n]\n        u = t / x[j]\n        y[j] += u * x[0]",
+        "t = A[k[j] % n]\n        u = t / (x[j] - x[j])\n        y[j] += u * x[0]",
         "t = A[k[j] % n]\n        u = -t\n        y[j] += u * x[j]",
         "t = A[k[j] % n]\n        u = -t\n        v = u * x[j]\n        y[j] += v * x[0]",
         "t = A[k[j] % n]\n        u = A[j] * t\n        v = u * x[j]\n        y[j] += (B[j] + v) * x[0]",
@@ -54,11 +54,11 @@ fn scalars_that_are_computed_of_what_may_not_be_stored() {
         // Of statements that stand twice, scalars have other declarations.
         "t = A[k[j] % n]\n        y[j] += t * x[j]\n        a = empty((), f64)\n        b = empty((), f64)\n        \
          a = B[k[0] % n]\n        b = a / x[j]\n        y[j] += b * x[0]\n        q = 1.0",
-        "u = A[k[j] % n]\n        v = B[j] * 2.0\n        t = u / x[j]\n        y[j] += x[j] * t + v * x[0]",
+        "u = A[k[j] % n]\n        v = B[j] * 2.0\n        t = u / (x[j] - x[j])\n        y[j] += x[j] * t + v * x[0]",
         // Of the fill where none of several elements is stored.
-        "t = A[k[j] % n]\n        u = min(B[(j + 1) % n], t)\n        y[j] += u / x[j]",
-        "t = A[k[j] % n]\n        u = B[k[0] % n]\n        v = min(t, u)\n        y[j] = max(v, A[(j + 1) % n]) / x[j]",
-        "t = A[k[j] % n]\n        if j > 1:\n            u = B[k[0] % n] + t\n            y[j] = u / x[j]",
+        "t = A[k[j] % n]\n        u = min(B[(j + 1) % n], t)\n        y[j] += u / (x[j] - x[j])",
+        "t = A[k[j] % n]\n        u = B[k[0] % n]\n        v = min(t, u)\n        y[j] = max(v, A[(j + 1) % n]) / (x[j] - x[j])",
+        "t = A[k[j] % n]\n        if j > 1:\n            u = B[k[0] % n] + t\n            y[j] = u / (x[j] - x[j])",
     ];
     for format in ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"] {
         for body in bodies {
@@ -122,7 +122,28 @@ fn scalars_that_are_set_in_branches() {
                 "def f(A: f64[n, n] @ format({format}), B: f64[n, n] @ format(dense, hashed), x: f64[n], \
                  k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    {loops}t = empty((), f64)\n            \
                  if {cond}:\n                t = {then}\n            else:\n                t = {otherwise}\n            \
-                 y[i] += t / x[j]\n    return y\n"
+                 y[i] += t / (x[j] - x[j])\n    return y\n"
+            );
+            agrees(&text, 30);
+        }
+    }
+}
+
+/// Operands that are evaluated in a branch, whose condition follows from a fill.
+#[test]
+fn operands_that_a_fill_chooses() {
+    let values = [
+        "(B[0] if A[k[0] % n] < 0.5 else 2.0) / (x[j] - x[j])",
+        "(2.0 if A[(j + 1) % n] > 0.5 else B[0]) / (x[j] - x[j])",
+        "(B[0] if A[(j + 1) % n] < 0.5 and A[j] < 0.5 else 2.0) / (x[j] - x[j])",
+        "((B[0] if B[1] < 0.5 else A[j]) if not 1.0 <= max(A[k[0] % n], -1.0) else 0.0) / (x[j] - x[j])",
+        "(1.0 if A[k[0] % n] > 0.5 and B[0] > 0.5 else 0.0) * x[j] + (B[0] if A[j] < 0.5 else 2.0) / (x[j] - x[j])",
+    ];
+    for format in ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"] {
+        for value in values {
+            let text = format!(
+                "def f(A: f64[n] @ format({format}), B: f64[m] @ format(hashed), x: f64[n], k: i64[n]) -> f64[n]:\n    \
+                 y = zeros((n,), f64)\n    for j in range(n):\n        y[j] += {value}\n    return y\n"
             );
             agrees(&text, 30);
         }

@@ -30,17 +30,13 @@ impl Lower {
     pub(super) fn sequence_of(&mut self, s: &Stmt, all: &[Stmt], bound: &Scope) -> Stmt {
         let mut out = Vec::new();
         for (k, one) in all.iter().enumerate() {
-            let located = match one.kind() {
-                StmtKind::Store { indices, .. } if indices.is_empty() => self.located_here(one, bound),
-                _ => one.clone(),
-            };
-            if let StmtKind::Store { tensor, indices, value } = located.kind()
+            if let StmtKind::Store { indices, .. } = one.kind()
                 && indices.is_empty()
-                && let Some((access, does)) = self.unknown(&located, bound)
-                && self.lazy(one, bound).is_none()
+                && let Some((located, access, checks)) = self.asked_by(one, bound)
+                && let StmtKind::Store { tensor, value, .. } = located.kind()
                 && let Some(scalars) = self.carried_by((tensor, value), &all[k + 1..])
             {
-                out.extend(self.checks(one, bound));
+                out.extend(checks);
                 if self.carried.len() == MOST_CASES {
                     let text = format!("what is searched for `{tensor}` cannot be told apart in all that uses it");
                     self.refuse_at(one.origin().span(), text);
@@ -55,13 +51,25 @@ impl Lower {
                     break;
                 }
                 self.carried.push(scalars);
-                out.push(self.searched(&tail, &access, &does, bound));
+                out.push(self.searched(&tail, &access, &Expr::bool(true), bound));
                 self.carried.pop();
                 break;
             }
             out.push(self.stmt(one, bound));
         }
         Stmt::seq(out, s.origin().clone())
+    }
+
+    /// What a statement has searched before it: the statement in which all else is located, the element, and checks.
+    fn asked_by(&self, s: &Stmt, bound: &Scope) -> Option<(Stmt, Expr, Vec<Stmt>)> {
+        match self.lazy(s, bound) {
+            Some(lazy) => self.asked_first(s, &lazy, bound),
+            None => {
+                let located = self.located_here(s, bound);
+                let (access, _) = self.unknown(&located, bound)?;
+                Some((located, access, self.checks(s, bound)))
+            }
+        }
     }
 
     /// If a scalar stands for one value, and that it is of the fill makes a difference to what comes after it: the

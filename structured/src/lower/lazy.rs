@@ -1,6 +1,7 @@
 //! Operands that are evaluated under a condition: where what they need is asked for by statements (a search that may be
-//! out of range, or a check whose condition needs one), they are evaluated in a branch. Which of them it is does not
-//! follow from a fill, so the value is none either ([`taffeta_analysis::pass::fills`]).
+//! out of range, or a check whose condition needs one), they are evaluated in a branch. What the condition asks for is
+//! searched before, for the whole statement: where a fill decides which operand it is, no branch is left. Where it is a
+//! branch, the value is none of the fill ([`taffeta_analysis::pass::fills`]).
 //!
 //! ```text
 //! s += A[k[j]] if x[j] > 0.0 else 0.0
@@ -10,7 +11,7 @@
 //! s += chosen
 //! ```
 
-use super::{Lower, Scope, load};
+use super::{Lower, Scope, guarded, load};
 use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::stmt::Role;
@@ -45,6 +46,35 @@ impl Lower {
         let located = self.locate(e.clone(), bound, &|_| true);
         let searched = self.is_unknown(&located, bound) && (checked || !self.is_inside(&located, bound));
         searched || asks && checked
+    }
+
+    /// An element that the condition of such an operator has searched in any case: the statement in which all of the
+    /// condition is located, that element, and the checks for the condition.
+    pub(super) fn asked_first(&self, s: &Stmt, lazy: &Expr, bound: &Scope) -> Option<(Stmt, Expr, Vec<Stmt>)> {
+        let ExprKind::Apply(_, args) = lazy.kind() else { return None };
+        if !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. }) {
+            return None;
+        }
+        let mut locate = |e: Expr| self.locate(e, bound, &|_| true);
+        let cond = substitute::rebuild_expr(&args[0], &mut locate, &mut Default::default());
+        let always = |guard: &Expr| guard.as_bool() == Some(true);
+        let mut found = None;
+        guarded(&cond, &Expr::bool(true), &mut |e, guard| {
+            if found.is_none() && always(guard) && !self.is_insertion(e) && self.is_unknown(e, bound) {
+                found = Some(e.clone());
+            }
+        });
+        let access = found?;
+        let mut checks = Vec::new();
+        guarded(&args[0], &Expr::bool(true), &mut |e, guard| {
+            if always(guard) {
+                checks.extend(self.checks_of(s, e, guard, bound));
+            }
+        });
+        let mut replace = |e: Expr| if e == args[0] { cond.clone() } else { e };
+        let mut done = Default::default();
+        let located = s.map(&mut Stmt::clone, &mut |e| substitute::rebuild_expr(e, &mut replace, &mut done));
+        Some((located, access, checks))
     }
 
     fn has_access(&self, e: &Expr) -> bool {
