@@ -22,7 +22,10 @@ impl Ranges {
     pub fn iterator(&mut self, iter: &Symbol, begin: &Expr, end: &Expr, step: i64) {
         let (Some(b), Some(e)) = (self.interval(begin), self.interval(end)) else { return };
         let range = if step > 0 { (b.0, e.1 - 1) } else { (e.0 + 1, b.1) };
-        self.of.insert(iter.clone(), range);
+        // (The iterator of a loop that never runs has no value; nothing is said of it.)
+        if range.0 <= range.1 {
+            self.of.insert(iter.clone(), range);
+        }
     }
 
     /// Whether no value of `e` is negative.

@@ -239,6 +239,26 @@ fn loops_run_in_python_s_order() {
     }
 }
 
+/// The iterator of a loop that never runs has no value, and none is divided by.
+#[test]
+fn loops_that_never_run_divide_by_nothing() {
+    let mut b = Builder::default();
+    let n = b.size("n");
+    let y = b.result("y", DType::I64, &[]);
+    let (one, two) = (Expr::int(1), Expr::int(2));
+    let body = vec![
+        store(1, &y, &[], one.clone()),
+        range_step(2, "i", &one, &n.min_with(&one), &one, |i| {
+            vec![store(3, &y, &[], load(&y, &[]).plus(&n.floor_div(i).floor_div(&two)))]
+        }),
+    ];
+    let func = b.func("never", body);
+    let compiled = compile(&func, &LowerOptions::default());
+    for size in [0, 1, 5] {
+        compare(&func, &compiled, &[], &[("n", size)]).expect("it runs");
+    }
+}
+
 #[test]
 fn lazy_operands_are_checked_only_where_they_are_needed() {
     let mut b = Builder::default();
