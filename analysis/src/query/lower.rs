@@ -299,10 +299,14 @@ impl Context {
             }
         }
         let inside = d.minus(&rest)?.plus_constant(-1);
+        let (q_key, r_key) = (Key::Quotient(rest.clone(), d.clone()), Key::Remainder(rest.clone(), d.clone()));
         if self.quickly(&rest) && self.quickly(&inside) {
+            // What was learnt of the remainder before that was known holds for it.
+            if let Some(known) = self.atom_of(&r_key) {
+                self.equate(&rest, known)?;
+            }
             return Some((whole, rest));
         }
-        let (q_key, r_key) = (Key::Quotient(rest.clone(), d.clone()), Key::Remainder(rest.clone(), d.clone()));
         let q = self.intern(q_key, Def::Free, Interval::ALL);
         let r = self.intern(r_key, Def::Free, Interval::ALL);
         let (quotient, remainder) = (Linear::atom(q), Linear::atom(r));
@@ -318,6 +322,17 @@ impl Context {
             self.add_fact(law);
         }
         Some((whole.plus(&quotient)?, remainder))
+    }
+
+    /// That a form has the value of an atom, if that is not known.
+    fn equate(&mut self, l: &Linear, atom: Atom) -> Option<()> {
+        let difference = l.minus(&Linear::atom(atom))?;
+        for half in [difference.scale(-1)?, difference] {
+            if !self.quickly(&half) {
+                self.add_fact(half);
+            }
+        }
+        Some(())
     }
 
     fn smaller(&mut self, a: Linear, b: Linear) -> Option<Linear> {

@@ -229,6 +229,18 @@ fn flattened_indices_are_in_range() {
     }
 }
 
+/// What is known of a remainder is known of the number itself where a later fact makes them one.
+#[test]
+fn a_remainder_may_turn_out_to_be_the_number() {
+    let (mut c, sizes, iters) = below(&[("n", "i"), ("m", "j")]);
+    let ([n, m], [i, j], one) = (&sizes[..], &iters[..], Expr::int(1)) else { unreachable!("there are two of each") };
+    let at = i.minus(&one).modulo(n);
+    c.assume(&at.plus(j).less(m));
+    c.assume(&one.less_eq(i));
+    assert!(c.prove(&at.plus(j).plus(&one).less(&m.plus(&one))));
+    assert!(!c.prove(&at.plus(j).plus(&one).less(m)));
+}
+
 #[test]
 fn what_is_at_least_the_smaller_one_is_at_least_one_of_both() {
     // The tail of a block that stands at the end: k >= min(m - o, 8), k < 8 and o + k < m.
