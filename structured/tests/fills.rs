@@ -26,6 +26,10 @@ fn fills_that_are_found_one_after_the_other() {
         "min(max(A[i] - A[j], -1.0), 1.0)",
         "(A[i] - A[j]) * A[k[j]]",
         "(A[j] - A[k[j]]) * (x[j] / x[i])",
+        // A fill that leaves a constant as it is: nothing but fills and constants went into it.
+        "min(2.0, A[i]) * A[j]",
+        "(A[i] + 2.0) * B[j] + B[k[j]]",
+        "(max(A[i], -1.0) if j < 2 else A[j] * 1.0) * B[j]",
         "min(A[i], B[j]) * x[j]",
         "(A[i] if B[j] > 0.5 else B[i]) * x[j]",
         "(2.0 if A[i] > B[j] else B[i]) / (x[j] - x[j])",
@@ -34,7 +38,7 @@ fn fills_that_are_found_one_after_the_other() {
         for value in values {
             for op in ["+=", "*="] {
                 let text = format!(
-                    "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for j in range(n):\n        y[j] = 1.0 / x[j]\n    for i in range(n):\n        for j in range(n):\n            y[j] {op} {value}\n    return y\n"
+                    "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for j in range(n):\n        y[j] = 1.0 / x[j] if j % 2 == 0 else (x[j] - x[j]) / (x[j] - x[j])\n    for i in range(n):\n        for j in range(n):\n            y[j] {op} {value}\n    return y\n"
                 );
                 agrees(&text, 12);
             }

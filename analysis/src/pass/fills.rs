@@ -368,6 +368,10 @@ impl Rewriter<'_> {
             }
             for (side, operand, other) in sides {
                 if operand.fill.is_some_and(|v| is_identity(op, side, v)) {
+                    // A constant is of the fill then, as other values of fills and constants are.
+                    if let (None, Some(v)) = (other.fill, other.expr.as_literal()) {
+                        return Folded { given: operand.given, ..of_fill(v, other.expr.dtype()) };
+                    }
                     self.decided |= operand.given;
                     return other.with(operand);
                 }

@@ -77,11 +77,12 @@ impl Machine<'_> {
             return Ok(a);
         }
         let b = b?;
+        // What a fill leaves as it is is of the fill if it is a constant, as other values of fills and constants are.
         if a.of_fill && is_identity(op, Side::Left, a.value) {
-            return Ok(b);
+            return Ok(Filled { of_fill: b.of_fill || self.is_constant(&args[1])?, ..b });
         }
         if b.of_fill && is_identity(op, Side::Right, b.value) {
-            return Ok(a);
+            return Ok(Filled { of_fill: a.of_fill || self.is_constant(&args[0])?, ..a });
         }
         let of_fill = self.made_of_fill(&[(&a, &args[0]), (&b, &args[1])])?;
         Ok(Filled { value: apply(a.value, b.value)?, of_fill })
