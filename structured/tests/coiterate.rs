@@ -305,6 +305,24 @@ fn rows_that_are_picked() {
     assert_eq!(lowered.explained[1].iterations.as_deref(), Some("nnz(A)/n"));
 }
 
+/// A row of coordinates, one to each position, is asked for another coordinate than the loop's: all positions of the row
+/// are looked at.
+#[test]
+fn rows_of_coordinates_that_are_asked() {
+    let bodies =
+        ["y[i, j] += 2.0 * A[i, k[j] % n]", "y[i, j] = A[i, j] * A[i, k[j] % n]", "y[i, j] += A[i, n - 1 - j]"];
+    for format in ["compressed(unique=False), singleton", "compressed(unique=False), singleton, fill=2.0"] {
+        for body in bodies {
+            let text = format!(
+                "def f(A: f64[n, n] @ format({format}), k: i64[n]) -> f64[n, n] @ pattern(A, drop=True):\n    \
+                 y = zeros((n, n), f64)\n    for i in range(n):\n        for j in range(n):\n            {body}\n    \
+                 return y\n"
+            );
+            outcome(&text, 0..40).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        }
+    }
+}
+
 /// What is said of one fibre twice must agree; other fibres of the tensor may be traversed in another way.
 #[test]
 fn contradictions() {

@@ -111,12 +111,20 @@ impl Lower {
         let Some(Looplet::Spike(Fibre::At(at))) = c.stepper().map(|s| (*s.body).clone()) else { return false };
         let mut bound = nest.inside.clone();
         c.stepper().into_iter().for_each(|s| drop(bound.insert(s.position.clone(), None)));
-        let below = self.cursors(&self.consumed(inner, c, &at), iter, [&bound, &bound]);
+        let inner = &self.consumed(inner, c, &at);
+        let below = self.cursors(inner, iter, [&bound, &bound]);
+        // What is asked for at another coordinate may be at any of the positions.
+        let mut asked = false;
+        let mut look = |e: &Expr, _: &Expr, _: bool| {
+            asked |= self.cursor(e).is_some_and(|b| b.above.positions == at && b.index != Expr::var(iter));
+        };
+        super::each_access(inner, true, &mut look);
         let same = |b: &Cursor| b.above.positions == at && self.tensor_of(b) == self.tensor_of(c);
         step.as_int() == Some(1)
+            && !asked
             && below.len() == 1
             && below.iter().all(|b| same(b) && self.is_whole(b, [begin, end]) && b.protocol != Protocol::Gallop)
-            && self.filled(&self.consumed(inner, c, &at), &below).is_nop()
+            && self.filled(inner, &below).is_nop()
     }
 
     /// A loop over the positions of one stepper. If something is left of its body where nothing is stored, it runs over
