@@ -305,8 +305,8 @@ fn rows_that_are_picked() {
     assert_eq!(lowered.explained[1].iterations.as_deref(), Some("nnz(A)/n"));
 }
 
-/// A row of coordinates, one to each position, is asked for another coordinate than the loop's: all positions of the row
-/// are looked at.
+/// A row of coordinates, one to each position, is asked for another coordinate than the loop's: all positions of the
+/// row are looked at.
 #[test]
 fn rows_of_coordinates_that_are_asked() {
     let bodies =

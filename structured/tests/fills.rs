@@ -9,6 +9,8 @@ mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;
 
+const FORMATS: [&str; 7] = ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"];
+
 /// What a program is lowered to computes what it does.
 fn agrees(text: &str, seeds: u64) {
     let func = programs::elaborate(text);
@@ -21,7 +23,6 @@ fn agrees(text: &str, seeds: u64) {
 
 #[test]
 fn fills_that_are_found_one_after_the_other() {
-    let formats = ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"];
     let values = [
         "min(max(A[i] - A[j], -1.0), 1.0)",
         "(A[i] - A[j]) * A[k[j]]",
@@ -34,11 +35,14 @@ fn fills_that_are_found_one_after_the_other() {
         "(A[i] if B[j] > 0.5 else B[i]) * x[j]",
         "(2.0 if A[i] > B[j] else B[i]) / (x[j] - x[j])",
     ];
-    for format in formats {
+    for format in FORMATS {
         for value in values {
             for op in ["+=", "*="] {
                 let text = format!(
-                    "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for j in range(n):\n        y[j] = 1.0 / x[j] if j % 2 == 0 else (x[j] - x[j]) / (x[j] - x[j])\n    for i in range(n):\n        for j in range(n):\n            y[j] {op} {value}\n    return y\n"
+                    "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], \
+                     k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for j in range(n):\n        \
+                     y[j] = 1.0 / x[j] if j % 2 == 0 else (x[j] - x[j]) / (x[j] - x[j])\n    \
+                     for i in range(n):\n        for j in range(n):\n            y[j] {op} {value}\n    return y\n"
                 );
                 agrees(&text, 12);
             }
@@ -61,10 +65,11 @@ fn scalars_that_are_computed_of_what_may_not_be_stored() {
         "u = A[k[j] % n]\n        v = B[j] * 2.0\n        t = u / (x[j] - x[j])\n        y[j] += x[j] * t + v * x[0]",
         // Of the fill where none of several elements is stored.
         "t = A[k[j] % n]\n        u = min(B[(j + 1) % n], t)\n        y[j] += u / (x[j] - x[j])",
-        "t = A[k[j] % n]\n        u = B[k[0] % n]\n        v = min(t, u)\n        y[j] = max(v, A[(j + 1) % n]) / (x[j] - x[j])",
+        "t = A[k[j] % n]\n        u = B[k[0] % n]\n        v = min(t, u)\n        \
+         y[j] = max(v, A[(j + 1) % n]) / (x[j] - x[j])",
         "t = A[k[j] % n]\n        if j > 1:\n            u = B[k[0] % n] + t\n            y[j] = u / (x[j] - x[j])",
     ];
-    for format in ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"] {
+    for format in FORMATS {
         for body in bodies {
             let text = format!(
                 "def f(A: f64[n] @ format({format}), B: f64[n] @ format(hashed), x: f64[n], k: i64[n]) -> f64[n]:\n    \
@@ -80,7 +85,7 @@ fn scalars_that_are_computed_of_what_may_not_be_stored() {
 #[test]
 fn scalars_that_are_set_in_the_scope_of_others() {
     let values = ["A[k[i] % n] * t", "A[i] if i > 1 else t", "B[i] if i > 1 else A[k[i] % n]"];
-    for format in ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"] {
+    for format in FORMATS {
         for value in values {
             let text = format!(
                 "def f(A: f64[n] @ format({format}), B: f64[n] @ format(compressed), x: f64[n], \
@@ -125,8 +130,8 @@ fn scalars_that_are_set_in_branches() {
             let text = format!(
                 "def f(A: f64[n, n] @ format({format}), B: f64[n, n] @ format(dense, hashed), x: f64[n], \
                  k: i64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    {loops}t = empty((), f64)\n            \
-                 if {cond}:\n                t = {then}\n            else:\n                t = {otherwise}\n            \
-                 y[i] += t / (x[j] - x[j])\n    return y\n"
+                 if {cond}:\n                t = {then}\n            \
+                 else:\n                t = {otherwise}\n            y[i] += t / (x[j] - x[j])\n    return y\n"
             );
             agrees(&text, 30);
         }
@@ -143,7 +148,7 @@ fn operands_that_a_fill_chooses() {
         "((B[0] if B[1] < 0.5 else A[j]) if not 1.0 <= max(A[k[0] % n], -1.0) else 0.0) / (x[j] - x[j])",
         "(1.0 if A[k[0] % n] > 0.5 and B[0] > 0.5 else 0.0) * x[j] + (B[0] if A[j] < 0.5 else 2.0) / (x[j] - x[j])",
     ];
-    for format in ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"] {
+    for format in FORMATS {
         for value in values {
             let text = format!(
                 "def f(A: f64[n] @ format({format}), B: f64[m] @ format(hashed), x: f64[n], k: i64[n]) -> f64[n]:\n    \

@@ -273,7 +273,8 @@ fn nested(outer: usize, inner: usize) -> String {
     let all = |c: char, n: usize, i: &str| names(c, n).map(|x| format!("{x}[{i}]")).collect::<Vec<_>>().join(" + ");
     let params = names('u', outer).chain(names('v', inner)).map(|x| format!("{x}: f64[n] @ format(compressed)"));
     format!(
-        "def f({}) -> f64:\n    s = 0.0\n    for i in range(n):\n        for j in range(n):\n            s += ({}) * ({})\n    \
+        "def f({}) -> f64:\n    s = 0.0\n    for i in range(n):\n        for j in range(n):\n            \
+         s += ({}) * ({})\n    \
          return s\n",
         params.collect::<Vec<_>>().join(", "),
         all('u', outer, "i"),

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A scalar that is given one value where it is declared ([`definitions`]) is of the fill where that value is, and
-//! what nothing reads any more goes with its declaration.
+//! what nothing reads any more goes with its declaration. Which scalars those are is a matter of the whole program: a
+//! statement of which one store is left, of several, does not say (`several`, in [`run`]).
 //!
 //! One region after the other is rewritten, and what is of the fill stays so: it stands in statements as
 //! `of_fill`, and becomes a constant in the end ([`settled`]).

@@ -303,7 +303,7 @@ impl Context {
         if self.quickly(&rest) && self.quickly(&inside) {
             // What was learnt of the remainder before that was known holds for it.
             if let Some(known) = self.atom_of(&r_key) {
-                self.equate(&rest, known)?;
+                self.equate(&rest, known);
             }
             return Some((whole, rest));
         }
@@ -325,14 +325,13 @@ impl Context {
     }
 
     /// That a form has the value of an atom, if that is not known.
-    fn equate(&mut self, l: &Linear, atom: Atom) -> Option<()> {
-        let difference = l.minus(&Linear::atom(atom))?;
-        for half in [difference.scale(-1)?, difference] {
+    fn equate(&mut self, l: &Linear, atom: Atom) {
+        let atom = Linear::atom(atom);
+        for half in [l.minus(&atom), atom.minus(l)].into_iter().flatten() {
             if !self.quickly(&half) {
                 self.add_fact(half);
             }
         }
-        Some(())
     }
 
     fn smaller(&mut self, a: Linear, b: Linear) -> Option<Linear> {

@@ -113,6 +113,7 @@ impl Lower {
         self.copied_by(&mut Copier::new("structured", role), s)
     }
 
+    /// The same by a copier that knows what else stands for something else.
     pub(super) fn copied_by(&self, copier: &mut Copier, s: &Stmt) -> Stmt {
         let copy = copier.stmt(s);
         let mut several = self.several.borrow_mut();

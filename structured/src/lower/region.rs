@@ -31,8 +31,8 @@ const MOST_IN_ALL: usize = 1024;
 
 /// What is said of loops for which too much would stand.
 const TOO_MANY: &str = "there are more combinations of what is stored than can be told apart in one loop";
-const LESS: &str = "say `locate` at some of its accesses, as in `A[i, locate(j)]`: these are asked for one element after \
-                    the other; or run it with `--backend interp`";
+const LESS: &str = "say `locate` at some of its accesses, as in `A[i, locate(j)]`: these are asked for one element \
+                    after the other; or run it with `--backend interp`";
 
 /// A loop that is being lowered; or, without an iterator, a statement that has accesses at known coordinates.
 pub(super) struct Nest<'a> {
