@@ -1,5 +1,6 @@
 //! What is computed of fills is of the fill, however many loops and searches it takes to know all of it.
 
+use taffeta_analysis::pass::simplify;
 use taffeta_ast::{print, validate};
 use taffeta_schedule::{Arg, Schedule};
 use taffeta_structured::{Stored, Unpackable, lower};
@@ -11,13 +12,15 @@ mod random;
 
 const FORMATS: [&str; 7] = ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"];
 
-/// What a program is lowered to computes what it does.
+/// What a program is lowered to, as it is and simplified before, computes what it does.
 fn agrees(text: &str, seeds: u64) {
     let func = programs::elaborate(text);
-    let structured = lower(&func).unwrap_or_else(|e| panic!("{}\n{text}", e.0[0].message));
-    for seed in 0..seeds {
-        let result = std::panic::catch_unwind(|| programs::equal(&func, &structured, seed));
-        assert!(result.is_ok(), "{text}");
+    for lowered in [func.clone(), simplify::run(&func)] {
+        let structured = lower(&lowered).unwrap_or_else(|e| panic!("{}\n{text}", e.0[0].message));
+        for seed in 0..seeds {
+            let result = std::panic::catch_unwind(|| programs::equal(&func, &structured, seed));
+            assert!(result.is_ok(), "{text}");
+        }
     }
 }
 
@@ -34,6 +37,13 @@ fn fills_that_are_found_one_after_the_other() {
         "min(A[i], B[j]) * x[j]",
         "(A[i] if B[j] > 0.5 else B[i]) * x[j]",
         "(2.0 if A[i] > B[j] else B[i]) / (x[j] - x[j])",
+        // A constant that a fill chooses.
+        "min(A[i], 2.0 if B[j] < 0.5 else 1.0) * x[j]",
+        "min(A[i], 2.0 if B[j] < 0.5 else 2.0) * x[j]",
+        "(0.0 if B[j] < 0.5 else A[i]) * x[j]",
+        "B[j] if B[j] > 0.5 else (0.0 if j < 2 else 1.0)",
+        "(B[j] if B[j] > 0.5 else (A[i] if j < 2 else 1.0)) * x[j]",
+        "min(A[i], 2.0 if A[j] < 0.5 and j < 2 else (B[j] if B[k[j] % n] < 1.0 else 1.0)) * x[j]",
     ];
     for format in FORMATS {
         for value in values {

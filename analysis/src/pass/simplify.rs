@@ -38,12 +38,29 @@ use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Stmt, StmtKind};
 
 /// The simplified program.
 pub fn run(func: &Func) -> Func {
-    let mut s = Simplifier { facts: Context::new(func), done: FxHashMap::default(), nodes: FxHashMap::default() };
+    let mut s = Simplifier {
+        facts: Context::new(func),
+        structured: has_structured(func),
+        done: FxHashMap::default(),
+        nodes: FxHashMap::default(),
+    };
     func.with_body(s.stmt(&func.body))
+}
+
+/// Whether a program has structured tensors.
+fn has_structured(func: &Func) -> bool {
+    let mut has = func.interface().any(|t| !t.format.is_dense());
+    func.body.walk(&mut |s| {
+        has |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if !tensor.format.is_dense());
+    });
+    has
 }
 
 struct Simplifier {
     facts: Context,
+    /// Whether values may be of the fill of a structured tensor, for which conditions on elements count (see
+    /// [`super::fills`]).
+    structured: bool,
     /// Expressions that were simplified, for which state of the facts.
     done: FxHashMap<Expr, (u64, Expr)>,
     /// The expressions that were made, each once.
@@ -267,7 +284,8 @@ impl Simplifier {
         match e.kind() {
             ExprKind::Apply(op, args) if e.dtype().is_float() => {
                 if let (Op::Select, Some(same)) = (op, args.get(1).filter(|a| args.get(2) == Some(a))) {
-                    return if self.facts.may_stop(&args[0]) { e.clone() } else { same.clone() };
+                    let counts = self.structured && !args[0].is_of_indices();
+                    return if counts || self.facts.may_stop(&args[0]) { e.clone() } else { same.clone() };
                 }
                 float::fold(*op, args).unwrap_or_else(|| e.clone())
             }
