@@ -595,3 +595,26 @@ fn what_is_the_fill_is_written_nowhere() {
         }
     }
 }
+
+/// A shape that is read from memory is computed where the program declares the tensor: around a branch, or a loop, it
+/// may be out of range.
+#[test]
+fn a_shape_that_is_read_stays_where_it_is() {
+    let text = "
+def f(A: f64[n, m] @ csr, k: i64[n], x: f64[m]) -> (f64[n, m] @ pattern(A, drop=True), f64[n]):
+    y: f64[n, m] @ pattern(A, drop=True) = zeros((n, m), f64)
+    z = zeros((n,), f64)
+    for i in range(n):
+        for j in range(m):
+            y[k[i], j] += x[j]
+    for q in range(n):
+        z[q] += 1.0
+    return y, z
+";
+    let text = shown(text, |s| {
+        s.call("cache_reduction", &[Arg::from("j"), Arg::from("y")])?;
+        s.call("fuse", &[Arg::from("i"), Arg::from("q"), Arg::named("shift", 1)]).map(drop)
+    });
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("there is no `{what}`\n{text}"));
+    assert!(at("if i < n:") < at("y_partial_val = empty"), "{text}");
+}

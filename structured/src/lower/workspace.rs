@@ -17,7 +17,8 @@
 //!
 //! The arrays are as long as the dimension. They are declared and cleared once, around the loops that are around the
 //! declaration, as far as these run in order, and nothing is stored in them at its end: what was inserted is taken out
-//! by its list.
+//! by its list. (Where the length is read from memory, or may stop the program, they are declared and cleared where the
+//! tensor is: elsewhere it may be another one, or out of range.)
 //!
 //! ```text
 //! for i in range(n):              t.map = …                    of zeros
@@ -260,6 +261,11 @@ impl Lower {
     fn placed(&self, s: &Stmt, again: bool, open: &mut Vec<Symbol>) -> Stmt {
         match s.kind() {
             StmtKind::VarDef { tensor, body } if self.inserts(&tensor.symbol) => {
+                let shape = &self.tensors[&tensor.symbol].tensor.shape;
+                if shape.iter().any(|e| e.may_fail() || !effects::loads(e).is_empty()) {
+                    let body = self.placed(body, false, open);
+                    return self.around(body, vec![tensor.symbol.clone()]);
+                }
                 let body = self.placed(body, again, open);
                 if !open.contains(&tensor.symbol) {
                     open.push(tensor.symbol.clone());
