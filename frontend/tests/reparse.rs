@@ -68,3 +68,21 @@ def min(range: f32[cast, inf], exp2: f32[cast], empty: f64) -> f64:
     assert!(first.contains("inf_1: f64") && first.contains("-inf"), "{first}");
     assert_eq!(first, second);
 }
+
+/// What a reduction combines first is folded as other constants are.
+#[test]
+fn constants_that_a_reduction_combines_are_folded() {
+    let text = "\
+def f(x: f32[n]) -> f32[n]:
+    y = zeros((n,), f32)
+    for i in range(n):
+        y[i] = x[i]
+        y[i] = max(max(y[i], -6.0), -5.0)
+        y[i] = y[i] + 0.1 + 0.2
+        y[i] = 0.1 + (0.2 + y[i]) - 0.3
+    return y
+";
+    let (first, second) = printed_twice(text, "f", "f");
+    assert_eq!(first, second);
+    assert!(first.contains("y[i] = max(y[i], -5.0)"), "{first}");
+}

@@ -41,6 +41,7 @@ fn fills_that_are_found_one_after_the_other() {
         "min(A[i], 2.0 if B[j] < 0.5 else 1.0) * x[j]",
         "min(A[i], 2.0 if B[j] < 0.5 else 2.0) * x[j]",
         "(0.0 if B[j] < 0.5 else A[i]) * x[j]",
+        "(A[i] if B[j] < 0.5 else (A[i] if i >= 0 else x[j])) / (x[j] - x[j])",
         "B[j] if B[j] > 0.5 else (0.0 if j < 2 else 1.0)",
         "(B[j] if B[j] > 0.5 else (A[i] if j < 2 else 1.0)) * x[j]",
         "min(A[i], 2.0 if A[j] < 0.5 and j < 2 else (B[j] if B[k[j] % n] < 1.0 else 1.0)) * x[j]",

@@ -3,6 +3,7 @@
 use super::block::Item;
 use super::expr::binary_op;
 use super::scope::Role;
+use super::static_eval::typed_floats;
 use super::value::{Value, View};
 use super::{Elab, R, Stop};
 use crate::syntax::{self, BinOp, ExprKind};
@@ -57,7 +58,11 @@ fn others(op: Op, e: &Expr, is_target: &impl Fn(&Expr) -> bool) -> Option<Option
     }
     let E::Apply(here, args) = e.kind() else { return None };
     let [a, b] = args.as_slice() else { return None };
-    let combined = |x: &Expr, y: &Expr| Expr::apply(*here, vec![x.clone(), y.clone()]);
+    let combined = |x: &Expr, y: &Expr| {
+        let operands = [x.clone(), y.clone()];
+        let folded = if x.dtype().is_float() { typed_floats(*here, &operands, x.dtype()) } else { None };
+        folded.unwrap_or_else(|| Expr::apply(*here, operands.into()))
+    };
     if *here == Op::Sub && op == Op::Add {
         return others(op, a, is_target)
             .map(|rest| Some(rest.map_or_else(|| Expr::apply(Op::Neg, vec![b.clone()]), |rest| combined(&rest, b))));
