@@ -618,3 +618,26 @@ def f(A: f64[n, m] @ csr, k: i64[n], x: f64[m]) -> (f64[n, m] @ pattern(A, drop=
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("there is no `{what}`\n{text}"));
     assert!(at("if i < n:") < at("y_partial_val = empty"), "{text}");
 }
+
+/// One that is declared inside of it is around the loops all the same, and emptied.
+#[test]
+fn a_workspace_inside_of_one_whose_shape_is_read() {
+    let text = "
+def f(A: f64[n, m] @ csr, B: f64[m] @ format(compressed),
+      k: i64[n]) -> (f64[n, m] @ pattern(A, drop=True), f64[m] @ pattern(B, drop=True)):
+    y: f64[n, m] @ pattern(A, drop=True) = zeros((n, m), f64)
+    z: f64[m] @ pattern(B, drop=True) = zeros((m,), f64)
+    for i in range(n):
+        for j in range(m):
+            y[k[i], j] += B[j]
+            z[j] += A[i, j] + 1.0
+    return y, z
+";
+    let text = shown(text, |s| {
+        s.call("cache_reduction", &[Arg::from("j"), Arg::from("y")])?;
+        s.call("cache_reduction", &[Arg::from("j"), Arg::from("z")]).map(drop)
+    });
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("there is no `{what}`\n{text}"));
+    assert!(at("z_partial_val = empty") < at("for i in"), "{text}");
+    assert!(at("for i in") < at("y_partial_val = empty"), "{text}");
+}

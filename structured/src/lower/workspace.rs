@@ -262,11 +262,10 @@ impl Lower {
         match s.kind() {
             StmtKind::VarDef { tensor, body } if self.inserts(&tensor.symbol) => {
                 let shape = &self.tensors[&tensor.symbol].tensor.shape;
+                let body = self.placed(body, again, open);
                 if shape.iter().any(|e| e.may_fail() || !effects::loads(e).is_empty()) {
-                    let body = self.placed(body, false, open);
                     return self.around(body, vec![tensor.symbol.clone()]);
                 }
-                let body = self.placed(body, again, open);
                 if !open.contains(&tensor.symbol) {
                     open.push(tensor.symbol.clone());
                 }
