@@ -572,6 +572,14 @@ impl Lower {
     }
 }
 
+/// Where a statement stands in a program's text: what steps put together stands where the first part of it does.
+fn place(s: &Stmt) -> Span {
+    match s.origin().span() {
+        Span::NONE => s.kind().inside().map(place).find(|span| *span != Span::NONE).unwrap_or(Span::NONE),
+        span => span,
+    }
+}
+
 /// The first statement that does something: what keeps a loop over everything alive.
 fn first_effect(s: &Stmt) -> Option<Stmt> {
     let mut first = None;

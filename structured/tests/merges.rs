@@ -2,6 +2,7 @@
 //! logical program does.
 
 use expect_test::expect;
+use taffeta_ast::{Expr, Origin, Span, Stmt, StmtKind};
 use taffeta_structured::{Stored, Unpackable, lower};
 
 mod golden;
@@ -293,4 +294,30 @@ fn combinations_of_all_loops_inside_are_limited() {
     assert!(one.message.starts_with("there are more combinations of what is stored"), "{}", one.message);
     let at = one.span().start as usize;
     assert!(text[at..].starts_with("for i in"), "{}", &text[at..]);
+}
+
+/// Sequences have no place of their own where steps or gradients made them: what is refused stands where the first
+/// statement does.
+#[test]
+fn what_steps_put_together_is_refused_where_it_begins() {
+    let others: Vec<String> = (2..12).map(|k| format!("(B[(k[i] + {k}) % n] + x[i])")).collect();
+    let text = format!(
+        "def f(A: f64[n] @ format(hashed), B: f64[n] @ format(hashed), x: f64[n], k: i64[n]) -> f64[n]:\n    \
+         y = zeros((n,), f64)\n    for i in range(n):\n        t = A[k[i] % n]\n        \
+         y[i] = t / ({})\n    return y\n",
+        others.join(" * "),
+    );
+    let func = elaborate(&text);
+    let refused = lower(&func.with_body(without_places(&func.body))).expect_err("ten searches are lowered");
+    assert!(refused.0[0].message.starts_with("there are more combinations of what is stored"), "{refused}");
+    let at = refused.0[0].span().start as usize;
+    assert!(text[at..].starts_with("t = A"), "{}", &text[at..]);
+}
+
+fn without_places(s: &Stmt) -> Stmt {
+    let s = s.map(&mut without_places, &mut Expr::clone);
+    match s.kind() {
+        StmtKind::Seq(_) => Stmt::new(s.kind().clone(), Origin::source(Span::NONE)),
+        _ => s,
+    }
 }

@@ -15,6 +15,7 @@ mod placement;
 mod promote;
 mod reductions;
 mod regions;
+mod shapes;
 mod specialise;
 mod supported;
 mod vectorise;
@@ -137,6 +138,9 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     let signature = Signature::of(func, &options.sizes);
     let func = valid("specialise", specialise::interface(&specialise::body(func, &options.sizes)?, &options.sizes)?)?;
     let interface: Vec<Arc<Tensor>> = func.interface().cloned().collect();
+
+    // Before anything computes with shapes.
+    let func = valid("shapes", shapes::run(&func))?;
 
     // Before the passes that make vectors of loops.
     let func = in_order::run(&func);

@@ -11,7 +11,7 @@
 
 use super::chosen::given_here;
 use super::cursor::PATH;
-use super::{Lower, Scope, load, loads};
+use super::{Lower, Scope, load, loads, place};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::pass::copy::Copier;
@@ -39,7 +39,7 @@ impl Lower {
                 out.extend(checks);
                 if self.carried.len() == MOST_CASES {
                     let text = format!("what is searched for `{tensor}` cannot be told apart in all that uses it");
-                    self.refuse_at(one.origin().span(), text);
+                    self.refuse_at(place(one), text);
                     return Stmt::nop();
                 }
                 let tail = Stmt::seq([located.clone()].into_iter().chain(all[k + 1..].iter().cloned()), tail_of(s));

@@ -12,7 +12,7 @@
 //! ```
 
 use super::beyond::{Facts, conjuncts, declares_structured, resolved};
-use super::{Lower, load};
+use super::{Lower, load, place};
 use crate::access;
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
@@ -99,7 +99,7 @@ impl Choices<'_> {
     fn branch(&mut self, s: &Stmt, cond: &Expr) -> Stmt {
         if self.depth == MOST_CHOICES || declares_structured(s) {
             let text = "there are more conditions on what is accessed than can be told apart in one statement";
-            self.lower.refuse_at(s.origin().span(), text.to_string());
+            self.lower.refuse_at(place(s), text.to_string());
             return Stmt::nop();
         }
         let case = |s: &Stmt, holds: bool| {

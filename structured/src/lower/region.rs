@@ -14,7 +14,7 @@
 //! these are copies.
 
 use super::cursor::Cursor;
-use super::{Lower, Scope, runs};
+use super::{Lower, Scope, place, runs};
 use crate::explain::Part;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_analysis::pass::copy::Copier;
@@ -286,7 +286,7 @@ impl Lower {
         }
         // Of all loops inside of it, the outermost one tells.
         if nest.bodies > MOST_BODIES || is_outermost && self.emitted > MOST_IN_ALL {
-            self.refuse_with(nest.s.origin().span(), TOO_MANY.to_string(), LESS);
+            self.refuse_with(place(nest.s), TOO_MANY.to_string(), LESS);
         }
         done
     }

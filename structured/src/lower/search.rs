@@ -15,10 +15,10 @@
 //!     else: top = mid
 //! ```
 
-use super::Lower;
 use super::cursor::Cursor;
 use super::region::{Nest, Region};
 use super::steppers::{is_sharp, replaced, scalar, substituted};
+use super::{Lower, place};
 use crate::explain::Part;
 use crate::looplet::{Fibre, Looplet, Positions, Probe, Stepper};
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl Lower {
             let text = format!(
                 "`{name}` is asked for one coordinate in a level that is not ordered, and may have it at several positions"
             );
-            self.refuse_at(nest.s.origin().span(), text);
+            self.refuse_at(place(nest.s), text);
             return Stmt::nop();
         }
         let state = c.kept.clone().unwrap_or_else(|| State::new(&c, self.tensor_of(&c)));

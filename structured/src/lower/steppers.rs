@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::drive::Drive;
 use super::region::{Nest, Region};
 use super::search::State;
-use super::{Lower, first_effect};
+use super::{Lower, first_effect, place};
 use crate::access;
 use crate::explain::Part;
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
@@ -203,7 +203,7 @@ impl Lower {
         let next = (!skipped.is_nop() || !sharp).then(|| scalar(format!("{}.next", iter.name())));
         let props = nest.props.clone();
         if let Some(what) = self.refused(cursor, &props, next.is_some(), &skipped, &body) {
-            self.refuse_at(nest.s.origin().span(), what);
+            self.refuse_at(place(nest.s), what);
             return Stmt::nop();
         }
         nest.props = LoopProps::default();
@@ -303,14 +303,14 @@ impl Lower {
             // A coordinate of one list that is not unique may be at several positions.
             let what = if names.len() > 1 { "merges" } else { "joins positions of" };
             let text = format!("the loop `{iter}` is parallel or vectorised, and {what} {}", names.join(" and "));
-            self.refuse_at(nest.s.origin().span(), text);
+            self.refuse_at(place(nest.s), text);
             return Stmt::nop();
         }
         if let Some(c) = steppers.iter().find(|c| c.stepper().is_some_and(|s| !s.ordered)) {
             let name = self.tensor_of(c);
             let text =
                 format!("the loop `{iter}` merges {}, and the level of `{name}` is not ordered", names.join(" and "));
-            self.refuse_at(nest.s.origin().span(), text);
+            self.refuse_at(place(nest.s), text);
             return Stmt::nop();
         }
         steppers.iter().for_each(|c| self.does(c, Part::Merged));
@@ -332,7 +332,7 @@ impl Lower {
             (0..steppers.len()).filter(|k| steppers[*k].stepper().is_some_and(|s| !s.full)).collect();
         if listed.len() > 6 {
             let text = format!("the loop `{iter}` merges more lists than six: {}", names.join(", "));
-            self.refuse_at(nest.s.origin().span(), text);
+            self.refuse_at(place(nest.s), text);
             return Stmt::nop();
         }
         let mut sets: Vec<usize> = (0..1 << listed.len()).collect();

@@ -1,0 +1,57 @@
+//! Shapes that are read from memory, and are what they are where the tensor is declared.
+//!
+//! *does*: a size that reads what the scope of the tensor writes is kept in a scalar of its own: checks, strides and
+//! allocations compute with shapes wherever they need them. (No program has such a shape that people write; steps of a
+//! schedule may make one of what a block of it reads.) *requires*: nothing. *ensures*: no tensor's shape changes while
+//! the tensor is alive; ids and origins are kept.
+//!
+//! ```text
+//! t = empty((s,))              t_n0 = s
+//! s = 1                 →      t = empty((t_n0,))
+//! t[2] = 1                     s = 1
+//!                              t[2] = 1
+//! ```
+//!
+//! *leaves alone*: other shapes.
+
+use std::sync::Arc;
+use taffeta_analysis::query::effects;
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{Expr, Func, Stmt, StmtKind, Symbol, Tensor};
+
+pub(super) fn run(func: &Func) -> Func {
+    func.with_body(stmt(&func.body))
+}
+
+fn stmt(s: &Stmt) -> Stmt {
+    let s = s.map(&mut stmt, &mut Expr::clone);
+    let StmtKind::VarDef { tensor, body } = s.kind() else { return s };
+    if tensor.shape.iter().all(|size| effects::loads(size).is_empty()) {
+        return s;
+    }
+    let written = effects::writes(body);
+    let mut kept = Vec::new();
+    let sizes = tensor.shape.iter().enumerate().map(|(d, size)| {
+        if effects::loads(size).is_disjoint(&written) {
+            return size.clone();
+        }
+        let symbol = Symbol::new(format!("{}.n{d}", tensor.symbol.name().replace('.', "_")));
+        let scalar = Arc::new(Tensor::dense(symbol, size.dtype(), Vec::new(), Role::Local));
+        let load = scalar.load([]);
+        kept.push((scalar, size.clone()));
+        load
+    });
+    let shape = sizes.collect();
+    let origin = || s.origin().derive("shapes", "size");
+    let declared =
+        s.with_kind(StmtKind::VarDef { tensor: Arc::new(Tensor { shape, ..(**tensor).clone() }), body: body.clone() });
+    let stores = kept.iter().map(|(scalar, size)| {
+        let kind = StmtKind::Store { tensor: scalar.symbol.clone(), indices: Vec::new(), value: size.clone() };
+        Stmt::new(kind, origin())
+    });
+    let all = Stmt::seq(stores.collect::<Vec<_>>().into_iter().chain([declared]), origin());
+    let scope = |body, (tensor, _): &(Arc<Tensor>, Expr)| {
+        Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin())
+    };
+    kept.iter().rev().fold(all, scope)
+}
