@@ -241,8 +241,8 @@ impl Lower {
     fn stmt(&mut self, s: &Stmt, bound: &Scope) -> Stmt {
         match s.kind() {
             StmtKind::Seq(all) => return self.sequence_of(s, all, bound),
-            StmtKind::VarDef { .. } => {
-                let s = &self.redeclared(s);
+            StmtKind::VarDef { body, .. } => {
+                let Some(s) = &self.redeclared(s) else { return self.stmt(body, bound) };
                 self.declared.push(s.clone());
                 let done = self.declaration(s).map(&mut |s| self.stmt(s, bound), &mut Expr::clone);
                 self.declared.pop();

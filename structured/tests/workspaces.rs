@@ -641,3 +641,28 @@ def f(A: f64[n, m] @ csr, B: f64[m] @ format(compressed),
     assert!(at("z_partial_val = empty") < at("for i in"), "{text}");
     assert!(at("for i in") < at("y_partial_val = empty"), "{text}");
 }
+
+/// Where nothing is left of the accesses to a workspace, all else that its scope does is lowered the same.
+#[test]
+fn a_workspace_that_nothing_reads_in_a_region() {
+    for rest in ["y[i2, i1] *= x[i2]", "for l in range(m):\n                    y[i2, l] += x[l] * A[i1, l]"] {
+        let text = format!(
+            "
+def f(A: f64[m, m] @ format(compressed, compressed), B: f64[m, m] @ pattern(A), x: f64[m]) -> (f64, f64[m, m] @ \
+             pattern(A, drop=True)):
+    s = cast(0.0, f64)
+    y: f64[m, m] @ pattern(A, drop=True) = zeros((m, m), f64)
+    for i1 in range(m):
+        for i2 in range(m):
+            t: f64[1, 1] @ format(dense, bytemap) = empty((1, 1), f64)
+            t[0, 0] = A[i1, i2]
+            if B[i1, (i2 + i2) % m] < 2.5:
+                {rest}
+            else:
+                s = t[0, 0]
+    return s, y
+"
+        );
+        shown(&text, |_| Ok(()));
+    }
+}

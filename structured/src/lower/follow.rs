@@ -75,20 +75,20 @@ impl Lower {
     }
 
     /// A declaration of a structured tensor. Of one that stands in a copy of a loop's body, where accesses are still
-    /// those to the original: with accesses to it.
-    pub(super) fn redeclared(&mut self, s: &Stmt) -> Stmt {
-        let StmtKind::VarDef { tensor, body } = s.kind() else { return s.clone() };
+    /// those to the original: with accesses to it; `None` where nothing is left of them, and there is nothing to
+    /// declare.
+    pub(super) fn redeclared(&mut self, s: &Stmt) -> Option<Stmt> {
+        let StmtKind::VarDef { tensor, body } = s.kind() else { return Some(s.clone()) };
         let known = self.tensors.get(&tensor.symbol).is_some_and(|flat| flat.tensor.shape == tensor.shape);
         if tensor.format.is_dense() || known {
-            return s.clone();
+            return Some(s.clone());
         }
         let is = |t: &&Symbol| {
             let flat = &self.tensors[*t];
             let same = t.name() == tensor.symbol.name() && flat.tensor.format == tensor.format;
             same && self.is_used(body, flat)
         };
-        // Where nothing is left of its accesses, there is nothing to declare.
-        let Some(old) = self.tensors.keys().find(is).cloned() else { return body.clone() };
+        let old = self.tensors.keys().find(is).cloned()?;
         let from = self.tensors[&old].clone();
         match self.follows.iter().find(|(t, _)| *t == old).map(|(_, of)| of.clone()) {
             Some(of) => {
@@ -96,7 +96,7 @@ impl Lower {
                 self.follows.push((tensor.symbol.clone(), of));
                 self.declare(tensor, flat);
             }
-            None if !self.workspace(tensor) => return s.clone(),
+            None if !self.workspace(tensor) => return Some(s.clone()),
             None => {}
         }
         let to = &self.tensors[&tensor.symbol];
@@ -107,7 +107,7 @@ impl Lower {
             _ => e,
         });
         let body = reductions(&body, &|t| names.get(t).unwrap_or(t).clone());
-        s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body })
+        Some(s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body }))
     }
 
     /// Whether a statement has accesses to a tensor, and does not declare it.
