@@ -37,7 +37,7 @@ fn fills_that_are_found_one_after_the_other() {
         "min(A[i], B[j]) * x[j]",
         "(A[i] if B[j] > 0.5 else B[i]) * x[j]",
         "(2.0 if A[i] > B[j] else B[i]) / (x[j] - x[j])",
-        // A constant that a fill chooses.
+        // A constant that a fill chooses is one.
         "min(A[i], 2.0 if B[j] < 0.5 else 1.0) * x[j]",
         "min(A[i], 2.0 if B[j] < 0.5 else 2.0) * x[j]",
         "(0.0 if B[j] < 0.5 else A[i]) * x[j]",

@@ -51,16 +51,10 @@ impl Machine<'_> {
             }
             Node::Select(args) => {
                 let cond = self.filled(&args[0])?;
-                let node = if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] };
-                let chosen = self.filled(node)?;
+                let chosen = self.filled(if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] })?;
                 // Which operand it is must follow from the fill, or from where an iteration is, so that it is known
-                // while compiling. A constant that the fill chooses is of the fill, as one is that it leaves.
-                let of_fill = if cond.of_fill {
-                    chosen.of_fill || self.is_constant(node)?
-                } else {
-                    chosen.of_fill && is_of_indices(&args[0])
-                };
-                Filled { of_fill, ..chosen }
+                // while compiling.
+                Filled { of_fill: chosen.of_fill && (cond.of_fill || is_of_indices(&args[0])), ..chosen }
             }
             Node::Structured(inner) => return self.filled(inner),
         })
@@ -107,13 +101,14 @@ impl Machine<'_> {
         Ok(true)
     }
 
-    /// Whether a value is a constant, or what a condition of indices chooses is one.
+    /// Whether a value is a constant, or what a condition of indices, or of the fill, chooses is one.
     fn is_constant(&self, node: &Node) -> Run<bool> {
         Ok(match node {
             Node::Const(_) => true,
-            Node::Select(args) if is_of_indices(&args[0]) => {
-                let chosen = if self.truth(&args[0])? { &args[1] } else { &args[2] };
-                self.is_constant(chosen)?
+            Node::Select(args) => {
+                let cond = self.filled(&args[0])?;
+                let chosen = if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] };
+                (cond.of_fill || is_of_indices(&args[0])) && self.is_constant(chosen)?
             }
             // These are computed where the tree is made.
             Node::Cast(from, to, a) => !(from.is_float() && to.is_int()) && self.is_constant(a)?,
