@@ -295,7 +295,7 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
             validate::pass(&func, "specialise")?;
             let func = pass::simplify::run(&func);
             // Structured tensors become their arrays before bounds are checked: what storage skips raises nothing.
-            if func.interface().all(|t| t.format.is_dense()) {
+            if !func.is_structured() {
                 // Lowering last: from here on there are no dimensions that one could prove anything about.
                 return taffeta_codegen::lower(&func, &options);
             }
@@ -392,7 +392,7 @@ fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<
 
 /// What lowering says of a program's loops over structured tensors, whatever the sizes; nothing of one that it refuses.
 pub fn warnings(func: &Func) -> Vec<Diagnostic> {
-    if func.interface().all(|t| t.format.is_dense()) {
+    if !func.is_structured() {
         return Vec::new();
     }
     deep(|| taffeta_structured::lower(func)).map(|lowered| lowered.warnings).unwrap_or_default()

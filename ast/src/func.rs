@@ -110,4 +110,9 @@ impl Func {
     pub fn interface(&self) -> impl Iterator<Item = &Arc<Tensor>> {
         self.params.iter().map(|p| &p.tensor).chain(&self.results)
     }
+
+    /// Whether a tensor of the program is stored in a format that is not dense, be it one that only the body declares.
+    pub fn is_structured(&self) -> bool {
+        self.interface().any(|t| !t.format.is_dense()) || self.body.declares_structured()
+    }
 }

@@ -568,4 +568,13 @@ impl Stmt {
     pub fn is_nop(&self) -> bool {
         matches!(self.kind(), StmtKind::Seq(v) if v.is_empty())
     }
+
+    /// Whether a tensor is declared here, or inside, that is stored in a format that is not dense.
+    pub fn declares_structured(&self) -> bool {
+        let mut declares = false;
+        self.walk(&mut |s| {
+            declares |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if !tensor.format.is_dense());
+        });
+        declares
+    }
 }

@@ -85,7 +85,7 @@ pub struct Structured {
 ///
 /// Storage, and accesses to structured tensors, for which there is no rule yet.
 pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
-    if func.params.iter().all(|p| p.tensor.format.is_dense()) && !follow::has_locals(func) {
+    if !func.is_structured() {
         return Ok(Structured {
             func: func.clone(),
             layout: Layout::dense(func),

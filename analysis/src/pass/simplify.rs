@@ -40,7 +40,7 @@ use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Stmt, StmtKind};
 pub fn run(func: &Func) -> Func {
     let mut s = Simplifier {
         facts: Context::new(func),
-        structured: has_structured(func),
+        structured: func.is_structured(),
         done: FxHashMap::default(),
         nodes: FxHashMap::default(),
     };
@@ -48,14 +48,6 @@ pub fn run(func: &Func) -> Func {
 }
 
 /// Whether a program has structured tensors.
-fn has_structured(func: &Func) -> bool {
-    let mut has = func.interface().any(|t| !t.format.is_dense());
-    func.body.walk(&mut |s| {
-        has |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if !tensor.format.is_dense());
-    });
-    has
-}
-
 struct Simplifier {
     facts: Context,
     /// Whether values may be of the fill of a structured tensor, for which conditions on elements count (see

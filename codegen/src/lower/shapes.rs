@@ -49,7 +49,7 @@ fn stmt(s: &Stmt) -> Stmt {
         let kind = StmtKind::Store { tensor: scalar.symbol.clone(), indices: Vec::new(), value: size.clone() };
         Stmt::new(kind, origin())
     });
-    let all = Stmt::seq(stores.collect::<Vec<_>>().into_iter().chain([declared]), origin());
+    let all = Stmt::seq(stores.chain([declared]), origin());
     let scope = |body, (tensor, _): &(Arc<Tensor>, Expr)| {
         Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin())
     };

@@ -4,8 +4,7 @@
 
 use crate::run::compile;
 use crate::scheduled::{check, scheduled, text};
-use taffeta_ast::build::{Builder, block, local, store, var_def};
-use taffeta_ast::{Buffer, DType, Expr, Value};
+use taffeta_ast::Value;
 use taffeta_codegen::LowerOptions;
 use taffeta_codegen::call::Context;
 
@@ -129,33 +128,4 @@ def f(x: f64[n]) -> f64[n]:
     let mut given = [Value::zeros(taffeta_ast::DType::F64, vec![100]).expect("it fits")];
     let (_, report) = compiled.call_values(&mut Context::new(1), &mut given, &[]).expect("it runs");
     assert_eq!(report.memory, (100usize * 8).next_multiple_of(64));
-}
-
-/// A shape is what it was where the tensor was declared, whatever is written to what it was read from.
-#[test]
-fn shapes_that_are_read_from_memory_stay() {
-    let mut b = Builder::new("f");
-    let (s, k) = (b.inout("s", DType::I64, []), b.inout("k", DType::I64, [&Expr::int(2)]));
-    let y = b.result("y", DType::I64, [&Expr::int(2)]);
-    let (zero, one, two) = (Expr::int(0), Expr::int(1), Expr::int(2));
-    let shape = [s.load([]).max_with(&zero), k.load([one.clone()])];
-    let t = local("t", DType::I64, &shape);
-    let stores = [
-        store(&t, [&one, &two], &Expr::int(5)),
-        store(&t, [&zero, &zero], &Expr::int(6)),
-        store(&s, [], &one),
-        store(&k, [&one], &Expr::int(-1)),
-        store(&t, [&one, &zero], &Expr::int(7)),
-        store(&y, [&zero], &t.load([one.clone(), two.clone()])),
-        store(&y, [&one], &t.load([one.clone(), zero.clone()])),
-    ];
-    let func = b.finish(var_def(&t, block(stores)));
-    let given = |s: i64, k: i64| {
-        let value = |shape, data| Value::new(shape, Buffer::I64(data)).expect("it fits");
-        [value(Vec::new(), vec![s]), value(vec![2], vec![0, k])]
-    };
-    let results = crate::run::check(&func, &given(2, 3)).expect("every index is in range");
-    assert_eq!(results[0].numbers(), [5.0, 7.0]);
-    assert!(crate::run::check(&func, &given(2, 2)).is_err());
-    assert!(crate::run::check(&func, &given(1, 3)).is_err());
 }

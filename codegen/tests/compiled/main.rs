@@ -23,6 +23,7 @@ mod regions;
 mod run;
 mod sanitized;
 mod scheduled;
+mod shapes;
 mod status;
 #[path = "../../../schedule/tests/campaign/steps.rs"]
 mod steps;

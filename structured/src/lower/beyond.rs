@@ -78,7 +78,7 @@ impl Lower {
         let StmtKind::For { iter, extent, body, .. } = s.kind() else { return None };
         let [begin, end] = range(extent)?;
         let written = effects::writes(body);
-        if [&begin, &end].iter().any(|e| loads(e, &written)) || declares_structured(body) {
+        if [&begin, &end].iter().any(|e| loads(e, &written)) || body.declares_structured() {
             return None;
         }
         let interval = self.interval(iter, body, inside)?;
@@ -408,13 +408,6 @@ pub(super) fn resolved(s: &Stmt, decide: &dyn Fn(&Expr) -> Option<bool>) -> Stmt
             }
         }
     }
-}
-
-/// Whether something is declared that is structured: its elements have other names, which copies keep.
-pub(super) fn declares_structured(s: &Stmt) -> bool {
-    let mut declares = false;
-    s.walk(&mut |s| declares |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if !tensor.format.is_dense()));
-    declares
 }
 
 /// A maximum, or a minimum, and its operands.

@@ -11,7 +11,7 @@
 //!     y[i] += 0.0 * x[j]
 //! ```
 
-use super::beyond::{Facts, conjuncts, declares_structured, resolved};
+use super::beyond::{Facts, conjuncts, resolved};
 use super::{Lower, load, place};
 use crate::access;
 use rustc_hash::FxHashSet;
@@ -97,7 +97,7 @@ impl Choices<'_> {
 
     /// The statement where a condition holds, and where it does not.
     fn branch(&mut self, s: &Stmt, cond: &Expr) -> Stmt {
-        if self.depth == MOST_CHOICES || declares_structured(s) {
+        if self.depth == MOST_CHOICES || s.declares_structured() {
             let text = "there are more conditions on what is accessed than can be told apart in one statement";
             self.lower.refuse_at(place(s), text.to_string());
             return Stmt::nop();

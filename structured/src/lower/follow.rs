@@ -282,15 +282,6 @@ fn reductions(s: &Stmt, other: &dyn Fn(&Symbol) -> Symbol) -> Stmt {
     s.map(&mut |s| reductions(s, other), &mut Expr::clone)
 }
 
-/// Whether a program declares structured tensors.
-pub(super) fn has_locals(func: &Func) -> bool {
-    let mut found = false;
-    func.body.walk(&mut |s| {
-        found |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if !tensor.format.is_dense());
-    });
-    found
-}
-
 fn own_pattern(t: &Tensor, what: &str) -> Diagnostic {
     let text = format!("the {what} `{}` is stored in a format whose pattern is no parameter's", t.symbol);
     Diagnostic::new("lower::unsupported", text).help("run it with `--backend interp`, or store it densely")
