@@ -96,11 +96,11 @@ const STAGES: [Stage; 16] = [
     ("dead code", |c| Some(Box::new(|| drop(black_box(pass::dead::run(c.func)))))),
     ("validate", |c| Some(Box::new(|| taffeta_ast::validate::logical(c.func).expect("a valid program")))),
     ("structured", |c| {
-        let wanted = is_structured(c.func);
+        let wanted = c.func.is_structured();
         wanted.then(|| -> Work<'_> { Box::new(|| drop(black_box(structured(c.func)))) })
     }),
     ("structured grad", |c| {
-        let made = is_structured(c.func).then(|| gradient(c.func));
+        let made = c.func.is_structured().then(|| gradient(c.func));
         made.map(|g| -> Work<'_> { Box::new(move || drop(black_box(structured(&g)))) })
     }),
     ("lower", |c| {
@@ -136,10 +136,6 @@ fn gradient(func: &Func) -> Func {
     let of = Gradient::default().wrt(["x"]);
     let made = pipeline::gradient(func, &of, &BTreeMap::new(), &mut Timings::default());
     made.unwrap_or_else(|d| panic!("{d:?}")).0
-}
-
-fn is_structured(func: &Func) -> bool {
-    func.interface().any(|t| !t.format.is_dense())
 }
 
 fn structured(func: &Func) -> taffeta::structured::Structured {

@@ -60,7 +60,8 @@ static void multiply_adds(void) { MULTIPLY(vector); }
 
 static void shortest_multiply_adds(void) { MULTIPLY(shortest); }
 
-/* Each multiply-add waits for the one before. (Additions alone are faster on some processors, and rare in loops.) */
+/* Each waits for the one before. Compilers may make the products before the loop, and where chains of multiply-adds are
+   slower than those of additions, they multiply by itself in other loops too. */
 enum { ADDITIONS = 40000 };
 static void additions_in_a_chain(void) {
     const float b = tiny, c[4] = {one, tiny, one, tiny};
