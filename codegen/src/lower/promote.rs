@@ -74,14 +74,18 @@ impl Pass {
             _ => Vec::new(),
         };
         let is_parallel = matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
-        let is_sequence = matches!(s.kind(), StmtKind::Seq(_));
         if is_parallel {
             self.parallel.push(s.clone());
         }
         let renamed = kept.iter().fold(s.clone(), |s, (local, element)| renamed(&s, local, element));
+        // What the last one of a sequence fills is read by nothing in it; so a chain of scopes is gone through once.
+        let last = match renamed.kind() {
+            StmtKind::Seq(all) => all.last(),
+            _ => None,
+        };
         let new = walk::map(&renamed, facts, &mut |s, facts| {
             let new = self.stmt(s, facts);
-            if is_sequence {
+            if last.is_some_and(|last| !last.same_node(s)) {
                 filled(s, &self.tensors, &mut Vec::new(), &mut self.filled);
             }
             new

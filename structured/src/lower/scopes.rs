@@ -28,14 +28,17 @@ pub(super) fn extended(s: &Stmt) -> Stmt {
 
 /// The first declaration that sets a scalar of around it, in its own block, which is read after it.
 fn ends_early(all: &[Stmt]) -> Option<usize> {
+    let is_declaration = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { .. });
+    // What is read counts for declarations before it; so a chain of scopes, each at the end of another, is read once.
+    let earliest = all.iter().position(is_declaration)?;
     let (mut read, mut first) = (FxHashSet::default(), None);
-    for (k, s) in all.iter().enumerate().rev() {
-        if matches!(s.kind(), StmtKind::VarDef { .. }) {
+    for (k, s) in all.iter().enumerate().skip(earliest).rev() {
+        if is_declaration(s) {
             let mut given: Vec<Symbol> = Vec::new();
             given_here(s, &mut given);
             first = if given.iter().any(|t| read.contains(t)) { Some(k) } else { first };
         }
-        if k > 0 {
+        if k > earliest {
             read.extend(effects::reads_by_others(s));
         }
     }
