@@ -100,12 +100,18 @@ impl Lower {
         let is = match known.get(scalar) {
             Some((s, is)) if s.same_node(found) => *is,
             _ => {
-                let is = definitions(found).contains(scalar) && !self.several.borrow().contains(scalar);
+                let defined = definitions(found);
+                // Those inside of the scope are asked about next; in a chain of scopes each is inside of the one before.
+                for (inner, s) in declared_once(found) {
+                    let is = defined.contains(&inner);
+                    known.insert(inner, (s, is));
+                }
+                let is = defined.contains(scalar);
                 known.insert(scalar.clone(), (found.clone(), is));
                 is
             }
         };
-        is.then_some(found)
+        (is && !self.several.borrow().contains(scalar)).then_some(found)
     }
 
     /// A copy of a statement, whose scalars stand for one value or several as those that they are copies of.
@@ -165,6 +171,19 @@ pub(super) fn of_several_values(body: &Stmt) -> FxHashSet<Symbol> {
         }
     });
     several
+}
+
+/// Local scalars that have one declaration in a statement, and these.
+fn declared_once(s: &Stmt) -> impl Iterator<Item = (Symbol, Stmt)> {
+    let mut found: FxHashMap<Symbol, Option<Stmt>> = FxHashMap::default();
+    s.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind()
+            && tensor.ndim() == 0
+        {
+            found.entry(tensor.symbol.clone()).and_modify(|known| *known = None).or_insert_with(|| Some(s.clone()));
+        }
+    });
+    found.into_iter().filter_map(|(symbol, s)| Some((symbol, s?)))
 }
 
 fn tail_of(s: &Stmt) -> Origin {
