@@ -47,7 +47,6 @@ pub fn run(func: &Func) -> Func {
     func.with_body(s.stmt(&func.body))
 }
 
-/// Whether a program has structured tensors.
 struct Simplifier {
     facts: Context,
     /// Whether values may be of the fill of a structured tensor, for which conditions on elements count (see

@@ -60,8 +60,8 @@ static void multiply_adds(void) { MULTIPLY(vector); }
 
 static void shortest_multiply_adds(void) { MULTIPLY(shortest); }
 
-/* Each waits for the one before. Compilers may make the products before the loop, and where chains of multiply-adds are
-   slower than those of additions, they multiply by itself in other loops too. */
+/* Each addition waits for the one before; the products do not, and a compiler may move them out of the loop. Where a
+   chain of multiply-adds is slower than one of additions, gcc makes no chains of multiply-adds. */
 enum { ADDITIONS = 40000 };
 static void additions_in_a_chain(void) {
     const float b = tiny, c[4] = {one, tiny, one, tiny};

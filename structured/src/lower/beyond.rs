@@ -78,6 +78,7 @@ impl Lower {
         let StmtKind::For { iter, extent, body, .. } = s.kind() else { return None };
         let [begin, end] = range(extent)?;
         let written = effects::writes(body);
+        // Elements of structured tensors that are declared inside have other names, which copies keep.
         if [&begin, &end].iter().any(|e| loads(e, &written)) || body.declares_structured() {
             return None;
         }
