@@ -101,7 +101,7 @@ impl Lower {
             Some((s, is)) if s.same_node(found) => *is,
             _ => {
                 let defined = definitions(found);
-                // Those inside of the scope are asked about next; in a chain of scopes each is inside of the one before.
+                // Those inside of the scope are asked about next: in a chain of scopes each is inside of another.
                 for (inner, s) in declared_once(found) {
                     let is = defined.contains(&inner);
                     known.insert(inner, (s, is));
