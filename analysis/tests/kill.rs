@@ -7,7 +7,11 @@ use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 /// The read of `t` that is exposed in an iteration of the first loop over `i`, as it is written.
 fn exposed(body: &str) -> Option<String> {
     let head = "def f(x: i64[n], p: i32[n], y: inout[i64[n]], t: inout[i64[2 * n + 2]]):\n";
-    let text = format!("{head}    for i in range(n):\n{body}");
+    exposed_in(&format!("{head}    for i in range(n):\n{body}"), "t")
+}
+
+/// The read of a tensor that is exposed in an iteration of the first loop of a program, as it is written.
+fn exposed_in(text: &str, tensor: &str) -> Option<String> {
     let program = Program::load(Source::inline("test.ft", text), &NoLoader);
     let func: Func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
     let mut within: Option<Stmt> = None;
@@ -16,8 +20,9 @@ fn exposed(body: &str) -> Option<String> {
             within = Some(s.clone());
         }
     });
-    let t = &func.params[3].tensor;
-    let read = Dependences::new(&func).exposed_read(&t.symbol, &within?)?;
+    let dependences = Dependences::new(&func);
+    let t = &dependences.references().iter().find(|r| r.tensor.name() == tensor)?.declared;
+    let read = dependences.exposed_read(&t.symbol, &within?)?;
     let indices = read.indices.into_iter().flatten().map(Into::into).collect();
     Some(print::expr(&Expr::load(&t.symbol, indices, t.dtype)))
 }
@@ -117,4 +122,16 @@ fn a_condition_that_changes_is_not_the_same_twice() {
             y[i] = t[0]
 ";
     assert_eq!(exposed(kept), None);
+}
+
+/// A tensor that is declared in an inner loop is another one in every iteration: what earlier ones wrote is gone.
+#[test]
+fn a_tensor_of_an_inner_loop_keeps_nothing() {
+    let counts = "            u = k if k == 0 else u + 1\n            y[k] = u\n";
+    let outside = "        u = empty((), i64)\n        for k in range(n):\n";
+    let inside = "        for k in range(n):\n            u = empty((), i64)\n";
+    let exposed =
+        |before: &str| exposed_in(&format!("def f(y: inout[i64[n]]):\n    for i in range(n):\n{before}{counts}"), "u");
+    assert_eq!(exposed(outside), None);
+    assert_eq!(exposed(inside).as_deref(), Some("u"));
 }

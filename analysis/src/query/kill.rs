@@ -90,11 +90,14 @@ fn depth(r: &Reference, within: &Stmt) -> Option<usize> {
     r.site.path.iter().position(|s| matches!(s, Step::Loop { stmt, .. } if stmt.id() == within.id()))
 }
 
-/// How the write can come before the read in one iteration of `within`: the relations of the loops around both.
+/// How the write can come before the read in one iteration of `within`, in the scope of the tensor: the relations of the
+/// loops around both.
 fn cases(write: &Reference, read: &Reference, within: &Stmt) -> Vec<Vec<Relation>> {
     let common = write.site.common(&read.site);
     let loops = |steps: &[Step]| steps.iter().filter(|s| matches!(s, Step::Loop { .. })).count();
-    let Some(outside) = depth(read, within).map(|d| loops(&read.site.path[..=d])) else { return Vec::new() };
+    let Some(entered) = depth(read, within) else { return Vec::new() };
+    // Iterations of loops around its declaration have a tensor each.
+    let outside = loops(&read.site.path[..read.scope().max(entered + 1)]);
     let all = loops(&read.site.path[..common]);
     let mut out = Vec::new();
     if write.site.before(&read.site) {
