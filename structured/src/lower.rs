@@ -438,6 +438,7 @@ impl Lower {
                 && (always || !at[PATH].index.may_fail() && !self.is_remapped(t))
                 && !at[..=PATH].iter().any(|a| loads(&a.index, &written))
                 && !self.is_made_of(e, &written)
+                && !self.is_inner(t)
                 && self.position(e).is_some()
             {
                 match out.iter_mut().find(|(other, _)| other == e) {

@@ -666,3 +666,32 @@ def f(A: f64[m, m] @ format(compressed, compressed), B: f64[m, m] @ pattern(A), 
         shown(&text, |_| Ok(()));
     }
 }
+
+/// What is declared in a loop has a shape for each of its iterations: nothing of it is gone through, checked or looked
+/// for before the loop, where nothing is inserted into it either.
+#[test]
+fn a_workspace_whose_shape_depends_on_the_loop() {
+    let cases = [
+        ("max(j + 1, m - 1), 2", "dense, bytemap", "t[k, 0] = A[i, k]", "t[j, 0]"),
+        ("j + m, m, 1", "dense, dense, bytemap", "t[k, 0, 0] = A[i, k]", "t[i, j, 0]"),
+        ("j + m, m, 1", "dense, dense, bytemap", "t[0, k, 0] = A[i, k]", "t[0, j, 0]"),
+        ("j + m", "bytemap", "t[k] = A[i, k]", "t[0] + t[i]"),
+    ];
+    for (shape, format, write, read) in cases {
+        let text = format!(
+            "
+def f(A: f64[n, m] @ format(compressed, dense), x: f64[m] @ format(compressed)) -> f64[m]:
+    y = zeros((m,), f64)
+    for i in range(n):
+        for j in range(m):
+            t: f64[{shape}] @ format({format}) = zeros(({shape},), f64)
+            for k in range(m):
+                if k < m - 1:
+                    {write}
+            y[j] += x[j] + ({read})
+    return y
+"
+        );
+        shown(&text, |_| Ok(()));
+    }
+}

@@ -89,7 +89,7 @@ fn ready(case: &Case, way: Option<Way>, k: u64) -> Result<Option<Ready>, String>
             _ => return Ok(None),
         },
     };
-    let Prepared { func, given, inputs } = &prepared;
+    let Prepared { func, given, inputs, .. } = &prepared;
     let named = Func { name: format!("case_{k}"), ..func.clone() };
     let lowered = pipeline::lowered(&named, &Options::default(), &mut Timings::default());
     let lowered = match lowered {
@@ -111,6 +111,8 @@ fn differs(one: &Ready, found: Result<Vec<Value>, String>) -> Option<String> {
     match (&one.expected, found) {
         // What storage skips raises nothing.
         (Err(_), _) => None,
+        // Nor does it have to: what a fill annihilates may be evaluated.
+        (Ok(_), Err(_)) if one.prepared.without_formats().is_ok_and(|plain| plain.is_err()) => None,
         (Ok(_), Err(e)) => Some(format!("in C it stops: {e}")),
         (Ok(out), Ok(found)) => {
             let found = one.prepared.whole(found);

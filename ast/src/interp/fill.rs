@@ -3,7 +3,7 @@
 //!
 //! A value is *of the fill* if nothing but fills and constants went into it, or if a fill annihilated the rest. What is
 //! annihilated is not evaluated in the end: iterations that storage skips raise nothing, so an operand that stops the
-//! program does not where the other one is an annihilator.
+//! program does not where the other one is an annihilator. (Generated code may evaluate it, and stop.)
 //!
 //! Tensors that are written are stored where a parameter is, over whose pattern they are: in [`super::follow`].
 

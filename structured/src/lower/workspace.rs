@@ -80,10 +80,19 @@ impl Lower {
         if at.len() > reads { at.last()?.index.as_int() } else { None }
     }
 
-    /// Whether a body writes into the tensor of a fibre, if that is a workspace.
+    /// Whether the tensor of a fibre is a workspace that a body writes into, or declares: before the body, nothing is
+    /// known of its elements, nor of its shape.
     pub(super) fn grows(&self, fibre: &Symbol, written: &FxHashSet<Symbol>) -> bool {
         let Some(tensor) = self.workspace_of(fibre) else { return false };
-        self.tensors[tensor].fibres.iter().any(|f| written.contains(f))
+        self.tensors[tensor].fibres.iter().any(|f| written.contains(f)) || self.is_inner(fibre)
+    }
+
+    /// Whether the tensor of a fibre is a workspace that is declared further inside. (In a copy of a body, the
+    /// declaration has another name until it is come to.)
+    pub(super) fn is_inner(&self, fibre: &Symbol) -> bool {
+        let declares =
+            |s: &Stmt, t: &Symbol| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *t);
+        self.workspace_of(fibre).is_some_and(|tensor| !self.declared.iter().rev().any(|s| declares(s, tensor)))
     }
 
     /// The statement in which the writes to workspaces are no reads.

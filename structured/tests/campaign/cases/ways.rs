@@ -175,7 +175,7 @@ fn derivative(case: &Case, own: Prepared, kind: Kind) -> Option<Prepared> {
     let params = given.iter().map(|g| g.logical.clone()).collect();
     let names: Vec<&str> = func.sizes.iter().map(|s| s.name()).collect();
     let sizes = case.sizes.iter().filter(|(n, _)| names.contains(n)).map(|(n, v)| (n.to_string(), *v)).collect();
-    Some(Prepared { func, given, inputs: Inputs { sizes, params } })
+    Some(Prepared { func, given, inputs: Inputs { sizes, params }, ..own })
 }
 
 /// A seed or a tangent: whole numbers, where the tensor that it belongs to is stored.
