@@ -71,19 +71,34 @@ fn needed(body: &Stmt) -> Option<FxHashSet<Symbol>> {
         return None;
     }
     for _ in 0..=locals.len() {
-        body.walk(&mut |s| match s.kind() {
-            StmtKind::If { cond, .. } => needed.extend(effects::loads(cond)),
-            StmtKind::Store { tensor, value, .. } | StmtKind::ReduceTo { tensor, value, .. }
-                if locals.contains(tensor) && needed.contains(tensor) =>
-            {
-                needed.extend(effects::loads(value));
-            }
-            _ => {}
-        });
+        needs(body, &locals, &mut needed);
     }
     let written = effects::writes(body);
     let early = needed.iter().all(|t| locals.contains(t) || !written.contains(t));
     early.then(|| needed.intersection(&locals).cloned().collect())
+}
+
+/// Whether assertions stand in a statement, or what sets a local scalar that they need. What these load, and the
+/// conditions around them, are needed too.
+fn needs(s: &Stmt, locals: &FxHashSet<Symbol>, needed: &mut FxHashSet<Symbol>) -> bool {
+    let mut inside = false;
+    for inner in s.kind().inside() {
+        inside |= needs(inner, locals, needed);
+    }
+    match s.kind() {
+        StmtKind::Assert { .. } => true,
+        StmtKind::Store { tensor, value, .. } | StmtKind::ReduceTo { tensor, value, .. }
+            if locals.contains(tensor) && needed.contains(tensor) =>
+        {
+            needed.extend(effects::loads(value));
+            true
+        }
+        StmtKind::If { cond, .. } if inside => {
+            needed.extend(effects::loads(cond));
+            true
+        }
+        _ => inside,
+    }
 }
 
 /// The statement without assertions.

@@ -4,6 +4,7 @@ mod abi;
 mod arena;
 mod batch;
 mod campaign;
+mod checks;
 mod conditional;
 #[path = "../../../schedule/tests/campaign/confirm.rs"]
 mod confirm;

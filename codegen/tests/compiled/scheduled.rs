@@ -34,7 +34,12 @@ pub fn check(text: &str, steps: &[(&str, &[Arg])]) -> String {
 
 pub fn check_with(text: &str, steps: &[(&str, &[Arg])], options: &LowerOptions) -> String {
     let (func, after, program) = scheduled(text, steps);
-    let lowered = lower(&after, options).unwrap_or_else(|d| panic!("{d}"));
+    compare(&func, &after, &program, options)
+}
+
+/// The same of what became of a program.
+pub fn compare(func: &Func, after: &Func, program: &Program, options: &LowerOptions) -> String {
+    let lowered = lower(after, options).unwrap_or_else(|d| panic!("{d}"));
     let source = c::emit(&lowered, program.sources());
     let dir = scratch_dir();
     Toolchain::write(&source, &dir, "program").expect("the directory can be written");
@@ -50,8 +55,8 @@ pub fn check_with(text: &str, steps: &[(&str, &[Arg])], options: &LowerOptions) 
             .enumerate()
             .map(|(k, s)| (s.name().to_string(), size + (k as i64 % 3) * size.min(1)))
             .collect();
-        let params = inputs(&func, &sizes, seed as u64);
-        let expected = interp::run(&func, &Inputs { sizes: sizes.clone(), params: params.clone() });
+        let params = inputs(func, &sizes, seed as u64);
+        let expected = interp::run(func, &Inputs { sizes: sizes.clone(), params: params.clone() });
         for threads in [1, 2, 4] {
             let mut given = params.clone();
             let named: Vec<(&str, i64)> = sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
