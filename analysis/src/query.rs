@@ -38,7 +38,6 @@ pub mod depend;
 pub mod effects;
 mod entail;
 pub mod greatest;
-pub mod guard;
 mod instance;
 mod interval;
 pub mod kill;
