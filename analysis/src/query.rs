@@ -38,6 +38,7 @@ pub mod depend;
 pub mod effects;
 mod entail;
 pub mod greatest;
+pub mod guard;
 mod instance;
 mod interval;
 pub mod kill;

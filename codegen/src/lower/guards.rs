@@ -19,9 +19,9 @@
 //!
 //! *leaves alone*: conditions that read, loops that are to be unrolled.
 
-use taffeta_analysis::query::stride::constant_stride;
-use taffeta_analysis::query::{Context, effects, walk};
-use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol};
+use taffeta_analysis::query::guard::{Bound, bound, guards};
+use taffeta_analysis::query::{Context, walk};
+use taffeta_ast::{Expr, Extent, Func, Op, Stmt, StmtKind};
 
 pub(super) fn run(func: &Func) -> Func {
     func.with_body(stmt(&func.body, &mut Context::new(func)))
@@ -72,32 +72,6 @@ fn says_the_same(b: &Bound, guard: &Expr, l: &Stmt, facts: &mut Context) -> bool
     })
 }
 
-/// The conditions under which everything in a statement stands, and that can be asked before: they read nothing, and
-/// cannot stop the program.
-fn guards(s: &Stmt) -> Vec<Expr> {
-    match s.kind() {
-        StmtKind::If { cond, then, otherwise: None } => {
-            let mut all: Vec<Expr> = cond.conjuncts().into_iter().filter(is_plain).collect();
-            all.extend(guards(then));
-            all
-        }
-        StmtKind::Seq(parts) => {
-            let mut parts = parts.iter().map(guards);
-            let first = parts.next().unwrap_or_default();
-            parts.fold(first, |mut all, own| {
-                all.retain(|g| own.contains(g));
-                all
-            })
-        }
-        StmtKind::VarDef { body, .. } => guards(body),
-        _ => Vec::new(),
-    }
-}
-
-fn is_plain(e: &Expr) -> bool {
-    !e.may_fail() && effects::loads(e).is_empty()
-}
-
 /// A statement without a guard of all that is in it.
 fn without(s: &Stmt, guard: &Expr) -> Stmt {
     match s.kind() {
@@ -115,38 +89,5 @@ fn without(s: &Stmt, guard: &Expr) -> Stmt {
             s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: without(body, guard) })
         }
         _ => s.clone(),
-    }
-}
-
-enum Bound {
-    /// `i < e`
-    Below(Expr),
-    /// `e <= i`
-    From(Expr),
-}
-
-/// A comparison of integers as a bound of the iterator, which it mentions with the coefficient 1 or -1.
-fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
-    let ExprKind::Apply(op, args) = cond.kind() else { return None };
-    let (small, large, or_equal) = match op {
-        Op::Lt => (&args[0], &args[1], 0),
-        Op::Le => (&args[0], &args[1], 1),
-        Op::Gt => (&args[1], &args[0], 0),
-        Op::Ge => (&args[1], &args[0], 1),
-        _ => return None,
-    };
-    if small.dtype() != DType::I64 {
-        return None;
-    }
-    // `0 < large - small (+ 1)`
-    let room = large.minus(small).plus(&Expr::int(or_equal));
-    let rest = room.rewrite(&mut |e| match e.kind() {
-        ExprKind::Var(v) if v == iter => Expr::int(0),
-        _ => e,
-    });
-    match constant_stride(&room, iter)? {
-        -1 => Some(Bound::Below(rest)),
-        1 => Some(Bound::From(Expr::int(1).minus(&rest))),
-        _ => None,
     }
 }

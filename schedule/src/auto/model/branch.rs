@@ -1,9 +1,11 @@
-//! How often a branch is taken.
+//! How often a branch is taken, and which are none.
 
 use super::Around;
+use crate::tree::Loop;
 use taffeta_analysis::query::effects;
+use taffeta_analysis::query::guard::{bound, guards};
 use taffeta_ast::op::Op;
-use taffeta_ast::{Expr, ExprKind};
+use taffeta_ast::{Expr, ExprKind, StmtKind};
 
 /// Of a condition of which nothing is known.
 const HALF: f64 = 0.5;
@@ -26,6 +28,20 @@ pub(super) fn taken(cond: &Expr, has_other: bool, around: &[Around]) -> f64 {
         _ if !has_other && !reads(cond) => BOUND,
         _ => HALF,
     }
+}
+
+/// The guards of all that is in a loop that lowering makes bounds of it.
+pub(super) fn bounds(l: &Loop) -> Vec<Expr> {
+    let unrolled = matches!(l.stmt.kind(), StmtKind::For { props, .. } if props.unroll);
+    if unrolled || l.step.as_int() != Some(1) {
+        return Vec::new();
+    }
+    guards(&l.body).into_iter().filter(|g| bound(g, &l.iter).is_some()).collect()
+}
+
+/// Whether a condition consists of bounds.
+pub(super) fn is_bound(cond: &Expr, bounds: &[Expr]) -> bool {
+    !bounds.is_empty() && cond.conjuncts().iter().all(|c| bounds.contains(c))
 }
 
 /// One iteration of the innermost loop around whose iterator is compared, as a part of all.

@@ -1,5 +1,6 @@
 //! What C compilers make of a loop, with a mark and without one.
 
+use super::branch::{bounds, is_bound};
 use super::touch::{Growth, grows, growth};
 use crate::block::Block;
 use crate::tree::Loop;
@@ -12,11 +13,11 @@ use taffeta_ast::{DType, Expr, ExprKind, LoopProps, Stmt, StmtKind, Symbol};
 /// but those that are the same in all iterations, reduces into nothing that stays the same, and accesses what lies side
 /// by side; what it loads may lie apart where `strided` says so, which not all of them see.
 pub(super) fn vectorised_by_compilers(l: &Loop, strided: bool) -> bool {
-    let mut simple = l.step.as_int() == Some(1);
+    let (mut simple, bounds) = (l.step.as_int() == Some(1), bounds(l));
     l.body.walk(&mut |s| {
         simple &= match s.kind() {
             StmtKind::Seq(_) | StmtKind::VarDef { .. } => true,
-            StmtKind::If { cond, .. } => is_unswitched(cond, &l.iter),
+            StmtKind::If { cond, .. } => is_unswitched(cond, &l.iter) || is_bound(cond, &bounds),
             StmtKind::Store { indices, value, .. } => {
                 is_plain(value, l, strided) && is_beside(indices.iter().map(|a| &a.index), l)
             }

@@ -25,7 +25,8 @@
 //! comes from behind it.
 //!
 //! Threads divide compute and chain, and bytes as far as the level's bandwidth scales. Trip counts are estimates
-//! (`trips`); a branch that is not known is taken half of the time (`branch`).
+//! (`trips`); a branch that is not known is taken half of the time (`branch`), and a guard of all that is in a loop is
+//! a bound of the loop, which nothing asks inside.
 //!
 //! Rules that choose the structure of a program ask before lanes are marked: until then an innermost loop takes what it
 //! would take with lanes, where it may have them. Of a program that no rule will change, C compilers change the order
@@ -49,7 +50,7 @@ use crate::tree::{self, Loop};
 use part::Part;
 use remembered::Remembered;
 use rustc_hash::FxHashMap;
-use taffeta_ast::{Func, Stmt, StmtId, StmtKind, Symbol};
+use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
 
 /// What comes after a program that is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,8 @@ struct Around {
     by_itself: bool,
     /// Elements of four bytes that lanes take at once.
     width: f64,
+    /// Guards that become its bounds.
+    bounds: Vec<Expr>,
     /// The same for loops that are the same to what is in them, with those around them.
     number: u64,
 }
@@ -91,11 +94,11 @@ struct Around {
 const UNROLLED: [f64; 2] = [16.0, 8.0];
 
 impl Around {
-    /// Whether C compilers replace it by its iterations.
+    /// Whether C compilers replace it by its iterations. (With a guard as a bound, how many there are is not known.)
     fn is_unrolled(&self) -> bool {
         let [scalars, vectors] = UNROLLED;
         let most = if self.lanes || self.by_itself { scalars.max(vectors * self.width) } else { scalars };
-        self.trips.known == Known::Fact && self.trips.value <= most
+        self.trips.known == Known::Fact && self.trips.value <= most && self.bounds.is_empty()
     }
 }
 

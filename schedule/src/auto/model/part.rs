@@ -145,8 +145,9 @@ impl<'a, 't> Part<'a, 't> {
             },
             StmtKind::If { cond, then, otherwise } => {
                 let before = self.often;
+                let is_bound = self.around.last().is_some_and(|l| branch::is_bound(cond, &l.bounds));
                 // Lanes do both branches, with masks.
-                let masked = self.around.last().is_some_and(|l| l.lanes);
+                let masked = self.around.last().is_some_and(|l| l.lanes) && !is_bound;
                 let (yes, no) = match masked {
                     true => (1.0, 1.0),
                     false => {
@@ -159,6 +160,9 @@ impl<'a, 't> Part<'a, 't> {
                 self.often = before * no;
                 time += otherwise.as_ref().map_or(0.0, |s| self.stmt(s));
                 self.often = before;
+                if is_bound {
+                    return time;
+                }
                 // Lanes keep the mask of a condition that was asked before.
                 if masked && self.asked.replace(cond.clone()).as_ref() == Some(cond) {
                     return time;
@@ -259,6 +263,7 @@ impl<'a, 't> Part<'a, 't> {
             lanes: props.vectorize.is_some(),
             by_itself: vectorised_by_compilers(l, self.stage == Stage::Compiled),
             width: self.target.vector_bytes as f64 / 4.0,
+            bounds: branch::bounds(l),
             number: 0,
         };
         around.number = self.number_of(&around);
@@ -286,7 +291,7 @@ impl<'a, 't> Part<'a, 't> {
     fn number_of(&self, l: &Around) -> u64 {
         number(|hasher| {
             (self.around.last().map(|l| l.number), l.iter.id(), l.trips.known as u8).hash(hasher);
-            (l.threads, l.lanes, l.by_itself).hash(hasher);
+            (l.threads, l.lanes, l.by_itself, l.bounds.is_empty()).hash(hasher);
             hash_floats(&[l.trips.value], hasher);
             self.values.hash_iterator(hasher);
         })

@@ -116,7 +116,16 @@ impl Collect<'_, '_> {
             }
             let threads = props.parallel.is_some();
             let iter = l.iter.clone();
-            self.around.push(Around { iter, trips, threads, lanes: false, by_itself: false, width: 1.0, number: 0 });
+            self.around.push(Around {
+                iter,
+                trips,
+                threads,
+                lanes: false,
+                by_itself: false,
+                width: 1.0,
+                bounds: Vec::new(),
+                number: 0,
+            });
             self.stmt(&l.body);
             self.around.pop();
             self.reduced.truncate(known);

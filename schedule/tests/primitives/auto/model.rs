@@ -76,3 +76,22 @@ def f(a: f64[n, m], x: f64[m], y: inout[f64[n, n, n]]):
     // One element each, against n² of them.
     assert!(of("0") * 100.0 < of("k % n"));
 }
+
+/// What `split` leaves behind where a trip count is not a multiple: lowering makes it the bound of the loop.
+#[test]
+fn bounds_of_a_loop_are_no_branches() {
+    let text = "
+def f(a: f64[n, m], x: f64[m], y: inout[f64[n]]):
+    for i in range(n):
+        for j in range(m):
+            if {guard}:
+                y[i] += a[i, j] * x[j]
+";
+    let of = |guard: &str| takes(&text.replace("{guard}", guard), &[]);
+    let (bounded, open) = (of("i + j < n + m"), of("j < m"));
+    let lanes = |guard: &str| takes(&text.replace("{guard}", guard), &[("vectorize", "j")]);
+    assert!(bounded < 1.01 * open, "{bounded} {open}");
+    // A condition on what is read is one.
+    assert!(of("x[j] < 0.5") > 1.05 * bounded);
+    assert!(lanes("i + j < n + m") < 1.01 * lanes("j < m"));
+}

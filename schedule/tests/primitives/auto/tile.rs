@@ -21,9 +21,9 @@ def f(x: f32[8, n + 2], w: f32[48, 8, 3], y: inout[f32[48, n]]):
         expect![[r#"
             `o`
                 keep                                         98.2 µs
-              * blocks of "o" 4, "i" 24 in registers         42.9 µs
-                blocks of "o" 3, "i" 32 in registers         44.1 µs
-                blocks of "o" 6, "i" 16 in registers         44.5 µs
+              * blocks of "o" 4, "i" 24 in registers         43.4 µs
+                blocks of "o" 3, "i" 32 in registers         44.5 µs
+                blocks of "o" 6, "i" 16 in registers         45.0 µs
             for o_o in range(12):
                 for i_o in range(n // 24):
                     y_partial = empty((4, 24), f32)
@@ -84,9 +84,9 @@ def f(x: f32[8, n + 1], w: f32[48, 8, 2], y: inout[f32[48, n]]):
         expect![[r#"
             `o`
                 keep                                         52.0 µs
-              * fission("o", before="c"), blocks of "o" 4, "i#2" 24 in registers 32.4 µs
+              * fission("o", before="c"), blocks of "o" 4, "i#2" 24 in registers 32.5 µs
                 fission("o", before="c"), blocks of "o" 3, "i#2" 32 in registers 33.1 µs
-                fission("o", before="c"), blocks of "o" 6, "i#2" 16 in registers 33.6 µs
+                fission("o", before="c"), blocks of "o" 6, "i#2" 16 in registers 33.7 µs
             for o in range(48):
                 for i in range(n):
                     y[o, i] = 0.0
@@ -158,9 +158,9 @@ def f(w: f32[64, 64], x: f32[64, n], y: inout[f32[64, n]], t: i64):
         expect![[r#"
             `step`
                 keep                                         45.7 ms
-              * blocks of "o#1" 4, "i#1" 24 in registers     32.7 ms
-                blocks of "o#1" 3, "i#1" 32 in registers     33.1 ms
-                blocks of "o#1" 6, "i#1" 16 in registers     33.1 ms
+              * blocks of "o#1" 4, "i#1" 24 in registers     32.8 ms
+                blocks of "o#1" 3, "i#1" 32 in registers     33.2 ms
+                blocks of "o#1" 6, "i#1" 16 in registers     33.2 ms
             for step in range(t):
                 for o_o in range(16):
                     for i_o in range(n // 24):

@@ -80,8 +80,8 @@ def f(q: f32[n, 64], x: f32[n, 64]) -> f32[n]:
         &[("n", 4096)],
         expect![[r#"
             `i`
-                keep                                         19.0 ms
-              * 4 iterations of "i" together in "j#1"        6.35 ms
+                keep                                         17.1 ms
+              * 4 iterations of "i" together in "j#1"        6.25 ms
             y = empty((n,), f32)
             for i in range(min(128, n)):
                 s = empty((257,), f32)
