@@ -213,7 +213,6 @@ fn rules_follow_the_order_of_storage() {
         dia: y = A x
             s.split("i", 32768)
             s.permute(["i~i", "j"], lambda i0, i1: (-1 * i0 + i1, i0))
-            s.vectorize("i~i")
             s.parallelize("y.d0", above=16383)
             s.parallelize("Y.d0", above=2047)
             s.parallelize("i~o", above=1)
