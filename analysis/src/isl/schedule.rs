@@ -14,6 +14,14 @@ const MAX_OPERATIONS: u64 = 500_000;
 /// Extreme rays of the cone of an edge's linear forms, at most. Products, stencils and factorizations stay below 2,400.
 const MAX_RAYS: u64 = 4_000;
 
+/// Statements, at most, whose strongly connected components isl may merge one by one; more are ordered as a whole.
+///
+/// While it looks for components to merge, isl 0.27 finds edges empty that it took for edges before
+/// (`isl_map_affine_hull` in `compute_weights` removes empty pieces of a relation that others hold too). Those count no
+/// longer where components are sorted, but still where three or more are arranged (`isl_scheduler_scc.c`): along an
+/// edge that goes backward it writes outside of its arrays.
+const MAX_CLUSTERED: usize = 2;
+
 /// See [`crate::polyhedral::propose`].
 pub(crate) fn propose(region: &Region, constraints: &OrderConstraints) -> Option<Proposal> {
     let [validity, coincidence, proximity] =
@@ -21,6 +29,7 @@ pub(crate) fn propose(region: &Region, constraints: &OrderConstraints) -> Option
     let (validity, coincidence, proximity) = (validity?, coincidence?, proximity?);
     bounded(MAX_OPERATIONS, |context| {
         Options::set_schedule_outer_coincidence(context, 0)?;
+        Options::set_schedule_whole_component(context, i32::from(region.statements.len() > MAX_CLUSTERED))?;
         let domain = UnionSet::read_from_str(context, &text::domains(region))?;
         let known = text::braces(region, &format!(": {}", text::condition(&region.known)));
         let relation = |edges: &[Edge]| relation(context, region, edges);
