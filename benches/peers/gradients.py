@@ -1,8 +1,8 @@
 """The workloads of `workloads.py`, forward and backward: gradients, given a cotangent that is the same for all.
 
 Every system takes the inputs and the cotangent and gives the gradients. JAX and Taffeta may leave out of the forward pass what no
-gradient needs; PyTorch computes it all. `tape=auto`, `tape=all` and `tape=none` are Taffeta without a schedule: what it chooses to keep for
-the backward pass by itself, everything, and nothing.
+gradient needs; PyTorch computes it all. `tape=auto`, `tape=all` and `tape=none` are what Taffeta chooses to keep for the backward pass by
+itself, everything, and nothing: without a schedule, or with `race.py --schedule auto` under the rules.
 """
 
 import os
@@ -67,7 +67,8 @@ class Backward:
         assert count == 1, f"{name} has no such gradient"
         with open(path, "w") as file:
             file.write(text)
-        return self.taffeta(*arrays, path=path, schedule=None)
+        rules = os.environ.get("TAFFETA_RACE_SCHEDULE") == "auto"
+        return self.taffeta(*arrays, path=path, schedule="auto" if rules else None)
 
     def torch(self, *arrays):
         return super().torch(*arrays[:-1])
