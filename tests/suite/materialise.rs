@@ -133,6 +133,21 @@ fn what_libraries_have_in_memory_is_kept() {
     assert_eq!(text.matches("abs(").count(), 6, "sums are computed again:\n{text}");
 }
 
+/// One pass that computes the dots of windows again takes no longer than two passes with a tape between them: while one
+/// dot waits for its additions, the next ones are begun.
+#[test]
+fn sums_of_windows_are_computed_again() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/longformer/longformer.ft");
+    let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let text = format!("{text}\nfree = vjp(attention, wrt=[\"q\", \"k\", \"v\"])\n");
+    let program = Program::from_source("longformer.ft", &text).unwrap_or_else(|e| panic!("{e}"));
+    let options = Options::default().portable(true).size("heads", 1).size("n", 4096).size("d", 64);
+    let options = options.set("w", taffeta::StaticValue::Int(128));
+    let schedule = program.scheduled("free", &options).unwrap_or_else(|e| panic!("{e}"));
+    let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("nothing decided"));
+    assert_eq!(found.options[found.taken].steps, "tape=\"none\"", "{found:?}");
+}
+
 #[test]
 fn nothing_is_decided_where_somebody_has_said_it() {
     let all = by(&["a"]).tape(Tape::All);

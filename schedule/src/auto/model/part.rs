@@ -1,5 +1,6 @@
 //! What one outermost statement of a program takes.
 
+mod overlap;
 mod prices;
 
 use super::compilers::{interchanged_by_compilers, is_unswitched, may_take_lanes, vectorised_by_compilers};
@@ -11,6 +12,8 @@ use super::{Around, Stage, branch, is_guess, transfer};
 use crate::auto::target::{LINE, Target};
 use crate::auto::trips::Values;
 use crate::tree::Loop;
+pub(super) use overlap::Inner;
+use overlap::{Chain, Wait};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::hash::Hash as _;
@@ -54,6 +57,8 @@ pub(super) struct Part<'a, 't> {
     walks: Vec<Walk>,
     /// What the statements directly in the present loop take.
     direct: Direct,
+    /// What the present loop's iterations consist of, as far as later ones may be started meanwhile.
+    inner: Inner,
     /// What all statements take at least.
     roof: Roof,
     /// What loops took before.
@@ -75,8 +80,8 @@ struct Roof {
 #[derive(Default)]
 struct Direct {
     compute: f64,
-    /// What reductions into elements that stay the same wait for.
-    chains: Vec<(Element, f64)>,
+    /// What reductions into elements that stay the same wait for, and recurrences.
+    chains: Vec<Chain>,
     /// What the bytes take.
     levels: f64,
     /// Registers for what stays the same in the innermost loop.
@@ -86,10 +91,19 @@ struct Direct {
 }
 
 impl Direct {
-    fn time(&self, registers: f64) -> f64 {
-        let chain = self.chains.iter().map(|(_, t)| *t).fold(0.0, f64::max);
+    /// What they take, and what they would take if nothing waited for anything.
+    fn time(&self, registers: f64) -> [f64; 2] {
+        let chain = self.chains.iter().map(|c| c.time).fold(0.0, f64::max);
         let spilled = (self.held - registers).max(0.0) * self.reload;
-        (self.compute + spilled).max(chain).max(self.levels)
+        let busy = (self.compute + spilled).max(self.levels);
+        [busy.max(chain), busy]
+    }
+
+    /// Adds that what is computed waits for what was computed for the same element before.
+    fn wait(&mut self, element: Element, time: f64, value: &Expr) {
+        if !self.chains.iter_mut().any(|c| c.lengthen(&element, time, value)) {
+            self.chains.push(Chain::new(element, time, value));
+        }
     }
 }
 
@@ -107,6 +121,7 @@ impl<'a, 't> Part<'a, 't> {
             scalars: FxHashMap::default(),
             walks: Vec::new(),
             direct: Direct::default(),
+            inner: Inner::default(),
             roof: Roof::default(),
             remembered: None,
             bytes: Cell::new(Bytes::ALL),
@@ -121,8 +136,9 @@ impl<'a, 't> Part<'a, 't> {
 
     /// What a statement takes.
     pub fn whole(mut self, s: &Stmt) -> f64 {
-        let time = self.stmt(s);
-        time + self.direct.time(self.target.registers()) + transfer::time(self.target, self.values, s)
+        let inside = self.stmt(s);
+        let [time, _] = self.direct.time(self.target.registers());
+        inside + self.inner.waits() + time + transfer::time(self.target, self.values, s)
     }
 
     /// What a statement's arithmetic takes at least, and its bytes.
@@ -224,16 +240,21 @@ impl<'a, 't> Part<'a, 't> {
         }
         let place = self.place();
         if let Some(known) = self.remembered.as_ref().and_then(|all| all.recall(&l.stmt, place, self.values.bytes())) {
-            let Taken { time, walks, bytes } = known;
+            let Taken { time, inner, walks, bytes } = known;
+            self.inner.add(inner);
             self.walks.extend(walks.iter().cloned());
             self.bytes.set(self.bytes.get().and(*bytes));
             return *time;
         }
         let (before, around) = (self.walks.len(), self.bytes.replace(Bytes::ALL));
+        let beside = std::mem::take(&mut self.inner);
         let time = self.entered(l, props);
+        let inner = std::mem::replace(&mut self.inner, beside);
+        self.inner.add(&inner);
         if let Some(all) = &mut self.remembered {
             let from = before.max(self.walks.len().saturating_sub(MOST_WALKS));
-            all.remember(&l.stmt, place, Taken { time, walks: self.walks[from..].to_vec(), bytes: self.bytes.get() });
+            let (walks, bytes) = (self.walks[from..].to_vec(), self.bytes.get());
+            all.remember(&l.stmt, place, Taken { time, inner, walks, bytes });
         }
         self.bytes.set(self.bytes.get().and(around));
         time
@@ -276,15 +297,19 @@ impl<'a, 't> Part<'a, 't> {
         let may_get_lanes =
             self.stage == Stage::Structure && *props == LoopProps::default() && !around.by_itself && is_innermost(l);
         let before = self.walks.len();
-        let mut time = self.body(l, props, around.clone());
+        let mut taken = self.body(l, props, around.clone());
         if may_get_lanes && may_take_lanes(l) {
             self.walks.truncate(before);
             let mut around = Around { lanes: true, ..around };
             around.number = self.number_of(&around);
-            time = time.min(self.body(l, props, around));
+            let with_lanes = self.body(l, props, around);
+            if with_lanes.0 + with_lanes.1.waits() < taken.0 + taken.1.waits() {
+                taken = with_lanes;
+            }
         }
         self.values.leave();
-        time + events
+        self.inner = taken.1;
+        taken.0 + events
     }
 
     /// The same for loops that are the same to what is in them, with those around them.
@@ -297,19 +322,31 @@ impl<'a, 't> Part<'a, 't> {
         })
     }
 
-    /// What the iterations of a loop take.
-    fn body(&mut self, l: &Loop, props: &LoopProps, around: Around) -> f64 {
+    /// What the iterations of a loop take, and what that is to the loop around.
+    fn body(&mut self, l: &Loop, props: &LoopProps, around: Around) -> (f64, Inner) {
         let atomic: Vec<Symbol> =
             props.reductions.iter().filter(|r| r.sharing == Sharing::Atomic).map(|r| r.tensor.clone()).collect();
         self.around.push(around);
+        self.inner = Inner::default();
         let (seen, stored) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.stored));
         let (scalars, asked) = (std::mem::take(&mut self.scalars), self.asked.take());
         let outside = std::mem::take(&mut self.direct);
         let inside = self.stmt(&l.body) + self.atomic_updates(&l.body, &atomic);
         let direct = std::mem::replace(&mut self.direct, outside);
         (self.seen, self.stored, self.scalars, self.asked) = (seen, stored, scalars, asked);
-        self.around.pop();
-        inside + direct.time(self.target.registers())
+        let inner = std::mem::take(&mut self.inner);
+        let executions = self.executions();
+        let left = self.around.pop();
+        let [time, busy] = direct.time(self.target.registers());
+        let instructions = inner.instructions;
+        let taken = inner.overlapped(inside + time, l, executions);
+        match left.filter(|left| left.is_unrolled() && time > busy) {
+            Some(_) => {
+                let wait = Wait { chains: direct.chains, time: time - busy };
+                (taken - wait.time, Inner { waits: vec![wait], instructions })
+            }
+            None => (taken, Inner { waits: Vec::new(), instructions }),
+        }
     }
 
     /// What it takes to add up what threads have summed each for itself.
@@ -389,6 +426,7 @@ impl<'a, 't> Part<'a, 't> {
         let widest = accesses.iter().map(|a| a.bytes).fold(4.0, f64::max);
         let lanes = self.lanes(widest);
         let per_thread = executions / self.threads();
+        self.inner.instructions += overlap::instructions(&work, &accesses, lanes) * executions;
         self.direct.compute += self.compute(&work, &accesses, lanes, self.tail(widest)) * per_thread;
         self.lift_roof(&work, &accesses, widest, executions);
         self.direct.levels += self.levels(&accesses, self.threads());
@@ -403,15 +441,13 @@ impl<'a, 't> Part<'a, 't> {
                 }
             } else {
                 let wait = recurrence::wait(&l.iter, (tensor, at), value, &self.scalars, &self.target.prices);
-                self.direct.chains.extend((wait > 0.0).then(|| (element(tensor, at), wait * per_thread)));
+                if wait > 0.0 {
+                    self.direct.wait(element(tensor, at), wait * per_thread, value);
+                }
             }
         }
         if let Some((element, additions)) = sum {
-            let wait = self.target.prices.latency * additions * per_thread;
-            match self.direct.chains.iter_mut().find(|(e, _)| *e == element) {
-                Some((_, t)) => *t += wait,
-                None => self.direct.chains.push((element, wait)),
-            }
+            self.direct.wait(element, self.target.prices.latency * additions * per_thread, value);
         }
     }
 

@@ -6,6 +6,7 @@
 //! reached, and the accesses before it, which may have brought in what it touches. Whether all tensors of the program
 //! fit a level of the cache counts too; that is remembered as the range of bytes for which it would be the same.
 
+use super::part::Inner;
 use super::touch::Walk;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::VecDeque;
@@ -33,6 +34,8 @@ struct Loop {
 pub(super) struct Taken {
     /// Nanoseconds.
     pub time: f64,
+    /// What it is to the loop around.
+    pub inner: Inner,
     /// What it adds to the accesses before what comes after it.
     pub walks: Vec<Walk>,
     /// The sizes of the program with which it is so.
