@@ -144,7 +144,8 @@ fn sums_of_windows_are_computed_again() {
     let options = Options::default().portable(true).size("heads", 1).size("n", 4096).size("d", 64);
     let options = options.set("w", taffeta::StaticValue::Int(128));
     let schedule = program.scheduled("free", &options).unwrap_or_else(|e| panic!("{e}"));
-    let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("nothing decided"));
+    let found =
+        schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("nothing decided"));
     assert_eq!(found.options[found.taken].steps, "tape=\"none\"", "{found:?}");
 }
 

@@ -10,12 +10,14 @@
 //!   of vector instructions: it is marked so, or C compilers do it by themselves (`compilers`);
 //! - *chain*: where the innermost loop reduces into one element, each addition waits for the one before, but for those
 //!   of other lanes; the chains of several elements run beside each other. An iteration that loads what the one before
-//!   it has stored waits for all that is computed in between (`recurrence`);
+//!   it has stored waits for all that is computed in between (`recurrence`). Short sums of straight code do not wait for
+//!   those of the next iteration of the loop around (`part/overlap.rs`);
 //! - *levels*: for every level of the cache, the bytes that come from behind it. An iteration of a loop finds what the
-//!   one before it has touched if all of that fits the level; so the bytes are those that the outermost such loop
-//!   touches while it runs, each cache line once, windows that overlap as one (`touch`). What an access before it in
-//!   the same iteration of a loop around has touched is in the first level, and so are the neighbours of a stencil.
-//!   Pages are counted likewise: of those that a core does not know, each is looked up;
+//!   one before it has touched if all of that fits the level, with what other statements touch in between
+//!   (`part/working_set.rs`); so the bytes are those that the outermost such loop touches while it runs, each cache line
+//!   once, windows that overlap as one (`touch`). What an access before it in the same iteration of a loop around has
+//!   touched is in the first level, and so are the neighbours of a stencil. Pages are counted likewise: of those that a
+//!   core does not know, each is looked up;
 //! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates, and lines
 //!   that move between the caches of cores (`transfer`).
 //!
@@ -86,6 +88,10 @@ struct Around {
     width: f64,
     /// Guards that become its bounds.
     bounds: Vec<Expr>,
+    /// The levels of the cache for which an iteration touches too much.
+    overflows: u32,
+    /// The same for loops that are the same but for that, with those around them.
+    path: u64,
     /// The same for loops that are the same to what is in them, with those around them.
     number: u64,
 }

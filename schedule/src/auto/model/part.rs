@@ -2,6 +2,7 @@
 
 mod overlap;
 mod prices;
+mod working_set;
 
 use super::compilers::{interchanged_by_compilers, is_unswitched, may_take_lanes, vectorised_by_compilers};
 use super::recurrence;
@@ -10,18 +11,19 @@ use super::touch::{Growth, Touch, Walk};
 use super::work::Work;
 use super::{Around, Stage, branch, is_guess, transfer};
 use crate::auto::target::{LINE, Target};
-use crate::auto::trips::Values;
+use crate::auto::trips::{Estimate, Values};
 use crate::tree::Loop;
 pub(super) use overlap::Inner;
 use overlap::{Chain, Wait};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::cell::Cell;
 use std::hash::Hash as _;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::product::product;
 use taffeta_ast::op::Op;
 use taffeta_ast::poly::tidy;
-use taffeta_ast::{Distribution, Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Distribution, Expr, ExprKind, LoopProps, Parallel, Sharing, Stmt, StmtKind, Symbol};
+pub(super) use working_set::WorkingSet;
 
 /// A dimension of matrices with which a library is half as fast as with large ones.
 const SMALL: f64 = 16.0;
@@ -273,25 +275,14 @@ impl<'a, 't> Part<'a, 't> {
     fn entered(&mut self, l: &Loop, props: &LoopProps) -> f64 {
         let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
         let entries = self.executions();
-        // What the program itself decides as it runs, threads are started for where they pay.
-        let decides = props.parallel.is_some_and(|p| p.above.is_some() || p.distribution == Distribution::Positions);
-        let decides = decides && is_guess(trips);
-        let parallel = props.parallel.is_some_and(|p| decides || p.above.is_none_or(|n| trips.value > n as f64));
-        let mut around = Around {
-            iter: l.iter.clone(),
-            trips,
-            threads: parallel,
-            lanes: props.vectorize.is_some(),
-            by_itself: vectorised_by_compilers(l, self.stage == Stage::Compiled),
-            width: self.target.vector_bytes as f64 / 4.0,
-            bounds: branch::bounds(l),
-            number: 0,
-        };
+        let mut around = self.around_of(l, props, trips);
+        around.overflows = self.overflows(l, &around);
         around.number = self.number_of(&around);
+        let parallel = around.threads;
         let enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
         let mut events = entries * enter / self.threads();
         if parallel {
-            let region = if decides { 0.0 } else { self.target.prices.region };
+            let region = if decides(props, trips) { 0.0 } else { self.target.prices.region };
             events += entries * (region + self.sum_up(l, props));
         }
         let may_get_lanes =
@@ -312,13 +303,39 @@ impl<'a, 't> Part<'a, 't> {
         taken.0 + events
     }
 
+    /// A loop as what is in it knows it, without what all of that touches.
+    fn around_of(&self, l: &Loop, props: &LoopProps, trips: Estimate) -> Around {
+        let starts = |p: Parallel| p.above.is_none_or(|n| trips.value > n as f64);
+        let mut around = Around {
+            iter: l.iter.clone(),
+            trips,
+            threads: props.parallel.is_some_and(|p| decides(props, trips) || starts(p)),
+            lanes: props.vectorize.is_some(),
+            by_itself: vectorised_by_compilers(l, self.stage == Stage::Compiled),
+            width: self.target.vector_bytes as f64 / 4.0,
+            bounds: branch::bounds(l),
+            overflows: 0,
+            path: 0,
+            number: 0,
+        };
+        around.path = number(|hasher| {
+            self.around.last().map(|l| l.path).hash(hasher);
+            self.hash_loop(&around, hasher);
+        });
+        around
+    }
+
+    fn hash_loop(&self, l: &Around, hasher: &mut FxHasher) {
+        (l.iter.id(), l.trips.known as u8, l.threads, l.lanes, l.by_itself, l.bounds.is_empty()).hash(hasher);
+        hash_floats(&[l.trips.value], hasher);
+        self.values.hash_iterator(hasher);
+    }
+
     /// The same for loops that are the same to what is in them, with those around them.
     fn number_of(&self, l: &Around) -> u64 {
         number(|hasher| {
-            (self.around.last().map(|l| l.number), l.iter.id(), l.trips.known as u8).hash(hasher);
-            (l.threads, l.lanes, l.by_itself, l.bounds.is_empty()).hash(hasher);
-            hash_floats(&[l.trips.value], hasher);
-            self.values.hash_iterator(hasher);
+            (self.around.last().map(|l| l.number), l.overflows).hash(hasher);
+            self.hash_loop(l, hasher);
         })
     }
 
@@ -559,6 +576,12 @@ fn note(known: &mut Vec<Element>, tensor: &Symbol, at: &[&Expr]) -> bool {
     }
     known.push((tensor.clone(), at));
     true
+}
+
+/// Whether threads are started where that pays, which the program itself decides as it runs.
+fn decides(props: &LoopProps, trips: Estimate) -> bool {
+    let asks = |p: Parallel| p.above.is_some() || p.distribution == Distribution::Positions;
+    is_guess(trips) && props.parallel.is_some_and(asks)
 }
 
 fn is_innermost(l: &Loop) -> bool {

@@ -6,11 +6,12 @@
 //! reached, and the accesses before it, which may have brought in what it touches. Whether all tensors of the program
 //! fit a level of the cache counts too; that is remembered as the range of bytes for which it would be the same.
 
-use super::part::Inner;
+use super::part::{Inner, WorkingSet};
 use super::touch::Walk;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 use taffeta_ast::{Stmt, StmtId};
 
 /// Places of one loop that are remembered: with a step and without it.
@@ -20,6 +21,8 @@ const MOST_PLACES: usize = 4;
 #[derive(Default)]
 pub(super) struct Remembered {
     loops: FxHashMap<StmtId, VecDeque<Loop>>,
+    /// What their iterations touch, with the node and the path to it.
+    sets: FxHashMap<StmtId, VecDeque<(Stmt, u64, Rc<WorkingSet>)>>,
 }
 
 /// What is known of a loop in a place.
@@ -57,8 +60,22 @@ impl Remembered {
         known.push_back(Loop { node: node.clone(), place, taken });
     }
 
+    pub fn recall_set(&self, node: &Stmt, path: u64) -> Option<Rc<WorkingSet>> {
+        let known = self.sets.get(&node.id())?;
+        known.iter().find(|(n, p, _)| *p == path && n.same_node(node)).map(|(_, _, set)| set.clone())
+    }
+
+    pub fn remember_set(&mut self, node: &Stmt, path: u64, set: Rc<WorkingSet>) {
+        let known = self.sets.entry(node.id()).or_default();
+        if known.len() >= MOST_PLACES {
+            known.pop_front();
+        }
+        known.push_back((node.clone(), path, set));
+    }
+
     pub fn clear(&mut self) {
         self.loops.clear();
+        self.sets.clear();
     }
 }
 

@@ -124,6 +124,8 @@ impl Collect<'_, '_> {
                 by_itself: false,
                 width: 1.0,
                 bounds: Vec::new(),
+                overflows: 0,
+                path: 0,
                 number: 0,
             });
             self.stmt(&l.body);

@@ -99,11 +99,18 @@ impl Part<'_, '_> {
         if fit {
             return 0.0;
         }
+        // All statements of an iteration are to have room, not this one alone.
+        let k = self.target.levels.iter().position(|l| l.bytes == level).filter(|_| line == LINE);
+        let overflows = |depth: usize| {
+            let bit = |k| 2 * k + usize::from(own && self.around[depth..].iter().any(|l| l.threads));
+            depth > 0 && k.is_some_and(|k| self.around[depth - 1].overflows >> bit(k) & 1 == 1)
+        };
         let kept: Vec<&Touch> = accesses.iter().filter(|a| !a.in_registers && !a.near).collect();
         let touched = |depth: usize| kept.iter().map(|a| a.footprint(&self.around, depth, line)).sum::<f64>();
         // The outermost loop of which an iteration finds what the one before it has touched.
         let depths = self.around.len();
-        let depth = (0..=depths).find(|d| touched(*d) <= room(*d)).unwrap_or(depths).saturating_sub(1);
+        let depth =
+            (0..=depths).find(|d| touched(*d) <= room(*d) && !overflows(*d)).unwrap_or(depths).saturating_sub(1);
         let outside: f64 = self.around[..depth].iter().map(|l| l.trips.value).product::<f64>() * self.often;
         touched(depth) * outside
     }

@@ -1,0 +1,101 @@
+//! Working sets: the bytes that one iteration of a loop touches, of all tensors together.
+//!
+//! ```text
+//! for i in range(n):
+//!     for j in range(65):                          # k[i : i + 65] alone has room in the first level, and is there when
+//!         score[j] = dot(q[i], k[i + j])           # the next `i` begins, if …
+//!     for j in range(65):
+//!         k_grad[i + j] += score_grad[j] * q[i]    # … what comes between has room beside it
+//! ```
+
+use super::Part;
+use crate::auto::model::Around;
+use crate::auto::model::touch::Touch;
+use crate::auto::target::LINE;
+use crate::tree::Loop;
+use std::rc::Rc;
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
+
+/// How many times as large as a level of the cache what goes round in it may be: caches replace nearly any line, not the
+/// oldest one, so that of what is a little too large most is still there.
+const SPILLS: f64 = 1.5;
+
+/// For each tensor, the bytes of it that are touched while the loops outside of a depth stand still, by that depth: the
+/// most that one access touches.
+pub(in crate::auto::model) type WorkingSet = Vec<(Symbol, Vec<f64>)>;
+
+impl Part<'_, '_> {
+    /// For which levels of the cache an iteration of a loop touches too much, of one thread and of all of them, as bits.
+    pub(super) fn overflows(&mut self, l: &Loop, own: &Around) -> u32 {
+        let depth = self.around.len() + 1;
+        let bytes: f64 = self.working_set(l, own).iter().map(|(_, by)| by[depth]).sum();
+        let exceeds = |(k, level): (usize, f64)| {
+            let all = level * self.target.threads as f64;
+            u32::from(bytes > SPILLS * level) << (2 * k) | u32::from(bytes > SPILLS * all) << (2 * k + 1)
+        };
+        self.target.levels.iter().map(|l| l.bytes).enumerate().take(16).map(exceeds).fold(0, |a, b| a | b)
+    }
+
+    /// What the iterations of a loop touch.
+    fn working_set(&mut self, l: &Loop, own: &Around) -> Rc<WorkingSet> {
+        if let Some(known) = self.remembered.as_ref().and_then(|all| all.recall_set(&l.stmt, own.path)) {
+            return known;
+        }
+        self.around.push(own.clone());
+        let mut set = WorkingSet::new();
+        self.touch_all(&l.body, &mut set);
+        self.around.pop();
+        let set = Rc::new(set);
+        if let Some(all) = &mut self.remembered {
+            all.remember_set(&l.stmt, own.path, set.clone());
+        }
+        set
+    }
+
+    fn touch_all(&mut self, s: &Stmt, set: &mut WorkingSet) {
+        if let (Some(l), StmtKind::For { props, .. }) = (Loop::of(s), s.kind()) {
+            if props.library {
+                return;
+            }
+            let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
+            let own = self.around_of(&l, props, trips);
+            let inner = self.working_set(&l, &own);
+            self.values.leave();
+            inner.iter().for_each(|(tensor, by)| self.add(set, tensor, &mut by.iter().copied()));
+            return;
+        }
+        if let StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } = s.kind()
+        {
+            let at: Vec<&Expr> = indices.iter().map(|a| &a.index).collect();
+            self.touch(set, tensor, &at, value);
+        }
+        for e in s.kind().exprs() {
+            e.walk(&mut |e| {
+                if let ExprKind::Load(tensor, indices) = e.kind() {
+                    let at: Vec<&Expr> = indices.iter().map(|a| &a.index).collect();
+                    self.touch(set, tensor, &at, e);
+                }
+            });
+        }
+        s.kind().children().into_iter().for_each(|c| self.touch_all(c, set));
+    }
+
+    fn touch(&self, set: &mut WorkingSet, tensor: &Symbol, at: &[&Expr], element: &Expr) {
+        if at.is_empty() {
+            return;
+        }
+        let touch = Touch::new(self.values, &self.around, tensor, at, element.dtype().size() as f64);
+        if !touch.in_registers {
+            self.add(set, tensor, &mut (0..).map(|depth| touch.footprint(&self.around, depth, LINE)));
+        }
+    }
+
+    /// Of two accesses to a tensor, the one that touches more counts.
+    fn add(&self, set: &mut WorkingSet, tensor: &Symbol, by_depth: &mut dyn Iterator<Item = f64>) {
+        let by_depth = by_depth.take(self.around.len() + 1);
+        match set.iter_mut().find(|(t, _)| t == tensor) {
+            Some((_, known)) => known.iter_mut().zip(by_depth).for_each(|(known, by)| *known = known.max(by)),
+            None => set.push((tensor.clone(), by_depth.collect())),
+        }
+    }
+}
