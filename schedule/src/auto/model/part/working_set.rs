@@ -99,3 +99,50 @@ impl Part<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::auto::Target;
+    use crate::auto::model::{Model, Stage};
+    use std::collections::BTreeMap;
+    use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+
+    const SCORES: &str = "
+        for j in range(65):
+            for c in range(64):
+                s[i, c] += x[i + j, c] * t[j]
+";
+    const GRADIENT: &str = "
+        for j in range(65):
+            for c in range(64):
+                y[i + j, c] += z[i, c] * t[j]
+";
+
+    /// What a loop over windows takes where nothing but bytes from behind the first level does, which has room for so
+    /// many.
+    fn time(inside: &[&str], bytes: f64) -> f64 {
+        let text = format!(
+            "def f(x: f32[m, 64], z: f32[m, 64], t: f32[65], s: inout[f32[m, 64]], y: inout[f32[m, 64]], n: i64):\n    \
+             for i in range(n):\n{}",
+            inside.concat(),
+        );
+        let program = Program::load(Source::inline("f.ft", text), &NoLoader);
+        let func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
+        let sizes = BTreeMap::from([("n".to_string(), 10_000), ("m".to_string(), 10_064)]);
+        let mut target = Target { sizes, ..Target::portable(1) };
+        target.levels[0].bytes = bytes;
+        target.levels.iter_mut().skip(1).for_each(|l| l.per_byte = 100.0);
+        Model::new(&target, Stage::Compiled).program(&func)
+    }
+
+    #[test]
+    fn what_other_statements_touch_needs_room_too() {
+        // Windows of 17 KB: there is room for both of them, and for one.
+        let apart = |bytes| time(&[SCORES], bytes) + time(&[GRADIENT], bytes);
+        let together = |bytes| time(&[SCORES, GRADIENT], bytes);
+        let (large, small) = (40e3, 20e3);
+        assert!((together(large) / apart(large) - 1.0).abs() < 0.01, "{} {}", together(large), apart(large));
+        assert!((apart(small) / apart(large) - 1.0).abs() < 0.01, "{} {}", apart(small), apart(large));
+        assert!(together(small) > 10.0 * apart(small), "{} {}", together(small), apart(small));
+    }
+}
