@@ -319,12 +319,13 @@ impl<'a, 't> Part<'a, 't> {
             number: 0,
         };
         around.path = number(|hasher| {
-            self.around.last().map(|l| l.path).hash(hasher);
+            self.path().hash(hasher);
             self.hash_loop(&around, hasher);
         });
         around
     }
 
+    /// Adds what there is to know of a loop to the number of what is in it.
     fn hash_loop(&self, l: &Around, hasher: &mut FxHasher) {
         (l.iter.id(), l.trips.known as u8, l.threads, l.lanes, l.by_itself, l.bounds.is_empty()).hash(hasher);
         hash_floats(&[l.trips.value], hasher);

@@ -21,7 +21,7 @@ const MOST_PLACES: usize = 4;
 #[derive(Default)]
 pub(super) struct Remembered {
     loops: FxHashMap<StmtId, VecDeque<Loop>>,
-    /// What their iterations touch, with the node and the path to it.
+    /// What their iterations touch, with the node and the loops around it.
     sets: FxHashMap<StmtId, VecDeque<(Stmt, u64, Rc<WorkingSet>)>>,
 }
 

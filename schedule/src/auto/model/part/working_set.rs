@@ -28,7 +28,8 @@ impl Part<'_, '_> {
     /// For which levels of the cache an iteration of a loop touches too much, of one thread and of all of them, as bits.
     pub(super) fn overflows(&mut self, l: &Loop, own: &Around) -> u32 {
         let depth = self.around.len() + 1;
-        let bytes: f64 = self.working_set(l, own).iter().map(|(_, by)| by[depth]).sum();
+        let set = self.known_set(l).unwrap_or_else(|| self.working_set(l, own.clone()));
+        let bytes: f64 = set.iter().map(|(_, by)| by[depth]).sum();
         let exceeds = |(k, level): (usize, f64)| {
             let all = level * self.target.threads as f64;
             u32::from(bytes > SPILLS * level) << (2 * k) | u32::from(bytes > SPILLS * all) << (2 * k + 1)
@@ -36,20 +37,27 @@ impl Part<'_, '_> {
         self.target.levels.iter().map(|l| l.bytes).enumerate().take(16).map(exceeds).fold(0, |a, b| a | b)
     }
 
-    /// What the iterations of a loop touch.
-    fn working_set(&mut self, l: &Loop, own: &Around) -> Rc<WorkingSet> {
-        if let Some(known) = self.remembered.as_ref().and_then(|all| all.recall_set(&l.stmt, own.path)) {
-            return known;
-        }
-        self.around.push(own.clone());
+    /// What the iterations of a loop touch, if that was found before. It depends on the loop and on those around it.
+    fn known_set(&self, l: &Loop) -> Option<Rc<WorkingSet>> {
+        self.remembered.as_ref().and_then(|all| all.recall_set(&l.stmt, self.path()))
+    }
+
+    /// What the iterations of a loop touch, that was just entered.
+    fn working_set(&mut self, l: &Loop, own: Around) -> Rc<WorkingSet> {
+        let path = self.path();
+        self.around.push(own);
         let mut set = WorkingSet::new();
         self.touch_all(&l.body, &mut set);
         self.around.pop();
         let set = Rc::new(set);
         if let Some(all) = &mut self.remembered {
-            all.remember_set(&l.stmt, own.path, set.clone());
+            all.remember_set(&l.stmt, path, set.clone());
         }
         set
+    }
+
+    pub(super) fn path(&self) -> u64 {
+        self.around.last().map_or(0, |l| l.path)
     }
 
     fn touch_all(&mut self, s: &Stmt, set: &mut WorkingSet) {
@@ -57,10 +65,13 @@ impl Part<'_, '_> {
             if props.library {
                 return;
             }
-            let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
-            let own = self.around_of(&l, props, trips);
-            let inner = self.working_set(&l, &own);
-            self.values.leave();
+            let inner = self.known_set(&l).unwrap_or_else(|| {
+                let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
+                let own = self.around_of(&l, props, trips);
+                let inner = self.working_set(&l, own);
+                self.values.leave();
+                inner
+            });
             inner.iter().for_each(|(tensor, by)| self.add(set, tensor, &mut by.iter().copied()));
             return;
         }
