@@ -11,13 +11,14 @@ use taffeta_ast::{DType, Expr, ExprKind, LoopProps, Stmt, StmtKind, Symbol};
 
 /// Whether C compilers make a loop of vector instructions without a mark: it is innermost, has no calls and no branches
 /// but those that are the same in all iterations, reduces into nothing that stays the same, and accesses what lies side
-/// by side; what it loads may lie apart where `strided` says so, which not all of them see.
-pub(super) fn vectorised_by_compilers(l: &Loop, strided: bool) -> bool {
-    let (mut simple, bounds) = (l.step.as_int() == Some(1), bounds(l));
+/// by side; what it loads may lie apart where `strided` says so, which not all of them see. `bounds`: the guards that are
+/// bounds of the loop.
+pub(super) fn vectorised_by_compilers(l: &Loop, bounds: &[Expr], strided: bool) -> bool {
+    let mut simple = l.step.as_int() == Some(1);
     l.body.walk(&mut |s| {
         simple &= match s.kind() {
             StmtKind::Seq(_) | StmtKind::VarDef { .. } => true,
-            StmtKind::If { cond, .. } => is_unswitched(cond, &l.iter) || is_bound(cond, &bounds),
+            StmtKind::If { cond, .. } => is_unswitched(cond, &l.iter) || is_bound(cond, bounds),
             StmtKind::Store { indices, value, .. } => {
                 is_plain(value, l, strided) && is_beside(indices.iter().map(|a| &a.index), l)
             }
@@ -56,7 +57,8 @@ pub(super) fn interchanged_by_compilers(outer: &Loop) -> Option<Stmt> {
         return None;
     }
     let swapped = Loop::of(&outer.with_body(inner.body.clone()))?;
-    if vectorised_by_compilers(&inner, false) || !vectorised_by_compilers(&swapped, false) {
+    let vectorised = |l: &Loop| vectorised_by_compilers(l, &bounds(l), false);
+    if vectorised(&inner) || !vectorised(&swapped) {
         return None;
     }
     let nest = inner.with_body(swapped.stmt.clone());

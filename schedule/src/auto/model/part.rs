@@ -1,28 +1,30 @@
 //! What one outermost statement of a program takes.
 
+mod around;
 mod overlap;
 mod prices;
 mod working_set;
 
-use super::compilers::{interchanged_by_compilers, is_unswitched, may_take_lanes, vectorised_by_compilers};
+use super::compilers::{interchanged_by_compilers, is_unswitched, may_take_lanes};
 use super::recurrence;
 use super::remembered::{Bytes, Remembered, Taken, hash_floats, number};
 use super::touch::{Growth, Touch, Walk};
 use super::work::Work;
-use super::{Around, Stage, branch, is_guess, transfer};
+use super::{Around, Stage, branch, transfer};
 use crate::auto::target::{LINE, Target};
-use crate::auto::trips::{Estimate, Values};
+use crate::auto::trips::Values;
 use crate::tree::Loop;
+use around::decides;
 pub(super) use overlap::Inner;
 use overlap::{Chain, Wait};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::hash::Hash as _;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::product::product;
 use taffeta_ast::op::Op;
 use taffeta_ast::poly::tidy;
-use taffeta_ast::{Distribution, Expr, ExprKind, LoopProps, Parallel, Sharing, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
 pub(super) use working_set::WorkingSet;
 
 /// A dimension of matrices with which a library is half as fast as with large ones.
@@ -303,43 +305,6 @@ impl<'a, 't> Part<'a, 't> {
         taken.0 + events
     }
 
-    /// A loop as what is in it knows it, without what all of that touches.
-    fn around_of(&self, l: &Loop, props: &LoopProps, trips: Estimate) -> Around {
-        let starts = |p: Parallel| p.above.is_none_or(|n| trips.value > n as f64);
-        let mut around = Around {
-            iter: l.iter.clone(),
-            trips,
-            threads: props.parallel.is_some_and(|p| decides(props, trips) || starts(p)),
-            lanes: props.vectorize.is_some(),
-            by_itself: vectorised_by_compilers(l, self.stage == Stage::Compiled),
-            width: self.target.vector_bytes as f64 / 4.0,
-            bounds: branch::bounds(l),
-            overflows: 0,
-            path: 0,
-            number: 0,
-        };
-        around.path = number(|hasher| {
-            self.path().hash(hasher);
-            self.hash_loop(&around, hasher);
-        });
-        around
-    }
-
-    /// Adds what there is to know of a loop to the number of what is in it.
-    fn hash_loop(&self, l: &Around, hasher: &mut FxHasher) {
-        (l.iter.id(), l.trips.known as u8, l.threads, l.lanes, l.by_itself, l.bounds.is_empty()).hash(hasher);
-        hash_floats(&[l.trips.value], hasher);
-        self.values.hash_iterator(hasher);
-    }
-
-    /// The same for loops that are the same to what is in them, with those around them.
-    fn number_of(&self, l: &Around) -> u64 {
-        number(|hasher| {
-            (self.around.last().map(|l| l.number), l.overflows).hash(hasher);
-            self.hash_loop(l, hasher);
-        })
-    }
-
     /// What the iterations of a loop take, and what that is to the loop around.
     fn body(&mut self, l: &Loop, props: &LoopProps, around: Around) -> (f64, Inner) {
         let atomic: Vec<Symbol> =
@@ -577,12 +542,6 @@ fn note(known: &mut Vec<Element>, tensor: &Symbol, at: &[&Expr]) -> bool {
     }
     known.push((tensor.clone(), at));
     true
-}
-
-/// Whether threads are started where that pays, which the program itself decides as it runs.
-fn decides(props: &LoopProps, trips: Estimate) -> bool {
-    let asks = |p: Parallel| p.above.is_some() || p.distribution == Distribution::Positions;
-    is_guess(trips) && props.parallel.is_some_and(asks)
 }
 
 fn is_innermost(l: &Loop) -> bool {

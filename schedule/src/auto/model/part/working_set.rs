@@ -56,10 +56,6 @@ impl Part<'_, '_> {
         set
     }
 
-    pub(super) fn path(&self) -> u64 {
-        self.around.last().map_or(0, |l| l.path)
-    }
-
     fn touch_all(&mut self, s: &Stmt, set: &mut WorkingSet) {
         if let (Some(l), StmtKind::For { props, .. }) = (Loop::of(s), s.kind()) {
             if props.library {
