@@ -104,7 +104,7 @@ def f(x: f64[n, m], c: inout[f64[m, m]]):
                 reorder(["i", "k", "j"])                     refused: the nest is not perfect, and `k` may not run at all
                 reorder(["k", "i", "j"])                     refused: the nest is not perfect, and `k` may not run at all
                 reorder(["j", "i", "k"])                     refused: the nest is not perfect, and `k` may not run at all
-              * fission("j", before="k"), fission("j#2", after="k"), reorder(["k", "j"]) 165 ms
+              * fission("j", before="k"), fission("j#2", after="k"), reorder(["k", "j"]) 166 ms
             for i in range(m - 1):
                 for j in range(i + 1, m):
                     c[i, j] = 0.0

@@ -20,8 +20,8 @@ def f(a: f32[n, 3], b: f32[n, 40], y: inout[f32[n]]):
         &[("n", 1000)],
         expect![[r#"
             `j#1`
-                keep                                         19.7 µs
-              * unroll("j#1")                                17.1 µs
+                keep                                         5.31 µs
+              * unroll("j#1")                                5.27 µs
             for i in range(n):
                 y[i] += a[i, 0]
                 y[i] += a[i, 1]

@@ -26,8 +26,8 @@ fn iterations_share_what_their_windows_have() {
         &[("n", 4096)],
         expect![[r#"
             `i`
-                keep                                         20.9 ms
-              * 4 iterations of "i" together in "j"          5.54 ms
+                keep                                         6.40 ms
+              * 4 iterations of "i" together in "j"          4.20 ms
             s = empty((n, 257), f32)
             for s.d0 in range(n):
                 for s.d1 in range(257):
@@ -80,8 +80,8 @@ def f(q: f32[n, 64], x: f32[n, 64]) -> f32[n]:
         &[("n", 4096)],
         expect![[r#"
             `i`
-                keep                                         17.1 ms
-              * 4 iterations of "i" together in "j#1"        6.25 ms
+                keep                                         5.31 ms
+              * 4 iterations of "i" together in "j#1"        4.21 ms
             y = empty((n,), f32)
             for i in range(min(128, n)):
                 s = empty((257,), f32)
