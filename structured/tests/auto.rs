@@ -122,7 +122,7 @@ fn rules_follow_the_order_of_storage() {
             s.vectorize("k")
             s.parallelize("y.d0", above=16383)
             s.parallelize("Y.d0", above=2047)
-            s.parallelize("i", above=31)
+            s.parallelize("i", above=63)
         dcsr: y = A x
             s.vectorize("j")
             s.parallelize("y.d0", above=16383)
@@ -148,7 +148,7 @@ fn rules_follow_the_order_of_storage() {
             s.vectorize("k")
             s.parallelize("y.d0", above=16383)
             s.parallelize("Y.d0", above=2047)
-            s.parallelize("j", above=511)
+            s.parallelize("j", above=2047)
         band: y = A x
             s.vectorize("j")
             s.parallelize("y.d0", above=16383)
@@ -209,7 +209,7 @@ fn rules_follow_the_order_of_storage() {
             s.vectorize("k")
             s.parallelize("y.d0", above=16383)
             s.parallelize("Y.d0", above=2047)
-            s.parallelize("i", above=31)
+            s.parallelize("i", above=63)
         dia: y = A x
             s.split("i", 32768)
             s.permute(["i~i", "j"], lambda i0, i1: (-1 * i0 + i1, i0))
@@ -226,7 +226,7 @@ fn rules_follow_the_order_of_storage() {
             s.vectorize("k")
             s.parallelize("y.d0", above=16383)
             s.parallelize("Y.d0", above=2047)
-            s.parallelize("i", above=31)
+            s.parallelize("i", above=63)
         ell: y = A x
             s.vectorize("j")
             s.parallelize("y.d0", above=16383)
@@ -242,7 +242,7 @@ fn rules_follow_the_order_of_storage() {
             s.vectorize("k")
             s.parallelize("y.d0", above=16383)
             s.parallelize("Y.d0", above=2047)
-            s.parallelize("i", above=31)
+            s.parallelize("i", above=63)
         bcsr(2, 3): y = A x
             s.split("i", 2)
             s.split("j", 3)
@@ -286,7 +286,7 @@ fn rules_follow_the_order_of_storage() {
             s.vectorize("k")
             s.parallelize("y.d0", above=8191)
             s.parallelize("Y.d0", above=1023)
-            s.parallelize("i", above=31)
+            s.parallelize("i", above=63)
     "#]]
     .assert_eq(&said);
 }
