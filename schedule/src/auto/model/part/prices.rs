@@ -79,16 +79,17 @@ impl Part<'_, '_> {
         for (k, pair) in self.target.levels.windows(2).enumerate() {
             let [fits, behind] = pair else { continue };
             // The last level before memory is one for all cores.
-            let bytes = self.bytes_behind(accesses, fits.bytes, k + 2 < count, LINE);
+            let bytes = self.bytes_behind(accesses, (fits.bytes, Some(k)), k + 2 < count, LINE);
             worst = worst.max(bytes * behind.per_byte / threads.min(behind.scales));
         }
-        let pages = self.bytes_behind(accesses, PAGES * PAGE, true, PAGE) / PAGE;
+        let pages = self.bytes_behind(accesses, (PAGES * PAGE, None), true, PAGE) / PAGE;
         worst.max(pages * self.target.prices.page / threads)
     }
 
-    /// Bytes that do not come from a level of so many, but from behind it, in whole lines of so many. Each core may
+    /// Bytes that do not come from a level of so many, but from behind it, in whole lines of so many. (Pages have no
+    /// number among the levels: nobody knows how many all statements of an iteration touch.) Each core may
     /// have one of its `own`: then threads that share out what a loop touches have room for all of it together.
-    fn bytes_behind(&self, accesses: &[Touch], level: f64, own: bool, line: f64) -> f64 {
+    fn bytes_behind(&self, accesses: &[Touch], (level, number): (f64, Option<usize>), own: bool, line: f64) -> f64 {
         let room = |depth: usize| match own && self.around[depth..].iter().any(|l| l.threads) {
             true => level * self.threads(),
             false => level,
@@ -100,10 +101,9 @@ impl Part<'_, '_> {
             return 0.0;
         }
         // All statements of an iteration are to have room, not this one alone.
-        let k = self.target.levels.iter().position(|l| l.bytes == level).filter(|_| line == LINE);
         let overflows = |depth: usize| {
             let bit = |k| 2 * k + usize::from(own && self.around[depth..].iter().any(|l| l.threads));
-            depth > 0 && k.is_some_and(|k| self.around[depth - 1].overflows >> bit(k) & 1 == 1)
+            depth > 0 && number.is_some_and(|k| self.around[depth - 1].overflows >> bit(k) & 1 == 1)
         };
         let kept: Vec<&Touch> = accesses.iter().filter(|a| !a.in_registers && !a.near).collect();
         let touched = |depth: usize| kept.iter().map(|a| a.footprint(&self.around, depth, line)).sum::<f64>();
