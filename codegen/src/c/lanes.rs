@@ -9,7 +9,7 @@
 use super::emitter::Emitter;
 use super::expr::{Text, prec};
 use super::reduce::Shared;
-use crate::lower::{at, gathers, parts};
+use crate::lower::{at, gathers, is_sum, parts};
 use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Access;
 use taffeta_ast::{DType, Expr, ExprKind, Op, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
@@ -67,28 +67,8 @@ impl Emitter<'_> {
                 }
                 self.out.close("}");
             }
-            StmtKind::Store { tensor, indices, value } => {
-                self.show(body);
-                self.lane_stmt(over, (tensor, indices), None, ("=", value));
-            }
-            StmtKind::ReduceTo { tensor, indices, op, value } => {
-                self.show(body);
-                let own = match self.shared.get(&(tensor.clone(), *op)) {
-                    Some(Shared::Copy(own)) => Some(own.clone()),
-                    Some(Shared::Atomic) => unreachable!("lower/vectors: `{tensor}` is updated atomically"),
-                    None => None,
-                };
-                let operator = match op {
-                    ReduceOp::Add => "+=",
-                    ReduceOp::Mul => "*=",
-                    ReduceOp::Min
-                    | ReduceOp::Max
-                    | ReduceOp::And
-                    | ReduceOp::Or
-                    | ReduceOp::BitAnd
-                    | ReduceOp::BitOr => unreachable!("lower/vectors: {op:?} on lanes"),
-                };
-                self.lane_stmt(over, (tensor, indices), own, (operator, value));
+            StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => {
+                self.lane_stmt(over.iter, (&Expr::int(over.begin), over.end - over.begin), body);
             }
             StmtKind::VarDef { .. }
             | StmtKind::For { .. }
@@ -100,18 +80,29 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores a value into an element, or combines it with it, for every lane; `own` is the thread's copy of the array.
-    fn lane_stmt(
-        &mut self,
-        over: LaneLoop<'_>,
-        (tensor, indices): (&Symbol, &[Access]),
-        own: Option<String>,
-        (operator, value): (&str, &Expr),
-    ) {
+    /// Stores a value into an element, or combines it with it, for so many iterations from the `first` one on, in
+    /// vectors.
+    fn lane_stmt(&mut self, iter: &Symbol, (first, count): (&Expr, i64), s: &Stmt) {
+        self.show(s);
+        let (tensor, indices, value, operator) = match s.kind() {
+            StmtKind::Store { tensor, indices, value } => (tensor, indices, value, "="),
+            StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } => (tensor, indices, value, "+="),
+            StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Mul, value } => (tensor, indices, value, "*="),
+            _ => unreachable!("lower/vectors: a loop over lanes holds other statements"),
+        };
+        // The thread's copy of the array.
+        let own = match s.kind() {
+            StmtKind::ReduceTo { op, .. } => match self.shared.get(&(tensor.clone(), *op)) {
+                Some(Shared::Copy(own)) => Some(own.clone()),
+                Some(Shared::Atomic) => unreachable!("lower/vectors: `{tensor}` is updated atomically"),
+                None => None,
+            },
+            _ => None,
+        };
         let dtype = value.dtype();
         let (of_type, lanes) = self.vector_type(dtype);
-        for k in 0..(over.end - over.begin) / lanes {
-            let lane = Lane { iter: over.iter, first: Expr::int(over.begin + k * lanes), dtype, lanes };
+        for k in 0..count / lanes {
+            let lane = Lane { iter, first: first.plus(&Expr::int(k * lanes)), dtype, lanes };
             let target = self.lane_element(&lane, own.clone(), tensor, indices, false);
             let text = self.lane_vector(&lane, value, &of_type);
             self.out.line(format!("{target} {operator} {text};"));
@@ -160,6 +151,8 @@ impl Emitter<'_> {
     /// for (; c < d; c++) dot += …;
     /// ```
     ///
+    /// What the loop stores beside sums, it stores in vectors too, statement by statement.
+    ///
     /// Where elements are gathered, that is what takes the time, and one vector of sums is enough. Such loops are over
     /// the elements of a row of a matrix, of which many have none for a whole vector. In the short rows of a large
     /// matrix, the processor guesses wrongly where the vectors end, and loses more than they gain.
@@ -176,15 +169,16 @@ impl Emitter<'_> {
         let i = self.names.get(iter);
         self.scope.insert(i.clone(), super::outline::Outer::value(format!("int64_t {i}")));
         let parts = parts(body);
+        let summing: Vec<&Stmt> = parts.iter().copied().filter(|s| is_sum(s)).collect();
         self.out.open("{");
         let (first, last) = (self.expr(begin), self.text(end).at(prec::SUM));
         self.ranges.iterator(iter, begin, end, 1);
         self.out.line(format!("int64_t {i} = {first};"));
-        let lanes = parts.iter().map(|s| self.vector_type(summed(s).2.dtype()).1).max().unwrap_or(1);
+        let lanes = parts.iter().map(|s| self.vector_type(computed(s).dtype()).1).max().unwrap_or(1);
         let length = begin.as_int().zip(end.as_int()).map(|(b, e)| e.saturating_sub(b).max(0));
-        let gathering = parts.iter().any(|s| gathers(summed(s).2, iter));
-        // As many statements do not wait for each other either.
-        let most = if gathering || parts.len() as i64 >= CHAINS { 1 } else { CHAINS };
+        let gathering = parts.iter().any(|s| gathers(computed(s), iter));
+        // As many sums do not wait for each other either.
+        let most = if gathering || summing.len() as i64 >= CHAINS { 1 } else { CHAINS };
         if gathering {
             let least = match self.list_of(&parts, iter).filter(|_| length.is_none() && lanes < SHORT_ROW) {
                 Some(list) => format!("({} > {LONG_LIST} ? {SHORT_ROW} : {lanes})", self.text(&list).at(prec::SUM)),
@@ -192,7 +186,7 @@ impl Emitter<'_> {
             };
             self.out.open(format!("if ({i} + {least} <= {last}) {{"));
         }
-        let sums: Vec<(String, String)> = parts.iter().map(|s| self.start_sum(s, most)).collect();
+        let sums: Vec<(String, String)> = summing.iter().map(|s| self.start_sum(s, most)).collect();
         for chains in [CHAINS, 1].into_iter().filter(|c| *c <= most) {
             let step = lanes * chains;
             let left = length.map(|l| if chains < most { l % (lanes * CHAINS) } else { l });
@@ -200,20 +194,16 @@ impl Emitter<'_> {
                 continue;
             }
             self.out.open(format!("for (; {i} + {step} <= {last}; {i} += {step}) {{"));
-            for (s, (sum, of_type)) in parts.iter().zip(&sums) {
-                let (.., value) = summed(s);
-                self.show(s);
-                let own = self.vector_type(value.dtype()).1;
-                for k in 0..step / own {
-                    let first = Expr::var(iter).plus(&Expr::int(k * own));
-                    let lane = Lane { iter, first, dtype: value.dtype(), lanes: own };
-                    let text = self.lane_vector(&lane, value, of_type);
-                    self.out.line(format!("{sum}[{}] += {text};", k % most));
+            let mut into = sums.iter();
+            for s in &parts {
+                match is_sum(s).then(|| into.next()).flatten() {
+                    Some(sum) => self.add_lanes((iter, step), s, sum, most),
+                    None => self.lane_stmt(iter, (&Expr::var(iter), step), s),
                 }
             }
             self.out.close("}");
         }
-        self.finish_sums(&parts, &sums, most);
+        self.finish_sums(&summing, &sums, most);
         if gathering {
             self.out.close("}");
         }
@@ -225,11 +215,24 @@ impl Emitter<'_> {
         self.out.close("}");
     }
 
+    /// Adds what so many iterations compute to partial sums.
+    fn add_lanes(&mut self, (iter, step): (&Symbol, i64), s: &Stmt, (sum, of_type): &(String, String), chains: i64) {
+        let value = computed(s);
+        self.show(s);
+        let lanes = self.vector_type(value.dtype()).1;
+        for k in 0..step / lanes {
+            let first = Expr::var(iter).plus(&Expr::int(k * lanes));
+            let lane = Lane { iter, first, dtype: value.dtype(), lanes };
+            let text = self.lane_vector(&lane, value, of_type);
+            self.out.line(format!("{sum}[{}] += {text};", k % chains));
+        }
+    }
+
     /// The length of the list of indices, a parameter, by which sums gather elements.
     fn list_of(&self, parts: &[&Stmt], iter: &Symbol) -> Option<Expr> {
         let mut found = None;
         for s in parts {
-            summed(s).2.walk(&mut |e| {
+            computed(s).walk(&mut |e| {
                 if let ExprKind::Load(_, at) = e.kind()
                     && gathers(e, iter)
                 {
@@ -341,6 +344,14 @@ impl Emitter<'_> {
                 unreachable!("lower/lanes: a lane's own number")
             }
         }
+    }
+}
+
+/// What a statement stores, or adds.
+fn computed(s: &Stmt) -> &Expr {
+    match s.kind() {
+        StmtKind::Store { value, .. } | StmtKind::ReduceTo { value, .. } => value,
+        _ => unreachable!("lower/vectors: a loop that adds up holds other statements"),
     }
 }
 

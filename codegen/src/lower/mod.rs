@@ -32,7 +32,7 @@ pub(crate) use regions::{Part, Regions};
 pub(crate) use specialise::MAX_SIZE;
 pub use specialise::{body as specialise, interface as specialise_interface};
 pub use vectors::vector_bytes;
-pub(crate) use vectors::{Vectors, at, parts};
+pub(crate) use vectors::{Vectors, at, is_sum, parts};
 
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;

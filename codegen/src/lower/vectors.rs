@@ -17,8 +17,8 @@
 //!         acc[j] += a[k] * b[k * 16 + j]
 //! ```
 //!
-//! Vectorised loops that only add products and the like to scalars are found too: their sums are vectors of partial
-//! sums, which OpenMP's reductions would combine one lane after the other.
+//! Vectorised loops that add products and the like to scalars are found too: their sums are vectors of partial sums,
+//! which OpenMP's reductions would combine one lane after the other. What they store beside it, they store in vectors.
 //!
 //! *leaves alone*: arrays that something else touches, element types that vectors do not have, and what would be longer
 //! than [`MOST_VECTORS`] registers or [`MOST_STATEMENTS`] statements.
@@ -34,13 +34,21 @@ use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, ReduceOp, Sharing, Stmt, 
 const MOST_VECTORS: i64 = 32;
 /// The vector statements that an array may be written out to.
 const MOST_STATEMENTS: usize = 1024;
+/// The sums of a loop that adds up, and what it stores beside them.
+const MOST_SUMS: usize = 4;
+const MOST_STORED: usize = 4;
 
-/// The statements of a loop that adds up. What is assumed in it has been used by then.
+/// The statements of a loop that adds up: its sums, and stores. What is assumed in it has been used by then.
 pub(crate) fn parts(body: &Stmt) -> Vec<&Stmt> {
     match body.kind() {
         StmtKind::Seq(v) => v.iter().filter(|s| !matches!(s.kind(), StmtKind::Assume { .. })).collect(),
         _ => vec![body],
     }
+}
+
+/// Whether a statement of a loop that adds up is one of its sums, and no store.
+pub(crate) fn is_sum(s: &Stmt) -> bool {
+    matches!(s.kind(), StmtKind::ReduceTo { indices, op: ReduceOp::Add, .. } if indices.is_empty())
 }
 
 /// What is printed as vectors.
@@ -103,28 +111,54 @@ impl Pass {
         s.map(&mut |inner| self.stmt(inner), &mut Expr::clone)
     }
 
-    /// Whether a vectorised loop adds values, which lanes can compute, to scalars, and does nothing else.
+    /// Whether a vectorised loop adds values, which lanes can compute, to scalars, and does nothing else but to store
+    /// such values side by side.
     fn adds_up(&self, s: &Stmt) -> bool {
         let StmtKind::For { iter, extent: Extent::Range { step, .. }, props, body } = s.kind() else { return false };
         let width = props.vectorize.is_some_and(|v| v.width.is_none());
         if !width || props.parallel.is_some() || step.as_int() != Some(1) {
             return false;
         }
-        let parts = parts(body);
-        let varying = parts.iter().flat_map(|s| effects::writes(s)).collect();
+        let (sums, stores): (Vec<&Stmt>, Vec<&Stmt>) = parts(body).into_iter().partition(|s| is_sum(s));
+        let written = |parts: &[&Stmt]| parts.iter().flat_map(|s| effects::writes(s)).collect::<FxHashSet<Symbol>>();
+        let (summed, stored) = (written(&sums), written(&stores));
+        let varying = summed.union(&stored).cloned().collect();
         let lanes = Lanes { iter, varying, gathers: true };
-        parts.len() <= 4
-            && parts.iter().all(|part| {
-                let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = part.kind() else {
+        let count = (1..=MOST_SUMS).contains(&sums.len()) && stores.len() <= MOST_STORED;
+        count
+            && sums.iter().all(|part| self.is_lane_sum(part, props, &lanes))
+            && summed.is_disjoint(&stored)
+            && independent(body, &stored)
+            && stores.iter().all(|part| self.is_lane_store(part, props, &lanes))
+    }
+
+    /// Whether a statement adds to a scalar what lanes can compute.
+    fn is_lane_sum(&self, s: &Stmt, props: &LoopProps, lanes: &Lanes<'_>) -> bool {
+        let StmtKind::ReduceTo { tensor, value, .. } = s.kind() else { return false };
+        let dtype = value.dtype();
+        matches!(dtype, DType::F32 | DType::F64)
+            && props.sharing(tensor, ReduceOp::Add) == Some(Sharing::Partial)
+            && !self.atomic.contains(tensor)
+            && lanes.value(value, dtype)
+    }
+
+    /// Whether a statement stores side by side what lanes can compute.
+    fn is_lane_store(&self, s: &Stmt, props: &LoopProps, lanes: &Lanes<'_>) -> bool {
+        let (tensor, indices, value) = match s.kind() {
+            StmtKind::Store { tensor, indices, value } => (tensor, indices, value),
+            StmtKind::ReduceTo { tensor, indices, op: op @ (ReduceOp::Add | ReduceOp::Mul), value } => {
+                if props.sharing(tensor, *op).is_some() {
                     return false;
-                };
-                let dtype = value.dtype();
-                indices.is_empty()
-                    && matches!(dtype, DType::F32 | DType::F64)
-                    && props.sharing(tensor, ReduceOp::Add) == Some(Sharing::Partial)
-                    && !self.atomic.contains(tensor)
-                    && lanes.value(value, dtype)
-            })
+                }
+                (tensor, indices, value)
+            }
+            _ => return false,
+        };
+        let dtype = value.dtype();
+        matches!(dtype, DType::F32 | DType::F64)
+            && !self.atomic.contains(tensor)
+            && lanes.vector(indices)
+            && lanes.value(value, dtype)
     }
 
     /// The scope of an array with the loops written out that it needs, and the loops over its lanes.

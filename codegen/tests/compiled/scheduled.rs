@@ -611,7 +611,7 @@ def f(a: f32[n, m], y: inout[f32[m]], z: inout[f64[m]]):
             z[0] += cast(a[i, j], f64)
 ";
     let code = check_vector(columns, &[("parallelize", &[text("i")]), ("vectorize", &[text("j")])]);
-    assert!(code.contains("y_own[j] +=") && code.contains("reduction(wf_add_all_f64: z_part"), "{code}");
+    assert!(code.contains("_at *)&y_own[j] +=") && code.contains("z_part += wf_sum_f64x"), "{code}");
     let both = "
 def f(x: f32[n], y: inout[f32[n]]) -> (f32, i32):
     least: f32 = 3

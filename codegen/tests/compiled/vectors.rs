@@ -315,3 +315,61 @@ def f(p: f32[n, 2], x: f32[16], y: inout[f32[n, 16]]):
         assert!(code.contains("& (d > 0.0f)"), "{code}");
     }
 }
+
+#[test]
+fn what_is_stored_beside_sums_is_stored_in_vectors() {
+    let program = "
+def f(x: f32[n, m], w: f32[n], z: f64[m], g: inout[f32[n, m]], p: inout[f64[m]]) -> f32[n]:
+    y = zeros((n,), f32)
+    q = zeros((n, m), f32)
+    for i in range(n):
+        s: f32 = 0.0
+        for k in range(m):
+            q[i, k] = x[i, k] - w[i]
+            s += x[i, k] * q[i, k]
+            g[i, k] += x[i, k] * w[i]
+            p[k] *= z[k] * 0.5
+        y[i] = s + q[i, m // 2]
+    return y
+";
+    for (code, lanes) in check(program, &[("vectorize", &[text("k")])]).iter().zip_eq([4, 8, 16]) {
+        assert!(code.contains(&format!("k + {} <= m; k += {}", 4 * lanes, 4 * lanes)), "{code}");
+        assert!(code.contains(&format!("s += wf_sum_f32x{lanes}(")), "{code}");
+        assert!(code.contains(&format!("*(wf_f32x{lanes}_at *)&g[")), "{code}");
+        assert!(!code.contains("omp simd"), "{code}");
+    }
+    // On threads that each have their own copy of what is added to.
+    let shared = "
+def f(x: f32[n, m], w: f32[n], g: inout[f32[m]]) -> f32[n]:
+    y = zeros((n,), f32)
+    for i in range(n):
+        s: f32 = 0.0
+        for k in range(m):
+            s += x[i, k] * w[i]
+            g[k] += x[i, k] * w[i]
+        y[i] = s
+    return y
+";
+    for code in check(shared, &[("vectorize", &[text("k")]), ("parallelize", &[text("i")])]) {
+        assert!(code.contains("_at *)&g_own[k_2] += "), "{code}");
+    }
+}
+
+#[test]
+fn what_cannot_be_stored_in_vectors_is_left_to_the_compiler() {
+    for store in ["q[2 * k] = x[k]", "q[k] = abs(x[k])", "q[k] = cast(k, f32)", "q[k] = x[k] if x[k] > 0.0 else 1.0"] {
+        let program = format!(
+            "
+def f(x: f32[n], q: inout[f32[2 * n]]) -> f32:
+    s: f32 = 0.0
+    for k in range(n):
+        s += x[k]
+        {store}
+    return s
+"
+        );
+        for code in check(&program, &[("vectorize", &[text("k")])]) {
+            assert!(!code.contains("s_lanes"), "{store}: {code}");
+        }
+    }
+}
