@@ -3,7 +3,7 @@
 //! The statements directly in a loop take, all together,
 //!
 //! ```text
-//! max(Σ compute, max chain, Σ levels) · executions + events
+//! max(max(Σ compute, Σ levels) + Σ waits, max chain) · executions + events
 //! ```
 //!
 //! - *compute*: what operations, loads and stores take, divided by the lanes of the innermost loop where that is made
@@ -18,6 +18,9 @@
 //!   once, windows that overlap as one (`touch`). What an access before it in the same iteration of a loop around has
 //!   touched is in the first level, and so are the neighbours of a stencil. Pages are counted likewise: of those that a
 //!   core does not know, each is looked up;
+//! - *waits*: elements that a tensor points to are pointed to again, and where all that a loop points to has no room in a
+//!   level, part of them has gone by then. They come only once they are asked for (`part/prices.rs`), and a branch that
+//!   asks them, and is guessed wrong, waits for them (`part/guess.rs`);
 //! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates, and lines
 //!   that move between the caches of cores (`transfer`).
 //!
@@ -90,6 +93,8 @@ struct Around {
     bounds: Vec<Expr>,
     /// The levels of the cache for which an iteration touches too much.
     overflows: u32,
+    /// About how many bytes all iterations touch of what a tensor points to.
+    scattered: f64,
     /// The same for loops that are the same but for that, with those around them.
     path: u64,
     /// The same for loops that are the same to what is in them, with those around them.

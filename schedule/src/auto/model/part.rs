@@ -1,6 +1,7 @@
 //! What one outermost statement of a program takes.
 
 mod around;
+mod guess;
 mod overlap;
 mod prices;
 mod working_set;
@@ -86,8 +87,10 @@ struct Direct {
     compute: f64,
     /// What reductions into elements that stay the same wait for, and recurrences.
     chains: Vec<Chain>,
-    /// What the bytes take.
+    /// What the bytes take that processors see coming.
     levels: f64,
+    /// What they wait for.
+    scattered: f64,
     /// Registers for what stays the same in the innermost loop.
     held: f64,
     /// What a load in every iteration would take, for one that has no register.
@@ -99,7 +102,7 @@ impl Direct {
     fn time(&self, registers: f64) -> [f64; 2] {
         let chain = self.chains.iter().map(|c| c.time).fold(0.0, f64::max);
         let spilled = (self.held - registers).max(0.0) * self.reload;
-        let busy = (self.compute + spilled).max(self.levels);
+        let busy = (self.compute + spilled).max(self.levels) + self.scattered;
         [busy.max(chain), busy]
     }
 
@@ -188,7 +191,10 @@ impl<'a, 't> Part<'a, 't> {
                     return time;
                 }
                 self.statement(None, None, cond);
-                let each = if masked { self.target.prices.simple / self.lanes(4.0) } else { self.target.prices.branch };
+                let each = match masked {
+                    true => self.target.prices.simple / self.lanes(4.0),
+                    false => self.target.prices.branch + self.guess(cond),
+                };
                 let once = self.around.last().filter(|l| is_unswitched(cond, &l.iter));
                 let asked = self.executions() / once.map_or(1.0, |l| l.trips.value.max(1.0));
                 time + each * asked / self.threads()
@@ -278,7 +284,7 @@ impl<'a, 't> Part<'a, 't> {
         let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
         let entries = self.executions();
         let mut around = self.around_of(l, props, trips);
-        around.overflows = self.overflows(l, &around);
+        self.add_working_set(l, &mut around);
         around.number = self.number_of(&around);
         let parallel = around.threads;
         let enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
@@ -412,7 +418,9 @@ impl<'a, 't> Part<'a, 't> {
         self.inner.instructions += overlap::instructions(&work, &accesses, lanes) * executions;
         self.direct.compute += self.compute(&work, &accesses, lanes, self.tail(widest)) * per_thread;
         self.lift_roof(&work, &accesses, widest, executions);
-        self.direct.levels += self.levels(&accesses, self.threads());
+        let [seen, waited] = self.levels(&accesses, self.threads());
+        self.direct.levels += seen;
+        self.direct.scattered += waited;
         self.direct.reload = self.target.prices.load * per_thread / lanes;
         self.direct.held += accesses.iter().map(|a| self.registers(a)).sum::<f64>();
         if let (Some((tensor, at)), None, Some(l)) = (target, into, self.around.last()) {

@@ -178,8 +178,20 @@ impl Touch {
             && self.footprint(around, depth, LINE) <= bytes
     }
 
+    /// Whether its address grows by what a tensor says, in a loop from this depth on.
+    pub fn gathers(&self, depth: usize) -> bool {
+        self.steps.iter().skip(depth).any(|step| *step == Step::Gather)
+    }
+
     /// Bytes that the loops from this depth on touch, in whole cache lines, or whole pages.
     pub fn footprint(&self, around: &[Around], depth: usize, line: f64) -> f64 {
+        let (pieces, bytes) = self.pieces(around, depth, line);
+        (pieces * bytes).min(self.all.max(line))
+    }
+
+    /// How often the loops from this depth on begin elsewhere, also where they have been before, and the bytes that they
+    /// touch side by side, in whole cache lines, or whole pages.
+    pub fn pieces(&self, around: &[Around], depth: usize, line: f64) -> (f64, f64) {
         let (mut steps, mut apart): (Vec<(f64, f64)>, f64) = (Vec::new(), 1.0);
         for (l, step) in around.iter().zip(&self.steps).skip(depth) {
             let trips = l.trips.value.max(1.0);
@@ -203,7 +215,7 @@ impl Touch {
                 apart *= trips;
             }
         }
-        (apart * piece.max(line)).min(self.all.max(line))
+        (apart, piece.max(line))
     }
 }
 

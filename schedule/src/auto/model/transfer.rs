@@ -125,6 +125,7 @@ impl Collect<'_, '_> {
                 width: 1.0,
                 bounds: Vec::new(),
                 overflows: 0,
+                scattered: 0.0,
                 path: 0,
                 number: 0,
             });

@@ -19,8 +19,8 @@ fn what_scatters_is_cut_out_of_what_takes_longer() {
         &[("m", 1000000), ("n", 1000000)],
         expect![[r#"
             `e`
-                keep                                         37.2 ms
-              * fission("e") around what it scatters         8.03 ms
+                keep                                         39.0 ms
+              * fission("e") around what it scatters         9.82 ms
             w = empty((m,), f32)
             for e in range(m):
                 w[e] = exp(x[e]) * tanh(x[e])
@@ -38,14 +38,14 @@ fn what_takes_no_longer_than_to_keep_it_stays() {
         "auto_fission",
         &[("m", 1000000), ("n", 1000000)],
         expect![[r#"
-        `e`
-          * keep                                         1.20 ms
-            fission("e") around what it scatters         1.60 ms
-        for e in range(m):
-            w = empty((), f32)
-            w = 2.0 * x[e]
-            y[cast(to[e], i64)] += w
-    "#]],
+            `e`
+              * keep                                         3.20 ms
+                fission("e") around what it scatters         3.39 ms
+            for e in range(m):
+                w = empty((), f32)
+                w = 2.0 * x[e]
+                y[cast(to[e], i64)] += w
+        "#]],
     );
 }
 
@@ -86,8 +86,8 @@ def f(h: f32[n, 32], g: f32[n, 32], w: f32[m], to: i32[m], of: i32[m], y: inout[
         &[("m", 500000), ("n", 50000)],
         expect![[r#"
             `e`
-                keep                                         3.87 ms
-              * fission("e") around what it scatters         3.28 ms
+                keep                                         18.8 ms
+              * fission("e") around what it scatters         7.37 ms
             for e in range(m):
                 for d_1 in range(32):
                     z[e] += h[cast(to[e], i64), d_1] * g[cast(of[e], i64), d_1]
@@ -112,12 +112,12 @@ def f(x: f32[m], to: i32[m], y: inout[f32[m]], z: inout[f32[m]]):
         "auto_fission",
         &[("m", 1000000)],
         expect![[r#"
-        `e`
-          * keep                                         37.5 ms
-            fission("e") around what it scatters         refused: the first half needs what the second half does in earlier iterations of `e`
-        for e in range(m):
-            y[cast(to[e], i64)] += exp(x[e])
-            z[e] = tanh(y[e])
-    "#]],
+            `e`
+              * keep                                         39.3 ms
+                fission("e") around what it scatters         refused: the first half needs what the second half does in earlier iterations of `e`
+            for e in range(m):
+                y[cast(to[e], i64)] += exp(x[e])
+                z[e] = tanh(y[e])
+        "#]],
     );
 }

@@ -24,6 +24,7 @@ impl Part<'_, '_> {
             width: self.target.vector_bytes as f64 / 4.0,
             bounds,
             overflows: 0,
+            scattered: 0.0,
             path: 0,
             number: 0,
         };
@@ -45,6 +46,7 @@ impl Part<'_, '_> {
     pub(super) fn number_of(&self, l: &Around) -> u64 {
         number(|hasher| {
             (self.around.last().map(|l| l.number), l.overflows).hash(hasher);
+            hash_floats(&[l.scattered], hasher);
             self.hash_loop(l, hasher);
         })
     }

@@ -19,22 +19,39 @@ use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
 /// How many times as large as a level of the cache what goes round in it may be: caches replace nearly any line, not the
 /// oldest one, so that of what is a little too large most is still there.
 const SPILLS: f64 = 1.5;
+/// Steps in which working sets are told apart, while they become twice as large.
+const STEPS: f64 = 4.0;
 
-/// For each tensor, the bytes of it that are touched while the loops outside of a depth stand still, by that depth: the
-/// most that one access touches.
-pub(in crate::auto::model) type WorkingSet = Vec<(Symbol, Vec<f64>)>;
+/// What is touched of each tensor.
+pub(in crate::auto::model) type WorkingSet = Vec<Touched>;
+
+/// What is touched of a tensor.
+pub(in crate::auto::model) struct Touched {
+    tensor: Symbol,
+    /// The bytes of it that are touched while the loops outside of a depth stand still, by that depth: the most that one
+    /// access touches.
+    bytes: Vec<f64>,
+    /// Loops around, up to the last one in which a tensor says where.
+    scattered: usize,
+}
 
 impl Part<'_, '_> {
-    /// For which levels of the cache an iteration of a loop touches too much, of one thread and of all of them, as bits.
-    pub(super) fn overflows(&mut self, l: &Loop, own: &Around) -> u32 {
+    /// Adds to a loop what it touches: for which levels of the cache that is too much in an iteration, of one thread and
+    /// of all of them, as bits; and about how much it is in all of them, of what a tensor points to.
+    pub(super) fn add_working_set(&mut self, l: &Loop, own: &mut Around) {
         let depth = self.around.len() + 1;
         let set = self.known_set(l).unwrap_or_else(|| self.working_set(l, own.clone()));
-        let bytes: f64 = set.iter().map(|(_, by)| by[depth]).sum();
+        let bytes: f64 = set.iter().map(|t| t.bytes[depth]).sum();
+        let scattered = set.iter().filter(|t| t.scattered >= depth);
+        let all: f64 = scattered.map(|t| t.bytes[depth - 1]).sum();
+        // In steps, so that what one loop takes is not new whenever one beside it touches a little more.
+        own.scattered = (STEPS * all.max(1.0).log2()).round().exp2().powf(1.0 / STEPS);
         let exceeds = |(k, level): (usize, f64)| {
             let all = level * self.target.threads as f64;
             u32::from(bytes > SPILLS * level) << (2 * k) | u32::from(bytes > SPILLS * all) << (2 * k + 1)
         };
-        self.target.levels.iter().map(|l| l.bytes).enumerate().take(16).map(exceeds).fold(0, |a, b| a | b)
+        own.overflows =
+            self.target.levels.iter().map(|l| l.bytes).enumerate().take(16).map(exceeds).fold(0, |a, b| a | b);
     }
 
     /// What the iterations of a loop touch, if that was found before. It depends on the loop and on those around it.
@@ -68,7 +85,7 @@ impl Part<'_, '_> {
                 self.values.leave();
                 inner
             });
-            inner.iter().for_each(|(tensor, by)| self.add(set, tensor, &mut by.iter().copied()));
+            inner.iter().for_each(|t| self.add(set, (&t.tensor, t.scattered), &mut t.bytes.iter().copied()));
             return;
         }
         if let StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } = s.kind()
@@ -93,17 +110,24 @@ impl Part<'_, '_> {
         }
         let touch = Touch::new(self.values, &self.around, tensor, at, element.dtype().size() as f64);
         if !touch.in_registers {
-            self.add(set, tensor, &mut (0..).map(|depth| touch.footprint(&self.around, depth, LINE)));
+            let scattered = (0..self.around.len()).rev().find(|d| touch.gathers(*d)).map_or(0, |d| d + 1);
+            self.add(set, (tensor, scattered), &mut (0..).map(|depth| touch.footprint(&self.around, depth, LINE)));
         }
     }
 
     /// Of two accesses to a tensor, the one that touches more counts.
-    fn add(&self, set: &mut WorkingSet, tensor: &Symbol, by_depth: &mut dyn Iterator<Item = f64>) {
+    fn add(
+        &self,
+        set: &mut WorkingSet,
+        (tensor, scattered): (&Symbol, usize),
+        by_depth: &mut dyn Iterator<Item = f64>,
+    ) {
         let by_depth = by_depth.take(self.around.len() + 1);
-        match set.iter_mut().find(|(t, _)| t == tensor) {
-            Some((_, known)) => known.iter_mut().zip(by_depth).for_each(|(known, by)| *known = known.max(by)),
-            None => set.push((tensor.clone(), by_depth.collect())),
-        }
+        let Some(known) = set.iter_mut().find(|t| t.tensor == *tensor) else {
+            return set.push(Touched { tensor: tensor.clone(), bytes: by_depth.collect(), scattered });
+        };
+        known.bytes.iter_mut().zip(by_depth).for_each(|(known, by)| *known = known.max(by));
+        known.scattered = known.scattered.max(scattered);
     }
 }
 

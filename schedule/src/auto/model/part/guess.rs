@@ -1,0 +1,101 @@
+//! What wrong guesses of branches wait for.
+//!
+//! ```text
+//! for e in range(m):
+//!     x = from[src[e]] + to[dst[e]]            # both come from the second level, while iterations behind are begun …
+//!     if x > 0.0: …                            # … as a guess says that this turns out; it is wrong now and then, and
+//!                                              # all of it begins anew, once `x` is there
+//! ```
+//!
+//! An element that is next to the last one is there at once, so that only those count that a tensor points to.
+
+use super::Part;
+use crate::auto::model::touch::{Growth, Touch};
+use rustc_hash::FxHashSet;
+use taffeta_ast::{Expr, ExprKind, Symbol};
+
+/// How often a branch is guessed wrong of which nothing is known: half as often as chance would be.
+const WRONG: f64 = 0.25;
+/// What a load waits for the first level, the second, the third and for memory, longer than for the first one: in
+/// additions that wait for each other.
+const WAITS: [f64; 4] = [0.0, 3.0, 10.0, 60.0];
+
+impl Part<'_, '_> {
+    /// What a branch waits for the elements that it asks, each time that it is executed.
+    pub(super) fn guess(&self, cond: &Expr) -> f64 {
+        let mut longest = 0.0;
+        self.latest(cond, &mut FxHashSet::default(), &mut longest);
+        WRONG * longest * self.target.prices.latency
+    }
+
+    /// The additions that the latest element takes of those that an expression is computed from.
+    fn latest(&self, e: &Expr, scalars: &mut FxHashSet<Symbol>, longest: &mut f64) {
+        e.walk(&mut |e| match e.kind() {
+            ExprKind::Load(t, at) if at.is_empty() => {
+                if let Some(value) = self.scalars.get(t).filter(|_| scalars.insert(t.clone())) {
+                    self.latest(value, scalars, longest);
+                }
+            }
+            ExprKind::Load(t, at) => {
+                let at: Vec<&Expr> = at.iter().map(|a| &a.index).collect();
+                let touch = Touch::new(self.values, &self.around, t, &at, e.dtype().size() as f64);
+                if touch.last() == Some(Growth::Gather) {
+                    *longest = longest.max(self.wait_of(touch.all));
+                }
+            }
+            _ => {}
+        });
+    }
+
+    /// The additions that an element takes which is anywhere in so many bytes.
+    fn wait_of(&self, bytes: f64) -> f64 {
+        let levels = &self.target.levels;
+        let level = levels.iter().position(|l| bytes <= l.bytes).unwrap_or(levels.len() - 1);
+        // Memory is the last one, however many there are.
+        WAITS[if level + 1 == levels.len() { WAITS.len() - 1 } else { level.min(WAITS.len() - 2) }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::auto::Target;
+    use crate::auto::model::{Model, Stage};
+    use std::collections::BTreeMap;
+    use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+
+    const PROGRAM: &str = "
+def kept(x: f32[m], to: i32[m], y: inout[f32[n]], z: inout[f32[m]]):
+    for e in range(m):
+        a = x[e]
+        if a > 0.0:
+            z[e] += y[to[e]]
+
+def pointed_to(x: f32[m], to: i32[m], y: inout[f32[n]], z: inout[f32[m]]):
+    for e in range(m):
+        a = y[to[e]]
+        if a > 0.0:
+            z[e] += x[e]
+";
+
+    /// What additions that take a nanosecond longer change.
+    fn waits(entry: &str, n: i64) -> f64 {
+        let program = Program::load(Source::inline("f.ft", PROGRAM), &NoLoader);
+        let func = program.elaborate(entry, &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
+        let sizes = BTreeMap::from([("m".to_string(), 100_000), ("n".to_string(), n)]);
+        let time = |latency: f64| {
+            let mut target = Target { sizes: sizes.clone(), ..Target::portable(1) };
+            target.prices.latency = latency;
+            Model::new(&target, Stage::Compiled).program(&func)
+        };
+        time(2.0) - time(1.0)
+    }
+
+    #[test]
+    fn a_branch_waits_for_what_a_tensor_points_to() {
+        assert_eq!(waits("kept", 50_000), 0.0);
+        // There is room in the first level.
+        assert_eq!(waits("pointed_to", 1_000), 0.0);
+        let [second, memory] = [50_000, 50_000_000].map(|n| waits("pointed_to", n));
+        assert!(second > 0.0 && memory > 10.0 * second, "{second} {memory}");
+    }
+}
