@@ -129,7 +129,8 @@ fn what_libraries_have_in_memory_is_kept() {
     let text = taffeta_ast::print::func(schedule.func());
     let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("{text}"));
     let taken = &found.options[found.taken].steps;
-    assert_eq!(taken, "tape=\"auto\", `near` on a tape, `around` on a tape, `across` on a tape", "{text}");
+    // To keep these alone takes less than a percent less, which is not worth another program.
+    assert_eq!(taken, "tape=\"all\"", "{text}");
     assert_eq!(text.matches("abs(").count(), 6, "sums are computed again:\n{text}");
 }
 
@@ -147,6 +148,23 @@ fn sums_of_windows_are_computed_again() {
     let found =
         schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("nothing decided"));
     assert_eq!(found.options[found.taken].steps, "tape=\"none\"", "{found:?}");
+}
+
+/// Scores of edges, of two elements that these point to, are kept: a branch in the backward pass asks them, and what it
+/// is guessed wrong for waits for elements that are anywhere.
+#[test]
+fn what_branches_ask_is_kept_where_edges_point_to_it() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/gat/gat.ft");
+    let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let wrt = ["x", "w", "a_src", "a_dst"].map(|name| format!("\"{name}\"")).join(", ");
+    let text = format!("{text}\nfree = vjp(gat, wrt=[{wrt}])\n");
+    let program = Program::from_source("gat.ft", &text).unwrap_or_else(|e| panic!("{e}"));
+    let options = Options::default().portable(true).size("n", 50_000).size("m", 500_000);
+    let options = options.size("feats", 32).size("channels", 32);
+    let schedule = program.scheduled("free", &options).unwrap_or_else(|e| panic!("{e}"));
+    let found =
+        schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("nothing decided"));
+    assert_eq!(found.options[found.taken].steps, "tape=\"all\"", "{found:?}");
 }
 
 #[test]
