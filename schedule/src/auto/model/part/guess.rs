@@ -16,8 +16,8 @@ use taffeta_ast::{Expr, ExprKind, Symbol};
 
 /// How often a branch is guessed wrong of which nothing is known: half as often as chance would be.
 const WRONG: f64 = 0.25;
-/// How much longer a load waits for the first level, the second, the third and for memory than it does for the first, in
-/// additions that wait for each other.
+/// How much longer a load waits for the first level, the second, the third and for memory than it does for the first,
+/// in additions that wait for each other.
 const WAITS: [f64; 4] = [0.0, 3.0, 10.0, 60.0];
 
 impl Part<'_, '_> {

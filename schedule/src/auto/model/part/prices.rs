@@ -7,9 +7,10 @@ use crate::auto::model::work::Work;
 use crate::auto::model::{Around, is_guess};
 use crate::auto::target::{LINE, PAGE, PAGES};
 
-/// Nanoseconds for a line that a tensor points to, from the third level and from memory, at least: it comes only once it
-/// is asked for, about ten of them at a time. So do so many bytes of a row.
+/// Nanoseconds for a line that a tensor points to, from the third level and from memory, at least: it comes only once
+/// it is asked for, about ten of them at a time.
 const SCATTERED: [f64; 2] = [1.0, 10.0];
+/// The bytes at the beginning of a row that nobody sees coming: of a longer one, prefetchers bring the rest.
 const UNSEEN: f64 = 2.0 * LINE;
 /// What part of its price the address of a page takes that a tensor points to: they are looked up beside each other.
 const SCATTERED_PAGE: f64 = 0.4;
@@ -91,8 +92,8 @@ impl Part<'_, '_> {
         time
     }
 
-    /// What the bytes take that come from behind each level, and the pages that must be looked up: what the processor sees
-    /// coming, while it computes; and what it waits for.
+    /// What the bytes take that come from behind each level, and the pages that must be looked up: what the processor
+    /// sees coming, while it computes; and what it waits for.
     pub(super) fn levels(&self, accesses: &[Touch], threads: f64) -> [f64; 2] {
         let (mut seen, mut waited) = (0.0f64, 0.0f64);
         let count = self.target.levels.len();
@@ -114,8 +115,8 @@ impl Part<'_, '_> {
         [seen.max(in_order / PAGE * each), waited.max(anywhere / PAGE * SCATTERED_PAGE * each)]
     }
 
-    /// Bytes that do not have room, but come from behind it, in whole lines: those that lie where loops go, and those that
-    /// a tensor points to.
+    /// Bytes that do not have room, but come from behind it, in whole lines: those that lie where loops go, and those
+    /// that a tensor points to.
     fn bytes_behind(&self, accesses: &[Touch], level: &Room) -> [f64; 2] {
         let room = |depth: usize| match level.own && self.around[depth..].iter().any(|l| l.threads) {
             true => level.bytes * self.threads(),
