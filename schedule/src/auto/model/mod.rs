@@ -18,9 +18,9 @@
 //!   once, windows that overlap as one (`touch`). What an access before it in the same iteration of a loop around has
 //!   touched is in the first level, and so are the neighbours of a stencil. Pages are counted likewise: of those that a
 //!   core does not know, each is looked up;
-//! - *waits*: elements that a tensor points to are pointed to again, and where all that a loop points to has no room in a
-//!   level, part of them has gone by then. They come only once they are asked for (`part/prices.rs`), and a branch that
-//!   asks them, and is guessed wrong, waits for them (`part/guess.rs`);
+//! - *waits*: elements that a tensor points to are pointed to again, and where all that a loop points to has no room in
+//!   a level, part of them has gone by then. They come only once they are asked for (`part/prices.rs`), and a branch
+//!   that asks them, and is guessed wrong, waits for them (`part/guess.rs`);
 //! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates, and lines
 //!   that move between the caches of cores (`transfer`).
 //!

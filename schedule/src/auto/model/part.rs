@@ -89,8 +89,8 @@ struct Direct {
     chains: Vec<Chain>,
     /// What the bytes take that processors see coming.
     levels: f64,
-    /// What they wait for.
-    scattered: f64,
+    /// What those take that it waits for.
+    waited: f64,
     /// Registers for what stays the same in the innermost loop.
     held: f64,
     /// What a load in every iteration would take, for one that has no register.
@@ -102,7 +102,7 @@ impl Direct {
     fn time(&self, registers: f64) -> [f64; 2] {
         let chain = self.chains.iter().map(|c| c.time).fold(0.0, f64::max);
         let spilled = (self.held - registers).max(0.0) * self.reload;
-        let busy = (self.compute + spilled).max(self.levels) + self.scattered;
+        let busy = (self.compute + spilled).max(self.levels) + self.waited;
         [busy.max(chain), busy]
     }
 
@@ -420,7 +420,7 @@ impl<'a, 't> Part<'a, 't> {
         self.lift_roof(&work, &accesses, widest, executions);
         let [seen, waited] = self.levels(&accesses, self.threads());
         self.direct.levels += seen;
-        self.direct.scattered += waited;
+        self.direct.waited += waited;
         self.direct.reload = self.target.prices.load * per_thread / lanes;
         self.direct.held += accesses.iter().map(|a| self.registers(a)).sum::<f64>();
         if let (Some((tensor, at)), None, Some(l)) = (target, into, self.around.last()) {

@@ -178,9 +178,9 @@ impl Touch {
             && self.footprint(around, depth, LINE) <= bytes
     }
 
-    /// Whether its address grows by what a tensor says, in a loop from this depth on.
-    pub fn gathers(&self, depth: usize) -> bool {
-        self.steps.iter().skip(depth).any(|step| *step == Step::Gather)
+    /// The loops around, up to the last one in which its address grows by what a tensor says.
+    pub fn pointed(&self) -> usize {
+        self.steps.iter().rposition(|step| *step == Step::Gather).map_or(0, |depth| depth + 1)
     }
 
     /// Bytes that the loops from this depth on touch, in whole cache lines, or whole pages.
@@ -189,8 +189,8 @@ impl Touch {
         (pieces * bytes).min(self.all.max(line))
     }
 
-    /// How often the loops from this depth on begin elsewhere, also where they have been before, and the bytes that they
-    /// touch side by side, in whole cache lines, or whole pages.
+    /// How often the loops from this depth on begin elsewhere, also where they have been before, and the bytes that
+    /// they touch side by side, in whole cache lines, or whole pages.
     pub fn pieces(&self, around: &[Around], depth: usize, line: f64) -> (f64, f64) {
         let (mut steps, mut apart): (Vec<(f64, f64)>, f64) = (Vec::new(), 1.0);
         for (l, step) in around.iter().zip(&self.steps).skip(depth) {

@@ -148,7 +148,7 @@ impl Part<'_, '_> {
         for a in kept {
             let once = a.footprint(&self.around, depth, level.line);
             behind[0] += once;
-            if a.gathers(depth) {
+            if a.pointed() > depth {
                 let (pieces, row) = a.pieces(&self.around, depth, level.line);
                 let (again, unseen) = ((gone * pieces * row - once).max(0.0), (UNSEEN.max(level.line) / row).min(1.0));
                 behind[0] += again * (1.0 - unseen);

@@ -28,21 +28,21 @@ pub(in crate::auto::model) type WorkingSet = Vec<Touched>;
 /// What is touched of a tensor.
 pub(in crate::auto::model) struct Touched {
     tensor: Symbol,
-    /// The bytes of it that are touched while the loops outside of a depth stand still, by that depth: the most that one
-    /// access touches.
+    /// The bytes of it that are touched while the loops outside of a depth stand still, by that depth: the most that
+    /// one access touches.
     bytes: Vec<f64>,
-    /// Loops around, up to the last one in which a tensor says where.
-    scattered: usize,
+    /// The loops around, up to the last one in which a tensor says where.
+    pointed: usize,
 }
 
 impl Part<'_, '_> {
-    /// Adds to a loop what it touches: for which levels of the cache that is too much in an iteration, of one thread and
-    /// of all of them, as bits; and about how much it is in all of them, of what a tensor points to.
+    /// Adds to a loop what it touches: for which levels of the cache that is too much in an iteration, of one thread
+    /// and of all of them, as bits; and about how much it is in all of them, of what a tensor points to.
     pub(super) fn add_working_set(&mut self, l: &Loop, own: &mut Around) {
         let depth = self.around.len() + 1;
         let set = self.known_set(l).unwrap_or_else(|| self.working_set(l, own.clone()));
         let bytes: f64 = set.iter().map(|t| t.bytes[depth]).sum();
-        let scattered = set.iter().filter(|t| t.scattered >= depth);
+        let scattered = set.iter().filter(|t| t.pointed >= depth);
         let all: f64 = scattered.map(|t| t.bytes[depth - 1]).sum();
         // In steps, so that what one loop takes is not new whenever one beside it touches a little more.
         own.scattered = (STEPS * all.max(1.0).log2()).round().exp2().powf(1.0 / STEPS);
@@ -85,7 +85,7 @@ impl Part<'_, '_> {
                 self.values.leave();
                 inner
             });
-            inner.iter().for_each(|t| self.add(set, (&t.tensor, t.scattered), &mut t.bytes.iter().copied()));
+            inner.iter().for_each(|t| self.add(set, (&t.tensor, t.pointed), &mut t.bytes.iter().copied()));
             return;
         }
         if let StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } = s.kind()
@@ -110,24 +110,19 @@ impl Part<'_, '_> {
         }
         let touch = Touch::new(self.values, &self.around, tensor, at, element.dtype().size() as f64);
         if !touch.in_registers {
-            let scattered = (0..self.around.len()).rev().find(|d| touch.gathers(*d)).map_or(0, |d| d + 1);
-            self.add(set, (tensor, scattered), &mut (0..).map(|depth| touch.footprint(&self.around, depth, LINE)));
+            let mut by_depth = (0..).map(|depth| touch.footprint(&self.around, depth, LINE));
+            self.add(set, (tensor, touch.pointed()), &mut by_depth);
         }
     }
 
     /// Of two accesses to a tensor, the one that touches more counts.
-    fn add(
-        &self,
-        set: &mut WorkingSet,
-        (tensor, scattered): (&Symbol, usize),
-        by_depth: &mut dyn Iterator<Item = f64>,
-    ) {
+    fn add(&self, set: &mut WorkingSet, (tensor, pointed): (&Symbol, usize), by_depth: &mut dyn Iterator<Item = f64>) {
         let by_depth = by_depth.take(self.around.len() + 1);
         let Some(known) = set.iter_mut().find(|t| t.tensor == *tensor) else {
-            return set.push(Touched { tensor: tensor.clone(), bytes: by_depth.collect(), scattered });
+            return set.push(Touched { tensor: tensor.clone(), bytes: by_depth.collect(), pointed });
         };
         known.bytes.iter_mut().zip(by_depth).for_each(|(known, by)| *known = known.max(by));
-        known.scattered = known.scattered.max(scattered);
+        known.pointed = known.pointed.max(pointed);
     }
 }
 
