@@ -9,7 +9,7 @@
 //!   are elsewhere is not free to compute again; one that is computed again into memory, for a library that takes all
 //!   of it, is as well kept. None of that is known before rules have run, so schedules are compared.
 //! - `autodiff`'s choice stays unless another one saves [`GAIN`] of the estimate: the model is not more exact than
-//!   that. Where keeping all or nothing is best so far, deciding tensor by tensor has to save [`GAIN_OVER_EXTREMES`].
+//!   that. Deciding tensor by tensor has to save as much of what keeping all or nothing takes.
 //! - Scheduling takes long, so what cannot win is not scheduled: the same program again; one that differs only in what
 //!   hardly counts ([`COUNTS`]); one that takes [`HOPELESS`] times as long before schedules. What rules tried for
 //!   `autodiff`'s choice says how long it takes, and [`MOST_TRIALS`] bounds that: nothing depends on time.
@@ -29,10 +29,7 @@ use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Answer, Decision, MATERIALISE, Outcome, Target, time};
 
 /// Another choice must save this part of the estimate.
-const GAIN: f64 = 0.01;
-/// The one that decides tensor by tensor must save so much of what keeping all or nothing takes: what gradients promise is
-/// to be as fast as these two.
-const GAIN_OVER_EXTREMES: f64 = 0.03;
+const GAIN: f64 = 0.03;
 /// What differs between two programs must take this part of one of them.
 const COUNTS: f64 = 0.02;
 /// A program that takes so many times as long before schedules is not scheduled.
@@ -152,7 +149,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
             return ways.into_iter().for_each(|way| self.refuse(way.name(), why.clone()));
         }
         let candidates = ways.into_iter().filter_map(|way| self.candidate(way)).collect();
-        self.compare(candidates, GAIN);
+        self.compare(candidates);
     }
 
     /// The program that keeps what takes less time to write and to read than to compute again, and what is free to
@@ -173,9 +170,8 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
             }
         }
         if !way.flipped.is_empty() {
-            let gain = if self.taken == 0 { GAIN } else { GAIN_OVER_EXTREMES };
             let candidate = self.candidate(way);
-            self.compare(candidate.into_iter().collect(), gain);
+            self.compare(candidate.into_iter().collect());
         }
     }
 
@@ -200,12 +196,12 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         Some(candidate)
     }
 
-    /// Schedules candidates, and takes the best if it saves this part of what there is.
-    fn compare(&mut self, candidates: Vec<Candidate<T>>, gain: f64) {
+    /// Schedules candidates, and takes the best if it saves [`GAIN`] of what there is.
+    fn compare(&mut self, candidates: Vec<Candidate<T>>) {
         let candidates: Vec<Candidate<T>> = candidates.into_iter().filter(|c| self.may_win(c)).collect();
         let options = self.options;
         let all = self.timings.measure("schedule", || all_scheduled(&candidates, options));
-        let enough = (1.0 - gain) * self.estimate;
+        let enough = (1.0 - GAIN) * self.estimate;
         for (candidate, schedules) in candidates.into_iter().zip(all) {
             let name = candidate.way.name();
             let schedules = match schedules {
