@@ -11,7 +11,7 @@
 use crate::refusal::Refusal;
 use crate::tree;
 use rustc_hash::{FxHashMap, FxHashSet};
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Order, Relation};
+use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::{Expr, ExprKind, Reduction, Sharing, Stmt, StmtId, StmtKind, Symbol};
@@ -135,13 +135,7 @@ pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction
         let hidden = |r: &Reference| same(r) && (props.parallel.is_some() || variant.is_fixed(r));
         let other = |r: &Reference| inside(r) && r.tensor == tensor && r.kind != Use::Reduce(op);
         let together = |s: &Stmt| if s.id() == stmt.id() { Relation::Same } else { relate(s) };
-        let seen = all.first(&Ask {
-            source: &hidden,
-            sink: &other,
-            relate: &together,
-            order: Order::Either,
-            ..Ask::default()
-        });
+        let seen = all.meeting(&hidden, &other, &together);
         let sharing = match seen {
             Some(d) if props.vectorize.is_some() => {
                 let reason = "the element is used in the same iteration, and the update would wait in a partial result";

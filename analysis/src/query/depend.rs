@@ -79,14 +79,20 @@ impl Iterators<'_> {
     }
 }
 
+/// Some of the references of a program.
+pub type Which<'a> = &'a (dyn Fn(&Reference) -> bool + Sync);
+
+/// The iteration that the sink is in, for a loop around both.
+pub type Relate<'a> = &'a (dyn Fn(&Stmt) -> Relation + Sync);
+
 /// A question about dependences.
 pub struct Ask<'a> {
     /// Which references can be the source.
-    pub source: &'a (dyn Fn(&Reference) -> bool + Sync),
+    pub source: Which<'a>,
     /// Which can be the sink.
-    pub sink: &'a (dyn Fn(&Reference) -> bool + Sync),
+    pub sink: Which<'a>,
     /// The iteration that the sink is in, for every loop around both.
-    pub relate: &'a (dyn Fn(&Stmt) -> Relation + Sync),
+    pub relate: Relate<'a>,
     /// What must hold besides.
     pub extra: Option<&'a Extra<'a>>,
     /// Which one runs first.
@@ -216,7 +222,18 @@ impl<'f> Dependences<'f> {
         self.first_pair(&self.all, ask)
     }
 
-    /// The same among some of the references, which are in the order of the text.
+    /// The first pair of references, one of each kind, that touch one element, in whatever order they run; `None` is a
+    /// proof that there is none. The source of what is found runs first. (`relate`: in the same iteration, or in any.)
+    pub fn meeting(&self, one: Which<'_>, other: Which<'_>, relate: Relate<'_>) -> Option<Dependence> {
+        let ask = |source, sink, order| self.first(&Ask { source, sink, relate, order, ..Ask::default() });
+        let any = ask(one, other, Order::Either)?;
+        let ordered = ask(one, other, Order::SourceFirst).or_else(|| ask(other, one, Order::SourceFirst));
+        // Or it is one instance, which reads before it writes.
+        let reads_first = || if any.sink.kind.writes() { None } else { ask(other, one, Order::Either) };
+        ordered.or_else(reads_first).or(Some(any))
+    }
+
+    /// The same as `first` among some of the references, which are in the order of the text.
     pub fn first_among(&self, references: &[&Reference], ask: &Ask<'_>) -> Option<Dependence> {
         self.first_pair(references.iter().copied(), ask)
     }

@@ -7,7 +7,7 @@ use crate::schedule::{Change, Schedule};
 use crate::selector;
 use crate::tree::{self, Loop};
 use crate::value::Args;
-use taffeta_analysis::query::depend::{Ask, Dependences, Order, Relation};
+use taffeta_analysis::query::depend::{Dependences, Relation};
 use taffeta_analysis::query::product::{Called, Mismatch, Product, product};
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_analysis::query::walk;
@@ -107,13 +107,7 @@ pub(crate) fn fits(func: &Func, nest: &Stmt, called: &Called<'_>) -> Result<Prod
     let updates = |r: &Reference| inside(r) && r.kind == Use::Reduce(ReduceOp::Add);
     let reads = |r: &Reference| inside(r) && r.kind == Use::Read;
     let relate = |s: &Stmt| if around.contains(&s.id()) { Relation::Same } else { Relation::Any };
-    // Two iterations in the order in which they run make the better witness; in the end none at all may meet, nor one
-    // itself.
-    let found = [Order::SourceFirst, Order::Either].into_iter().find_map(|order| {
-        let first = all.first(&Ask { source: &updates, sink: &reads, relate: &relate, order, ..Ask::default() });
-        first.or_else(|| all.first(&Ask { source: &reads, sink: &updates, relate: &relate, order, ..Ask::default() }))
-    });
-    if let Some(d) = found {
+    if let Some(d) = all.meeting(&updates, &reads, &relate) {
         let text = format!("`{}` is read in the nest that writes it", p.c.tensor);
         return Err(Refusal::dependence(5, text, d).help("copy what is read into another tensor first (`s.cache`)"));
     }

@@ -51,7 +51,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         }
         // 3. Reductions.
         Obstacle::Reduction(..) => obstacle
-            .refusal(3, format!("iterations of `{}` reduce into elements that change with them", s.called(&l.stmt)))
+            .refusal(3, format!("the loop `{}` has a reduction that lanes cannot keep apart", s.called(&l.stmt)))
             .help("make the loop parallel instead: its updates are then atomic, or go into partial results"),
     })?;
     atomic_around(s, &loops, &change.func)?;

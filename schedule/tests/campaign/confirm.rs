@@ -105,7 +105,11 @@ fn run(func: &Func, d: &Dependence, inputs: &mut dyn FnMut(&[i64]) -> Inputs) ->
         trace.events.iter().filter(fits).collect()
     };
     let (sources, sinks) = (events(&d.source, &w.source), events(&d.sink, &w.sink));
-    let ordered = |a: &&Event| sinks.iter().any(|b| a.allocation == b.allocation && a.time < b.time);
+    // An instance reads before it writes.
+    let before = |a: &Event, b: &Event| {
+        a.time < b.time || (a.time == b.time && a.touch == Touch::Read && b.touch != Touch::Read)
+    };
+    let ordered = |a: &&Event| sinks.iter().any(|b| a.allocation == b.allocation && before(a, b));
     // A declaration that would leave its loop makes one tensor of those that the iterations have.
     let apart = |a: &&Event| sinks.iter().any(|b| a.allocation != b.allocation && a.time < b.time);
     if sources.iter().any(apart) && !sources.iter().any(ordered) {

@@ -91,7 +91,7 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
 ",
         |s| call(s, "vectorize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (3): iterations of `i` reduce into elements that change with them
+            schedule::dependence (3): the loop `i` has a reduction that lanes cannot keep apart
               `y[k[i]] += x[i]` updates `y[k[i]]` at i = 0, then updates `y[k[i]]` at i = 1
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[0] with n = 2, if `k[0]` is 0 and `k[1]` is 0
@@ -117,6 +117,22 @@ def f(x: f32[n, m], k: i32[n], y: inout[f32[n, m]]):
               note: the element is y[0, 0] with n = 2, m = 1, if `k[0]` is 0 and `k[1]` is 0
               note: the update would be atomic, and stands in a vectorised loop
               help: this is legal: `s.cache_reduction("j", "y")`, then `s.vectorize("j")`
+        "#]],
+    );
+    refused(
+        "
+def f(x: inout[i64[n + 10]]):
+    for i in range(1, n, 2):
+        x[3] = max(x[3], x[min(i * 2 + 3, n)])
+",
+        |s| call(s, "vectorize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::dependence (3): the loop `i` has a reduction that lanes cannot keep apart
+              `x[3] = max(x[3], x[min(i * 2 + 3, n)])` reads `x[min(i * 2 + 3, n)]` at i = 1, then updates `x[3]` at i = 1
+              note: anti dependence (WAR), within one iteration of the loops around both
+              note: the element is x[3] with n = 3
+              note: the element is used in the same iteration, and the update would wait in a partial result
+              help: make the loop parallel instead: its updates are then atomic, or go into partial results
         "#]],
     );
     // 4.

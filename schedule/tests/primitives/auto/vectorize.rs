@@ -38,7 +38,7 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
               * vectorize("j#4")                             3.34 ms
             `j#5`
               * keep                                         3.34 ms
-                vectorize("j#5")                             refused: iterations of `j#5` reduce into elements that change with them
+                vectorize("j#5")                             refused: the loop `j#5` has a reduction that lanes cannot keep apart
             for i in range(n):
                 for j in range(n):  # vectorize, partial(y +)
                     y[i] += a[i, j]
