@@ -68,9 +68,29 @@ fn by(wrt: &[&str]) -> Gradient {
 
 /// What was decided about an entry, and the program under its schedule.
 fn decided(entry: &str, options: &Options) -> (Option<Decision>, String) {
-    let schedule = program().scheduled(entry, options).unwrap_or_else(|e| panic!("{entry}: {e}"));
+    decided_in(&program(), entry, options)
+}
+
+fn decided_in(program: &Program, entry: &str, options: &Options) -> (Option<Decision>, String) {
+    let schedule = program.scheduled(entry, options).unwrap_or_else(|e| panic!("{entry}: {e}"));
     let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).cloned();
     (found, taffeta_ast::print::func(schedule.func()))
+}
+
+/// An example with a gradient `free` of one of its functions, about whose tapes it says nothing.
+fn example(file: &str, function: &str, wrt: &[&str]) -> Program {
+    let path = format!("{}/examples/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let wrt = wrt.iter().map(|name| format!("\"{name}\"")).join(", ");
+    let text = format!("{text}\nfree = vjp({function}, wrt=[{wrt}])\n");
+    Program::from_source("example.ft", &text).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// What the gradient `free` of an example keeps.
+fn kept_in(program: &Program, options: &Options) -> String {
+    let (found, text) = decided_in(program, "free", options);
+    let found = found.unwrap_or_else(|| panic!("nothing was decided about\n{text}"));
+    found.options[found.taken].steps.clone()
 }
 
 fn taken(entry: &str, options: &Options) -> (String, String) {
@@ -123,10 +143,8 @@ fn of_convolution(feats: i64, channels: i64) -> (Decision, String) {
     let program = Program::load(file).unwrap_or_else(|e| panic!("{e}"));
     let options = Options::default().portable(true).size("n_faces", 20_000).size("feats", feats);
     let options = options.size("channels", channels).gradient(by(&["e", "w0", "w1", "w2", "w3"]));
-    let schedule = program.scheduled("mesh_conv", &options).unwrap_or_else(|e| panic!("{e}"));
-    let text = taffeta_ast::print::func(schedule.func());
-    let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("{text}"));
-    (found.clone(), text)
+    let (found, text) = decided_in(&program, "mesh_conv", &options);
+    (found.unwrap_or_else(|| panic!("nothing was decided about\n{text}")), text)
 }
 
 /// The sums over neighbours take few operations, but a library makes the gradients of weights from those of all faces:
@@ -156,33 +174,20 @@ fn what_saves_hardly_anything_is_not_kept() {
 /// dot waits for its additions, the next ones are begun.
 #[test]
 fn sums_of_windows_are_computed_again() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/longformer/longformer.ft");
-    let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{file}: {e}"));
-    let text = format!("{text}\nfree = vjp(attention, wrt=[\"q\", \"k\", \"v\"])\n");
-    let program = Program::from_source("longformer.ft", &text).unwrap_or_else(|e| panic!("{e}"));
+    let program = example("longformer/longformer.ft", "attention", &["q", "k", "v"]);
     let options = Options::default().portable(true).size("heads", 1).size("n", 4096).size("d", 64);
     let options = options.set("w", taffeta::StaticValue::Int(128));
-    let schedule = program.scheduled("free", &options).unwrap_or_else(|e| panic!("{e}"));
-    let found =
-        schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("nothing decided"));
-    assert_eq!(found.options[found.taken].steps, "tape=\"none\"", "{found:?}");
+    assert_eq!(kept_in(&program, &options), "tape=\"none\"");
 }
 
 /// Scores of edges, of two elements that these point to, are kept: a branch in the backward pass asks them, and what it
 /// is guessed wrong for waits for elements that are anywhere.
 #[test]
 fn what_branches_ask_is_kept_where_edges_point_to_it() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/gat/gat.ft");
-    let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{file}: {e}"));
-    let wrt = ["x", "w", "a_src", "a_dst"].map(|name| format!("\"{name}\"")).join(", ");
-    let text = format!("{text}\nfree = vjp(gat, wrt=[{wrt}])\n");
-    let program = Program::from_source("gat.ft", &text).unwrap_or_else(|e| panic!("{e}"));
+    let program = example("gat/gat.ft", "gat", &["x", "w", "a_src", "a_dst"]);
     let options = Options::default().portable(true).size("n", 50_000).size("m", 500_000);
     let options = options.size("feats", 32).size("channels", 32);
-    let schedule = program.scheduled("free", &options).unwrap_or_else(|e| panic!("{e}"));
-    let found =
-        schedule.decisions().iter().find(|d| d.rule == MATERIALISE).unwrap_or_else(|| panic!("nothing decided"));
-    assert_eq!(found.options[found.taken].steps, "tape=\"all\"", "{found:?}");
+    assert_eq!(kept_in(&program, &options), "tape=\"all\"");
 }
 
 #[test]

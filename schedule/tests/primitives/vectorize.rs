@@ -123,12 +123,12 @@ def f(x: f32[n, m], k: i32[n], y: inout[f32[n, m]]):
         "
 def f(x: inout[i64[n + 10]]):
     for i in range(1, n, 2):
-        x[3] = max(x[3], x[min(i * 2 + 3, n)])
+        x[3] = max(x[3], x[min(5, n)])
 ",
         |s| call(s, "vectorize", args!["i"]).map(drop),
         expect![[r#"
             schedule::dependence (3): the loop `i` has a reduction that lanes cannot keep apart
-              `x[3] = max(x[3], x[min(i * 2 + 3, n)])` reads `x[min(i * 2 + 3, n)]` at i = 1, then updates `x[3]` at i = 1
+              `x[3] = max(x[3], x[min(5, n)])` reads `x[min(5, n)]` at i = 1, then updates `x[3]` at i = 1
               note: anti dependence (WAR), within one iteration of the loops around both
               note: the element is x[3] with n = 3
               note: the element is used in the same iteration, and the update would wait in a partial result
