@@ -9,7 +9,8 @@
 //! - [`stride`]: how an index grows with the loops around it.
 //! - [`kill`]: whether all that an iteration of a loop reads of a tensor was written in that iteration.
 //! - [`repeated`]: whether an index that is checked is checked elsewhere too.
-//! - [`unwritten`]: which reads are of elements that nothing has written.
+//! - [`unwritten`]: which reads are of elements that nothing has written; whether what a transformation would read
+//!   earlier than the program surely is written.
 //! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
 //!
 //! # What the answers mean

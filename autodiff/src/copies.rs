@@ -20,8 +20,8 @@ use crate::build;
 use crate::data::{Decision, Residual};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use taffeta_analysis::query::depend::Dependences;
-use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Literal, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::query::unwritten::is_exposed;
+use taffeta_ast::{Access, Expr, ExprKind, Func, Literal, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The gradient, in which no copy reads what nothing has written.
 pub(crate) fn filled(func: &Func, residuals: &[Residual]) -> Func {
@@ -44,44 +44,20 @@ pub(crate) fn filled(func: &Func, residuals: &[Residual]) -> Func {
             }
         }
     });
-    copied.into_iter().fold(func.clone(), |func, (tensor, copies)| match is_written(&func, &tensor, &copies) {
-        true => func,
-        false => begun(&func, &tensor, &|of, body| {
-            let origin = body.origin().clone();
-            Stmt::seq([build::fill(of, Literal::zero(of.dtype), &origin), body.clone()], origin)
-        }),
+    copied.into_iter().fold(func.clone(), |func, (tensor, copies)| {
+        match is_exposed(&func, &tensor, &|r| copies.contains(&r.site.stmt.id())) {
+            false => func,
+            true => begun(&func, &tensor, &|of, body| {
+                let origin = body.origin().clone();
+                Stmt::seq([build::fill(of, Literal::zero(of.dtype), &origin), body.clone()], origin)
+            }),
+        }
     })
 }
 
 /// Whether indices are the iterators of loops over all elements.
 fn is_any_element(at: &[Access]) -> bool {
     !at.is_empty() && at.iter().all(|a| matches!(a.index.kind(), ExprKind::Var(_)))
-}
-
-/// Whether all that is copied of a tensor was written in its scope before.
-fn is_written(func: &Func, tensor: &Symbol, copies: &FxHashSet<StmtId>) -> bool {
-    // The question is asked of iterations of loops, so the scope becomes one.
-    let once = Symbol::new("once");
-    let extent = Extent::Range { begin: Expr::int(0), end: Expr::int(1), step: Expr::int(1) };
-    let looped = begun(func, tensor, &|_, body| {
-        let kind = StmtKind::For {
-            iter: once.clone(),
-            extent: extent.clone(),
-            props: LoopProps::default(),
-            body: body.clone(),
-        };
-        Stmt::new(kind, body.origin().clone())
-    });
-    let mut scope = None;
-    looped.body.walk(&mut |s| {
-        if matches!(s.kind(), StmtKind::For { iter, .. } if *iter == once) {
-            scope = Some(s.clone());
-        }
-    });
-    let Some(scope) = scope else { return true };
-    let dependences = Dependences::new(&looped);
-    let mut exposed = dependences.exposed_reads(tensor, &scope);
-    !exposed.any(|r| copies.contains(&r.site.stmt.id()))
 }
 
 /// The function with something made of the statements in which a local tensor or a result is there.

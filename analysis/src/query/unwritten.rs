@@ -4,9 +4,14 @@
 //! is asked for a write of the same tensor that runs before the read and may touch its element; that there is none is a
 //! proof, for every size and every input. A read is left out if nothing can reach it. *Does not find*: elements that
 //! are written in some runs only; of tensors that are written in part, [`elements`] finds what is never written.
+//!
+//! Where a transformation evaluates something that the program may not have evaluated, [`early_read`] asks the opposite
+//! question: whether all of it surely is written.
 
+mod early;
 mod elements;
 
+pub use early::{early_read, is_exposed};
 pub use elements::{Element, elements};
 
 use super::depend::{Ask, Dependences};

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::polyhedral::{Condition, Region, Statement, Term};
 use taffeta_analysis::query::relation::Leaf;
-use taffeta_analysis::query::{Context, MAX_SIZE, effects, walk};
+use taffeta_analysis::query::{Context, MAX_SIZE, effects, unwritten, walk};
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
@@ -61,6 +61,7 @@ pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> 
     };
     let mut e = Extractor {
         func: func.clone(),
+        whole: normal.id(),
         condition: conditions[0],
         special: conditions[1],
         depth,
@@ -140,6 +141,8 @@ fn without(s: &Stmt, declared: &[(Stmt, Arc<Tensor>)]) -> Stmt {
 struct Extractor {
     /// The program that the region is in.
     func: Func,
+    /// The region.
+    whole: StmtId,
     condition: u32,
     special: u32,
     depth: usize,
@@ -253,13 +256,9 @@ impl Extractor {
     }
 
     fn sound(&mut self, tensor: &Tensor) -> bool {
-        let iters: Vec<&Symbol> = self.inner.iter().collect();
-        let (facts, written) = (&mut self.facts, &self.written);
         tensor.shape.iter().all(|e| {
-            !effects::mentions(e, &iters)
-                && effects::loads(e).is_disjoint(written)
-                && !facts.may_stop(e)
-                && facts.prove(&Expr::int(0).less_eq(e))
+            let fixed = self.is_invariant(e) && self.facts.prove(&Expr::int(0).less_eq(e));
+            fixed && self.early_read(e).is_none()
         })
     }
 
@@ -345,6 +344,9 @@ impl Extractor {
         let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
         if self.is_invariant(e) {
             let text = taffeta_ast::print::expr(e);
+            if let Some(t) = self.early_read(e) {
+                return Err(format!("`{text}` reads `{t}`, which may not be written before the loops"));
+            }
             return Err(format!("sums of `{text}` may overflow: {}", self.missing_bound(e)));
         }
         let ExprKind::Apply(op, a) = e.kind() else { return Err(not_affine()) };
@@ -384,6 +386,11 @@ impl Extractor {
         !changes && e.dtype().is_int() && !self.facts.may_stop(e)
     }
 
+    /// A tensor that it reads, if that may not be written before the region.
+    fn early_read(&self, e: &Expr) -> Option<Symbol> {
+        unwritten::early_read(&self.func, self.whole, &[], &[e])
+    }
+
     /// The number of a parameter: an integer that is the same in the whole region, of which it is known before that it
     /// is there and not so large that sums wrap.
     fn parameter(&mut self, e: &Expr) -> Option<usize> {
@@ -391,7 +398,7 @@ impl Extractor {
         if let Some(k) = self.parameters.iter().position(|p| *p == wide) {
             return Some(k);
         }
-        if !self.is_invariant(e) {
+        if !self.is_invariant(e) || self.early_read(e).is_some() {
             return None;
         }
         let range = self.facts.bounds(e).interval;

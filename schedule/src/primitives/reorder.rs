@@ -9,7 +9,7 @@ use crate::value::{Args, Value};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependence;
-use taffeta_analysis::query::{Context, effects, walk};
+use taffeta_analysis::query::{Context, effects, unwritten, walk};
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
@@ -127,7 +127,9 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
                 let mut facts = walk::at(s.func(), chain[0].id());
                 let sound =
                     |e: &Expr| facts.as_mut().is_some_and(|f| !f.may_stop(e) && f.prove(&Expr::int(0).less_eq(e)));
-                if !tensor.shape.iter().all(sound) {
+                let shape: Vec<&Expr> = tensor.shape.iter().collect();
+                let written = unwritten::early_read(s.func(), chain[0].id(), &[], &shape).is_none();
+                if !written || !tensor.shape.iter().all(sound) {
                     let text = format!(
                         "the size of `{}` is not proved to be sound where the nest does not run",
                         tensor.symbol
@@ -164,8 +166,9 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
     Ok(nest)
 }
 
-/// Refuses bounds that may stop the program where the perfect nest evaluates them: conditions between the loops guard
-/// them no more, and loops that they leave (`leaves(inner, outer)`) may not run at all.
+/// Refuses bounds that may stop the program, or read what is not written, where the perfect nest evaluates them:
+/// conditions between the loops guard them no more, and loops that they leave (`leaves(inner, outer)`) may not run at
+/// all.
 pub(crate) fn evaluated(
     s: &Schedule,
     chain: &[Stmt],
@@ -199,6 +202,17 @@ pub(crate) fn evaluated(
             return Err(Refusal::illegal(condition, text)
                 .label(l.stmt.origin().span(), "this loop")
                 .help("give the bounds names before the nest, with an assertion that they are sound"));
+        }
+        let staying: Vec<&Stmt> = (0..k).filter(|m| !leaves(k, *m)).map(|m| &nest.loops[m].stmt).collect();
+        let read = unwritten::early_read(s.func(), chain[0].id(), &staying, &[&l.begin, &l.end, &l.step]);
+        if let Some(t) = read {
+            let text = format!(
+                "the bounds of `{}` read `{t}`, which may not be written outside of the conditions and loops around it",
+                s.called(&l.stmt)
+            );
+            return Err(Refusal::illegal(condition, text).label(l.stmt.origin().span(), "this loop").help(format!(
+                "write `{t}` before the nest in every run, or begin with `zeros` where it is declared"
+            )));
         }
     }
     Ok(())

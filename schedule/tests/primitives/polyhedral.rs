@@ -251,3 +251,54 @@ def f(x: inout[f64[n]]):
         "#]],
     );
 }
+
+/// What is known before the loops is evaluated there, even where they would not come to it.
+#[test]
+fn what_may_not_be_written_is_not_known() {
+    let some = "
+def f(x: inout[f32[n, n]]):
+    k = empty((), i32)
+    if n > 3:
+        k = 5
+    for i in range(2, n - 2):
+        for j in range(1, min(k, 4)):
+            x[i, j] = x[i - 1, j + 1] + x[i - 1, j - 1]
+";
+    taken(
+        some,
+        "i",
+        expect![[r#"
+        k = empty((), i32)
+        if n > 3:
+            k = 5
+        for i in range(2, n - 2):
+            for j in range(1, cast(min(k, 4), i64)):
+                x[i, j] = x[i - 1, j + 1] + x[i - 1, j - 1]
+    "#]],
+    );
+    let both = "
+def f(x: inout[f32[n, n]]):
+    k = empty((), i32)
+    if n > 3:
+        k = 5
+    else:
+        k = 2
+    for i in range(2, n - 2):
+        for j in range(1, min(k, 4)):
+            x[i, j] = x[i - 1, j + 1] + x[i - 1, j - 1]
+";
+    taken(
+        both,
+        "i",
+        expect![[r#"
+        k = empty((), i32)
+        if n > 3:
+            k = 5
+        else:
+            k = 2
+        for i in range(2, n - 2):
+            for i_j in range(i + 1, cast(min(k, 4), i64) + i):
+                x[i, i_j - i] = x[i - 1, i_j - i + 1] + x[i - 1, i_j - i - 1]
+    "#]],
+    );
+}

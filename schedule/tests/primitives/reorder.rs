@@ -315,6 +315,160 @@ def f(k: i32[m], x: inout[f32[n]]):
     );
 }
 
+/// Bounds are evaluated where the nest does not run, and then what they read must be written as well.
+#[test]
+fn bounds_that_read_what_may_not_be_written() {
+    let some = "
+def f(x: inout[f32[n]]):
+    k = empty((), i64)
+    if n > 0:
+        k = 5
+    for i in range(n):
+        for j in range(k):
+            x[i] += j
+";
+    not_taken(
+        some,
+        expect![[r#"
+        schedule::illegal (4): the bounds of `j` read `k`, which may not be written outside of the conditions and loops around it
+          `for j in range(k):` this loop
+          help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+    "#]],
+    );
+    refused(
+        some,
+        |s| call(s, "merge", args!["i", "j"]).map(drop),
+        expect![[r#"
+        schedule::illegal (4): the bounds of `j` read `k`, which may not be written outside of the conditions and loops around it
+          `for j in range(k):` this loop
+          help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+    "#]],
+    );
+    let never = "
+def f(x: inout[f32[n]]):
+    for i in range(n):
+        k = empty((), i64)
+        for j in range(3, k - 2, -1):
+            x[i] += j
+";
+    not_taken(
+        never,
+        expect![[r#"
+        schedule::illegal (4): the bounds of `j` read `k`, which may not be written outside of the conditions and loops around it
+          `for j in range(3, k - 2, -1):` this loop
+          help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+    "#]],
+    );
+    let later = "
+def f(p: i64[n], x: inout[f32[n]]):
+    k = empty((n,), i64)
+    for a in range(n - 1):
+        k[a] = p[a]
+    for b in range(n):
+        for i in range(n):
+            for j in range(k[b]):
+                x[i] += j
+";
+    refused(
+        later,
+        |s| call(s, "reorder", args![list(&["b", "j", "i"])]).map(drop),
+        expect![[r#"
+        schedule::illegal (4): the bounds of `j` read `k`, which may not be written outside of the conditions and loops around it
+          `for j in range(k[b]):` this loop
+          help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+    "#]],
+    );
+}
+
+#[test]
+fn bounds_that_read_what_is_written() {
+    let both = "
+def f(x: inout[f32[n]]):
+    k = empty((), i64)
+    if n > 3:
+        k = 5
+    else:
+        k = n
+    for i in range(n):
+        for j in range(k):
+            x[i] += j
+";
+    taken(
+        both,
+        expect![[r#"
+        k = empty((), i64)
+        if n > 3:
+            k = 5
+        else:
+            k = n
+        for j in range(k):
+            for i in range(n):
+                x[i] += cast(j, f32)
+    "#]],
+    );
+    let runs = "
+def f(x: inout[f32[n]]):
+    assert n > 3
+    k = empty((), i64)
+    if n > 0:
+        k = 5
+    for i in range(n):
+        for j in range(k):
+            x[i] += j
+";
+    taken(
+        runs,
+        expect![[r#"
+        assert n > 3
+        k = empty((), i64)
+        if n > 0:
+            k = 5
+        for j in range(k):
+            for i in range(n):
+                x[i] += cast(j, f32)
+    "#]],
+    );
+    let all = "
+def f(p: i64[n], x: inout[f32[n]]):
+    k = empty((n + 1,), i64)
+    k[0] = 1
+    for a in range(n):
+        k[a + 1] = k[a] + p[a]
+    for b in range(n):
+        for i in range(n):
+            for j in range(k[b], k[b + 1]):
+                x[i] += j
+";
+    check(
+        all,
+        |s| call(s, "reorder", args![list(&["b", "j", "i"])]).map(drop),
+        expect![[r#"
+        k = empty((n + 1,), i64)
+        k[0] = 1
+        for a in range(n):
+            k[a + 1] = k[a] + p[a]
+        for b in range(n):
+            for j in range(k[b], k[b + 1]):
+                for i in range(n):
+                    x[i] += cast(j, f32)
+    "#]],
+    );
+    check(
+        all,
+        |s| call(s, "reorder", args![list(&["j", "i"])]).map(drop),
+        expect![[r#"
+        k = empty((n + 1,), i64)
+        k[0] = 1
+        for a in range(n):
+            k[a + 1] = k[a] + p[a]
+        for b in range(n):
+            for j in range(k[b], k[b + 1]):
+                for i in range(n):
+                    x[i] += cast(j, f32)
+    "#]],
+    );
+}
+
 /// What stands beside the inner loop goes into it, under a condition; it may not be parallel then.
 #[test]
 fn leaves_no_threads_inside_of_threads() {
