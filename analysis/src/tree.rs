@@ -1,6 +1,7 @@
-//! Finding and replacing statements by their ids: what surely does not hold one is not looked into.
+//! Finding and replacing statements by their ids: what surely does not hold one is not looked into. And the scopes of
+//! tensors.
 
-use taffeta_ast::{Expr, Func, Stmt, StmtId};
+use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The statements from the root to the one with this id, both included.
 pub fn path(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
@@ -56,6 +57,22 @@ fn replaced_inside(root: &Stmt, id: StmtId, new: &Stmt) -> Option<Stmt> {
         if position == k + 1 { child.clone() } else { s.clone() }
     };
     Some(root.map(child, &mut Expr::clone))
+}
+
+/// The program with something made of the scope of a local tensor or a result: the statement in which it is alive.
+pub fn in_scope(func: &Func, tensor: &Symbol, make: &mut dyn FnMut(&Tensor, &Stmt) -> Stmt) -> Func {
+    fn inside(s: &Stmt, tensor: &Symbol, make: &mut dyn FnMut(&Tensor, &Stmt) -> Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::VarDef { tensor: t, body } if t.symbol == *tensor => {
+                s.with_kind(StmtKind::VarDef { tensor: t.clone(), body: make(t, body) })
+            }
+            _ => s.map(&mut |s| inside(s, tensor, make), &mut Expr::clone),
+        }
+    }
+    func.with_body(match func.results.iter().find(|t| t.symbol == *tensor) {
+        Some(t) => make(t, &func.body),
+        None => inside(&func.body, tensor, make),
+    })
 }
 
 #[cfg(test)]

@@ -14,14 +14,14 @@
 //! ```
 //!
 //! *requires*: a gradient before schedules. *leaves alone*: parameters; tensors of which all is written before it is
-//! copied (`taffeta_analysis::query::kill`); copies of single elements, which the program itself reads there.
+//! copied (`taffeta_analysis::query::unwritten`); copies of single elements, which the program itself reads there.
 
 use crate::build;
 use crate::data::{Decision, Residual};
 use rustc_hash::FxHashSet;
-use std::sync::Arc;
 use taffeta_analysis::query::unwritten::is_exposed;
-use taffeta_ast::{Access, Expr, ExprKind, Func, Literal, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_analysis::tree;
+use taffeta_ast::{Access, ExprKind, Func, Literal, Stmt, StmtId, StmtKind, Symbol};
 
 /// The gradient, in which no copy reads what nothing has written.
 pub(crate) fn filled(func: &Func, residuals: &[Residual]) -> Func {
@@ -47,7 +47,7 @@ pub(crate) fn filled(func: &Func, residuals: &[Residual]) -> Func {
     copied.into_iter().fold(func.clone(), |func, (tensor, copies)| {
         match is_exposed(&func, &tensor, &|r| copies.contains(&r.site.stmt.id())) {
             false => func,
-            true => begun(&func, &tensor, &|of, body| {
+            true => tree::in_scope(&func, &tensor, &mut |of, body| {
                 let origin = body.origin().clone();
                 Stmt::seq([build::fill(of, Literal::zero(of.dtype), &origin), body.clone()], origin)
             }),
@@ -58,21 +58,4 @@ pub(crate) fn filled(func: &Func, residuals: &[Residual]) -> Func {
 /// Whether indices are the iterators of loops over all elements.
 fn is_any_element(at: &[Access]) -> bool {
     !at.is_empty() && at.iter().all(|a| matches!(a.index.kind(), ExprKind::Var(_)))
-}
-
-/// The function with something made of the statements in which a local tensor or a result is there.
-fn begun(func: &Func, tensor: &Symbol, make: &dyn Fn(&Tensor, &Stmt) -> Stmt) -> Func {
-    fn inside(s: &Stmt, tensor: &Symbol, make: &dyn Fn(&Tensor, &Stmt) -> Stmt) -> Stmt {
-        match s.kind() {
-            StmtKind::VarDef { tensor: t, body } if t.symbol == *tensor => {
-                s.with_kind(StmtKind::VarDef { tensor: t.clone(), body: make(t, body) })
-            }
-            _ => s.map(&mut |s| inside(s, tensor, make), &mut Expr::clone),
-        }
-    }
-    let result: Option<&Arc<Tensor>> = func.results.iter().find(|t| t.symbol == *tensor);
-    func.with_body(match result {
-        Some(t) => make(t, &func.body),
-        None => inside(&func.body, tensor, make),
-    })
 }

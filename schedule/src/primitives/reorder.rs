@@ -128,8 +128,8 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
                 let sound =
                     |e: &Expr| facts.as_mut().is_some_and(|f| !f.may_stop(e) && f.prove(&Expr::int(0).less_eq(e)));
                 let shape: Vec<&Expr> = tensor.shape.iter().collect();
-                let written = unwritten::early_read(s.func(), chain[0].id(), &[], &shape).is_none();
-                if !written || !tensor.shape.iter().all(sound) {
+                let is_written = unwritten::early_read(s.func(), chain[0].id(), &[], &shape).is_none();
+                if !is_written || !tensor.shape.iter().all(sound) {
                     let text = format!(
                         "the size of `{}` is not proved to be sound where the nest does not run",
                         tensor.symbol
@@ -206,10 +206,8 @@ pub(crate) fn evaluated(
         let staying: Vec<&Stmt> = (0..k).filter(|m| !leaves(k, *m)).map(|m| &nest.loops[m].stmt).collect();
         let read = unwritten::early_read(s.func(), chain[0].id(), &staying, &[&l.begin, &l.end, &l.step]);
         if let Some(t) = read {
-            let text = format!(
-                "the bounds of `{}` read `{t}`, which may not be written outside of the conditions and loops around it",
-                s.called(&l.stmt)
-            );
+            let text =
+                format!("the bounds of `{}` read `{t}`, which may not be written before the nest", s.called(&l.stmt));
             return Err(Refusal::illegal(condition, text).label(l.stmt.origin().span(), "this loop").help(format!(
                 "write `{t}` before the nest in every run, or begin with `zeros` where it is declared"
             )));

@@ -255,17 +255,21 @@ def f(x: inout[f64[n]]):
 /// What is known before the loops is evaluated there, even where they would not come to it.
 #[test]
 fn what_may_not_be_written_is_not_known() {
-    let some = "
+    let counted = |otherwise: &str| {
+        format!(
+            "
 def f(x: inout[f32[n, n]]):
     k = empty((), i32)
     if n > 3:
-        k = 5
+        k = 5{otherwise}
     for i in range(2, n - 2):
         for j in range(1, min(k, 4)):
             x[i, j] = x[i - 1, j + 1] + x[i - 1, j - 1]
-";
+"
+        )
+    };
     taken(
-        some,
+        &counted(""),
         "i",
         expect![[r#"
         k = empty((), i32)
@@ -276,19 +280,8 @@ def f(x: inout[f32[n, n]]):
                 x[i, j] = x[i - 1, j + 1] + x[i - 1, j - 1]
     "#]],
     );
-    let both = "
-def f(x: inout[f32[n, n]]):
-    k = empty((), i32)
-    if n > 3:
-        k = 5
-    else:
-        k = 2
-    for i in range(2, n - 2):
-        for j in range(1, min(k, 4)):
-            x[i, j] = x[i - 1, j + 1] + x[i - 1, j - 1]
-";
     taken(
-        both,
+        &counted("\n    else:\n        k = 2"),
         "i",
         expect![[r#"
         k = empty((), i32)

@@ -315,34 +315,37 @@ def f(k: i32[m], x: inout[f32[n]]):
     );
 }
 
+/// Loops up to a scalar, after some lines that may write it.
+fn counted(before: &str) -> String {
+    let nest = "    for i in range(n):\n        for j in range(k):\n            x[i] += j\n";
+    format!("def f(x: inout[f32[n]]):\n    k = empty((), i64){before}{nest}")
+}
+
 /// Bounds are evaluated where the nest does not run, and then what they read must be written as well.
 #[test]
 fn bounds_that_read_what_may_not_be_written() {
-    let some = "
-def f(x: inout[f32[n]]):
-    k = empty((), i64)
+    let some = &counted(
+        "
     if n > 0:
         k = 5
-    for i in range(n):
-        for j in range(k):
-            x[i] += j
-";
+",
+    );
     not_taken(
         some,
         expect![[r#"
-        schedule::illegal (4): the bounds of `j` read `k`, which may not be written outside of the conditions and loops around it
-          `for j in range(k):` this loop
-          help: write `k` before the nest in every run, or begin with `zeros` where it is declared
-    "#]],
+            schedule::illegal (4): the bounds of `j` read `k`, which may not be written before the nest
+              `for j in range(k):` this loop
+              help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+        "#]],
     );
     refused(
         some,
         |s| call(s, "merge", args!["i", "j"]).map(drop),
         expect![[r#"
-        schedule::illegal (4): the bounds of `j` read `k`, which may not be written outside of the conditions and loops around it
-          `for j in range(k):` this loop
-          help: write `k` before the nest in every run, or begin with `zeros` where it is declared
-    "#]],
+            schedule::illegal (4): the bounds of `j` read `k`, which may not be written before the nest
+              `for j in range(k):` this loop
+              help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+        "#]],
     );
     let never = "
 def f(x: inout[f32[n]]):
@@ -354,10 +357,10 @@ def f(x: inout[f32[n]]):
     not_taken(
         never,
         expect![[r#"
-        schedule::illegal (4): the bounds of `j` read `k`, which may not be written outside of the conditions and loops around it
-          `for j in range(3, k - 2, -1):` this loop
-          help: write `k` before the nest in every run, or begin with `zeros` where it is declared
-    "#]],
+            schedule::illegal (4): the bounds of `j` read `k`, which may not be written before the nest
+              `for j in range(3, k - 2, -1):` this loop
+              help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+        "#]],
     );
     let later = "
 def f(p: i64[n], x: inout[f32[n]]):
@@ -373,26 +376,23 @@ def f(p: i64[n], x: inout[f32[n]]):
         later,
         |s| call(s, "reorder", args![list(&["b", "j", "i"])]).map(drop),
         expect![[r#"
-        schedule::illegal (4): the bounds of `j` read `k`, which may not be written outside of the conditions and loops around it
-          `for j in range(k[b]):` this loop
-          help: write `k` before the nest in every run, or begin with `zeros` where it is declared
-    "#]],
+            schedule::illegal (4): the bounds of `j` read `k`, which may not be written before the nest
+              `for j in range(k[b]):` this loop
+              help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+        "#]],
     );
 }
 
 #[test]
 fn bounds_that_read_what_is_written() {
-    let both = "
-def f(x: inout[f32[n]]):
-    k = empty((), i64)
+    let both = &counted(
+        "
     if n > 3:
         k = 5
     else:
         k = n
-    for i in range(n):
-        for j in range(k):
-            x[i] += j
-";
+",
+    );
     taken(
         both,
         expect![[r#"
@@ -406,27 +406,24 @@ def f(x: inout[f32[n]]):
                 x[i] += cast(j, f32)
     "#]],
     );
-    let runs = "
-def f(x: inout[f32[n]]):
+    let runs = &counted(
+        "
     assert n > 3
-    k = empty((), i64)
     if n > 0:
         k = 5
-    for i in range(n):
-        for j in range(k):
-            x[i] += j
-";
+",
+    );
     taken(
         runs,
         expect![[r#"
-        assert n > 3
-        k = empty((), i64)
-        if n > 0:
-            k = 5
-        for j in range(k):
-            for i in range(n):
-                x[i] += cast(j, f32)
-    "#]],
+            k = empty((), i64)
+            assert n > 3
+            if n > 0:
+                k = 5
+            for j in range(k):
+                for i in range(n):
+                    x[i] += cast(j, f32)
+        "#]],
     );
     let all = "
 def f(p: i64[n], x: inout[f32[n]]):

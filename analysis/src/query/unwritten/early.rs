@@ -64,27 +64,12 @@ pub fn is_exposed(func: &Func, tensor: &Symbol, is: &dyn Fn(&Reference) -> bool)
     // The question is asked of iterations of loops, so the scope becomes one.
     let once = Extent::Range { begin: Expr::int(0), end: Expr::int(1), step: Expr::int(1) };
     let mut scope = None;
-    let mut enter = |body: &Stmt| {
+    let func = tree::in_scope(func, tensor, &mut |_, body| {
         let new = looped(Symbol::new("once"), once.clone(), body.clone());
         scope = Some(new.clone());
         new
-    };
-    let body = match func.results.iter().any(|t| t.symbol == *tensor) {
-        true => enter(&func.body),
-        false => in_scope(&func.body, tensor, &mut enter),
-    };
+    });
     let Some(scope) = scope else { return false };
-    let func = func.with_body(body);
     let dependences = Dependences::new(&func);
     dependences.exposed_reads(tensor, &scope).any(is)
-}
-
-/// The statement with what `f` makes of the scope of a local tensor.
-fn in_scope(s: &Stmt, tensor: &Symbol, f: &mut dyn FnMut(&Stmt) -> Stmt) -> Stmt {
-    match s.kind() {
-        StmtKind::VarDef { tensor: t, body } if t.symbol == *tensor => {
-            s.with_kind(StmtKind::VarDef { tensor: t.clone(), body: f(body) })
-        }
-        _ => s.map(&mut |s| in_scope(s, tensor, f), &mut Expr::clone),
-    }
 }
