@@ -105,22 +105,31 @@ impl Helpers {
     }
 
     /// The function that sums the lanes of a vector, by halves.
+    ///
+    /// From a register of 16 bytes on, the other half is turned over in it: gcc takes vectors of 8 bytes through memory
+    /// where they are in one of the registers that only AVX-512 has.
     pub fn horizontal_sum(&mut self, dtype: DType, lanes: usize) -> String {
         let of_type = self.vector(dtype, lanes);
         let base = dtype.name();
         let t = types::stored(dtype);
+        let shuffle = |name: &str, from: Vec<usize>| {
+            let list: Vec<String> = from.iter().map(usize::to_string).collect();
+            format!("__builtin_shufflevector({name}, {name}, {})", list.join(", "))
+        };
         let mut text = format!("static inline {t} wf_sum_{base}x{lanes}({of_type} v) {{\n");
         text.push_str("#if TAFFETA_SHUFFLES\n");
-        let (mut name, mut n) = ("v".to_string(), lanes);
+        // The first `n` lanes of a vector of `width` are still to be summed.
+        let (mut name, mut width, mut n) = ("v".to_string(), lanes, lanes);
         while n > 2 {
             let half = n / 2;
-            let half_type = self.vector(dtype, half);
-            let list = |from: usize| (from..from + half).map(|k| k.to_string()).collect::<Vec<_>>().join(", ");
-            text.push_str(&format!(
-                "    {half_type} v{half} = __builtin_shufflevector({name}, {name}, {}) + __builtin_shufflevector({name}, {name}, {});\n",
-                list(0),
-                list(half)
-            ));
+            let sum = if half * dtype.size() < 16 {
+                format!("{name} + {}", shuffle(&name, (0..width).map(|k| (k + half) % width).collect()))
+            } else {
+                width = half;
+                [0, half].map(|from| shuffle(&name, (from..from + half).collect())).join(" + ")
+            };
+            let of_sum = self.vector(dtype, width);
+            text.push_str(&format!("    {of_sum} v{half} = {sum};\n"));
             (name, n) = (format!("v{half}"), half);
         }
         text.push_str(&format!("    return {name}[0] + {name}[1];\n#else\n    {t} sum = v[0];\n"));
