@@ -200,7 +200,7 @@ impl Unit {
         for slot in &slots {
             let stack = if slot.of_thread { "thread_bytes" } else { "arena_bytes" };
             let t = e.names.get(&slot.tensor.symbol);
-            let start = slot.behind.map_or("0".to_string(), |s| ends[s].clone());
+            let start = slot.behind.map_or(slot.start.to_string(), |s| ends[s].clone());
             let dims: Vec<String> = slot.room.iter().map(|d| e.dim(d)).collect();
             let size = types::stored(slot.tensor.dtype);
             let end = e.names.fresh(&format!("{t}_end"));

@@ -112,10 +112,6 @@ impl Helpers {
         let of_type = self.vector(dtype, lanes);
         let base = dtype.name();
         let t = types::stored(dtype);
-        let shuffle = |name: &str, from: Vec<usize>| {
-            let list: Vec<String> = from.iter().map(usize::to_string).collect();
-            format!("__builtin_shufflevector({name}, {name}, {})", list.join(", "))
-        };
         let mut text = format!("static inline {t} wf_sum_{base}x{lanes}({of_type} v) {{\n");
         text.push_str("#if TAFFETA_SHUFFLES\n");
         // The first `n` lanes of a vector of `width` are still to be summed.
@@ -123,10 +119,10 @@ impl Helpers {
         while n > 2 {
             let half = n / 2;
             let sum = if half * dtype.size() < 16 {
-                format!("{name} + {}", shuffle(&name, (0..width).map(|k| (k + half) % width).collect()))
+                format!("{name} + {}", shuffle(&name, &name, (0..width).map(|k| (k + half) % width)))
             } else {
                 width = half;
-                [0, half].map(|from| shuffle(&name, (from..from + half).collect())).join(" + ")
+                [0, half].map(|from| shuffle(&name, &name, from..from + half)).join(" + ")
             };
             let of_sum = self.vector(dtype, width);
             text.push_str(&format!("    {of_sum} v{half} = {sum};\n"));
@@ -146,26 +142,24 @@ impl Helpers {
         let name = format!("wf_sum4_{}x{lanes}", dtype.name());
         let (half, quarter) = (lanes / 2, lanes / 4);
         // Parts of two vectors, `wide` lanes from each of these.
-        let shuffle = |a: &str, b: &str, from: &[usize], wide: usize| {
-            let list: Vec<String> = from.iter().flat_map(|k| *k..*k + wide).map(|k| k.to_string()).collect();
-            format!("__builtin_shufflevector({a}, {b}, {})", list.join(", "))
-        };
+        let parts =
+            |a: &str, b: &str, from: &[usize], wide: usize| shuffle(a, b, from.iter().flat_map(|k| *k..*k + wide));
         let mut text =
             format!("static inline {of_four} {name}({of_type} a, {of_type} b, {of_type} c, {of_type} d) {{\n");
         text.push_str("#if TAFFETA_SHUFFLES\n");
         for [to, a, b] in [["ab", "a", "b"], ["cd", "c", "d"]] {
-            let [low, high] = [0, half].map(|k| shuffle(a, b, &[k, k + lanes], half));
+            let [low, high] = [0, half].map(|k| parts(a, b, &[k, k + lanes], half));
             text.push_str(&format!("    {of_type} {to} = {low} + {high};\n"));
         }
-        let [even, odd] = [0, quarter].map(|k| shuffle("ab", "cd", &[0, 1, 2, 3].map(|v| k + v * half), quarter));
+        let [even, odd] = [0, quarter].map(|k| parts("ab", "cd", &[0, 1, 2, 3].map(|v| k + v * half), quarter));
         text.push_str(&format!("    {of_type} sums = {even} + {odd};\n"));
         let mut wide = quarter;
         while wide > 1 {
             wide /= 2;
             let swapped: Vec<usize> = (0..lanes).step_by(wide).map(|k| k ^ wide).collect();
-            text.push_str(&format!("    sums += {};\n", shuffle("sums", "sums", &swapped, wide)));
+            text.push_str(&format!("    sums += {};\n", parts("sums", "sums", &swapped, wide)));
         }
-        let four = shuffle("sums", "sums", &[0, 1, 2, 3].map(|v| v * quarter), 1);
+        let four = parts("sums", "sums", &[0, 1, 2, 3].map(|v| v * quarter), 1);
         let each = self.horizontal_sum(dtype, lanes);
         text.push_str(&format!("    return {four};\n#else\n"));
         text.push_str(&format!("    return ({of_four}){{{each}(a), {each}(b), {each}(c), {each}(d)}};\n#endif\n}}"));
@@ -305,4 +299,10 @@ static inline T NAME(T a, T b) {
         }
         other => unreachable!("no helper of the name `{other}`"),
     }
+}
+
+/// The vector of these lanes of two others, which are counted through both.
+fn shuffle(a: &str, b: &str, lanes: impl IntoIterator<Item = usize>) -> String {
+    let lanes: Vec<String> = lanes.into_iter().map(|k| k.to_string()).collect();
+    format!("__builtin_shufflevector({a}, {b}, {})", lanes.join(", "))
 }

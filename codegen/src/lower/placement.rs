@@ -8,7 +8,9 @@
 //!   an offset computed once per call. So are those that a schedule has put there whose size changes with loops around
 //!   and has a bound in size parameters; the slot has room for the largest. What is alive at the
 //!   same time lies one after the other, and what is not shares memory (the scopes of `VarDef`s nest, so this is a
-//!   stack). Those in parallel loops are a stack of their own, of which each thread has one, behind the others;
+//!   stack). Those in parallel loops are a stack of their own, of which each thread has one, behind the others. Small
+//!   ones that several threads never touch are a stack before the others: where one thread writes what another one
+//!   had before, each line of the cache has to change hands first;
 //! - `Heap`: arrays whose size depends on an iterator or on data. They are allocated where they are declared and freed
 //!   where their scope ends. An empty declaration, which is left for the sake of its sizes alone, allocates nothing.
 //!
@@ -21,12 +23,19 @@
 //!              v: f32[n]     (Arena, slot 2 behind slot 0 too: u is no longer alive)
 //!              for i in range(n):  # parallel
 //!                w: f32[m]   (Arena, slot 3 at offset 0 of the thread's part)
+//!
+//! def g(…):  t: f32[n, m]    (Arena, slot 0 at offset 32768, behind all that one thread alone has)
+//!              u: f32[8192]  (Arena, slot 1 at offset 0)
+//!              for i in range(n):  # parallel
+//!                t[i, …] = …
+//!              u[…] = …
 //! ```
 //!
 //! *leaves alone*: a place that a schedule has chosen, where the shape allows it.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use taffeta_analysis::query::effects;
 use taffeta_analysis::query::greatest::{Range, of_sizes, room};
 use taffeta_ast::stmt::Memory;
 use taffeta_ast::{Expr, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
@@ -38,11 +47,19 @@ pub struct Slot {
     pub tensor: Arc<Tensor>,
     /// The largest shape that it has; sizes alone occur in it.
     pub room: Vec<Expr>,
-    /// The slot that it lies behind; `None` at the start of the arena.
+    /// The slot that it lies behind, if there is one.
     pub behind: Option<usize>,
+    /// Where it lies if there is none: bytes from the start of the arena, or of the thread's part.
+    pub start: i64,
     /// Whether each thread has one.
     pub of_thread: bool,
 }
+
+/// The most bytes of arrays that lie apart from what several threads touch.
+const APART_TOTAL_BYTES: i64 = 128 << 10;
+
+/// Slots start at lines of the cache.
+const LINE_BYTES: i64 = 64;
 
 pub(super) struct Placed {
     pub func: Func,
@@ -55,21 +72,57 @@ pub(super) fn run(func: &Func) -> Placed {
     let mut pass = Pass {
         sizes: func.sizes.clone(),
         slots: Vec::new(),
+        shared: shared(&func.body),
         innermost: None,
+        apart: Apart::default(),
+        bottoms: Vec::new(),
         stack: 0,
         parallel: 0,
         around: Vec::new(),
         shapes: FxHashMap::default(),
     };
     let body = pass.stmt(&func.body);
-    Placed { func: func.with_body(body), slots: pass.slots, shapes: pass.shapes }
+    let mut slots = pass.slots;
+    for k in pass.bottoms {
+        slots[k].start = pass.apart.most;
+    }
+    Placed { func: func.with_body(body), slots, shapes: pass.shapes }
+}
+
+/// The tensors that several threads touch; `None` if there are no loops on several threads.
+fn shared(body: &Stmt) -> Option<FxHashSet<Symbol>> {
+    let mut found: Option<FxHashSet<Symbol>> = None;
+    body.walk(&mut |s| {
+        if matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some() || props.library) {
+            let found = found.get_or_insert_default();
+            found.extend(effects::writes(s));
+            found.extend(effects::reads_by_others(s));
+        }
+    });
+    found
+}
+
+/// The stack of the arrays that several threads never touch.
+#[derive(Default)]
+struct Apart {
+    /// The slot of the innermost one around the present place.
+    innermost: Option<usize>,
+    /// Bytes of those around the present place.
+    bytes: i64,
+    /// The most that there ever were.
+    most: i64,
 }
 
 struct Pass {
     sizes: Vec<Symbol>,
     slots: Vec<Slot>,
+    /// The tensors that several threads touch, if there are several.
+    shared: Option<FxHashSet<Symbol>>,
     /// The slot of the innermost arena tensor around the present place.
     innermost: Option<usize>,
+    apart: Apart,
+    /// The slots that lie behind all that lies apart.
+    bottoms: Vec<usize>,
     /// Bytes of stack arrays around the present place.
     stack: i64,
     /// Number of parallel loops around the present place.
@@ -86,19 +139,14 @@ impl Pass {
                 let memory = self.choose(tensor, body.is_nop());
                 let tensor = Arc::new(Tensor { memory, ..(**tensor).clone() });
                 self.shapes.insert(tensor.symbol.clone(), tensor.shape.clone());
-                let (innermost, stack) = (self.innermost, self.stack);
+                let around = (self.innermost, self.stack, self.apart.innermost, self.apart.bytes);
                 match memory {
                     Memory::Stack => self.stack += tensor.constant_bytes().unwrap_or(0),
-                    Memory::Arena => {
-                        let of_thread = self.parallel > 0;
-                        let room = self.room(&tensor).unwrap_or_else(|| tensor.shape.clone());
-                        self.slots.push(Slot { tensor: tensor.clone(), room, behind: innermost, of_thread });
-                        self.innermost = Some(self.slots.len() - 1);
-                    }
+                    Memory::Arena => self.slot(&tensor),
                     Memory::Auto | Memory::Register | Memory::Heap => {}
                 }
                 let body = self.stmt(body);
-                (self.innermost, self.stack) = (innermost, stack);
+                (self.innermost, self.stack, self.apart.innermost, self.apart.bytes) = around;
                 s.with_kind(StmtKind::VarDef { tensor, body })
             }
             StmtKind::For { iter, extent, props, .. } => {
@@ -124,6 +172,33 @@ impl Pass {
             }
             _ => s.map(&mut |inner| self.stmt(inner), &mut Expr::clone),
         }
+    }
+
+    /// A place in the arena.
+    fn slot(&mut self, tensor: &Arc<Tensor>) {
+        let of_thread = self.parallel > 0;
+        let room = self.room(tensor).unwrap_or_else(|| tensor.shape.clone());
+        let mut slot = Slot { tensor: tensor.clone(), room, behind: self.innermost, start: 0, of_thread };
+        let new = self.slots.len();
+        if let Some(bytes) = self.bytes_apart(tensor) {
+            slot.behind = self.apart.innermost.replace(new);
+            self.apart.bytes += bytes;
+            self.apart.most = self.apart.most.max(self.apart.bytes);
+        } else {
+            if slot.behind.is_none() && !of_thread {
+                self.bottoms.push(new);
+            }
+            self.innermost = Some(new);
+        }
+        self.slots.push(slot);
+    }
+
+    /// The bytes of a tensor that lies apart from what several threads touch.
+    fn bytes_apart(&self, tensor: &Tensor) -> Option<i64> {
+        let is_alone = self.shared.as_ref().is_some_and(|shared| !shared.contains(&tensor.symbol));
+        let bytes = tensor.constant_bytes().filter(|b| *b <= APART_TOTAL_BYTES)?;
+        let bytes = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+        (is_alone && self.apart.bytes + bytes <= APART_TOTAL_BYTES).then_some(bytes)
     }
 
     fn choose(&self, t: &Tensor, is_unused: bool) -> Memory {

@@ -14,6 +14,18 @@
 //!         y[o * 32 + j] = x[k[o * 32 + j]]             y[o * 32 + j] = x[k[o * 32 + j]]
 //! ```
 //!
+//! A loop with nothing but assertions whose conditions have values in every iteration, whether others hold or not, is
+//! run on lanes: it finds whether one fails, and only then does the loop with the ways out find which one is first.
+//!
+//! ```text
+//! fails = 0
+//! for e in range(m):  # vectorize, partial(fails |)
+//!     fails |= select(k[e] < n, 0, 1)
+//! if fails != 0:
+//!     for e in range(m):
+//!         assert k[e] < n
+//! ```
+//!
 //! *leaves alone*: other loops; conditions that depend on data, which become masks; assertions that depend on what the
 //! loop writes (`parallel` refuses them).
 
@@ -21,8 +33,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Access;
-use taffeta_ast::stmt::LoopProps;
-use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::{LoopProps, Role, Vectorize};
+use taffeta_ast::{
+    DType, Expr, ExprKind, Extent, Func, Literal, Op, Origin, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol,
+    Tensor,
+};
 
 pub(super) fn run(func: &Func) -> Func {
     func.with_body(stmt(&func.body, &mut Context::new(func)))
@@ -32,7 +47,7 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
     if let StmtKind::For { extent: Extent::Range { .. }, props, .. } = s.kind()
         && props.vectorize.is_some()
     {
-        let new = checked_before(s);
+        let new = checked_before(s, facts);
         facts.after(s);
         return new;
     }
@@ -42,7 +57,7 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
 }
 
 /// The loop, after a loop with the assertions in it.
-fn checked_before(s: &Stmt) -> Stmt {
+fn checked_before(s: &Stmt, facts: &mut Context) -> Stmt {
     let StmtKind::For { iter, extent, body, .. } = s.kind() else { return s.clone() };
     let Some(needed) = needed(body) else { return s.clone() };
     let origin = s.origin().derive("vectorise", "checks");
@@ -50,8 +65,66 @@ fn checked_before(s: &Stmt) -> Stmt {
     let new = iter.fresh();
     copy.names.insert(iter.clone(), new.clone());
     let Some(checks) = copy.stmt(body) else { return s.clone() };
+    let conditions = at_once(&new, extent, &checks, facts);
     let kind = StmtKind::For { iter: new, extent: extent.clone(), props: LoopProps::default(), body: checks };
-    Stmt::seq([Stmt::new(kind, origin.clone()), without(s)], origin)
+    let mut checks = Stmt::new(kind, origin.clone());
+    if let Some(conditions) = conditions {
+        checks = if_any_fails(&conditions, checks, &origin);
+    }
+    Stmt::seq([checks, without(s)], origin)
+}
+
+/// Loops with fewer iterations are as fast with a way out of each.
+const FEWEST_AT_ONCE: i64 = 64;
+
+/// The conditions of a loop with nothing but assertions, if lanes can evaluate them all: each has a value in every
+/// iteration without the others. Loops as short as what is stored in a row keep their ways out.
+fn at_once(iter: &Symbol, extent: &Extent, checks: &Stmt, facts: &mut Context) -> Option<Vec<Expr>> {
+    let Extent::Range { begin, end, .. } = extent else { return None };
+    let is_short = match (begin.as_int(), end.as_int()) {
+        (Some(begin), Some(end)) => end.saturating_sub(begin) < FEWEST_AT_ONCE,
+        _ => [begin, end].into_iter().any(|e| !effects::loads(e).is_empty()),
+    };
+    let conditions = assertions(checks)?;
+    let have_values = facts.scoped(|facts| {
+        facts.enter_loop(iter, extent, checks);
+        conditions.iter().all(|c| !facts.may_stop(c))
+    });
+    (!is_short && have_values).then_some(conditions)
+}
+
+/// The conditions of a statement that is nothing but assertions.
+fn assertions(s: &Stmt) -> Option<Vec<Expr>> {
+    match s.kind() {
+        StmtKind::Assert { cond, .. } => Some(vec![cond.clone()]),
+        StmtKind::Seq(v) => Some(v.iter().map(assertions).collect::<Option<Vec<_>>>()?.concat()),
+        _ => None,
+    }
+}
+
+/// A loop with ways out, which runs only where one of its conditions does not hold.
+fn if_any_fails(conditions: &[Expr], checks: Stmt, origin: &Origin) -> Stmt {
+    let StmtKind::For { iter, extent, .. } = checks.kind() else { return checks };
+    let flag = Arc::new(Tensor::dense(Symbol::new("fails"), DType::I32, Vec::new(), Role::Workspace));
+    let (symbol, number) = (&flag.symbol, |v| Expr::literal(Literal::Int(v), DType::I32));
+    let make = |kind| Stmt::new(kind, origin.clone());
+    let clear = make(StmtKind::Store { tensor: symbol.clone(), indices: Vec::new(), value: number(0) });
+    let own = iter.fresh();
+    let is_iter = |e: &Expr| matches!(e.kind(), ExprKind::Var(s) if s == iter);
+    let found = conditions.iter().map(|cond| {
+        let here = cond.rewrite(&mut |e| if is_iter(&e) { Expr::var(&own) } else { e });
+        let value = here.select(&number(0), &number(1));
+        make(StmtKind::ReduceTo { tensor: symbol.clone(), indices: Vec::new(), op: ReduceOp::BitOr, value })
+    });
+    let body = Stmt::seq(found, origin.clone());
+    let reduction = Reduction { tensor: symbol.clone(), op: ReduceOp::BitOr, sharing: Sharing::Partial };
+    let vectorize = Some(Vectorize::default());
+    let props = LoopProps { vectorize, reductions: vec![reduction], ..LoopProps::default() };
+    let find = make(StmtKind::For { iter: own, extent: extent.clone(), props, body });
+    let cond = Expr::apply(Op::Ne, vec![flag.load([]), number(0)]);
+    let tell = make(StmtKind::If { cond, then: checks, otherwise: None });
+    let body = Stmt::seq([clear, find, tell], origin.clone());
+    make(StmtKind::VarDef { tensor: flag, body })
 }
 
 /// The local scalars that assertions in a loop's body need; `None` if there are no assertions, or they need what the

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // `Compiled::load` runs what was compiled
 
 use crate::run::compile;
-use crate::scheduled::{check, scheduled, text};
+use crate::scheduled::{check, compare, scheduled, text};
 use taffeta_ast::Value;
 use taffeta_codegen::LowerOptions;
 use taffeta_codegen::call::Context;
@@ -128,4 +128,55 @@ def f(x: f64[n]) -> f64[n]:
     let mut given = [Value::zeros(taffeta_ast::DType::F64, vec![100]).expect("it fits")];
     let (_, report) = compiled.call_values(&mut Context::new(1), &mut given, &[]).expect("it runs");
     assert_eq!(report.memory, (100usize * 8).next_multiple_of(64));
+}
+
+/// What several threads never touch does not lie where they were before, if it is small and its size is known.
+#[test]
+fn what_one_thread_has_lies_apart() {
+    let program = "
+def f(x: f64[n]) -> f64:
+    most: f64 = 0.0
+    if most < 1.0:
+        t = empty((n,), f64)
+        for i in range(n):
+            t[i] = x[i] * 2.0
+        for k in range(n):
+            most += t[k]
+    u = empty((n,), f64)
+    v = empty((n,), f64)
+    for k in range(n):
+        u[k] = x[k] + most
+        v[k] = u[k] * u[k]
+    for k in range(n):
+        most += v[n - 1 - k]
+    return most
+";
+    let steps: [(&str, &[taffeta_schedule::Arg]); 1] = [("parallelize", &[text("i")])];
+    let (func, after, program) = scheduled(program, &steps);
+    let of_size =
+        |n: i64| LowerOptions { sizes: [("n".to_string(), n)].into_iter().collect(), ..LowerOptions::default() };
+    let x = |n: usize| Value::zeros(taffeta_ast::DType::F64, vec![n]).expect("it fits");
+    let memory = |func, options: &LowerOptions, n: usize| {
+        let compiled = compile(func, options);
+        let (_, report) = compiled.call_values(&mut Context::new(2), &mut [x(n)], &[]).expect("it runs");
+        report.memory
+    };
+    // (Arrays of 16 KiB and less are on the stack.) Both, one and none of `u` and `v` lie apart.
+    for (n, apart, together) in [(4096, 3 * 32768, 2 * 32768), (9000, 2 * 72000, 2 * 72000), (20000, 320000, 320000)] {
+        let known = of_size(n as i64);
+        assert_eq!(memory(&after, &known, n), apart, "{n}");
+        // One thread alone has no reason to; where sizes are not known nothing changes.
+        assert_eq!(memory(&func, &known, n), together, "{n}");
+        assert_eq!(memory(&after, &LowerOptions::default(), n), together, "{n}");
+    }
+    // They hold what they should there, too.
+    let (known, mut given) = (of_size(9000), [x(9000)]);
+    given[0] = given[0].with_numbers((0..9000).map(|k| f64::from(k % 7)).collect()).expect("as many");
+    let [want, have] = [&func, &after].map(|f| {
+        let (results, _) =
+            compile(f, &known).call_values(&mut Context::new(2), &mut given.clone(), &[]).expect("it runs");
+        results[0].clone()
+    });
+    assert_eq!(want, have);
+    compare(&func, &after, &program, &LowerOptions::default());
 }
