@@ -79,6 +79,13 @@
 #define TAFFETA_SHUFFLES 0
 #endif
 
+/* Whether single numbers of 16 bits can be converted by the processor, under the names that the compiler has for it. */
+#if defined(__F16C__) && defined(__has_builtin)
+#if __has_builtin(__builtin_ia32_vcvtph2ps) && __has_builtin(__builtin_ia32_vcvtps2ph)
+#define TAFFETA_F16C 1
+#endif
+#endif
+
 /* The body of a parallel loop: inlined, so that it costs nothing, after compilers have seen `restrict`. */
 #define TAFFETA_BODY inline __attribute__((always_inline))
 

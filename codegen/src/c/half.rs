@@ -3,7 +3,9 @@
 //! The conversions are integer arithmetic without branches, so that every loop they stand in can be vectorised: with 16
 //! lanes they cost less than the instructions for one number (F16C), which compilers do not vectorise, and with them
 //! nothing else in the loop. Where an element depends on the one before, loops are not vectorised anyway, and the
-//! instructions are faster: those are the conversions called `_scalar`.
+//! instructions are faster: those are the conversions called `_scalar`. Compilers have names of their own for these
+//! instructions and give them up again (clang 22 has no `__builtin_ia32_vcvtph2ps`), so they are asked for both
+//! (`TAFFETA_F16C` in `taffeta_runtime.h`); one that lacks either gets the arithmetic.
 //!
 //! Casts to `_Float16` are never printed: gcc 12 drops the rounding of `(float)(_Float16)x` in loops of known length
 //! that it vectorises for AVX512-FP16, and elsewhere calls a function of its library for each number.
@@ -83,7 +85,7 @@ static inline TAFFETA_UNUSED uint16_t wf_f16_store(float f) {
     h = rest > 0x7f800000 ? 0x7e00 | (rest >> 13 & 0x1ff) : h;
     return (uint16_t)(h | (bits >> 16 & 0x8000));
 }
-#ifdef __F16C__
+#ifdef TAFFETA_F16C
 typedef float wf_f16_floats __attribute__((vector_size(16)));
 typedef short wf_f16_shorts __attribute__((vector_size(16)));
 static inline TAFFETA_UNUSED float wf_f16_load_scalar(uint16_t h) {

@@ -2,9 +2,11 @@
 //! length that they know, and of one that they do not) and in loops whose iterations depend on each other.
 
 use crate::programs::{Builder, apply, load, local, range, store, var_def};
-use crate::run::{check, compare, compile};
+use crate::run::{check, compare, compile, compile_by};
 use itertools::Itertools as _;
 use taffeta_ast::{Buffer, DType, Expr, Func, Op, Value, half_precision};
+use taffeta_codegen::probe::facts;
+use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{LowerOptions, c, lower};
 
 const HALVES: [DType; 2] = [DType::F16, DType::Bf16];
@@ -107,39 +109,56 @@ fn a_rounding_between_wider_numbers_is_not_dropped() {
 }
 
 /// `s = s * 0.75 + x[i]` in the type itself: the conversions of loops that are not vectorised.
+fn recurrence(dtype: DType) -> Func {
+    let mut b = Builder::default();
+    let n = b.size("n");
+    let (x, y) = (b.input("x", dtype, &[&n]), b.result("y", dtype, &[&n]));
+    let s = local("s", dtype, Vec::new());
+    let step = |i: &Expr| {
+        let kept = apply(Op::Mul, &[&load(&s, &[]), &Expr::float(0.75, dtype)]);
+        vec![store(4, &s, &[], apply(Op::Add, &[&kept, &load(&x, &[i])])), store(5, &y, &[i], load(&s, &[]))]
+    };
+    let body = vec![store(2, &s, &[], Expr::float(1.0, dtype)), range(3, "i", &n, step)];
+    b.func("recurrence", vec![var_def(1, &s, body)])
+}
+
+/// 2000 finite numbers of a type.
+fn finite(dtype: DType) -> Value {
+    let bits = (0..2000u16).map(|k| k.wrapping_mul(29_641));
+    let data = match dtype {
+        DType::F16 => Buffer::F16(
+            bits.map(half::f16::from_bits).map(|v| if v.is_finite() { v } else { half::f16::ONE }).collect(),
+        ),
+        _ => Buffer::Bf16(
+            bits.map(half::bf16::from_bits).map(|v| if v.is_finite() { v } else { half::bf16::ONE }).collect(),
+        ),
+    };
+    Value::new(vec![2000], data).expect("a vector")
+}
+
 #[test]
 fn numbers_that_depend_on_each_other_are_rounded_each_time() {
     for dtype in HALVES {
-        let mut b = Builder::default();
-        let n = b.size("n");
-        let (x, y) = (b.input("x", dtype, &[&n]), b.result("y", dtype, &[&n]));
-        let s = local("s", dtype, Vec::new());
-        let step = |i: &Expr| {
-            let kept = apply(Op::Mul, &[&load(&s, &[]), &Expr::float(0.75, dtype)]);
-            vec![store(4, &s, &[], apply(Op::Add, &[&kept, &load(&x, &[i])])), store(5, &y, &[i], load(&s, &[]))]
-        };
-        let body = vec![store(2, &s, &[], Expr::float(1.0, dtype)), range(3, "i", &n, step)];
-        let func = b.func("recurrence", vec![var_def(1, &s, body)]);
+        let func = recurrence(dtype);
         let lowered = lower(&func, &LowerOptions::default()).expect("it can be lowered");
         let code = c::emit(&lowered, &crate::programs::sources()).code;
         assert_eq!(code.contains("s = wf_f16_store_scalar("), dtype == DType::F16, "{code}");
-        let finite: Vec<u16> = (0..2000u16).map(|k| k.wrapping_mul(29_641)).collect();
-        let data = match dtype {
-            DType::F16 => Buffer::F16(
-                finite
-                    .into_iter()
-                    .map(half::f16::from_bits)
-                    .map(|v| if v.is_finite() { v } else { half::f16::ONE })
-                    .collect(),
-            ),
-            _ => Buffer::Bf16(
-                finite
-                    .into_iter()
-                    .map(half::bf16::from_bits)
-                    .map(|v| if v.is_finite() { v } else { half::bf16::ONE })
-                    .collect(),
-            ),
-        };
-        check_both(&func, &Value::new(vec![2000], data).expect("a vector"));
+        check_both(&func, &finite(dtype));
+    }
+}
+
+/// clang 22 has given up one of the two names; gcc is told here that it has none of them.
+#[test]
+fn a_compiler_without_names_for_the_instructions_gets_arithmetic() {
+    let compiler = Toolchain::find().expect("a C compiler");
+    // In other compilers a macro does not hide a name from `__has_builtin`.
+    if facts(&compiler, &CompileOptions::default()).expect("it works").kind != "gcc" {
+        return;
+    }
+    for gone in ["vcvtph2ps", "vcvtps2ph"] {
+        let without = compiler.clone().with_flags(&[format!("-D__builtin_ia32_{gone}=taffeta_gone")]);
+        let exact = CompileOptions { contract: false, ..CompileOptions::default() };
+        let compiled = compile_by(&without, &recurrence(DType::F16), &LowerOptions::default(), &exact);
+        compare(&recurrence(DType::F16), &compiled, &[finite(DType::F16)], &[]).expect("nothing can fail");
     }
 }

@@ -29,11 +29,14 @@ pub fn compile(func: &Func, options: &LowerOptions) -> Compiled {
 }
 
 pub fn compile_with(func: &Func, options: &LowerOptions, flags: &CompileOptions) -> Compiled {
+    compile_by(&Toolchain::find().expect("a C compiler"), func, options, flags)
+}
+
+pub fn compile_by(compiler: &Toolchain, func: &Func, options: &LowerOptions, flags: &CompileOptions) -> Compiled {
     let lowered = lower(func, options).expect("the program can be lowered");
     let source = c::emit(&lowered, &sources());
     let dir = scratch_dir();
     Toolchain::write(&source, &dir, "program").expect("the directory can be written");
-    let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(&dir, "program", flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
     // SAFETY: the library was made of this C just now, in a directory of this test.
     unsafe { Compiled::load(&library, source.signature) }.expect("the library can be loaded")
