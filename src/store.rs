@@ -45,14 +45,13 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the user's cache. An unusable one is an error: silently compiling everything anew is not what anyone
-    /// wants. One that others could write is not used, and the user is told.
+    /// Opens the user's cache. One that cannot be written (a home that is not there, in containers and clusters), or that
+    /// others could write, is not used, and the user is told, once.
     pub fn open() -> Result<Store, Error> {
         let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
         let limit = limit().map_err(system)?;
         let (cache, problem) = Cache::open().map_err(system)?;
         match problem {
-            Some(d) if d.code == "cache::unusable" => return Err(system(Diagnostic { notes: Vec::new(), ..d })),
             // Without a home there is nowhere to keep anything, and nothing that anyone could have meant.
             Some(d) if d.code != "cache::nowhere" => tell(&d),
             _ => {}

@@ -22,6 +22,7 @@ pub mod load;
 pub mod lower;
 pub mod probe;
 pub mod signature;
+pub mod temporary;
 pub mod toolchain;
 
 pub use call::{Arg, ArgMut, ArgRef, CallError, CallReport, ErrorKind};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use taffeta::Report;
 use taffeta::ast::{Diagnostic, SourceMap};
+use taffeta::codegen::temporary::File;
 use taffeta::frontend::format::format;
 
 /// Format programs
@@ -72,9 +73,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let path = path.canonicalize().map_err(failed)?;
     let dir = path.parent().unwrap_or(Path::new("."));
     let permissions = std::fs::metadata(&path).map_err(failed)?.permissions();
-    let mut file =
-        tempfile::Builder::new().prefix(".taffeta-").permissions(permissions).tempfile_in(dir).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(&path).map_err(|e| failed(e.error))?;
-    Ok(())
+    let mut made = File::inside(dir, ".taffeta-", permissions).map_err(failed)?;
+    made.file.write_all(text.as_bytes()).map_err(failed)?;
+    made.persist(&path).map_err(failed)
 }

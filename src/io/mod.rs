@@ -71,22 +71,24 @@ pub fn read(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
 
 /// Reads a file or a literal for a structured parameter: of a file that lists elements, these; of a dense one, all.
 pub fn read_stored(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
-    let path = match source {
-        Source::File { path, part: None } if is_stdin(path) => stdin::file()?,
-        Source::File { path, part: None } => path,
-        _ => return read(source, want),
+    let Source::File { path, part: None } = source else { return read(source, want) };
+    let listed = match is_stdin(path) {
+        true => stdin::read(|path| read_listed(path, want))?,
+        false => read_listed(path, want)?,
     };
-    let value = match source::extension(path).as_str() {
-        "mtx" => mtx::read_sparse(path, want)?,
-        "npz" => match scipy::read(path, want)? {
-            Some(value) => value,
-            None => return read(source, want),
-        },
-        "tns" | "tns.gz" => tns::read(path, want)?,
-        _ => return read(source, want),
-    };
+    let Some(value) = listed else { return read(source, want) };
     check_rank(&value, source, want)?;
     Ok(value)
+}
+
+/// The elements of a file that lists them.
+fn read_listed(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
+    match source::extension(path).as_str() {
+        "mtx" => mtx::read_sparse(path, want).map(Some),
+        "npz" => scipy::read(path, want),
+        "tns" | "tns.gz" => tns::read(path, want).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// Whether a file does not say how large its tensor is, so that the sizes that other inputs have are wanted first.
@@ -101,7 +103,7 @@ pub fn without_shape(source: &Source) -> bool {
 
 fn read_file(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
     if is_stdin(path) {
-        return read_file(stdin::file()?, part, want);
+        return stdin::read(|path| read_file(path, part, want));
     }
     match source::extension(path).as_str() {
         "npy" => npy::read(path, want),

@@ -5,14 +5,14 @@
 
 use super::{elements, levels, mtx, npy, npz, picture, scipy, source, table, tns};
 use std::fs::Permissions;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Cursor, ErrorKind, IsTerminal, Seek, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::{DType, Diagnostic, Literal, Value};
-use tempfile::NamedTempFile;
+use taffeta_codegen::temporary::File;
 
-/// A result and the file that it goes to.
+/// A result and the file that it goes to; `-` is standard output, `-:csv` the same as a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The result's name.
@@ -24,10 +24,24 @@ pub struct Target {
 }
 
 impl Target {
+    /// Whether it goes to standard output.
+    pub fn is_stdout(&self) -> bool {
+        self.path.to_str().is_some_and(|p| p == "-" || p.starts_with("-:"))
+    }
+
+    /// The format: the end of the file's name, or what a program reads again that gets it from standard output.
+    fn kind(&self) -> String {
+        match self.path.to_str().and_then(|p| p.strip_prefix('-')) {
+            Some("") => if self.format.is_some() { "npz" } else { "npy" }.to_string(),
+            Some(kind) if kind.starts_with(':') => kind[1..].to_string(),
+            _ => source::extension(&self.path),
+        }
+    }
+
     /// Whether a result of this type and rank can go there. Nothing is written.
     pub fn check(&self, dtype: DType, ndim: usize) -> Result<(), Diagnostic> {
         let refuse = |what: String| Diagnostic::new("output::format", format!("`{}`: {what}", self.path.display()));
-        match source::extension(&self.path).as_str() {
+        match self.kind().as_str() {
             "npy" | "npz" => {}
             "csv" | "tsv" | "txt" if ndim <= 2 => {}
             "csv" | "tsv" | "txt" => {
@@ -49,7 +63,16 @@ impl Target {
                     .help("one of .npy .npz .csv .tsv .txt .png, or of a structured result .mtx .tns"));
             }
         }
-        writable(&self.path)
+        if !self.is_stdout() {
+            return writable(&self.path);
+        }
+        if matches!(self.kind().as_str(), "npy" | "npz" | "png") && std::io::stdout().is_terminal() {
+            let what = format!("result `{}` would go to a terminal as a file of bytes", self.name);
+            return Err(
+                refuse(what).help(format!("text is `--out {}=-:txt`, or leave it out for a summary", self.name))
+            );
+        }
+        Ok(())
     }
 
     /// Whether a file that lists elements can hold the result; what stands against it, and what to do.
@@ -64,7 +87,7 @@ impl Target {
             let what = format!("result `{}` has a fill, and this file has no place for it", self.name);
             return Err((what, "write a `.npz` file"));
         }
-        if source::extension(&self.path) == "mtx" && ndim > 2 {
+        if self.kind() == "mtx" && ndim > 2 {
             let what = format!("a matrix has at most 2 dimensions, but result `{}` has {ndim}", self.name);
             return Err((what, "write a `.tns` or `.npz` file"));
         }
@@ -96,18 +119,20 @@ impl Target {
             (dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf()), path.file_name().map(ToOwned::to_owned))
         };
         let inode = |t: &Target| std::fs::metadata(&t.path).ok().map(|m| (m.dev(), m.ino()));
-        place(self) == place(other) || inode(self).is_some_and(|i| inode(other) == Some(i))
+        self.is_stdout() && other.is_stdout()
+            || place(self) == place(other)
+            || inode(self).is_some_and(|i| inode(other) == Some(i))
     }
 
     /// How many numbers of the value the file does not have as they are: those that a picture clips.
     pub fn clipped(&self, value: &Value) -> usize {
-        if source::extension(&self.path) == "png" { picture::clipped(value) } else { 0 }
+        if self.kind() == "png" { picture::clipped(value) } else { 0 }
     }
 
-    /// Writes the value under a temporary name.
-    fn prepare(&self, value: &Value) -> Result<NamedTempFile, Diagnostic> {
+    /// Writes the value under a temporary name, or into memory.
+    fn prepare(&self, value: &Value) -> Result<Prepared, Diagnostic> {
         let failed = |e: std::io::Error| cannot_write(&self.path, &e);
-        if source::extension(&self.path) == "png"
+        if self.kind() == "png"
             && let Some(fault) = picture::fault(value)
         {
             return Err(Diagnostic::new(
@@ -115,7 +140,7 @@ impl Target {
                 format!("`{}`: result `{}`: {fault}", self.path.display(), self.name),
             ));
         }
-        let extension = source::extension(&self.path);
+        let extension = self.kind();
         let listed = matches!(extension.as_str(), "mtx" | "tns" | "npz");
         let all;
         let value = match (value.places(), listed) {
@@ -125,37 +150,64 @@ impl Target {
             }
             _ => value,
         };
-        let mut out = BufWriter::new(beside(&resolved(&self.path)).map_err(failed)?);
-        match extension.as_str() {
-            "mtx" => mtx::write(&mut out, value),
-            "tns" => tns::write(&mut out, value),
-            "npz" if let Some(places) = value.places() => match (self.layout(), &self.format) {
-                (Some(layout), _) if places.fill == Literal::zero(value.dtype()) => {
-                    scipy::write(&mut out, value, layout)
-                }
-                (_, Some(format)) => levels::write(&mut out, value, format),
-                (_, None) => scipy::write(&mut out, value, scipy::Layout::Coordinates),
-            },
-            "npz" => npz::write(&mut out, &self.name, value),
-            "csv" => table::write(&mut out, value, ','),
-            "tsv" => table::write(&mut out, value, '\t'),
-            "txt" => table::write(&mut out, value, ' '),
-            "png" => picture::write(&mut out, value),
-            _ => npy::write(&mut out, value),
+        if self.is_stdout() {
+            let mut bytes = Cursor::new(Vec::new());
+            self.write(&mut bytes, value).map_err(failed)?;
+            return Ok(Prepared::Output(bytes.into_inner()));
         }
-        .and_then(|()| out.flush())
-        .map_err(failed)?;
-        out.into_inner().map_err(|e| failed(e.into_error()))
+        let mut made = beside(&resolved(&self.path)).map_err(failed)?;
+        let mut out = BufWriter::new(&mut made.file);
+        self.write(&mut out, value).and_then(|()| out.flush()).map_err(failed)?;
+        drop(out);
+        Ok(Prepared::File(made))
     }
+
+    fn write(&self, out: &mut (impl Write + Seek), value: &Value) -> std::io::Result<()> {
+        match self.kind().as_str() {
+            "mtx" => mtx::write(out, value),
+            "tns" => tns::write(out, value),
+            "npz" if let Some(places) = value.places() => match (self.layout(), &self.format) {
+                (Some(layout), _) if places.fill == Literal::zero(value.dtype()) => scipy::write(out, value, layout),
+                (_, Some(format)) => levels::write(out, value, format),
+                (_, None) => scipy::write(out, value, scipy::Layout::Coordinates),
+            },
+            "npz" => npz::write(out, &self.name, value),
+            "csv" => table::write(out, value, ','),
+            "tsv" => table::write(out, value, '\t'),
+            "txt" => table::write(out, value, ' '),
+            "png" => picture::write(out, value),
+            _ => npy::write(out, value),
+        }
+    }
+}
+
+/// A value that is written, but for its name.
+enum Prepared {
+    File(File),
+    /// For standard output.
+    Output(Vec<u8>),
 }
 
 /// Writes all values; on any error no file is changed.
 pub fn write_all(items: &[(Target, &Value)]) -> Result<(), Diagnostic> {
     let prepared = items.iter().map(|(t, v)| t.prepare(v)).collect::<Result<Vec<_>, _>>()?;
-    for ((target, _), file) in items.iter().zip(prepared) {
-        file.persist(resolved(&target.path)).map_err(|e| cannot_write(&target.path, &e.error))?;
+    for ((target, _), prepared) in items.iter().zip(prepared) {
+        match prepared {
+            Prepared::File(file) => file.persist(&resolved(&target.path)),
+            Prepared::Output(bytes) => written(&bytes),
+        }
+        .map_err(|e| cannot_write(&target.path, &e))?;
     }
     Ok(())
+}
+
+/// Writes to standard output. A reader that went away is no error.
+fn written(bytes: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
 }
 
 /// Writes a text: all of it, or nothing.
@@ -167,9 +219,9 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     writable(path)?;
     let failed = |e: std::io::Error| cannot_write(path, &e);
     let path = &resolved(path);
-    let mut file = beside(path).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(path).map(drop).map_err(|e| failed(e.error))
+    let mut made = beside(path).map_err(failed)?;
+    made.file.write_all(text.as_bytes()).map_err(failed)?;
+    made.persist(path).map_err(failed)
 }
 
 /// Whether a file can be written there: it is not something else, it may be changed, and its folder takes new files.
@@ -213,19 +265,17 @@ pub fn writable(path: &Path) -> Result<(), Diagnostic> {
 pub fn folder_takes_files(dir: &Path) -> std::io::Result<()> {
     let absolute = std::path::absolute(dir)?;
     let there = absolute.ancestors().find(|a| a.exists()).unwrap_or(Path::new("/"));
-    tempfile::Builder::new().prefix(".taffeta-").tempfile_in(there).map(drop).map_err(without_path)
+    File::inside(there, ".taffeta-", Permissions::from_mode(0o600)).map(drop).map_err(without_path)
 }
 
 /// A new file beside `path`, with the permissions of the one that is there. Of a file that is new, the user's umask
 /// decides who may read it.
-fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".taffeta-").permissions(Permissions::from_mode(0o666));
-    let file = builder.tempfile_in(directory(path)).map_err(without_path)?;
+fn beside(path: &Path) -> std::io::Result<File> {
+    let made = File::inside(directory(path), ".taffeta-", Permissions::from_mode(0o666)).map_err(without_path)?;
     if let Ok(meta) = std::fs::metadata(path) {
-        file.as_file().set_permissions(Permissions::from_mode(meta.mode() & 0o777))?;
+        made.file.as_file().set_permissions(Permissions::from_mode(meta.mode() & 0o777))?;
     }
-    Ok(file)
+    Ok(made)
 }
 
 /// What the system says, without the name of a file that nobody has asked for.
@@ -235,7 +285,8 @@ fn without_path(e: std::io::Error) -> std::io::Error {
 }
 
 fn cannot_write(path: &Path, e: &std::io::Error) -> Diagnostic {
-    Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display()))
+    let name = if path.as_os_str() == "-" { "standard output".to_string() } else { format!("`{}`", path.display()) };
+    Diagnostic::new("output::write", format!("{name} cannot be written: {e}"))
 }
 
 /// Where a path leads: links are followed, also to what is not there yet.

@@ -98,6 +98,7 @@ impl fmt::Display for Source {
             }
             Source::Literal(text) => write!(f, "`{text}`"),
             Source::Generator(g) => write!(f, "`{}`", g.text()),
+            Source::File { path, .. } if super::is_stdin(path) => write!(f, "{}", super::stdin::NAME),
             Source::File { path, part: None } => write!(f, "{}", path.display()),
             Source::File { path, part: Some(part) } => write!(f, "{}:{part}", path.display()),
         }

@@ -9,7 +9,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use taffeta_ast::Diagnostic;
-use tempfile::TempDir;
+use taffeta_codegen::temporary::Folder;
+
+/// What it is called in messages.
+pub(super) const NAME: &str = "standard input";
 
 /// All of it.
 pub(super) fn bytes() -> Result<&'static [u8], Diagnostic> {
@@ -20,24 +23,38 @@ pub(super) fn bytes() -> Result<&'static [u8], Diagnostic> {
         let mut all = Vec::new();
         let mut input = std::io::stdin().lock();
         loop {
-            memory::check_bytes(all.len() as u128 + u128::from(PIECE), "standard input")?;
+            memory::check_bytes(all.len() as u128 + u128::from(PIECE), NAME)?;
             match input.by_ref().take(PIECE).read_to_end(&mut all) {
                 Ok(0) => return Ok(all),
                 Ok(_) => {}
-                Err(e) => return Err(Diagnostic::new("data::unreadable", format!("standard input: {e}"))),
+                Err(e) => return Err(Diagnostic::new("data::unreadable", format!("{NAME}: {e}"))),
             }
         }
     };
     BYTES.get_or_init(read).as_deref().map_err(Clone::clone)
 }
 
+/// Reads it as a file. What is wrong with that is said of standard input: nobody knows the file.
+pub(super) fn read<T>(reader: impl FnOnce(&Path) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+    let path = file()?;
+    reader(path).map_err(|d| {
+        let named = |text: String| text.replace(&path.display().to_string(), NAME);
+        Diagnostic {
+            message: named(d.message),
+            notes: d.notes.into_iter().map(named).collect(),
+            help: d.help.map(named),
+            ..d
+        }
+    })
+}
+
 /// A file with all of it, as long as the process lives.
 pub(super) fn file() -> Result<&'static Path, Diagnostic> {
-    static FILE: OnceLock<Result<(TempDir, PathBuf), Diagnostic>> = OnceLock::new();
+    static FILE: OnceLock<Result<(Folder, PathBuf), Diagnostic>> = OnceLock::new();
     let lay = || {
         let bytes = bytes()?;
-        let failed = |e: std::io::Error| Diagnostic::new("data::unreadable", format!("standard input: {e}"));
-        let dir = tempfile::Builder::new().prefix("taffeta-").tempdir().map_err(failed)?;
+        let failed = |e: std::io::Error| Diagnostic::new("data::unreadable", format!("{NAME}: {e}"));
+        let dir = Folder::new("taffeta-input-").map_err(failed)?;
         let path = dir.path().join(format!("standard-input.{}", extension(bytes)));
         std::fs::write(&path, bytes).map_err(failed)?;
         Ok((dir, path))

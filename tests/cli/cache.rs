@@ -52,34 +52,45 @@ fn errors_of_cached_programs_show_the_source() {
 }
 
 #[test]
-fn an_unusable_cache_is_refused() {
-    let folder = Folder::new(&[("f.ft", PROGRAM), ("file", ""), ("real/x", "")]);
+fn without_a_cache_programs_are_compiled_for_one_run() {
+    let folder = Folder::new(&[("f.ft", PROGRAM), ("file", ""), ("real/x", ""), ("tmp/x", "")]);
     std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).expect("a link");
-    let run = |cache: &str| {
-        let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[1]"]);
-        let (status, out, err) = finish(command.env("TAFFETA_CACHE_DIR", cache));
-        assert_eq!((status, out.as_str()), (1, ""), "{err}");
+    let temporary = folder.path().join("tmp");
+    let run = |variable: &str, cache: &str| {
+        let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
+        command.env_remove("TAFFETA_CACHE_DIR").env_remove("XDG_CACHE_HOME").env("TMPDIR", &temporary);
+        let (status, out, err) = finish(command.env(variable, cache));
+        assert_eq!((status, out.as_str()), (0, "y: i64[1]\n  [9]\n  min 9  max 9  mean 9\n"), "{err}");
+        let left: Vec<_> =
+            std::fs::read_dir(&temporary).expect("ours").map(|e| e.expect("an entry").file_name()).collect();
+        assert_eq!(left, ["x"], "it leaves temporary files");
         err
     };
+    // Said once, though the cache is opened for the manifest, the machine and the library.
     expect![[r#"
-        cache::unusable
-
-          × cannot keep compiled programs in `file`: it is not a directory
-          help: set TAFFETA_CACHE_DIR to a directory of your own
-
-        1 error
+        warning: cannot keep compiled programs in `file`: it is not a directory
+          set TAFFETA_CACHE_DIR to a directory of your own
+          compiled programs are kept for this run only
     "#]]
-    .assert_eq(&run("file"));
+    .assert_eq(&run("TAFFETA_CACHE_DIR", "file"));
     expect![[r#"
-        cache::unusable
-
-          × cannot keep compiled programs in `link`: it is a symbolic link, which could be turned
-          │ elsewhere
-          help: set TAFFETA_CACHE_DIR to a directory of your own
-
-        1 error
+        warning: cannot keep compiled programs in `link`: it is a symbolic link, which could be turned elsewhere
+          set TAFFETA_CACHE_DIR to a directory of your own
+          compiled programs are kept for this run only
     "#]]
-    .assert_eq(&run("link"));
+    .assert_eq(&run("TAFFETA_CACHE_DIR", "link"));
+    // As a home that is not there, for whoever may not make it.
+    let home = folder.path().join("file").join("home").display().to_string();
+    let warned = run("HOME", &home);
+    let told = format!("warning: cannot keep compiled programs in `{home}/.cache/taffeta`: Not a directory");
+    assert!(warned.starts_with(&told) && warned.matches("warning").count() == 1, "{warned}");
+    // Whatever the command.
+    for args in [&["doctor", "--json"][..], &["build", "f.ft", "power", "-o", "out"]] {
+        let mut command = folder.command(args);
+        let (status, out, err) = finish(command.env("TAFFETA_CACHE_DIR", "file").env("TMPDIR", &temporary));
+        assert!(status == 0 && err.matches("cannot keep compiled programs").count() == 1, "{out}{err}");
+        assert_eq!(std::fs::read_dir(&temporary).expect("ours").count(), 1, "{args:?} leaves temporary files");
+    }
 }
 
 #[test]

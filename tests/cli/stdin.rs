@@ -73,3 +73,32 @@ fn inputs_and_traces_come_from_standard_input() {
     let by_name = folder.succeeds(&["show", "one.ft", "only", "--schedule", "fast", "--stage", "scheduled"]);
     assert_eq!(given(&folder, &["show", "one.ft", "only", "--schedule", "-"], &trace), by_name);
 }
+
+/// Where a reader wants a file, one is laid down, which nobody sees and which is gone in the end.
+#[test]
+fn an_input_from_standard_input_leaves_no_file_and_is_called_by_its_name() {
+    let program = "def f(A: f64[n, m] @ csr) -> f64:\n    return sum(A)\n\n\n\
+                   def g(x: f64[n]) -> f64:\n    return sum(x)\n\n\ndef s(x: f64) -> f64:\n    return x\n";
+    let folder = Folder::new(&[("f.ft", program), ("tmp/x", "")]);
+    let temporary = folder.path().join("tmp");
+    let run = |entry: &str, input: &[u8]| {
+        let given = if entry == "f" { "A=-" } else { "x=-" };
+        let mut command = folder.command(&["run", "f.ft", entry, "--in", given]);
+        let (status, out, err) = finish_with(command.env("TMPDIR", &temporary), input);
+        assert_eq!(std::fs::read_dir(&temporary).expect("ours").count(), 1, "{entry} leaves a file");
+        if status == 0 {
+            return out;
+        }
+        assert!(!err.contains("standard-input") && !err.contains("taffeta-input"), "{err}");
+        let flat = err.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("standard input"), "{err}");
+        flat
+    };
+    let matrix = b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 5\n";
+    assert!(run("f", matrix).contains("= 5"));
+    assert!(run("g", b"1\n2\n").contains("= 3"));
+    assert!(run("f", &matrix[..50]).contains("data::"));
+    assert!(run("g", b"1\nno\n").contains("standard input:2"));
+    assert!(run("g", b"\x93NUMPY").contains("data::truncated"));
+    assert!(run("s", b"1,2\n3,4\n").contains("but standard input has 2 dimensions"));
+}

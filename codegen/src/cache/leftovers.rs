@@ -5,10 +5,10 @@
 //! something removes it. `making/old-X` is on its way out.
 
 use super::{Cache, FAILED, MAKING, private};
+use crate::temporary::Folder;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tempfile::TempDir;
 
 const FRESH: &str = "make-";
 const OLD: &str = "old-";
@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(60);
 pub(super) struct Scratch {
     files: PathBuf,
     _lock: File,
-    _dir: TempDir,
+    _dir: Folder,
 }
 
 impl Scratch {
@@ -33,7 +33,7 @@ impl Scratch {
 impl Cache {
     pub(super) fn scratch(&self) -> std::io::Result<Scratch> {
         let making = self.dir.join(MAKING);
-        let dir = tempfile::Builder::new().prefix(FRESH).permissions(private::only_ours()).tempdir_in(making)?;
+        let dir = Folder::inside(&making, FRESH)?;
         let lock = File::create_new(dir.path().join(LOCK))?;
         // Where there are no locks (some network file systems), old age alone says that a directory is nobody's.
         let _ = lock.lock();
@@ -61,7 +61,7 @@ impl Cache {
     /// Takes an entry away at once, as others see it, and then removes it.
     pub(super) fn discard(&self, entry: &Path) -> std::io::Result<()> {
         let making = self.dir.join(MAKING);
-        let old = tempfile::Builder::new().prefix(OLD).permissions(private::only_ours()).tempdir_in(making)?;
+        let old = Folder::inside(&making, OLD)?;
         match std::fs::rename(entry, old.path().join("entry")) {
             // Another process took it away.
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
@@ -72,7 +72,7 @@ impl Cache {
     /// Keeps the files of an entry that could not be made.
     pub(super) fn keep_failed(&self, files: &Path) -> std::io::Result<PathBuf> {
         let failed = self.dir.join(FAILED);
-        let dir = tempfile::Builder::new().prefix("").permissions(private::only_ours()).tempdir_in(failed)?;
+        let dir = Folder::inside(&failed, "")?;
         // Over a directory that is empty.
         std::fs::rename(files, dir.path())?;
         let dir = dir.keep();

@@ -21,13 +21,14 @@ mod private;
 
 pub use library::LibraryEntry;
 
+use crate::temporary::Folder;
 use private::{Opened, Owner};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 use taffeta_ast::Diagnostic;
-use tempfile::TempDir;
 
 const LIST: &str = "entry.json";
 const ENTRIES: &str = "entries";
@@ -44,9 +45,17 @@ pub struct Cache {
     dir: PathBuf,
     owner: Owner,
     limit: u64,
-    /// Kept so that it is removed in the end, where the cache is a temporary directory.
-    _temporary: Option<TempDir>,
 }
+
+/// What is in the place of a cache that cannot be used, until the process ends.
+struct StandsIn {
+    process: u32,
+    dir: Folder,
+    /// What was said of caches that cannot be used.
+    told: Vec<String>,
+}
+
+static STANDS_IN: Mutex<Option<StandsIn>> = Mutex::new(None);
 
 /// What an entry is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,25 +77,35 @@ struct List {
 
 impl Cache {
     /// The user's cache: `TAFFETA_CACHE_DIR`, else `taffeta` in `XDG_CACHE_HOME` or `~/.cache`. Where that cannot be
-    /// used, a temporary directory for this process. What the user should know of that is the second part.
+    /// used, a temporary directory of this process. What the user should know of that is the second part, the first
+    /// time.
     ///
     /// # Errors
     ///
     /// Not even a temporary directory can be made.
     pub fn open() -> Result<(Cache, Option<Diagnostic>), Diagnostic> {
         let warning = match default_dir().map(|dir| Cache::open_at(&dir)) {
-            Some(Ok(opened)) => return Ok(opened),
+            Some(Ok((cache, told))) => match private::takes_files(&cache.dir.join(MAKING)) {
+                Ok(()) => return Ok((cache, told)),
+                Err(d) => d,
+            },
             Some(Err(d)) => d,
             None => Diagnostic::new("cache::nowhere", "neither TAFFETA_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set"),
         };
         let warning = warning.note("compiled programs are kept for this run only");
-        let temporary = tempfile::Builder::new()
-            .prefix("taffeta-")
-            .permissions(private::only_ours())
-            .tempdir()
-            .map_err(|e| Diagnostic::new("cache::nowhere", format!("cannot make a temporary directory: {e}")))?;
-        let (cache, _) = Cache::open_at(temporary.path())?;
-        Ok((Cache { _temporary: Some(temporary), ..cache }, Some(warning)))
+        let mut stands_in = STANDS_IN.lock().unwrap_or_else(PoisonError::into_inner);
+        // A child that was forked has one of its own: its parent removes this one.
+        if stands_in.as_ref().is_none_or(|s| s.process != std::process::id()) {
+            let dir = Folder::new("taffeta-cache-")
+                .map_err(|e| Diagnostic::new("cache::nowhere", format!("cannot make a temporary directory: {e}")))?;
+            // The parent's is not the child's to remove, which dropping it would be.
+            std::mem::forget(stands_in.replace(StandsIn { process: std::process::id(), dir, told: Vec::new() }));
+        }
+        let Some(stands_in) = stands_in.as_mut() else { unreachable!("it was made") };
+        let (cache, _) = Cache::open_at(stands_in.dir.path())?;
+        let new = !stands_in.told.contains(&warning.message);
+        stands_in.told.extend(new.then(|| warning.message.clone()));
+        Ok((cache, new.then_some(warning)))
     }
 
     /// The cache in `dir`, which is made if it is not there, and what the user should know of it: that others could
@@ -103,7 +122,7 @@ impl Cache {
             Diagnostic::new("cache::discarded", what)
                 .help("compiled programs run as you do, so nobody else may write them; programs are compiled again")
         });
-        Ok((Cache { dir, owner, limit: DEFAULT_LIMIT, _temporary: None }, warning))
+        Ok((Cache { dir, owner, limit: DEFAULT_LIMIT }, warning))
     }
 
     /// With room for so many bytes; what was not used for longest makes room for what is new.

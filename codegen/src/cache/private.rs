@@ -9,6 +9,7 @@
 //! to what is a cache by its looks. A directory of other things is neither emptied nor closed: it is refused.
 
 use super::{ENTRIES, FAILED, MAKING, STATE};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::ffi::OsString;
 use std::fs::{DirBuilder, Metadata, Permissions};
 use std::io::ErrorKind;
@@ -36,12 +37,20 @@ pub(super) struct Owner {
     user: u32,
 }
 
+fn unusable(dir: &Path, why: &str) -> Diagnostic {
+    Diagnostic::new("cache::unusable", format!("cannot keep compiled programs in `{}`: {why}", dir.display()))
+        .help("set TAFFETA_CACHE_DIR to a directory of your own")
+}
+
+/// Whether files can be made in a directory of the cache: its file system may be one to read only.
+pub(super) fn takes_files(dir: &Path) -> Result<(), Diagnostic> {
+    accessat(CWD, dir, Access::WRITE_OK, AtFlags::EACCESS)
+        .map_err(|e| unusable(dir, &std::io::Error::from(e).to_string()))
+}
+
 /// Opens a directory as a cache: makes it, or closes it to others.
 pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
-    let refuse = |why: String| {
-        Diagnostic::new("cache::unusable", format!("cannot keep compiled programs in `{}`: {why}", dir.display()))
-            .help("set TAFFETA_CACHE_DIR to a directory of your own")
-    };
+    let refuse = |why: String| unusable(dir, &why);
     let distrust = |why: String, help: String| {
         Diagnostic::new("cache::unsafe", format!("compiled programs are not kept in `{}`: {why}", dir.display()))
             .help(help)

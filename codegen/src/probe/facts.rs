@@ -2,6 +2,7 @@
 
 use super::{failed, finished};
 use crate::c::{TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_RUNTIME_H};
+use crate::temporary::Folder;
 use crate::toolchain::{CompileOptions, Toolchain};
 use std::collections::BTreeMap;
 use taffeta_ast::Diagnostic;
@@ -29,7 +30,7 @@ pub struct Facts {
 ///
 /// The compiler does not work.
 pub fn facts(toolchain: &Toolchain, options: &CompileOptions) -> Result<Facts, Diagnostic> {
-    let dir = tempfile::Builder::new().prefix("taffeta-facts-").tempdir().map_err(failed)?;
+    let dir = Folder::new("taffeta-facts-").map_err(failed)?;
     let files = [
         ("facts.c", include_str!("facts.c")),
         ("taffeta.h", TAFFETA_H),

@@ -2,6 +2,7 @@
 
 use super::{failed, finished};
 use crate::c::{TAFFETA_H, TAFFETA_RUNTIME_H};
+use crate::temporary::Folder;
 use crate::toolchain::{CompileOptions, Toolchain};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -64,7 +65,7 @@ pub fn program_key() -> String {
 ///
 /// The compiler does not work, or what it made does not run, or says something else than numbers that can be times.
 pub fn measure(toolchain: &Toolchain, options: &CompileOptions, areas: &Areas) -> Result<Measured, Diagnostic> {
-    let dir = tempfile::Builder::new().prefix("taffeta-machine-").tempdir().map_err(failed)?;
+    let dir = Folder::new("taffeta-machine-").map_err(failed)?;
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).map_err(failed);
     write("machine.c", PROGRAM)?;
     write("machine.h", &header(areas))?;

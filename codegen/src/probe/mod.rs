@@ -18,6 +18,7 @@ pub use facts::{Facts, facts};
 pub use machine::{Areas, Measured, measure, program_key};
 
 use crate::cache::{self, Cache};
+use crate::temporary::Folder;
 use crate::toolchain::{CompileOptions, Toolchain};
 use crate::{LowerOptions, c, lower};
 use checks::Program;
@@ -206,7 +207,7 @@ impl Part {
 
     /// What is wrong with these flags.
     fn run(&self, toolchain: &Toolchain, options: &CompileOptions) -> Result<Vec<Wrong>, Diagnostic> {
-        let dir = tempfile::Builder::new().prefix("taffeta-probe-").tempdir().map_err(failed)?;
+        let dir = Folder::new("taffeta-probe-").map_err(failed)?;
         Toolchain::write(&self.source, dir.path(), &self.source.signature.c_name)?;
         let file = dir.path().join("main.c");
         std::fs::write(&file, &self.main).map_err(failed)?;
