@@ -17,8 +17,10 @@
  *
  * Both return TAFFETA_OK or an error code, and then `ctx->message` says what happened and `ctx->line` is the line of
  * the source. Nothing here exits, prints but what the program itself prints, or keeps state, but for this: how parallel
- * loops that a thread called fared of late, so that they run on fewer threads where cores are taken. One `taffeta_ctx`
- * serves one call at a time; different contexts may be used by different threads at once.
+ * loops that a thread called fared of late, so that they run on fewer threads where cores are taken, and whether the
+ * process was forked from one with threads. (Calls in such a child run on one thread: OpenMP has none there. A library
+ * must be loaded before the fork to know.) One `taffeta_ctx` serves one call at a time; different contexts may be used
+ * by different threads at once.
  */
 #ifndef TAFFETA_H
 #define TAFFETA_H

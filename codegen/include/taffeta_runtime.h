@@ -33,6 +33,8 @@
 #include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
+#include <pthread.h>
+#include <sys/stat.h>
 #endif
 
 /* Whether the compiler knows what a value is. */
@@ -120,9 +122,31 @@ static inline TAFFETA_UNUSED int wf_failed(taffeta_ctx *ctx) {
    it. */
 #define TAFFETA_MAX_THREADS 1024
 
+/* A child that is forked has the thread that forked it and no other, but OpenMP's library believes that its team is
+   there, and waits for it forever. So loops run on one thread in a child whose parent had threads, of whatever kind:
+   where there was one alone, there was no team. */
+#ifdef _OPENMP
+static int wf_has_threads, wf_lost_threads;
+
+/* (A folder has two names, and one more from each folder in it. Where that is not so, there may be threads.) */
+static TAFFETA_COLD void wf_before_fork(void) {
+    struct stat tasks;
+    wf_has_threads = stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3;
+}
+
+static TAFFETA_COLD void wf_after_fork(void) {
+    if (wf_has_threads) wf_lost_threads = 1;
+}
+
+__attribute__((constructor)) static TAFFETA_COLD void wf_expect_forks(void) {
+    pthread_atfork(wf_before_fork, NULL, wf_after_fork);
+}
+#endif
+
 /* Threads of a parallel loop. */
 static inline TAFFETA_UNUSED int wf_threads(const taffeta_ctx *ctx) {
 #ifdef _OPENMP
+    if (wf_lost_threads) return 1;
     const int threads = ctx->threads > 0 ? ctx->threads : omp_get_max_threads();
     return threads < TAFFETA_MAX_THREADS ? threads : TAFFETA_MAX_THREADS;
 #else

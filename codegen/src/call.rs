@@ -10,7 +10,7 @@ use std::alloc::Layout;
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use taffeta_ast::{DType, Diagnostic, SourceMap, Span, Value, with_buffer};
 
@@ -500,9 +500,13 @@ fn overlap(a: &View, b: &View) -> bool {
 }
 
 fn new_ctx(threads: i32) -> Ctx {
+    // In a child that was forked, OpenMP waits for the threads of its parent. Libraries that were loaded before know
+    // that; those that were not are told.
+    static CALLED_IN: OnceLock<u32> = OnceLock::new();
+    let is_child = *CALLED_IN.get_or_init(std::process::id) != std::process::id();
     Ctx {
         abi: abi::ABI,
-        threads,
+        threads: if is_child { 1 } else { threads },
         status: 0,
         line: 0,
         site: -1,

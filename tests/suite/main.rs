@@ -20,6 +20,7 @@ mod docs;
 #[path = "../../codegen/tests/compiled/driver.rs"]
 mod driver;
 mod examples;
+mod forked;
 mod formats;
 mod gradients;
 mod intrinsics;

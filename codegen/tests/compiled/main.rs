@@ -10,6 +10,7 @@ mod conditional;
 mod confirm;
 mod driver;
 mod ends;
+mod forked;
 mod guards;
 mod half;
 mod operators;

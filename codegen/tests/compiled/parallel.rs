@@ -8,7 +8,7 @@ use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{LowerOptions, c, lower};
 
 /// Sets properties of all loops with that name.
-fn with_props(func: &Func, name: &str, props: &LoopProps) -> Func {
+pub fn with_props(func: &Func, name: &str, props: &LoopProps) -> Func {
     fn rewrite(s: &Stmt, name: &str, new: &LoopProps) -> Stmt {
         let s = s.map(&mut |inner| rewrite(inner, name, new), &mut Expr::clone);
         match s.kind() {
@@ -24,7 +24,7 @@ fn with_props(func: &Func, name: &str, props: &LoopProps) -> Func {
     func.with_body(rewrite(&func.body, name, props))
 }
 
-fn parallel() -> LoopProps {
+pub fn parallel() -> LoopProps {
     LoopProps { parallel: Some(Parallel::default()), ..LoopProps::default() }
 }
 
