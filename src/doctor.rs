@@ -39,7 +39,7 @@ pub struct CompilerFindings {
     pub path: PathBuf,
     /// The flags that every program gets, with those that make up for a fault of the compiler.
     pub flags: Vec<String>,
-    /// What the environment adds (`CFLAGS`).
+    /// What the environment adds after these (`CFLAGS`), with the flags that undo what it breaks.
     pub added: String,
     /// What it has, if it works.
     pub facts: Option<Facts>,
@@ -98,7 +98,7 @@ fn compiler(toolchain: &Toolchain, cache: Option<&Cache>, problems: &mut Vec<Dia
         command: toolchain.command().to_string(),
         path: toolchain.program().to_path_buf(),
         flags: Toolchain::flags(&options).into_iter().map(str::to_string).collect(),
-        added: std::env::var("CFLAGS").unwrap_or_default(),
+        added: Toolchain::flags_of_user(),
         facts: None,
         verdict: None,
     };
@@ -108,7 +108,11 @@ fn compiler(toolchain: &Toolchain, cache: Option<&Cache>, problems: &mut Vec<Dia
             if let Some(cache) = cache {
                 probe::keep(&verdict, toolchain, &options, cache, &stamp());
             }
-            found.flags.extend(verdict.workaround.iter().flatten().cloned());
+            let mending = verdict.workaround.clone().unwrap_or_default();
+            match verdict.overrules {
+                true => found.added = format!("{} {}", found.added, mending.join(" ")),
+                false => found.flags.extend(mending),
+            }
             problems.extend(verdict.refusal(toolchain.command()));
             found.verdict = Some(verdict);
         }

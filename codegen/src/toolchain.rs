@@ -45,6 +45,18 @@ pub struct Files {
     pub taffeta_h: PathBuf,
 }
 
+/// One run of the compiler.
+struct Job<'a> {
+    /// Where it runs, and where headers are.
+    dir: &'a Path,
+    options: &'a CompileOptions,
+    /// The flag for what is made, unless that is a program.
+    kind: Option<&'static str>,
+    sources: &'a [PathBuf],
+    /// The file that it is to make.
+    made: &'a Path,
+}
+
 /// A C compiler.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
@@ -56,6 +68,8 @@ pub struct Toolchain {
     identity: String,
     /// What it needs to compute rightly (see [`crate::probe`]).
     extra: Vec<String>,
+    /// What undoes flags of the environment: it stands after these.
+    overruling: Vec<String>,
 }
 
 impl Toolchain {
@@ -96,7 +110,14 @@ impl Toolchain {
             identity.push_str(&format!("|{name}={value}"));
         }
         identity.push_str(&cpu());
-        Ok(Toolchain { program, command: command.to_string(), named: wish.is_some(), identity, extra: Vec::new() })
+        Ok(Toolchain {
+            program,
+            command: command.to_string(),
+            named: wish.is_some(),
+            identity,
+            extra: Vec::new(),
+            overruling: Vec::new(),
+        })
     }
 
     /// Tells compilers, their versions and this machine's CPU apart; for keys of a cache.
@@ -109,11 +130,24 @@ impl Toolchain {
         &self.command
     }
 
-    /// The same with more flags, after all others.
+    /// The same with more flags of ours.
     #[must_use]
     pub fn with_flags(mut self, flags: &[String]) -> Toolchain {
         self.extra.extend_from_slice(flags);
         self
+    }
+
+    /// The same with flags that stand after those of the environment, which otherwise are the last.
+    #[must_use]
+    pub fn overruled_by(mut self, flags: &[String]) -> Toolchain {
+        self.overruling.extend_from_slice(flags);
+        self
+    }
+
+    /// The flags of the environment (`CFLAGS` and its variants), which come after ours.
+    pub fn flags_of_user() -> String {
+        // In the order in which they stand there: what is named for this machine counts most.
+        flag_variables().into_iter().rev().map(|(_, value)| value).collect::<Vec<_>>().join(" ")
     }
 
     /// The compiler, or the wrapper that runs it.
@@ -179,10 +213,9 @@ impl Toolchain {
     /// The compiler is missing, or refuses the code.
     pub fn shared(&self, dir: &Path, stem: &str, options: &CompileOptions) -> Result<PathBuf, Diagnostic> {
         let library = dir.join(format!("lib{stem}{}", std::env::consts::DLL_SUFFIX));
-        let mut args: Vec<OsString> = vec!["-shared".into()];
-        args.extend([dir.join(format!("{stem}.c")).into(), "-o".into(), library.clone().into()]);
-        args.extend(LIBRARIES.map(OsString::from));
-        self.compile(dir, stem, options, &args, &library)?;
+        let job =
+            Job { dir, options, kind: Some("-shared"), sources: &[dir.join(format!("{stem}.c"))], made: &library };
+        self.compile(&job, stem)?;
         Ok(library)
     }
 
@@ -193,11 +226,10 @@ impl Toolchain {
     /// The compiler or `ar` is missing, or refuses the code.
     pub fn archive(&self, dir: &Path, stem: &str, options: &CompileOptions) -> Result<PathBuf, Diagnostic> {
         let object = dir.join(format!("{stem}.o"));
-        let args: [OsString; 4] =
-            ["-c".into(), dir.join(format!("{stem}.c")).into(), "-o".into(), object.clone().into()];
-        self.compile(dir, stem, options, &args, &object)?;
+        let job = Job { dir, options, kind: Some("-c"), sources: &[dir.join(format!("{stem}.c"))], made: &object };
+        self.compile(&job, stem)?;
         let library = dir.join(format!("lib{stem}.a"));
-        let mut ar = self.build(dir).try_get_archiver().map_err(|e| missing("ar", &e.to_string()))?;
+        let mut ar = self.build(dir, Vec::new()).try_get_archiver().map_err(|e| missing("ar", &e.to_string()))?;
         // An archive that is there already would keep its old members.
         let _ = std::fs::remove_file(&library);
         let made = run(at_its_path(&mut ar).arg("crs").arg(&library).arg(&object), &library)?;
@@ -222,43 +254,53 @@ impl Toolchain {
         options: &CompileOptions,
     ) -> Result<PathBuf, Diagnostic> {
         let program = dir.join(format!("{stem}.bin"));
-        let mut args: Vec<OsString> = sources.iter().map(|p| p.clone().into()).collect();
-        args.extend([dir.join(format!("{stem}.c")).into(), "-o".into(), program.clone().into()]);
-        args.extend(LIBRARIES.map(OsString::from));
-        self.compile(dir, stem, options, &args, &program)?;
+        let all: Vec<PathBuf> = sources.iter().cloned().chain([dir.join(format!("{stem}.c"))]).collect();
+        self.compile(&Job { dir, options, kind: None, sources: &all, made: &program }, stem)?;
         Ok(program)
     }
 
-    /// Compiles with these arguments, which make `made`.
-    fn compile(
-        &self,
-        dir: &Path,
-        stem: &str,
-        options: &CompileOptions,
-        args: &[OsString],
-        made: &Path,
-    ) -> Result<(), Diagnostic> {
-        let tool = self.tool(dir)?;
-        let args = &self.extra.iter().map(OsString::from).chain(args.iter().cloned()).collect::<Vec<_>>()[..];
-        let first = run(&mut command(tool.to_command(), dir, options, true, args), made)?;
+    fn compile(&self, job: &Job<'_>, stem: &str) -> Result<(), Diagnostic> {
+        let tool = self.tool(job, true)?;
+        let first = self.run(tool.to_command(), job)?;
         if first.ok() {
             return Ok(());
         }
         // Clang comes without OpenMP's run-time library where that was not installed beside it: loops then run on one
         // thread.
-        if tool.is_like_clang() && run(&mut command(tool.to_command(), dir, options, false, args), made)?.ok() {
+        if tool.is_like_clang() && self.run(self.tool(job, false)?.to_command(), job)?.ok() {
             tracing::warn!("the C compiler has no OpenMP: parallel loops run on one thread");
             return Ok(());
         }
-        Err(self.fault(dir, stem, options, args, made, &first)?)
+        Err(self.fault(job, stem, &first)?)
     }
 
-    /// The compiler with the flags of the environment.
-    fn tool(&self, dir: &Path) -> Result<cc::Tool, Diagnostic> {
-        self.build(dir).try_get_compiler().map_err(|e| missing("the C compiler", &e.to_string()))
+    /// The compiler with our flags and then those of the environment.
+    fn tool(&self, job: &Job<'_>, openmp: bool) -> Result<cc::Tool, Diagnostic> {
+        let ours = self.ours(job, openmp);
+        self.build(job.dir, ours).try_get_compiler().map_err(|e| missing("the C compiler", &e.to_string()))
     }
 
-    fn build(&self, dir: &Path) -> cc::Build {
+    /// All flags that are not the environment's.
+    fn ours(&self, job: &Job<'_>, openmp: bool) -> Vec<OsString> {
+        let mut all: Vec<OsString> = Toolchain::flags(job.options).iter().map(OsString::from).collect();
+        all.extend(openmp.then(|| "-fopenmp".into()));
+        all.extend(["-I".into(), job.dir.into()]);
+        all.extend(self.extra.iter().map(OsString::from));
+        all.extend(job.kind.map(OsString::from));
+        all
+    }
+
+    /// Runs a compiler that has its flags.
+    fn run(&self, mut compiler: Command, job: &Job<'_>) -> Result<Ran, Diagnostic> {
+        compiler.args(&self.overruling).args(job.sources).arg("-o").arg(job.made);
+        if job.kind != Some("-c") {
+            compiler.args(LIBRARIES);
+        }
+        run(compiler.current_dir(job.dir).env("LC_ALL", "C"), job.made)
+    }
+
+    /// What finds tools, with flags that the environment's come after.
+    fn build(&self, dir: &Path, flags: Vec<OsString>) -> cc::Build {
         let triple = triple();
         let mut build = cc::Build::new();
         build
@@ -266,6 +308,7 @@ impl Toolchain {
             .host(&triple)
             .opt_level(3)
             .out_dir(dir)
+            .flags(flags)
             .no_default_flags(true)
             .warnings(false)
             .cargo_metadata(false)
@@ -293,16 +336,6 @@ fn at_its_path(command: &mut Command) -> &mut Command {
     }
     *command = found;
     command
-}
-
-/// A compilation in `dir` with our flags.
-fn command(mut compiler: Command, dir: &Path, options: &CompileOptions, openmp: bool, args: &[OsString]) -> Command {
-    compiler.current_dir(dir).env("LC_ALL", "C").args(Toolchain::flags(options));
-    if openmp {
-        compiler.arg("-fopenmp");
-    }
-    compiler.arg("-I").arg(dir).args(args);
-    compiler
 }
 
 /// What the `cc` crate takes variables and defaults for.
@@ -395,9 +428,11 @@ mod tests {
     fn programs_are_started_by_their_paths() {
         let compiler = Toolchain::find_as(None).expect("there is one");
         let dir = std::env::temp_dir();
-        let tool = compiler.tool(&dir).expect("it is found").to_command();
+        let options = CompileOptions::default();
+        let job = Job { dir: &dir, options: &options, kind: Some("-shared"), sources: &[], made: &dir };
+        let tool = compiler.tool(&job, true).expect("it is found").to_command();
         assert!(Path::new(tool.get_program()).is_absolute(), "{tool:?}");
-        let mut ar = compiler.build(&dir).try_get_archiver().expect("it is found");
+        let mut ar = compiler.build(&dir, Vec::new()).try_get_archiver().expect("it is found");
         ar.arg("crs");
         let ar = at_its_path(&mut ar);
         assert!(Path::new(ar.get_program()).is_absolute(), "{ar:?}");

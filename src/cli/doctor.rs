@@ -1,6 +1,7 @@
 //! `taffeta doctor`: what there is to compile programs with, and whether it computes rightly.
 
 use super::output::{Failure, print, print_json};
+use super::progress;
 use serde_json::{Map, json};
 use std::fmt::Write as _;
 use taffeta::Report;
@@ -10,9 +11,9 @@ use taffeta::doctor::{CompilerFindings, Findings, doctor};
 /// Show what there is to compile programs with, and whether it computes rightly
 #[derive(clap::Args)]
 #[command(after_help = "\
-A small program is compiled with the flags that every program gets, and its results are compared with the reference
-interpreter's: conversions of f16 and bf16, integers that wrap around, NaN and -0, division, casts, and the accuracy of
-vectorised functions. Exit status 1: something is missing or wrong, without which nothing can be compiled.
+A small program is compiled with the flags that every program gets, and its results are compared with the reference \
+interpreter's: conversions of f16 and bf16, integers that wrap around, NaN and -0, division, casts, and the accuracy \
+of vectorised functions. Exit status 1: something is missing or wrong, without which nothing can be compiled.
 
 Examples:
   taffeta doctor
@@ -26,7 +27,9 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let progress = progress::Work::new("asking the C compiler and this machine");
     let mut found = doctor();
+    drop(progress);
     let problems = std::mem::take(&mut found.problems);
     if args.json {
         let mut document: Map<String, _> = found.json().as_object().cloned().unwrap_or_default();
@@ -76,7 +79,7 @@ fn compiler(c: &CompilerFindings, found: &Findings, line: &mut dyn FnMut(&str, S
     line("compiler", format!("{kind} (`{}`, {})", c.command, c.path.display()));
     line("flags", c.flags.join(" "));
     if !c.added.trim().is_empty() {
-        line("CFLAGS", c.added.clone());
+        line("CFLAGS", format!("{}, after all other flags", c.added));
     }
     let bytes = found.vector_bytes;
     line("vectors", format!("{bytes} bytes: {} of f32, {} of f64", bytes / 4, bytes / 8));

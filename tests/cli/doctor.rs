@@ -77,6 +77,76 @@ fn a_compiler_that_computes_wrongly_is_refused_and_told_what() {
     assert!(status == 1 && err.contains("toolchain::wrong") && !folder.path().join("out").exists(), "{err}");
 }
 
+/// A product and a sum: 1 - 1 rounded twice, and the rest of the product rounded once.
+const CONTRACTED: &str = "\
+def f(a: f64[n], b: f64[n], c: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        y[i] = a[i] * b[i] + c[i]
+    return y
+";
+
+#[test]
+fn flags_of_the_environment_are_the_last() {
+    let (folder, compiler) = with_compiler("echo \"$@\" >> \"$0.log\"; exec cc \"$@\"");
+    folder.write("f.ft", CONTRACTED.as_bytes());
+    let run = |args: &[&str], cflags: &str| {
+        let mut command = folder.command(args);
+        let cache = folder.path().join("cache");
+        finish(command.env("CC", &compiler).env("CFLAGS", cflags).env("TAFFETA_CACHE_DIR", cache))
+    };
+    let small = ["run", "f.ft", "--in", "a=[1.0000000001]", "--in", "b=[0.9999999999]", "--in", "c=[-1]"];
+    let (status, out, err) = run(&small, "-ffp-contract=off -O2");
+    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("[0]"), "the product was not rounded: {out}");
+    let log = std::fs::read_to_string(folder.path().join("compiler.log")).expect("it ran");
+    let compilations: Vec<&str> = log.lines().filter(|l| l.contains("-fwrapv")).collect();
+    assert!(compilations.len() >= 2, "{log}");
+    for line in compilations {
+        let (before, after) = line.split_once("-ffp-contract=off -O2").unwrap_or_else(|| panic!("{line}"));
+        assert!(before.contains("-ffp-contract=fast") && before.contains("-O3") && before.contains("-fopenmp"));
+        // Files and libraries.
+        let flags: Vec<&str> = after.split_whitespace().filter(|w| w.starts_with('-')).collect();
+        assert_eq!(flags, ["-o", "-lm", "-ldl"], "{line}");
+    }
+    let shown = run(&["doctor"], "-ffp-contract=off").1;
+    assert!(shown.contains("CFLAGS     -ffp-contract=off, after all other flags\n"), "{shown}");
+    // What breaks arithmetic is undone, since nothing before it could.
+    let probe = json(&run(&["doctor", "--json"], "-ffast-math").1)["compiler"].clone();
+    assert_eq!(probe["probe"]["workaround"], serde_json::json!(["-fno-fast-math"]), "{probe}");
+    assert_eq!(probe["cflags"], "-ffast-math -fno-fast-math", "{probe}");
+    let (status, out, err) = run(&["run", "clip.ft", "--in", "x=[nan,-1,2]"], "-ffast-math");
+    assert!(status == 0 && out.contains("nan"), "{out}{err}");
+}
+
+/// By hand: `TAFFETA_CLANG=clang-22 cargo test --test suite -- --ignored the_newest_clang`.
+#[test]
+#[ignore = "takes a compiler that TAFFETA_CLANG names"]
+fn the_newest_clang_computes_rightly() {
+    let named = std::env::var("TAFFETA_CLANG").expect("TAFFETA_CLANG names a clang");
+    let folder = Folder::new(&[("halves.ft", HALVES)]);
+    let mut command = folder.command(&["doctor", "--json"]);
+    let all = json(&finish(command.env("CC", &named)).1);
+    assert_eq!((&all["status"], &all["compiler"]["kind"]), (&Json::from("ok"), &Json::from("clang")), "{all}");
+    assert!(all["compiler"]["probe"]["workaround"].is_array(), "{all}");
+    // Conversions in a loop with lanes, and in one whose iterations depend on each other.
+    let args = ["run", "halves.ft", "--in", "x=[1,0.333,65504,-3e-8]"];
+    let mut command = folder.command(&args);
+    let (status, compiled, err) = finish(command.env("CC", &named));
+    assert_eq!(status, 0, "{err}");
+    assert_eq!(compiled, folder.succeeds(&[&args[..], &["--backend", "interp"]].concat()));
+}
+
+const HALVES: &str = "\
+def f(x: f16[n]) -> (f16[n], f16):
+    y = zeros((n,), f16)
+    s: f16 = 0.0
+    for i in range(n):
+        y[i] = x[i] * x[i]
+        s = s * 0.75 + x[i]
+    return y, s
+";
+
 #[test]
 fn a_warm_cache_asks_no_compiler() {
     let (folder, compiler) = with_compiler("echo run >> \"$0.count\"; exec cc \"$@\"");

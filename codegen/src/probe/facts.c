@@ -1,4 +1,5 @@
 /* What a compiler and the machine have, as `taffeta doctor` shows it: one line for each, to standard output. */
+#define _POSIX_C_SOURCE 200112L
 #include "taffeta_gemm.h"
 
 int main(void) {

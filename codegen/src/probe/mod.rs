@@ -53,12 +53,19 @@ pub struct Verdict {
     pub wrong: Vec<Wrong>,
     /// The flags with which it computes rightly; none are needed where nothing is wrong, and `None` if none are known.
     pub workaround: Option<Vec<String>>,
+    /// Whether they undo flags of the environment (`CFLAGS`), and stand after these.
+    pub overrules: bool,
 }
 
 impl Verdict {
     /// Whether programs may be compiled.
     pub fn is_usable(&self) -> bool {
         self.workaround.is_some()
+    }
+
+    /// A compiler with these flags, where the verdict says that they stand.
+    fn placed(&self, toolchain: Toolchain, flags: &[String]) -> Toolchain {
+        if self.overrules { toolchain.overruled_by(flags) } else { toolchain.with_flags(flags) }
     }
 
     /// The diagnostic for a compiler that must not be used; `None` if it may.
@@ -99,7 +106,7 @@ pub fn conforming(
         let what: Vec<&str> = verdict.wrong.iter().map(|w| w.what.as_str()).collect();
         tracing::info!(flags = flags.join(" "), wrong = what.join(", "), "the C compiler computes wrongly without");
     }
-    Ok(toolchain.with_flags(flags))
+    Ok(verdict.placed(toolchain, flags))
 }
 
 /// What the probe says of a compiler: from the cache, or asked now.
@@ -149,23 +156,16 @@ pub fn ask(toolchain: &Toolchain, options: &CompileOptions) -> Result<Verdict, D
     let probe = Probe::new()?;
     let wrong = probe.run(toolchain, options)?;
     tracing::debug!(ms = start.elapsed().as_millis() as u64, wrong = wrong.len(), "probed the C compiler");
-    if wrong.is_empty() {
-        return Ok(Verdict { wrong, workaround: Some(Vec::new()) });
-    }
-    // One flag, else all that the compiler takes.
-    let mut taken: Vec<String> = Vec::new();
-    for flag in WORKAROUNDS {
-        let flags = vec![flag.to_string()];
-        match probe.run(&toolchain.clone().with_flags(&flags), options) {
-            Ok(left) if left.is_empty() => return Ok(Verdict { wrong, workaround: Some(flags) }),
-            Ok(_) => taken.extend(flags),
-            // A flag that the compiler does not know.
-            Err(_) => {}
+    let mut verdict = Verdict { workaround: wrong.is_empty().then(Vec::new), wrong, overrules: false };
+    // The environment's flags are the last ones, unless they are what is wrong.
+    let places = if Toolchain::flags_of_user().is_empty() { &[false][..] } else { &[false, true] };
+    for overrules in places {
+        if verdict.workaround.is_none() {
+            verdict.overrules = *overrules;
+            verdict.workaround = probe.workaround(toolchain, options, &verdict);
         }
     }
-    let all = probe.run(&toolchain.clone().with_flags(&taken), options);
-    let workaround = all.is_ok_and(|left| left.is_empty()).then_some(taken);
-    Ok(Verdict { wrong, workaround })
+    Ok(verdict)
 }
 
 /// The program in C, in parts.
@@ -174,6 +174,22 @@ struct Probe(Vec<Part>);
 impl Probe {
     fn new() -> Result<Probe, Diagnostic> {
         Program::parts().into_iter().map(Part::new).collect::<Result<_, _>>().map(Probe)
+    }
+
+    /// The flags that mend it where the verdict says that they stand: one, else all that the compiler takes.
+    fn workaround(&self, toolchain: &Toolchain, options: &CompileOptions, verdict: &Verdict) -> Option<Vec<String>> {
+        let left = |flags: &[String]| self.run(&verdict.placed(toolchain.clone(), flags), options);
+        let mut taken: Vec<String> = Vec::new();
+        for flag in WORKAROUNDS {
+            let flags = vec![flag.to_string()];
+            match left(&flags) {
+                Ok(left) if left.is_empty() => return Some(flags),
+                Ok(_) => taken.extend(flags),
+                // A flag that the compiler does not know.
+                Err(_) => {}
+            }
+        }
+        left(&taken).is_ok_and(|left| left.is_empty()).then_some(taken)
     }
 
     /// What is wrong with these flags. The parts are compiled at once.

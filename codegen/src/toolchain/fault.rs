@@ -1,7 +1,7 @@
 //! Whose mistake it is that a compiler does not make what it should: the compiler's, that of the flags or the compiler
 //! that the user's environment names, or ours. Each is asked by leaving one thing away.
 
-use super::{CompileOptions, LIBRARIES, Toolchain, command, flag_variables, run, which, write};
+use super::{CompileOptions, Job, Toolchain, flag_variables, which, write};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -24,24 +24,16 @@ impl Ran {
 }
 
 impl Toolchain {
-    /// Why the compiler does not take `dir/stem.c`; `first` is what came of it.
-    pub(super) fn fault(
-        &self,
-        dir: &Path,
-        stem: &str,
-        options: &CompileOptions,
-        args: &[OsString],
-        made: &Path,
-        first: &Ran,
-    ) -> Result<Diagnostic, Diagnostic> {
+    /// Why the compiler does not take an entry's C (`dir/stem.c`); `first` is what came of it.
+    pub(super) fn fault(&self, job: &Job<'_>, stem: &str, first: &Ran) -> Result<Diagnostic, Diagnostic> {
         // A compiler that fails on an empty function does not dislike our code.
-        let (probed, _) = self.probe(dir, options)?;
+        let (probed, _) = self.probe(job.dir, job.options)?;
         if !probed.ok() {
             return Ok(self.useless(broken(&self.name(), &probed)));
         }
-        let openmp = !self.tool(dir)?.is_like_clang();
+        let openmp = !self.tool(job, true)?.is_like_clang();
         let flags = flag_variables();
-        if !flags.is_empty() && run(&mut command(self.plain(), dir, options, openmp, args), made)?.ok() {
+        if !flags.is_empty() && self.run(self.plain(job, openmp), job)?.ok() {
             return Ok(disliked(
                 format!("the C compiler does not take the generated code with {}", list(&flags)),
                 first,
@@ -51,13 +43,13 @@ impl Toolchain {
         }
         let default = which("cc").filter(|cc| self.named && *cc != self.program);
         if let Some(cc) = default
-            && run(&mut command(Command::new(cc), dir, options, true, args), made)?.ok()
+            && self.run(with(Command::new(cc), self.ours(job, true)), job)?.ok()
         {
             return Ok(disliked(format!("{} does not take the generated code", self.name()), first)
                 .note("`cc` takes it")
                 .help("unset CC, or set it to another compiler; C99 with OpenMP and GNU extensions is needed"));
         }
-        Ok(refused(first, &dir.join(format!("{stem}.log"))))
+        Ok(refused(first, &job.dir.join(format!("{stem}.log"))))
     }
 
     /// What is wrong where a library that the compiler has just made cannot be loaded: `ours` if it makes others that
@@ -90,21 +82,23 @@ impl Toolchain {
     fn probe(&self, dir: &Path, options: &CompileOptions) -> Result<(Ran, PathBuf), Diagnostic> {
         let (source, library) = (dir.join("probe.c"), dir.join("probe.out"));
         write(&source, "int taffeta_probe(void) { return 0; }\n")?;
-        let mut args: Vec<OsString> = vec!["-shared".into(), source.into(), "-o".into(), library.clone().into()];
-        args.extend(LIBRARIES.map(OsString::from));
-        let tool = self.tool(dir)?;
-        let openmp = !tool.is_like_clang();
-        Ok((run(&mut command(tool.to_command(), dir, options, openmp, &args), &library)?, library))
+        let job = Job { dir, options, kind: Some("-shared"), sources: &[source], made: &library };
+        let mut tool = self.tool(&job, true)?;
+        if tool.is_like_clang() {
+            tool = self.tool(&job, false)?;
+        }
+        let ran = self.run(tool.to_command(), &job)?;
+        Ok((ran, library))
     }
 
     /// The compiler without the flags of the environment.
-    fn plain(&self) -> Command {
+    fn plain(&self, job: &Job<'_>, openmp: bool) -> Command {
         let mut plain = Command::new(&self.program);
         // `CC` may be a path with blanks in it, or a program with arguments.
         if which(&self.command).is_none() {
             plain.args(self.command.split_whitespace().skip(1));
         }
-        plain
+        with(plain, self.ours(job, openmp))
     }
 
     pub(crate) fn name(&self) -> String {
@@ -123,6 +117,11 @@ impl Toolchain {
              one{look}"
         ))
     }
+}
+
+fn with(mut compiler: Command, flags: Vec<OsString>) -> Command {
+    compiler.args(flags);
+    compiler
 }
 
 /// `CFLAGS="-O2"`
