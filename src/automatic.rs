@@ -56,21 +56,21 @@ pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
         Machine::Portable => format!("portable {threads}"),
         Machine::This => calibrate::identity(threads),
     };
-    Ok(format!("{machine} {:?} {:?}", options.sizes, options.rounded_hints()))
+    Ok(format!("{machine} {:?} {:?} {}", options.sizes, options.rounded_hints(), options.strict_floats))
 }
 
 /// The machine and the sizes that rules choose for: this machine, which is measured when a rule first asks, and never
 /// before.
 pub(crate) fn aim(options: &Options) -> Result<Aim, Diagnostic> {
     let machine = machine(options)?;
-    let fixed = options.sizes.keys().cloned().collect();
+    let (fixed, strict_floats) = (options.sizes.keys().cloned().collect(), options.strict_floats);
     let sizes = options.rounded_hints().into_iter().chain(options.sizes.clone()).collect();
     Ok(Aim::at(move || {
         let target = match machine {
             Machine::Portable => Target::portable(threads()),
             Machine::This => calibrate::target(threads()),
         };
-        Target { sizes, fixed, ..target }
+        Target { sizes, fixed, strict_floats, ..target }
     }))
 }
 

@@ -411,7 +411,7 @@ fn compile_c(
     let store = Store::open()?;
     let system = |d| Error::System(Report::without_sources(vec![d]));
     let toolchain = Toolchain::find();
-    let flags = CompileOptions::default();
+    let flags = CompileOptions { contract: !options.strict_floats, ..CompileOptions::default() };
     // Without a compiler, what was compiled by whichever one was there before is not looked for.
     let identity = toolchain.as_ref().map(|t| t.identity().to_string()).map_err(|d| system(d.clone()))?;
     let key = cache::key(&[

@@ -116,7 +116,8 @@ impl Keeping {
 
 /// Whether automatic schedules decide what gradients keep.
 pub(crate) fn is_asked(options: &Options) -> bool {
-    automatic::is_automatic(options) && options.choose_tapes
+    // (What is computed again another way, as by inverting what overwrote it, may be rounded otherwise.)
+    automatic::is_automatic(options) && options.choose_tapes && !options.strict_floats
 }
 
 /// Whether nobody has said what a gradient keeps.

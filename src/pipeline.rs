@@ -286,6 +286,7 @@ pub fn check_finite(func: &Func) -> Func {
 /// The program on flat buffers, with every check that remains.
 pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<Lowered, Diagnostics> {
     let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
+    let strict = options.strict_floats;
     let options = LowerOptions { sizes, vector_bytes: taffeta_codegen::lower::vector_bytes(options.portable) };
     timings.measure("lower", || {
         deep(|| {
@@ -302,9 +303,11 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
             let signature = Signature::of(&func, &options.sizes);
             // Positions are computed from shapes, so what is known of these comes first here.
             let func = taffeta_codegen::lower::specialise_interface(&func, &options.sizes)?;
+            // A run of equal elements is summed up by a product, unless floats are strict.
+            let func = Func { keeps_order: strict, ..func };
             let Structured { func: flat, layout, .. } = taffeta_structured::lower(&func)?;
             validate::dense_pass(&flat, "structured lowering")?;
-            let flat = pass::simplify::run(&flat);
+            let flat = pass::simplify::run(&Func { keeps_order: false, ..flat });
             let lowered = taffeta_codegen::lower(&flat, &options)?;
             Ok(lowered.called_by(logical_interface(&func, signature, layout)))
         })
@@ -331,7 +334,7 @@ pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Resu
         deep(|| {
             let func = pass::simplify::run(&taffeta_codegen::lower::specialise(func, &sizes)?);
             let func = taffeta_codegen::lower::specialise_interface(&func, &sizes)?;
-            let lowered = taffeta_structured::lower(&func)?;
+            let lowered = taffeta_structured::lower(&Func { keeps_order: options.strict_floats, ..func })?;
             validate::dense_stage(&lowered.func, "structured lowering")?;
             Ok(lowered)
         })

@@ -48,6 +48,10 @@ pub struct Func {
     /// Calls whose backward pass the program gives itself; elaboration notes them for programs that are going to be
     /// differentiated.
     pub custom_vjps: Vec<CustomVjp>,
+    /// Whether what is done to the program must leave sums and products of floats in the order in which it computes
+    /// them: reductions into one element do not commute then. It is set while rules choose a schedule for strict
+    /// floats, and says nothing about what the program means.
+    pub keeps_order: bool,
 }
 
 /// A call of a function whose backward pass the program gives itself (`@gradient(f)`), in a program that is going to be

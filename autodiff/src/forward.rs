@@ -73,7 +73,7 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnost
     let body = Stmt::seq(first.into_iter().chain([body]), origin.clone());
     let body = build::declared(locals, body, &origin);
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
-    Ok(Func { name, doc, sizes, params, results, body, custom_vjps: Vec::new() })
+    Ok(Func { name, doc, sizes, params, results, body, custom_vjps: Vec::new(), keeps_order: false })
 }
 
 impl Forward {

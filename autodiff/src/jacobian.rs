@@ -39,7 +39,7 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnost
     }
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
     let (params, body, custom_vjps) = (func.params.clone(), Stmt::seq(parts, origin), Vec::new());
-    Ok(Func { name, doc, sizes, params, results, body, custom_vjps })
+    Ok(Func { name, doc, sizes, params, results, body, custom_vjps, keeps_order: false })
 }
 
 /// The Jacobian with respect to `x`, element by element of it. `tangents` has one tangent as its last parameter and one

@@ -122,6 +122,7 @@ fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics>
     let taken = given.iter().map(|t| Param { tensor: t.clone(), mode: ParamMode::In });
     let back = Func {
         custom_vjps: Vec::new(),
+        keeps_order: false,
         name: format!("{}_backward", request.name),
         doc: None,
         sizes: func.sizes.clone(),
@@ -146,6 +147,7 @@ fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics>
     let body = build::declared(local.cloned().collect(), forward, &origin);
     let forward = Func {
         custom_vjps: Vec::new(),
+        keeps_order: false,
         name: request.name.clone(),
         doc: func.doc.clone(),
         sizes: sizes.clone(),
@@ -268,6 +270,7 @@ impl Lengths<'_> {
         let body = Stmt::seq(stores, origin.clone());
         (!self.found.is_empty()).then(|| Func {
             custom_vjps: Vec::new(),
+            keeps_order: false,
             name: format!("{}_lengths", request.name),
             doc: None,
             sizes: self.func.sizes.clone(),

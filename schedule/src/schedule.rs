@@ -122,6 +122,11 @@ impl Schedule {
         self.decisions.push(decision);
     }
 
+    /// Says whether steps must leave the order in which floats are added up, and gives what was said before.
+    pub(crate) fn keep_order(&mut self, keep: bool) -> bool {
+        std::mem::replace(&mut self.func.keeps_order, keep)
+    }
+
     /// Takes over what was done on a copy that was made to try it.
     pub(crate) fn become_tried(&mut self, trial: Schedule) {
         let (trying, decisions) = (self.trying, std::mem::take(&mut self.decisions));

@@ -34,6 +34,10 @@ pub struct EntryArgs {
     pub grad: Option<Vec<String>>,
     #[command(flatten)]
     pub tape: GradientArgs,
+    /// Floats in C are those of the interpreter, to the last bit but for functions of the C library: products are
+    /// rounded before they are added, and sums stay in their order unless a schedule function asks for another one
+    #[arg(long)]
+    pub strict_floats: bool,
 }
 
 /// An entry that runs.
@@ -143,7 +147,7 @@ pub fn once<T>(command: &str, option: &str, given: &[(String, T)]) -> Result<(),
 
 /// Wrong usage of a subcommand, as clap says it.
 fn wrong(command: &str, message: &str) -> clap::Error {
-    let mut all = <super::Cli as clap::CommandFactory>::command();
+    let mut all = super::command();
     all.build();
     match all.find_subcommand_mut(command) {
         Some(found) => found.error(ErrorKind::ArgumentConflict, message),

@@ -2,11 +2,12 @@
 
 use super::args::EntryArgs;
 use super::output::{Failure, print, print_json};
-use super::session;
+use super::{progress, session};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use taffeta::Program;
 use taffeta::ast::Diagnostic;
+use taffeta::codegen::temporary::Folder;
 use taffeta::codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta::io::output::folder_takes_files;
 
@@ -34,9 +35,10 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Makes taffeta_ENTRY.c, taffeta_ENTRY.h and the headers taffeta.h and taffeta_runtime.h (with matrix products of a library, also taffeta_gemm.h; with structured parameters, also taffeta_levels.h); libtaffeta_ENTRY.so and libtaffeta_ENTRY.a if neither
-or both of --shared and --static are given. taffeta.h says how to call it. Sizes that --size or --in say are compiled in; the
-others stay arguments of every call.
+Makes taffeta_ENTRY.c, taffeta_ENTRY.h and the headers taffeta.h and taffeta_runtime.h (with matrix products of a \
+library, also taffeta_gemm.h; with structured parameters, also taffeta_levels.h); libtaffeta_ENTRY.so and \
+libtaffeta_ENTRY.a if neither or both of --shared and --static are given. taffeta.h says how to call it. Sizes that \
+--size or --in say are compiled in; the others stay arguments of every call.
 
 Examples:
   taffeta build mesh.ft circular_diff -o out
@@ -45,20 +47,22 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let progress = progress::Work::new("compiling");
     let program = Program::load(&args.of.file)?;
     let entry = program.entry(args.of.entry.as_deref())?;
     let schedule = args.of.schedule.as_deref().unwrap_or(session::AUTO);
     let options = session::options(&args.of)?.schedule(schedule).portable(args.portable);
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     if taffeta::must_measure(&options) {
-        super::progress::while_measuring(taffeta::measure);
+        progress.aside(|| progress::while_measuring(taffeta::measure));
     }
     let source = program.c_source(&entry, &options)?;
     if source.signature.logical.is_some() && !source.levels {
         let text = format!("`{entry}` has a structured parameter whose arrays cannot be given from outside yet");
         return Err(Diagnostic::new("command::unsupported", text).help("run it: `taffeta run`").into());
     }
-    let flags = CompileOptions { native: !args.portable, ..CompileOptions::default() };
+    let flags =
+        CompileOptions { native: !args.portable, contract: !options.strict_floats, ..CompileOptions::default() };
     let toolchain = taffeta::conforming(Toolchain::find()?, &flags)?;
     let both = args.shared == args.archive;
 
@@ -73,19 +77,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let fresh_dir = !args.output.exists();
     std::fs::create_dir_all(&args.output).map_err(failed)?;
     // Everything is made in a directory beside its place; files are moved only when all are there.
-    let made = tempfile::Builder::new().prefix(".taffeta-build-").tempdir_in(&args.output).map_err(failed).and_then(
-        |scratch| {
-            let stem = &source.signature.logical().c_name;
-            Toolchain::write(&source, scratch.path(), stem)?;
-            if args.shared || both {
-                toolchain.shared(scratch.path(), stem, &flags)?;
-            }
-            if args.archive || both {
-                toolchain.archive(scratch.path(), stem, &flags)?;
-            }
-            publish(scratch.path(), &args.output)
-        },
-    );
+    let made = Folder::inside(&args.output, ".taffeta-build-").map_err(failed).and_then(|scratch| {
+        let stem = &source.signature.logical().c_name;
+        Toolchain::write(&source, scratch.path(), stem)?;
+        if args.shared || both {
+            toolchain.shared(scratch.path(), stem, &flags)?;
+        }
+        if args.archive || both {
+            toolchain.archive(scratch.path(), stem, &flags)?;
+        }
+        publish(scratch.path(), &args.output)
+    });
     let files = match made {
         Ok(files) => files,
         Err(d) => {
@@ -96,6 +98,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             return Err(d.into());
         }
     };
+    drop(progress);
     if args.json {
         let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
         print_json(&json!({ "status": "ok", "entry": entry, "files": names, "diagnostics": [] }))

@@ -42,7 +42,11 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
 /// How the program is compiled, or its gradient; no size is compiled in yet.
 pub fn options(args: &EntryArgs) -> Result<Options, Failure> {
     let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
-    Ok(Options::default().statics(statics).schedule(schedule.as_deref()).gradient(args.gradient()))
+    Ok(Options::default()
+        .statics(statics)
+        .schedule(schedule.as_deref())
+        .gradient(args.gradient())
+        .strict_floats(args.strict_floats))
 }
 
 /// The same, of what runs: where nothing else is said, under the schedule that rules choose. The interpreter runs the
@@ -91,6 +95,11 @@ pub fn read(args: &EntryArgs, session: &mut Session) -> Result<Inputs, Failure> 
     Ok(inputs)
 }
 
+/// Where lines that a program prints go, if standard output is for something else.
+pub fn beside(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
 /// Compiles for these sizes, or for all with `--generic`; then these are what is expected.
 pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Result<Function, Failure> {
     if session.must_measure() {
@@ -104,10 +113,6 @@ pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Resu
             session.compile(&[])?
         }
         false => session.compile(&sizes)?,
-    };
-    // What a program prints stays out of the document on standard output.
-    let beside = |line: &str| {
-        let _ = writeln!(std::io::stderr().lock(), "{line}");
     };
     Ok(if args.json { function.on_print(beside) } else { function })
 }

@@ -125,6 +125,9 @@ pub struct Options {
     pub portable: bool,
     /// Stop where a statement makes a NaN or an infinity of finite numbers, and say which (`run::nonfinite`).
     pub check_finite: bool,
+    /// Floats in C are those of the interpreter, to the last bit but for functions of the C library: products are
+    /// rounded before they are added, and sums stay in their order unless a schedule function asks for another one.
+    pub strict_floats: bool,
 }
 
 impl Default for Options {
@@ -140,6 +143,7 @@ impl Default for Options {
             gradient: None,
             portable: false,
             check_finite: false,
+            strict_floats: false,
         }
     }
 }
@@ -251,6 +255,27 @@ impl Options {
     #[must_use]
     pub fn check_finite(mut self, check: bool) -> Options {
         self.check_finite = check;
+        self
+    }
+
+    /// Computes floats in C as the interpreter does.
+    ///
+    /// ```
+    /// use taffeta::{Options, Program};
+    ///
+    /// let program = Program::from_source("f.ft", "
+    /// def f(a: f64, b: f64, c: f64) -> f64:
+    ///     return a * b + c
+    /// ")?;
+    /// let f = program.compile("f", &Options::default().strict_floats(true))?;
+    /// let (a, b) = (1.0 + 1e-10, 1.0 - 1e-10);
+    /// // The product is rounded to 1; as one operation it would leave -1e-20.
+    /// assert_eq!(f.call().scalar("a", a).scalar("b", b).scalar("c", -1.0).run()?.scalar::<f64>("out")?, 0.0);
+    /// # Ok::<(), taffeta::Error>(())
+    /// ```
+    #[must_use]
+    pub fn strict_floats(mut self, strict: bool) -> Options {
+        self.strict_floats = strict;
         self
     }
 

@@ -96,7 +96,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
         });
     }
     let several = RefCell::new(carried::of_several_values(&func.body));
-    let mut pass = Lower { sizes: func.sizes.iter().cloned().collect(), several, ..Lower::default() };
+    let sizes = func.sizes.iter().cloned().collect();
+    let mut pass = Lower { sizes, several, strict: func.keeps_order, ..Lower::default() };
     let (params, layout) = pass.interface(func)?;
     let results = pass.followers(func)?;
     let bound = func.sizes.iter().chain(&layout.hidden).map(|s| (s.clone(), None)).collect();
@@ -132,6 +133,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
 struct Lower {
     /// The sizes of the program.
     sizes: FxHashSet<Symbol>,
+    /// Whether sums of floats are computed one by one ([`Func::keeps_order`]).
+    strict: bool,
     /// Structured tensors.
     tensors: FxHashMap<Symbol, Flat>,
     /// Which tensor, and what is below how many of its levels, a fibre is.

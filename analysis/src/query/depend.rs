@@ -9,7 +9,8 @@
 //!
 //! - **Stack scope**: a tensor is another one in every iteration of the loops around its declaration, so a dependence
 //!   on it stays within one iteration of those.
-//! - **Reductions** of one operator into one element commute: such pairs may be left out ([`Ask::commute`]).
+//! - **Reductions** of one operator into one element commute: such pairs may be left out ([`Ask::commute`]), unless the
+//!   program says that those of floats do not ([`Func::keeps_order`]).
 //! - **What is not affine** is an unknown value of its instance: the same one for both where its arguments are the same
 //!   and nothing writes what it reads in between. So the answer "no dependence" is always right, and a dependence may
 //!   be one that no run shows.

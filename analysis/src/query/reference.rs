@@ -175,6 +175,8 @@ pub struct Reference {
     pub guards: Vec<(Expr, bool)>,
     /// The declaration.
     pub declared: Arc<Tensor>,
+    /// Whether it is a reduction that does not commute with others ([`Func::keeps_order`]).
+    pub ordered: bool,
     /// How many steps of the way lead into its scope.
     pub(super) scope: usize,
     /// Its place among all references of the program.
@@ -187,6 +189,11 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// Whether both are reductions by one operator, whose order is nobody's.
+    pub fn commutes(&self, other: &Reference) -> bool {
+        matches!((self.kind, other.kind), (Use::Reduce(a), Use::Reduce(b)) if a == b) && !self.ordered
+    }
+
     /// Whether both stand in one statement.
     pub(super) fn beside(&self, other: &Reference) -> bool {
         Arc::ptr_eq(&self.site, &other.site)
@@ -228,7 +235,8 @@ pub(super) fn inside(func: &Func, parts: &[StmtId]) -> Vec<Reference> {
 
 fn collect(func: &Func, ways: Option<Ways>) -> Vec<Reference> {
     let tensors = func.interface().map(|t| (t.symbol.clone(), (t.clone(), 0))).collect();
-    let mut c = Collector { path: Path::default(), tensors, out: Vec::new(), run: 0, nest: 0, numbers: 0, ways };
+    let (path, out, keeps_order) = (Path::default(), Vec::new(), func.keeps_order);
+    let mut c = Collector { path, tensors, out, run: 0, nest: 0, numbers: 0, ways, keeps_order };
     c.stmt(&func.body);
     number(&mut c.out);
     c.out
@@ -263,6 +271,7 @@ struct Collector {
     numbers: usize,
     /// Where references are collected, as long as that was not reached.
     ways: Option<Ways>,
+    keeps_order: bool,
 }
 
 impl Collector {
@@ -398,7 +407,21 @@ impl Collector {
         for (tensor, kind, indices, guards) in touched {
             let (site, (declared, scope)) = (site.clone(), self.tensors[&tensor].clone());
             let (place, class, broad) = (0, 0, 0);
-            self.out.push(Reference { site, tensor, kind, indices, guards, declared, scope, place, class, broad });
+            // (`min` and `max` of zeros and NaN give one of them: which one depends on the order.)
+            let ordered = self.keeps_order && matches!(kind, Use::Reduce(_)) && declared.dtype.is_float();
+            self.out.push(Reference {
+                site,
+                tensor,
+                kind,
+                indices,
+                guards,
+                declared,
+                ordered,
+                scope,
+                place,
+                class,
+                broad,
+            });
         }
     }
 }

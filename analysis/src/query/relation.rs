@@ -8,7 +8,7 @@
 use super::depend::{Conflict, DependenceKind, Dependences, Meeting, Prover, kind_of, orders};
 use super::instance::Relation;
 use super::linear::{Atom, Linear};
-use super::reference::{Reference, Step, Use};
+use super::reference::{Reference, Step};
 use crate::isl::Row;
 use crate::polyhedral::Edge;
 use rayon::prelude::*;
@@ -59,7 +59,7 @@ impl Dependences<'_> {
         }
         let pair = |prover: &mut Prover<'_>, ((i, s, a), (j, t, b)): ((usize, usize, &Reference), _)| {
             let (j, t, b): (usize, usize, &Reference) = (j, t, b);
-            let commutes = matches!((a.kind, b.kind), (Use::Reduce(x), Use::Reduce(y)) if x == y);
+            let commutes = a.commutes(b);
             let edges = pieces(prover, (a, s), (b, t), leaves, parameters);
             let kind = kind_of(a.kind, b.kind);
             let related = |(level, edge)| Related { edge, kind, commutes, level, references: (i, j) };

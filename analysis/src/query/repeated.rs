@@ -56,6 +56,7 @@ impl Index {
             indices: Some(self.place),
             guards: guards.to_vec(),
             declared,
+            ordered: false,
             scope: 0,
             place: 0,
             class: 0,

@@ -120,6 +120,7 @@ impl Builder {
             results: self.results,
             body: Stmt::seq(body, Origin::none()),
             custom_vjps: Vec::new(),
+            keeps_order: false,
         };
         taffeta_ast::validate::logical(&func).expect("the program keeps to the rules of the tree");
         func

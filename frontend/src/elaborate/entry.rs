@@ -176,7 +176,16 @@ impl Elab<'_> {
         let body = rename_stmt(&block::fold(items, &origin), &self.renames);
         let results = results.iter().map(|t| rename_tensor(t, &self.renames)).collect();
         let custom_vjps = std::mem::take(&mut self.custom_vjp_calls);
-        Ok(Func { name: f.name.text.clone(), doc: f.doc.clone(), sizes, params, results, body, custom_vjps })
+        Ok(Func {
+            name: f.name.text.clone(),
+            doc: f.doc.clone(),
+            sizes,
+            params,
+            results,
+            body,
+            custom_vjps,
+            keeps_order: false,
+        })
     }
 
     fn check_form(&mut self, f: &Function) -> R<()> {

@@ -23,6 +23,8 @@ pub struct Target {
     pub fixed: BTreeSet<String>,
     /// What a size is taken for of which nothing is known.
     pub unknown: f64,
+    /// Whether rules leave sums and products of floats in the order in which the program computes them.
+    pub strict_floats: bool,
 }
 
 /// A level of the cache, or memory.
@@ -154,6 +156,7 @@ impl Target {
             sizes: BTreeMap::new(),
             fixed: BTreeSet::new(),
             unknown: 1000.0,
+            strict_floats: false,
         }
     }
 }

@@ -40,6 +40,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     super::require_unmarked(s.func(), 1, l)?;
     let (func, nest) = alone(s.func(), l)?;
     let product = fits(&func, &nest, &|l| fission::called_before(s.func(), &func, l))?;
+    super::require_any_order(&func, product.dtype)?;
     let is_parallel =
         |s: &Stmt| matches!(s.kind(), StmtKind::For { props: LoopProps { parallel: Some(Parallel { .. }), .. }, .. });
     let threads = tree::path(&func.body, nest.id()).unwrap_or_default().iter().any(is_parallel);

@@ -48,6 +48,7 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
             return Err(refusal);
         }
     };
+    super::require_any_order(s.func(), stage.tensor.dtype)?;
     // 3. Nothing is reduced into that was never written.
     let mut facts = stage.facts(s.func());
     if !stage.written_before(s.func(), &mut facts) && !stage.reads_all(&mut facts) {

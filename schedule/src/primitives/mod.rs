@@ -168,6 +168,15 @@ pub(crate) fn require_unmarked(func: &taffeta_ast::Func, condition: u32, l: &cra
         .help("take this step before `parallelize`, `vectorize`, `unroll` and `blend`"))
 }
 
+/// Refuses what changes the order in which floats are added up, where that stays ([`taffeta_ast::Func::keeps_order`]).
+pub(crate) fn require_any_order(func: &taffeta_ast::Func, dtype: taffeta_ast::DType) -> Result<(), Refusal> {
+    if !func.keeps_order || !dtype.is_float() {
+        return Ok(());
+    }
+    let message = "floats would be added up in another order, and rules leave that alone under strict floats";
+    Err(Refusal::illegal(Refusal::ORDER_FREE, message.to_string()).help("a schedule function may ask for it"))
+}
+
 /// Refuses a loop whose body writes what its bounds read, for primitives that evaluate the bounds in the body.
 pub(crate) fn require_invariant_bounds(
     condition: u32,

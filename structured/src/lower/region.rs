@@ -298,7 +298,7 @@ impl Lower {
             return self.stmt(&body, &nest.inside);
         };
         if let Region::Range { begin, end, .. } = region
-            && let Some(all) = runs::summed(body, iter, [begin, end])
+            && let Some(all) = runs::summed(body, iter, [begin, end], self.strict)
         {
             let all = if nest.bodies > 1 { self.copied(&all, "run") } else { all };
             let inside = nest.inside.clone();

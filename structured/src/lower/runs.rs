@@ -11,8 +11,9 @@ use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Origin, ReduceOp, Stmt, StmtKind, Symbol};
 
-/// What the loop comes to; `None` if its body changes from one coordinate to the next.
-pub(super) fn summed(body: &Stmt, iter: &Symbol, [begin, end]: [&Expr; 2]) -> Option<Stmt> {
+/// What the loop comes to; `None` if its body changes from one coordinate to the next, or if it adds up floats, one by
+/// one, in a program that is `strict`.
+pub(super) fn summed(body: &Stmt, iter: &Symbol, [begin, end]: [&Expr; 2], strict: bool) -> Option<Stmt> {
     let all: Vec<&Stmt> = match body.kind() {
         StmtKind::Seq(all) => all.iter().filter(|s| !matches!(s.kind(), StmtKind::Assume { .. })).collect(),
         _ => vec![body],
@@ -48,6 +49,7 @@ pub(super) fn summed(body: &Stmt, iter: &Symbol, [begin, end]: [&Expr; 2]) -> Op
             return None;
         }
         let value = match op {
+            ReduceOp::Add if strict && value.dtype().is_float() => return None,
             ReduceOp::Add => value.times(&length.clone().cast(value.dtype())),
             ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or | ReduceOp::BitAnd | ReduceOp::BitOr => {
                 value.clone()

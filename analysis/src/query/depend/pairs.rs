@@ -47,9 +47,8 @@ pub(super) fn numbered<Q: Copy, K: Eq + Hash>(
 /// Whether the order of two references to one tensor matters.
 pub(super) fn conflicts(a: &Reference, b: &Reference, commute: bool) -> bool {
     let alike = match (a.kind, b.kind) {
-        (Use::Reduce(x), Use::Reduce(y)) => x == y,
         (Use::Write, Use::Write) => a.constant().is_some_and(|c| b.constant() == Some(c)),
-        _ => false,
+        _ => a.commutes(b),
     };
     let commutes = commute && alike;
     (a.kind.writes() || b.kind.writes()) && !commutes
