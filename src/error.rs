@@ -20,6 +20,24 @@ impl Report {
     pub fn without_sources(diagnostics: Vec<Diagnostic>) -> Report {
         Report { diagnostics, sources: Arc::new(SourceMap::default()) }
     }
+
+    /// Both: of several programs.
+    #[must_use]
+    pub fn and(self, other: Report) -> Report {
+        let mut sources = SourceMap::clone(&self.sources);
+        let before = sources.files().count() as u32;
+        for file in other.sources.files() {
+            sources.add(file.name.clone(), file.path.as_deref(), file.text.clone());
+        }
+        let mut diagnostics = self.diagnostics;
+        diagnostics.extend(other.diagnostics.into_iter().map(|mut d| {
+            for label in d.labels.iter_mut().filter(|l| !l.span.is_none()) {
+                label.span.file.0 += before;
+            }
+            d
+        }));
+        Report { diagnostics, sources: Arc::new(sources) }
+    }
 }
 
 impl From<Vec<Fault>> for Report {

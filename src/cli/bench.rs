@@ -30,8 +30,8 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Three warm-up runs, then up to 200 runs or 2 seconds. GB/s is that of the compulsory traffic: every parameter and result
-counts once (twice if `inout`). GFLOP/s needs --flops, the operations of one run.
+Three warm-up runs, then up to 200 runs or 2 seconds. GB/s is that of the compulsory traffic: every parameter and \
+result counts once (twice if `inout`). GFLOP/s needs --flops, the operations of one run.
 
 Examples:
   taffeta bench mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --threads 2
@@ -39,12 +39,17 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let progress = progress::Work::new("compiling");
     let mut session = session::open(&args.program)?;
     let signature = session.signature().clone();
-    let inputs = session::read(&args.program.of, &mut session)?;
+    let inputs = progress.aside(|| session::read(&args.program.of, &mut session))?;
     let start = Instant::now();
+    if session.must_measure() {
+        progress.aside(|| progress::while_measuring(taffeta::measure));
+    }
     let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
     let compile = start.elapsed();
+    drop(progress);
 
     let written = signature.params().any(|p| p.passing == Passing::InOut);
     let originals = if written { inputs.values.clone() } else { Vec::new() };

@@ -1,47 +1,68 @@
-//! `taffeta check`: what is wrong with a program, all of it.
+//! `taffeta check`: what is wrong with programs, all of it.
 
 use super::output::{Failure, error_text, print, print_json, style};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use taffeta::ast::Diagnostic;
 use taffeta::{Program, Report, render};
 
-/// Report what is wrong with a program
+/// Report what is wrong with programs
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   taffeta check f.ft
+  taffeta check *.ft
   taffeta check f.ft --json")]
 pub struct Args {
-    /// The program
-    #[arg(value_name = "FILE.ft")]
-    file: PathBuf,
+    /// The programs; `-` is standard input
+    #[arg(value_name = "FILE.ft", required = true)]
+    files: Vec<PathBuf>,
     /// Diagnostics as JSON on standard output
     #[arg(long)]
     pub json: bool,
 }
 
-/// Runs the command.
+/// Runs the command: all files, whatever is wrong with those before.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let program = Program::open(&args.file)?;
-    let found = program.check();
-    let report = Report { diagnostics: found, sources: program.sources().clone() };
-    if report.diagnostics.iter().any(Diagnostic::is_error) {
-        return Err(Failure::Report(report));
-    }
-    if args.json {
-        let warnings = render::json(&report.diagnostics, &report.sources);
-        print_json(&json!({ "status": "ok", "diagnostics": warnings }))
-    } else {
-        if !report.diagnostics.is_empty() {
-            error_text(&render::text(&report.diagnostics, &report.sources, style()));
-        }
-        let n = program.entries().len();
-        let entries = format!("{n} {}", if n == 1 { "entry" } else { "entries" });
-        let schedules = match program.schedules().len() {
-            0 => String::new(),
-            1 => " and 1 schedule".to_string(),
-            n => format!(" and {n} schedules"),
+    let mut found = Report::without_sources(Vec::new());
+    for file in &args.files {
+        let report = match Program::open(file) {
+            Ok(program) => {
+                let report = Report { diagnostics: program.check(), sources: program.sources().clone() };
+                if !args.json && !has_errors(&report) {
+                    said(file, &program, &report)?;
+                    continue;
+                }
+                report
+            }
+            Err(e) => e.report().clone(),
         };
-        print(&format!("{}: no errors in {entries}{schedules}\n", args.file.display()))
+        found = found.and(report);
     }
+    match has_errors(&found) {
+        true => Err(Failure::Report(found)),
+        false if args.json => {
+            let warnings = render::json(&found.diagnostics, &found.sources);
+            print_json(&json!({ "status": "ok", "diagnostics": warnings }))
+        }
+        false => Ok(()),
+    }
+}
+
+fn has_errors(report: &Report) -> bool {
+    report.diagnostics.iter().any(Diagnostic::is_error)
+}
+
+/// Says that a file has no errors, and what else there is to say.
+fn said(file: &Path, program: &Program, report: &Report) -> Result<(), Failure> {
+    if !report.diagnostics.is_empty() {
+        error_text(&render::text(&report.diagnostics, &report.sources, style()));
+    }
+    let n = program.entries().len();
+    let entries = format!("{n} {}", if n == 1 { "entry" } else { "entries" });
+    let schedules = match program.schedules().len() {
+        0 => String::new(),
+        1 => " and 1 schedule".to_string(),
+        n => format!(" and {n} schedules"),
+    };
+    print(&format!("{}: no errors in {entries}{schedules}\n", file.display()))
 }

@@ -21,15 +21,15 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-For every input by itself, in random directions d and with random seeds s of all results and of the final values of
-`inout` parameters, three numbers are compared: finite differences of <f, s>, <J d, s> by forward mode, and <d, Jᵀ s> by
-reverse mode, which is the gradient. Of each input the worst direction is printed: in which all elements change, or one.
-Errors are relative to the terms that are summed up; finite differences may be 1e-6 apart (1e-2 where the program
-computes in f32), forward and reverse mode 1e-9 (1e-3).
+For every input by itself, in random directions d and with random seeds s of all results and of the final values of \
+`inout` parameters, three numbers are compared: finite differences of <f, s>, <J d, s> by forward mode, and <d, Jᵀ s> \
+by reverse mode, which is the gradient. Of each input the worst direction is printed: in which all elements change, \
+or one. Errors are relative to the terms that are summed up; finite differences may be 1e-6 apart (1e-2 where the \
+program computes in f32), forward and reverse mode 1e-9 (1e-3).
 
-Inputs of floating-point numbers that are not given are made by `randn`. `kink` is a point without a derivative: the
-program has other derivatives on both sides, jumps, or is not defined there. `unclear` is one where finite differences
-are dominated by rounding error. Both are warnings; a gradient that is wrong is status 1.
+Inputs of floating-point numbers that are not given are made by `randn`. `kink` is a point without a derivative: the \
+program has other derivatives on both sides, jumps, or is not defined there. `unclear` is one where finite \
+differences are dominated by rounding error. Both are warnings; a gradient that is wrong is status 1.
 
 Examples:
   taffeta check-grad f.ft loss --size n=10
@@ -40,6 +40,7 @@ const KEEP: &str = "keep the command line, the program, its inputs and what was 
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let progress = progress::Work::new("compiling");
     let program = Program::load(&args.program.of.file)?;
     let entry = program.entry(args.program.of.entry.as_deref())?;
     let schedule = args.program.of.schedule.as_deref();
@@ -50,7 +51,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let given: Vec<_> = args.program.of.inputs.iter().chain(&made).cloned().collect();
     let read = || taffeta::inputs::read(&signature, &given, &args.program.of.sizes);
     let report = |faults| Failure::Report(program.report(&entry, faults));
-    let inputs = progress::while_reading(&given, read).map_err(report)?;
+    let inputs = progress.aside(|| progress::while_reading(&given, read)).map_err(report)?;
     taffeta::inputs::result_shapes(&signature, &inputs.sizes).map_err(Failure::from)?;
 
     let names = signature.sizes.iter().map(|s| s.name.clone());
@@ -58,8 +59,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if args.program.generic { BTreeMap::new() } else { names.zip(inputs.sizes.iter().copied()).collect() };
     let options = options.sizes(sizes).gradient(args.program.of.gradient_in_any_case());
     let sampling = Sampling::default().seed(args.seed.into()).threads(args.program.threads);
+    progress.say("comparing derivatives");
     let checks = taffeta::check_gradient(&program, &entry, &options, &inputs, &sampling)?;
 
+    drop(progress);
     let wrong: Vec<&InputCheck> = checks.iter().filter(|c| c.verdict().is_wrong()).collect();
     let own = if wrong.is_empty() { Vec::new() } else { custom_vjps(&program, &entry, &options)? };
     let wrong: Vec<Fault> = wrong.into_iter().filter_map(|c| fault(&entry, c, &own)).collect();

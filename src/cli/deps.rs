@@ -17,11 +17,11 @@ use taffeta::schedule::{selector, show as words};
 /// Print the dependences of a program, and which loops carry them
 #[derive(clap::Args)]
 #[command(after_help = "\
-Two instances of statements depend on each other if they touch one element and one of them writes it: RAW (a read after a
-write), WAR (a write after a read), WAW (a write after a write). A loop that carries none may run its iterations in any
-order. Reductions of one operator into one element commute, and are listed with their loops alone.
+Two instances of statements depend on each other if they touch one element and one of them writes it: RAW (a read \
+after a write), WAR (a write after a read), WAW (a write after a write). A loop that carries none may run its \
+iterations in any order. Reductions of one operator into one element commute, and are listed with their loops alone.
 
-A dependence that follows from others is left out: where three statements overwrite an element one after the other in
+A dependence that follows from others is left out: where three statements overwrite an element one after the other in \
 the same iterations, that the third depends on the first. What a loop is said to carry accounts for all of them.
 
 Examples:

@@ -18,9 +18,9 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-The program that is printed computes the results, then the gradients: `x.grad` for every parameter x that is asked for, given
-a seed `y.grad` for every result y (and for the final value of every `inout` parameter, whose answer replaces the seed).
-`t.tape` is a value that is kept for the backward pass, `i~b` the backward copy of the loop i.
+The program that is printed computes the results, then the gradients: `x.grad` for every parameter x that is asked \
+for, given a seed `y.grad` for every result y (and for the final value of every `inout` parameter, whose answer \
+replaces the seed). `t.tape` is a value that is kept for the backward pass, `i~b` the backward copy of the loop i.
 
 Examples:
   taffeta grad f.ft loss --wrt w,b

@@ -1,4 +1,4 @@
-//! Commands of later parts: they are known, and refused.
+//! Commands of later versions: they are known, and say which command does the nearest thing.
 
 use super::output::Failure;
 use taffeta::ast::Diagnostic;
@@ -11,13 +11,19 @@ pub struct Args {
     rest: Vec<String>,
 }
 
-/// Says that the command is not there yet.
-pub fn refuse(command: &'static str, what: &str) -> Result<(), Failure> {
-    Err(Failure::from(
-        Diagnostic::new(
-            "command::unsupported",
-            format!("`taffeta {command}` is not supported yet: {what} come in a later version"),
-        )
-        .help("supported are run, check, show, deps, grad, check-grad, build, bench, explain and fmt"),
-    ))
+/// Says that the command is not there yet, and what does the nearest thing.
+pub fn refuse(command: &'static str) -> Result<(), Failure> {
+    let nearest = match command {
+        "convert" => {
+            "`taffeta run` reads and writes `.mtx`, `.tns`, `.npz` and `.npy`: a program that copies `A: f64[n, m] @ csr` \
+             into a result `@ pattern(A)`, with `--in A=a.mtx --out B=b.npz`"
+        }
+        "tune" => {
+            "`--schedule auto` chooses by a model of this machine without trying (`taffeta show --schedule auto \
+             --explain` says why), and `taffeta bench --schedule NAME` measures a schedule"
+        }
+        _ => "`taffeta check FILE.ft --json` gives diagnostics with their places, and `taffeta fmt -` formats",
+    };
+    let text = format!("`taffeta {command}` is not there yet");
+    Err(Failure::from(Diagnostic::new("command::unsupported", text).help(nearest)))
 }

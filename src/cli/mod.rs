@@ -8,6 +8,7 @@ mod bench;
 mod build;
 mod check;
 mod check_grad;
+mod completions;
 mod deps;
 mod doc;
 mod doctor;
@@ -23,9 +24,10 @@ mod progress;
 mod run;
 mod session;
 mod show;
+mod signals;
 mod summary;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use output::{Failure, Printer};
 use std::process::ExitCode;
 
@@ -48,7 +50,8 @@ Examples:
   taffeta show f.ft --stage c                        the C that is generated
   taffeta build f.ft main -o out                     C source, header and libraries for other programs
 
-`taffeta COMMAND --help` has more. TAFFETA_LOG=debug shows each step, NO_COLOR=1 switches colours off.
+`taffeta COMMAND --help` has more. TAFFETA_LOG=debug shows each step, NO_COLOR=1 switches colours off, and \
+FORCE_COLOR=1 on where the text goes to no terminal.
 Exit status: 0; 1 a diagnostic about the program or its data; 2 wrong usage; 70 an internal error.";
 
 #[derive(Subcommand)]
@@ -77,6 +80,10 @@ enum Command {
     Doctor(doctor::Args),
     /// Say what the code of a diagnostic means
     Explain(explain::Args),
+    /// Print what a shell completes commands and options by
+    Completions(completions::Args),
+    /// Print a page for `man`
+    Man(completions::ManArgs),
     // Help offers nothing that is refused.
     /// Convert between sparse storage formats (not supported yet)
     #[command(hide = true)]
@@ -89,11 +96,19 @@ enum Command {
     Lsp(later::Args),
 }
 
+/// The command line, as clap knows it.
+fn command() -> clap::Command {
+    let all = <Cli as clap::CommandFactory>::command();
+    if output::forced_color() { all.color(clap::ColorChoice::Always) } else { all }
+}
+
 /// Parses the command line, runs the command, and says how it went.
 pub fn main() -> ExitCode {
     output::install_panic_hook();
     output::install_log();
-    let cli = match Cli::try_parse().and_then(|cli| each_once(&cli.command).map(|()| cli)) {
+    signals::clean_up();
+    let parsed = command().try_get_matches().and_then(|m| Cli::from_arg_matches(&m));
+    let cli = match parsed.and_then(|cli| each_once(&cli.command).map(|()| cli)) {
         Ok(cli) => cli,
         // Help and version are not errors; clap knows which stream and status they have.
         Err(e) => match output::written(e.print()) {
@@ -139,12 +154,70 @@ fn dispatch(command: Command) -> ExitCode {
         Command::CheckGrad(a) => (a.program.json, check_grad::run(&a)),
         Command::Doctor(a) => (a.json, doctor::run(&a)),
         Command::Explain(a) => (false, explain::run(&a)),
-        Command::Convert(_) => (false, later::refuse("convert", "sparse storage")),
-        Command::Tune(_) => (false, later::refuse("tune", "schedules")),
-        Command::Lsp(_) => (false, later::refuse("lsp", "editor support")),
+        Command::Completions(a) => (false, completions::run(&a)),
+        Command::Man(a) => (false, completions::man(&a)),
+        Command::Convert(_) => (false, later::refuse("convert")),
+        Command::Tune(_) => (false, later::refuse("tune")),
+        Command::Lsp(_) => (false, later::refuse("lsp")),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => Printer { json }.failure(&failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    /// All commands that help lists, the command line itself included.
+    fn commands() -> Vec<clap::Command> {
+        let mut all = command();
+        all.build();
+        let shown = all.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help").cloned();
+        shown.chain([all.clone()]).collect()
+    }
+
+    #[test]
+    fn the_page_of_the_command_line_has_every_command_and_option() {
+        const PAGE: &str = include_str!("../../docs/src/cli.md");
+        let mut missing = Vec::new();
+        let mut options = 0;
+        for c in commands() {
+            let name = c.get_name();
+            if name != "taffeta" && !PAGE.contains(&format!("\ntaffeta {name} ")) {
+                missing.push(format!("taffeta {name}"));
+            }
+            for long in c.get_arguments().flat_map(|a| a.get_long_and_visible_aliases().unwrap_or_default()) {
+                options += 1;
+                let stands = PAGE.match_indices(&format!("--{long}")).any(|(at, found)| {
+                    let next = PAGE[at + found.len()..].chars().next();
+                    next.is_none_or(|c| !c.is_ascii_alphanumeric() && c != '-')
+                });
+                if !stands && !["help", "version"].contains(&long) {
+                    missing.push(format!("taffeta {name} --{long}"));
+                }
+            }
+        }
+        assert!(options > 60, "{options} options were looked for");
+        assert_eq!(missing, Vec::<String>::new());
+    }
+
+    /// clap breaks lines where the terminal ends: a text that has line ends of its own would be broken twice.
+    #[test]
+    fn paragraphs_of_help_are_lines() {
+        for c in commands() {
+            for text in
+                [c.get_after_help(), c.get_before_help(), c.get_about(), c.get_long_about()].into_iter().flatten()
+            {
+                let text = text.to_string();
+                let lines: Vec<&str> = text.lines().collect();
+                for pair in lines.windows(2) {
+                    let inside = [pair[0], pair[1]].iter().all(|l| !l.is_empty() && !l.starts_with(' '));
+                    let ends = pair[0].ends_with(['.', ':']);
+                    assert!(!inside || ends, "{}: a paragraph of several lines: {pair:?}", c.get_name());
+                }
+            }
+        }
     }
 }

@@ -104,12 +104,20 @@ pub fn error_text(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Colours on terminals only, unless NO_COLOR is set.
+/// Whether colours are asked for (FORCE_COLOR), wherever the text goes.
+pub fn forced_color() -> bool {
+    std::env::var_os("FORCE_COLOR").is_some_and(|v| !v.is_empty() && v != "0")
+}
+
+/// Colours on terminals only, unless NO_COLOR is set, or with FORCE_COLOR.
 pub fn style() -> Style {
     let terminal = std::io::stderr().is_terminal();
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-    Style { color: terminal && !no_color && !dumb, width: if terminal { terminal_width() } else { 100 } }
+    Style {
+        color: forced_color() || terminal && !no_color && !dumb,
+        width: if terminal { terminal_width() } else { 100 },
+    }
 }
 
 fn terminal_width() -> usize {

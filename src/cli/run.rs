@@ -1,7 +1,7 @@
 //! `taffeta run`: compile an entry, run it on inputs, print or keep the results.
 
 use super::args::ProgramArgs;
-use super::output::{Failure, print, print_json};
+use super::output::{Failure, error_text, print, print_json};
 use super::{finite, progress, session, summary};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
@@ -18,7 +18,8 @@ use taffeta::io::output::{Target, folder_takes_files, write_all};
 pub struct Args {
     #[command(flatten)]
     pub program: ProgramArgs,
-    /// Write a result to a file
+    /// Write a result to a file; `-` is standard output (as `.npy`, a structured result as `.npz`), `-:csv` the same in
+    /// another format
     #[arg(long = "out", value_name = "NAME=FILE", value_parser = super::args::pair)]
     pub outputs: Vec<(String, String)>,
     /// Write every result to DIR/NAME.npy
@@ -36,10 +37,10 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Inputs are files (.npy .npz:key .csv .txt .mtx:rows .obj:faces .off:adjacency .png), literals (3, 2.5, [1, 2, 3], true)
-or generators (rand, rand(seed=1), randn, randint(lo,hi), zeros, ones, arange, sprand(density=0.01)). Structured
-parameters take the elements that .mtx .tns .tns.gz files and SciPy's .npz list, and dense files. Results go to .npy
-.npz .csv .txt .png, structured ones to .npz .mtx .tns too.
+Inputs are files (.npy .npz:key .csv .txt .mtx:rows .obj:faces .off:adjacency .png), literals (3, 2.5, [1, 2, 3], \
+true) or generators (rand, rand(seed=1), randn, randint(lo,hi), zeros, ones, arange, sprand(density=0.01)). \
+Structured parameters take the elements that .mtx .tns .tns.gz files and SciPy's .npz list, and dense files. Results \
+go to .npy .npz .csv .txt .png, structured ones to .npz .mtx .tns too.
 
 Examples:
   taffeta run mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
@@ -66,7 +67,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if session.must_measure() {
         progress.aside(|| progress::while_measuring(taffeta::measure));
     }
-    let function = session::compile(&mut session, &args.program, &inputs.sizes)?;
+    let mut function = session::compile(&mut session, &args.program, &inputs.sizes)?;
+    if targets.iter().any(Target::is_stdout) {
+        function = function.on_print(session::beside);
+    }
     let warnings = progress.aside(|| session::warnings(&session, &args.program))?;
 
     let input_bytes = bytes(&inputs.values);
@@ -132,6 +136,11 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
             continue;
         };
         let target = Target { name: name.clone(), path: PathBuf::from(path), format: format(t) };
+        if target.is_stdout() && args.program.json {
+            let text = format!("`--json` prints its document where result `{name}` would go");
+            errors.push(Diagnostic::new("output::format", text).help("write it to a file"));
+            continue;
+        }
         if let Err(d) = target.check(t.dtype, t.shape.len()) {
             errors.push(d);
         }
@@ -224,6 +233,10 @@ impl RunReport<'_> {
         }
         if self.args.time || self.args.repeat > 1 {
             out.push_str(&self.timing(memory));
+        }
+        if targets.iter().any(Target::is_stdout) {
+            error_text(&out);
+            return Ok(());
         }
         print(&out)
     }

@@ -39,12 +39,11 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Taffeta again), `structured` that
-program on the arrays of its structured tensors, `lowered` the program on flat buffers with its checks, `c` the C that
-is compiled. `scheduled` is the
-logical program after its schedule. `grad` is the gradient with respect to all floats; `taffeta grad` has more, and with
---grad every other stage is that of the gradient. Where a schedule has another name for a loop, it stands behind it
-(`i~o`).
+Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Taffeta again), `structured` that \
+program on the arrays of its structured tensors, `lowered` the program on flat buffers with its checks, `c` the C \
+that is compiled. `scheduled` is the logical program after its schedule. `grad` is the gradient with respect to all \
+floats; `taffeta grad` has more, and with --grad every other stage is that of the gradient. Where a schedule has \
+another name for a loop, it stands behind it (`i~o`).
 
 Examples:
   taffeta show f.ft main

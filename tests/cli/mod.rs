@@ -16,8 +16,10 @@ mod public;
 mod published;
 mod run;
 mod schedule;
+mod shell;
 mod sparse;
 mod stdin;
+mod strict;
 mod surroundings;
 mod usage;
 

@@ -2,7 +2,8 @@
 
 use super::{Folder, PROGRAM, finish};
 use crate::programs::root;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A log is copied into reports. The environment has passwords in it.
 #[test]
@@ -69,7 +70,49 @@ fn progress_is_shown_on_terminals_alone() {
     let shown = on_a_terminal(&folder, &args);
     assert!(shown.contains("compiling"), "{shown:?}");
     assert!(shown.contains("running"), "{shown:?}");
+    for (args, what) in [
+        (&["bench", "f.ft", "--in", "x=rand", "--size", "n=10", "--repeat", "2"][..], "compiling"),
+        (&["build", "f.ft", "-o", "out"], "compiling"),
+        (&["check-grad", "f.ft", "--size", "n=2", "--backend", "interp"], "comparing derivatives"),
+        (&["doctor"], "asking the C compiler"),
+    ] {
+        assert!(on_a_terminal(&folder, args).contains(what), "{args:?} shows nothing");
+    }
     let (status, out, err) = finish(folder.command(&args).env("TAFFETA_CACHE_DIR", folder.path().join("cache")));
     assert_eq!((status, err.as_str()), (0, ""));
     assert!(!out.contains("running"), "{out}");
+}
+
+/// Whoever is told to end takes along what is of no use to anybody else.
+#[test]
+fn nothing_temporary_is_left_by_a_process_that_is_told_to_end() {
+    use std::os::unix::process::ExitStatusExt;
+    // A compiler that works until whoever has started it is gone.
+    let folder = Folder::new(&[
+        ("f.ft", PROGRAM),
+        ("tmp/x", ""),
+        ("cc", "#!/bin/sh\n: > \"$0.started\"\nwhile kill -0 $PPID; do sleep 0.05; done\n"),
+    ]);
+    let compiler = folder.path().join("cc");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&compiler, mode).expect("ours");
+    let count = |path: &str| std::fs::read_dir(folder.path().join(path)).map_or(0, Iterator::count);
+    let run = ["run", "f.ft", "power", "--in", "x=[3]"];
+    let build = ["build", "f.ft", "power", "-o", "out"];
+    for (args, signal, number) in [(&run[..], "TERM", 15), (&build, "TERM", 15), (&["doctor"], "HUP", 1)] {
+        let mut command = folder.command(args);
+        command.env("CC", &compiler).env("TMPDIR", folder.path().join("tmp")).env("TAFFETA_CACHE_DIR", "cache");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+        let started = folder.path().join("cc.started");
+        while !started.exists() {
+            assert_eq!(child.try_wait().expect("it is ours"), None, "{args:?} ends early");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(count("tmp") + count("cache/making") > 1, "{args:?} makes nothing");
+        let told = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
+        assert!(told.expect("it runs").success());
+        assert_eq!(child.wait().expect("it is ours").signal(), Some(number), "{args:?} ends in another way");
+        assert_eq!((count("tmp"), count("cache/making")), (1, 0), "{args:?} leaves something");
+        std::fs::remove_file(started).expect("ours");
+    }
 }

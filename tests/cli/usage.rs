@@ -27,8 +27,24 @@ fn operators_are_shown() {
     assert!(status == 0 && out.contains("part of the language"), "{out}");
     let (status, out, err) = folder.taffeta(&["doc", "sofmax"]);
     assert_eq!((status, out.as_str()), (1, ""));
-    assert!(err.contains("the library has no `sofmax`") && err.contains("did you mean `softmax`?"), "{err}");
+    assert!(err.contains("the manual has no `sofmax`") && err.contains("did you mean `softmax`?"), "{err}");
     assert_eq!(folder.taffeta(&["doc", "_axes"]).0, 1);
+    for (name, parts) in [
+        ("split", &["s.split(", "Legal when:", "i~o"][..]),
+        ("s.split", &["s.split("]),
+        ("csr", &["@ csr", "format(dense, compressed)", "a list of coordinates", "taffeta doc compressed"]),
+        ("bcsr", &["@ bcsr(2, 2)", "i // 2", "dense"]),
+        ("compressed", &["| `pos` |"]),
+        ("grad", &["grad(f, wrt=[\"w\"])", "floating-point number", "taffeta run --grad"]),
+        ("jvp", &["tangents"]),
+    ] {
+        let text = folder.succeeds(&["doc", name]);
+        assert!(parts.iter().all(|p| text.contains(p)), "{name}: {text}");
+    }
+    let listed = folder.succeeds(&["doc"]);
+    for name in ["split", "csr", "hicoo", "compressed", "value_and_grad"] {
+        assert!(listed.lines().any(|l| l.starts_with(&format!("  {name} "))), "{name} is not in\n{listed}");
+    }
     assert_eq!(folder.taffeta(&["doc", "softmax", "more"]).0, 2);
 }
 
@@ -134,9 +150,14 @@ fn help_has_examples_for_every_command() {
 #[test]
 fn later_commands_are_refused() {
     let folder = folder();
-    for args in [&["convert", "a", "--to", "csr", "-o", "b"][..], &["tune", "f.ft"], &["lsp"]] {
+    for (args, nearest) in [
+        (&["convert", "a", "--to", "csr", "-o", "b"][..], "taffeta run"),
+        (&["tune", "f.ft"], "--schedule auto"),
+        (&["lsp"], "taffeta check"),
+    ] {
         let err = folder.fails(args);
-        assert!(err.contains("command::unsupported") && err.contains("not supported yet"), "{args:?}: {err}");
+        assert!(err.contains("command::unsupported") && err.contains("is not there yet"), "{args:?}: {err}");
+        assert!(err.contains(nearest), "{args:?} says nothing near: {err}");
     }
     assert!(folder.fails(&["run", "one.ft", "--schedule", "fast"]).contains("there is no schedule `fast`"));
 }

@@ -1,0 +1,61 @@
+//! `taffeta completions` and `taffeta man`: what shells and `man` are told of the command line.
+
+use super::output::{Failure, print};
+use clap_complete::Shell;
+use taffeta::ast::{Diagnostic, spelling};
+
+/// Print what a shell completes commands and options by
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  taffeta completions bash > ~/.local/share/bash-completion/completions/taffeta
+  taffeta completions zsh > ~/.zfunc/_taffeta                    in a folder of $fpath
+  taffeta completions fish > ~/.config/fish/completions/taffeta.fish")]
+pub struct Args {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Print a page for `man`
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  taffeta man > taffeta.1                the page of the command line; `man ./taffeta.1` shows it
+  taffeta man run > taffeta-run.1        that of a command")]
+pub struct ManArgs {
+    /// A command; all of the command line without one
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+}
+
+/// Runs `taffeta completions`.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut super::command(), "taffeta", &mut text);
+    print(&String::from_utf8_lossy(&text))
+}
+
+/// Runs `taffeta man`.
+pub fn man(args: &ManArgs) -> Result<(), Failure> {
+    let mut all = super::command();
+    all.build();
+    let page = match &args.command {
+        None => all,
+        Some(name) => match all.get_subcommands().find(|c| c.get_name() == name && !c.is_hide_set()) {
+            Some(found) => found.clone().display_name(format!("taffeta-{name}")),
+            None => return Err(unknown(&all, name).into()),
+        },
+    };
+    let mut text = Vec::new();
+    let failed = |e: std::io::Error| Diagnostic::new("output::write", format!("the page cannot be made: {e}"));
+    clap_mangen::Man::new(page).render(&mut text).map_err(failed)?;
+    print(&String::from_utf8_lossy(&text))
+}
+
+fn unknown(all: &clap::Command, name: &str) -> Diagnostic {
+    let names: Vec<&str> = all.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
+    let d = Diagnostic::new("name::unknown", format!("there is no command `{name}`"));
+    match spelling::nearest(name, names.iter().copied()) {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None => d.help(format!("there are {}", names.join(", "))),
+    }
+}
