@@ -136,19 +136,31 @@ pub struct Known {
     pub sizes: BTreeMap<String, i64>,
     /// Values of parameters that are single integers.
     pub integers: BTreeMap<String, i64>,
+    /// How many elements structured parameters store, as [`stored`] counts them.
+    pub stored: BTreeMap<String, i64>,
 }
 
-/// What inputs say of a program before it runs, where not all of them need be there: sizes, and the values of
-/// parameters that are single integers. Generators have no shape of their own, and say nothing.
+/// What inputs say of a program before it runs, where not all of them need be there: sizes, the values of parameters
+/// that are single integers, and how much structured ones store. Generators have no shape of their own, and say no
+/// size; what they store is known where all sizes of their parameters are.
 pub fn known(signature: &Signature, given: &[(String, String)], sizes: &[(String, i64)]) -> Result<Known, Vec<Fault>> {
     let all = |found: Vec<Diagnostic>| found.into_iter().map(Fault::from).collect::<Vec<_>>();
     let params: Vec<&TensorSig> = signature.params().collect();
     let sources = some_sources(signature, &params, given).map_err(all)?;
     let mut bound = Sizes::given(signature, sizes).map_err(all)?;
     let sources: Vec<Option<&Source>> = sources.iter().map(Option::as_ref).collect();
-    let values = read_files(signature, &params, &sources, &mut bound)?;
-    let integers = params.iter().zip(&values).filter_map(|(p, v)| integer(p, v.as_ref()?)).collect();
-    Ok(Known { sizes: bound.known(signature).collect(), integers })
+    let mut values = read_files(signature, &params, &sources, &mut bound)?;
+    for ((param, source), value) in params.iter().zip(&sources).zip(&mut values) {
+        if let (Some(Source::Generator(generator)), Some(shape)) = (source, bound.shape(param))
+            && generator.is_sparse()
+            && param.storage.is_some()
+        {
+            *value = Some(generator.sparse(&want(param, &bound), &shape).map_err(|d| vec![Fault::from(d)])?);
+        }
+    }
+    let given = || params.iter().zip(&values).filter_map(|(p, v)| Some((*p, v.as_ref()?)));
+    let integers = given().filter_map(|(p, v)| integer(p, v)).collect();
+    Ok(Known { sizes: bound.known(signature).collect(), integers, stored: given().filter_map(listed).collect() })
 }
 
 /// The inputs that are single integers.
@@ -159,11 +171,12 @@ pub fn integers(signature: &Signature, values: &[Value]) -> Vec<(String, i64)> {
 /// How many elements structured parameters store that are given as lists of elements, by the names of
 /// [`crate::Options::hints`].
 pub fn stored(signature: &Signature, values: &[Value]) -> Vec<(String, i64)> {
-    let listed = |(t, v): (&TensorSig, &Value)| {
-        let listed = t.storage.is_some() && v.places().is_some();
-        listed.then(|| (format!("{}.stored", t.name), v.data().len() as i64))
-    };
     signature.params().zip(values).filter_map(listed).collect()
+}
+
+fn listed((t, v): (&TensorSig, &Value)) -> Option<(String, i64)> {
+    let listed = t.storage.is_some() && v.places().is_some();
+    listed.then(|| (format!("{}.stored", t.name), v.data().len() as i64))
 }
 
 fn integer(t: &TensorSig, v: &Value) -> Option<(String, i64)> {
@@ -221,8 +234,9 @@ fn want(param: &TensorSig, sizes: &Sizes) -> Want {
         .contains(&Some(0))
         .then(|| known.iter().map(|n| n.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)).collect());
     let sizes = known.iter().map(|n| n.and_then(|n| usize::try_from(n).ok())).collect();
-    let fill = param.storage.as_ref().map(|s| s.format(param.dtype).fill.unwrap_or(Literal::zero(param.dtype)));
-    Want { empty, sizes, fill, ..Want::new(&param.name, param.dtype, param.shape.len()) }
+    let format = param.storage.as_ref().map(|s| s.format(param.dtype));
+    let fill = format.as_ref().map(|f| f.fill.unwrap_or(Literal::zero(param.dtype)));
+    Want { empty, sizes, fill, format, ..Want::new(&param.name, param.dtype, param.shape.len()) }
 }
 
 /// `f32[n, 3]`; `inout[f32[n]]`; `f32` for a scalar.

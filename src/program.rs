@@ -214,8 +214,9 @@ impl Program {
         Ok((func, waits || open || gradient.memory.is_some()))
     }
 
-    /// The options with what inputs say besides: the sizes that follow from them and from `sizes`, and, for a budget of
-    /// memory, the values of parameters that are single integers. Both are texts as after `--in` and `--size`
+    /// The options with what inputs say besides: the sizes that follow from them and from `sizes`, how many elements
+    /// structured parameters store ([`Options::hints`]), and, for a budget of memory, the values of parameters that are
+    /// single integers. Both are texts as after `--in` and `--size`
     /// ([`crate::inputs`]); not every input need be there.
     ///
     /// # Errors
@@ -238,6 +239,7 @@ impl Program {
         let known = crate::inputs::known(&signature, given, sizes)
             .map_err(|faults| Error::Input(locate::report(faults, &self.sources, entry)))?;
         options.sizes.extend(known.sizes);
+        options.hints.extend(known.stored);
         if let Some(gradient) = &mut options.gradient {
             gradient.values.extend(known.integers);
         }
@@ -513,6 +515,9 @@ fn choose_entry(entries: &[EntryInfo], name: Option<&str>) -> Result<String, Dia
         (Some(name), _) if names.contains(&name) => Ok(name.to_string()),
         (Some(name), _) => {
             let d = Diagnostic::new("entry::name", format!("there is no entry `{name}`"));
+            if name.contains('=') {
+                return Err(d.help(format!("an input stands behind an option: `--in '{name}'`")).note(list));
+            }
             Err(match taffeta_ast::spelling::nearest(name, names.iter().copied()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")).note(list),
                 None => d.help(list).note("an entry is a function whose parameters are all annotated"),

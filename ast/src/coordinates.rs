@@ -32,6 +32,40 @@ pub fn sorted(shape: &[usize], order: &[usize], indices: &[i64]) -> Vec<usize> {
     all
 }
 
+/// Elements in row-major order, those at one place together.
+pub struct Merged {
+    /// Of which element each one is, in that order.
+    pub sorted: Vec<usize>,
+    /// The different places: as many indices of each as there are dimensions.
+    pub indices: Vec<i64>,
+    /// At which of these places each one stands, in that order.
+    pub positions: Vec<i64>,
+}
+
+/// Sorts elements, and finds those that stand at one place. All indices are in range, and there is a dimension.
+///
+/// ```
+/// use taffeta_ast::coordinates::merge;
+///
+/// let merged = merge(&[2, 3], &[1, 0, 0, 2, 1, 0]);
+/// assert_eq!((merged.sorted, merged.indices, merged.positions), (vec![1, 0, 2], vec![0, 2, 1, 0], vec![0, 1, 1]));
+/// ```
+pub fn merge(shape: &[usize], indices: &[i64]) -> Merged {
+    let ndim = shape.len();
+    let order: Vec<usize> = (0..ndim).collect();
+    let sorted = sorted(shape, &order, indices);
+    let mut places: Vec<i64> = Vec::with_capacity(indices.len());
+    let mut positions = Vec::with_capacity(sorted.len());
+    for e in &sorted {
+        let at = &indices[e * ndim..(e + 1) * ndim];
+        if !places.ends_with(at) {
+            places.extend(at);
+        }
+        positions.push((places.len() / ndim) as i64 - 1);
+    }
+    Merged { sorted, indices: places, positions }
+}
+
 /// Puts elements at positions: of `from` in the order `sorted`, the first at `positions[0]`, and so on. What goes to
 /// the position of the one before is added to it (integers wrap; of `bool`, or). Both buffers are of one type.
 pub fn place(from: &Buffer, sorted: &[usize], positions: &[i64], into: &mut Buffer) {

@@ -283,20 +283,11 @@ impl Value {
         if !fits || !indices.chunks_exact(ndim).all(inside) {
             return None;
         }
-        let order: Vec<usize> = (0..ndim).collect();
-        let sorted = coordinates::sorted(&shape, &order, &indices);
-        let mut merged: Vec<i64> = Vec::with_capacity(indices.len());
-        let mut positions = Vec::with_capacity(sorted.len());
-        for e in &sorted {
-            let at = &indices[e * ndim..(e + 1) * ndim];
-            if !merged.ends_with(at) {
-                merged.extend(at);
-            }
-            positions.push((merged.len() / ndim) as i64 - 1);
-        }
-        let mut data = Buffer::zeros(elements.dtype(), merged.len() / ndim);
-        coordinates::place(elements, &sorted, &positions, &mut data);
-        Some(Value { shape, data, places: Some(Arc::new(Places { indices: merged, fill, stored_as: None })) })
+        let merged = coordinates::merge(&shape, &indices);
+        let mut data = Buffer::zeros(elements.dtype(), merged.indices.len() / ndim);
+        coordinates::place(elements, &merged.sorted, &merged.positions, &mut data);
+        let places = Places { indices: merged.indices, fill, stored_as: None };
+        Some(Value { shape, data, places: Some(Arc::new(places)) })
     }
 
     /// Other elements in the same places; `None` if they are not as many.

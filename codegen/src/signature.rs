@@ -80,6 +80,9 @@ pub struct Storage {
     pub remap: Option<String>,
     /// The value of elements that are not stored, if it is not 0.
     pub fill: Option<Fill>,
+    /// Whether elements where nothing is stored vanish, as they do in derivatives.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drops: bool,
 }
 
 /// A number that survives being written as text.
@@ -105,7 +108,7 @@ impl Storage {
         let order = format.order();
         let remap = order.is_none().then(|| format.remap());
         let (levels, order) = (format.levels.to_vec(), order.unwrap_or_default());
-        (!format.is_dense()).then_some(Storage { levels, order, remap, fill })
+        (!format.is_dense()).then_some(Storage { levels, order, remap, fill, drops: format.drops })
     }
 
     /// The format, for elements of that type.
@@ -121,7 +124,7 @@ impl Storage {
             Some((coords, keys)) => levels.remapped(coords, keys),
             None => levels.ordered(&self.order),
         };
-        Format { fill, ..format }
+        Format { fill, drops: self.drops, ..format }
     }
 }
 

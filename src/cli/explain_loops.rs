@@ -10,6 +10,8 @@ pub struct Loops<'a> {
     pub entry: &'a str,
     pub loops: &'a [Explained],
     pub sources: &'a SourceMap,
+    /// How many elements parameters store, as far as inputs say it.
+    pub stored: Vec<(&'a str, i64)>,
 }
 
 impl Loops<'_> {
@@ -35,6 +37,10 @@ impl Loops<'_> {
             for o in &l.operands {
                 line(o.part.word(), &format!("{}: {}", operand(o), o.part.says()));
             }
+        }
+        if !self.stored.is_empty() {
+            let all: Vec<String> = self.stored.iter().map(|(name, n)| format!("nnz({name}) = {n}")).collect();
+            let _ = writeln!(out, "\n{}", all.join(", "));
         }
         out
     }
@@ -88,7 +94,9 @@ impl Loops<'_> {
             })
         };
         let loops: Vec<Json> = self.loops.iter().map(one).collect();
-        json!({ "status": "ok", "entry": self.entry, "loops": loops })
+        let stored: serde_json::Map<String, Json> =
+            self.stored.iter().map(|(name, n)| ((*name).to_string(), json!(n))).collect();
+        json!({ "status": "ok", "entry": self.entry, "loops": loops, "stored": stored })
     }
 }
 

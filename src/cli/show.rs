@@ -106,7 +106,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if args.explain {
         let loops = program.explained_loops(&entry, &options)?;
-        let found = super::explain_loops::Loops { entry: &entry, loops: &loops, sources: program.sources() };
+        let stored = options.hints.iter().filter_map(|(name, n)| Some((name.strip_suffix(".stored")?, *n)));
+        let (stored, sources) = (stored.collect(), program.sources());
+        let found = super::explain_loops::Loops { entry: &entry, loops: &loops, sources, stored };
         return if args.json { print_json(&found.json()) } else { print(&found.text()) };
     }
     if args.steps || args.trace.is_some() || stage == Stage::Scheduled && options.gradient.is_none() {

@@ -8,44 +8,89 @@ use super::Want;
 use taffeta_ast::half_precision::{to_bf16, to_f16};
 use taffeta_ast::{Buffer, DType, Diagnostic, Kind, Value};
 
+/// Numbers that are to be converted.
+pub(super) enum Numbers<'a> {
+    /// Of a type that a program may have.
+    Typed(&'a Buffer),
+    /// Exact sums of integers.
+    Integers(Vec<i128>),
+    /// Sums of floats.
+    Floats(Vec<f64>),
+}
+
+impl Numbers<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Numbers::Typed(data) => data.len(),
+            Numbers::Integers(v) => v.len(),
+            Numbers::Floats(v) => v.len(),
+        }
+    }
+
+    fn float(&self, i: usize) -> f64 {
+        match self {
+            Numbers::Typed(data) => data.get_f64(i),
+            Numbers::Integers(v) => v[i] as f64,
+            Numbers::Floats(v) => v[i],
+        }
+    }
+
+    fn integer(&self, i: usize) -> Option<i128> {
+        match self {
+            Numbers::Typed(data) => data.get_int(i),
+            Numbers::Integers(v) => Some(v[i]),
+            Numbers::Floats(_) => None,
+        }
+    }
+}
+
 /// Converts `value`, which came from `what` (a file or its part), to the type that is wanted.
 pub fn to(value: Value, want: &Want, what: &str) -> Result<Value, Diagnostic> {
     let from = value.dtype();
     if from == want.dtype {
         return Ok(value);
     }
-    match (from.kind(), want.dtype.kind()) {
-        (Kind::Int, Kind::Int) | (Kind::Int, Kind::Float) | (Kind::Float, Kind::Float) => {}
-        _ => return Err(refused(from, want, what)),
-    }
-    let data = value.data();
-    let n = data.len();
     let place = |i: usize| match value.places() {
         Some(places) => at_index(&places.indices[i * value.shape().len()..][..value.shape().len()]),
         None => at(value.shape(), i),
     };
-    let converted = if want.dtype.is_float() {
-        let get = |i: usize| -> Result<f64, Diagnostic> {
-            let v = data.get_f64(i);
-            let exact = match data.get_int(i) {
-                Some(int) => float_to(want.dtype, int as f64) as i128 == int,
-                None => float_to(want.dtype, v).is_finite() || !v.is_finite(),
-            };
-            if exact {
-                return Ok(v);
-            }
-            let found = data.get_int(i).map_or_else(|| format!("{v}"), |int| int.to_string());
-            Err(does_not_fit(want, what, &found, &place(i)))
-        };
-        floats(want.dtype, n, get)?
-    } else {
-        integers(want.dtype, n, |i| {
-            data.get_int(i).ok_or_else(|| refused(from, want, what)).and_then(|v| in_range(v, want, what, || place(i)))
-        })?
-    };
+    let converted = numbers(&Numbers::Typed(value.data()), from, want, what, place)?;
     value
         .with_data(converted)
         .ok_or_else(|| Diagnostic::new("data::format", format!("{what}: shape and data disagree")))
+}
+
+/// Converts numbers, of which those that are typed, or those that were summed, are of type `from`; `place` says of one
+/// where it stands.
+pub(super) fn numbers(
+    data: &Numbers<'_>,
+    from: DType,
+    want: &Want,
+    what: &str,
+    place: impl Fn(usize) -> String,
+) -> Result<Buffer, Diagnostic> {
+    match (from.kind(), want.dtype.kind()) {
+        (Kind::Int, Kind::Int) | (Kind::Int, Kind::Float) | (Kind::Float, Kind::Float) => {}
+        _ => return Err(refused(from, want, what)),
+    }
+    if !want.dtype.is_float() {
+        return integers(want.dtype, data.len(), |i| {
+            let v = data.integer(i).ok_or_else(|| refused(from, want, what))?;
+            in_range(v, want, what, || place(i))
+        });
+    }
+    floats(want.dtype, data.len(), |i| {
+        let v = data.float(i);
+        let exact = match data.integer(i) {
+            Some(int) => float_to(want.dtype, int as f64) as i128 == int,
+            None => float_to(want.dtype, v).is_finite() || !v.is_finite(),
+        };
+        if exact {
+            return Ok(v);
+        }
+        let found = data.integer(i).map_or_else(|| format!("{v}"), |int| int.to_string());
+        Err(does_not_fit(want, what, &found, &place(i)))
+    })
 }
 
 /// `v`, if it is in the range of the integer type (or `bool`) that is wanted.
@@ -106,7 +151,7 @@ pub(crate) fn float_to(dtype: DType, v: f64) -> f64 {
     }
 }
 
-fn does_not_fit(want: &Want, what: &str, found: &str, place: &str) -> Diagnostic {
+pub(super) fn does_not_fit(want: &Want, what: &str, found: &str, place: &str) -> Diagnostic {
     Diagnostic::new(
         "data::range",
         format!("{what}: {found}{place} does not fit parameter `{}` of type {}", want.name, want.dtype),
@@ -147,7 +192,7 @@ pub(crate) fn at(shape: &[usize], mut i: usize) -> String {
 }
 
 /// ` at [1, 2]`.
-fn at_index(index: &[i64]) -> String {
+pub(super) fn at_index(index: &[i64]) -> String {
     let all: Vec<String> = index.iter().map(i64::to_string).collect();
     format!(" at [{}]", all.join(", "))
 }

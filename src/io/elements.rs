@@ -2,8 +2,9 @@
 
 use super::{Want, convert, file_error, memory};
 use std::path::Path;
+use taffeta_ast::coordinates::{self, Merged};
 use taffeta_ast::value::MAX_SIZE;
-use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
+use taffeta_ast::{Buffer, DType, Diagnostic, Kind, Literal, Value};
 
 /// What a file lists.
 pub(super) struct Elements {
@@ -22,18 +23,59 @@ pub(super) enum Numbers {
 }
 
 impl Elements {
-    /// The tensor, in row-major order, of the type that is wanted. What stands twice is summed.
+    /// The tensor, in row-major order, of the type that is wanted. What stands twice is summed: integers exactly,
+    /// floats in `f64`, and the sum is converted as a number is that stands once.
     pub(super) fn tensor(self, shape: Vec<usize>, want: &Want, path: &Path) -> Result<Value, Diagnostic> {
         check_sizes(&shape, path)?;
+        let what = path.display().to_string();
         // Besides the coordinates: their order, where each element goes, and the elements.
         let bytes = self.indices.len() as u128 * 16 + (self.indices.len() / shape.len().max(1)) as u128 * 48;
-        memory::check_bytes(bytes, &path.display().to_string())?;
+        memory::check_bytes(bytes, &what)?;
         let values = self.values.of(want)?;
-        let value = Value::summed(shape, self.indices, &values, Literal::zero(values.dtype()))
-            .ok_or_else(|| file_error("data::format", path, "shape and data disagree"))?;
-        let value = convert::to(value, want, &path.display().to_string())?;
-        Ok(value.with_fill(want.fill.unwrap_or(Literal::zero(want.dtype))))
+        let disagree = || file_error("data::format", path, "shape and data disagree");
+        let inside = |at: &[i64]| at.iter().zip(&shape).all(|(i, n)| usize::try_from(*i).is_ok_and(|i| i < *n));
+        let fits = !shape.is_empty() && self.indices.len() == values.len() * shape.len();
+        if !fits || !self.indices.chunks_exact(shape.len()).all(inside) {
+            return Err(disagree());
+        }
+        let merged = coordinates::merge(&shape, &self.indices);
+        let fill = want.fill.unwrap_or(Literal::zero(want.dtype));
+        let of = |data: Buffer, indices| Value::sparse(shape.clone(), indices, data, fill).ok_or_else(disagree);
+        if merged.indices.len() < self.indices.len() && values.dtype().kind() != Kind::Bool {
+            return of(summed(&values, &merged, shape.len(), want, &what)?, merged.indices);
+        }
+        let mut data = Buffer::zeros(values.dtype(), merged.indices.len() / shape.len());
+        coordinates::place(&values, &merged.sorted, &merged.positions, &mut data);
+        convert::to(of(data, merged.indices)?, want, &what).map(|v| v.with_fill(fill))
     }
+}
+
+/// Sums those of the values that stand at one place, in the type that is wanted.
+fn summed(values: &Buffer, merged: &Merged, ndim: usize, want: &Want, what: &str) -> Result<Buffer, Diagnostic> {
+    let place = |at: usize| {
+        let times = merged.positions.iter().filter(|p| **p == at as i64).count();
+        let place = convert::at_index(&merged.indices[at * ndim..][..ndim]);
+        if times > 1 { format!("{place}, the sum of {times} elements,") } else { place }
+    };
+    let count = merged.indices.len() / ndim;
+    let all = merged.sorted.iter().zip(&merged.positions).map(|(e, p)| (*e, *p as usize));
+    if values.dtype().is_float() {
+        let mut sums = vec![0.0f64; count];
+        let mut last = None;
+        for (e, p) in all {
+            let (sum, v) = (sums[p], values.get_f64(e));
+            // (What stands alone keeps the sign of its zero.)
+            sums[p] = if last == Some(p) { sum + v } else { v };
+            if sum.is_finite() && v.is_finite() && !sums[p].is_finite() {
+                return Err(convert::does_not_fit(want, what, &sums[p].to_string(), &place(p)));
+            }
+            last = Some(p);
+        }
+        return convert::numbers(&convert::Numbers::Floats(sums), values.dtype(), want, what, place);
+    }
+    let mut sums = vec![0i128; count];
+    all.for_each(|(e, p)| sums[p] += values.get_int(e).unwrap_or(0));
+    convert::numbers(&convert::Numbers::Integers(sums), values.dtype(), want, what, place)
 }
 
 impl Numbers {
@@ -51,6 +93,8 @@ impl Numbers {
 #[derive(Default)]
 pub(super) struct TextNumbers {
     integers: Vec<i64>,
+    /// The integers, where there are some beyond `i64` and none is negative.
+    unsigned: Vec<u64>,
     floats: Vec<f64>,
 }
 
@@ -58,20 +102,42 @@ impl TextNumbers {
     /// Adds what is written there; `None` if it is not a number.
     pub(super) fn push(&mut self, word: &str) -> Option<()> {
         let v = super::float(word)?;
-        match word.parse::<i64>() {
-            Ok(int) if self.floats.is_empty() => self.integers.push(int),
-            _ => {
-                self.floats.extend(std::mem::take(&mut self.integers).into_iter().map(|int| int as f64));
-                self.floats.push(v);
+        if self.floats.is_empty() {
+            match word.parse::<i64>() {
+                Ok(int) if self.unsigned.is_empty() => {
+                    self.integers.push(int);
+                    return Some(());
+                }
+                _ => {}
+            }
+            if let Ok(int) = word.parse::<u64>()
+                && self.integers.iter().all(|int| *int >= 0)
+            {
+                self.unsigned.extend(std::mem::take(&mut self.integers).into_iter().map(|int| int as u64));
+                self.unsigned.push(int);
+                return Some(());
             }
         }
+        self.widen();
+        self.floats.push(v);
         Some(())
     }
 
+    fn widen(&mut self) {
+        self.floats.extend(std::mem::take(&mut self.integers).into_iter().map(|int| int as f64));
+        self.floats.extend(std::mem::take(&mut self.unsigned).into_iter().map(|int| int as f64));
+    }
+
     /// All of them; integers that are 0 or 1 are what a file of text has for `bool`.
-    pub(super) fn buffer(self, dtype: DType) -> Buffer {
+    pub(super) fn buffer(mut self, dtype: DType) -> Buffer {
+        if dtype.is_float() && !self.unsigned.is_empty() {
+            self.widen();
+        }
         if !self.floats.is_empty() {
             return Buffer::F64(self.floats);
+        }
+        if !self.unsigned.is_empty() {
+            return Buffer::U64(self.unsigned);
         }
         match dtype {
             DType::Bool if self.integers.iter().all(|v| [0, 1].contains(v)) => {

@@ -3,7 +3,7 @@
 //! Random numbers come from ChaCha8 with a fixed seed, so that a run can be repeated. Without `seed=` the seed depends
 //! on the parameter's name: two parameters that both say `rand` get different numbers.
 
-use super::{Want, convert, literal::Scalar, memory};
+use super::{Want, convert, fitting::fit, literal::Scalar, memory};
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::cell::RefCell;
@@ -76,6 +76,9 @@ impl Generator {
                 }
                 continue;
             }
+            if let (None, "sprand", Ok(density)) = (key, name, value.parse::<f64>()) {
+                return Err(bad("the number needs its name".into()).help(format!("write `sprand(density={density})`")));
+            }
             let value = match Scalar::parse(value) {
                 Some(Scalar::Int(v)) => v,
                 _ => return Err(bad(format!("`{value}` is not an integer"))),
@@ -100,7 +103,10 @@ impl Generator {
             "arange" => Kind::Arange,
             "sprand" => match density {
                 Some(density) => Kind::Sprand(density),
-                None => return Err(bad("how many elements there are is missing: `sprand(density=0.01)`".into())),
+                None => {
+                    return Err(bad("how many elements there are is missing".into())
+                        .help("write the part of them that is stored: `sprand(density=0.01)`"));
+                }
             },
             _ => {
                 let mut bound = |key: &str| match take(key) {
@@ -137,7 +143,8 @@ impl Generator {
         let n = element_count(shape).unwrap_or(0);
         let rng = RefCell::new(ChaCha8Rng::seed_from_u64(self.seed.unwrap_or_else(|| seed_of(&want.name))));
         let data = if want.dtype.is_float() { self.floats(want, n, &rng)? } else { self.integers(want, n, &rng)? };
-        Value::new(shape.to_vec(), data).ok_or_else(|| too_large(want))
+        let made = Value::new(shape.to_vec(), data).ok_or_else(|| too_large(want))?;
+        Ok(fitting(made, want, &mut rng.into_inner()))
     }
 
     /// Whether it makes some elements of a tensor.
@@ -145,7 +152,8 @@ impl Generator {
         matches!(self.kind, Kind::Sprand(_))
     }
 
-    /// Makes the elements of a sparse tensor: as many as the density says, rounded, at different places.
+    /// Makes the elements of a sparse tensor: as many as the density says, rounded, at different places; of these, and
+    /// across the diagonal of a symmetric matrix, what its format can hold.
     pub fn sparse(&self, want: &Want, shape: &[usize]) -> Result<Value, Diagnostic> {
         let density = if let Kind::Sprand(density) = self.kind { density } else { 1.0 };
         let total = shape.iter().try_fold(1u128, |n, d| n.checked_mul(*d as u128)).ok_or_else(|| too_large(want))?;
@@ -174,12 +182,13 @@ impl Generator {
         }
         let elements = match want.dtype.is_float() {
             true => {
-                let rng = RefCell::new(rng);
+                let rng = RefCell::new(&mut rng);
                 convert::floats(want.dtype, places.len(), |_| Ok(uniform(want.dtype, &mut rng.borrow_mut())))?
             }
             false => convert::integers(want.dtype, places.len(), |_| Ok(1))?,
         };
-        Value::sparse(shape.to_vec(), indices, elements, Literal::zero(want.dtype)).ok_or_else(|| too_large(want))
+        let made = Value::sparse(shape.to_vec(), indices, elements, Literal::zero(want.dtype));
+        Ok(fitting(made.ok_or_else(|| too_large(want))?, want, &mut rng))
     }
 
     fn floats(&self, want: &Want, n: usize, rng: &RefCell<ChaCha8Rng>) -> Result<Buffer, Diagnostic> {
@@ -237,6 +246,16 @@ impl Generator {
     }
 }
 
+/// What is made, as the parameter's format can hold it.
+fn fitting(made: Value, want: &Want, rng: &mut ChaCha8Rng) -> Value {
+    let Some(format) = &want.format else { return made };
+    let fill = match made.places() {
+        Some(places) => places.fill,
+        None => want.fill.unwrap_or(Literal::zero(want.dtype)),
+    };
+    fit(made, format, fill, rng)
+}
+
 fn too_large(want: &Want) -> Diagnostic {
     Diagnostic::new("data::too_large", format!("parameter `{}` is too large", want.name))
 }
@@ -268,6 +287,7 @@ fn seed_of(name: &str) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use taffeta_ast::format::Format;
 
     fn make(text: &str, name: &str, dtype: DType, shape: &[usize]) -> Result<Buffer, String> {
         let g = Generator::parse(text).expect("a generator").map_err(|d| d.message)?;
@@ -318,6 +338,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_made_is_what_the_format_holds() {
+        use taffeta_ast::format::{Level, LevelKind, Named};
+        let matrices = [Named::Symmetric, Named::LowerTriangular, Named::UpperTriangular].map(|f| f.format(2));
+        let matrices = matrices.map(|f| f.expect("of matrices")).into_iter();
+        let point = Format::new([LevelKind::Dense, LevelKind::Point].map(Level::new).to_vec());
+        let columns = Named::LowerTriangular.format(2).expect("of matrices").ordered(&[1, 0]);
+        for format in matrices.chain([point, columns]) {
+            for text in ["rand", "randn(seed=3)", "ones", "arange", "sprand(density=0.5)", "sprand(density=1)"] {
+                let generator = Generator::parse(text).expect("a generator").expect("it makes sense");
+                let (zero, plain) = (Literal::Float(0.0), Want::new("A", DType::F64, 2));
+                let want = Want { fill: Some(zero), format: Some(format.clone()), ..plain.clone() };
+                let made = match generator.is_sparse() {
+                    true => generator.sparse(&want, &[7, 7]).expect("it fits"),
+                    false => generator.generate(&want, &[7, 7]).expect("it fits").only(zero, |_| true),
+                };
+                let places = made.places().expect("it is sparse").indices.clone();
+                let nonzero: Vec<usize> = (0..made.data().len()).filter(|k| made.data().get_f64(*k) != 0.0).collect();
+                let mut data = Buffer::zeros(DType::F64, nonzero.len());
+                for (to, k) in nonzero.iter().enumerate() {
+                    data.set(to, made.data().get(*k));
+                }
+                let indices: Vec<i64> = nonzero.iter().flat_map(|k| [places[2 * k], places[2 * k + 1]]).collect();
+                let stored = taffeta_structured::Stored::pack(&[7, 7], &format, &indices, &data);
+                assert!(stored.is_ok(), "{text}, {format}: {stored:?}");
+                // What is left is what would be there without the format.
+                let whole = generator.generate(&plain, &[7, 7]).expect("it fits");
+                let held = |k: usize| format.stored_for(&indices[2 * k..2 * k + 2]).expect("there is room");
+                let kept = (0..data.len()).all(|k| {
+                    let at = held(k);
+                    whole.data().get(at[0] as usize * 7 + at[1] as usize) == data.get(k)
+                });
+                let least = if format.levels[1].kind == LevelKind::Point { 5 } else { 10 };
+                assert!(kept && data.len() >= least, "{text}, {format}: {} elements", data.len());
+            }
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, says) in [
             ("rand(", "closing parenthesis"),
@@ -328,6 +386,7 @@ mod tests {
             ("rand(seed=x)", "`x` is not an integer"),
             ("rand(seed=-1)", "between 0 and"),
             ("sprand", "how many elements there are is missing"),
+            ("sprand(0.1)", "the number needs its name"),
             ("sprand(density=2)", "a density is a number from 0 to 1, and this is `2`"),
             ("sprand(density=0.5, hi=3)", "`hi=` is not expected: `sprand` takes `density=` and `seed=`"),
         ] {

@@ -54,16 +54,15 @@ pub(super) fn read(
     let hidden = check("", shape, &format, &lent, data.data().len()).map_err(|unfit| bad(unfit.to_string()))?;
     let dtype = data.dtype();
     let stored = Stored::of_arrays(shape.to_vec(), format.clone(), arrays, hidden);
-    let value = stored.try_elements().map_err(|why| bad(why.to_string()))?;
-    let Some(places) = value.places() else { unreachable!("it was stored") };
+    let (listed, elements) = stored.listed().map_err(|why| bad(why.to_string()))?;
+    let fill = format.fill.unwrap_or(Literal::zero(dtype));
     // (What stands in the rows of a dense level is a matter of the last one.)
     let whole = format.levels.last().is_some_and(|l| l.kind.stores_regions());
-    let kept: Vec<usize> =
-        (0..value.data().len()).filter(|k| !whole || !same(value.data().get(*k), places.fill)).collect();
+    let kept: Vec<usize> = (0..elements.len()).filter(|k| !whole || !same(elements.get(*k), fill)).collect();
     let ndim = shape.len();
-    let indices = kept.iter().flat_map(|k| places.indices[k * ndim..(k + 1) * ndim].iter().copied()).collect();
+    let indices = kept.iter().flat_map(|k| listed[k * ndim..(k + 1) * ndim].iter().copied()).collect();
     let mut values = Buffer::zeros(dtype, kept.len());
-    kept.iter().enumerate().for_each(|(to, k)| assert!(values.set(to, value.data().get(*k))));
+    kept.iter().enumerate().for_each(|(to, k)| assert!(values.set(to, elements.get(*k))));
     Ok(Elements { indices, values: Numbers::Typed(values) })
 }
 

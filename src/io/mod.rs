@@ -8,7 +8,9 @@
 //! ([`memory`]).
 
 pub mod convert;
+pub mod edges;
 mod elements;
+mod fitting;
 pub mod generate;
 mod levels;
 pub mod literal;
@@ -30,6 +32,7 @@ pub use source::Source;
 
 use std::io::Read;
 use std::path::Path;
+use taffeta_ast::format::Format;
 use taffeta_ast::{DType, Diagnostic, Literal, Value};
 
 /// What a reader is asked for: the parameter that the tensor is meant for.
@@ -47,12 +50,14 @@ pub struct Want {
     pub sizes: Vec<Option<usize>>,
     /// Of a structured parameter, the value of what is not stored.
     pub fill: Option<Literal>,
+    /// Of a structured parameter, how it is stored.
+    pub format: Option<Format>,
 }
 
 impl Want {
     /// A dense tensor of which no size is known.
     pub fn new(name: impl Into<String>, dtype: DType, ndim: usize) -> Want {
-        Want { name: name.into(), dtype, ndim, empty: None, sizes: Vec::new(), fill: None }
+        Want { name: name.into(), dtype, ndim, empty: None, sizes: Vec::new(), fill: None, format: None }
     }
 }
 
@@ -71,7 +76,11 @@ pub fn read(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
 
 /// Reads a file or a literal for a structured parameter: of a file that lists elements, these; of a dense one, all.
 pub fn read_stored(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
-    let Source::File { path, part: None } = source else { return read(source, want) };
+    let path = match source {
+        Source::File { path, part: None } => path,
+        Source::File { path, part: Some(part) } if lists_edges(path, part, want) => return edges::read(path, want),
+        _ => return read(source, want),
+    };
     let listed = match is_stdin(path) {
         true => stdin::read(|path| read_listed(path, want))?,
         false => read_listed(path, want)?,
@@ -84,7 +93,8 @@ pub fn read_stored(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
 /// The elements of a file that lists them.
 fn read_listed(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     match source::extension(path).as_str() {
-        "mtx" => mtx::read_sparse(path, want).map(Some),
+        "csv" | "tsv" | "txt" if want.ndim == 2 => Err(edges::ambiguous(path, want)),
+        "mtx" | "mtx.gz" => mtx::read_sparse(path, want).map(Some),
         "npz" => scipy::read(path, want),
         "tns" | "tns.gz" => tns::read(path, want).map(Some),
         _ => Ok(None),
@@ -93,12 +103,22 @@ fn read_listed(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
 
 /// Whether a file does not say how large its tensor is, so that the sizes that other inputs have are wanted first.
 pub fn without_shape(source: &Source) -> bool {
-    let Source::File { path, .. } = source else { return false };
+    let Source::File { path, part } = source else { return false };
     let extension = match is_stdin(path) {
         true => stdin::file().map(source::extension).unwrap_or_default(),
         false => source::extension(path),
     };
-    matches!(extension.as_str(), "tns" | "tns.gz")
+    match extension.as_str() {
+        "tns" | "tns.gz" => true,
+        "csv" | "tsv" | "txt" => part.as_deref() == Some(edges::PART),
+        _ => false,
+    }
+}
+
+/// Whether a part of a file is its edges: of a table, where a matrix is wanted.
+fn lists_edges(path: &Path, part: &str, want: &Want) -> bool {
+    let table = || matches!(source::extension(path).as_str(), "csv" | "tsv" | "txt");
+    part == edges::PART && want.ndim == 2 && table()
 }
 
 fn read_file(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
@@ -112,9 +132,12 @@ fn read_file(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diag
             Some(sparse) => elements::dense(&sparse, path),
             None => npz::read(path, None, want),
         },
-        "csv" | "tsv" | "txt" => table::read(path, part, want),
+        "csv" | "tsv" | "txt" => match part {
+            Some(part) if lists_edges(path, part, want) => elements::dense(&edges::read(path, want)?, path),
+            _ => table::read(path, part, want),
+        },
         "obj" | "off" => mesh::read(path, part, want),
-        "mtx" => mtx::read(path, part, want),
+        "mtx" | "mtx.gz" => mtx::read(path, part, want),
         "png" => picture::read(path, want),
         "tns" | "tns.gz" => elements::dense(&tns::read(path, want)?, path),
         "bed" => Err(file_error("data::unsupported", path, "intervals are not supported yet")),
@@ -196,6 +219,9 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
         return text(path, stdin::bytes()?.to_vec());
     }
     let file = open(path)?;
+    if source::extension(path).ends_with(".gz") {
+        return text(path, unpacked(file, path)?);
+    }
     let metadata = file.metadata().map_err(|e| os_error(path, &e))?;
     let limit = if metadata.is_file() { metadata.len().max(WITHOUT_LENGTH) } else { WITHOUT_LENGTH };
     memory::check_bytes(u128::from(metadata.len()), &path.display().to_string())?;
@@ -209,6 +235,30 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
         ));
     }
     text(path, bytes)
+}
+
+/// What a compressed file holds, piece by piece: memory is asked for as it comes.
+fn unpacked(file: std::fs::File, path: &Path) -> Result<Vec<u8>, Diagnostic> {
+    const PIECE: u64 = 16 << 20;
+    let mut reader = flate2::read::MultiGzDecoder::new(std::io::BufReader::new(file));
+    let mut all = Vec::new();
+    loop {
+        // What it grows to is twice as much.
+        memory::check_bytes(2 * (all.len() as u128 + u128::from(PIECE)), &path.display().to_string())?;
+        if reader.by_ref().take(PIECE).read_to_end(&mut all).map_err(|e| broken(path, &e))? == 0 {
+            return Ok(all);
+        }
+    }
+}
+
+/// What went wrong with a file that may be compressed.
+fn broken(path: &Path, e: &std::io::Error) -> Diagnostic {
+    match e.kind() {
+        std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
+            file_error("data::format", path, format!("this is not an intact compressed file ({e})"))
+        }
+        _ => os_error(path, e),
+    }
 }
 
 /// Whether a path stands for standard input.

@@ -127,6 +127,12 @@ fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
     if words.first().map(String::as_str) != Some("%%matrixmarket") {
         return Err(line_error(path, 1, "a Matrix Market file starts with `%%MatrixMarket matrix …`"));
     }
+    let parts =
+        ["`matrix`", "`coordinate` or `array`", "a type of numbers, such as `real`", "a symmetry, such as `general`"];
+    if let Some(missing) = parts.get(words.len() - 1) {
+        let what = format!("expected {missing} after `{}`: the line is incomplete", line.trim());
+        return Err(line_error(path, 1, what).help("a whole one is `%%MatrixMarket matrix coordinate real general`"));
+    }
     let word = |k: usize| words.get(k).map_or("", String::as_str);
     let refused = |what: String| line_error(path, 1, what);
     let unsupported = |w: &str| refused(format!("`{w}` matrices are not supported"));
@@ -419,6 +425,19 @@ mod tests {
         for ones in [Buffer::Bool(vec![true; 2]), Buffer::U8(vec![1; 2]), Buffer::F32(vec![1.0; 2])] {
             assert_eq!(sparse(&pattern, ones.dtype(), 2), of(&[2, 2], &[0, 1, 1, 0], ones));
         }
+        // Sums are of the parameter's type.
+        let many = file("pattern general", &format!("1 1 300\n{}", "1 1\n".repeat(300)));
+        assert_eq!(sparse(&many, DType::I16, 2), of(&[1, 1], &[0, 0], Buffer::I16(vec![300])));
+        assert!(
+            sparse(&many, DType::U8, 2)
+                .unwrap_err()
+                .ends_with(": 300 at [0, 0], the sum of 300 elements, does not fit parameter `x` of type u8")
+        );
+        let large = file("integer general", "1 1 2\n1 1 9223372036854775807\n1 1 2\n");
+        assert_eq!(sparse(&large, DType::U64, 2), of(&[1, 1], &[0, 0], Buffer::U64(vec![(1 << 63) + 1])));
+        assert!(sparse(&large, DType::I64, 2).unwrap_err().contains("9223372036854775809 at [0, 0], the sum of 2"));
+        let beyond = file("real general", "1 1 2\n1 1 1e308\n1 1 1e308\n");
+        assert!(sparse(&beyond, DType::F64, 2).unwrap_err().contains("inf at [0, 0], the sum of 2 elements, does not"));
         let unsigned = file("unsigned-integer general", "1 1 1\n1 1 18446744073709551615\n");
         assert_eq!(sparse(&unsigned, DType::U64, 2), of(&[1, 1], &[0, 0], Buffer::U64(vec![u64::MAX])));
         let column = file("real general", "4 1 2\n4 1 2\n2 1 1\n");
@@ -455,6 +474,15 @@ mod tests {
         let head = "%%MatrixMarket matrix coordinate real general\n";
         for (text, says) in [
             ("1 2 3\n".to_string(), "a.mtx:1: a Matrix Market file starts with `%%MatrixMarket matrix …`"),
+            (
+                "%%MatrixMarket matrix coordinate real\n1 1 1\n1 1 5\n".into(),
+                "a.mtx:1: expected a symmetry, such as `general` after `%%MatrixMarket matrix coordinate real`: \
+                 the line is incomplete",
+            ),
+            (
+                "%%MatrixMarket\n1 1 1\n1 1 5\n".into(),
+                "a.mtx:1: expected `matrix` after `%%MatrixMarket`: the line is incomplete",
+            ),
             (
                 "%%MatrixMarket matrix coordinate complex general\n".into(),
                 "a.mtx:1: `complex` matrices are not supported: programs have no complex numbers",

@@ -8,7 +8,7 @@ use std::fs::Permissions;
 use std::io::{BufWriter, Cursor, ErrorKind, IsTerminal, Seek, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use taffeta_ast::format::{Format, Level, LevelKind};
+use taffeta_ast::format::Format;
 use taffeta_ast::{DType, Diagnostic, Literal, Value};
 use taffeta_codegen::temporary::File;
 
@@ -94,23 +94,6 @@ impl Target {
         Ok(())
     }
 
-    /// The layout of a sparse `.npz` that SciPy has for the format.
-    fn layout(&self) -> Option<scipy::Layout> {
-        let format = self.format.as_ref()?;
-        let lists = |l: &Level| (l.kind, l.unique);
-        match (&format.levels.iter().map(lists).collect::<Vec<_>>()[..], &format.order()?[..]) {
-            ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [0, 1]) => Some(scipy::Layout::Csr),
-            ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [1, 0]) => Some(scipy::Layout::Csc),
-            // (A vector's list is one of coordinates whether or not they may stand twice.)
-            ([(LevelKind::Compressed, unique), rest @ ..], _)
-                if (!unique || rest.is_empty()) && rest.iter().all(|(kind, _)| *kind == LevelKind::Singleton) =>
-            {
-                Some(scipy::Layout::Coordinates)
-            }
-            _ => None,
-        }
-    }
-
     /// Whether both are the same file, however it is written (`y.npy`, `./y.npy`) and whatever links lead to it.
     pub fn same_file(&self, other: &Target) -> bool {
         let place = |t: &Target| {
@@ -162,11 +145,16 @@ impl Target {
         Ok(Prepared::File(made))
     }
 
+    /// The layout of a sparse `.npz` that SciPy has for a tensor of this shape.
+    fn layout(&self, shape: &[usize]) -> Option<scipy::Layout> {
+        self.format.as_ref().and_then(|format| scipy::Layout::of(format, shape))
+    }
+
     fn write(&self, out: &mut (impl Write + Seek), value: &Value) -> std::io::Result<()> {
         match self.kind().as_str() {
             "mtx" => mtx::write(out, value),
             "tns" => tns::write(out, value),
-            "npz" if let Some(places) = value.places() => match (self.layout(), &self.format) {
+            "npz" if let Some(places) = value.places() => match (self.layout(value.shape()), &self.format) {
                 (Some(layout), _) if places.fill == Literal::zero(value.dtype()) => scipy::write(out, value, layout),
                 (_, Some(format)) => levels::write(out, value, format),
                 (_, None) => scipy::write(out, value, scipy::Layout::Coordinates),

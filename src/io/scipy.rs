@@ -15,10 +15,13 @@
 //! `dia` and `bsr` store whole regions, of which what equals the parameter's fill is left out. In no format need
 //! elements be in order, nor stand once.
 
+mod write;
+
+pub use write::{Layout, write};
+
 use super::elements::{Elements, Numbers, check_sizes};
-use super::npz::{self, Archive};
-use super::{Want, convert, file_error, levels, memory};
-use std::io::{Seek, Write};
+use super::npz::Archive;
+use super::{Want, convert, file_error, levels};
 use std::path::Path;
 use taffeta_ast::{Buffer, Diagnostic, Literal, Value, coordinates};
 
@@ -288,79 +291,12 @@ fn first(data: &Buffer, count: usize) -> Buffer {
     out
 }
 
-/// Which of the layouts a tensor is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// SciPy's, by rows.
-    Csr,
-    /// SciPy's, by columns.
-    Csc,
-    /// Coordinates: SciPy's where the fill is 0.
-    Coordinates,
-}
-
-/// Writes a sparse tensor.
-pub fn write(out: impl Write + Seek, value: &Value, layout: Layout) -> std::io::Result<()> {
-    let failed = |what: &str| std::io::Error::other(what.to_string());
-    let places = value.places().ok_or_else(|| failed("the tensor is dense"))?;
-    let (shape, ndim, count) = (value.shape(), value.shape().len(), value.data().len());
-    let mut archive = zip::ZipWriter::new(out);
-    let list = |v: Vec<i64>| Value::new(vec![v.len()], Buffer::I64(v)).ok_or_else(|| failed("a list"));
-    let zero = places.fill == Literal::zero(value.dtype());
-    let name = match layout {
-        _ if !zero => "taffeta",
-        Layout::Csr if ndim == 2 => "csr",
-        Layout::Csc if ndim == 2 => "csc",
-        _ => "coo",
-    };
-    let major = if name == "csc" { 1 } else { 0 };
-    let mut order: Vec<usize> = (0..ndim).collect();
-    order.rotate_left(major);
-    let sorted = coordinates::sorted(shape, &order, &places.indices);
-    let of = |d: usize| sorted.iter().map(|e| places.indices[e * ndim + d]).collect::<Vec<i64>>();
-    match name {
-        "csr" | "csc" => {
-            memory::check_bytes(shape[major] as u128 * 8, "the result").map_err(|d| failed(&d.message))?;
-            let mut starts = vec![0i64; shape[major] + 1];
-            of(major).iter().for_each(|c| starts[*c as usize + 1] += 1);
-            (0..shape[major]).for_each(|i| starts[i + 1] += starts[i]);
-            npz::add(&mut archive, "indices", &list(of(1 - major))?)?;
-            npz::add(&mut archive, "indptr", &list(starts)?)?;
-        }
-        "coo" if ndim == 2 => {
-            npz::add(&mut archive, "row", &list(of(0))?)?;
-            npz::add(&mut archive, "col", &list(of(1))?)?;
-        }
-        _ => {
-            let all: Vec<i64> = (0..ndim).flat_map(of).collect();
-            let all = Value::new(vec![ndim, count], Buffer::I64(all)).ok_or_else(|| failed("a table"))?;
-            npz::add(&mut archive, "coords", &all)?;
-        }
-    }
-    npz::add_text(&mut archive, "format", name)?;
-    npz::add(&mut archive, "shape", &list(shape.iter().map(|n| *n as i64).collect())?)?;
-    let positions: Vec<i64> = (0..count as i64).collect();
-    let mut data = Buffer::zeros(value.dtype(), count);
-    coordinates::place(value.data(), &sorted, &positions, &mut data);
-    npz::add(&mut archive, "data", &Value::new(vec![count], data).ok_or_else(|| failed("a list"))?)?;
-    if name == "taffeta" {
-        let mut fill = Buffer::zeros(value.dtype(), 1);
-        fill.set(0, places.fill);
-        npz::add(&mut archive, "fill", &Value::scalar(fill).ok_or_else(|| failed("a number"))?)?;
-    } else if name == "coo" && ndim != 2 {
-        // SciPy has tensors of other than two dimensions as arrays alone.
-        let yes = Value::scalar(Buffer::Bool(vec![true])).ok_or_else(|| failed("a number"))?;
-        npz::add(&mut archive, "_is_array", &yes)?;
-    }
-    archive.finish()?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::npz;
     use super::*;
     use proptest::prelude::*;
-    use std::io::Cursor;
+    use std::io::{Cursor, Write as _};
     use taffeta_ast::DType;
 
     /// An archive of arrays.

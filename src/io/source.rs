@@ -29,15 +29,16 @@ pub enum Source {
 const LATER: [&str; 1] = ["bed"];
 
 /// Formats by the end of the name, each with the parts that can be asked for.
-const FORMATS: [(&str, &str); 12] = [
+const FORMATS: [(&str, &str); 13] = [
     ("npy", ""),
     ("npz", "its arrays' names"),
-    ("csv", "a column's name or number"),
-    ("tsv", "a column's name or number"),
-    ("txt", "a column's number"),
+    ("csv", "a column's name or number, or edges"),
+    ("tsv", "a column's name or number, or edges"),
+    ("txt", "a column's number, or edges"),
     ("obj", "vertices, faces or adjacency"),
     ("off", "vertices, faces or adjacency"),
     ("mtx", "rows, cols, values, indptr or shape"),
+    ("mtx.gz", "rows, cols, values, indptr or shape"),
     ("png", ""),
     ("tns", ""),
     ("tns.gz", ""),
@@ -105,12 +106,15 @@ impl fmt::Display for Source {
     }
 }
 
-/// The end of a file's name in lower case, `tns.gz` as one; empty if it has none.
+/// The end of a file's name in lower case, `tns.gz` and `mtx.gz` as one; empty if it has none.
 pub fn extension(path: &Path) -> String {
     let end = |p: &Path| p.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let last = end(path);
     let inner = path.file_stem().map(|stem| end(Path::new(stem)));
-    if last == "gz" && inner.as_deref() == Some("tns") { "tns.gz".into() } else { last }
+    match inner.as_deref() {
+        Some(inner @ ("tns" | "mtx")) if last == "gz" => format!("{inner}.gz"),
+        _ => last,
+    }
 }
 
 fn known(path: &Path) -> bool {

@@ -62,6 +62,9 @@ pub(super) fn file() -> Result<&'static Path, Diagnostic> {
     FILE.get_or_init(lay).as_ref().map(|(_, path)| path.as_path()).map_err(Clone::clone)
 }
 
+/// How a file of Matrix Market begins.
+const MATRIX_MARKET: &[u8] = b"%%MatrixMarket";
+
 /// The format, by how it begins.
 fn extension(bytes: &[u8]) -> &'static str {
     let first_line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
@@ -69,8 +72,15 @@ fn extension(bytes: &[u8]) -> &'static str {
         b if b.starts_with(b"\x93NUMPY") => "npy",
         b if b.starts_with(b"PK\x03\x04") => "npz",
         b if b.starts_with(b"\x89PNG") => "png",
-        b if b.starts_with(b"%%MatrixMarket") => "mtx",
-        b if b.starts_with(b"\x1f\x8b") => "tns.gz",
+        b if b.starts_with(MATRIX_MARKET) => "mtx",
+        b if b.starts_with(b"\x1f\x8b") => {
+            let mut first = Vec::new();
+            let mut unpacked = flate2::read::MultiGzDecoder::new(b).take(MATRIX_MARKET.len() as u64);
+            match unpacked.read_to_end(&mut first) {
+                Ok(_) if first == MATRIX_MARKET => "mtx.gz",
+                _ => "tns.gz",
+            }
+        }
         b if b.starts_with(b"OFF") => "off",
         b if b.starts_with(b"v ") || b.starts_with(b"# ") && b.windows(3).any(|w| w == b"\nv ") => "obj",
         _ if first_line.contains(&b',') => "csv",

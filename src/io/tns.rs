@@ -10,7 +10,7 @@
 //! A compressed file is read piece by piece, and memory is asked for as elements come: what it claims costs nothing.
 
 use super::elements::{Elements, Numbers, TextNumbers};
-use super::{Want, file_error, line_error, memory, os_error, shape_text, source};
+use super::{Want, broken, file_error, line_error, memory, shape_text, source};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use taffeta_ast::value::MAX_SIZE;
@@ -23,7 +23,8 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
         "tns.gz" => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))),
         _ => Box::new(file),
     };
-    let mut tensor = Tensor { path, want, sizes: Vec::new(), given: Vec::new(), indices: Vec::new(), order: None };
+    let mut tensor =
+        Tensor { path, want, sizes: Vec::new(), given: Vec::new(), indices: Vec::new(), order: None, pair: None };
     let mut values = TextNumbers::default();
     let mut lines = Lines { reader, path, number: 0, line: Vec::new() };
     while let Some((number, line)) = lines.next()? {
@@ -45,6 +46,9 @@ struct Tensor<'a> {
     indices: Vec<i64>,
     /// The number of dimensions that the file begins with, if it does.
     order: Option<usize>,
+    /// The first line, where it is two numbers without fractions: an element of a vector, or a header that other
+    /// programs write.
+    pair: Option<(usize, [usize; 2])>,
 }
 
 impl Tensor<'_> {
@@ -70,14 +74,21 @@ impl Tensor<'_> {
                 self.sizes = vec![0; order];
                 return Ok(());
             }
-            ([_], ..) => return Err(bad("coordinates and a value are expected".into())),
             _ => {}
+        }
+        self.check_header(&words)?;
+        if words.len() == 1 {
+            return Err(bad("coordinates and a value are expected".into()));
         }
         let Some((value, coordinates)) = words.split_last() else { return Ok(()) };
         if self.sizes.is_empty() {
             self.sizes = vec![0; coordinates.len()];
             let known = self.want.sizes.len() == coordinates.len();
             self.given = if known { self.want.sizes.clone() } else { vec![None; coordinates.len()] };
+            self.pair = match words[..] {
+                [a, b] if self.order.is_none() => a.parse().ok().zip(b.parse().ok()).map(|(a, b)| (number, [a, b])),
+                _ => None,
+            };
         }
         if coordinates.len() != self.sizes.len() {
             let what = format!("{} coordinates and a value are expected", self.sizes.len());
@@ -94,6 +105,19 @@ impl Tensor<'_> {
             self.indices.push(c as i64 - 1);
         }
         values.push(value).ok_or_else(|| bad(format!("`{value}` is not a number in the range of f64")))
+    }
+
+    /// Refuses a file that begins with the number of dimensions and of elements in one line, which is known once a line
+    /// has as many words as sizes, or coordinates and a value, of so many dimensions.
+    fn check_header(&self, words: &[&str]) -> Result<(), Diagnostic> {
+        let Some((number, [order, count])) = self.pair.filter(|_| words.len() != 2) else { return Ok(()) };
+        if order == 0 || ![order, order.saturating_add(1)].contains(&words.len()) {
+            return Ok(());
+        }
+        let what = format!("`{order} {count}` is a header, the numbers of dimensions and of elements, and no element");
+        Err(line_error(self.path, number, what).help(format!(
+            "leave it out, or write it in two lines: the number of dimensions, `{order}`, and the sizes"
+        )))
     }
 
     /// Whether there is room for more elements, asked whenever memory would grow.
@@ -147,15 +171,6 @@ impl Lines<'_> {
         let text = std::str::from_utf8(&self.line);
         let text = text.map_err(|_| line_error(self.path, self.number, "this is not a text file (not UTF-8)"))?;
         Ok(Some((self.number, text.trim())))
-    }
-}
-
-fn broken(path: &Path, e: &std::io::Error) -> Diagnostic {
-    match e.kind() {
-        std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
-            file_error("data::format", path, format!("this is not an intact compressed file ({e})"))
-        }
-        _ => os_error(path, e),
     }
 }
 
@@ -220,6 +235,20 @@ mod tests {
         assert_eq!(check("2\n3 9\n1 9 7\n", false, &Want::new("A", DType::I32, 2)), header);
         let flags = sparse(&[2], &[0, 1], Buffer::Bool(vec![true, false]));
         assert_eq!(check("1 1\n2 0\n", false, &Want::new("A", DType::Bool, 1)), flags);
+        // As the parameter has it, or not at all.
+        let bytes = |text: &str| check(text, false, &Want::new("A", DType::U8, 1));
+        assert_eq!(bytes("1 300\n1 -200\n2 7\n"), sparse(&[2], &[0, 1], Buffer::U8(vec![100, 7])));
+        let refused = "a.tns: 300 at [0], the sum of 2 elements, does not fit parameter `A` of type u8";
+        assert_eq!(bytes("1 200\n1 100\n"), Err(refused.to_string()));
+        let most = check("1 18446744073709551615\n2 5\n", false, &Want::new("A", DType::U64, 1));
+        assert_eq!(most, sparse(&[2], &[0, 1], Buffer::U64(vec![u64::MAX, 5])));
+        let wide = check("1 9223372036854775807\n1 1\n", false, &Want::new("A", DType::U64, 1));
+        assert_eq!(wide, sparse(&[1], &[0], Buffer::U64(vec![1 << 63])));
+        let narrow = check("1 9223372036854775807\n1 1\n", false, &Want::new("A", DType::I64, 1)).unwrap_err();
+        assert!(
+            narrow.starts_with("a.tns: 9223372036854775808 at [0], the sum of 2 elements, does not fit"),
+            "{narrow}"
+        );
         let empty = Want { sizes: vec![Some(2), Some(3)], ..Want::new("A", DType::F64, 2) };
         assert_eq!(check("# nothing\n", false, &empty), sparse(&[2, 3], &[], Buffer::F64(vec![])));
     }
@@ -238,6 +267,16 @@ mod tests {
             ("# x\n1 1 x\n", "a.tns:2: `x` is not a number in the range of f64"),
             ("1 1 1\n1 1\n", "a.tns:2: 2 coordinates and a value are expected, and here are 2 words"),
             ("1 1 1\n1\n", "a.tns:2: coordinates and a value are expected"),
+            (
+                "2 1\n4 4\n1 1 1\n",
+                "a.tns:1: `2 1` is a header, the numbers of dimensions and of elements, and no element",
+            ),
+            (
+                "3 9\n4 4 4\n1 1 1 1\n",
+                "a.tns:1: `3 9` is a header, the numbers of dimensions and of elements, and no element",
+            ),
+            ("1 9\n4\n1 1\n", "a.tns:1: `1 9` is a header, the numbers of dimensions and of elements, and no element"),
+            ("2 1.5\n1 1 1\n", "a.tns:2: 1 coordinates and a value are expected, and here are 3 words"),
             ("3\n2 2\n", "a.tns:2: 3 sizes are expected after the number of dimensions, and here are 2"),
             ("0\n", "a.tns:1: a tensor has at least one dimension here"),
             ("", "a.tns: no elements, for parameter `A`"),

@@ -174,7 +174,7 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// It has elements where this one stores nothing, or unequal ones where this one stores one value; or there is no
+    /// It has elements where this one stores nothing, and the format does not drop them; or it has unequal ones where this one stores one value; or there is no
     /// memory.
     pub fn followed_by_elements(&self, format: Format, of: &Value) -> Result<Stored, Unpackable> {
         let (ndim, places) = (self.shape.len(), of.places().ok_or(Unpackable::Shape)?);
@@ -187,6 +187,9 @@ impl Stored {
             // Of one that is stored several times, the first has all of it.
             let from = found.partition_point(|(at, _)| &at[..] < one(e));
             let Some((_, position)) = found.get(from).filter(|(at, _)| at == one(e)) else {
+                if format.drops {
+                    continue;
+                }
                 return Err(Unpackable::Elsewhere(one(e).to_vec()));
             };
             values.set(*position as usize, of.data().get(e));
@@ -242,16 +245,9 @@ impl Stored {
             let all = Value::summed(self.shape.clone(), Vec::new(), &none(values), fill);
             return Ok(all.unwrap_or_else(|| unreachable!("there is nothing in it")));
         }
-        let ndim = self.shape.len();
-        let Some(values) = self.arrays.last().map(Value::data) else { unreachable!("the elements come last") };
         let found = self.found()?;
-        let mut elements = Buffer::zeros(values.dtype(), found.len());
-        let mut indices = Vec::with_capacity(found.len() * ndim);
-        for (e, (at, position)) in found.iter().enumerate() {
-            elements.set(e, values.get(*position as usize));
-            indices.extend(at);
-        }
-        let fill = self.format.fill.unwrap_or(Literal::zero(values.dtype()));
+        let (indices, elements) = self.elements_at(&found);
+        let fill = self.format.fill.unwrap_or(Literal::zero(elements.dtype()));
         let sorted = |indices: Vec<i64>, elements: &Buffer, fill: Literal| {
             Value::summed(self.shape.clone(), indices, elements, fill)
                 .unwrap_or_else(|| unreachable!("coordinates are in the tensor"))
@@ -264,6 +260,28 @@ impl Stored {
         let positions = sorted(indices.clone(), &positions, Literal::Int(0));
         let positions = (0..positions.data().len()).filter_map(|k| positions.data().get_int(k));
         Ok(sorted(indices, &elements, fill).stored_as(positions.map(|p| p as i64).collect()))
+    }
+
+    /// The indices and the elements of all that it stores, in the order of the levels: of levels that are not unique,
+    /// one place may come several times.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for them.
+    pub fn listed(&self) -> Result<(Vec<i64>, Buffer), Unpackable> {
+        let found = if self.shape.contains(&0) { Vec::new() } else { self.found()? };
+        Ok(self.elements_at(&found))
+    }
+
+    fn elements_at(&self, found: &[(Vec<i64>, i64)]) -> (Vec<i64>, Buffer) {
+        let Some(values) = self.arrays.last().map(Value::data) else { unreachable!("the elements come last") };
+        let mut elements = Buffer::zeros(values.dtype(), found.len());
+        let mut indices = Vec::with_capacity(found.len() * self.shape.len());
+        for (e, (at, position)) in found.iter().enumerate() {
+            elements.set(e, values.get(*position as usize));
+            indices.extend(at);
+        }
+        (indices, elements)
     }
 
     /// The indices of what is stored, with the position of each, as the levels have it. The tensor is not empty.

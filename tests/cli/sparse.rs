@@ -69,13 +69,17 @@ fn folder() -> Folder {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(b"2 3 0.5\n1 1 2\n2 3 1\n").expect("memory");
     folder.write("a.tns.gz", &encoder.finish().expect("memory"));
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let matrix = std::fs::read(folder.path().join("a.mtx")).expect("it is there");
+    encoder.write_all(&matrix).expect("memory");
+    folder.write("a.mtx.gz", &encoder.finish().expect("memory"));
     folder
 }
 
 #[test]
 fn every_kind_of_file_is_read() {
     let folder = folder();
-    for file in ["a.tns", "a.tns.gz", "a.mtx"] {
+    for file in ["a.tns", "a.tns.gz", "a.mtx", "a.mtx.gz"] {
         for backend in ["c", "interp"] {
             let input = format!("A={file}");
             // Of `.tns` the number of columns is that of x.
@@ -99,6 +103,39 @@ fn every_kind_of_file_is_read() {
         &std::fs::read(folder.path().join("a.tns.gz")).expect("it is there"),
     );
     assert_eq!((status, out.as_str()), (1, ""), "of another number of dimensions");
+    let (status, out, err) = super::finish_with(
+        &mut folder.command(&["run", "f.ft", "total", "--in", "A=-", "--in", "x=[1, 10, 100, 1000]"]),
+        &std::fs::read(folder.path().join("a.mtx.gz")).expect("it is there"),
+    );
+    assert_eq!((status, out.as_str()), (0, "s: f64 = 152\n"), "{err}");
+}
+
+/// Two columns of text are edges where it is said, and else a dense matrix, which no structured parameter takes.
+#[test]
+fn edge_lists_are_read_where_it_is_said() {
+    let folder = folder();
+    folder.write("g.txt", b"# Nodes: 4 Edges: 3\n0\t3\n2\t1\n0\t3\n");
+    let total = ["run", "f.ft", "total", "--in", "x=[1, 10, 100, 1000]", "--in"];
+    for backend in ["c", "interp"] {
+        let args = [&total[..], &["A=g.txt:edges", "--backend", backend]].concat();
+        assert_eq!(folder.succeeds(&args), "s: f64 = 2010\n");
+    }
+    let plain = ["run", "f.ft", "plain", "--in", "A=g.txt:edges", "--out", "A=y.csv"];
+    folder.succeeds(&plain);
+    let dense = std::fs::read_to_string(folder.path().join("y.csv")).expect("it is there");
+    assert_eq!(dense, "0.0,0.0,0.0,2.0\n0.0,0.0,0.0,0.0\n0.0,1.0,0.0,0.0\n0.0,0.0,0.0,0.0\n");
+    // The table itself, for who asks for a dense matrix of two columns.
+    assert!(folder.succeeds(&["run", "f.ft", "plain", "--in", "A=g.txt"]).contains("f64[3, 2]"));
+    expect![[r#"
+        input::part
+
+          × g.txt: a table is dense, and parameter `A` is structured
+          help: an edge list (two vertices in a line, from 0) is read by `g.txt:edges`; write another
+                matrix as .mtx, .npz or .npy
+
+        1 error
+    "#]]
+    .assert_eq(&folder.fails(&[&total[..], &["A=g.txt"]].concat()));
 }
 
 #[test]
@@ -280,13 +317,24 @@ fn runs_warn_of_loops() {
 /// What is told of loops, for programs.
 #[test]
 fn loops_are_explained_in_json() {
-    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let folder = folder();
     let out = folder.succeeds(&["show", "f.ft", "total", "--explain", "--json", "--size", "n=10"]);
     let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     let inner = &json["loops"][1];
     assert_eq!(inner["visited"], serde_json::json!([["A"]]));
     assert_eq!(inner["iterations"], "nnz(A)/10");
     assert_eq!(inner["operands"][0]["part"], "drives");
+    assert_eq!(json["stored"], serde_json::json!({}));
+    // What a file stores is known, as it is where the program runs.
+    for (input, stored) in [("A=a.mtx", 2), ("A=sprand(density=0.5)", 20)] {
+        let args = ["show", "f.ft", "total", "--explain", "--in", input];
+        let sizes = ["--size", "n=10", "--size", "m=4"];
+        let args = if stored == 2 { args.to_vec() } else { [&args[..], &sizes].concat() };
+        assert!(folder.succeeds(&args).ends_with(&format!("\n\nnnz(A) = {stored}\n")));
+        let json = folder.succeeds(&[&args[..], &["--json"]].concat());
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(json["stored"], serde_json::json!({ "A": stored }));
+    }
     let out = folder.succeeds(&["show", "f.ft", "plain", "--explain"]);
     assert_eq!(out, "plain: no loop accesses a structured tensor\n");
 }
@@ -348,4 +396,94 @@ def back(G: f64[n, n] @ FORMAT) -> f64[n, n] @ pattern(G):
             assert_eq!(text("again.csv"), dense, "{format}, {backend}");
         }
     }
+}
+
+/// Diagonals and blocks, also where a whole one is 0, are SciPy's in `.npz`, and are read again; blocks that do not
+/// divide the matrix are Taffeta's.
+#[test]
+fn diagonals_and_blocks_are_written_as_scipy_has_them() {
+    const TEXT: &str = "\
+def spmv(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(n):
+            y[i] += A[i, j] * x[j]
+    return y
+
+
+def back(G: f64[n, n] @ FORMAT) -> f64[n, n] @ pattern(G):
+    return G
+";
+    let a = "A=[[1,0,2,0],[0,0,0,0],[4,3,0,0],[0,0,0,5]]";
+    for (format, layout) in [("dia", "dia"), ("bcsr(2, 2)", "bsr"), ("bcsr(1, 4)", "bsr"), ("bcsr(3, 3)", "taffeta")] {
+        let folder = Folder::new(&[("f.ft", &TEXT.replace("FORMAT", format))]);
+        let inputs = ["--in", a, "--in", "x=[1, 10, 100, 1000]", "--in", "y.grad=[1, 2, 3, 4]"];
+        for out in ["A.grad=g.npz", "A.grad=g.csv"] {
+            folder.succeeds(&[&["run", "f.ft", "spmv", "--grad", "A", "--out", out][..], &inputs].concat());
+        }
+        let dense = std::fs::read_to_string(folder.path().join("g.csv")).expect("it is there");
+        for backend in ["c", "interp"] {
+            let args = ["run", "f.ft", "back", "--in", "G=g.npz", "--backend", backend, "--out", "G=again.csv"];
+            folder.succeeds(&args);
+            let again = std::fs::read_to_string(folder.path().join("again.csv")).expect("it is there");
+            assert_eq!(again, dense, "{format}, {backend}");
+        }
+        let bytes = std::fs::read(folder.path().join("g.npz")).expect("it is there");
+        let says = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
+        assert!(says(layout), "{format}");
+        if crate::python::available("scipy").is_none() {
+            continue;
+        }
+        let script = "import numpy, scipy.sparse; g = scipy.sparse.load_npz('g.npz'); print(g.format); \
+                      assert (g.toarray() == numpy.loadtxt('g.csv', delimiter=',')).all()";
+        if layout != "taffeta" {
+            let out = std::process::Command::new(crate::python::interpreter())
+                .args(["-c", script])
+                .current_dir(folder.path())
+                .output();
+            let out = out.expect("Python starts");
+            assert_eq!(String::from_utf8_lossy(&out.stdout), format!("{layout}\n"), "{out:?}");
+        }
+    }
+}
+
+/// What a seed has where the result stores nothing is the derivative of nothing.
+#[test]
+fn seeds_beside_a_pattern_are_ignored() {
+    let folder = Folder::new(&[(
+        "f.ft",
+        "\
+def scaled(A: f64[n, n] @ csr, x: f64[n]) -> f64[n, n] @ pattern(A):
+    B: f64[n, n] @ pattern(A) = zeros((n, n), f64)
+    for i in range(n):
+        for j in range(n):
+            B[i, j] = A[i, j] * x[j]
+    return B
+
+
+def other(A: f64[n, n] @ csr, W: f64[n, n] @ pattern(A)) -> f64:
+    return sum(A * W)
+
+
+forward = jvp(scaled, wrt=[\"A\"])
+",
+    )]);
+    let inputs = ["--in", "A=[[1,0],[0,2]]", "--in", "x=[10, 100]"];
+    for backend in ["c", "interp"] {
+        let grad = |seed: &str, out: &str| {
+            let args = ["run", "f.ft", "scaled", "--grad", "A,x", "--backend", backend, "--in", seed, "--out", out];
+            folder.succeeds(&[&args[..], &inputs].concat())
+        };
+        let all = grad("B.grad=[[1,5],[6,3]]", "A.grad=a.tns");
+        assert!(all.contains("x.grad: f64[2]\n  [1, 6]"), "{all}");
+        assert_eq!(std::fs::read_to_string(folder.path().join("a.tns")).expect("it is there"), "1 1 10.0\n2 2 300.0\n");
+        folder.write("seed.tns", b"1 1 1\n1 2 5\n2 1 6\n2 2 3\n");
+        assert_eq!(grad("B.grad=seed.tns", "A.grad=a.tns"), all, "{backend}");
+        let args = ["run", "f.ft", "forward", "--backend", backend, "--in", "A.tangent=[[1,5],[6,3]]"];
+        let tangent = folder.succeeds(&[&args[..], &inputs].concat());
+        assert!(tangent.contains("(0, 0) 10\n  (1, 1) 300\n"), "{tangent}");
+    }
+    // What is no derivative is refused.
+    let refused = folder.fails(&["run", "f.ft", "other", "--in", "A=[[1,0],[0,2]]", "--in", "W=[[1,5],[0,2]]"]);
+    assert!(refused.contains("data::storage"), "{refused}");
 }

@@ -4,7 +4,7 @@ use crate::python;
 use std::path::{Path, PathBuf};
 use taffeta::io::output::{Target, write_all};
 use taffeta::io::{Source, Want, read_stored};
-use taffeta_ast::format::{Format, Level, LevelKind, Named};
+use taffeta_ast::format::{Format, Level, LevelKind, Named, named};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::Stored;
 
@@ -93,12 +93,15 @@ fn stored_in_every_format(value: &Value, expected: &Value, file: &Path) {
 fn write(folder: &Path, name: &str, value: &Value, expected: &Value) -> usize {
     let ndim = expected.shape().len();
     let mut count = 0;
-    let formats = [
-        ("csr", matrix(&[0, 1])),
-        ("csc", matrix(&[1, 0])),
-        ("coordinates", Named::Coo.format(ndim).expect("it has dimensions")),
-    ];
-    for (layout, format) in formats.into_iter().filter(|(l, _)| ndim == 2 || *l == "coordinates") {
+    let mut formats = vec![("coordinates", Named::Coo.format(ndim).expect("it has dimensions"))];
+    if let [n, m] = expected.shape() {
+        formats.extend([("csr", matrix(&[0, 1])), ("csc", matrix(&[1, 0]))]);
+        formats.extend(Named::Dia.format(2).map(|dia| ("dia", dia)));
+        let blocks = [("bsr22", [2, 2]), ("bsr13", [1, 3]), ("bsr31", [3, 1])].into_iter();
+        let divides = |[r, c]: [usize; 2]| n % r == 0 && m % c == 0;
+        formats.extend(blocks.filter(|(_, b)| divides(*b)).map(|(l, [r, c])| (l, named::bcsr(r as i64, c as i64))));
+    }
+    for (layout, format) in formats {
         let target = |extension: &str| {
             let path = folder.join(format!("{name}_{layout}.{extension}"));
             Target { name: "A".into(), path, format: Some(format.clone()) }

@@ -231,6 +231,40 @@ impl Format {
         })
     }
 
+    /// The indices of the element whose value is stored for the one that has these: its own, or those of the one across
+    /// the diagonal, where a symmetric matrix stores that. `None` beside a triangle, where there is no room.
+    ///
+    /// ```
+    /// use taffeta_ast::format::Named;
+    ///
+    /// let symmetric = Named::Symmetric.format(2).unwrap();
+    /// assert_eq!(symmetric.stored_for(&[0, 2]), Some(vec![2, 0]));
+    /// assert_eq!(Named::LowerTriangular.format(2).unwrap().stored_for(&[0, 2]), None);
+    /// ```
+    pub fn stored_for(&self, at: &[i64]) -> Option<Vec<i64>> {
+        let mut at = at.to_vec();
+        for (level, [a, b]) in self.squares() {
+            match level.kind {
+                LevelKind::LowerTriangular if at[b] > at[a] => return None,
+                LevelKind::UpperTriangular if at[b] < at[a] => return None,
+                LevelKind::Symmetric if at[b] > at[a] => at.swap(a, b),
+                _ => {}
+            }
+        }
+        Some(at)
+    }
+
+    /// The indices of all elements whose value is stored for the one that has these, which is one of them.
+    pub fn others(&self, at: &[i64]) -> Vec<Vec<i64>> {
+        let mut all = vec![at.to_vec()];
+        for (_, [a, b]) in self.squares().filter(|(level, _)| level.kind == LevelKind::Symmetric) {
+            let mut exchanged: Vec<Vec<i64>> = all.iter().filter(|at| at[a] != at[b]).cloned().collect();
+            exchanged.iter_mut().for_each(|at| at.swap(a, b));
+            all.extend(exchanged);
+        }
+        all
+    }
+
     /// Whether level `k` stores that dimension and nothing else.
     pub fn stores(&self, k: usize, dimension: usize) -> bool {
         self.coords.get(k) == Some(&Coord::Dim(dimension))
