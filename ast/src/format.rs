@@ -38,6 +38,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pattern(u64);
 
+/// What is said of an element that is written where its tensor, `@ pattern(A)`, has none.
+pub const OUTSIDE: &str = "is written, and is not in its pattern: write what is 0 where the pattern stores nothing, or \
+                           leave `@ pattern(…)` out, and the tensor is dense";
+
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Pattern {

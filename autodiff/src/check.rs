@@ -10,9 +10,13 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
     let name = request.kind.name();
     for wrt in request.wrt {
         let Some(p) = func.params.iter().find(|p| p.tensor.symbol.name() == wrt) else {
-            found.push(
-                Diagnostic::new("grad::wrt", format!("`{}` has no parameter `{wrt}`", func.name)).at(request.span),
-            );
+            let d = Diagnostic::new("grad::wrt", format!("`{}` has no parameter `{wrt}`", func.name)).at(request.span);
+            let all: Vec<&str> = func.params.iter().map(|p| p.tensor.symbol.name()).collect();
+            found.push(match taffeta_ast::spelling::nearest(wrt, all.iter().copied()) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None if all.is_empty() => d.help("it has no parameters"),
+                None => d.help(format!("its parameters are {}", all.join(", "))),
+            });
             continue;
         };
         if !p.tensor.format.is_dense() && request.kind == Kind::Jacobian {

@@ -27,6 +27,7 @@ mod show;
 mod signals;
 mod summary;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{FromArgMatches, Parser, Subcommand};
 use output::{Failure, Printer};
 use std::process::ExitCode;
@@ -111,7 +112,7 @@ pub fn main() -> ExitCode {
     let cli = match parsed.and_then(|cli| each_once(&cli.command).map(|()| cli)) {
         Ok(cli) => cli,
         // Help and version are not errors; clap knows which stream and status they have.
-        Err(e) => match output::written(e.print()) {
+        Err(mut e) => match output::written(advised(&mut e)) {
             Err(unwritten) if !e.use_stderr() => return Printer { json: false }.failure(&unwritten),
             _ => return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2)),
         },
@@ -121,6 +122,27 @@ pub fn main() -> ExitCode {
         Ok(status) => status,
         Err(_) => ExitCode::from(INTERNAL_ERROR),
     }
+}
+
+/// Prints what clap says of a command line, with what may be meant.
+fn advised(e: &mut clap::Error) -> std::io::Result<()> {
+    let word = |kind| match e.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.clone()),
+        _ => None,
+    };
+    let commands = <Cli as clap::CommandFactory>::command();
+    let names = commands.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
+    let tip = |text: String| ContextValue::StyledStrs(vec![text.into()]);
+    if let Some(word) = word(ContextKind::InvalidSubcommand) {
+        if word.ends_with(".ft") {
+            e.insert(ContextKind::Suggested, tip(format!("to run the program: taffeta run {word}")));
+        } else if let Some(near) = taffeta::ast::spelling::nearest(&word, names) {
+            e.insert(ContextKind::SuggestedSubcommand, ContextValue::String(near.to_string()));
+        }
+    } else if let Some(word) = word(ContextKind::InvalidArg).filter(|w| w.contains('=') && !w.starts_with('-')) {
+        e.insert(ContextKind::Suggested, tip(format!("an input stands behind an option: --in '{word}'")));
+    }
+    e.print()
 }
 
 /// Refuses names that are given twice, which clap cannot see.

@@ -31,6 +31,16 @@ fn is_code(text: &str) -> bool {
     text.split_once("::").is_some_and(|(area, problem)| word(area) && word(problem))
 }
 
+/// The codes that stand where diagnostics are made, whatever they look like.
+fn made(text: &str) -> impl Iterator<Item = &str> {
+    let word = |c: char| c.is_ascii_lowercase() || "_-:".contains(c);
+    ["Diagnostic::new(", ".error(", ".error_help("].into_iter().flat_map(move |call| {
+        let calls = text.split(call).skip(1);
+        let first = calls.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split_once('"'));
+        first.map(|(code, _)| code).filter(move |code| !code.is_empty() && code.chars().all(word))
+    })
+}
+
 /// The codes that stand in the sources, each with a file.
 fn used() -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
@@ -38,7 +48,7 @@ fn used() -> BTreeMap<String, PathBuf> {
         let text = std::fs::read_to_string(&path).unwrap();
         // Tests at the end of a file use what they like.
         let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        let codes = text.split('"').filter(|s| is_code(s));
+        let codes = text.split('"').filter(|s| is_code(s)).chain(made(text));
         found.extend(codes.map(|c| (c.to_string(), path.clone())));
     }
     found

@@ -135,7 +135,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, "`{tensor}{}` is read before it is written", Subscript(indices))
             }
             ErrorKind::Outside { tensor, indices } => {
-                write!(f, "element {} of `{tensor}` is written, and is not in its pattern", Subscript(indices))
+                write!(f, "element {} of `{tensor}` {}", Subscript(indices), crate::format::OUTSIDE)
             }
             ErrorKind::NegativeSize { tensor, dim, size } => {
                 write!(f, "dimension {dim} of `{tensor}` has the negative size {size}")

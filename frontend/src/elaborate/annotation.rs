@@ -59,6 +59,10 @@ fn size_names(e: &syntax::Expr, out: &mut Vec<(String, Span)>) {
     }
 }
 
+/// What to write in the place of a structured result.
+const STRUCTURED_RESULT: &str = "leave the format out, and the result is dense; or write `@ pattern(A)`, with the name of \
+                                 the structured parameter that it is stored like";
+
 impl Elab<'_> {
     /// Takes an annotation apart.
     pub(crate) fn annotation<'e>(&mut self, e: &'e syntax::Expr) -> R<Annotation<'e>> {
@@ -125,6 +129,11 @@ impl Elab<'_> {
         let module = self.frame().module;
         if let Some(Value::DType(d)) = self.global(module, name)? {
             return Ok(d);
+        }
+        if Storage::find(name).is_some() || name == "format" {
+            let text = format!("`{name}` is a format, and no element type");
+            let help = format!("the element type comes first, the format last: `f64[n, m] @ {name}`");
+            return self.error_help("annotation::type", span, text, help);
         }
         let all: Vec<String> = DType::ALL.iter().map(|d| d.name().to_string()).collect();
         let d = Diagnostic::new("annotation::type", format!("`{name}` is not an element type")).at(span);
@@ -321,7 +330,7 @@ impl Elab<'_> {
     /// The format of what is written: dense, or that of a parameter.
     pub(crate) fn annotated_format(&mut self, a: &Annotation<'_>, shape: &[Expr], what: &str) -> R<Format> {
         match a.storage {
-            Some(storage) => self.followed(storage, shape, what),
+            Some(storage) => self.followed(storage, shape, what, Some(STRUCTURED_RESULT)),
             None => Ok(Format::dense(shape.len())),
         }
     }
@@ -330,8 +339,8 @@ impl Elab<'_> {
     fn local_format(&mut self, a: &Annotation<'_>, shape: &[Expr]) -> R<Format> {
         let what = "a structured local tensor in another format than `pattern(A)` or rows of a `bytemap`";
         let Some(storage) = a.storage else { return Ok(Format::dense(shape.len())) };
-        if let Value::Storage(Storage::Pattern(_)) = self.eval(storage)? {
-            return self.followed(storage, shape, what);
+        if let Value::Storage(Storage::Pattern(_)) = self.storage_value(storage)? {
+            return self.followed(storage, shape, what, None);
         }
         let format = self.storage(storage, shape.len(), a.dtype)?;
         if format.is_dense() || format.inserts() { Ok(format) } else { self.unsupported(storage.span, what) }
@@ -340,7 +349,7 @@ impl Elab<'_> {
     /// An argument has the storage that its parameter asks for: it is passed as it is.
     fn check_storage(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span) -> R<()> {
         let Some(storage) = a.storage else { return Ok(()) };
-        if let Value::Storage(Storage::Pattern(of)) = self.eval(storage)? {
+        if let Value::Storage(Storage::Pattern(of)) = self.storage_value(storage)? {
             return self.shares_pattern((v, &of.format), &of.name, name, at);
         }
         let wanted = self.storage(storage, a.dims.len(), a.dtype)?;

@@ -160,12 +160,16 @@ impl Elab<'_> {
                     "use another name, or assign it under conditions that are static",
                 )
             }
-            (Role::Param(_), _) => self.error_help(
-                "assign::parameter",
-                site,
-                format!("`{name}` is a parameter, which names a tensor of the caller"),
-                format!("to write into it, `{name}[...] = …`; for a tensor of your own, use another name"),
-            ),
+            (Role::Param(_), value) => {
+                let scalar = value.shape().is_some_and(|s| s.is_empty());
+                let write = if scalar { format!("{name} += …") } else { format!("{name}[...] = …") };
+                let help = format!(
+                    "for a tensor of your own, use another name: `{name}_new = …`; to write into the caller's, make \
+                     the parameter `inout[…]` and write `{write}`"
+                );
+                let text = format!("`{name}` is a parameter, which names a tensor of the caller");
+                self.error_help("assign::parameter", site, text, help)
+            }
             (Role::Iterator, _) => self.error_help(
                 "assign::iterator",
                 site,

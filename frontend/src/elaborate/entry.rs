@@ -117,6 +117,25 @@ fn function_warned(
     (result, e.warnings)
 }
 
+/// What a body without a `return` may have been meant to return: `y`, the name that it assigned last.
+fn returned(body: &[syntax::Stmt], count: usize) -> Option<String> {
+    use syntax::{ExprKind, StmtKind};
+    let returns = |s: &syntax::Stmt| matches!(s.kind, StmtKind::Return { .. });
+    if body.iter().any(returns) {
+        return None;
+    }
+    let name = |s: &syntax::Stmt| match &s.kind {
+        StmtKind::Assign { targets, .. } => match &targets.last()?.kind {
+            ExprKind::Name(name) => Some(name.clone()),
+            _ => None,
+        },
+        StmtKind::Declare { name, .. } => Some(name.text.clone()),
+        _ => None,
+    };
+    let last = body.iter().rev().find_map(name).filter(|_| count == 1);
+    Some(last.unwrap_or_else(|| vec!["…"; count].join(", ")))
+}
+
 impl Elab<'_> {
     fn whole(&mut self, target: FuncRef, statics: &BTreeMap<String, StaticValue>) -> R<Func> {
         let f = self.function(target);
@@ -296,15 +315,13 @@ impl Elab<'_> {
         {
             let (n, m) = (values.len(), a.len());
             let span = f.returns.as_ref().map_or(f.name.span, |r| r.span);
-            return self.error(
-                "return::count",
-                span,
-                format!(
-                    "`{}` returns {n} value{}, and its annotation says {m}",
-                    f.name.text,
-                    if n == 1 { "" } else { "s" }
-                ),
-            );
+            let s = if n == 1 { "" } else { "s" };
+            let text = format!("`{}` returns {n} value{s}, and its annotation says {m}", f.name.text);
+            let d = Diagnostic::new("return::count", text).at(span);
+            return Err(self.report(match returned(&f.body, m) {
+                Some(what) => d.help(format!("end it with `return {what}`")),
+                None => d,
+            }));
         }
         let names = std::mem::take(&mut self.returned);
         let mut out: Vec<Arc<Tensor>> = Vec::new();
@@ -357,6 +374,11 @@ impl Elab<'_> {
             && !in_shapes(params, s)
             && !self.mentioned(s)
         {
+            if let ExprKind::Var(_) | ExprKind::Const(_) = found.kind() {
+                let n = super::broadcast::show(found);
+                let text = format!("no parameter has the size `{name}`, and the result has `{n}` in its place");
+                return self.error_help("annotation::size", dim.span, text, format!("write `{n}`"));
+            }
             sizes.retain(|other| other != s);
             self.bind(name, Value::weak(found.clone()), Role::Size, dim.span);
             return Ok(found.clone());

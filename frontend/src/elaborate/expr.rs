@@ -57,6 +57,22 @@ pub(crate) fn value_reads(v: &Value, out: &mut FxHashSet<Symbol>) {
     }
 }
 
+/// Methods and attributes of NumPy and PyTorch, and what stands in their place here for `_`.
+const METHODS: [(&str, &str); 12] = [
+    ("astype", "`cast(_, f64)`"),
+    ("to", "`cast(_, f64)`"),
+    ("float", "`cast(_, f32)`"),
+    ("double", "`cast(_, f64)`"),
+    ("int", "`cast(_, i32)`"),
+    ("long", "`cast(_, i64)`"),
+    ("size", "`_.shape[0]`, with the number of the dimension"),
+    ("dot", "`_ @ y`"),
+    ("mm", "`_ @ y`"),
+    ("view", "`reshape(_, (n, m))`"),
+    ("copy", "`t = _` with a new name: a tensor of your own is a copy"),
+    ("item", "`_` itself: a scalar is a number"),
+];
+
 impl Elab<'_> {
     /// The value of an expression.
     pub(crate) fn eval(&mut self, e: &syntax::Expr) -> R<Value> {
@@ -421,6 +437,9 @@ impl Elab<'_> {
                 let help = if method {
                     let object = self.program.sources().text(of.span);
                     format!("there are no methods; write `{other}({object})`")
+                } else if let Some((_, instead)) = METHODS.iter().find(|(m, _)| *m == other) {
+                    let object = self.program.sources().text(of.span);
+                    format!("there are no methods; write {}", instead.replace('_', object))
                 } else {
                     "a tensor has `shape`, `ndim`, `dtype`, `mtype` and `T`".to_string()
                 };

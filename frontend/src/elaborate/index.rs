@@ -324,12 +324,18 @@ impl Elab<'_> {
                 "a `bool` is not an index",
                 "shapes are known before the program runs, so there are no masks; choose with `where(mask, a, b)`",
             ),
-            Kind::Float => self.error_help(
-                "index::type",
-                span,
-                "an index is an integer, and this is a float",
-                "convert it: `cast(x, i64)`",
-            ),
+            Kind::Float => {
+                let quotient = matches!(l.expr.kind(), taffeta_ast::ExprKind::Apply(Op::Div, _));
+                let help = match self.program.sources().text(span).split_once('/').filter(|_| quotient) {
+                    // (The text of one quotient, not of several.)
+                    Some((a, b)) if !b.contains('/') => {
+                        format!("`/` gives a float; `//` divides integers: `{} // {}`", a.trim(), b.trim())
+                    }
+                    _ if quotient => "`/` gives a float; `//` divides integers".to_string(),
+                    _ => "convert it: `cast(x, i64)`".to_string(),
+                };
+                self.error_help("index::type", span, "an index is an integer, and this is a float", help)
+            }
         }
     }
 

@@ -161,6 +161,11 @@ impl<'p> Elab<'p> {
         Err(self.report(d))
     }
 
+    /// Whether a name stands for anything here.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        self.is_bound_in_shape(name) || builtin(name).is_some() || self.program.prelude.contains_key(name)
+    }
+
     /// A name of the operator library.
     pub(crate) fn library(&mut self, name: &str) -> R<Option<Value>> {
         match self.program.prelude.get(name).copied() {

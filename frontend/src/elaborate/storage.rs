@@ -269,7 +269,7 @@ impl Elab<'_> {
 
     /// The format that stands after `@` for a tensor of so many dimensions and that type, with a pattern of its own.
     pub(crate) fn storage(&mut self, e: &syntax::Expr, ndim: usize, dtype: DType) -> R<Format> {
-        let v = self.eval(e)?;
+        let v = self.storage_value(e)?;
         let of_name = |named: Named| (named.format(ndim), named.name());
         let (found, name) = match &v {
             Value::Storage(Storage::Named(named)) => of_name(*named),
@@ -305,10 +305,30 @@ impl Elab<'_> {
         Ok(if format.is_dense() { format } else { Format { pattern: Some(Pattern::fresh()), ..format } })
     }
 
+    /// What stands after `@`. A name that is none is taken for one of a format that was misspelt.
+    pub(crate) fn storage_value(&mut self, e: &syntax::Expr) -> R<Value> {
+        let named = match &e.kind {
+            syntax::ExprKind::Name(name) => Some(name),
+            syntax::ExprKind::Call { callee, .. } => match &callee.kind {
+                syntax::ExprKind::Name(name) => Some(name),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(name) = named.filter(|name| !self.is_known(name)) {
+            let formats = Named::ALL.iter().map(|(n, _)| *n).chain(["bcsr", "format", "pattern"]);
+            if let Some(near) = super::nearest(name, formats) {
+                let text = format!("there is no format `{name}`");
+                return self.error_help("name::unknown", e.span, text, format!("did you mean `{near}`?"));
+            }
+        }
+        self.eval(e)
+    }
+
     /// The format of a parameter: one with a pattern of its own, or that of a parameter before it.
     pub(crate) fn param_storage(&mut self, e: &syntax::Expr, shape: &[Expr], dtype: DType) -> R<Format> {
-        match self.eval(e)? {
-            Value::Storage(Storage::Pattern(_)) => self.followed(e, shape, "this format of a parameter"),
+        match self.storage_value(e)? {
+            Value::Storage(Storage::Pattern(_)) => self.followed(e, shape, "this format of a parameter", None),
             _ => self.storage(e, shape.len(), dtype),
         }
     }
@@ -347,8 +367,14 @@ impl Elab<'_> {
     }
 
     /// The format of a tensor that is written, whose annotation has this after `@`: where another tensor is stored.
-    pub(crate) fn followed(&mut self, e: &syntax::Expr, shape: &[Expr], what: &str) -> R<Format> {
-        let Value::Storage(Storage::Pattern(of)) = self.eval(e)? else { return self.unsupported(e.span, what) };
+    pub(crate) fn followed(&mut self, e: &syntax::Expr, shape: &[Expr], what: &str, help: Option<&str>) -> R<Format> {
+        let Value::Storage(Storage::Pattern(of)) = self.storage_value(e)? else {
+            let d = Diagnostic::new("unsupported", format!("{what} is not supported yet")).at(e.span);
+            return Err(self.report(match help {
+                Some(help) => d.help(help),
+                None => d,
+            }));
+        };
         let same =
             of.shape.len() == shape.len() && of.shape.iter().zip(shape).all(|(a, b)| self.equal(a, b) == Some(true));
         if !same {
@@ -383,6 +409,10 @@ impl Elab<'_> {
 
     fn not_storage<T>(&mut self, v: &Value, span: Span) -> R<T> {
         let text = format!("a format is expected after `@`, and this is {}", v.describe());
-        self.error_help("storage::format", span, text, "write `csr`, or compose one: `format(dense, compressed)`")
+        let help = match v {
+            Value::Storage(Storage::Blocks) => "give the rows and columns of a block: `bcsr(4, 4)`",
+            _ => "write `csr`, or compose one: `format(dense, compressed)`",
+        };
+        self.error_help("storage::format", span, text, help)
     }
 }

@@ -93,6 +93,12 @@ pub fn statement(source: &Source<'_>, tokens: &[Token], line: &Line) -> Option<D
     Some(Diagnostic::new(row.1, row.2).at(source.span(first.start, first.end)).help(row.3))
 }
 
+/// The statement outside the language that starts with this keyword, behind the colon of an `if` or a `for`.
+pub fn keyword(word: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    let row = STATEMENTS.iter().find(|row| row.0 == word && !SOFT.contains(&word))?;
+    Some((row.1, row.2, row.3))
+}
+
 /// Whether the block under such a line holds statements that are worth reading for their own problems.
 pub fn has_statements(word: &str) -> bool {
     matches!(word, "while" | "with" | "try" | "except" | "finally")

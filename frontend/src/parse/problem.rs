@@ -8,6 +8,7 @@ use super::{MAX_NAME, Rule, Source, outside};
 use pest::error::{Error, ErrorVariant, InputLocation};
 use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;
+use taffeta_ast::format::Named;
 
 /// What could have stood at the place of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +137,12 @@ impl StopPoint<'_, '_> {
                 .at(self.span())
                 .help("name each parameter; every one can be given by position or by name");
         }
+        if wanted == Wanted::Expression
+            && previous == ":"
+            && let Some((code, message, help)) = outside::keyword(found)
+        {
+            return Diagnostic::new(code, message).at(self.span()).help(help);
+        }
         if let Some((code, message, help)) = outside::expression(found, previous, operand)
             && (found != "for" || self.open == Some("("))
         {
@@ -183,6 +190,9 @@ impl StopPoint<'_, '_> {
             (_, ">") if previous == "<" => "write `!=`".into(),
             (_, "if") if self.first == "else" => "write `elif cond:`".into(),
             (Wanted::Colon, _) if self.first == "else" => "write `else:`, or `elif cond:` with a condition".into(),
+            (Wanted::Colon, _) if previous == "]" && is_format(found) => {
+                format!("the storage of a tensor stands behind `@`: `@ {found}`")
+            }
             (Wanted::Colon, _) => format!("the line starts with `{}`, so it ends with `:`", self.first),
             (Wanted::Else, _) => "a conditional expression has both cases: `a if cond else b`".into(),
             (Wanted::In, _) => "write `for i in range(n):`".into(),
@@ -208,12 +218,20 @@ impl StopPoint<'_, '_> {
             (Wanted::More, "for") if self.open == Some("[") => {
                 "a comprehension makes one expression for each: `[(i, j) for i, j in …]`".into()
             }
+            (Wanted::More, _) if previous == "]" && is_format(found) => {
+                format!("the storage of a tensor stands behind `@`: `@ {found}`")
+            }
             (Wanted::More, _) if self.open.is_some() => format!("is a comma missing before `{found}`?"),
             (Wanted::More, "if" | "for") if !next.is_empty() => "write the statement on a line of its own".into(),
             (Wanted::More, _) if previous == "print" => "`print` is a function: `print(\"x is\", x)`".into(),
             (Wanted::More, _) => format!("is an operator missing before `{found}`, or the end of the line?"),
         }
     }
+}
+
+/// Whether it is the name of a format, or what makes one.
+fn is_format(word: &str) -> bool {
+    Named::find(word).is_some() || matches!(word, "bcsr" | "format" | "pattern")
 }
 
 /// Whether an operand cannot stand after this token, so that a number there is not wrong in itself.

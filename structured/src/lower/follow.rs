@@ -263,7 +263,7 @@ impl Lower {
             message.extend((k > 0).then(|| MessagePart::Text(", ".into())));
             message.push(MessagePart::Value(index.index.clone()));
         }
-        message.push(MessagePart::Text(format!("] of `{tensor}` is written, and is not in its pattern")));
+        message.push(MessagePart::Text(format!("] of `{tensor}` {}", taffeta_ast::format::OUTSIDE)));
         s.with_kind(StmtKind::Assert { cond: Expr::bool(false), message, kind: AssertKind::Index })
     }
 }
