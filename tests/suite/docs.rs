@@ -48,7 +48,7 @@ fn pages() -> Vec<PathBuf> {
 /// What `taffeta` prints for the rest of a command line: standard output, then standard error.
 fn run(arguments: &str, folder: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_taffeta"))
-        .args(arguments.split_whitespace())
+        .args(crate::programs::words(arguments))
         .current_dir(folder)
         .env("NO_COLOR", "1")
         .env("COLUMNS", "100")

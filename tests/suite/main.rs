@@ -12,6 +12,7 @@ mod choices;
 #[path = "../cli/mod.rs"]
 mod cli;
 mod codes;
+mod commands;
 mod corpus;
 mod custom_vjp;
 mod custom_vjp_budgets;

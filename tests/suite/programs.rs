@@ -24,7 +24,7 @@ impl Program {
     /// The arguments of a command, with the file's name where it belongs.
     pub fn arguments(&self, command: &str) -> Vec<String> {
         let file = self.path.file_name().expect("a file").to_string_lossy().into_owned();
-        let mut words = command.split_whitespace().map(str::to_string);
+        let mut words = words(command).into_iter();
         words.next().into_iter().chain([file]).chain(words).collect()
     }
 
@@ -39,6 +39,20 @@ impl Program {
             .output()
             .expect("taffeta runs")
     }
+}
+
+/// The words of a command line, as a shell takes them apart: `'…'` is part of a word, blanks in it too.
+pub fn words(command: &str) -> Vec<String> {
+    let (mut words, mut quoted) = (vec![String::new()], false);
+    for c in command.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => words.push(String::new()),
+            c => words.last_mut().expect("a word").push(c),
+        }
+    }
+    words.retain(|w| !w.is_empty());
+    words
 }
 
 /// The repository.
