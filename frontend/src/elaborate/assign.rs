@@ -164,8 +164,8 @@ impl Elab<'_> {
                 let scalar = value.shape().is_some_and(|s| s.is_empty());
                 let write = if scalar { format!("{name} += …") } else { format!("{name}[...] = …") };
                 let help = format!(
-                    "for a tensor of your own, use another name: `{name}_new = …`; to write into the caller's, make \
-                     the parameter `inout[…]` and write `{write}`"
+                    "for a tensor of your own, use another name: `{name}_new = …`; to write into the caller's, \
+                     `{write}`, which a parameter of an entry takes if it is `inout[…]`"
                 );
                 let text = format!("`{name}` is a parameter, which names a tensor of the caller");
                 self.error_help("assign::parameter", site, text, help)

@@ -282,7 +282,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
             [assign::parameter] `p` is a parameter, which names a tensor of the caller
               at t.ft:2 `p`
               note: in `g`, called at t.ft:5
-              help: to write into it, `p[...] = …`; for a tensor of your own, use another name
+              help: for a tensor of your own, use another name: `p_new = …`; to write into the caller's, `p[...] = …`, which a parameter of an entry takes if it is `inout[…]`
         "#]],
     );
     check(

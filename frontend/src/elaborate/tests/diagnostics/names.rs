@@ -154,7 +154,7 @@ fn assignments_to_what_is_no_tensor() {
         expect![[r#"
             [assign::parameter] `x` is a parameter, which names a tensor of the caller
               at t.ft:2 `x`
-              help: to write into it, `x[...] = …`; for a tensor of your own, use another name
+              help: for a tensor of your own, use another name: `x_new = …`; to write into the caller's, `x[...] = …`, which a parameter of an entry takes if it is `inout[…]`
         "#]],
     );
     check(

@@ -177,6 +177,7 @@ fn returns() {
         expect![[r#"
             [return::count] `f` returns 0 values, and its annotation says 1
               at t.ft:1 `i32`
+              help: end it with `return …`
         "#]],
     );
 }

@@ -66,6 +66,7 @@ fn structured_and_continuous() {
         expect![[r#"
             [unsupported] a structured result is not supported yet
               at t.ft:1 `csr`
+              help: leave the format out, and the result is dense; or write `@ pattern(A)`, with the name of the structured parameter that it is stored like
         "#]],
     );
     check(
