@@ -120,7 +120,7 @@ fn by(
 ///
 /// Why after the gradient, where there is one: what it reads and keeps is part of what rules choose by.
 pub fn automatic(func: Func, options: &Options, timings: &mut Timings) -> Result<Schedule, Diagnostics> {
-    timings.measure("schedule", || deep(|| automatic::schedule(func, options)))
+    timings.measure("schedule", || deep(|| automatic::schedule(pass::stop_gradient::run(&func), options)))
 }
 
 /// The logical program, or its gradient, as it is to run: what rules choose, if they are to.
@@ -290,8 +290,10 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
     let options = LowerOptions { sizes, vector_bytes: taffeta_codegen::lower::vector_bytes(options.portable) };
     timings.measure("lower", || {
         deep(|| {
-            // Sizes first: every number that is known makes more conditions decidable.
-            let func = taffeta_codegen::lower::specialise(func, &options.sizes)?;
+            // Nothing is differentiated from here on, and what stops derivatives would only hide operands.
+            let func = pass::stop_gradient::run(func);
+            // Then sizes: every number that is known makes more conditions decidable.
+            let func = taffeta_codegen::lower::specialise(&func, &options.sizes)?;
             // Then what is decided disappears, so that checks are made for what is left alone.
             validate::pass(&func, "specialise")?;
             let func = pass::simplify::run(&func);
@@ -332,7 +334,8 @@ pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Resu
     let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
     timings.measure("structured", || {
         deep(|| {
-            let func = pass::simplify::run(&taffeta_codegen::lower::specialise(func, &sizes)?);
+            let func = pass::stop_gradient::run(func);
+            let func = pass::simplify::run(&taffeta_codegen::lower::specialise(&func, &sizes)?);
             let func = taffeta_codegen::lower::specialise_interface(&func, &sizes)?;
             let lowered = taffeta_structured::lower(&Func { keeps_order: options.strict_floats, ..func })?;
             validate::dense_stage(&lowered.func, "structured lowering")?;

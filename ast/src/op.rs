@@ -252,6 +252,8 @@ ops! {
         value Unary(f32::round_ties_even, f64::round_ties_even), c "rint";
     Trunc "trunc" 1 Form::Call, Float, exact true, finite true, value Unary(f32::trunc, f64::trunc), c "trunc";
     IsNan "isnan" 1 Form::Call, Float, bool true, exact true;
+    // Its operand, through which no derivative passes. Of what is no float or weak, elaboration leaves the operand.
+    StopGradient "stop_gradient" 1 Form::Call, Float, exact true, finite true, cost 0, value Unary(|a| a, |a| a);
     Fma "fma" 3 Form::Call, Float, exact true, value Ternary(f32::mul_add, f64::mul_add), c "fma";
     // `select(c, a, b)` evaluates only the operand that is chosen; `a if c else b` is the same node.
     Select "select" 3 Form::Call, Any, finite true;

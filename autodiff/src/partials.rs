@@ -8,6 +8,7 @@
 //! - `floor`, `ceil`, `round`, `trunc`, `sign`, `//`: 0, which is right everywhere but at the steps. `x % y` has 1 and
 //!   `-(x // y)`.
 //! - `a ** b`: with respect to `a` it is 0 where `b` is 0; with respect to `b` it is 0 where `a` is 0.
+//! - `stop_gradient(x)`: 0, which is what it is for.
 //! - `a if c else b`: the derivative of what was chosen; `c` carries none.
 
 use taffeta_ast::op::Op;
@@ -103,6 +104,7 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::Fma => times(args[1 - k].clone()),
         Op::Select if k > 0 => Part::Where { cond: args[0].clone(), holds: k == 1, lazy: true },
         // Steps, and what gives no number.
+        Op::StopGradient => Part::None,
         Op::FloorDiv | Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Sign | Op::IsNan | Op::Select => Part::None,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or | Op::Not => Part::None,
         Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => Part::None,

@@ -412,6 +412,8 @@ def unary(name, v):
     dtype = meeting_type(v)
     if name in ROUNDINGS and not dtype.is_float:
         return v
+    if name == "stop_gradient":
+        return v
     if name in ("abs", "sign"):
         if dtype is BOOL:
             raise TaffetaError(f"{name} of a bool")
@@ -424,7 +426,7 @@ def unary(name, v):
     return result(function(a.astype(WORK[dtype])), dtype, v)
 
 
-UNARY = [*FLOAT_FUNCTIONS, *ROUNDINGS, "abs", "sign", "isnan"]
+UNARY = [*FLOAT_FUNCTIONS, *ROUNDINGS, "abs", "sign", "isnan", "stop_gradient"]
 
 
 def atan2(a, b):

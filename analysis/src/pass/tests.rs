@@ -1,6 +1,6 @@
 //! The passes on small programs, printed; the example in the head of each pass is the first test of its name.
 
-use super::{dead, hoist, simplify};
+use super::{dead, hoist, simplify, stop_gradient};
 use expect_test::{Expect, expect};
 use std::sync::Arc;
 use taffeta_ast::build::{self, Builder, block, local, looped, range, var_def};
@@ -661,4 +661,24 @@ fn checks_that_are_repeated_are_dead() {
     // Other passes keep what may stop the program.
     let kept = print::func(&dead::run(&p.func(vec![some, dead(Expr::int(0)), alive(&p.n, &first)])));
     assert!(kept.contains("t[i] = "), "{kept}");
+}
+
+#[test]
+fn stop_gradient_example() {
+    let p = Program::new();
+    let (i, zero) = (Symbol::new("i"), Expr::int(0));
+    let stopped = |e: Expr| Expr::apply(Op::StopGradient, vec![e]);
+    let value = stopped(p.x.load([Expr::var(&i), zero]).minus(&stopped(p.a.load([]))));
+    let f = p.func(vec![repeat(&i, &p.n, vec![store(&p.y, [Expr::var(&i)], Expr::apply(Op::Exp, vec![value]))])]);
+    check(
+        stop_gradient::run,
+        &f,
+        expect![[r#"
+            def f(x: f32[n, m], idx: i32[n], a: f32) -> f32[n * m]:
+                y = empty((n * m,), f32)
+                for i in range(n):
+                    y[i] = exp(x[i, 0] - a)
+                return y
+        "#]],
+    );
 }

@@ -287,6 +287,7 @@ impl Emitter<'_> {
                 }
             }
             Op::Sign => self.helper("sign", computed, args),
+            Op::StopGradient => self.text(&args[0]),
             Op::IsNan => self.call("isnan", args),
             Op::Rsqrt => {
                 let root = self.helpers.math(Op::Sqrt, computed);
@@ -361,7 +362,17 @@ fn constant(text: String) -> Text {
 fn rounds(op: Op) -> bool {
     !matches!(
         op,
-        Op::Select | Op::Neg | Op::Min | Op::Max | Op::Abs | Op::Sign | Op::Floor | Op::Ceil | Op::Round | Op::Trunc
+        Op::Select
+            | Op::Neg
+            | Op::Min
+            | Op::Max
+            | Op::Abs
+            | Op::Sign
+            | Op::Floor
+            | Op::Ceil
+            | Op::Round
+            | Op::Trunc
+            | Op::StopGradient
     )
 }
 

@@ -55,6 +55,10 @@ impl Elab<'_> {
         if args.iter().any(|(v, _)| matches!(v, Value::Missing(_))) {
             return self.apply_missing(op, args, span);
         }
+        if op == Op::StopGradient && args[0].0.lazy().is_some_and(|l| l.weak || !l.expr.dtype().is_float()) {
+            // It has no derivative to stop.
+            return Ok(args[0].0.clone());
+        }
         if let Some(folded) = static_eval::operator(op, args) {
             return match folded {
                 Ok(v) => Ok(v),
