@@ -104,14 +104,28 @@ fn at_scale<E>(
     }
     let (value, estimate) = extrapolated(central);
     let spread = central[1..].windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0f64, f64::max);
-    // Where the program is smooth the two sides differ by a multiple of the step; what is left at the step 0 is a kink.
-    let jump = ((RATIO * jumps[LEVELS - 1] - jumps[LEVELS - 2]) / (RATIO - 1.0)).abs();
-    let mut kink = jump > precision.differences * scale + 64.0 * rounding + 16.0 * estimate;
+    let jump = jump_at_zero(jumps);
+    let mut kink = jump > precision.differences * scale + 128.0 * rounding + 16.0 * estimate;
     // A difference that is as large over small steps as over large ones is a jump, if it is not rounding.
     let over = |level: usize| (central[level] / RATIO.powi(level as i32)).abs();
     kink |= over(LEVELS - 1) > 0.9 * over(0) && central[LEVELS - 1].abs() > 64.0 * rounding;
     let settled = estimate <= precision.differences / 4.0 * scale + 16.0 * rounding;
     Ok(Some(Difference { value, scale, estimate, spread, rounding, kink, settled }))
+}
+
+/// How far the derivatives on both sides are apart at the step 0; 0 where they come together there, in whatever order.
+///
+/// Where the program is smooth the two sides differ by multiples of the step and its powers. The first two of these are
+/// taken out, and what is left is a jump if it is as large at smaller steps as at larger ones: higher powers, all that
+/// there is of `abs(x) ** 3` and of products of zeros, and roots change with the step.
+fn jump_at_zero(jumps: [f64; LEVELS]) -> f64 {
+    let without = |order: i32, a: f64, b: f64| (RATIO.powi(order) * b - a) / (RATIO.powi(order) - 1.0);
+    let left = |level: usize| {
+        let [a, b, c] = [jumps[level - 2], jumps[level - 1], jumps[level]];
+        without(2, without(1, a, b), without(1, b, c))
+    };
+    let (larger, smaller) = (left(LEVELS - 2), left(LEVELS - 1));
+    if (larger - smaller).abs() <= 0.15 * smaller.abs() { smaller.abs() } else { 0.0 }
 }
 
 /// Richardson's extrapolation, of the order that changes least (Ridders): the value, and how far it is from lower
@@ -174,6 +188,22 @@ mod tests {
         let beside = of(|h| (h + 1e-3).abs()).expect("it is finite");
         assert!(beside.settled && !beside.kink && (beside.value - 1.0).abs() < 1e-9, "{beside:?}");
         assert_eq!(of(f64::sqrt), None);
+        for small in [1e-4, 1e-2] {
+            assert!(of(|h| small * h.abs() + h * h + h).expect("it is finite").kink);
+            assert!(of(|h| small * h.abs() + h.powi(4) + h.powi(3)).expect("it is finite").kink);
+        }
+    }
+
+    #[test]
+    fn powers_that_vanish_on_both_sides_are_no_kinks() {
+        for power in [1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0] {
+            for p in [Precision::DOUBLE, Precision::SINGLE] {
+                let f = |h: f64| h.abs().powf(power);
+                let found = along(|h| Ok::<_, ()>(vec![f(h)]), &[0.0], &[1.0], &p.steps, &p).expect("it cannot fail");
+                let found = found.expect("it is finite");
+                assert!(!found.kink && found.value == 0.0, "{power}: {found:?}");
+            }
+        }
     }
 
     #[test]

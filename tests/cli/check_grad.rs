@@ -78,6 +78,9 @@ def hidden_single(x: f32[n]) -> f32:
     for i in range(n):
         s += x[i] if x[i] != 0.0 else 0.0
     return s
+
+def flat(x: f64[n]) -> f64:
+    return sum(abs(x) ** 3) + prod(x)
 ";
 
 fn folder() -> Folder {
@@ -155,6 +158,16 @@ fn kinks_are_warnings() {
     assert_eq!((status, verdicts(&found)), (0, vec![("x", "kink")]), "{found}");
     let (status, found) = json(&folder, &["drowned", "--in", "x=1"]);
     assert_eq!((status, verdicts(&found)), (0, vec![("x", "unclear")]), "{found}");
+}
+
+/// Derivatives that are 0 on both sides, in whatever order.
+#[test]
+fn flat_points_are_no_kinks() {
+    let folder = folder();
+    for zeros in ["x=[0]", "x=[0,0]", "x=[0,0,0]", "x=[0,0,0,0]", "x=[0,0,0,0,0]", "x=[0,2,0,0,-1]"] {
+        let (status, found) = json(&folder, &["flat", "--in", zeros]);
+        assert_eq!((status, verdicts(&found)), (0, vec![("x", "agrees")]), "{zeros}: {found}");
+    }
 }
 
 /// What rounding in f32 explains is not called a mistake, and what it does not explain is.
