@@ -138,6 +138,26 @@ fn edge_lists_are_read_where_it_is_said() {
     .assert_eq(&folder.fails(&[&total[..], &["A=g.txt"]].concat()));
 }
 
+/// How many elements there are is more than an integer holds, and part of a mean.
+#[test]
+fn elements_are_counted_beyond_64_bits() {
+    let folder = Folder::new(&[
+        ("f.ft", "def average(A: f64[n, m, k] @ csf) -> f64:\n    return mean(A)\n"),
+        ("a.tns", "1 1 1 1\n4821207 1774269 1805187 2\n3 4 5 4\n"),
+    ]);
+    let out = folder.succeeds(&["run", "f.ft", "average", "--in", "A=a.tns", "--grad", "A"]);
+    expect![[r#"
+        out: f64 = 4.53316e-19
+        A.grad: f64[4821207, 1774269, 1805187]
+          3 elements stored, all others 0
+          (0, 0, 0) 6.4759361720722e-20
+          (2, 3, 4) 6.4759361720722e-20
+          (4821206, 1774268, 1805186) 6.4759361720722e-20
+          min 6.47594e-20  max 6.47594e-20  mean 6.47594e-20
+    "#]]
+    .assert_eq(&out);
+}
+
 #[test]
 fn what_is_wrong_is_said() {
     let folder = folder();
