@@ -7,7 +7,7 @@
 //! - `abs(x)` at 0: 0, which is `sign(x)`. `sqrt(x)` at 0 is infinite, as the limit is.
 //! - `floor`, `ceil`, `round`, `trunc`, `sign`, `//`: 0, which is right everywhere but at the steps. `x % y` has 1 and
 //!   `-(x // y)`.
-//! - `a ** b`: with respect to `a` it is 0 where `b` is 0; with respect to `b` it is 0 where `a` is 0.
+//! - `a ** b`: with respect to `a` it is 0 where both are 0; with respect to `b` it is 0 where `a` is 0.
 //! - `stop_gradient(x)`: 0, which is what it is for.
 //! - `a if c else b`: the derivative of what was chosen; `c` carries none.
 
@@ -141,7 +141,9 @@ fn power(args: &[Expr], k: usize, d: &Expr) -> Part {
         }
         _ => {
             let less = Expr::apply(Op::Pow, vec![a.clone(), b.minus(&number(1.0, t))]);
-            Part::Scaled(b.equals(&zero).select(&zero, &product(d, &b.times(&less))))
+            // Of 0 alone: elsewhere the factor `b` says it, and has a derivative.
+            let nothing = a.equals(&zero).and(&b.equals(&zero));
+            Part::Scaled(nothing.select(&zero, &product(d, &b.times(&less))))
         }
     }
 }

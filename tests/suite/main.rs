@@ -42,6 +42,7 @@ mod random;
 mod readme;
 mod sanitized;
 mod sanitized_schedules;
+mod smooth;
 mod sparse_differences;
 mod sparse_examples;
 mod sparse_files;
