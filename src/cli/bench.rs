@@ -34,8 +34,8 @@ Three warm-up runs, then up to 200 runs or 2 seconds. GB/s is that of the compul
 result counts once (twice if `inout`). GFLOP/s needs --flops, the operations of one run.
 
 Examples:
-  taffeta bench mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --threads 2
-  taffeta bench matmul.ft --in a=rand --in b=rand --size n=512 --size m=512 --size k=512 --flops 268435456";
+  taffeta bench mesh.ft diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --threads 2
+  taffeta bench dot.ft --in a=rand --in b=rand --size n=1000000 --flops 2000000";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {

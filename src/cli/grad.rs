@@ -25,7 +25,7 @@ replaces the seed). `t.tape` is a value that is kept for the backward pass, `i~b
 Examples:
   taffeta grad f.ft loss --wrt w,b
   taffeta grad f.ft loss --wrt w --tape none
-  taffeta grad f.ft loss --wrt w --explain --size n=1000            what is kept, how large it is, and why
+  taffeta grad f.ft loss --wrt w --explain --size n=1000            what is kept, and why
   taffeta grad f.ft loss --wrt w --memory 512MB --in steps=100000  within a budget
   taffeta run f.ft loss --grad w --in w=rand --in x=rand --size n=100      run it, with seeds of ones";
 

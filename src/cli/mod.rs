@@ -45,7 +45,7 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  taffeta run f.ft --in x=data.npy --out y=y.npy     compile an entry to C, run it on a file, keep the result
+  taffeta run f.ft --in x=data.npy --out y=y.npy     compile it to C, run it, keep the result
   taffeta run f.ft main --in x=rand --size n=1000    random input of a given size
   taffeta check f.ft                                 diagnostics only
   taffeta show f.ft --stage c                        the C that is generated
@@ -71,7 +71,7 @@ enum Command {
     Fmt(fmt::Args),
     /// Print the dependences of a program, and which loops carry them
     Deps(deps::Args),
-    /// Show what an operator of the library computes
+    /// Show what a name of the language or the library means
     Doc(doc::Args),
     /// Print the gradient of a program
     Grad(grad::Args),
@@ -227,13 +227,18 @@ mod tests {
 
     /// clap breaks lines where the terminal ends: a text that has line ends of its own would be broken twice.
     #[test]
-    fn paragraphs_of_help_are_lines() {
+    fn paragraphs_of_help_are_lines_and_examples_fit() {
+        const WIDTH: usize = 100;
         for c in commands() {
             for text in
                 [c.get_after_help(), c.get_before_help(), c.get_about(), c.get_long_about()].into_iter().flatten()
             {
                 let text = text.to_string();
                 let lines: Vec<&str> = text.lines().collect();
+                for line in &lines {
+                    let fits = !line.starts_with(' ') || line.chars().count() <= WIDTH;
+                    assert!(fits, "{}: an example of more than {WIDTH} characters: {line}", c.get_name());
+                }
                 for pair in lines.windows(2) {
                     let inside = [pair[0], pair[1]].iter().all(|l| !l.is_empty() && !l.starts_with(' '));
                     let ends = pair[0].ends_with(['.', ':']);

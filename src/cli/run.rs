@@ -43,7 +43,7 @@ Structured parameters take the elements that .mtx .tns .tns.gz files and SciPy's
 go to .npy .npz .csv .txt .png, structured ones to .npz .mtx .tns too.
 
 Examples:
-  taffeta run mesh.ft circular_diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
+  taffeta run mesh.ft diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
   taffeta run blur.ft --in img=photo.png --set radius=3 --out img=blurred.png
   taffeta run f.ft --in x=data.npz:x --in 'k=[0.25, 0.5, 0.25]' --time --repeat 20
   taffeta run f.ft --in x=rand --size n=8 --backend interp --json
