@@ -50,13 +50,7 @@ impl Store {
     pub fn open() -> Result<Store, Error> {
         let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
         let limit = limit().map_err(system)?;
-        let (cache, problem) = Cache::open().map_err(system)?;
-        match problem {
-            // Without a home there is nowhere to keep anything, and nothing that anyone could have meant.
-            Some(d) if d.code != "cache::nowhere" => tell(&d),
-            _ => {}
-        }
-        Ok(Store { cache: cache.limited(limit) })
+        Ok(Store { cache: opened().map_err(system)?.limited(limit) })
     }
 
     /// The cache itself.
@@ -112,6 +106,16 @@ impl Store {
     }
 }
 
+/// The user's cache, or what stands in for it; the user is told.
+fn opened() -> Result<Cache, Diagnostic> {
+    let (cache, problem) = Cache::open()?;
+    // Without a home there is nowhere to keep anything, and nothing that anyone could have meant.
+    if let Some(d) = problem.filter(|d| d.code != "cache::nowhere") {
+        tell(&d);
+    }
+    Ok(cache)
+}
+
 /// `TAFFETA_CACHE_SIZE`: how much the cache may hold.
 fn limit() -> Result<u64, Diagnostic> {
     let set = std::env::var("TAFFETA_CACHE_SIZE").ok().filter(|text| !text.trim().is_empty());
@@ -141,8 +145,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Diagnostic> {
 ///
 /// It does not work, or computes wrongly whatever is tried.
 pub fn conforming(toolchain: Toolchain, options: &CompileOptions) -> Result<Toolchain, Diagnostic> {
-    let (cache, _) = Cache::open()?;
-    probe::conforming(toolchain, options, &cache, &stamp())
+    probe::conforming(toolchain, options, &opened()?, &stamp())
 }
 
 /// What tells one build of Taffeta from another.

@@ -76,7 +76,7 @@ fn results_go_to_standard_output() {
     assert!(status == 0 && out.contains("[16, 81]"), "{out}{err}");
     let (csv, _) = bytes(&["run", "f.ft", "power", "--in", "x=[2,3]", "--out", "y=-:csv"]);
     assert_eq!(String::from_utf8_lossy(&csv), "4\n9\n");
-    let (text, said) = bytes(&["run", "p.ft", "--in", "x=3", "--out", "out=-:txt"]);
+    let (text, said) = bytes(&["run", "p.ft", "--in", "x=3", "--out", "x=-:txt"]);
     assert_eq!((&*String::from_utf8_lossy(&text), said.contains("x is 3")), ("3\n", true), "{said}");
     let (npz, _) = bytes(&["run", "m.ft", "--in", "A=[[0,1],[2,0]]", "--out", "B=-"]);
     assert!(npz.starts_with(b"PK"));

@@ -75,7 +75,7 @@ fn a_child_of_a_process_with_threads_computes_on_one() {
     let output = std::process::Command::new(program.unwrap_or_else(|d| panic!("{d:?}"))).output();
     let output = output.expect("it can be run");
     let text = String::from_utf8_lossy(&output.stdout);
-    let expected = "before: 0 8, 2\nparent: 0 8, 2\nafter: 0 8, 1\nits child: 0 8, 1\nparent: 0 8, 2\n";
+    let expected = "before: 0 13, 2\nparent: 0 13, 2\nafter: 0 13, 1\nits child: 0 13, 1\nparent: 0 13, 2\n";
     assert_eq!(text, expected, "{}", output.status);
     assert!(output.status.success());
 }
