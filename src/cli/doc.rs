@@ -10,9 +10,9 @@ use taffeta::ast::{Diagnostic, spelling};
 /// Show what a name of the language or the library means
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  taffeta doc                     all operators, schedules, primitives, formats, levels and gradients
+  taffeta doc                     all names, by kind
   taffeta doc softmax             an operator: formula, shapes and types, an example
-  taffeta doc split               a primitive of schedules: the rewrite, when it is legal, an example
+  taffeta doc split               a primitive of schedules: the rewrite, when it is legal
   taffeta doc csr                 a format: its levels
   taffeta doc compressed          a level: its arrays, as a picture
   taffeta doc grad                a function that gives gradients")]

@@ -27,7 +27,7 @@ Examples:
   taffeta grad f.ft loss --wrt w --tape none
   taffeta grad f.ft loss --wrt w --explain --size n=1000            what is kept, and why
   taffeta grad f.ft loss --wrt w --memory 512MB --in steps=100000  within a budget
-  taffeta run f.ft loss --grad w --in w=rand --in x=rand --size n=100      run it, with seeds of ones";
+  taffeta run f.ft loss --grad w --in w=rand --in x=rand --size n=100   run it: seeds are ones";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {

@@ -49,7 +49,7 @@ Examples:
   taffeta run f.ft main --in x=rand --size n=1000    random input of a given size
   taffeta check f.ft                                 diagnostics only
   taffeta show f.ft --stage c                        the C that is generated
-  taffeta build f.ft main -o out                     C source, header and libraries for other programs
+  taffeta build f.ft main -o out                     C source, header and libraries
 
 `taffeta COMMAND --help` has more. TAFFETA_LOG=debug shows each step, NO_COLOR=1 switches colours off, and \
 FORCE_COLOR=1 on where the text goes to no terminal.

@@ -48,9 +48,9 @@ another name for a loop, it stands behind it (`i~o`).
 Examples:
   taffeta show f.ft main
   taffeta show f.ft main --stage c --size n=1024
-  taffeta show f.ft main --explain --size n=1024             what its loops over structured tensors do
+  taffeta show f.ft main --explain --size n=1024       what its loops over structured tensors do
   taffeta show f.ft main --schedule auto --explain --size n=1024
-  taffeta show f.ft main --schedule auto --as-function >> f.ft   what rules chose, to be changed by hand
+  taffeta show f.ft main --schedule auto --as-function >> f.ft   what rules chose, to be changed
   taffeta show f.ft main --schedule fast --steps
   taffeta show f.ft main --schedule fast --trace fast.json";
 

@@ -99,6 +99,6 @@ fn an_input_from_standard_input_leaves_no_file_and_is_called_by_its_name() {
     assert!(run("g", b"1\n2\n").contains("= 3"));
     assert!(run("f", &matrix[..50]).contains("data::"));
     assert!(run("g", b"1\nno\n").contains("standard input:2"));
-    assert!(run("g", b"\x93NUMPY").contains("data::truncated"));
+    assert!(run("g", b"\x93NUMPY").contains("standard input: this is not a NumPy file"));
     assert!(run("s", b"1,2\n3,4\n").contains("standard input: a table of 2 rows and 2 columns"));
 }
