@@ -135,6 +135,8 @@ fn advised(e: &mut clap::Error) -> std::io::Result<()> {
     let tip = |text: String| ContextValue::StyledStrs(vec![text.into()]);
     if let Some(word) = word(ContextKind::InvalidSubcommand) {
         if word.ends_with(".ft") {
+            // (That its name is like that of a command means nothing.)
+            e.remove(ContextKind::SuggestedSubcommand);
             e.insert(ContextKind::Suggested, tip(format!("to run the program: taffeta run {word}")));
         } else if let Some(near) = taffeta::ast::spelling::nearest(&word, names) {
             e.insert(ContextKind::SuggestedSubcommand, ContextValue::String(near.to_string()));

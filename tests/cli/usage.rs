@@ -85,6 +85,26 @@ fn elements_that_nothing_writes_are_named() {
     assert_eq!((status, err.as_str()), (0, ""));
 }
 
+/// A file where a command belongs, and a command that is misspelt.
+#[test]
+fn commands_are_proposed() {
+    let folder = folder();
+    for (args, tip) in [
+        (&["one.ft"][..], "tip: to run the program: taffeta run one.ft"),
+        (&["one.ft", "--in", "x=[1]"], "tip: to run the program: taffeta run one.ft"),
+        (&["rnu", "one.ft"], "tip: a similar subcommand exists: 'run'"),
+        (&["chekc", "one.ft"], "tip: a similar subcommand exists: 'check'"),
+        (&["run", "one.ft", "only", "x=[1]"], "tip: an input stands behind an option: --in 'x=[1]'"),
+    ] {
+        let (status, out, err) = folder.taffeta(args);
+        assert_eq!((status, out.as_str()), (2, ""), "{args:?}");
+        assert!(err.contains(tip) && err.matches("tip:").count() == 1, "{args:?}: {err}");
+    }
+    // What is like no command gets no proposal.
+    let (_, _, err) = folder.taffeta(&["walk", "one.ft"]);
+    assert!(!err.contains("tip:"), "{err}");
+}
+
 #[test]
 fn wrong_usage_is_status_2() {
     let folder = folder();
