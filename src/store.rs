@@ -45,8 +45,8 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the user's cache. One that cannot be written (a home that is not there, in containers and clusters), or that
-    /// others could write, is not used, and the user is told, once.
+    /// Opens the user's cache. One that cannot be written (a home that is not there, in containers and clusters), or
+    /// that others could write, is not used, and the user is told, once.
     pub fn open() -> Result<Store, Error> {
         let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
         let limit = limit().map_err(system)?;

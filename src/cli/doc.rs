@@ -129,8 +129,8 @@ fn level(name: &str) -> Option<String> {
 /// What a function that is evaluated while compiling takes and gives.
 fn gradient(name: &str) -> Option<String> {
     let [signature, takes, gives] = row(GRADIENTS, name)?.try_into().ok()?;
-    let more = "Without `wrt`, all parameters of floating-point numbers are meant. \"Gradients\" in the manual has examples, and\n\
-                `taffeta run --grad`, `taffeta grad` and `taffeta check-grad` run, print and check them.";
+    let more = "Without `wrt`, all parameters of floating-point numbers are meant. \"Gradients\" in the manual has\n\
+                examples, and `taffeta run --grad`, `taffeta grad` and `taffeta check-grad` run, print and check them.";
     Some(format!("{}\n\nParameters: {takes}.\nResults: {gives}.\n\n{more}\n", signature.trim_matches('`')))
 }
 
