@@ -90,6 +90,12 @@ impl Schedule {
         Schedule { lowers: Some(lowers), ..self }
     }
 
+    /// Another program as it is written, for the same machine and sizes, and with the same answers about lowering.
+    #[must_use]
+    pub fn afresh(&self, func: Func) -> Schedule {
+        Schedule { aim: self.aim.clone(), lowers: self.lowers, trying: self.trying, ..Schedule::new(func) }
+    }
+
     /// Whether somebody says what can be lowered.
     pub(crate) fn is_lowered(&self) -> bool {
         self.lowers.is_some()

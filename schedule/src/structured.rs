@@ -7,6 +7,7 @@ use crate::refusal::Refusal;
 use crate::selector;
 use crate::tree;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Diagnostic, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
@@ -33,16 +34,21 @@ pub type Lowers = fn(&Func) -> Result<Traversal, Diagnostic>;
 
 /// Refuses a step after which there are no loops over what is stored.
 pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option<Lowers>) -> Result<(), Refusal> {
-    if STORES.contains(&primitive) {
-        return check_locals(primitive, before, after, lowers);
+    if STORES.contains(&primitive)
+        && let Some(local) = another_local(before, after)
+    {
+        return check_local(primitive, &local, [before, after], lowers);
     }
-    let Some((s, tensor, does)) = touched(primitive, before, after) else { return Ok(()) };
+    let touched = touched(primitive, before, after);
+    // Whatever a step does may stand in the way of what is done with a loop around it.
+    let asked = || searching(before).map(|(s, tensor)| (s, tensor, "changes it"));
+    let Some((s, tensor, does)) = touched.or_else(|| lowers.and_then(|_| asked())) else { return Ok(()) };
     let name = selector::called(before, &s);
     let refuse = |text: String, help: String| {
         Err(Refusal::unsupported(0, text).label(s.origin().span(), "this loop").help(help))
     };
     let Some(lowers) = lowers else {
-        if TAKEN.contains(&primitive) {
+        if TAKEN.contains(&primitive) || STORES.contains(&primitive) {
             return Ok(());
         }
         let text = format!("the loop `{name}` traverses `{tensor}`, which is structured, and `{primitive}` {does}");
@@ -57,13 +63,20 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
     refuse(text, format!("the loop `{name}` accesses `{tensor}`: leave it, or store that in another format"))
 }
 
+/// A local tensor that is structured after a step, and was not like that before it, with its declaration.
+fn another_local(before: &Func, after: &Func) -> Option<(Stmt, Arc<Tensor>)> {
+    let [old, new] = [before, after].map(locals);
+    new.into_iter().find(|(_, t)| old.iter().all(|(_, other)| other != t))
+}
+
 /// Refuses a step after which a local tensor is structured, if its accesses cannot be lowered: loops may be what they
 /// were, and traverse something else.
-fn check_locals(primitive: &str, before: &Func, after: &Func, lowers: Option<Lowers>) -> Result<(), Refusal> {
-    let [old, new] = [before, after].map(locals);
-    let Some((s, tensor)) = new.into_iter().find(|(_, t)| old.iter().all(|(_, other)| other != t)) else {
-        return Ok(());
-    };
+fn check_local(
+    primitive: &str,
+    (s, tensor): &(Stmt, Arc<Tensor>),
+    [before, after]: [&Func; 2],
+    lowers: Option<Lowers>,
+) -> Result<(), Refusal> {
     let name = &tensor.symbol;
     let why = match lowers.map(|lowers| (lowers(after), lowers(before).is_err())) {
         Some((Ok(_), _) | (Err(_), true)) => return Ok(()),
@@ -75,7 +88,7 @@ fn check_locals(primitive: &str, before: &Func, after: &Func, lowers: Option<Low
 }
 
 /// The structured tensors that a program declares.
-fn locals(func: &Func) -> Vec<(Stmt, std::sync::Arc<Tensor>)> {
+fn locals(func: &Func) -> Vec<(Stmt, Arc<Tensor>)> {
     let mut out = Vec::new();
     func.body.walk(&mut |s| {
         if let StmtKind::VarDef { tensor, .. } = s.kind()

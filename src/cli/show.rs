@@ -156,7 +156,7 @@ fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> 
     let mut before = text(&func);
     let mut out = format!("# as it is written\n{before}");
     let mut number = 0;
-    let taken = last.trace().replay_with(func, &mut |step, now| {
+    let taken = last.trace().replay_on(last.afresh(func), &mut |step, now| {
         number += 1;
         let after = text(now.func());
         out += &format!("\n# step {number}: {step}\n");

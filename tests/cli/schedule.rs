@@ -94,6 +94,34 @@ def fast(s):
     assert!(err.contains("missing.json"), "{err}");
 }
 
+/// Steps on loops over what is stored are taken again by the same rules.
+#[test]
+fn steps_of_structured_programs_are_shown() {
+    let program = "
+def spmv(A: f64[n, m] @ csr, x: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(m):
+            y[i] += A[i, j] * x[j]
+    return y
+
+@schedule(spmv)
+def cut(s):
+    s.split(\"i\", 4)
+
+@schedule(spmv)
+def copied(s):
+    s.unroll(\"i\", factor=3)
+";
+    let folder = Folder::new(&[("spmv.ft", program)]);
+    for (schedule, step) in [("cut", "s.split(\"i\", 4)"), ("copied", "s.unroll(\"i\", factor=3)")] {
+        let steps = folder.succeeds(&["show", "spmv.ft", "--schedule", schedule, "--steps"]);
+        assert!(steps.contains(&format!("# step 1: {step}\n")) && steps.contains("\n+ "), "{steps}");
+        folder.succeeds(&["show", "spmv.ft", "--schedule", schedule, "--trace", "t.json"]);
+        assert_eq!(folder.succeeds(&["show", "spmv.ft", "--schedule", "t.json", "--steps"]), steps);
+    }
+}
+
 #[test]
 fn a_refusal_shows_both_instances_on_their_lines() {
     let err = folder().fails(&["show", "rows.ft", "--schedule", "wrong", "--stage", "scheduled"]);
