@@ -13,7 +13,7 @@ use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::format::Format;
 use taffeta_ast::stmt::{AssertKind, Memory, MessagePart};
-use taffeta_ast::{Access, Expr, Func, Stmt, StmtKind, Tensor};
+use taffeta_ast::{Access, Expr, Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// A tensor that is declared in the program.
 pub(crate) struct Local {
@@ -141,12 +141,13 @@ impl Local {
             checked.iter().filter_map(|k| not_negative(&self.stmt, &self.tensor, *k, step, &mut facts)).collect();
         match asserts.is_empty() {
             true => stmt,
-            false => Stmt::seq(asserts.into_iter().chain([stmt]), taffeta_ast::Origin::none()),
+            false => Stmt::seq(asserts.into_iter().chain([stmt]), Origin::none()),
         }
     }
 }
 
-/// `assert 0 <= size`, for a dimension whose size is not proved to be so: what the declaration itself says.
+/// `assert 0 <= size`, for a dimension whose size is not proved to be so: what the declaration itself says. For one that
+/// may overflow, a declaration of a tensor with that dimension alone and an empty scope, which says that too.
 pub(crate) fn not_negative(
     declaration: &Stmt,
     tensor: &Tensor,
@@ -154,11 +155,18 @@ pub(crate) fn not_negative(
     step: &'static str,
     facts: &mut Context,
 ) -> Option<Stmt> {
-    let cond = Expr::int(0).less_eq(&tensor.shape[k]);
-    if !facts.may_stop(&tensor.shape[k]) && facts.prove(&cond) {
+    let size = &tensor.shape[k];
+    let origin = || Origin::source(declaration.origin().span()).derive(step, "size");
+    if !facts.is_exact(size) {
+        let symbol = Symbol::new(tensor.symbol.name());
+        let tensor = Arc::new(Tensor::dense(symbol, tensor.dtype, vec![size.clone()], tensor.role));
+        return Some(Stmt::new(StmtKind::VarDef { tensor, body: Stmt::nop() }, origin()));
+    }
+    let cond = Expr::int(0).less_eq(size);
+    if !facts.may_stop(size) && facts.prove(&cond) {
         return None;
     }
     let text = format!("dimension {k} of `{}` has a negative size", tensor.symbol);
     let kind = StmtKind::Assert { cond, message: vec![MessagePart::Text(text)], kind: AssertKind::Program };
-    Some(Stmt::new(kind, taffeta_ast::Origin::source(declaration.origin().span()).derive(step, "size")))
+    Some(Stmt::new(kind, origin()))
 }

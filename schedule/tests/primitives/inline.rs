@@ -420,6 +420,18 @@ def f(x: f32[n], y: inout[f32[n]]):
                 y[i] = x[i]
         "#]],
     );
+    // One that may overflow, which only its declaration says.
+    inlined(
+        "
+def f(x: f32[n], y: inout[i64[1]]):
+    t = empty((n * 4611686018427387904, 1), f32)
+    for i in range(n * 4611686018427387904):
+        t[i, 0] = 1.0
+    y[0] = t.shape[0]
+",
+        expect![[r#"
+        "#]],
+    );
 }
 
 #[test]
