@@ -117,9 +117,9 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     }
     let seeks = explain::seeks(&body, 1);
     let body = pass.balanced(&pass.named(&fills::settled(&body)));
-    let body = pass.with_workspaces(&body);
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, results, sizes, ..func.with_body(body) };
+    let func = func.with_body(pass.with_workspaces(&func));
     let func = match remapped {
         true => func.with_body(full::full_blocks(&func.body, &mut Context::new(&func))),
         false => func,
@@ -501,9 +501,18 @@ impl Lower {
         e
     }
 
-    /// Whether an expression is an access to a fibre at a position and a coordinate that are known.
+    /// Whether an expression is an access to a fibre at a position and a coordinate that are known: they are bound, and
+    /// nothing that they are computed of has to be found first.
     fn is_known(&self, e: &Expr, bound: &Scope) -> bool {
-        load(e).is_some_and(|(t, at)| self.fibres.contains_key(t) && at[..=PATH].iter().all(|a| known(&a.index, bound)))
+        let found = |a: &Access| known(&a.index, bound) && !self.is_of_fibres(&a.index);
+        load(e).is_some_and(|(t, at)| self.fibres.contains_key(t) && at[..=PATH].iter().all(found))
+    }
+
+    /// Whether an expression has accesses to fibres.
+    fn is_of_fibres(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.walk(&mut |e| found |= load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)));
+        found
     }
 
     /// Whether a fibre is one of a remapped tensor: what positions are computed of says nothing of its indices.

@@ -149,6 +149,53 @@ fn a_loop_in_which_something_is_searched_takes_no_lanes() {
     lower(&simplify::run(s.func())).expect("it can be lowered");
 }
 
+/// A step that changes no loop over what is stored may stand in the way of what is done with one around it.
+#[test]
+fn a_step_beside_a_loop_is_asked_about() {
+    let cases = [
+        (
+            "def f(A: f64[n, m] @ dcsr, x: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        \
+             for j in range(m):\n            y[i] += A[i, j] * x[j]\n    return y\n",
+            ("parallelize", "i"),
+            ["j", "y"],
+        ),
+        (
+            "def f(A: f64[n, n] @ bcsr(2, 3)) -> f64:\n    s: f64 = 0.0\n    for i in range(n):\n        \
+             for j in range(n):\n            for k in range(n):\n                s += A[i, j] * A[j, k] * A[i, k]\n    \
+             return s\n",
+            ("vectorize", "k"),
+            ["k", "s"],
+        ),
+    ];
+    for (text, (mark, marked), [at, tensor]) in cases {
+        let func = programs::elaborate(text);
+        let mut s = Schedule::new(func).lowered_by(lowers);
+        s.call(mark, &[Arg::from(marked)]).unwrap_or_else(|r| panic!("{}", r.message));
+        let refused = s.call("cache_reduction", &[Arg::from(at), Arg::from(tensor)]).expect_err("it cannot be lowered");
+        assert!(refused.message.contains("stores for what `cache_reduction` makes"), "{}", refused.message);
+        lower(&simplify::run(s.func())).expect("what is taken can be lowered");
+    }
+}
+
+/// What is read from a list to index another tensor is found before that is, where nothing says that it is in range.
+#[test]
+fn an_index_that_is_stored_in_a_row_behind_a_guard() {
+    let func = programs::elaborate(
+        "def f(A: f64[n, l] @ csr, B: f64[m, k] @ csr, c: f64[n], x: f64[k]) -> f64[n]:\n    \
+         y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(l):\n            \
+         if c[i] > 2.0:\n                if A[i, j] < 1.0 * m:\n                    for q in range(k):\n                        \
+         y[i] += B[cast(A[i, j], i64), q] * x[q]\n    return y\n",
+    );
+    let mut s = Schedule::new(func.clone()).lowered_by(lowers);
+    s.call("unroll", &[Arg::from("i"), Arg::named("factor", 3)]).unwrap_or_else(|r| panic!("{}", r.message));
+    s.call("split", &[Arg::from("j#2"), Arg::from(8)]).unwrap_or_else(|r| panic!("{}", r.message));
+    let structured = lower(&simplify::run(s.func())).expect("there are loops");
+    taffeta_ast::validate::dense(&structured.func).unwrap_or_else(|e| panic!("{e}"));
+    for seed in 0..20 {
+        programs::equal(&func, &structured, seed);
+    }
+}
+
 /// Where nothing is stored, what a loop reduces into for it is read by nobody, and the loop goes on without that.
 #[test]
 fn a_loop_that_reduces_into_what_is_read_where_something_is_stored() {

@@ -18,7 +18,8 @@
 //! The arrays are as long as the dimension. They are declared and cleared once, around the loops that are around the
 //! declaration, as far as these run in order, and nothing is stored in them at its end: what was inserted is taken out
 //! by its list. (Where the length is read from memory, or may stop the program, they are declared and cleared where the
-//! tensor is: elsewhere it may be another one, or out of range.)
+//! tensor is: elsewhere it may be another one, or out of range. A condition on what the length is computed of is
+//! around them.)
 //!
 //! ```text
 //! for i in range(n):              t.map = …                    of zeros
@@ -35,10 +36,10 @@ use crate::layout::{Flat, FlatLevel};
 use crate::levels::workspace::{COUNT, CRD, MAP};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use taffeta_analysis::query::effects;
+use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::LoopProps;
-use taffeta_ast::{Access, Expr, ExprKind, Extent, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// The last index of a write, where its element is known not to be stored, and elsewhere.
 const FRESH: i64 = 1;
@@ -255,80 +256,128 @@ impl Lower {
         }
     }
 
-    /// The program with the arrays of its workspaces.
-    pub(super) fn with_workspaces(&self, s: &Stmt) -> Stmt {
+    /// The program's statements with the arrays of its workspaces.
+    pub(super) fn with_workspaces(&self, func: &Func) -> Stmt {
         if !self.tensors.keys().any(|t| self.inserts(t)) {
-            return s.clone();
+            return func.body.clone();
         }
-        let mut open = Vec::new();
-        let body = self.placed(s, false, &mut open);
-        self.around(body, open)
+        let (mut open, mut facts) = (Vec::new(), Context::new(func));
+        let body = facts.scoped(|facts| self.placed(&func.body, false, &mut open, facts));
+        self.around(body, open, &mut facts)
     }
 
     /// The statement without the arrays of workspaces, which stand around it; `again`: whether it runs several times
     /// with the same ones.
-    fn placed(&self, s: &Stmt, again: bool, open: &mut Vec<Symbol>) -> Stmt {
-        match s.kind() {
+    fn placed(&self, s: &Stmt, again: bool, open: &mut Vec<Symbol>, facts: &mut Context) -> Stmt {
+        let new = match s.kind() {
             StmtKind::VarDef { tensor, body } if self.inserts(&tensor.symbol) => {
-                let shape = &self.tensors[&tensor.symbol].tensor.shape;
-                let body = self.placed(body, again, open);
-                if shape.iter().any(|e| e.may_fail() || !effects::loads(e).is_empty()) {
-                    return self.around(body, vec![tensor.symbol.clone()]);
+                let shape = self.shape(&tensor.symbol);
+                let stays = shape.iter().any(|e| e.may_fail() || !effects::loads(e).is_empty());
+                let stays = stays || !are_natural(shape, facts);
+                let body = facts.scoped(|facts| self.placed(body, again, open, facts));
+                match stays {
+                    true => self.declared_here(body, &tensor.symbol, &mut Expr::clone),
+                    false => {
+                        if !open.contains(&tensor.symbol) {
+                            open.push(tensor.symbol.clone());
+                        }
+                        let clear = again.then(|| self.emptied(&tensor.symbol, s));
+                        Stmt::seq([body].into_iter().chain(clear), s.origin().derive("structured", "clear"))
+                    }
                 }
-                if !open.contains(&tensor.symbol) {
-                    open.push(tensor.symbol.clone());
-                }
-                let origin = s.origin().derive("structured", "clear");
-                let clear = again.then(|| self.emptied(&tensor.symbol, s));
-                Stmt::seq([body].into_iter().chain(clear), origin)
             }
-            StmtKind::VarDef { tensor, .. } => self.enclosed(s, again, open, &|t| {
-                self.tensors[t].tensor.shape.iter().any(|e| effects::loads(e).contains(&tensor.symbol))
-            }),
+            StmtKind::VarDef { tensor, .. } => {
+                let read = |t: &Symbol| self.shape(t).iter().any(|e| effects::loads(e).contains(&tensor.symbol));
+                self.enclosed(s, again, open, facts, &read)
+            }
             StmtKind::For { iter, props, .. } => {
                 let concurrent = props.is_concurrent();
-                self.enclosed(s, !concurrent, open, &|t| {
-                    concurrent || self.tensors[t].tensor.shape.iter().any(|e| effects::mentions(e, &[iter]))
-                })
+                let counted = |t: &Symbol| self.shape(t).iter().any(|e| effects::mentions(e, &[iter]));
+                self.enclosed(s, !concurrent, open, facts, &|t| concurrent || counted(t))
             }
-            StmtKind::While { .. } => self.enclosed(s, true, open, &|_| false),
-            _ => s.map(&mut |s| self.placed(s, again, open), &mut Expr::clone),
-        }
+            StmtKind::While { .. } => self.enclosed(s, true, open, facts, &|_| false),
+            // What a condition says of a shape is not known before it.
+            StmtKind::If { cond, .. } => {
+                let asked = variables(cond);
+                let own = self.workspaces_in(s).into_iter().filter(|t| {
+                    let shape = self.shape(t);
+                    shape.iter().any(|e| variables(e).iter().any(|v| asked.contains(v))) || !are_natural(shape, facts)
+                });
+                let own: FxHashSet<Symbol> = own.collect();
+                self.enclosed(s, again, open, facts, &|t| own.contains(t))
+            }
+            _ => walk::map(s, facts, &mut |s, facts| self.placed(s, again, open, facts)),
+        };
+        facts.after(s);
+        new
     }
 
-    /// A statement that has another one inside, with the arrays of those workspaces that `stays` says of around that.
-    fn enclosed(&self, s: &Stmt, again: bool, open: &mut Vec<Symbol>, stays: &dyn Fn(&Symbol) -> bool) -> Stmt {
-        let inside = &mut |inner: &Stmt| {
+    fn shape(&self, workspace: &Symbol) -> &[Expr] {
+        &self.tensors[workspace].tensor.shape
+    }
+
+    /// The workspaces that a statement declares.
+    fn workspaces_in(&self, s: &Stmt) -> Vec<Symbol> {
+        let mut found = Vec::new();
+        s.walk(&mut |s| match s.kind() {
+            StmtKind::VarDef { tensor, .. } if self.inserts(&tensor.symbol) => found.push(tensor.symbol.clone()),
+            _ => {}
+        });
+        found
+    }
+
+    /// A statement that has others inside, with the arrays of those workspaces that `stays` says of around these.
+    fn enclosed(
+        &self,
+        s: &Stmt,
+        again: bool,
+        open: &mut Vec<Symbol>,
+        facts: &mut Context,
+        stays: &dyn Fn(&Symbol) -> bool,
+    ) -> Stmt {
+        let inside = &mut |inner: &Stmt, facts: &mut Context| {
             let mut found = Vec::new();
-            let body = self.placed(inner, again, &mut found);
+            let body = facts.scoped(|facts| self.placed(inner, again, &mut found, facts));
             let (own, rest): (Vec<Symbol>, Vec<Symbol>) = found.into_iter().partition(stays);
             for t in rest {
                 if !open.contains(&t) {
                     open.push(t);
                 }
             }
-            self.around(body, own)
+            self.around(body, own, facts)
         };
-        s.map(inside, &mut Expr::clone)
+        walk::map(s, facts, inside)
     }
 
-    /// The statement with the arrays of these workspaces, which store nothing at first.
-    fn around(&self, s: Stmt, workspaces: Vec<Symbol>) -> Stmt {
-        workspaces.into_iter().rev().fold(s, |s, t| {
-            let flat = &self.tensors[&t];
-            let Some(level) = flat.levels.last() else { return s };
-            let origin = || s.origin().derive("structured", "workspace");
-            let zero = |array: usize| {
-                let (p, tensor) = (entry(&t, "at"), &level.arrays[array]);
-                let body = stored(tensor, &Expr::var(&p), Expr::int(0), origin());
-                counted(&p, &tensor.shape[0], body, origin())
-            };
-            let body = Stmt::seq([zero(COUNT), zero(MAP), s.clone()], origin());
-            let all = level.arrays.iter().chain([&flat.values]);
-            let declared =
-                |body, tensor: &Arc<Tensor>| Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin());
-            all.fold(body, declared)
+    /// The statement with the arrays of these workspaces, which store nothing at first. Where the loops around their
+    /// declarations may not run, a size that is no size there is that of nothing.
+    fn around(&self, s: Stmt, workspaces: Vec<Symbol>, facts: &mut Context) -> Stmt {
+        workspaces.into_iter().rev().fold(s, |s, t| match are_natural(self.shape(&t), facts) {
+            true => self.declared_here(s, &t, &mut Expr::clone),
+            false => self.declared_here(s, &t, &mut |length| length.max_with(&Expr::int(0))),
         })
+    }
+
+    fn declared_here(&self, s: Stmt, workspace: &Symbol, length: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
+        let flat = &self.tensors[workspace];
+        let Some(level) = flat.levels.last() else { return s };
+        let origin = || s.origin().derive("structured", "workspace");
+        let zero = |array: usize| {
+            let (p, tensor) = (entry(workspace, "at"), &level.arrays[array]);
+            let body = stored(tensor, &Expr::var(&p), Expr::int(0), origin());
+            counted(&p, &tensor.shape[0], body, origin())
+        };
+        let body = Stmt::seq([zero(COUNT), zero(MAP), s.clone()], origin());
+        let all = level.arrays.iter().chain([&flat.values]);
+        let declared = |body, tensor: &Arc<Tensor>| {
+            let shape: Vec<Expr> = tensor.shape.iter().map(&mut *length).collect();
+            let tensor = match shape == tensor.shape {
+                true => tensor.clone(),
+                false => Arc::new(Tensor { shape, ..(**tensor).clone() }),
+            };
+            Stmt::new(StmtKind::VarDef { tensor, body }, origin())
+        };
+        all.fold(body, declared)
     }
 
     /// Takes all elements out of a workspace.
@@ -360,6 +409,22 @@ impl Lower {
         let all = counted(&p, &count, body, origin());
         Stmt::seq([promise, all, stored(&level.arrays[COUNT], row, Expr::int(0), origin())], origin())
     }
+}
+
+/// Whether all sizes are known not to be negative.
+fn are_natural(shape: &[Expr], facts: &mut Context) -> bool {
+    shape.iter().all(|size| facts.prove(&Expr::int(0).less_eq(size)))
+}
+
+/// The sizes and iterators that an expression mentions.
+fn variables(e: &Expr) -> FxHashSet<Symbol> {
+    let mut found = FxHashSet::default();
+    e.walk(&mut |e| {
+        if let ExprKind::Var(v) = e.kind() {
+            found.insert(v.clone());
+        }
+    });
+    found
 }
 
 /// The access that no loop traverses, of which the first indices are those that levels have.

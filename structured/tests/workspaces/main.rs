@@ -13,10 +13,14 @@ use taffeta_autodiff::{Kind, Request, differentiate};
 use taffeta_schedule::{Arg, Handle, Refusal, Schedule};
 use taffeta_structured::{Stored, Unpackable, lower};
 
+#[path = "../lowers/mod.rs"]
 mod lowers;
+#[path = "../programs/mod.rs"]
 mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
+#[path = "../random/mod.rs"]
 mod random;
+mod shapes;
 use lowers::lowers;
 
 type Steps = fn(&mut Schedule) -> Result<(), Refusal>;
@@ -596,52 +600,6 @@ fn what_is_the_fill_is_written_nowhere() {
     }
 }
 
-/// A shape that is read from memory is computed where the program declares the tensor: around a branch, or a loop, it
-/// may be out of range.
-#[test]
-fn a_shape_that_is_read_stays_where_it_is() {
-    let text = "
-def f(A: f64[n, m] @ csr, k: i64[n], x: f64[m]) -> (f64[n, m] @ pattern(A, drop=True), f64[n]):
-    y: f64[n, m] @ pattern(A, drop=True) = zeros((n, m), f64)
-    z = zeros((n,), f64)
-    for i in range(n):
-        for j in range(m):
-            y[k[i], j] += x[j]
-    for q in range(n):
-        z[q] += 1.0
-    return y, z
-";
-    let text = shown(text, |s| {
-        s.call("cache_reduction", &[Arg::from("j"), Arg::from("y")])?;
-        s.call("fuse", &[Arg::from("i"), Arg::from("q"), Arg::named("shift", 1)]).map(drop)
-    });
-    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("there is no `{what}`\n{text}"));
-    assert!(at("if i < n:") < at("y_partial_val = empty"), "{text}");
-}
-
-/// One that is declared inside of it is around the loops all the same, and emptied.
-#[test]
-fn a_workspace_inside_of_one_whose_shape_is_read() {
-    let text = "
-def f(A: f64[n, m] @ csr, B: f64[m] @ format(compressed),
-      k: i64[n]) -> (f64[n, m] @ pattern(A, drop=True), f64[m] @ pattern(B, drop=True)):
-    y: f64[n, m] @ pattern(A, drop=True) = zeros((n, m), f64)
-    z: f64[m] @ pattern(B, drop=True) = zeros((m,), f64)
-    for i in range(n):
-        for j in range(m):
-            y[k[i], j] += B[j]
-            z[j] += A[i, j] + 1.0
-    return y, z
-";
-    let text = shown(text, |s| {
-        s.call("cache_reduction", &[Arg::from("j"), Arg::from("y")])?;
-        s.call("cache_reduction", &[Arg::from("j"), Arg::from("z")]).map(drop)
-    });
-    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("there is no `{what}`\n{text}"));
-    assert!(at("z_partial_val = empty") < at("for i in"), "{text}");
-    assert!(at("for i in") < at("y_partial_val = empty"), "{text}");
-}
-
 /// Where nothing is left of the accesses to a workspace, all else that its scope does is lowered the same.
 #[test]
 fn a_workspace_that_nothing_reads_in_a_region() {
@@ -661,35 +619,6 @@ def f(A: f64[m, m] @ format(compressed, compressed), B: f64[m, m] @ pattern(A), 
             else:
                 s = t[0, 0]
     return s, y
-"
-        );
-        shown(&text, |_| Ok(()));
-    }
-}
-
-/// What is declared in a loop has a shape for each of its iterations: nothing of it is gone through, checked or looked
-/// for before the loop, where nothing is inserted into it either.
-#[test]
-fn a_workspace_whose_shape_depends_on_the_loop() {
-    let cases = [
-        ("max(j + 1, m - 1), 2", "dense, bytemap", "t[k, 0] = A[i, k]", "t[j, 0]"),
-        ("j + m, m, 1", "dense, dense, bytemap", "t[k, 0, 0] = A[i, k]", "t[i, j, 0]"),
-        ("j + m, m, 1", "dense, dense, bytemap", "t[0, k, 0] = A[i, k]", "t[0, j, 0]"),
-        ("j + m", "bytemap", "t[k] = A[i, k]", "t[0] + t[i]"),
-    ];
-    for (shape, format, write, read) in cases {
-        let text = format!(
-            "
-def f(A: f64[n, m] @ format(compressed, dense), x: f64[m] @ format(compressed)) -> f64[m]:
-    y = zeros((m,), f64)
-    for i in range(n):
-        for j in range(m):
-            t: f64[{shape}] @ format({format}) = zeros(({shape},), f64)
-            for k in range(m):
-                if k < m - 1:
-                    {write}
-            y[j] += x[j] + ({read})
-    return y
 "
         );
         shown(&text, |_| Ok(()));

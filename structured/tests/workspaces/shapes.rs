@@ -1,0 +1,143 @@
+//! How long workspaces are, and where their arrays stand for it.
+
+use super::shown;
+use taffeta_schedule::Arg;
+
+/// A shape that is read from memory is computed where the program declares the tensor: around a branch, or a loop, it
+/// may be out of range.
+#[test]
+fn a_shape_that_is_read_stays_where_it_is() {
+    let text = "
+def f(A: f64[n, m] @ csr, k: i64[n], x: f64[m]) -> (f64[n, m] @ pattern(A, drop=True), f64[n]):
+    y: f64[n, m] @ pattern(A, drop=True) = zeros((n, m), f64)
+    z = zeros((n,), f64)
+    for i in range(n):
+        for j in range(m):
+            y[k[i], j] += x[j]
+    for q in range(n):
+        z[q] += 1.0
+    return y, z
+";
+    let text = shown(text, |s| {
+        s.call("cache_reduction", &[Arg::from("j"), Arg::from("y")])?;
+        s.call("fuse", &[Arg::from("i"), Arg::from("q"), Arg::named("shift", 1)]).map(drop)
+    });
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("there is no `{what}`\n{text}"));
+    assert!(at("if i < n:") < at("y_partial_val = empty"), "{text}");
+}
+
+/// One that is declared inside of it is around the loops all the same, and emptied.
+#[test]
+fn a_workspace_inside_of_one_whose_shape_is_read() {
+    let text = "
+def f(A: f64[n, m] @ csr, B: f64[m] @ format(compressed),
+      k: i64[n]) -> (f64[n, m] @ pattern(A, drop=True), f64[m] @ pattern(B, drop=True)):
+    y: f64[n, m] @ pattern(A, drop=True) = zeros((n, m), f64)
+    z: f64[m] @ pattern(B, drop=True) = zeros((m,), f64)
+    for i in range(n):
+        for j in range(m):
+            y[k[i], j] += B[j]
+            z[j] += A[i, j] + 1.0
+    return y, z
+";
+    let text = shown(text, |s| {
+        s.call("cache_reduction", &[Arg::from("j"), Arg::from("y")])?;
+        s.call("cache_reduction", &[Arg::from("j"), Arg::from("z")]).map(drop)
+    });
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("there is no `{what}`\n{text}"));
+    assert!(at("z_partial_val = empty") < at("for i in"), "{text}");
+    assert!(at("for i in") < at("y_partial_val = empty"), "{text}");
+}
+
+/// What is declared in a loop has a shape for each of its iterations: nothing of it is gone through, checked or looked
+/// for before the loop, where nothing is inserted into it either.
+#[test]
+fn a_workspace_whose_shape_depends_on_the_loop() {
+    let cases = [
+        ("max(j + 1, m - 1), 2", "dense, bytemap", "t[k, 0] = A[i, k]", "t[j, 0]"),
+        ("j + m, m, 1", "dense, dense, bytemap", "t[k, 0, 0] = A[i, k]", "t[i, j, 0]"),
+        ("j + m, m, 1", "dense, dense, bytemap", "t[0, k, 0] = A[i, k]", "t[0, j, 0]"),
+        ("j + m", "bytemap", "t[k] = A[i, k]", "t[0] + t[i]"),
+    ];
+    for (shape, format, write, read) in cases {
+        let text = format!(
+            "
+def f(A: f64[n, m] @ format(compressed, dense), x: f64[m] @ format(compressed)) -> f64[m]:
+    y = zeros((m,), f64)
+    for i in range(n):
+        for j in range(m):
+            t: f64[{shape}] @ format({format}) = zeros(({shape},), f64)
+            for k in range(m):
+                if k < m - 1:
+                    {write}
+            y[j] += x[j] + ({read})
+    return y
+"
+        );
+        shown(&text, |_| Ok(()));
+    }
+}
+
+/// Where a condition says that a size is one, the arrays are under it: before it, the size may be none.
+#[test]
+fn a_workspace_under_a_condition_on_its_shape() {
+    for (cond, shape) in [("i > 0", "i - 1"), ("n > 1", "n - 2"), ("n > m", "n - m - 1"), ("x[i] > 0.0", "m")] {
+        let text = format!(
+            "
+def f(x: f64[n], z: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        if {cond}:
+            t: f64[{shape}] @ format(bytemap) = zeros(({shape},), f64)
+            for k in range({shape}):
+                if k < m:
+                    t[k] += z[k]
+            for k in range({shape}):
+                y[i] += t[k]
+    return y
+"
+        );
+        let text = shown(&text, |_| Ok(()));
+        let [cond, array] = ["if ", "t_val = empty"].map(|what| text.find(what).expect("it is there"));
+        assert_eq!(cond < array, shape != "m", "{text}");
+    }
+}
+
+/// A size that is one in every iteration of a loop may be none where the loop does not run.
+#[test]
+fn a_workspace_in_a_loop_that_may_not_run() {
+    let text = "
+def f(x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        t: f64[n - 1] @ format(bytemap) = zeros((n - 1,), f64)
+        for k in range(n - 1):
+            if k < i:
+                t[k] += x[k]
+        for k in range(n - 1):
+            y[i] += t[k]
+    return y
+";
+    let text = shown(text, |_| Ok(()));
+    let [outer, array] = ["for i in", "t_val = empty((max(n - 1, 0),), f64)"].map(|what| text.find(what));
+    assert!(array.is_some() && array < outer, "{text}");
+}
+
+/// A step that puts a guard around a loop puts it around the arrays of the workspaces inside.
+#[test]
+fn a_workspace_of_a_loop_that_is_cut_again() {
+    let text = "
+def f(B: f64[m, n] @ vbl, x: f64[n]) -> f64[m]:
+    y = zeros((m,), f64)
+    for j in range(m):
+        for i in range(n):
+            y[j] += B[j, i] * x[i]
+    return y
+";
+    shown(text, |s| {
+        s.call("split", &[Arg::from("i"), Arg::from(3), Arg::named("shift", 1)])?;
+        s.call("separate_tail", &[Arg::from("i~i")])?;
+        s.call("cache", &[Arg::from("i~i"), Arg::from("B")])?;
+        s.call("split", &[Arg::from("i~o"), Arg::from(4)]).map(drop)
+    });
+}
