@@ -14,6 +14,7 @@ pub mod fills;
 mod float;
 pub mod hoist;
 pub mod rewrite_accesses;
+pub mod shared_values;
 pub mod simplify;
 pub mod stop_gradient;
 pub mod substitute;

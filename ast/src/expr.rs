@@ -34,6 +34,14 @@ impl Literal {
             Kind::Float => Literal::Float(0.0),
         }
     }
+
+    /// Whether two elements can be one: a NaN is every NaN, and 0 is not -0.
+    pub fn is_same(self, other: Literal) -> bool {
+        match (self, other) {
+            (Literal::Float(a), Literal::Float(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+            _ => self == other,
+        }
+    }
 }
 
 impl PartialEq for Literal {

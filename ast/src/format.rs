@@ -66,6 +66,9 @@ pub struct Format {
     pub pattern: Option<Pattern>,
     /// Whether writes where nothing is stored vanish, as they do in derivatives. Elsewhere they are errors.
     pub drops: bool,
+    /// Whether what is written to the elements that one stored value stands for is summed there, as it is in adjoints.
+    /// Elsewhere each is what it would be alone, and they are equal in the end.
+    pub sums: bool,
 }
 
 /// When two elements of a tensor may be one value that is stored: their indices are equal in some dimensions, and in
@@ -88,7 +91,15 @@ impl Format {
     /// Levels that store the dimensions in their order.
     pub fn new(levels: Vec<Level>) -> Format {
         let coords = (0..levels.len()).map(Coord::Dim).collect();
-        Format { levels: levels.into(), coords, keys: Arc::new([]), fill: None, pattern: None, drops: false }
+        Format {
+            levels: levels.into(),
+            coords,
+            keys: Arc::new([]),
+            fill: None,
+            pattern: None,
+            drops: false,
+            sums: false,
+        }
     }
 
     /// The same levels, of which level `k` stores dimension `order[k]`.
@@ -136,11 +147,17 @@ impl Format {
         !self.keys.is_empty() || self.coords.iter().any(|c| !matches!(c, Coord::Dim(_)))
     }
 
-    /// The format of derivatives of tensors in this one: stored where these are, 0 elsewhere.
+    /// The format of adjoints of tensors in this one: stored where these are, 0 elsewhere.
     #[must_use]
     pub fn derivative(&self) -> Format {
-        let format = Format { fill: None, drops: true, ..self.clone() };
+        let format = Format { fill: None, drops: true, sums: !self.is_injective(), ..self.clone() };
         if format.is_dense() { Format::dense(self.levels.len()) } else { format }
+    }
+
+    /// The format of tangents of tensors in this one: as that of adjoints, but one value stands for equal elements.
+    #[must_use]
+    pub fn tangent(&self) -> Format {
+        Format { sums: false, ..self.derivative() }
     }
 
     /// Whether one value is stored for each coordinate, and not one for several.

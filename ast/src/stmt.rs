@@ -180,11 +180,20 @@ impl Tensor {
         Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
     }
 
-    /// A tensor for derivatives of this one, which is stored where this one is. Those of a workspace are dense: where
-    /// it has elements is not known any more when they are asked for.
-    pub fn derivative(&self, symbol: Symbol, role: Role) -> Tensor {
+    /// A tensor for adjoints of this one, which is stored where this one is. Those of a workspace are dense: where it has
+    /// elements is not known any more when they are asked for.
+    pub fn adjoint(&self, symbol: Symbol, role: Role) -> Tensor {
+        self.derivative(symbol, role, Format::derivative)
+    }
+
+    /// The same for tangents.
+    pub fn tangent(&self, symbol: Symbol, role: Role) -> Tensor {
+        self.derivative(symbol, role, Format::tangent)
+    }
+
+    fn derivative(&self, symbol: Symbol, role: Role, of: fn(&Format) -> Format) -> Tensor {
         let own = self.role.is_local() && self.format.inserts();
-        let format = if own { Format::dense(self.ndim()) } else { self.format.derivative() };
+        let format = if own { Format::dense(self.ndim()) } else { of(&self.format) };
         Tensor { format, ..self.like(symbol, role) }
     }
 

@@ -65,5 +65,5 @@ pub(crate) fn local(t: &Arc<Tensor>) -> Arc<Tensor> {
 
 /// The adjoint of a tensor, in the scope of that tensor.
 pub(crate) fn adjoint(t: &Tensor, role: Role) -> Arc<Tensor> {
-    Arc::new(t.derivative(Symbol::new(format!("{}.grad", t.symbol)), role))
+    Arc::new(t.adjoint(Symbol::new(format!("{}.grad", t.symbol)), role))
 }

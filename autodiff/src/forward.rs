@@ -24,7 +24,7 @@ struct Forward {
 }
 
 fn tangent(t: &Tensor, role: Role) -> Arc<Tensor> {
-    Arc::new(t.derivative(Symbol::new(format!("{}.tangent", t.symbol)), role))
+    Arc::new(t.tangent(Symbol::new(format!("{}.tangent", t.symbol)), role))
 }
 
 /// The program of tangents. Parameters: those of the program, then the tangents of the inputs that are asked for and of
@@ -48,7 +48,7 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnost
     for t in asked.into_iter().chain(changed) {
         let written = inouts(func).any(|p| p.symbol == t.symbol);
         let (role, mode) = if written { (Role::InOut, ParamMode::InOut) } else { (Role::Input, ParamMode::In) };
-        let d = names.derived(t, "tangent", role);
+        let d = names.tangent(t, role);
         params.push(Param { tensor: d.clone(), mode });
         tangents.insert(t.symbol.clone(), d);
         if written {
@@ -56,7 +56,7 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnost
         }
     }
     for t in func.results.iter().filter(|t| t.dtype.is_float() && request.is_of(t)) {
-        let d = names.derived(t, "tangent", Role::Result);
+        let d = names.tangent(t, Role::Result);
         if !active.contains(&t.symbol) {
             first.push(build::fill(&d, Literal::Float(0.0), &origin));
         }

@@ -60,6 +60,7 @@ pub use explain::{Excess, Explanation, Row};
 pub use pair::{Pair, Source};
 pub use request::{Kind, Request, Tape};
 
+use taffeta_analysis::pass::shared_values;
 use taffeta_ast::{Diagnostics, Func, Span};
 
 /// The derivative of a program.
@@ -78,6 +79,9 @@ pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
 ///
 /// As [`differentiate`].
 pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics> {
+    let forward = matches!(request.kind, Kind::Jvp | Kind::Jacobian);
+    let func = if forward { request.func.clone() } else { shared_values::run(request.func)? };
+    let request = &Request { func: &func, ..request.clone() };
     let calls = custom_vjp::find(request)?;
     check::run(request)?;
     let (func, explanation) = match request.kind {
@@ -105,7 +109,8 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
 ///
 /// As [`differentiate`].
 pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
-    let request = &Request { kind: Kind::ValueAndVjp, ..request.clone() };
+    let func = shared_values::run(request.func)?;
+    let request = &Request { kind: Kind::ValueAndVjp, func: &func, ..request.clone() };
     let calls = custom_vjp::find(request)?;
     check::run(request)?;
     let pair = pair::run(request, &calls)?;

@@ -34,8 +34,19 @@ impl Names {
         Symbol::new(name)
     }
 
-    /// A tensor for derivatives of another one, called `x.grad` for the suffix `grad`.
-    pub fn derived(&mut self, of: &Tensor, suffix: &str, role: Role) -> Arc<Tensor> {
+    /// The adjoint of a tensor, called `x.grad`.
+    pub fn adjoint(&mut self, of: &Tensor, role: Role) -> Arc<Tensor> {
+        let symbol = self.derived(of, "grad", role);
+        Arc::new(of.adjoint(symbol, role))
+    }
+
+    /// The tangent of a tensor, called `x.tangent`.
+    pub fn tangent(&mut self, of: &Tensor, role: Role) -> Arc<Tensor> {
+        let symbol = self.derived(of, "tangent", role);
+        Arc::new(of.tangent(symbol, role))
+    }
+
+    fn derived(&mut self, of: &Tensor, suffix: &str, role: Role) -> Symbol {
         let (given, left) = (role != Role::Result, role != Role::Input);
         let taken = |n: &str| (given && self.given.contains(n)) || (left && self.left.contains(n));
         let name = numbered(&format!("{}.{suffix}", of.symbol), taken);
@@ -45,7 +56,7 @@ impl Names {
         if left {
             self.left.insert(name.clone());
         }
-        Arc::new(of.derivative(Symbol::new(name), role))
+        Symbol::new(name)
     }
 }
 

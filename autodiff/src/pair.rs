@@ -313,10 +313,10 @@ fn distinct(mut func: Func, given: usize, request: &Request<'_>) -> Func {
     let (params, seeds) = func.params.split_at_mut(given);
     for (p, of) in seeds.iter_mut().zip(&seeded) {
         let role = p.tensor.role;
-        rename(&mut p.tensor, names.derived(of, "grad", role).symbol.clone());
+        rename(&mut p.tensor, names.adjoint(of, role).symbol.clone());
     }
     for (t, of) in func.results.iter_mut().zip(&asked) {
-        rename(t, names.derived(of, "grad", Role::Result).symbol.clone());
+        rename(t, names.adjoint(of, Role::Result).symbol.clone());
     }
     for p in params {
         let symbol = names.given(p.tensor.symbol.name());

@@ -169,7 +169,7 @@ impl Interface {
                 return None;
             }
             if takes_seeds(request) {
-                let a = self.names.derived(t, "grad", Role::Input);
+                let a = self.names.adjoint(t, Role::Input);
                 self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::In });
                 return active.then_some(a);
             }
@@ -179,7 +179,7 @@ impl Interface {
             return active.then_some(a);
         }
         if given.contains(&t.symbol) {
-            let a = self.names.derived(t, "grad", Role::InOut);
+            let a = self.names.adjoint(t, Role::InOut);
             self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::InOut });
             if !active {
                 return None;
@@ -187,7 +187,7 @@ impl Interface {
             return Some(a);
         }
         if wrt.contains(&t.symbol) {
-            let a = self.names.derived(t, "grad", Role::Result);
+            let a = self.names.adjoint(t, Role::Result);
             self.zero(&a, origin);
             self.results.push((t.symbol.clone(), a.clone()));
             return active.then_some(a);

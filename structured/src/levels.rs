@@ -166,14 +166,6 @@ fn accumulate(counts: &mut [i64]) {
     }
 }
 
-/// Whether two elements can be one: a NaN is every NaN, and 0 is not -0.
-fn same(a: Literal, b: Literal) -> bool {
-    match (a, b) {
-        (Literal::Float(a), Literal::Float(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
-        _ => a == b,
-    }
-}
-
 /// Why elements, which are given by their numbers, cannot be packed into a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misfit {

@@ -52,7 +52,7 @@ use explained::Around;
 use region::{Nest, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
-use taffeta_analysis::pass::fills;
+use taffeta_analysis::pass::{fills, shared_values};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::poly::tidy;
@@ -95,6 +95,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
             seeks: 0,
         });
     }
+    // In whichever order elements are come to that are one value.
+    let func = &shared_values::run(func)?;
     let several = RefCell::new(carried::of_several_values(&func.body));
     let sizes = func.sizes.iter().cloned().collect();
     let mut pass = Lower { sizes, several, strict: func.keeps_order, ..Lower::default() };

@@ -44,6 +44,17 @@ pub enum ErrorKind {
         /// Which element.
         indices: Vec<i64>,
     },
+    /// An element has another value in the end than one that is stored as the same value.
+    Unequal {
+        /// The tensor's name.
+        tensor: String,
+        /// Which element.
+        indices: Vec<i64>,
+        /// Its value.
+        value: String,
+        /// The other one's.
+        other: String,
+    },
     /// A tensor would have a negative size.
     NegativeSize {
         /// The tensor's name.
@@ -104,9 +115,10 @@ impl ErrorKind {
     pub fn code(&self) -> &'static str {
         match self {
             ErrorKind::Assert { kind: AssertKind::Program, .. } => "run::assert",
-            ErrorKind::Assert { kind: AssertKind::Index, .. } | ErrorKind::Index { .. } | ErrorKind::Outside { .. } => {
-                "run::index"
-            }
+            ErrorKind::Assert { kind: AssertKind::Index, .. }
+            | ErrorKind::Index { .. }
+            | ErrorKind::Outside { .. }
+            | ErrorKind::Unequal { .. } => "run::index",
             ErrorKind::Assert { kind: AssertKind::Arithmetic, .. } | ErrorKind::Arithmetic(_) | ErrorKind::ZeroStep => {
                 "run::arithmetic"
             }
@@ -136,6 +148,10 @@ impl fmt::Display for ErrorKind {
             }
             ErrorKind::Outside { tensor, indices } => {
                 write!(f, "element {} of `{tensor}` {}", Subscript(indices), crate::format::OUTSIDE)
+            }
+            ErrorKind::Unequal { tensor, indices, value, other } => {
+                let at = Subscript(indices);
+                write!(f, "element {at} of `{tensor}` is {value}, and one that is stored as the same value is {other}")
             }
             ErrorKind::NegativeSize { tensor, dim, size } => {
                 write!(f, "dimension {dim} of `{tensor}` has the negative size {size}")

@@ -1,6 +1,8 @@
 //! Tensors that are stored where a parameter is, over whose pattern they are: adjoints, and `pattern(A)`. An element
 //! that is not stored is the fill, and is not written: in derivatives such writes vanish, elsewhere they are errors,
-//! unless they would leave it as it is. Where the parameter stores one value for several elements, so do they.
+//! unless they would leave it as it is. Where the parameter stores one value for several elements, adjoints do too, and
+//! sum what is written to them. Elsewhere each element is what it would be alone; in the end, those of one value must be
+//! equal.
 
 use super::error::ErrorKind;
 use super::machine::{Machine, Run};
@@ -9,6 +11,7 @@ use super::{Inputs, fill::Filled};
 use crate::algebra::{Side, annihilates, is_identity};
 use crate::expr::Literal;
 use crate::op::Op;
+use crate::show;
 use crate::value::Value;
 
 impl Machine<'_> {
@@ -19,7 +22,20 @@ impl Machine<'_> {
 
     /// Where an element's value is kept.
     pub(super) fn place(&self, slot: usize, offset: usize) -> usize {
-        self.follows[slot].map_or(offset, |of| self.cells[of].first(offset))
+        self.follows[slot].filter(|_| self.sums(slot)).map_or(offset, |of| self.cells[of].first(offset))
+    }
+
+    fn sums(&self, slot: usize) -> bool {
+        self.tensors[slot].format.sums
+    }
+
+    /// Makes sure, after the last write, that elements which are stored as one value are equal.
+    pub(super) fn agree(&self, slot: usize) -> Run<()> {
+        let Some(of) = self.follows[slot].filter(|_| !self.sums(slot)) else { return Ok(()) };
+        let Some((offset, values)) = self.cells[slot].unequal(&self.cells[of]) else { return Ok(()) };
+        let (tensor, indices) = (self.tensors[slot].symbol.name().to_string(), self.indices(slot, offset));
+        let [value, other] = values.map(|v| show::value(v, self.tensors[slot].dtype));
+        Err(Box::new(ErrorKind::Unequal { tensor, indices, value, other }))
     }
 
     /// Of a tensor that has been made, what is not stored is the fill.
@@ -30,7 +46,7 @@ impl Machine<'_> {
             Ok(both) => both,
             Err(_) => unreachable!("a tensor does not follow itself"),
         };
-        cell.fill_outside(of, fill);
+        cell.fill_outside(of, fill, self.tensors[slot].format.sums);
     }
 
     pub(super) fn fill(&self, slot: usize) -> Literal {
@@ -80,7 +96,8 @@ impl Machine<'_> {
     /// A result that is stored where a sparse parameter is, as its elements there.
     pub(super) fn sampled(&self, slot: usize, inputs: &Inputs) -> Option<Value> {
         let of = self.follows[slot]?;
-        let whole = self.cells[slot].spread(&self.cells[of])?;
+        let cell = &self.cells[slot];
+        let whole = if self.sums(slot) { cell.spread(&self.cells[of]) } else { cell.value() }?;
         whole.sampled(&inputs.params[of])
     }
 }

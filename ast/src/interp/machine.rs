@@ -54,12 +54,12 @@ impl Cell {
         self.shared.as_ref().map_or(offset, |s| s[offset])
     }
 
-    /// Makes what another tensor does not store the fill. What is stored as the value of another element counts as
-    /// written too.
-    pub fn fill_outside(&mut self, of: &Cell, fill: Literal) {
+    /// Makes what another tensor does not store the fill; of one whose elements are what they would be alone, all of it.
+    /// What is stored as the value of another element counts as written too, in one that `sums`.
+    pub fn fill_outside(&mut self, of: &Cell, fill: Literal, sums: bool) {
         for k in 0..self.data.len() {
-            let (stores, own) = (of.stores(k), of.first(k) == k);
-            if !stores {
+            let (stores, own) = (of.stores(k), !sums || of.first(k) == k);
+            if !stores || !sums {
                 self.data.set(k, fill);
             }
             if let Some(written) = self.written.as_mut().filter(|_| !stores || !own) {
@@ -100,6 +100,22 @@ impl Cell {
         Value::new(self.shape.iter().map(|n| *n as usize).collect(), data)
     }
 
+    /// The first element that is not what the last one is that is stored as the same value, with both.
+    pub fn unequal(&self, of: &Cell) -> Option<(usize, [Literal; 2])> {
+        let shared = of.shared.as_ref()?;
+        let mut last = self.data.clone();
+        for k in 0..self.data.len() {
+            last.set(shared[k], self.data.get(k));
+        }
+        let all = (0..self.data.len()).filter(|k| of.stores(*k)).map(|k| (k, [self.data.get(k), last.get(shared[k])]));
+        all.into_iter().find(|(_, [a, b])| !a.is_same(*b))
+    }
+
+    /// The tensor as it is.
+    pub fn value(&self) -> Option<Value> {
+        Value::new(self.shape.iter().map(|n| *n as usize).collect(), self.data.clone())
+    }
+
     /// The tensor as the caller sees it, and which elements were never written.
     pub fn finish(self) -> (Option<Value>, Vec<usize>) {
         let holes = self.written.iter().flatten().enumerate().filter(|(_, w)| !**w).map(|(i, _)| i).collect();
@@ -132,6 +148,7 @@ impl Machine<'_> {
         let at = |kind: Box<ErrorKind>| RuntimeError { origin: code.origin.clone(), kind };
         match &code.kind {
             CodeKind::Allocate { slot, shape } => self.allocate(*slot, shape).map_err(at),
+            CodeKind::Release { slot } => self.agree(*slot).map_err(at),
             CodeKind::For { slot, begin, end, step, body } => {
                 let (mut i, end, step) = self.range(begin, end, step).map_err(at)?;
                 while if step > 0 { i < end } else { i > end } {

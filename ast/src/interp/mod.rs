@@ -91,6 +91,9 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
         machine.allocate(params.len() + k, shape).map_err(|k| nowhere(*k))?;
     }
     machine.block(&program.body)?;
+    for (slot, origin) in program.agree {
+        machine.agree(slot).map_err(|kind| RuntimeError { origin: origin.clone(), kind })?;
+    }
 
     // Results over the pattern of a parameter are stored where that is.
     let samples: Vec<Option<Value>> = (0..results.len()).map(|k| machine.sampled(params.len() + k, inputs)).collect();

@@ -39,7 +39,7 @@ pub(super) struct Code<'a> {
 }
 
 /// Statements that run one after the other. A `VarDef` is an `Allocate` before what was its body: slots are never used
-/// twice, so nothing has to be done at the end of a scope, and long blocks with many tensors are not deep.
+/// twice, so little has to be done at the end of a scope, and long blocks with many tensors are not deep.
 pub(super) type Block<'a> = Vec<Code<'a>>;
 
 #[derive(Debug)]
@@ -47,6 +47,10 @@ pub(super) enum CodeKind<'a> {
     Allocate {
         slot: usize,
         shape: Box<[Node]>,
+    },
+    /// The end of the scope of a tensor whose elements must be equal where they are one value.
+    Release {
+        slot: usize,
     },
     For {
         slot: usize,
@@ -118,6 +122,9 @@ pub(super) struct Program<'a> {
     /// Shapes of parameters and results.
     pub interface: Vec<Box<[Node]>>,
     pub body: Block<'a>,
+    /// Results whose elements must be equal in the end where they are one value, with the last statement that writes
+    /// them.
+    pub agree: Vec<(usize, &'a Origin)>,
 }
 
 pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
@@ -135,7 +142,9 @@ pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
         r.definitions = definitions(&func.body);
     }
     let body = r.block(&func.body)?;
-    Ok(Program { tensors: r.tensors, follows: r.follows, vars: r.count, interface, body })
+    let results = func.params.len()..interface.len();
+    let agree = results.filter_map(|slot| Some((slot, *r.writers.get(&slot)?))).collect();
+    Ok(Program { tensors: r.tensors, follows: r.follows, vars: r.count, interface, body, agree })
 }
 
 #[derive(Default)]
@@ -151,6 +160,8 @@ struct Resolver<'a> {
     follows: Vec<Option<usize>>,
     /// The parameters that patterns are of.
     patterns: FxHashMap<Pattern, usize>,
+    /// The last statements that write tensors whose elements must be equal where they are one value.
+    writers: FxHashMap<usize, &'a Origin>,
     /// Whether any of them is structured.
     structured: bool,
     /// Scalars that stand for one value each, and the slots of those whose value may be of the fill.
@@ -214,7 +225,7 @@ impl<'a> Resolver<'a> {
     /// Appends a statement to a block. What stands last in it is reached by iteration.
     fn append(&mut self, s: &'a Stmt, out: &mut Block<'a>) -> Result<(), RuntimeError> {
         let mut next = Some(s);
-        let mut declared = Vec::new();
+        let (mut declared, mut slots) = (Vec::new(), Vec::new());
         while let Some(s) = next.take() {
             match s.kind() {
                 StmtKind::Seq(v) => {
@@ -227,6 +238,7 @@ impl<'a> Resolver<'a> {
                     let kind = self.allocation(tensor).map_err(|kind| error(s, kind))?;
                     out.push(Code { origin: s.origin(), kind });
                     declared.push(&tensor.symbol);
+                    slots.push(self.slots[&tensor.symbol]);
                     next = Some(body);
                 }
                 _ => out.push(self.stmt(s)?),
@@ -235,6 +247,8 @@ impl<'a> Resolver<'a> {
         for symbol in declared {
             self.slots.remove(symbol);
         }
+        let written = slots.into_iter().rev().filter_map(|slot| Some((slot, *self.writers.get(&slot)?)));
+        out.extend(written.map(|(slot, origin)| Code { origin, kind: CodeKind::Release { slot } }));
         Ok(())
     }
 
@@ -261,6 +275,7 @@ impl<'a> Resolver<'a> {
             },
             StmtKind::Store { tensor, indices, value } => {
                 let (slot, t) = self.tensor(tensor, indices.len()).map_err(at)?;
+                self.note_writer(slot, s);
                 let indices = self.accesses(indices).map_err(at)?;
                 let value = self.typed(value, t.dtype).map_err(at)?;
                 if matches!(value, Node::Structured(_)) && self.definitions.contains(tensor) {
@@ -272,6 +287,7 @@ impl<'a> Resolver<'a> {
             }
             StmtKind::ReduceTo { tensor, indices, op, value } => {
                 let (slot, t) = self.tensor(tensor, indices.len()).map_err(at)?;
+                self.note_writer(slot, s);
                 let indices = self.accesses(indices).map_err(at)?;
                 CodeKind::Reduce { slot, indices, op: op.info().op, value: self.typed(value, t.dtype).map_err(at)? }
             }
@@ -296,6 +312,13 @@ impl<'a> Resolver<'a> {
             StmtKind::Eval { .. } => return Err(at(ErrorKind::Unsupported("calls of library functions"))),
         };
         Ok(Code { origin: s.origin(), kind })
+    }
+
+    fn note_writer(&mut self, slot: usize, s: &'a Stmt) {
+        let format = &self.tensors[slot].format;
+        if self.follows[slot].is_some() && !format.sums && !format.is_injective() {
+            self.writers.insert(slot, s.origin());
+        }
     }
 
     fn part(&self, p: &'a MessagePart) -> Resolved<Part<'a>> {

@@ -337,7 +337,11 @@ impl Printer {
                 format!("{dense} @ {}", t.format.text_with(name))
             }
             Some(of) => {
-                let drops = if t.format.drops { ", drop=True" } else { "" };
+                let drops = match t.format.drops {
+                    true if !t.format.sums && !t.format.is_injective() => ", drop=True, sum=False",
+                    true => ", drop=True",
+                    false => "",
+                };
                 format!("{dense} @ pattern({}{drops})", self.names.text(of))
             }
         }

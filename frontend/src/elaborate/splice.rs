@@ -165,8 +165,8 @@ impl Elab<'_> {
     fn spliced_parameter(&mut self, p: &Param, v: &Value, at: Span) -> R<View> {
         let name = p.tensor.symbol.name();
         let (wanted, found) = (&p.tensor.format, v.format());
-        // Whether writes elsewhere vanish is said of what is written.
-        let read = |f: &Format| Format { pattern: None, drops: false, ..f.clone() };
+        // Whether writes elsewhere vanish, or are summed, is said of what is written.
+        let read = |f: &Format| Format { pattern: None, drops: false, sums: false, ..f.clone() };
         if read(wanted) != read(&found) {
             let text = format!("a conversion of the argument for `{name}` from `{found}` to `{wanted}`");
             return self.unsupported(at, &text);

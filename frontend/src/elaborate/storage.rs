@@ -345,14 +345,16 @@ impl Elab<'_> {
     }
 
     /// `pattern(A)`: where a structured tensor is stored; of a dense one, everywhere. Where `drop=True` is given,
-    /// writes elsewhere vanish, as they do in derivatives.
+    /// writes elsewhere vanish, as they do in derivatives, and what is written to elements that one stored value stands
+    /// for is summed, as it is in adjoints; not so with `sum=False`.
     pub(crate) fn pattern_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let help = "write `pattern(A)`, with the name of a structured parameter";
-        let (mut of, mut drops) = (None, false);
+        let (mut of, mut drops, mut sums) = (None, false, true);
         for (name, v, at) in args {
             match (name.as_deref(), v) {
                 (None, Value::Tensor(view)) if of.is_none() && view.is_whole() => of = Some(view),
                 (Some("drop"), Value::Bool(b)) => drops = b,
+                (Some("sum"), Value::Bool(b)) => sums = b,
                 (_, v) => {
                     let text = format!("`pattern` is that of a whole tensor, and this is {}", v.describe());
                     return self.error_help("storage::pattern", at, text, help);
@@ -361,7 +363,11 @@ impl Elab<'_> {
         }
         let Some(view) = of else { return self.error_help("storage::pattern", span, "`pattern` of what?", help) };
         let (tensor, shape) = (view.tensor.clone(), view.shape.clone());
-        let format = if drops { tensor.format.derivative() } else { tensor.format.clone() };
+        let format = match drops {
+            true if sums => tensor.format.derivative(),
+            true => tensor.format.tangent(),
+            false => tensor.format.clone(),
+        };
         let name = tensor.symbol.name().to_string();
         Ok(Value::Storage(Storage::Pattern(Arc::new(Followed { name, format, shape }))))
     }

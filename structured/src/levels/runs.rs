@@ -1,6 +1,6 @@
 //! Fibres as runs of equal elements: what run-length and packed levels have in common.
 
-use super::{Packing, same};
+use super::Packing;
 use std::ops::Range;
 use taffeta_ast::Literal;
 
@@ -24,7 +24,7 @@ impl Run {
 pub(super) fn of(entries: &Packing<'_>, elements: Range<usize>) -> Vec<Run> {
     let mut runs: Vec<(Run, Literal)> = Vec::new();
     let mut add = |[begin, end]: [i64; 2], elements: Range<usize>, value: Literal| match runs.last_mut() {
-        Some((run, before)) if same(*before, value) => {
+        Some((run, before)) if before.is_same(value) => {
             run.end = end;
             run.elements.end = elements.end;
         }

@@ -8,7 +8,7 @@
 //! 2   d e f
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, halves, same, zeros};
+use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, halves, zeros};
 use crate::layout::FlatLevel;
 use crate::looplet::{Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Level};
@@ -59,7 +59,7 @@ impl LevelFormat for Symmetric {
             let position = halves::lower_position([entries.positions[e], *i], entries.size, *i.max(j), *i.min(j));
             match std::mem::replace(&mut found[position as usize], e as i64 + 1) {
                 0 => {}
-                other if same((entries.value)(other as usize - 1), (entries.value)(e)) => {}
+                other if (entries.value)(other as usize - 1).is_same((entries.value)(e)) => {}
                 other => return Err(Misfit::Unequal(other as usize - 1, e)),
             }
             entries.positions[e] = position;

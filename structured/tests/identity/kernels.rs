@@ -55,7 +55,7 @@ const BODIES: [(&str, &str); 18] = [
     ("even and odd", "for i in range(n // 2):\n        B[0, 2 * i] = x[i]\n        B[0, 2 * i + 1] = z[i]"),
     (
         "a local one",
-        "C: f64[n, n] @ pattern(A) = zeros((n, n), f64)\n    for i in range(n):\n        for j in range(n):\n            C[i, j] = x[i] * A[i, j] + z[j]\n    for i in range(n):\n        for j in range(n):\n            B[i, j] += C[j, i]\n            y[j] += C[i, j]",
+        "C: f64[n, n] @ pattern(A, drop=True) = zeros((n, n), f64)\n    for i in range(n):\n        for j in range(n):\n            C[i, j] = x[i] * A[i, j] + z[j]\n    for i in range(n):\n        for j in range(n):\n            B[i, j] += C[j, i]\n            y[j] += C[i, j]",
     ),
     (
         "constants",
@@ -77,9 +77,10 @@ const DIFFERENTIATED: [(&str, &str); 3] = [
 const DERIVED: [&str; 7] =
     ["symmetric", "rle", "packbits", "format(compressed, runlength)", "csr", "dia", "bcsr(2, 3)"];
 
+/// (As adjoints are: elsewhere, elements that are one value are what each would be alone.)
 fn program(format: &str, body: &str) -> Func {
     elaborate(&format!(
-        "def f(A: f64[n, n] @ {format}, x: f64[n], z: f64[n]) -> (f64[n, n] @ pattern(A), f64[n]):\n    B = zeros((n, n), f64)\n    y = zeros((n,), f64)\n    {body}\n    return B, y\n"
+        "def f(A: f64[n, n] @ {format}, x: f64[n], z: f64[n]) -> (f64[n, n] @ pattern(A, drop=True), f64[n]):\n    B = zeros((n, n), f64)\n    y = zeros((n,), f64)\n    {body}\n    return B, y\n"
     ))
 }
 

@@ -1,0 +1,167 @@
+//! Elements that are reduced into, or read between two writes, in nests of loops that come to each of them once: in a
+//! scalar meanwhile, which begins with what the element was before the nest.
+
+use super::{How, Site, loops_over_values, sites, varies_in};
+use crate::pass::{rewrite_accesses, substitute};
+use crate::tree;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use taffeta_ast::stmt::{LoopProps, Role};
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
+
+/// The program with scalars for the elements of a tensor, in the nests where there are such.
+pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Func {
+    let (mut func, mut left) = (func.clone(), Vec::new());
+    loop {
+        let all = sites(&func, &tensor.symbol);
+        let nest = all.iter().filter(|s| s.how != How::Reads).find_map(|site| {
+            let nest = site.path[*loops_over_values(tensor, site)?.first()?].clone();
+            let needs = all.iter().any(|s| s.is_in(&nest) && s.how != How::Stores);
+            (needs && !left.contains(&nest.id())).then_some((site, nest))
+        });
+        let Some((site, nest)) = nest else { return func };
+        match Nest::of(tensor, site, &nest, &all) {
+            Some(nest) => func = nest.apply(&func, tensor),
+            None => left.push(nest.id()),
+        }
+    }
+}
+
+/// A nest of loops that comes to each element once at most.
+struct Nest {
+    /// From its outermost loop to the one whose body has all that is done with an element.
+    path: Vec<Stmt>,
+    indices: Vec<Access>,
+    /// Whether an element may be read before the first store to it.
+    begins: bool,
+}
+
+impl Nest {
+    fn of(tensor: &Tensor, site: &Site, nest: &Stmt, all: &[Site]) -> Option<Nest> {
+        let inside: Vec<&Site> = all.iter().filter(|s| s.is_in(nest)).collect();
+        if inside.iter().any(|s| s.indices != site.indices) {
+            return None;
+        }
+        let first = site.path.iter().position(|s| s.id() == nest.id())?;
+        // The loops that count an index each; other indices stay what they are.
+        let counts = |s: &Stmt| match s.kind() {
+            StmtKind::For { iter, .. } => {
+                site.indices.iter().filter(|a| matches!(a.index.kind(), ExprKind::Var(v) if v == iter)).count() == 1
+            }
+            _ => false,
+        };
+        let last = (first..site.path.len()).rev().find(|k| counts(&site.path[*k]))?;
+        let is_counted = |e: &Expr| {
+            let ExprKind::Var(v) = e.kind() else { return false };
+            let is = |s: &Stmt| matches!(s.kind(), StmtKind::For { iter, .. } if iter == v);
+            site.path[first..=last].iter().any(is)
+        };
+        let stay = site.indices.iter().all(|a| is_counted(&a.index) || !varies_in(&a.index, nest));
+        let inner = &site.path[last];
+        if !stay || !inside.iter().all(|s| s.is_in(inner)) || shares(nest, &tensor.symbol) {
+            return None;
+        }
+        let StmtKind::For { body, .. } = inner.kind() else { return None };
+        let begins = !is_stored_first(body, tensor, all);
+        let between = |s: &Stmt| match s.kind() {
+            StmtKind::For { .. } => counts(s),
+            StmtKind::If { .. } => !begins,
+            StmtKind::Seq(_) | StmtKind::VarDef { .. } => true,
+            _ => false,
+        };
+        if !site.path[first..=last].iter().all(between) {
+            return None;
+        }
+        // What is around it, as far as that does nothing else with the tensor: so it is copied once.
+        let around = |k: &usize| {
+            let s = &site.path[*k];
+            let concurrent = matches!(s.kind(), StmtKind::For { props, .. } if props.is_concurrent());
+            counts(s) && !concurrent && all.iter().filter(|other| other.is_in(s)).count() == inside.len()
+        };
+        let first = (0..first).rev().take_while(around).last().unwrap_or(first);
+        if site.path[..first].iter().any(|s| shares(s, &tensor.symbol)) {
+            return None;
+        }
+        Some(Nest { path: site.path[first..=last].to_vec(), indices: site.indices.clone(), begins })
+    }
+
+    fn apply(&self, func: &Func, tensor: &Arc<Tensor>) -> Func {
+        let name = tensor.symbol.name().replace('.', "_");
+        let before = Arc::new(tensor.like(Symbol::new(format!("{name}.before")), Role::Local));
+        let now = Tensor::dense(Symbol::new(format!("{name}.now")), tensor.dtype, Vec::new(), Role::Local);
+        let (outer, inner) = (&self.path[0], &self.path[self.path.len() - 1]);
+        let StmtKind::For { iter, extent, props, body } = inner.kind() else { return func.clone() };
+        let origin = || inner.origin().derive("shared", "element");
+        let set = |tensor: &Tensor, indices: Vec<Access>, value: Expr| {
+            Stmt::new(StmtKind::Store { tensor: tensor.symbol.clone(), indices, value }, origin())
+        };
+        let element = |tensor: &Tensor| Expr::load(&tensor.symbol, self.indices.clone(), tensor.dtype);
+        let begin = self.begins.then(|| set(&now, Vec::new(), element(&before)));
+        let names: FxHashMap<Symbol, Symbol> = [(tensor.symbol.clone(), now.symbol.clone())].into_iter().collect();
+        let own = rewrite_accesses::run(body, &names, &|_| Vec::new());
+        let end = set(tensor, self.indices.clone(), now.load([]));
+        let body = Stmt::seq(begin.into_iter().chain([own, end]), origin());
+        let body = Stmt::new(StmtKind::VarDef { tensor: Arc::new(now), body }, origin());
+        let (iter, extent, props) = (iter.clone(), extent.clone(), props.clone());
+        let inner = inner.with_kind(StmtKind::For { iter, extent, props, body });
+        let nest = tree::replaced(outer, inner.id(), &inner);
+        if !self.begins {
+            return tree::replace(func, outer.id(), &nest);
+        }
+        let copied = self.copied(tensor, &before);
+        let origin = outer.origin().derive("shared", "before");
+        let body = Stmt::seq([copied, nest], origin.clone());
+        let all = Stmt::new(StmtKind::VarDef { tensor: before, body }, origin);
+        tree::replace(func, outer.id(), &all)
+    }
+
+    /// What the elements are before the nest.
+    fn copied(&self, tensor: &Tensor, before: &Tensor) -> Stmt {
+        let origin = || self.path[0].origin().derive("shared", "before");
+        let mut own: FxHashMap<Symbol, Expr> = FxHashMap::default();
+        let renamed = |e: &Expr, own: &FxHashMap<Symbol, Expr>| {
+            let mut other = |e: &Expr| match e.kind() {
+                ExprKind::Var(v) => own.get(v).cloned(),
+                _ => None,
+            };
+            substitute::rewrite_expr(e, &mut other, &mut FxHashMap::default())
+        };
+        let mut loops = Vec::new();
+        for s in &self.path {
+            if let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, .. } = s.kind() {
+                let [begin, end, step] = [begin, end, step].map(|e| renamed(e, &own));
+                let new = Symbol::new(iter.name());
+                own.insert(iter.clone(), Expr::var(&new));
+                loops.push((new, Extent::Range { begin, end, step }));
+            }
+        }
+        let indices: Vec<Access> = self.indices.iter().map(|a| Access::from(renamed(&a.index, &own))).collect();
+        let value = Expr::load(&tensor.symbol, indices.clone(), tensor.dtype);
+        let body = Stmt::new(StmtKind::Store { tensor: before.symbol.clone(), indices, value }, origin());
+        loops.into_iter().rev().fold(body, |body, (iter, extent)| {
+            Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin())
+        })
+    }
+}
+
+/// Whether threads or lanes share a tensor that a statement, or one inside of it, reduces into.
+fn shares(s: &Stmt, tensor: &Symbol) -> bool {
+    let mut shares = false;
+    s.walk(&mut |s| {
+        if let StmtKind::For { props, .. } = s.kind() {
+            shares |= props.reductions.iter().any(|r| r.tensor == *tensor);
+        }
+    });
+    shares
+}
+
+/// Whether the first thing that is done with the tensor's element in a body is a store, in any case.
+fn is_stored_first(body: &Stmt, tensor: &Tensor, all: &[Site]) -> bool {
+    let Some(first) = all.iter().find(|s| s.is_in(body)) else { return false };
+    let from = first.path.iter().position(|s| s.id() == body.id()).unwrap_or(0);
+    let straight = |s: &Stmt| matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
+    let way = &first.path[from..first.path.len() - 1];
+    let store = matches!(first.stmt().kind(), StmtKind::Store { tensor: t, .. } if *t == tensor.symbol);
+    // (What it reads is a site before it.)
+    store && first.how == How::Stores && way.iter().all(straight)
+}
