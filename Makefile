@@ -6,8 +6,10 @@
 #                 against peers where `make peers` has been
 #   make peers    PyTorch, JAX, SciPy and MKL in .venv-peers (5 GB), for make bench
 #   make race-schedules   what rules choose against the examples' own schedules, in pairs (Python with NumPy)
+#   make book     the manual as a book, target/book/index.html (by mdbook)
+#   make gallery  the pictures of the manual's gallery, drawn again by the examples
 #   make fuzz     the random campaigns, for as long as you like: make fuzz MINUTES=60 (SEED=… for those seeds again)
-.PHONY: demo test lint bench peers race-peers race-schedules race-sparse race-polybench fuzz setup clean
+.PHONY: demo test lint bench peers race-peers race-schedules race-sparse race-polybench book gallery fuzz setup clean
 
 CARGO ?= cargo
 # Rust installed by rustup is not on the path of a bare shell.
@@ -70,6 +72,14 @@ peers:
 	python3 -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet numpy scipy torch "jax[cpu]" mkl opencv-python-headless \
 	    python-graphblas suitesparse-graphblas
+
+book:
+	@tools/book.sh
+
+gallery:
+	@tools/setup.sh
+	@$(CARGO) build --quiet
+	@tools/gallery.sh $${CARGO_TARGET_DIR:-target}/debug/taffeta
 
 fuzz:
 	@tools/setup.sh

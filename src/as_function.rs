@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use taffeta_ast::{Diagnostic, Diagnostics, print};
 use taffeta_frontend::Source;
 use taffeta_frontend::syntax::Item;
+use taffeta_schedule::auto::MATERIALISE;
 
 impl Program {
     /// The steps that the schedule of an entry takes, as a schedule function that can be put into its file: a line for
@@ -58,7 +59,9 @@ impl Program {
             wrong(d.help("`--trace FILE.json` keeps all steps"))
         })?;
         let differs = match self.under(entry, &options, &text, &name) {
-            Ok(made) if made == print::func_with_selectors(schedule.func()) => return Ok(text),
+            Ok(made) if made == print::func_with_selectors(schedule.func()) => {
+                return Ok(self.note_of_tapes(entry, &options)? + &text);
+            }
             Ok(_) => Diagnostic::new("schedule::function", "the steps, taken as a function, make another program"),
             Err(e) => {
                 let why = e.report().diagnostics.first().map_or_else(String::new, |d| format!(": {}", d.message));
@@ -66,6 +69,23 @@ impl Program {
             }
         };
         Err(wrong(differs.help("`--trace FILE.json` keeps all steps")))
+    }
+
+    /// Returns a comment where rules have the gradient of an entry keep other tensors than a schedule function finds it
+    /// to keep; nothing where they do not.
+    fn note_of_tapes(&self, entry: &str, options: &Options) -> Result<String, Error> {
+        if !automatic::is_automatic(options) || !self.has_open_gradients(entry, options)? {
+            return Ok(String::new());
+        }
+        let chosen = self.scheduled(entry, &Options { choose_tapes: true, ..options.clone() })?;
+        let taken = chosen.decisions().iter().find(|d| d.rule == MATERIALISE && d.taken != 0);
+        Ok(taken.and_then(|d| d.options.get(d.taken)).map_or_else(String::new, |option| {
+            format!(
+                "# Rules run this gradient with {}, and schedule that. This function is for the gradient as the file\n\
+                 # makes it, which keeps something else.\n",
+                option.steps
+            )
+        }))
     }
 
     /// Whether a schedule's steps can be given to `schedule` again, as a function or as a trace: what is given there is

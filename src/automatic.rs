@@ -76,7 +76,12 @@ pub(crate) fn aim(options: &Options) -> Result<Aim, Diagnostic> {
 
 /// Whether compiling with these options must measure this machine first, which takes a second.
 pub fn must_measure(options: &Options) -> bool {
-    is_automatic(options) && machine(options) == Ok(Machine::This) && !calibrate::is_known(threads())
+    is_automatic(options) && is_unmeasured(options)
+}
+
+/// Returns whether an estimate for this machine would measure it first, which takes a second.
+pub fn is_unmeasured(options: &Options) -> bool {
+    machine(options) == Ok(Machine::This) && !calibrate::is_known(threads())
 }
 
 /// Measures this machine, if nobody has. What automatic schedules choose by is kept in the cache of compiled programs,

@@ -178,6 +178,12 @@ impl Program {
         Ok((pipeline::indexed(func, &options.indices)?, found))
     }
 
+    /// Returns whether a gradient in an entry leaves it to rules what it keeps.
+    pub(crate) fn has_open_gradients(&self, entry: &str, options: &Options) -> Result<bool, Error> {
+        let made = self.keeping(entry, options, &Way::default(), &mut Timings::default());
+        made.map(|(_, found)| !found.is_empty()).map_err(|d| Error::program(d, &self.sources))
+    }
+
     /// The program of an entry under what rules choose, who choose what its gradients keep besides.
     fn automatic(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Schedule, Error> {
         self.entry(Some(entry))?;

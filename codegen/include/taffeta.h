@@ -211,6 +211,46 @@ void taffeta_ctx_release(taffeta_ctx *ctx);
 /* Gives back the elements of a result that the callee allocated; does nothing to others. */
 void taffeta_free(taffeta_tensor *tensor);
 
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+/* Room for the levels of a matrix in CSR. */
+typedef struct taffeta_csr_levels {
+    taffeta_array arrays[2];
+    taffeta_level levels[2];
+} taffeta_csr_levels;
+
+/* Describes a matrix in CSR by the pointers that other libraries keep: `indptr` (rows + 1 positions) and `indices`
+   (n_stored columns), both of the type `index`, and n_stored values. Nothing is copied: `levels`, `shape` (rows,
+   columns) and the arrays must outlive the tensor. */
+static inline taffeta_tensor taffeta_csr(taffeta_csr_levels *levels, int64_t *shape, void *indptr, void *indices,
+                                         taffeta_dtype index, void *values, taffeta_dtype dtype, size_t n_stored) {
+    const taffeta_array none = {NULL, 0, TAFFETA_OWNER_CALLER, 0};
+    taffeta_tensor t;
+    levels->arrays[0] = levels->arrays[1] = none;
+    levels->arrays[0].data = indptr;
+    levels->arrays[0].length = (size_t)shape[0] + 1;
+    levels->arrays[1].data = indices;
+    levels->arrays[1].length = n_stored;
+    levels->arrays[0].dtype = levels->arrays[1].dtype = (int32_t)index;
+    levels->levels[0].kind = TAFFETA_LEVEL_DENSE;
+    levels->levels[0].n_arrays = 0;
+    levels->levels[0].arrays = NULL;
+    levels->levels[1].kind = TAFFETA_LEVEL_COMPRESSED;
+    levels->levels[1].n_arrays = 2;
+    levels->levels[1].arrays = levels->arrays;
+    t.dtype = (int32_t)dtype;
+    t.ndim = 2;
+    t.shape = shape;
+    t.strides = NULL;
+    t.data = values;
+    t.levels = levels->levels;
+    t.fill = NULL;
+    t.n_levels = 2;
+    t.owner = TAFFETA_OWNER_CALLER;
+    t.n_stored = n_stored;
+    return t;
+}
+#endif
+
 #ifdef __cplusplus
 }
 #endif

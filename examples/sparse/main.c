@@ -18,17 +18,10 @@ int main(void) {
     double x[4] = {10, 20, 30, 40}, y[3];
     int64_t rows = 3, columns = 4;
 
-    /* taffeta_spmv.h lists levels and arrays: CSR is a dense level over a compressed one, which has two arrays. */
-    taffeta_array crd[2] = {
-        {.data = indptr, .dtype = TAFFETA_I32, .length = 4},
-        {.data = indices, .dtype = TAFFETA_I32, .length = 4},
-    };
-    taffeta_level csr[2] = {
-        {.kind = TAFFETA_LEVEL_DENSE},
-        {.kind = TAFFETA_LEVEL_COMPRESSED, .n_arrays = 2, .arrays = crd},
-    };
+    /* taffeta_spmv.h lists levels and arrays. Those of CSR are made from its pointers by taffeta_csr. */
+    taffeta_csr_levels levels;
     taffeta_tensor args[3] = {
-        {.dtype = TAFFETA_F64, .ndim = 2, .shape = shape, .levels = csr, .n_levels = 2, .data = values, .n_stored = 4},
+        taffeta_csr(&levels, shape, indptr, indices, TAFFETA_I32, values, TAFFETA_F64, 4),
         {.dtype = TAFFETA_F64, .ndim = 1, .shape = &columns, .data = x},
         {.dtype = TAFFETA_F64, .ndim = 1, .shape = &rows, .data = y},
     };

@@ -26,8 +26,8 @@ pub struct EntryArgs {
     /// How it is scheduled: a schedule function of the file, a file with a trace (`-` is standard input), `auto` (rules
     /// choose for this machine and the sizes that are known), or `none`. What runs or is built in C is scheduled by
     /// `auto` unless it is said here; everything else is shown as it is written
-    #[arg(long, value_name = "NAME|FILE|auto|none")]
-    pub schedule: Option<String>,
+    #[arg(long = "schedule", value_name = "NAME|FILE|auto|none")]
+    pub schedules: Vec<String>,
     /// The gradient with respect to these parameters in the place of the program; where it runs, seeds are ones unless
     /// `--in y.grad=…` gives others
     #[arg(long, visible_alias = "wrt", value_name = "NAMES", value_delimiter = ',')]
@@ -82,8 +82,16 @@ impl EntryArgs {
         self.tape.of(self.grad.as_deref().unwrap_or_default())
     }
 
-    /// Refuses names that are given twice.
+    /// Returns the schedule, where one is named; `bench` alone takes several, of which this is the first.
+    pub fn schedule(&self) -> Option<&str> {
+        self.schedules.first().map(String::as_str)
+    }
+
+    /// Refuses names that are given twice, and several schedules but for `bench`, which compares them.
     pub fn each_once(&self, command: &str) -> Result<(), clap::Error> {
+        if self.schedules.len() > 1 && command != "bench" {
+            return Err(wrong(command, "`--schedule` is given twice; `taffeta bench` compares schedules"));
+        }
         once(command, "--in", &self.inputs)?;
         once(command, "--size", &self.sizes)?;
         once(command, "--set", &self.statics)

@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let progress = progress::Work::new("compiling");
     let program = Program::load(&args.of.file)?;
     let entry = program.entry(args.of.entry.as_deref())?;
-    let schedule = args.of.schedule.as_deref().unwrap_or(session::AUTO);
+    let schedule = args.of.schedule().unwrap_or(session::AUTO);
     let options = session::options(&args.of)?.schedule(schedule).portable(args.portable);
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     if taffeta::must_measure(&options) {

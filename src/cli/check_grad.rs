@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let progress = progress::Work::new("compiling");
     let program = Program::load(&args.program.of.file)?;
     let entry = program.entry(args.program.of.entry.as_deref())?;
-    let schedule = args.program.of.schedule.as_deref();
+    let schedule = args.program.of.schedule();
     let options = session::run_options(&args.program, None)?.schedule(schedule);
     let func = program.logical(&entry, &options)?;
     let signature = Signature::of(&func, &Default::default());

@@ -1,4 +1,4 @@
-//! `taffeta show --explain`: what was done with the loops of an entry that access structured tensors.
+//! The part of `taffeta show --explain` about loops that access structured tensors.
 
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
@@ -7,7 +7,6 @@ use taffeta::{SourceMap, Span};
 
 /// The loops of an entry.
 pub struct Loops<'a> {
-    pub entry: &'a str,
     pub loops: &'a [Explained],
     pub sources: &'a SourceMap,
     /// How many elements parameters store, as far as inputs say it.
@@ -17,12 +16,7 @@ pub struct Loops<'a> {
 impl Loops<'_> {
     /// For people.
     pub fn text(&self) -> String {
-        let entry = self.entry;
-        if self.loops.is_empty() {
-            return format!("{entry}: no loop accesses a structured tensor\n");
-        }
-        let n = self.loops.len();
-        let mut out = format!("{entry}: {n} {}\n", if n == 1 { "loop" } else { "loops" });
+        let mut out = String::new();
         for l in self.loops {
             let indent = "  ".repeat(l.depth);
             let _ = writeln!(out, "\n{indent}for {}   # {}", l.iter, self.sources.locate(l.span));
@@ -93,10 +87,7 @@ impl Loops<'_> {
                 "kept": l.kept.map(|s| self.sources.locate(s)),
             })
         };
-        let loops: Vec<Json> = self.loops.iter().map(one).collect();
-        let stored: serde_json::Map<String, Json> =
-            self.stored.iter().map(|(name, n)| ((*name).to_string(), json!(n))).collect();
-        json!({ "status": "ok", "entry": self.entry, "loops": loops, "stored": stored })
+        self.loops.iter().map(one).collect()
     }
 }
 

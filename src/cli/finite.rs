@@ -39,7 +39,7 @@ pub fn check(
         );
         return Err(Diagnostic::new("run::nonfinite", message).into());
     }
-    if matches!(args.of.schedule.as_deref(), None | Some("none")) {
+    if matches!(args.of.schedule(), None | Some("none")) {
         // A constant of the program.
         return Ok(());
     }
@@ -48,7 +48,7 @@ pub fn check(
         let d = Diagnostic::new("run::nonfinite", message);
         Failure::from(d.help("a reduction whose iterations run in any order is not finite: add in a wider type"))
     };
-    let plain = ProgramArgs { of: EntryArgs { schedule: Some("none".into()), ..args.of.clone() }, ..args.clone() };
+    let plain = ProgramArgs { of: EntryArgs { schedules: vec!["none".into()], ..args.of.clone() }, ..args.clone() };
     let options = session::run_options(&plain, gradient)?.check_finite(true);
     // A static parameter of the schedule is not one of the program's.
     let Ok(mut session) = session::open_with(&plain, options) else { return Err(overflows()) };

@@ -13,7 +13,7 @@ mod deps;
 mod doc;
 mod doctor;
 mod explain;
-mod explain_auto;
+mod explain_execution;
 mod explain_loops;
 mod finite;
 mod fmt;

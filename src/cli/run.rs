@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut options = session::run_options(&args.program, gradient())?.check_finite(args.check_finite);
     if args.check_finite {
         // Which statement is the first one is said of the program as it is written.
-        options = options.schedule(args.program.of.schedule.as_deref());
+        options = options.schedule(args.program.of.schedule());
     }
     let mut session = session::open_with(&args.program, options)?;
     let signature = session.signature().clone();

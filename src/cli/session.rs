@@ -41,10 +41,10 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
 
 /// How the program is compiled, or its gradient; no size is compiled in yet.
 pub fn options(args: &EntryArgs) -> Result<Options, Failure> {
-    let (statics, schedule) = (statics(&args.statics)?, args.schedule.clone());
+    let statics = statics(&args.statics)?;
     Ok(Options::default()
         .statics(statics)
-        .schedule(schedule.as_deref())
+        .schedule(args.schedule())
         .gradient(args.gradient())
         .strict_floats(args.strict_floats))
 }
@@ -56,7 +56,7 @@ pub fn run_options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Opt
         Backend::C => (taffeta::Backend::C, Some(AUTO)),
         Backend::Interp => (taffeta::Backend::Interp, None),
     };
-    let schedule = args.of.schedule.as_deref().or(usual);
+    let schedule = args.of.schedule().or(usual);
     Ok(options(&args.of)?.backend(backend).schedule(schedule).gradient(gradient))
 }
 

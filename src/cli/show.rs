@@ -22,13 +22,13 @@ pub struct Args {
     /// The program after each step of the schedule, and what the step changed
     #[arg(long)]
     steps: bool,
-    /// What was done with each loop over structured tensors, in the place of the program: what drives it, what is
-    /// located, merged or searched, which coordinates are visited, and how many are expected. With `--schedule auto`,
-    /// or a schedule that asks rules: what was tried, estimated, refused and taken
+    /// How the program runs under its schedule, in the place of the program: of each loop whether it runs on threads
+    /// and in lanes, or why not; what it is estimated to take, against the roofline; what drives loops over structured
+    /// tensors. With `--schedule auto`, or a schedule that asks rules: what was tried, estimated, refused and taken
     #[arg(long, conflicts_with_all = ["stage", "steps", "trace"])]
     explain: bool,
     /// The steps that the schedule took as a schedule function, to be put into the file and to go on from
-    #[arg(long, requires = "schedule", conflicts_with_all = ["stage", "steps", "trace", "explain"])]
+    #[arg(long, requires = "schedules", conflicts_with_all = ["stage", "steps", "trace", "explain"])]
     as_function: bool,
     /// With --explain: as JSON
     #[arg(long, requires = "explain")]
@@ -48,7 +48,8 @@ another name for a loop, it stands behind it (`i~o`).
 Examples:
   taffeta show f.ft main
   taffeta show f.ft main --stage c --size n=1024
-  taffeta show f.ft main --explain --size n=1024       what its loops over structured tensors do
+  taffeta show f.ft main --explain --size n=1024       as it is written: why it is slow
+  taffeta show f.ft main --schedule fast --explain --size n=1024
   taffeta show f.ft main --schedule auto --explain --size n=1024
   taffeta show f.ft main --schedule auto --as-function >> f.ft   what rules chose, to be changed
   taffeta show f.ft main --schedule fast --steps
@@ -67,7 +68,7 @@ enum Stage {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let stage = match (args.stage, &args.of.schedule) {
+    let stage = match (args.stage, args.of.schedule()) {
         (Some(stage), _) => stage,
         (None, Some(_)) => Stage::Scheduled,
         (None, None) => Stage::Elaborated,
@@ -75,7 +76,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let program = Program::load(&args.of.file)?;
     let options = session::options(&args.of)?;
     if stage == Stage::Parsed {
-        if args.of.schedule.is_some() {
+        if args.of.schedule().is_some() {
             program.scheduled(&program.entry(args.of.entry.as_deref())?, &options)?;
         }
         if let Some(module) = program.front().module() {
@@ -85,7 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let entry = program.entry(args.of.entry.as_deref())?;
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
-    if taffeta::must_measure(&options) {
+    if taffeta::must_measure(&options) || args.explain && taffeta::is_unmeasured(&options) {
         super::progress::while_measuring(taffeta::measure);
     }
     // Steps are to be taken again, by a schedule: of the program that this finds.
@@ -96,19 +97,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.as_function {
         return print(&program.schedule_function(&entry, &options)?);
     }
-    if args.explain && options.schedule.is_some() {
-        let schedule = program.scheduled(&entry, &options)?;
-        // A schedule of the file may ask rules too.
-        if options.schedule.as_deref() == Some(session::AUTO) || !schedule.decisions().is_empty() {
-            let found = super::explain_auto::Decisions { entry: &entry, schedule: &schedule };
-            return if args.json { print_json(&found.json()) } else { print(&found.text()) };
-        }
-    }
     if args.explain {
-        let loops = program.explained_loops(&entry, &options)?;
+        let report = program.execution_report(&entry, &options)?;
         let stored = options.hints.iter().filter_map(|(name, n)| Some((name.strip_suffix(".stored")?, *n)));
         let (stored, sources) = (stored.collect(), program.sources());
-        let found = super::explain_loops::Loops { entry: &entry, loops: &loops, sources, stored };
+        let found = super::explain_execution::Explained { entry: &entry, report: &report, sources, stored };
         return if args.json { print_json(&found.json()) } else { print(&found.text()) };
     }
     if args.steps || args.trace.is_some() || stage == Stage::Scheduled && options.gradient.is_none() {

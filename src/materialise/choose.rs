@@ -23,7 +23,7 @@ use crate::timing::Timings;
 use crate::{automatic, pipeline};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use taffeta_ast::{Diagnostics, Func, Stmt, StmtKind};
+use taffeta_ast::{Diagnostics, Func, Span, Stmt, StmtKind};
 use taffeta_autodiff::Tape;
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Answer, Decision, MATERIALISE, Outcome, Target, time};
@@ -254,7 +254,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
 
     fn taken(mut self) -> (Vec<Schedule>, T) {
         let (site, options, taken) = ("what the gradient keeps".to_string(), self.outcomes, self.taken);
-        let decision = Decision { rule: MATERIALISE, site, options, taken };
+        let decision = Decision { rule: MATERIALISE, site, span: Span::NONE, options, taken };
         self.schedules.iter_mut().for_each(|s| s.note(decision.clone()));
         (self.schedules, self.best.made.whole)
     }

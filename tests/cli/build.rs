@@ -121,6 +121,44 @@ fn a_c_program_lends_arrays() {
     .assert_eq(&out);
 }
 
+/// The manual's page on C is a program, a C program and the commands that build it, in two ways.
+#[test]
+fn the_page_on_c_is_run() {
+    let page = std::fs::read_to_string(root().join("docs/src/c.md")).expect("a page");
+    let blocks = |language: &str| -> Vec<String> {
+        let rest = page.split(&format!("```{language}\n")).skip(1);
+        rest.map(|text| text[..text.find("```").expect("its end")].to_string()).collect()
+    };
+    let folder = Folder::new(&[("solver.ft", &blocks("taffeta")[0]), ("main.c", &blocks("c")[0])]);
+    let texts = blocks("text");
+    let [build, printed, shared] = [0, 1, 2].map(|k| texts[k].clone());
+    let shell = |commands: &str| {
+        let (taffeta, cc) = (env!("CARGO_BIN_EXE_taffeta"), std::env::var("CC").unwrap_or_else(|_| "cc".into()));
+        let text =
+            format!("set -e\ntaffeta() {{ {taffeta} \"$@\" > /dev/null; }}\ncc() {{ {cc} \"$@\"; }}\n{commands}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &text]).current_dir(folder.path()).env("TAFFETA_CACHE_DIR", crate::programs::cache());
+        finish(&mut command)
+    };
+    let (status, out, err) = shell(&build);
+    assert_eq!((status, out.as_str(), err.as_str()), (0, printed.as_str(), ""));
+    let (status, out, err) = shell(&format!("{shared}./main\n"));
+    assert_eq!((status, out.as_str(), err.as_str()), (0, printed.as_str(), ""));
+}
+
+/// Python calls the shared library by ctypes.
+#[test]
+fn a_python_program_uses_it() {
+    let folder = heat();
+    let library = folder.path().join("out/libtaffeta_heat.so");
+    let Some(out) = crate::python::run("examples/embed/main.py", &[&library]) else { return };
+    expect![[r#"
+        0.000 0.954 1.719 2.143 2.144 1.719 0.954 0.000 mean 1.204
+        error: `steps` has elements of type i64, expected i32
+    "#]]
+    .assert_eq(&out);
+}
+
 #[test]
 fn a_rust_program_uses_it() {
     let folder = heat();

@@ -332,3 +332,40 @@ fn bench_reports_rates() {
     assert_eq!(json["bytes"], 4000.0 + 8000.0 + 4.0 + 4.0);
     assert!(json["median_ms"].as_f64() >= json["min_ms"].as_f64());
 }
+
+/// Schedules are compared in turn, each with what the model expects of it.
+#[test]
+fn bench_compares_schedules() {
+    let folder = Folder::new(&[("f.ft", PROGRAM)]);
+    let args = [
+        "bench",
+        "f.ft",
+        "axpy",
+        "--in",
+        "x=ones",
+        "--in",
+        "y=zeros",
+        "--in",
+        "a=1",
+        "--size",
+        "n=1000",
+        "--repeat",
+        "5",
+        "--schedule",
+        "auto",
+        "--schedule",
+        "none",
+    ];
+    let out = folder.succeeds(&args);
+    let rows: Vec<&str> = out.lines().collect();
+    assert_eq!(rows[0], "axpy: 5 runs of each, in turn", "{out}");
+    assert!(rows[1].trim_start().starts_with("schedule ") && rows[1].ends_with("roofline"), "{out}");
+    assert!(rows[2].starts_with("  auto ") && rows[2].contains(" 1.00 ") && rows[3].starts_with("  none "), "{out}");
+    let json: Json = serde_json::from_str(&folder.succeeds(&[&args[..], &["--json"]].concat())).expect("JSON");
+    assert_eq!(json["schedules"][1]["schedule"], "none");
+    assert!(json["schedules"][1]["estimate_ns"].as_f64() >= json["schedules"][1]["roofline_ns"].as_f64(), "{json}");
+    // No other command has several.
+    let (status, _, err) = folder.taffeta(&["run", "f.ft", "axpy", "--schedule", "auto", "--schedule", "none"]);
+    assert_eq!(status, 2, "{err}");
+    assert!(err.contains("`--schedule` is given twice; `taffeta bench` compares schedules"), "{err}");
+}

@@ -272,3 +272,94 @@ def filtered(x: f64[n]) -> f64[n]:
     assert!(told.starts_with("`i` is expected to take "), "{told}");
     assert!(told.contains("  in the way: vectorize(\"i\"): the loop `i` has a loop-carried dependence"), "{told}");
 }
+
+/// Any schedule is explained: of each loop it is said whether it runs on threads and in lanes, or why not.
+#[test]
+fn loops_are_explained_under_any_schedule() {
+    let program = "
+def running(x: f64[n], rows: f64[n, m]) -> (f64[n], f64[n]):
+    y = zeros((n,), f64)
+    for i in range(1, n):
+        y[i] = 0.5 * y[i - 1] + x[i]
+    total = zeros((n,), f64)
+    for k in range(n):
+        for j in range(m):
+            total[k] += rows[k, j]
+    return y, total
+
+@schedule(running)
+def fast(s):
+    s.parallelize(\"k\")
+    s.vectorize(\"j\")
+";
+    let folder = Folder::new(&[("running.ft", program)]);
+    let shown = |more: &[&str]| {
+        let sizes = ["--explain", "--size", "n=1000", "--size", "m=1000"];
+        folder.succeeds(&[&["show", "running.ft"], &sizes[..], more].concat())
+    };
+    for more in [&[][..], &["--schedule", "none"], &["--schedule", "fast"], &["--schedule", "auto"]] {
+        let text = shown(more);
+        assert!(
+            text.contains("# Threads and lanes\n") && text.contains("# Estimates against the roofline\n"),
+            "{text}"
+        );
+        assert!(text.contains("  threads  no: the loop `i` has a loop-carried dependence\n"), "{text}");
+    }
+    let plain = shown(&[]);
+    assert!(
+        plain.contains("no schedule asks for it: `s.parallelize(\"k\")` is legal, and changes the estimate from "),
+        "{plain}"
+    );
+    assert!(plain.contains("it reduces floats into one element, whose order they keep"), "{plain}");
+    assert!(plain.ends_with("nothing is changed\n"), "{plain}");
+    let fast = shown(&["--schedule", "fast"]);
+    assert!(fast.contains("for `k`   # running.ft:7\n  threads  yes: shared out static\n"), "{fast}");
+    assert!(fast.contains("  for `j`   # running.ft:8\n    lanes    yes: lanes: "), "{fast}");
+    assert!(fast.contains("2 steps:\n  parallelize(\"k\")"), "{fast}");
+    let trace = shown(&["--schedule", "auto"]);
+    assert!(trace.contains("`k`   # running.ft:7\n"), "decisions have a line: {trace}");
+    let json: serde_json::Value = serde_json::from_str(&shown(&["--json"])).expect("it is JSON");
+    assert_eq!(json["execution"][0]["threads"]["no"], "the loop `i` has a loop-carried dependence", "{json}");
+}
+
+/// A loop that prints has an order, whatever a schedule says of it.
+#[test]
+fn what_runs_in_order_is_explained() {
+    let program = "
+def shown(x: f64[n]) -> f64[n]:
+    y = empty((n,), f64)
+    for i in range(n):
+        y[i] = x[i] + 1.0
+        print(y[i])
+    return y
+
+@schedule(shown)
+def lanes(s):
+    s.vectorize(\"i\")
+";
+    let folder = Folder::new(&[("shown.ft", program)]);
+    let text = folder.succeeds(&["show", "shown.ft", "--schedule", "lanes", "--explain"]);
+    assert!(text.contains("  lanes    no: it prints, so its iterations run in order\n"), "{text}");
+}
+
+/// What rules decide is told once, and what they did not try on one line.
+#[test]
+fn options_are_told_once() {
+    let program = "
+def product(a: f32[n, k], b: f32[k, m]) -> f32[n, m]:
+    c = zeros((n, m), f32)
+    for i in range(n):
+        for j in range(m):
+            for l in range(k):
+                c[i, j] += a[i, l] * b[l, j]
+    return c
+";
+    let folder = Folder::new(&[("product.ft", program)]);
+    let sizes = ["--size", "n=300", "--size", "m=300", "--size", "k=300"];
+    let text = folder.succeeds(&[&["show", "product.ft", "--schedule", "auto", "--explain"], &sizes[..]].concat());
+    for decision in text.split("\n\n").filter(|d| d.starts_with('`')) {
+        let lines: Vec<&str> = decision.lines().skip(1).collect();
+        assert!(lines.iter().all(|l| lines.iter().filter(|m| m[4..] == l[4..]).count() == 1), "{decision}");
+        assert!(lines.iter().filter(|l| l.contains("not tried")).count() <= 1, "{decision}");
+    }
+}

@@ -52,6 +52,7 @@ fn run(arguments: &str, folder: &Path) -> String {
         .current_dir(folder)
         .env("NO_COLOR", "1")
         .env("COLUMNS", "100")
+        .env("OMP_NUM_THREADS", "2")
         .env("TAFFETA_CACHE_DIR", folder.join("cache"))
         .output()
         .unwrap();

@@ -35,6 +35,8 @@ impl Program {
             .current_dir(self.path.parent().expect("a folder"))
             .env("NO_COLOR", "1")
             .env("COLUMNS", "100")
+            // Estimates depend on the number of threads.
+            .env("OMP_NUM_THREADS", "2")
             .env("TAFFETA_CACHE_DIR", cache())
             .output()
             .expect("taffeta runs")

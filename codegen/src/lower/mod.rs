@@ -37,7 +37,7 @@ pub(crate) use vectors::{Vectors, at, is_sum, parts};
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use taffeta_ast::{Diagnostics, Expr, Func, Stmt, Symbol, Tensor, validate};
+use taffeta_ast::{Diagnostics, Expr, Func, Stmt, StmtId, Symbol, Tensor, validate};
 
 /// What lowering may assume.
 #[derive(Clone, Debug)]
@@ -76,6 +76,11 @@ impl Lowered {
     /// Which arrays are vectors, and which loops go over their lanes.
     pub(crate) fn vectors(&self) -> &Vectors {
         &self.vectors
+    }
+
+    /// Returns whether a loop over lanes is printed as operations on variables of vector types.
+    pub fn is_in_vectors(&self, l: StmtId) -> bool {
+        self.vectors.loops.contains(&l) || self.vectors.sums.contains(&l)
     }
 
     /// Which loops all threads run.

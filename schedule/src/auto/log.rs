@@ -1,7 +1,11 @@
 //! What automatic scheduling decided, for people: `taffeta show --schedule auto --explain`.
 
 use crate::refusal::Refusal;
-use std::fmt;
+use std::fmt::Write as _;
+use taffeta_ast::Span;
+
+/// The options that are named of those that were not tried.
+const MOST_NAMED: usize = 3;
 
 /// What was decided at one place.
 #[derive(Clone, Debug)]
@@ -10,6 +14,8 @@ pub struct Decision {
     pub rule: &'static str,
     /// What it is about, as a schedule would name it then.
     pub site: String,
+    /// The place of the site in the source; none where the decision is about all of the program.
+    pub span: Span,
     /// The program as it was, and what else was tried.
     pub options: Vec<Outcome>,
     /// Which of them was taken; 0 is the program as it was.
@@ -45,19 +51,53 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Decision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "`{}`", self.site)?;
+impl Decision {
+    /// Renders the decision for people: the site with `place`, then every option once, the taken one marked by a star,
+    /// and one line for those that were not tried.
+    pub fn text(&self, place: &str) -> String {
+        let mut out = format!("`{}`", self.site);
+        if !place.is_empty() {
+            let _ = write!(out, "   # {place}");
+        }
+        out.push('\n');
+        let mut told: Vec<String> = Vec::new();
         for (k, option) in self.options.iter().enumerate() {
-            let mark = if k == self.taken { '*' } else { ' ' };
-            match &option.answer {
-                Answer::Takes(ns) => writeln!(f, "  {mark} {:<44} {}", option.steps, time(*ns))?,
-                Answer::Weighs(weight) => writeln!(f, "  {mark} {:<44} searches {weight:.0}", option.steps)?,
-                Answer::Refused(why) => writeln!(f, "  {mark} {:<44} refused: {why}", option.steps)?,
-                Answer::AtBest(ns) => writeln!(f, "  {mark} {:<44} not tried: at best {}", option.steps, time(*ns))?,
+            let answer = match &option.answer {
+                Answer::Takes(ns) => time(*ns),
+                Answer::Weighs(weight) => format!("searches {weight:.0}"),
+                Answer::Refused(why) => format!("refused: {why}"),
+                Answer::AtBest(_) => continue,
+            };
+            let line = format!("{:<44} {answer}", option.steps);
+            if k == self.taken || !told.contains(&line) {
+                let mark = if k == self.taken { '*' } else { ' ' };
+                let _ = writeln!(out, "  {mark} {line}");
+                told.push(line);
             }
         }
-        Ok(())
+        out + &self.not_tried()
+    }
+
+    /// Renders the options whose estimate at best is too high.
+    fn not_tried(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        let mut least = f64::INFINITY;
+        for option in &self.options {
+            if let Answer::AtBest(ns) = option.answer {
+                least = least.min(ns);
+                if !names.contains(&option.steps.as_str()) {
+                    names.push(&option.steps);
+                }
+            }
+        }
+        match names.as_slice() {
+            [] => String::new(),
+            [one] => format!("    not tried, {} at best: {one}\n", time(least)),
+            [first, .., last] if names.len() > MOST_NAMED => {
+                format!("    not tried, {} at best: {first} … {last} ({} options)\n", time(least), names.len())
+            }
+            _ => format!("    not tried, {} at best: {}\n", time(least), names.join(", ")),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ mod fission;
 mod fuse;
 mod inline;
 mod log;
+mod loop_report;
 mod mem_type;
 mod model;
 mod nest;
@@ -44,6 +45,7 @@ mod vectorize;
 mod window;
 
 pub use log::{Answer, Decision, Outcome, time};
+pub use loop_report::{Execution, LoopReport};
 pub use roofline::Nest;
 pub use target::{Aim, LINE, Level, Prices, Target};
 pub use trips::{Estimate, Known};
@@ -322,6 +324,6 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         if let Some((.., trial)) = best {
             s.become_tried(trial);
         }
-        s.note(Decision { rule: rule.method, site, options, taken });
+        s.note(Decision { rule: rule.method, site, span: stmt.origin().span(), options, taken });
     }
 }

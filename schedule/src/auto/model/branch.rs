@@ -31,7 +31,7 @@ pub(super) fn taken(cond: &Expr, has_other: bool, around: &[Around]) -> f64 {
 }
 
 /// The guards of all that is in a loop that lowering makes bounds of it.
-pub(super) fn bounds(l: &Loop) -> Vec<Expr> {
+pub(in crate::auto) fn bounds(l: &Loop) -> Vec<Expr> {
     let unrolled = matches!(l.stmt.kind(), StmtKind::For { props, .. } if props.unroll);
     if unrolled || l.step.as_int() != Some(1) {
         return Vec::new();

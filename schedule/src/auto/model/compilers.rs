@@ -7,31 +7,52 @@ use crate::tree::Loop;
 use rustc_hash::FxHashMap;
 use taffeta_analysis::query::effects;
 use taffeta_ast::op::Op;
-use taffeta_ast::{DType, Expr, ExprKind, LoopProps, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Access, DType, Expr, ExprKind, LoopProps, Stmt, StmtKind, Symbol};
 
-/// Whether C compilers make a loop of vector instructions without a mark: it is innermost, has no calls and no branches
-/// but those that are the same in all iterations, reduces into nothing that stays the same, and accesses what lies side
-/// by side; what it loads may lie apart where `strided` says so, which not all of them see. `bounds`: the guards that are
-/// bounds of the loop.
+/// Returns whether C compilers vectorise a loop without a mark.
 pub(super) fn vectorised_by_compilers(l: &Loop, bounds: &[Expr], strided: bool) -> bool {
-    let mut simple = l.step.as_int() == Some(1);
+    obstacle_to_compilers(l, bounds, strided).is_none()
+}
+
+/// Returns the reason why C compilers do not vectorise a loop without a mark; `None` if they do: it is innermost, has no
+/// calls and no branches but those that are the same in all iterations, reduces into nothing that stays the same, and
+/// accesses consecutive elements; loads may be strided where `strided` says so, which not all compilers see. `bounds`:
+/// the guards that lowering makes bounds of the loop.
+pub(in crate::auto) fn obstacle_to_compilers(l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'static str> {
+    if l.step.as_int() != Some(1) {
+        return Some("its step is not 1");
+    }
+    let mut obstacle = None;
     l.body.walk(&mut |s| {
-        simple &= match s.kind() {
-            StmtKind::Seq(_) | StmtKind::VarDef { .. } => true,
-            StmtKind::If { cond, .. } => is_unswitched(cond, &l.iter) || is_bound(cond, bounds),
-            StmtKind::Store { indices, value, .. } => {
-                is_plain(value, l, strided) && is_beside(indices.iter().map(|a| &a.index), l)
-            }
-            StmtKind::ReduceTo { indices, value, .. } => {
-                let fixed = indices.iter().all(|a| grows(&a.index, &[&l.iter]) == [Growth::None]);
-                (!fixed || !value.dtype().is_float())
-                    && is_plain(value, l, strided)
-                    && is_beside(indices.iter().map(|a| &a.index), l)
-            }
-            _ => false,
-        };
+        if obstacle.is_none() {
+            obstacle = obstacle_in(s, l, bounds, strided);
+        }
     });
-    simple
+    obstacle
+}
+
+/// Returns the reason that one statement of the body is.
+fn obstacle_in(s: &Stmt, l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'static str> {
+    let access = |value: &Expr, indices: &[Access]| match () {
+        () if !is_plain(value, l, strided) => Some("it has a costly function, a division, or elements that lie apart"),
+        () if !is_beside(indices.iter().map(|a| &a.index), l) => Some("it stores elements that lie apart"),
+        () => None,
+    };
+    match s.kind() {
+        StmtKind::Seq(_) | StmtKind::VarDef { .. } => None,
+        StmtKind::If { cond, .. } if is_unswitched(cond, &l.iter) || is_bound(cond, bounds) => None,
+        StmtKind::If { .. } => Some("it branches"),
+        StmtKind::Store { indices, value, .. } => access(value, indices),
+        StmtKind::ReduceTo { indices, value, .. } => {
+            let fixed = indices.iter().all(|a| grows(&a.index, &[&l.iter]) == [Growth::None]);
+            match fixed && value.dtype().is_float() {
+                true => Some("it reduces floats into one element, whose order they keep"),
+                false => access(value, indices),
+            }
+        }
+        StmtKind::For { .. } | StmtKind::While { .. } => Some("it is not innermost"),
+        _ => Some("it has a statement that leaves the loop, prints or calls"),
+    }
 }
 
 /// The nest that C compilers make of two loops without marks, the inner of which goes along the columns of what the

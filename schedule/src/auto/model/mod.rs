@@ -40,8 +40,8 @@
 //! The parts of a program are added up, so an estimate is a sum over its outermost statements, each of which is
 //! remembered as long as it stays the same node; so are the loops in them (`remembered`).
 
-mod branch;
-mod compilers;
+pub(super) mod branch;
+pub(super) mod compilers;
 mod part;
 mod recurrence;
 mod remembered;

@@ -1,0 +1,101 @@
+//! How an entry runs under a schedule, and why: what rules decided, how each loop runs, what loops over structured
+//! tensors visit. `taffeta show --explain` prints it.
+
+use crate::automatic;
+use crate::error::Error;
+use crate::pipeline;
+use crate::program::{Options, Program};
+use crate::timing::Timings;
+use taffeta_ast::{Diagnostics, Stmt, StmtId, StmtKind};
+use taffeta_codegen::Lowered;
+use taffeta_schedule::Schedule;
+use taffeta_schedule::auto::{Execution, LoopReport, MATERIALISE};
+use taffeta_structured::Explained;
+
+/// The way in which an entry runs.
+#[derive(Clone, Debug)]
+pub struct ExecutionReport {
+    /// The program that runs, with the steps and the decisions that led to it; a gradient is made after its entry was
+    /// scheduled, and has no steps of its own unless rules chose them.
+    pub schedule: Schedule,
+    /// The loops of the program: whether they run on threads and in lanes.
+    pub loops: Vec<LoopReport>,
+    /// The loops over structured tensors: what they visit.
+    pub traversals: Vec<Explained>,
+}
+
+impl ExecutionReport {
+    /// Returns whether rules chose what the gradient keeps, so that the program is another one than that of
+    /// [`Program::schedule_function`].
+    pub fn keeps_by_rules(&self) -> bool {
+        self.schedule.decisions().iter().any(|d| d.rule == MATERIALISE && d.taken != 0)
+    }
+}
+
+impl Program {
+    /// Explains how an entry runs under any schedule: by hand, none, a trace, or rules.
+    ///
+    /// ```
+    /// use taffeta::schedule::auto::Execution;
+    /// use taffeta::{Options, Program};
+    ///
+    /// let program = Program::from_source("p.ft", "
+    /// def running(x: inout[f32[n]]):
+    ///     for i in range(1, n):
+    ///         x[i] += x[i - 1]
+    /// ")?;
+    /// let how = program.execution_report("running", &Options::default())?;
+    /// assert_eq!(how.loops[0].lanes, Execution::No("the loop `i` has a loop-carried dependence".into()));
+    /// # Ok::<(), taffeta::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the entry; what has no rule in lowering.
+    pub fn execution_report(&self, entry: &str, options: &Options) -> Result<ExecutionReport, Error> {
+        let mut timings = Timings::default();
+        let wrong = |d: Diagnostics| Error::program(d, self.sources());
+        let schedule = match automatic::is_automatic(options) || options.gradient.is_none() {
+            true => self.scheduled(entry, options)?,
+            false => Schedule::new(self.to_run(entry, options, &mut timings)?),
+        };
+        let aim = automatic::aim(options).map_err(|d| wrong(d.into()))?;
+        let schedule = schedule.aimed_at(aim).lowered_by(crate::scheduler::lowers);
+        let func = schedule.func();
+        let lowered = pipeline::lowered(func, options, &mut timings).map_err(wrong)?;
+        let traversals = match func.is_structured() {
+            true => pipeline::structured(func, options, &mut timings).map_err(wrong)?.explained,
+            false => Vec::new(),
+        };
+        let mut loops = schedule.loop_reports();
+        loops.iter_mut().for_each(|l| as_generated(l, &lowered));
+        Ok(ExecutionReport { schedule, loops, traversals })
+    }
+}
+
+/// Corrects the report of a vectorised loop by what code generation makes of it: one that cannot be lanes runs in
+/// order, and small arrays become variables of vector types. A loop that structured lowering has replaced stays as it
+/// is.
+fn as_generated(report: &mut LoopReport, lowered: &Lowered) {
+    let Execution::Yes(how) = &mut report.lanes else { return };
+    if lowered.is_in_vectors(report.id) {
+        *how += ", in variables of vector types";
+    }
+    let Some(now) = find(&lowered.func().body, report.id) else { return };
+    let StmtKind::For { props, body, .. } = now.kind() else { return };
+    if how.starts_with("lanes") && props.vectorize.is_none() && !lowered.is_in_vectors(report.id) {
+        let why = match prints(body) {
+            true => "it prints, so its iterations run in order",
+            false => "its iterations run in order: a statement in it has one",
+        };
+        report.lanes = Execution::No(why.into());
+    }
+}
+
+fn find(s: &Stmt, id: StmtId) -> Option<Stmt> {
+    taffeta_analysis::tree::find(s, id)
+}
+
+fn prints(s: &Stmt) -> bool {
+    matches!(s.kind(), StmtKind::Print { .. }) || s.kind().children().into_iter().any(prints)
+}
