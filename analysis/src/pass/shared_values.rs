@@ -19,16 +19,16 @@
 //! ```
 //! after
 //! ```text
-//! B.before: f64[n, m] @ pattern(A) = empty((n, m), f64)
+//! B_before: f64[n, m] @ pattern(A) = empty((n, m), f64)
 //! for i in range(n):
 //!     for j in range(m):
-//!         B.before[i, j] = B[i, j]
+//!         B_before[i, j] = B[i, j]
 //! for i in range(n):
 //!     for j in range(m):
-//!         B.now = empty((), f64)
-//!         B.now = B.before[i, j]
-//!         B.now += A[i, j]
-//!         B[i, j] = B.now
+//!         B_now = empty((), f64)
+//!         B_now = B_before[i, j]
+//!         B_now += A[i, j]
+//!         B[i, j] = B_now
 //! ```
 //!
 //! **Leaves alone**: adjoints, whose elements are summed ([`Format::sums`]), and parameters.

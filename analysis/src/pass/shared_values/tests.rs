@@ -38,16 +38,17 @@ fn example() {
         program(&|[a, b, _], sizes| over(sizes, &|at| reduce(b, at, ReduceOp::Add, &a.load(at.map(Expr::clone)))));
     expect![[r#"
         def f(A: f64[n, m] @ format(dense, runlength), x: f64[m]) -> f64[n, m] @ pattern(A):
-            B.before: f64[n, m] @ pattern(A) = empty((n, m), f64)
+            B: f64[n, m] @ pattern(A) = empty((n, m), f64)
+            B_before: f64[n, m] @ pattern(A) = empty((n, m), f64)
             for i in range(n):
                 for j in range(m):
-                    B.before[i, j] = B[i, j]
+                    B_before[i, j] = B[i, j]
             for i in range(n):
                 for j in range(m):
-                    B.now = empty((), f64)
-                    B.now = B.before[i, j]
-                    B.now += A[i, j]
-                    B[i, j] = B.now
+                    B_now = empty((), f64)
+                    B_now = B_before[i, j]
+                    B_now += A[i, j]
+                    B[i, j] = B_now
             return B
     "#]]
     .assert_eq(&made(&func));
@@ -75,22 +76,23 @@ fn what_may_differ_is_compared() {
     });
     expect![[r#"
         def f(A: f64[n, m] @ format(dense, runlength), x: f64[m]) -> f64[n, m] @ pattern(A):
-            B.own = empty((n, m), f64)
+            B: f64[n, m] @ pattern(A) = empty((n, m), f64)
+            B_own = empty((n, m), f64)
             for B_own.d0 in range(n):
                 for B_own.d1 in range(m):
-                    B.own[B_own.d0, B_own.d1] = 0.0
+                    B_own[B_own.d0, B_own.d1] = 0.0
             for i in range(n):
                 for j in range(m):
-                    B.own[i, j] = A[i, j]
+                    B_own[i, j] = A[i, j]
             for i in range(n):
                 for j in range(m):
-                    B.own[i, j] *= x[j]
+                    B_own[i, j] *= x[j]
             for B_own.d0 in range(n):
                 for B_own.d1 in range(m):
-                    B[B_own.d0, B_own.d1] = B.own[B_own.d0, B_own.d1]
+                    B[B_own.d0, B_own.d1] = B_own[B_own.d0, B_own.d1]
             for B_own.d0 in range(n):
                 for B_own.d1 in range(m):
-                    assert B.own[B_own.d0, B_own.d1] == 0.0
+                    assert B[B_own.d0, B_own.d1] == 0.0 and 1.0 / B_own[B_own.d0, B_own.d1] == 1.0 / B[B_own.d0, B_own.d1] if B_own[B_own.d0, B_own.d1] == 0.0 else B_own[B_own.d0, B_own.d1] == B[B_own.d0, B_own.d1] or isnan(B_own[B_own.d0, B_own.d1]) and isnan(B[B_own.d0, B_own.d1]), f"element [{B_own.d0}, {B_own.d1}] of `B` is {B_own[B_own.d0, B_own.d1]}, and one that is stored as the same value is {B[B_own.d0, B_own.d1]}"  # index
             return B
     "#]]
     .assert_eq(&made(&func));
