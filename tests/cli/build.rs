@@ -126,7 +126,8 @@ fn a_c_program_lends_arrays() {
 fn the_page_on_c_is_run() {
     let page = std::fs::read_to_string(root().join("docs/src/c.md")).expect("a page");
     let blocks = |language: &str| -> Vec<String> {
-        let rest = page.split(&format!("```{language}\n")).skip(1);
+        let fence = format!("```{language}\n");
+        let rest = page.split(&fence).skip(1);
         rest.map(|text| text[..text.find("```").expect("its end")].to_string()).collect()
     };
     let folder = Folder::new(&[("solver.ft", &blocks("taffeta")[0]), ("main.c", &blocks("c")[0])]);
@@ -134,8 +135,9 @@ fn the_page_on_c_is_run() {
     let [build, printed, shared] = [0, 1, 2].map(|k| texts[k].clone());
     let shell = |commands: &str| {
         let (taffeta, cc) = (env!("CARGO_BIN_EXE_taffeta"), std::env::var("CC").unwrap_or_else(|_| "cc".into()));
-        let text =
-            format!("set -e\ntaffeta() {{ {taffeta} \"$@\" > /dev/null; }}\ncc() {{ {cc} \"$@\"; }}\n{commands}");
+        let text = format!(
+            "set -e\ntaffeta() {{ {taffeta} \"$@\" > /dev/null; }}\ncc() {{ command {cc} \"$@\"; }}\n{commands}"
+        );
         let mut command = Command::new("sh");
         command.args(["-c", &text]).current_dir(folder.path()).env("TAFFETA_CACHE_DIR", crate::programs::cache());
         finish(&mut command)

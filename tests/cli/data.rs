@@ -48,8 +48,8 @@ fn files_that_are_missing_truncated_or_of_another_type() {
         input::unknown
 
           × parameter `x`: x.xyz: files that end in `.xyz` cannot be read
-          help: files: .npy .npz .csv .tsv .txt .obj .off .mtx .png .tns .tns.gz; generators: rand randn
-                randint zeros ones arange sprand; literals: 3, 2.5, [1, 2, 3], true
+          help: files: .npy .npz .csv .tsv .txt .obj .off .mtx .mtx.gz .png .tns .tns.gz; generators: rand
+                randn randint zeros ones arange sprand; literals: 3, 2.5, [1, 2, 3], true
 
         1 error
     "#]]

@@ -77,6 +77,7 @@ fn what_has_no_derivative_is_refused() {
         grad::wrt
 
           × `f` has no parameter `z`
+          help: its parameters are x, k, a
 
         1 error
     "#]]

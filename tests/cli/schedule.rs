@@ -315,7 +315,7 @@ def fast(s):
     let fast = shown(&["--schedule", "fast"]);
     assert!(fast.contains("for `k`   # running.ft:7\n  threads  yes: shared out static\n"), "{fast}");
     assert!(fast.contains("  for `j`   # running.ft:8\n    lanes    yes: lanes: "), "{fast}");
-    assert!(fast.contains("2 steps:\n  parallelize(\"k\")"), "{fast}");
+    assert!(fast.contains("2 steps:\n  s.parallelize(\"k\")"), "{fast}");
     let trace = shown(&["--schedule", "auto"]);
     assert!(trace.contains("`k`   # running.ft:7\n"), "decisions have a line: {trace}");
     let json: serde_json::Value = serde_json::from_str(&shown(&["--json"])).expect("it is JSON");

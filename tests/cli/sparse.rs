@@ -350,7 +350,7 @@ fn loops_are_explained_in_json() {
         let args = ["show", "f.ft", "total", "--explain", "--in", input];
         let sizes = ["--size", "n=10", "--size", "m=4"];
         let args = if stored == 2 { args.to_vec() } else { [&args[..], &sizes].concat() };
-        assert!(folder.succeeds(&args).ends_with(&format!("\n\nnnz(A) = {stored}\n")));
+        assert!(folder.succeeds(&args).contains(&format!("\n\nnnz(A) = {stored}\n")));
         let json = folder.succeeds(&[&args[..], &["--json"]].concat());
         let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(json["stored"], serde_json::json!({ "A": stored }));

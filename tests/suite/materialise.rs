@@ -234,7 +234,7 @@ fn a_program_of_many_steps_is_scheduled_once() {
     let schedule = program.scheduled("f", &options).unwrap_or_else(|e| panic!("{e}"));
     let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).expect("tensors have choices");
     let scheduled = found.options.iter().filter(|o| matches!(o.answer, Answer::Takes(_))).count();
-    assert_eq!((scheduled, found.taken), (1, 0), "{found}");
+    assert_eq!((scheduled, found.taken), (1, 0), "{found:?}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn decides(text: &str, method: &str, sizes: &[(&str, i64)], expected: Expect) {
     let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target));
     s.call(method, &[]).unwrap_or_else(|r| panic!("{}", r.message));
     same(&func, s.func());
-    let decisions: String = s.decisions().iter().map(ToString::to_string).collect();
+    let decisions: String = s.decisions().iter().map(|d| d.text("")).collect();
     expected.assert_eq(&format!("{decisions}{}", body(s.func())));
 }
 
