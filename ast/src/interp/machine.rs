@@ -104,8 +104,8 @@ impl Cell {
     pub fn unequal(&self, of: &Cell) -> Option<(usize, [Literal; 2])> {
         let shared = of.shared.as_ref()?;
         let mut last = self.data.clone();
-        for k in 0..self.data.len() {
-            last.set(shared[k], self.data.get(k));
+        for (k, stored) in shared.iter().enumerate() {
+            last.set(*stored, self.data.get(k));
         }
         let all = (0..self.data.len()).filter(|k| of.stores(*k)).map(|k| (k, [self.data.get(k), last.get(shared[k])]));
         all.into_iter().find(|(_, [a, b])| !a.is_same(*b))

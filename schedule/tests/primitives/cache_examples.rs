@@ -49,7 +49,7 @@ fn longformer() {
                     s = empty((), f64)
                     s = 0.0
                     for k_1 in range(65):
-                        weight[k_1] = exp(score[k_1] - m)
+                        weight[k_1] = exp(score[k_1] - stop_gradient(m))
                         s += cast(weight[k_1], f64)
                     r = empty((), f32)
                     r = cast(1.0 / s, f32)

@@ -149,14 +149,9 @@ fn sizes_that_only_results_have() {
     check(
         "def f(x: f32[n]) -> (f32[m], f32[m]):\n    return x, x\n",
         expect![[r#"
-            def f(x: f32[n]) -> (f32[n], f32[n]):
-                x_1 = empty((n,), f32)
-                out1 = empty((n,), f32)
-                for x.d0 in range(n):
-                    x_1[x.d0] = x[x.d0]
-                for out1.d0 in range(n):
-                    out1[out1.d0] = x[out1.d0]
-                return x_1, out1
+            [annotation::size] no parameter has the size `m`, and the result has `n` in its place
+              at t.ft:1 `m`
+              help: write `n`
         "#]],
     );
 }

@@ -17,8 +17,7 @@ fn outer_loops_run_on_threads() {
             `i`
                 keep                                         163 ms
               * parallelize("i")                             81.4 ms
-                parallelize("j")                             not tried: at best 82.4 ms
-                parallelize("k")                             not tried: at best 582 ms
+                not tried, 82.4 ms at best: parallelize("j"), parallelize("k")
             for i in range(n):  # parallel
                 for j in range(n):
                     for k in range(n):
@@ -33,9 +32,7 @@ fn outer_loops_run_on_threads() {
         expect![[r#"
             `i`
               * keep                                         775 ns
-                parallelize("i")                             not tried: at best 2.39 µs
-                parallelize("j")                             not tried: at best 16.4 µs
-                parallelize("k")                             not tried: at best 128 µs
+                not tried, 2.39 µs at best: parallelize("i"), parallelize("j"), parallelize("k")
             for i in range(n):
                 for j in range(n):
                     for k in range(n):
@@ -50,8 +47,7 @@ fn outer_loops_run_on_threads() {
             `i`
                 keep                                         1.30 s
               * parallelize("i", above=15)                   651 ms
-                parallelize("j", above=63)                   not tried: at best 651 ms
-                parallelize("k", above=1023)                 not tried: at best 652 ms
+                not tried, 651 ms at best: parallelize("j", above=63), parallelize("k", above=1023)
             for i in range(n):  # parallel(above=15)
                 for j in range(n):
                     for k in range(n):
@@ -93,7 +89,7 @@ def f(a: inout[f32[3, n]]):
                 keep                                         19.5 µs
                 parallelize("i")                             15.0 µs
               * parallelize(merge("i", "j"))                 11.8 µs
-                parallelize("j")                             not tried: at best 15.8 µs
+                not tried, 15.8 µs at best: parallelize("j")
             for i_j in range(n * 3):  # parallel
                 a[i_j // n, i_j % n] = exp(a[i_j // n, i_j % n])
         "#]],
@@ -118,7 +114,7 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
         expect![[r#"
             `y.d0`
               * keep                                         8.55 ms
-                vectorize("y.d0")                            not tried: at best 8.55 ms
+                not tried, 8.55 ms at best: vectorize("y.d0")
             y = empty((n,), f64)
             for y.d0 in range(n):
                 y[y.d0] = 0.0
@@ -170,8 +166,7 @@ def f(a: inout[f64[n, m]]):
             `i`
                 keep                                         1.27 ms
               * privatize("t", "i"), parallelize("i")        635 µs
-                parallelize("j#1")                           not tried: at best 3.34 ms
-                parallelize("j#2")                           not tried: at best 2.72 ms
+                not tried, 2.72 ms at best: parallelize("j#1"), parallelize("j#2")
             for i in range(n):  # parallel
                 t = empty((m,), f64)
                 for j in range(m):
@@ -204,10 +199,8 @@ def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
                 keep                                         204 ms
                 parallelize("t", above=63)                   refused: the loop `t` has a loop-carried dependence
                 parallelize("i#1")                           156 ms
-                parallelize("j#1")                           not tried: at best 284 ms
-                parallelize("i#2")                           not tried: at best 156 ms
-                parallelize("j#2")                           not tried: at best 284 ms
               * parallelize of 2 loops in "t"                102 ms
+                not tried, 156 ms at best: parallelize("j#1"), parallelize("i#2"), parallelize("j#2")
             for t in range(steps):
                 for i in range(1, n - 1):  # parallel
                     for j in range(1, n - 1):

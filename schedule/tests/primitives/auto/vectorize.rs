@@ -32,7 +32,7 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
               * vectorize("j#2")                             3.68 ms
             `j#3`
               * keep                                         3.68 ms
-                vectorize("j#3")                             not tried: at best 3.68 ms
+                not tried, 3.68 ms at best: vectorize("j#3")
             `j#4`
                 keep                                         3.68 ms
               * vectorize("j#4")                             3.34 ms
@@ -72,13 +72,13 @@ def f(a: {dtype}[n, n], y: inout[{dtype}[n]]):
         "auto_vectorize",
         &[("n", 100)],
         expect![[r#"
-        `k`
-          * keep                                         13.2 µs
-            vectorize("k")                               not tried: at best 17.0 µs
-        for i in range(n):
-            for k in range(n):
-                y[i] = max(y[i], a[i, k] + a[k, i])
-    "#]],
+            `k`
+              * keep                                         13.2 µs
+                not tried, 17.0 µs at best: vectorize("k")
+            for i in range(n):
+                for k in range(n):
+                    y[i] = max(y[i], a[i, k] + a[k, i])
+        "#]],
     );
     decides(
         &program("f32"),

@@ -263,7 +263,7 @@ fn attributes() {
         expect![[r#"
             [name::attribute] a tensor has no `size`
               at t.ft:2 `size`
-              help: a tensor has `shape`, `ndim`, `dtype`, `mtype` and `T`
+              help: there are no methods; write `x.shape[0]`, with the number of the dimension
         "#]],
     );
     check(
