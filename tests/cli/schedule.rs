@@ -317,7 +317,7 @@ def fast(s):
     assert!(fast.contains("  for `j`   # running.ft:8\n    lanes    yes: lanes: "), "{fast}");
     assert!(fast.contains("2 steps:\n  s.parallelize(\"k\")"), "{fast}");
     let trace = shown(&["--schedule", "auto"]);
-    assert!(trace.contains("`k`   # running.ft:7\n"), "decisions have a line: {trace}");
+    assert!(trace.contains("`total.d0`   # running.ft:6\n"), "decisions have a line: {trace}");
     let json: serde_json::Value = serde_json::from_str(&shown(&["--json"])).expect("it is JSON");
     assert_eq!(json["execution"][0]["threads"]["no"], "the loop `i` has a loop-carried dependence", "{json}");
 }

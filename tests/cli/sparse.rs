@@ -356,7 +356,7 @@ fn loops_are_explained_in_json() {
         assert_eq!(json["stored"], serde_json::json!({ "A": stored }));
     }
     let out = folder.succeeds(&["show", "f.ft", "plain", "--explain"]);
-    assert_eq!(out, "plain: no loop accesses a structured tensor\n");
+    assert!(out.starts_with("plain: ") && !out.contains("# Loops over structured tensors"), "{out}");
 }
 
 /// The gradient of a structured parameter goes to files of sparse tensors in the parameter's pattern, a derivative that

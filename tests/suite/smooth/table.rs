@@ -15,9 +15,14 @@ pub struct Row {
 type Gradient = fn(&[f64]) -> Vec<f64>;
 type Hessian = fn(&[f64]) -> Vec<Vec<f64>>;
 
+/// First derivatives at a point.
+type First = dyn Fn(&[f64]) -> Vec<f64> + Sync;
+/// Second derivatives at a point.
+type Second = dyn Fn(&[f64]) -> Vec<Vec<f64>> + Sync;
+
 pub enum Want {
     /// These.
-    Closed(Box<dyn Fn(&[f64]) -> Vec<f64> + Sync>, Box<dyn Fn(&[f64]) -> Vec<Vec<f64>> + Sync>),
+    Closed(Box<First>, Box<Second>),
     /// Those of a polynomial of degree two, which values alone say.
     Quadratic,
 }
