@@ -16,20 +16,21 @@ use taffeta_ast::{DType, Expr, ExprKind, LoopProps, Stmt, StmtKind, Symbol};
 pub(super) fn vectorised_by_compilers(l: &Loop, bounds: &[Expr], strided: bool) -> bool {
     let mut simple = l.step.as_int() == Some(1);
     l.body.walk(&mut |s| {
-        simple &= match s.kind() {
-            StmtKind::Seq(_) | StmtKind::VarDef { .. } => true,
-            StmtKind::If { cond, .. } => is_unswitched(cond, &l.iter) || is_bound(cond, bounds),
-            StmtKind::Store { indices, value, .. } => {
-                is_plain(value, l, strided) && is_beside(indices.iter().map(|a| &a.index), l)
-            }
-            StmtKind::ReduceTo { indices, value, .. } => {
-                let fixed = indices.iter().all(|a| grows(&a.index, &[&l.iter]) == [Growth::None]);
-                (!fixed || !value.dtype().is_float())
-                    && is_plain(value, l, strided)
-                    && is_beside(indices.iter().map(|a| &a.index), l)
-            }
-            _ => false,
-        };
+        simple = simple
+            && match s.kind() {
+                StmtKind::Seq(_) | StmtKind::VarDef { .. } => true,
+                StmtKind::If { cond, .. } => is_unswitched(cond, &l.iter) || is_bound(cond, bounds),
+                StmtKind::Store { indices, value, .. } => {
+                    is_plain(value, l, strided) && is_beside(indices.iter().map(|a| &a.index), l)
+                }
+                StmtKind::ReduceTo { indices, value, .. } => {
+                    let fixed = indices.iter().all(|a| grows(&a.index, &[&l.iter]) == [Growth::None]);
+                    (!fixed || !value.dtype().is_float())
+                        && is_plain(value, l, strided)
+                        && is_beside(indices.iter().map(|a| &a.index), l)
+                }
+                _ => false,
+            };
     });
     simple
 }
@@ -85,18 +86,19 @@ fn is_beside<'e>(at: impl DoubleEndedIterator<Item = &'e Expr>, l: &Loop) -> boo
 fn is_plain(e: &Expr, l: &Loop, strided: bool) -> bool {
     let mut plain = true;
     e.walk(&mut |e| {
-        plain &= match e.kind() {
-            ExprKind::Apply(op, _) => {
-                let costly = op.info().function.is_some() && op.info().cost > 4;
-                !costly && !matches!(op, Op::FloorDiv | Op::Mod)
-            }
-            ExprKind::Load(_, at) => {
-                let at = || at.iter().map(|a| &a.index);
-                is_beside(at(), l) || (strided && growth(at(), &[&l.iter]) != [Growth::Gather])
-            }
-            ExprKind::Cast(inner) => !matches!((inner.dtype(), e.dtype()), (DType::F16 | DType::Bf16, _)),
-            _ => true,
-        };
+        plain = plain
+            && match e.kind() {
+                ExprKind::Apply(op, _) => {
+                    let costly = op.info().function.is_some() && op.info().cost > 4;
+                    !costly && !matches!(op, Op::FloorDiv | Op::Mod)
+                }
+                ExprKind::Load(_, at) => {
+                    let at = || at.iter().map(|a| &a.index);
+                    is_beside(at(), l) || (strided && growth(at(), &[&l.iter]) != [Growth::Gather])
+                }
+                ExprKind::Cast(inner) => !matches!((inner.dtype(), e.dtype()), (DType::F16 | DType::Bf16, _)),
+                _ => true,
+            };
     });
     plain
 }
