@@ -2,6 +2,7 @@
 
 use crate::automatic;
 use crate::error::Error;
+use crate::pipeline;
 use crate::program::{Options, Program};
 use std::collections::BTreeMap;
 use taffeta_ast::{Diagnostic, Diagnostics, print};
@@ -57,8 +58,13 @@ impl Program {
             );
             wrong(d.help("`--trace FILE.json` keeps all steps"))
         })?;
+        // A function without steps makes of a program what every schedule begins with.
+        let wanted = match options.schedule.as_deref() {
+            None | Some("none") => pipeline::schedulable(schedule.func()),
+            _ => schedule.func().clone(),
+        };
         let differs = match self.under(entry, &options, &text, &name) {
-            Ok(made) if made == print::func_with_selectors(schedule.func()) => return Ok(text),
+            Ok(made) if made == print::func_with_selectors(&wanted) => return Ok(text),
             Ok(_) => Diagnostic::new("schedule::function", "the steps, taken as a function, make another program"),
             Err(e) => {
                 let why = e.report().diagnostics.first().map_or_else(String::new, |d| format!(": {}", d.message));

@@ -15,6 +15,7 @@ mod float;
 pub mod hoist;
 pub mod rewrite_accesses;
 pub mod simplify;
+pub mod sroa;
 pub mod stop_gradient;
 pub mod substitute;
 
