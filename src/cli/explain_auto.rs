@@ -81,6 +81,7 @@ impl Decisions<'_> {
             Answer::Takes(ns) => json!({"steps": o.steps, "estimate_ns": ns}),
             Answer::Refused(why) => json!({"steps": o.steps, "refused": why}),
             Answer::Weighs(weight) => json!({"steps": o.steps, "searches": weight}),
+            Answer::Excluded(why) => json!({"steps": o.steps, "not_tried": why}),
             Answer::AtBest(ns) => json!({"steps": o.steps, "at_best_ns": ns}),
         };
         let decisions = self.schedule.decisions().iter().map(|d| {

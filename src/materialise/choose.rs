@@ -83,7 +83,7 @@ fn all_scheduled<T: Sync>(candidates: &[Candidate<T>], options: &Options) -> Vec
 /// What rules have tried.
 fn trials(schedules: &[Schedule]) -> usize {
     let tried = schedules.iter().flat_map(Schedule::decisions).flat_map(|d| &d.options);
-    tried.filter(|o| o.steps != "keep" && !matches!(o.answer, Answer::AtBest(_))).count()
+    tried.filter(|o| o.steps != "keep" && !matches!(o.answer, Answer::AtBest(_) | Answer::Excluded(_))).count()
 }
 
 /// The choice between candidates, underway.

@@ -65,6 +65,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
         take: Box::new(move |s| take(s, site, &cuts)),
         then: Some(Box::new(move |s| Ok(nest::on_threads(s, site, &before)))),
         least: None,
+        excluded: None,
     }]
 }
 

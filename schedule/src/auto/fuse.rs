@@ -83,6 +83,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         }),
         then: None,
         least: None,
+        excluded: None,
     }]
 }
 

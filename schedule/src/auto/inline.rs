@@ -29,7 +29,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     let cheap = cheap(&s.func().body);
     let mut out = Vec::new();
     s.func().body.walk(&mut |d| {
-        if let StmtKind::VarDef { tensor, body } = d.kind()
+        if let StmtKind::VarDef { tensor, .. } = d.kind()
             && tensor.ndim() > 0
             && cheap.contains_key(&tensor.symbol)
         {
@@ -80,5 +80,6 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         take: Box::new(move |s| s.call("inline", &[Arg::from(handle.clone())]).map(|_| Others::default())),
         then: None,
         least: None,
+        excluded: None,
     }]
 }

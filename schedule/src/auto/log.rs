@@ -34,6 +34,8 @@ pub enum Answer {
     Weighs(f64),
     /// Why it cannot be done.
     Refused(String),
+    /// Why nobody has to try it.
+    Excluded(String),
     /// What the program would take at best, which is not worth it, or no less than what another option takes: nobody
     /// asked whether it can be done.
     AtBest(f64),
@@ -54,6 +56,7 @@ impl fmt::Display for Decision {
                 Answer::Takes(ns) => writeln!(f, "  {mark} {:<44} {}", option.steps, time(*ns))?,
                 Answer::Weighs(weight) => writeln!(f, "  {mark} {:<44} searches {weight:.0}", option.steps)?,
                 Answer::Refused(why) => writeln!(f, "  {mark} {:<44} refused: {why}", option.steps)?,
+                Answer::Excluded(why) => writeln!(f, "  {mark} {:<44} not tried: {why}", option.steps)?,
                 Answer::AtBest(ns) => writeln!(f, "  {mark} {:<44} not tried: at best {}", option.steps, time(*ns))?,
             }
         }

@@ -120,11 +120,19 @@ struct Choice {
     /// What the program takes with it at best. To find that out takes far less than to prove that it can be done, which
     /// is not tried where this is too much.
     pub least: Option<Box<Least>>,
+    /// Why it cannot be done, where nobody has to try it to know.
+    pub excluded: Option<String>,
 }
 
 impl Choice {
     fn new(steps: String, take: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
-        Choice { steps, take: Box::new(take), then: None, least: None }
+        Choice { steps, take: Box::new(take), then: None, least: None, excluded: None }
+    }
+
+    /// One that cannot be done, and why.
+    fn excluded(steps: String, why: String) -> Choice {
+        let (take, why) = (|_: &mut Schedule| Ok(Others::default()), Some(why));
+        Choice { excluded: why, ..Choice::new(steps, take) }
     }
 
     /// To keep what there is, where later rules are expected to do something with it.
@@ -285,6 +293,10 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         let mut options = vec![Outcome { steps: KEEP.into(), answer: answer(keep) }];
         let mut best: Option<(f64, usize, Schedule)> = None;
         for choice in choices {
+            if let Some(why) = choice.excluded {
+                options.push(Outcome { steps: choice.steps, answer: Answer::Excluded(why) });
+                continue;
+            }
             let least = choice.least.as_ref().map_or(0.0, |least| least(s, model));
             if least >= best.as_ref().map_or(enough, |(best, ..)| best - NEAR * part) {
                 options.push(Outcome { steps: choice.steps, answer: Answer::AtBest(least) });

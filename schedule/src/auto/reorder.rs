@@ -155,6 +155,7 @@ fn reordered(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
         take: Box::new(move |s| s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| Others::default())),
         then: None,
         least: None,
+        excluded: None,
     }
 }
 
@@ -177,5 +178,6 @@ fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
         }),
         then: None,
         least: None,
+        excluded: None,
     }
 }

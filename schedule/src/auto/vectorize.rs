@@ -8,7 +8,7 @@
 use super::model::Model;
 use super::model::touch::{Growth, growth};
 use super::structured::traverses;
-use super::{Choice, Others, Rule, nest};
+use super::{Answer, Choice, Others, Rule, nest};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
@@ -28,11 +28,44 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Innermost loops that no mark is on.
+/// Innermost loops that no mark is on, and then the loops around them, of which only is said why they have no lanes.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     innermost(&s.func().body, &mut out);
+    s.func().body.walk(&mut |l| {
+        if nest::is_unmarked(l) && !inside(l).is_empty() && inside(l).iter().all(|i| !nest::has_loop(body_of(i))) {
+            out.push(l.id());
+        }
+    });
     out
+}
+
+fn body_of(l: &Stmt) -> &Stmt {
+    match l.kind() {
+        StmtKind::For { body, .. } => body,
+        _ => l,
+    }
+}
+
+/// The loops in a loop, without those in them.
+fn inside(l: &Stmt) -> Vec<Stmt> {
+    nest::loops_in(body_of(l))
+}
+
+/// That a loop has no lanes since none of those in it could have any: they run in order, as the steps of a ray do, and
+/// their iterations are not as many in each lane.
+fn beyond_lanes(s: &Schedule, l: &Stmt) -> Vec<Choice> {
+    let is_refused = |i: &Stmt| {
+        let name = s.called(i);
+        let mut of = s.decisions().iter().filter(|d| d.rule == RULE.method && d.site == name);
+        of.any(|d| d.options.iter().any(|o| matches!(o.answer, Answer::Refused(_))))
+    };
+    let inner = inside(l);
+    let Some(first) = inner.first().filter(|_| inner.iter().all(|i| nest::is_unmarked(i) && is_refused(i))) else {
+        return Vec::new();
+    };
+    let why = format!("the loop `{}` in it runs in order, and lanes are for innermost loops", s.called(first));
+    vec![Choice::excluded(format!("vectorize(\"{}\")", s.called(l)), why)]
 }
 
 fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
@@ -54,6 +87,9 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
+    if !inside(&l).is_empty() {
+        return beyond_lanes(s, &l);
+    }
     // Whether lanes can share what is stored, lowering says.
     if nest::is_in_library(s, site) || traverses(s.func(), &l) && !s.is_lowered() {
         return Vec::new();

@@ -93,7 +93,13 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let names: Vec<String> = windows.iter().map(|w| format!("\"{}\"", s.called(&w.stmt))).collect();
     let steps = format!("{TOGETHER} iterations of \"{}\" together in {}", s.called(&l), names.join(", "));
     let windows: Vec<StmtId> = windows.iter().map(|w| w.stmt.id()).collect();
-    vec![Choice { steps, take: Box::new(move |s| take(s, site, &windows)), then: Some(Box::new(jammed)), least: None }]
+    vec![Choice {
+        steps,
+        take: Box::new(move |s| take(s, site, &windows)),
+        then: Some(Box::new(jammed)),
+        least: None,
+        excluded: None,
+    }]
 }
 
 fn take(s: &mut Schedule, site: StmtId, windows: &[StmtId]) -> Result<Others, Refusal> {

@@ -1,7 +1,11 @@
 //! `auto_vectorize`: innermost loops on lanes.
 
 use super::decides;
+use crate::common::entry;
 use expect_test::expect;
+use std::sync::Arc;
+use taffeta_schedule::Schedule;
+use taffeta_schedule::auto::Target;
 
 #[test]
 fn sums_and_functions_are_made_of_vector_instructions() {
@@ -139,4 +143,25 @@ def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
                     y[j, i, 0] = 2.0 * exp(x[i, j])
     "#]],
     );
+}
+
+/// A ray goes on step by step, and rays are not as long as each other: that is said of the loop over them.
+#[test]
+fn loops_around_what_runs_in_order() {
+    let text = "
+def f(x: f64[n], steps: i32, y: inout[f64[n]]):
+    for i in range(n):
+        t = x[i]
+        for k in range(steps):
+            t = t + sqrt(t * t + x[i])
+        y[i] = t
+";
+    let (func, _) = entry(text);
+    let mut s = Schedule::new(func).aimed_at(Arc::new(Target::portable(2)));
+    s.call("auto_vectorize", &[]).unwrap_or_else(|r| panic!("{}", r.message));
+    let decided = |site: &str| s.decisions().iter().find(|d| d.site == site).map(ToString::to_string);
+    assert!(decided("k").is_some_and(|d| d.contains("refused: ")), "{:?}", decided("k"));
+    let outer = decided("i").unwrap_or_default();
+    let why = "not tried: the loop `k` in it runs in order, and lanes are for innermost loops";
+    assert!(outer.contains("  * keep ") && outer.contains(why), "{outer}");
 }
