@@ -2,6 +2,7 @@
 //! and a reduction counts once. What the interpreter says is held to a program with dense tensors, what is lowered to
 //! the interpreter.
 
+#[expect(dead_code, reason = "these programs are compared here, not by the module")]
 mod programs;
 #[allow(dead_code)] // what other tests of this crate draw
 mod random;
