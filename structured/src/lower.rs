@@ -4,6 +4,7 @@
 //! - `carried`: scalars that may be of the fill, and `scopes`, which last as long as they are read;
 //! - `point`: accesses at a coordinate that no loop counts;
 //! - `follow`: tensors that are stored where others are, and writes into them;
+//! - `together`, `blend`: merges with one body, where there were too many;
 //! - `blocks`: loops over what is stored by blocks; `unmerged`: loops over pairs;
 //! - `balance`: parallel loops whose iterations are shared out by what is stored;
 //! - `backwards`: loops that go back through a list;
@@ -21,6 +22,7 @@
 mod backwards;
 mod balance;
 mod beyond;
+mod blend;
 mod blocks;
 mod carried;
 mod chosen;
@@ -39,6 +41,7 @@ mod runs;
 mod scopes;
 mod search;
 mod steppers;
+mod together;
 mod unmerged;
 mod workspace;
 
@@ -161,6 +164,8 @@ struct Lower {
     /// How many bodies of loops stand in the outermost loop, and how many of them are around what is being lowered.
     emitted: usize,
     depth: usize,
+    /// Whether lists are merged with one body, since there are too many combinations.
+    together: bool,
     /// Loops around what is being lowered; `None` where no structured tensor is accessed.
     around: Vec<Option<Around>>,
 }
@@ -387,22 +392,30 @@ impl Lower {
         }
         for c in &mut cursors {
             if !self.is_whole(c, [begin, end]) {
-                self.bounded(c, begin);
+                self.bounded(c, [begin, end]);
             }
         }
         self.visits(body, &cursors);
         let lists = |c: &Cursor| matches!(&c.looplet, Looplet::Stepper(s) if !s.full);
         if cursors.iter().all(lists) {
-            self.warn_of_scan(s, iter, &cursors, body);
+            self.warn_of_scan(s, (iter, [begin, end]), &cursors, body);
         }
         let whole = cursors.iter().all(|c| self.is_whole(c, [begin, end]));
         let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
-        Some(self.region(nest, cursors, &region, body.clone()))
+        if self.depth > 0 || self.together {
+            return Some(self.region(nest, cursors, &region, body.clone()));
+        }
+        Some(self.in_either_way(nest, cursors, &region, body))
     }
 
-    /// Warns of a loop that does something where none of its cursors stores anything.
-    fn warn_of_scan(&mut self, s: &Stmt, iter: &Symbol, cursors: &[Cursor], body: &Stmt) {
-        let Some(left) = first_effect(&self.filled(body, cursors)) else { return };
+    /// Warns of a loop that does something where none of its cursors stores anything, at one coordinate after the
+    /// other.
+    fn warn_of_scan(&mut self, s: &Stmt, (iter, range): (&Symbol, [&Expr; 2]), cursors: &[Cursor], body: &Stmt) {
+        let filled = self.filled(body, cursors);
+        let Some(left) = first_effect(&filled).filter(|_| runs::summed(&filled, iter, range, self.rules()).is_none())
+        else {
+            return;
+        };
         let name = self.tensor_of(&cursors[0]);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
         let d = Diagnostic::warning("structured::scan", text).at(s.origin().span());
@@ -410,8 +423,8 @@ impl Lower {
     }
 
     /// A cursor of a loop that may leave the dimension, beyond which nothing is stored.
-    fn bounded(&self, cursor: &mut Cursor, begin: &Expr) {
-        if cursor.inside {
+    fn bounded(&self, cursor: &mut Cursor, [begin, end]: [&Expr; 2]) {
+        if cursor.inside || self.stays_inside(cursor, [begin, end]) {
             return;
         }
         cursor.within = false;
@@ -475,6 +488,10 @@ impl Lower {
             e = self.below(&e, position);
         }
         out
+    }
+
+    fn rules(&self) -> runs::Rules<'_> {
+        runs::Rules { strict: self.strict, fibres: &self.fibres }
     }
 
     fn warn(&mut self, d: Diagnostic) {

@@ -66,3 +66,27 @@ fn kernels_of_all_pairs_of_vector_formats_are_short() {
     let long = counts.iter().filter(|(count, _)| *count >= MOST).map(|(c, n)| format!("{n}: {c} lines")).join("\n");
     assert!(long.is_empty(), "{long}");
 }
+
+/// Formats of matrices of which a stencil merges many lists, or goes through many runs.
+const MATRICES: [&str; 6] = ["csr", "coo", "dcsr", "vbl", "rle", "packbits"];
+
+/// The most lines of a stencil, and of its gradient.
+const MOST_OF_A_STENCIL: usize = 1500;
+
+#[test]
+fn stencils_are_short() {
+    let counts = for_each(&MATRICES, |format| {
+        let text = format!(
+            "def kernel(A: f64[n, n] @ {format}) -> f64[n, n]:\n    B = zeros((n, n), f64)\n    \
+             for i in range(1, n - 1):\n        for j in range(1, n - 1):\n            \
+             B[i, j] = A[i, j] * 4.0 - A[i - 1, j] - A[i + 1, j] - A[i, j - 1] - A[i, j + 1]\n    return B\n\n\n\
+             dkernel = vjp(kernel)\n"
+        );
+        let program = Program::from_source("stencil.ft", &text).unwrap_or_else(|e| panic!("{e}"));
+        let of = |entry: &str| lines(&program, entry).unwrap_or_else(|e| panic!("{entry} of {format}: {e}"));
+        (of("kernel").max(of("dkernel")), *format)
+    });
+    let long = counts.iter().filter(|(count, _)| *count >= MOST_OF_A_STENCIL);
+    let long = long.map(|(c, n)| format!("{n}: {c} lines")).join("\n");
+    assert!(long.is_empty(), "{long}");
+}

@@ -2,7 +2,7 @@
 
 use super::search::State;
 use super::steppers::is_sharp;
-use super::{Lower, Scope, guarded, known, loads};
+use super::{Lower, Scope, guarded, known, loads, runs};
 use crate::access;
 use crate::levels::Above;
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
@@ -11,7 +11,7 @@ use taffeta_analysis::pass::fills;
 use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::poly::{self, Poly};
-use taffeta_ast::{Access, Expr, ExprKind, Literal, Op, Stmt, StmtId, Symbol};
+use taffeta_ast::{Access, Expr, ExprKind, Literal, Op, Stmt, StmtId, StmtKind, Symbol};
 
 /// Indices that an access to a fibre has before its own: the first position, the one after the last, and the
 /// coordinate of the level above.
@@ -179,10 +179,20 @@ impl Lower {
     }
 
     /// The body where none of the cursors stores anything. Storage skips what nothing is left of; the rest must be in
-    /// the dimension.
+    /// the dimension. Loops of the body that had to go through what is below are over runs of the fill.
     pub(super) fn filled<'c>(&self, body: &Stmt, cursors: impl IntoIterator<Item = &'c Cursor>) -> Stmt {
         let cursors: Vec<&Cursor> = cursors.into_iter().collect();
-        let left = self.with_fill(body, &cursors);
+        let left = self.filled_and_checked(body, &cursors);
+        if left.is_nop() {
+            return left;
+        }
+        let mut loops: FxHashSet<StmtId> = FxHashSet::default();
+        loops_with(body, &mut |e| cursors.iter().any(|c| c.drives(e)), &mut loops);
+        runs::summed_in(&left, &loops, self.rules())
+    }
+
+    fn filled_and_checked(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
+        let left = self.with_fill(body, cursors);
         let beyond: Vec<&&Cursor> = cursors.iter().filter(|c| !c.within).collect();
         if beyond.is_empty() || left.is_nop() {
             return left;
@@ -204,7 +214,7 @@ impl Lower {
             stands.insert(s.id());
         });
         checks.retain(|id, _| stands.contains(id));
-        self.with_fill(&checked(body, &mut checks), &cursors)
+        self.with_fill(&checked(body, &mut checks), cursors)
     }
 
     fn with_fill(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
@@ -245,6 +255,21 @@ impl Lower {
             }
         }
     }
+}
+
+/// Collects the loops in a statement that have such an expression inside, and says whether the statement has one.
+fn loops_with(s: &Stmt, is: &mut dyn FnMut(&Expr) -> bool, out: &mut FxHashSet<StmtId>) -> bool {
+    let mut has = false;
+    for e in access::exprs(s) {
+        e.walk(&mut |e| has = has || is(e));
+    }
+    for inner in s.kind().children() {
+        has |= loops_with(inner, is, out);
+    }
+    if has && matches!(s.kind(), StmtKind::For { .. }) {
+        out.insert(s.id());
+    }
+    has
 }
 
 /// What an index is more than an iterator, if it is that, and something that is known outside of the loop (and that the

@@ -12,10 +12,10 @@
 //! ordered do not lead, and where a loop is parallel or vectorised, the first of several leaders is counted and the
 //! others are asked.
 
-use super::Lower;
 use super::cursor::{Cursor, PATH};
 use super::region::Nest;
 use super::steppers::{is_sharp, only_reduces};
+use super::{Lower, runs};
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Diagnostic, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol};
 
@@ -45,7 +45,7 @@ impl Lower {
     pub(super) fn driving(
         &self,
         steppers: Vec<Cursor>,
-        [begin, end]: [&Expr; 2],
+        ([begin, end], whole): ([&Expr; 2], bool),
         body: &Stmt,
         nest: &Nest<'_>,
     ) -> (Vec<Cursor>, Vec<Cursor>) {
@@ -55,13 +55,18 @@ impl Lower {
             return (ordered, asked);
         }
         let unique = |c: &Cursor| c.stepper().is_some_and(|s| s.unique);
+        let alone = ordered.is_empty() && asked.len() == 1;
+        let skips = |c: &Cursor| {
+            let left = self.filled(body, [c]);
+            left.is_nop() || alone && whole && unique(c) && self.between(nest, c, &left, [begin, end]).is_some()
+        };
         // All of a list is not gone through again for each block of another tensor's.
         let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
         let once = matches!(nest.s.kind(), StmtKind::For { extent: own, .. } if *own == extent);
         let leads = |c: &Cursor| {
             (once || nest.iter.is_none_or(|iter| self.probe(c, &Expr::var(iter)).is_none()))
                 && only_reduces(body, c)
-                && self.filled(body, [c]).is_nop()
+                && skips(c)
                 && (unique(c) || !nest.props.is_concurrent() && self.is_chain(c, body, nest))
         };
         match asked.iter().position(leads) {
@@ -71,6 +76,19 @@ impl Lower {
             }
             None => (ordered, asked),
         }
+    }
+
+    /// What is done where a list stores nothing, which stores each of its coordinates once, in whatever order: as often
+    /// as coordinates of its dimension are left. `None` if it is not the same at all of them.
+    pub(super) fn between(&self, nest: &Nest<'_>, c: &Cursor, left: &Stmt, [begin, end]: [&Expr; 2]) -> Option<Stmt> {
+        let (stepper, iter) = (c.stepper().filter(|s| s.unique && is_sharp(s))?, nest.iter?);
+        if !self.is_whole(c, [begin, end]) {
+            return None;
+        }
+        let stored = stepper.end.minus(&stepper.begin);
+        let coordinates = end.minus(begin);
+        let count = [&coordinates.minus(&stored), &stored.less(&coordinates)];
+        runs::repeated(left, iter, count, self.rules())
     }
 
     /// What drives a region of these steppers.

@@ -10,6 +10,7 @@ use taffeta_ast::{Access, Expr, Extent, Stmt, StmtKind, Symbol};
 const MOST_TOLD: usize = 4;
 
 /// A loop around what is being lowered.
+#[derive(Clone)]
 pub(super) struct Around {
     /// Its number among those that are explained.
     number: usize,

@@ -2,14 +2,14 @@
 //! that the program wrote, and not the coordinates which are made of them: of blocks at an edge, some are outside.
 
 use super::beyond::ends;
-use super::cursor::PATH;
+use super::cursor::{Cursor, PATH};
 use super::steppers::replaced;
 use super::{Lower, Scope, follow, known, load, loads};
 use crate::access;
 use crate::layout::Flat;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
-use taffeta_ast::poly::{self, Poly};
+use taffeta_ast::poly::{self, Poly, tidy};
 use taffeta_ast::stmt::{AssertKind, MessagePart};
 use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
@@ -37,6 +37,17 @@ impl Lower {
     /// loops that stay in their dimensions.
     pub(super) fn is_inside(&self, e: &Expr, bound: &Scope) -> bool {
         self.indices_at(e).iter().all(|(_, index, size)| self.is_coordinate(index, size, bound))
+    }
+
+    /// Whether a loop over this range stays in the dimension that a cursor traverses: by the numbers that its ends are
+    /// away from those of the dimension.
+    pub(super) fn stays_inside(&self, c: &Cursor, [begin, end]: [&Expr; 2]) -> bool {
+        let (tensor, k) = &self.fibres[&c.fibre];
+        let level = &self.tensors[tensor].levels[*k];
+        let room = |e: Expr| tidy(&e).as_int().is_some_and(|room| room >= 0);
+        level.dimension().is_some()
+            && ends(begin, Op::Max).iter().any(|b| room(c.coordinate(b)))
+            && ends(end, Op::Min).iter().any(|e| room(level.size.minus(&c.coordinate(e))))
     }
 
     /// Whether what an access has at the next level is made of indices that these tensors are read for.

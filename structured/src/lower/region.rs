@@ -35,6 +35,7 @@ const LESS: &str = "say `locate` at some of its accesses, as in `A[i, locate(j)]
                     after the other; or run it with `--backend interp`";
 
 /// A loop that is being lowered; or, without an iterator, a statement that has accesses at known coordinates.
+#[derive(Clone)]
 pub(super) struct Nest<'a> {
     pub(super) s: &'a Stmt,
     pub(super) iter: Option<&'a Symbol>,
@@ -291,6 +292,12 @@ impl Lower {
         done
     }
 
+    /// What a loop over a run comes to.
+    pub(super) fn emitted_run(&mut self, nest: &Nest<'_>, all: &Stmt) -> Stmt {
+        let all = if nest.bodies > 1 { self.copied(all, "run") } else { all.clone() };
+        self.stmt(&all, &nest.inside)
+    }
+
     fn emitted_body(&mut self, nest: &mut Nest<'_>, region: &Region, body: &Stmt) -> Stmt {
         let Some(iter) = nest.iter else {
             // A statement that is no loop.
@@ -298,11 +305,9 @@ impl Lower {
             return self.stmt(&body, &nest.inside);
         };
         if let Region::Range { begin, end, .. } = region
-            && let Some(all) = runs::summed(body, iter, [begin, end], self.strict)
+            && let Some(all) = runs::summed(body, iter, [begin, end], self.rules())
         {
-            let all = if nest.bodies > 1 { self.copied(&all, "run") } else { all };
-            let inside = nest.inside.clone();
-            return self.stmt(&all, &inside);
+            return self.emitted_run(nest, &all);
         }
         let mut copier = Copier::new("structured", "case");
         match region {

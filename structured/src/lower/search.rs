@@ -17,12 +17,14 @@
 
 use super::cursor::Cursor;
 use super::region::{Nest, Region};
-use super::steppers::{is_sharp, replaced, scalar, substituted};
+use super::steppers::{is_sharp, only_reduces, replaced, scalar, substituted};
+use super::together::elements_of;
 use super::{Lower, place};
 use crate::explain::Part;
 use crate::looplet::{Fibre, Looplet, Positions, Probe, Stepper};
 use std::sync::Arc;
-use taffeta_ast::{DType, Expr, Op, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{DType, Expr, Extent, Op, Stmt, StmtKind, Symbol, Tensor};
 
 /// Where a stepper is.
 #[derive(Clone, Debug)]
@@ -172,6 +174,10 @@ impl Lower {
             return self.region(nest, cursors, &Region::Point(at.clone()), body);
         }
         if !(stepper.ordered || stepper.unique && is_sharp(&stepper)) {
+            // Once, and not for each coordinate of a loop.
+            if at.as_int().is_some() && self.adds_up(&c, &stepper, &body) {
+                return self.at_each(nest, (&c, &stepper), cursors, at, body);
+            }
             let name = self.tensor_of(&c);
             let text = format!(
                 "`{name}` is asked for one coordinate in a level that is not ordered, and may have it at several positions"
@@ -243,6 +249,40 @@ impl Lower {
         out.push(nest.branch(&is_here.load([]), then, otherwise));
         let all = nest.block(out);
         nest.with(scalars, all)
+    }
+
+    /// Whether what a statement does at the positions of a coordinate, one after the other and in any order, is what it
+    /// does at all of them: it reduces one element of each, and nothing where none is stored.
+    fn adds_up(&self, c: &Cursor, stepper: &Stepper, body: &Stmt) -> bool {
+        is_sharp(stepper) && elements_of(body, c).len() == 1 && only_reduces(body, c) && self.filled(body, [c]).is_nop()
+    }
+
+    /// What all positions of a list, in any order, have at a coordinate.
+    fn at_each(
+        &mut self,
+        nest: &mut Nest<'_>,
+        (c, stepper): (&Cursor, &Stepper),
+        mut others: Vec<Cursor>,
+        at: &Expr,
+        body: Stmt,
+    ) -> Stmt {
+        self.does(c, Part::Searched);
+        let position = stepper.position.fresh();
+        let p = Expr::var(&position);
+        let own = |e: &Expr| replaced(e, &stepper.position, &p);
+        let Looplet::Spike(fibre) = substituted(&stepper.body, &stepper.position, &p) else {
+            unreachable!("it ends where it begins")
+        };
+        others.push(c.with(Looplet::Run(fibre), None));
+        let outer = nest.inside.clone();
+        nest.inside.insert(position.clone(), None);
+        let here = self.region(nest, others, &Region::Point(at.clone()), body);
+        nest.inside = outer;
+        let here = nest.branch(&own(&stepper.last).equals(at), here, Stmt::nop());
+        let promised = nest.assume(&stepper.promises.iter().map(own).collect::<Vec<_>>());
+        let body = nest.block(promised.into_iter().chain([here]));
+        let extent = Extent::Range { begin: stepper.begin.clone(), end: stepper.end.clone(), step: Expr::int(1) };
+        nest.derived(StmtKind::For { iter: position, extent, props: LoopProps::default(), body }, "scan")
     }
 
     /// The table in which a cursor's coordinate is found.
@@ -317,6 +357,6 @@ impl Lower {
 }
 
 /// A condition that lowering keeps in a local scalar.
-fn flag(name: String) -> Arc<Tensor> {
+pub(super) fn flag(name: String) -> Arc<Tensor> {
     Arc::new(Tensor { dtype: DType::Bool, ..(*scalar(name)).clone() })
 }

@@ -14,6 +14,9 @@ use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Symbol, Tensor};
 
+/// How many lists may be merged with a body for each combination of them.
+const MOST_LISTS: usize = 6;
+
 /// An index that lowering keeps in a local scalar.
 pub(super) fn scalar(name: String) -> Arc<Tensor> {
     Arc::new(Tensor::dense(Symbol::new(name), DType::I64, Vec::new(), Role::Workspace))
@@ -31,12 +34,26 @@ impl Nest<'_> {
         all.into_iter().rev().fold(body, |body, tensor| self.derived(StmtKind::VarDef { tensor, body }, "scalar"))
     }
 
-    fn while_loop(&mut self, cond: Expr, body: Stmt) -> Stmt {
+    pub(super) fn while_loop(&mut self, cond: Expr, body: Stmt) -> Stmt {
         self.statement(StmtKind::While { cond, body }, "merge")
     }
 }
 
 impl Lower {
+    /// Whether something is done in several combinations of what these steppers store, in a loop that may merge them.
+    pub(super) fn is_varied(&self, nest: &Nest<'_>, steppers: &[Cursor], body: &Stmt) -> bool {
+        let says = |c: &Cursor| c.protocol == Protocol::Gallop;
+        steppers.len() > 1
+            && !nest.props.is_concurrent()
+            && !steppers.iter().any(says)
+            && !self.ends_with_each(steppers, body)
+    }
+
+    /// Whether nothing is done where one of these steppers stores nothing.
+    fn ends_with_each(&self, steppers: &[Cursor], body: &Stmt) -> bool {
+        steppers.iter().all(|c| self.filled(body, [c]).is_nop())
+    }
+
     /// A region that steppers drive.
     pub(super) fn steppers(
         &mut self,
@@ -59,7 +76,7 @@ impl Lower {
             let lookup = self.asks(&c, &at)?;
             Some(c.with(Looplet::Lookup(lookup), None))
         }));
-        let (steppers, asked) = self.driving(steppers, range, &body, nest);
+        let (steppers, asked) = self.driving(steppers, (range, whole), &body, nest);
         if steppers.is_empty() {
             // They are asked for what they have at each coordinate.
             let [begin, end] = range;
@@ -68,6 +85,12 @@ impl Lower {
             return self.region(nest, others, &region, body);
         }
         others.extend(asked);
+        if self.together
+            && self.is_varied(nest, &steppers, &body)
+            && let Some(done) = self.together(nest, (&steppers, &others), range, whole, &body)
+        {
+            return done;
+        }
         let (steppers, mut following) = self.following(steppers, &body, nest);
         let drive = self.drive(nest, &steppers, &body);
         let mut leading = Vec::new();
@@ -200,6 +223,12 @@ impl Lower {
         self.expects(&[cursor], Part::Drives);
         let skipped = self.filled(&body, [cursor]);
         let sharp = matches!(*stepper.body, Looplet::Spike(_));
+        // What is done between coordinates in any order is done after them.
+        let between = match stepper.ordered || skipped.is_nop() {
+            true => None,
+            false => self.between(nest, cursor, &skipped, [begin, end]),
+        };
+        let skipped = if between.is_some() { Stmt::nop() } else { skipped };
         let next = (!skipped.is_nop() || !sharp).then(|| scalar(format!("{}.next", iter.name())));
         let props = nest.props.clone();
         if let Some(what) = self.refused(cursor, &props, next.is_some(), &skipped, &body) {
@@ -248,6 +277,11 @@ impl Lower {
         let props = LoopProps { library: false, ..props };
         let inner = nest.block(inner);
         let stored = nest.statement(StmtKind::For { iter: position, extent, props, body: inner }, "positions");
+        if let Some(between) = between {
+            nest.bodies += 1;
+            let after = self.emitted_run(nest, &between);
+            return nest.block([stored, after]);
+        }
         let Some(next) = next else { return stored };
         let rest = match stepper.full {
             true => Stmt::nop(),
@@ -330,12 +364,15 @@ impl Lower {
         }
         let listed: Vec<usize> =
             (0..steppers.len()).filter(|k| steppers[*k].stepper().is_some_and(|s| !s.full)).collect();
-        if listed.len() > 6 {
+        // Where nothing is left if one of them has ended, there are no other sets.
+        let varied = !self.ends_with_each(&steppers, &body);
+        if varied && listed.len() > MOST_LISTS {
             let text = format!("the loop `{iter}` merges more lists than six: {}", names.join(", "));
             self.refuse_at(place(nest.s), text);
             return Stmt::nop();
         }
-        let mut sets: Vec<usize> = (0..1 << listed.len()).collect();
+        let all = (1 << listed.len()) - 1;
+        let mut sets: Vec<usize> = if varied { (0..=all).collect() } else { vec![all] };
         sets.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
         let full = steppers.len() > listed.len();
         for set in sets {

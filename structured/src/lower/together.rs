@@ -1,0 +1,469 @@
+//! Lists that are merged with one body: where there would be too many combinations of what is stored for a body each.
+//! The loop goes to the next coordinate that one of the lists has, and asks each whether it is there; what is not is
+//! told apart in expressions (`blend`), and a fibre that is not has no positions.
+//!
+//! ```text
+//! a_at = a.crd[p] if p < p_end else m            the next coordinate of each list
+//! b_at = …
+//! j = min(a_at, b_at)
+//! while j < m:
+//!     a_here = a_at == j; b_here = b_at == j
+//!     …
+//!     if a_here: p += 1; a_at = a.crd[p] if p < p_end else m
+//!     if b_here: …
+//!     j = min(a_at, b_at)
+//! ```
+//!
+//! Blocks, runs and what else has several coordinates at a position are gone through one coordinate after the other.
+
+use super::blend::{Blend, Blended, both, either};
+use super::cursor::{Cursor, PATH, path};
+use super::explained::Around;
+use super::region::{Nest, Region};
+use super::search::{State, flag};
+use super::steppers::{is_sharp, replaced, scalar, substituted};
+use super::{Lower, load};
+use crate::access;
+use crate::explain::{Explained, Part};
+use crate::looplet::{Fibre, Looplet, Phase, Positions, Stepper};
+use std::sync::Arc;
+use taffeta_analysis::query::effects;
+use taffeta_ast::{DType, Diagnostic, Expr, Literal, Stmt, Symbol, Tensor, poly};
+
+/// More bodies than this in an outermost loop are told apart in expressions.
+pub(super) const MANY_BODIES: usize = 100;
+
+/// What was said of loops, and noted of the innermost one around.
+type Said = (Vec<Diagnostic>, Vec<Diagnostic>, Vec<Explained>, Option<Option<Around>>);
+
+/// A list that is merged with others.
+struct Lane {
+    cursor: Cursor,
+    stepper: Stepper,
+    state: State,
+    /// Its next coordinate.
+    at: Arc<Tensor>,
+    /// Whether that is the present one.
+    here: Arc<Tensor>,
+    /// Of one whose coordinates may be at several positions: the position after those of the present one.
+    to: Option<Arc<Tensor>>,
+}
+
+impl Lane {
+    /// An expression of the stepper, where it is.
+    fn now(&self, e: &Expr) -> Expr {
+        replaced(e, &self.stepper.position, &self.state.position.load([]))
+    }
+
+    /// What it has at a coordinate of the present position.
+    fn looplet(&self) -> Looplet {
+        substituted(&self.stepper.body, &self.stepper.position, &self.state.position.load([])).open_ended()
+    }
+}
+
+/// What a cursor has at a coordinate.
+struct Place {
+    stored: Expr,
+    positions: Positions,
+}
+
+impl Place {
+    /// The same at a coordinate.
+    fn at(&self, iter: &Symbol, at: &Expr) -> Place {
+        let to = |e: &Expr| replaced(e, iter, at);
+        let positions = Positions { first: to(&self.positions.first), end: to(&self.positions.end) };
+        Place { stored: to(&self.stored), positions }
+    }
+
+    /// The same, where there are no positions if nothing is stored.
+    fn or_none(self) -> Place {
+        let Place { stored, positions } = self;
+        let end = match stored.as_bool() {
+            Some(true) => positions.end,
+            // (Several are counted, and there may be none of them.)
+            _ if !is_one(&positions) => positions.end,
+            _ => positions.first.plus(&stored.clone().cast(DType::I64)),
+        };
+        Place { stored, positions: Positions { first: positions.first, end } }
+    }
+}
+
+impl Lower {
+    /// The loops over a region, of an outermost loop: with a body for each combination of what is stored, or, if these
+    /// are many, with bodies that tell elements apart.
+    pub(super) fn in_either_way(
+        &mut self,
+        nest: &mut Nest<'_>,
+        cursors: Vec<Cursor>,
+        region: &Region,
+        body: &Stmt,
+    ) -> Stmt {
+        let said = |pass: &Lower| {
+            let noted = pass.around.last().cloned();
+            (pass.found.clone(), pass.warnings.clone(), pass.explained.clone(), noted)
+        };
+        let (before, start) = (said(self), nest.clone());
+        self.emitted = 0;
+        let first = self.region(nest, cursors.clone(), region, body.clone());
+        let bodies = |pass: &Lower| (pass.found.len() > before.0.len(), pass.emitted);
+        let separately = bodies(self);
+        if separately <= (false, MANY_BODIES) {
+            return first;
+        }
+        let kept = (said(self), nest.clone());
+        let say = |pass: &mut Lower, (found, warnings, explained, noted): Said| {
+            (pass.found, pass.warnings, pass.explained) = (found, warnings, explained);
+            noted.into_iter().for_each(|noted| pass.around.last_mut().into_iter().for_each(|a| *a = noted.clone()));
+        };
+        say(self, before.clone());
+        *nest = start;
+        self.emitted = 0;
+        self.together = true;
+        let second = self.region(nest, cursors, region, body.clone());
+        self.together = false;
+        let (refused, bodies) = bodies(self);
+        if !refused && (separately.0 || bodies < separately.1) {
+            return second;
+        }
+        say(self, kept.0);
+        *nest = kept.1;
+        first
+    }
+
+    /// The merge of these lists with one body; `None` if something in it cannot be told apart in expressions.
+    pub(super) fn together(
+        &mut self,
+        nest: &mut Nest<'_>,
+        (steppers, others): (&[Cursor], &[Cursor]),
+        [begin, end]: [&Expr; 2],
+        whole: bool,
+        body: &Stmt,
+    ) -> Option<Stmt> {
+        let iter = nest.iter?;
+        let lanes = steppers.iter().map(|c| self.lane(c)).collect::<Option<Vec<Lane>>>()?;
+        let coordinate = scalar(iter.name().to_string());
+        let at = coordinate.load([]);
+        let [limit, next] = ["limit", "next"].map(|what| scalar(format!("{}.{what}", iter.name())));
+        let last = limit.load([]);
+        let (mut places, mut asked, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
+        for lane in &lanes {
+            // Positions are computed of the iterator.
+            let mut place = place(&lane.looplet(), &at)?.at(iter, &at);
+            if let Some(to) = &lane.to {
+                place.positions = Positions { first: lane.state.position.load([]), end: to.load([]) };
+            }
+            let promised = nest.assume(&lane.stepper.promises.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
+            let here = Some((lane.here.load([]), promised));
+            places.push((&lane.cursor, self.settled(nest, &lane.cursor, place, here, (&mut asked, &mut scalars))?));
+        }
+        for c in others {
+            let place = place(&c.looplet, &at)?.at(iter, &at);
+            places.push((c, self.settled(nest, c, place, None, (&mut asked, &mut scalars))?));
+        }
+        let told = self.told_apart(nest, &places, body)?;
+        let skipped = self.filled(body, steppers);
+        let between = !skipped.is_nop();
+
+        steppers.iter().for_each(|c| self.does(c, Part::Merged));
+        self.expects(&steppers.iter().collect::<Vec<_>>(), Part::Merged);
+        self.warn_of_steps(nest, &lanes);
+        let mut out = vec![nest.set(&limit, end)];
+        for lane in &lanes {
+            out.push(self.start(nest, &lane.state, &lane.stepper));
+            if !whole && !lane.cursor.starts(begin) {
+                out.push(self.seek(nest, &lane.state, &lane.stepper, begin));
+            }
+            out.push(come_to(nest, lane, begin, &last));
+        }
+        out.extend(between.then(|| nest.set(&next, begin)));
+        let Some(first) = lanes.iter().map(|l| l.at.load([])).reduce(|a, b| a.min_with(&b)) else {
+            unreachable!("there are several")
+        };
+        out.push(nest.set(&coordinate, &first));
+        let mut inner = Vec::new();
+        if between {
+            let gap = Region::range(&next.load([]), &at);
+            inner.push(self.region(nest, others.to_vec(), &gap, skipped.clone()));
+        }
+        for lane in &lanes {
+            inner.push(nest.set(&lane.here, &lane.at.load([]).equals(&at)));
+            if let Some(to) = &lane.to {
+                inner.push(nest.set(to, &lane.state.position.load([])));
+                let segment = self.segment(nest, &lane.state, &lane.stepper, to);
+                let promised = nest.assume(&lane.stepper.promises.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
+                let segment = nest.block(promised.into_iter().chain([segment]));
+                inner.push(nest.branch(&lane.here.load([]), segment, Stmt::nop()));
+            }
+        }
+        if !begin.may_fail() {
+            inner.extend(nest.assume(&[begin.less_eq(&at).and(&at.less(&last))]));
+        }
+        inner.append(&mut asked);
+        inner.extend(told.values);
+        inner.push(self.region(nest, Vec::new(), &Region::Point(at.clone()), told.body));
+        let after = at.plus(&Expr::int(1));
+        for lane in &lanes {
+            let on = self.advance(nest, lane, [&at, &after], &last);
+            inner.push(nest.branch(&lane.here.load([]), on, Stmt::nop()));
+        }
+        inner.extend(between.then(|| nest.set(&next, &after)));
+        inner.push(nest.set(&coordinate, &first));
+        let inner = nest.block(inner);
+        out.push(nest.while_loop(at.less(&last), inner));
+        if between {
+            let rest = Region::range(&next.load([]), &last);
+            out.push(self.region(nest, others.to_vec(), &rest, skipped));
+        }
+        let all = nest.block(out);
+        let of_lane = |l: Lane| [Some(l.state.position), Some(l.state.end), Some(l.at), Some(l.here), l.to];
+        let scalars = lanes.into_iter().flat_map(of_lane).flatten().chain(scalars).chain(told.scalars);
+        let scalars = scalars.chain([coordinate, limit]);
+        Some(nest.with(scalars.chain(between.then_some(next)), all))
+    }
+
+    /// A list on its way through a merge, if it can be gone through in that way.
+    fn lane(&self, c: &Cursor) -> Option<Lane> {
+        let stepper = c.stepper()?.clone();
+        let state = State::new(c, self.tensor_of(c));
+        let name = state.position.symbol.name();
+        let to = (!stepper.unique).then(|| scalar(format!("{name}.to")));
+        let (at, here) = (scalar(format!("{name}.at")), flag(format!("{name}.here")));
+        // Beyond the dimension, accesses are checked in the cases in which they are made.
+        let can = stepper.ordered && c.within && c.here.is_none() && (stepper.unique || is_sharp(&stepper));
+        can.then_some(Lane { cursor: c.clone(), stepper, state, at, here, to })
+    }
+
+    /// A place in scalars, if it takes loads to know it, which are made where its list is there alone.
+    fn settled(
+        &self,
+        nest: &Nest<'_>,
+        c: &Cursor,
+        place: Place,
+        here: Option<(Expr, Vec<Stmt>)>,
+        (asked, scalars): (&mut Vec<Stmt>, &mut Vec<Arc<Tensor>>),
+    ) -> Option<Place> {
+        let Place { stored, positions } = place;
+        if !stored.may_fail() && !positions.first.may_fail() {
+            let stored = here.map_or(stored.clone(), |(here, _)| both(&here, &stored));
+            return Some(Place { stored, positions }.or_none());
+        }
+        if !is_one(&positions) {
+            return None;
+        }
+        let name = self.tensor_of(c);
+        let (is_stored, position) = (flag(format!("{name}.stored")), scalar(format!("{name}.place")));
+        let found = nest.branch(&is_stored.load([]), nest.set(&position, &positions.first), Stmt::nop());
+        let here = match here {
+            None => nest.block([nest.set(&is_stored, &stored), found]),
+            Some((here, promised)) => {
+                let all = nest.block(promised.into_iter().chain([nest.set(&is_stored, &stored), found]));
+                nest.block([nest.set(&is_stored, &Expr::bool(false)), nest.branch(&here, all, Stmt::nop())])
+            }
+        };
+        asked.extend([nest.set(&position, &Expr::int(0)), here]);
+        let place = Place { stored: is_stored.load([]), positions: Positions::one(position.load([])) };
+        scalars.extend([is_stored, position]);
+        Some(place.or_none())
+    }
+
+    /// Moves on from the present coordinate.
+    fn advance(&self, nest: &Nest<'_>, lane: &Lane, [at, after]: [&Expr; 2], limit: &Expr) -> Stmt {
+        let p = &lane.state.position;
+        let on = match (&lane.to, is_sharp(&lane.stepper)) {
+            (Some(to), _) => nest.set(p, &to.load([])),
+            (None, true) => nest.set(p, &p.load([]).plus(&Expr::int(1))),
+            (None, false) => {
+                let promised = nest.assume(&lane.stepper.promises.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
+                let ends = lane.now(&lane.stepper.last).equals(at);
+                let on = nest.branch(&ends, nest.set(p, &p.load([]).plus(&Expr::int(1))), Stmt::nop());
+                nest.block(promised.into_iter().chain([on]))
+            }
+        };
+        nest.block([on, come_to(nest, lane, after, limit)])
+    }
+
+    /// The body in which these cursors' accesses are told apart.
+    fn told_apart(&mut self, nest: &Nest<'_>, places: &[(&Cursor, Place)], body: &Stmt) -> Option<Told> {
+        let several = self.several.borrow().clone();
+        let mut blend = Blend::new(body, &several, nest.s.origin());
+        let written = effects::writes(body);
+        let mut told = Told { body: body.clone(), values: Vec::new(), scalars: Vec::new() };
+        for (c, place) in places {
+            let (tensor, k) = self.fibres[&c.fibre].clone();
+            let all = elements_of(&told.body, c);
+            if self.tensors[&tensor].fibres.len() > k + 1 {
+                if !all.iter().all(|(e, _)| self.may_be_empty(e, c, place)) {
+                    return None;
+                }
+                told.body = self.consumed(&told.body, c, &place.positions);
+                continue;
+            }
+            let q = &place.positions.first;
+            let promise = Expr::int(0).less_eq(q).and(&q.less(&self.tensors[&tensor].levels[k].positions));
+            for (e, is_written) in all {
+                let flat = &self.tensors[&self.fibres[load(&e)?.0].0];
+                let element = Expr::load(&flat.values.symbol, vec![q.clone().into()], e.dtype());
+                if is_written {
+                    // Where nothing is stored, nothing is to be done: no error.
+                    if !self.outside(body, &e).is_nop() {
+                        return None;
+                    }
+                    blend.targets.push((e, place.stored.clone(), element));
+                    continue;
+                }
+                if flat.fibres.iter().any(|f| written.contains(f)) {
+                    return None;
+                }
+                let fill = flat.tensor.format.fill.unwrap_or(Literal::zero(flat.tensor.dtype));
+                let name = format!("{}.value", flat.tensor.symbol.name());
+                let value = Arc::new(Tensor { dtype: e.dtype(), ..(*scalar(name)).clone() });
+                let promised = nest.assume(std::slice::from_ref(&promise));
+                let set = nest.block(promised.into_iter().chain([nest.set(&value, &element)]));
+                told.values.push(nest.set(&value, &Expr::literal(fill, e.dtype())));
+                told.values.push(nest.branch(&place.stored, set, Stmt::nop()));
+                let cases = match place.stored.as_bool() {
+                    Some(true) => Vec::new(),
+                    _ => vec![(place.stored.negate(), fill)],
+                };
+                blend.elements.insert(e, Blended { expr: value.load([]), cases });
+                told.scalars.push(value);
+            }
+        }
+        // Loops that go through what is below ask themselves what is of the fill.
+        if !blend.elements.is_empty() && self.goes_on(&told.body, &blend) {
+            return None;
+        }
+        told.body = blend.body(&told.body)?;
+        let left = places.iter().any(|(c, _)| !elements_of(&told.body, c).is_empty());
+        (!left).then_some(told)
+    }
+
+    /// Whether a statement has accesses to fibres besides these elements.
+    fn goes_on(&self, s: &Stmt, blend: &Blend<'_>) -> bool {
+        let mut found = false;
+        let is_told = |e: &Expr| blend.elements.contains_key(e) || blend.targets.iter().any(|(t, ..)| t == e);
+        let mut look = |e: &Expr| found |= load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)) && !is_told(e);
+        s.walk(&mut |s| access::exprs(s).iter().for_each(|e| e.walk(&mut look)));
+        found
+    }
+
+    /// Whether what is below an access may have no positions: it is a list, which ends before it begins.
+    fn may_be_empty(&self, e: &Expr, c: &Cursor, place: &Place) -> bool {
+        if place.stored.as_bool() == Some(true) {
+            return true;
+        }
+        let Some((t, at)) = load(e) else { return false };
+        let (tensor, k) = &self.fibres[t];
+        let Some(below) = self.tensors[tensor].fibres.get(k + 1) else { return false };
+        let first = &place.positions.first;
+        let none = Positions { first: first.clone(), end: first.clone() };
+        let path = path(&none, &at[PATH].index);
+        let below = Expr::load(below, path.chain(at[PATH + 1..].iter().cloned()).collect(), e.dtype());
+        // (Not the one list that `squeezed` has for all of them.)
+        let is_list = |b: &Cursor| b.stepper().is_some_and(|s| s.ordered && !s.full && s.begin == s.end);
+        let index = &c.index;
+        self.position(&below).is_none()
+            && self
+                .cursor(&below)
+                .is_some_and(|b| is_list(&b) && self.asks(&b, index).is_none() && self.probe(&b, index).is_none())
+    }
+
+    /// Warns of runs that are gone through one coordinate after the other.
+    fn warn_of_steps(&mut self, nest: &Nest<'_>, lanes: &[Lane]) {
+        let (Some(iter), Some(lane)) = (nest.iter, lanes.iter().find(|l| l.stepper.full)) else { return };
+        let name = self.tensor_of(&lane.cursor);
+        let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
+        let d = Diagnostic::warning("structured::scan", text).at(nest.s.origin().span());
+        self.warn(d.help(
+            "there are more combinations of its runs with others than can be told apart: access fewer of them in one loop",
+        ));
+    }
+}
+
+/// A body in which elements are told apart.
+struct Told {
+    body: Stmt,
+    /// What sets the values of the elements before it.
+    values: Vec<Stmt>,
+    scalars: Vec<Arc<Tensor>>,
+}
+
+/// A list at its next coordinate, which is this one or comes after it.
+fn come_to(nest: &Nest<'_>, lane: &Lane, from: &Expr, limit: &Expr) -> Stmt {
+    let to = match lane.looplet() {
+        Looplet::Spike(_) => lane.now(&lane.stepper.last),
+        Looplet::Sequence(phases) => match &phases[..] {
+            [Phase { end: Some(end), looplet: Looplet::Run(Fibre::Fill) }, ..] => end.max_with(from),
+            _ => from.clone(),
+        },
+        _ => from.clone(),
+    };
+    let promised = nest.assume(&lane.stepper.promises.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
+    let on = nest.block(promised.into_iter().chain([nest.set(&lane.at, &to)]));
+    nest.block([nest.set(&lane.at, limit), nest.branch(&lane.state.is_left(), on, Stmt::nop())])
+}
+
+/// What a looplet has at a coordinate of its region; `None` if that takes a search.
+fn place(looplet: &Looplet, at: &Expr) -> Option<Place> {
+    let never = || Place { stored: Expr::bool(false), positions: Positions::one(Expr::int(0)) };
+    Some(match looplet {
+        Looplet::Run(Fibre::Fill) | Looplet::Spike(Fibre::Fill) => never(),
+        Looplet::Run(Fibre::At(p)) | Looplet::Spike(Fibre::At(p)) => {
+            Place { stored: Expr::bool(true), positions: p.clone() }
+        }
+        Looplet::Lookup(l) => {
+            let stored = l.stored.clone().unwrap_or(Expr::bool(true));
+            Place { stored, positions: Positions::one(l.position.clone()) }
+        }
+        Looplet::Sequence(phases) => {
+            let mut all = never();
+            for p in phases.iter().rev() {
+                let here = place(&p.looplet, at)?;
+                all = match &p.end {
+                    None => here,
+                    Some(end) => chosen(&at.less(end), here, all)?,
+                };
+            }
+            all
+        }
+        Looplet::Switch { cond, then, otherwise } => chosen(cond, place(then, at)?, place(otherwise, at)?)?,
+        Looplet::Stepper(_) => return None,
+    })
+}
+
+/// One of two places; `None` where one has several positions.
+fn chosen(cond: &Expr, then: Place, otherwise: Place) -> Option<Place> {
+    let stored = either(&both(cond, &then.stored), &both(&cond.negate(), &otherwise.stored));
+    let positions = match (then.stored.as_bool(), otherwise.stored.as_bool()) {
+        (Some(false), _) => otherwise.positions,
+        (_, Some(false)) => then.positions,
+        _ if is_one(&then.positions) && is_one(&otherwise.positions) => {
+            Positions::one(cond.select(&then.positions.first, &otherwise.positions.first))
+        }
+        _ => return None,
+    };
+    let stored = match (then.stored.as_bool(), otherwise.stored.as_bool()) {
+        (Some(true), Some(true)) => Expr::bool(true),
+        _ => stored,
+    };
+    Some(Place { stored, positions })
+}
+
+fn is_one(p: &Positions) -> bool {
+    poly::equal(&p.end, &p.first.plus(&Expr::int(1))) == Some(true)
+}
+
+/// The accesses of a cursor in a statement, and whether they are written.
+pub(super) fn elements_of(s: &Stmt, c: &Cursor) -> Vec<(Expr, bool)> {
+    let mut found: Vec<(Expr, bool)> = Vec::new();
+    let mut add = |e: &Expr, written: bool| {
+        if c.drives(e) && !found.contains(&(e.clone(), written)) {
+            found.push((e.clone(), written));
+        }
+    };
+    s.walk(&mut |s| {
+        access::target(s).into_iter().for_each(|e| add(&e, true));
+        s.kind().exprs().into_iter().for_each(|e| e.walk(&mut |e| add(e, false)));
+    });
+    found
+}
