@@ -36,6 +36,7 @@ mod execution_report;
 pub mod function;
 pub mod gradcheck;
 mod hooks;
+mod inlined;
 pub mod inputs;
 pub mod io;
 mod loader;

@@ -6,6 +6,7 @@
 
 use crate::automatic;
 use crate::hooks::Compiler;
+use crate::inlined;
 use crate::materialise::{self, Keeping, Way};
 use crate::program::{Gradient, Mode, Options};
 use crate::scheduler;
@@ -100,7 +101,7 @@ fn by(
         Ok(func)
     };
     match schedule {
-        None | Some("none" | automatic::AUTO) => Ok(Schedule::new(plain(timings)?)),
+        None | Some("none" | automatic::AUTO) => Ok(Schedule::new(inlined(plain(timings)?, options.strict_floats)?)),
         Some(file) if scheduler::is_trace(file) => {
             let func = plain(timings)?;
             let schedule = timings.measure("schedule", || deep(|| scheduler::replay(file, func)))?;
@@ -114,6 +115,17 @@ fn by(
             Ok(taken.unwrap_or_else(|| Schedule::new(func)))
         }
     }
+}
+
+/// The program without tensors for array expressions over structured ones, which are computed where they are read.
+///
+/// Why before anything asks what is stored, and not where loops over it are made: gradients, rules and both backends
+/// see the same program. One that has a schedule says itself what is inlined.
+fn inlined(func: Func, strict_floats: bool) -> Result<Func, Diagnostics> {
+    if !func.is_structured() {
+        return Ok(func);
+    }
+    deep(|| Ok(inlined::inlined(func, strict_floats)))
 }
 
 /// A program under the schedule that rules choose for this machine.
@@ -161,7 +173,7 @@ fn noted(
     let statics = &options.statics;
     // An automatic schedule is of the gradient.
     if matches!(options.schedule.as_deref(), None | Some("none" | automatic::AUTO)) {
-        return noted(timings, statics);
+        return inlined(noted(timings, statics)?, options.strict_floats);
     }
     let func = by(compiler, program, entry, options, timings)?.into_func();
     if !program.has_custom_vjps() {
@@ -384,7 +396,7 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
 fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<Diagnostic> {
     // One with static parameters that have no values is checked when it is compiled.
     let Ok(func) = program.elaborate(entry, &BTreeMap::new(), compiler) else { return Vec::new() };
-    match deep(|| taffeta_structured::lower(&func)) {
+    match inlined(func, false).and_then(|func| deep(|| taffeta_structured::lower(&func))) {
         Ok(lowered) => lowered.warnings,
         Err(refused) => {
             let yet = |d: Diagnostic| match d.code {

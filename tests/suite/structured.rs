@@ -303,3 +303,76 @@ fn what_is_written_to_parameters_comes_back() {
         assert_eq!(ran.params[0].numbers(), a.numbers(), "{backend:?}");
     }
 }
+
+/// Elements with their indices.
+type Elements = [([usize; 2], f64)];
+
+/// An array expression over a structured tensor `A`, with what it is for these elements and `y`.
+type Expression = (&'static str, fn(&Elements, &[f64]) -> Vec<f64>);
+
+const EXPRESSIONS: [Expression; 5] = [
+    ("transpose(A) @ y", |a, y| summed(a, y, |v, [i, j], y| (j, v * y[i]))),
+    ("tanh(A) @ y", |a, y| summed(a, y, |v, [i, j], y| (i, v.tanh() * y[j]))),
+    ("where(A > 2.0, A, 0.0) @ y", |a, y| summed(a, y, |v, [i, j], y| (i, if v > 2.0 { v * y[j] } else { 0.0 }))),
+    ("(2.0 * A * A) @ y", |a, y| summed(a, y, |v, [i, j], y| (i, 2.0 * v * v * y[j]))),
+    ("sum(A * transpose(A)) * y", |a, y| {
+        let all = summed(a, y, |v, [i, j], _| (0, if i == j { v * v } else { 0.0 }))[0];
+        y.iter().map(|y| all * y).collect()
+    }),
+];
+
+/// A vector of sums to which each element gives something at one place.
+fn summed(a: &Elements, y: &[f64], f: fn(f64, [usize; 2], &[f64]) -> (usize, f64)) -> Vec<f64> {
+    let mut out = vec![0.0; y.len()];
+    for (at, v) in a {
+        let (place, v) = f(*v, *at, y);
+        out[place] += v;
+    }
+    out
+}
+
+/// They cost what is stored, as the loops would that a program can say instead: of matrices that no memory holds. (A
+/// constant that a fill chooses is the program's own, and annihilates nothing: `where` visits every coordinate.)
+#[test]
+fn array_expressions_cost_what_is_stored() {
+    for (value, expected) in EXPRESSIONS {
+        let text = format!("def f(A: f64[n, n] @ csr, y: f64[n]) -> f64[n]:\n    return {value}\n");
+        let program = Program::from_source("expression.ft", &text).unwrap_or_else(|e| panic!("{e}"));
+        let wide = (!value.starts_with("where")).then_some((1_000_000, Backend::C));
+        for (n, backend) in wide.into_iter().chain([(7, Backend::C), (7, Backend::Interp)]) {
+            let f = program.compile("f", &Options::default().backend(backend)).unwrap_or_else(|e| panic!("{e}"));
+            let size = usize::try_from(n).expect("a size");
+            let all = [([0, size - 1], 1.0), ([2, 2], 3.0), ([2, 5], 2.5), ([size - 2, 0], -4.0), ([size - 1; 2], 5.0)];
+            let indices = all.iter().flat_map(|(at, _)| at.map(|i| i as i64)).collect();
+            let elements = Buffer::F64(all.iter().map(|(_, v)| *v).collect());
+            let zero = taffeta_ast::Literal::Float(0.0);
+            let a = Value::sparse(vec![size; 2], indices, elements, zero).expect("it is in order");
+            let y: Vec<f64> = (0..n).map(|k| (k % 5) as f64 - 1.5).collect();
+            let given = Value::new(vec![size], Buffer::F64(y.clone())).expect("as many as there are");
+            let out = f.run(vec![a, given], &[n], 1).unwrap_or_else(|e| panic!("{value}: {e}"));
+            let found = out.results[0].numbers();
+            let same = |(x, y): (&f64, &f64)| (x - y).abs() <= 1e-12 * y.abs();
+            let expected = expected(&all, &y);
+            assert!(found.len() == size && found.iter().zip(&expected).all(same), "{value} on {backend:?}");
+        }
+    }
+}
+
+/// What two statements read stays a tensor, and so does what a schedule is of.
+#[test]
+fn what_several_statements_read_stays_a_tensor() {
+    let text = "def f(A: f64[n, n] @ csr, x: f64[n]) -> (f64[n], f64[n]):\n    B = tanh(A)\n    return B @ x, x @ B\n\n\n\
+                def g(A: f64[n, n] @ csr, x: f64[n]) -> f64[n]:\n    return tanh(A) @ x\n\n\n\
+                @schedule(g)\ndef rows(s):\n    s.parallelize(\"i\")\n";
+    let program = Program::from_source("twice.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let locals = |entry: &str, schedule: Option<&str>| {
+        let func = program.logical(entry, &Options::default().schedule(schedule)).unwrap_or_else(|e| panic!("{e}"));
+        let mut found = 0;
+        func.body.walk(&mut |s| {
+            let matrix = matches!(s.kind(), taffeta_ast::StmtKind::VarDef { tensor, .. } if tensor.ndim() == 2);
+            found += usize::from(matrix);
+        });
+        found
+    };
+    assert_eq!([locals("f", None), locals("g", None), locals("g", Some("rows"))], [1, 0, 1]);
+}

@@ -1,0 +1,86 @@
+//! Array expressions over structured tensors. `tanh(A) @ x` is a tensor of all elements of `tanh(A)`, and a product
+//! with it; if one statement alone reads such a tensor, its elements are computed there, and loops are over what `A`
+//! stores, as if the program had said it element by element. That is what the step `inline` of a schedule does, and
+//! legal where that is. What was read by rows, and is stored by columns (`transpose(A) @ x`), has its loops in the
+//! order of the storage then (`auto_storage`); and so has a program whose loops cannot be made loops over what is
+//! stored in their own order, as those over a matrix in blocks that are not ordered.
+
+use crate::scheduler::lowers;
+use std::collections::HashSet;
+use std::sync::Arc;
+use taffeta_ast::{ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_schedule::auto::{Aim, Target};
+use taffeta_schedule::{Arg, Handle, Schedule, Value};
+
+/// The program, which nobody schedules, with array expressions over structured tensors computed where they are read.
+/// It is the same on all machines.
+pub(crate) fn inlined(func: Func, strict_floats: bool) -> Func {
+    if !func.is_structured() || !func.custom_vjps.is_empty() {
+        return func;
+    }
+    let aim = Aim::at(move || Target { strict_floats, ..Target::portable(1) });
+    let mut schedule = Schedule::new(func).lowered_by(lowers).aimed_at(aim).trying();
+    let mut refused = HashSet::default();
+    let mut found = false;
+    while let Some(next) = temporary(schedule.func(), &refused) {
+        match schedule.call("inline", &[Arg::from(Value::Handle(Handle::Tensor(next.clone())))]) {
+            Ok(_) => found = true,
+            Err(why) => {
+                tracing::debug!("`{next}` stays a tensor: {}", why.message);
+                refused.insert(next);
+            }
+        }
+    }
+    if (found || lowers(schedule.func()).is_err())
+        && let Err(why) = schedule.call("auto_storage", &[])
+    {
+        tracing::debug!("the loops stay in their order: {}", why.message);
+    }
+    schedule.into_func()
+}
+
+/// A dense local tensor that is computed of structured ones and read by one statement.
+fn temporary(func: &Func, refused: &HashSet<Symbol>) -> Option<Symbol> {
+    let mut locals: Vec<Arc<Tensor>> = Vec::new();
+    let mut stored: HashSet<Symbol> =
+        func.interface().filter(|t| !t.format.is_dense()).map(|t| t.symbol.clone()).collect();
+    func.body.walk(&mut |s| {
+        let StmtKind::VarDef { tensor, .. } = s.kind() else { return };
+        match tensor.format.is_dense() {
+            true if !tensor.shape.is_empty() && !refused.contains(&tensor.symbol) => locals.push(tensor.clone()),
+            true => {}
+            false => drop(stored.insert(tensor.symbol.clone())),
+        }
+    });
+    let is_temporary = |t: &&Arc<Tensor>| {
+        let (mut made, mut readers) = (false, 0);
+        func.body.walk(&mut |s| {
+            made |= written(s) == Some(&t.symbol) && reads_any(s, &stored);
+            readers += usize::from(reads(s, &t.symbol));
+        });
+        made && readers == 1
+    };
+    locals.iter().find(is_temporary).map(|t| t.symbol.clone())
+}
+
+fn written(s: &Stmt) -> Option<&Symbol> {
+    match s.kind() {
+        StmtKind::Store { tensor, .. } => Some(tensor),
+        _ => None,
+    }
+}
+
+fn reads_any(s: &Stmt, tensors: &HashSet<Symbol>) -> bool {
+    let mut found = false;
+    let mut look = |e: &taffeta_ast::Expr| found |= matches!(e.kind(), ExprKind::Load(t, _) if tensors.contains(t));
+    s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look));
+    found
+}
+
+/// Whether a statement reads a tensor, by itself.
+fn reads(s: &Stmt, tensor: &Symbol) -> bool {
+    let mut found = s.kind().printed().contains(&tensor);
+    let mut look = |e: &taffeta_ast::Expr| found |= matches!(e.kind(), ExprKind::Load(t, _) if t == tensor);
+    s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look));
+    found
+}
