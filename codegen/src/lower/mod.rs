@@ -4,6 +4,7 @@
 //! rest of the compiler; what is done is told by the validator, which alone hands out a [`Lowered`].
 
 mod checks;
+mod conditions;
 mod flatten;
 mod guards;
 mod in_order;
@@ -178,6 +179,10 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
     // Partial results are scalars already; what still is in memory is known to be in range, or checked.
     let func = valid("promote", promote::run(&func))?;
+
+    // Nothing is written under a condition that could be in a scalar; indices still have a dimension each, so that those
+    // of loads can be proved.
+    let func = valid("conditions", conditions::run(&func))?;
 
     // What a schedule asked of loops must be something that C can say.
     parallel::check(&func)?;

@@ -61,3 +61,52 @@ fn other_loops_keep_their_masks() {
         assert!(!code.contains(SAID), "{code}");
     }
 }
+
+/// One scalar that several branches reduce into, by operators and types of which gcc before 12.4 makes masks that do not
+/// fit (a condition on four bytes, eight bytes that are reduced): it is reduced into once, and nothing is loaded under a
+/// condition.
+#[test]
+fn branches_reduce_into_one_scalar() {
+    for (k, (compared, reduced)) in
+        [("f32", "f64"), ("i64", "f32"), ("i32", "f64"), ("u8", "f64")].into_iter().enumerate()
+    {
+        let all = [
+            ("s[0] += x[i]", format!("s[0] += cast(1, {reduced})")),
+            ("s[0] -= x[i]", "s[0] += x[i] + x[i]".to_string()),
+            ("s[0] = min(s[0], x[i])", format!("s[0] = min(s[0], cast(-2, {reduced}))")),
+            ("s[0] = max(s[0], x[i])", format!("s[0] = max(s[0], cast(1, {reduced}))")),
+        ];
+        // All of them of one pair of types, and of the others one.
+        for (first, second) in if k == 0 { &all[..] } else { &all[k..=k] } {
+            let program = format!(
+                "\ndef f(a: {compared}[n], b: {compared}[n], x: {reduced}[n], s: inout[{reduced}[1]]):\n    \
+                 for i in range(n):\n        if a[i] > 0:\n            if b[i] > 0:\n                {first}\n            \
+                 else:\n                {second}\n"
+            );
+            let code = check(&program, &[("vectorize", &[text("i")])]);
+            let (_, body) = code.split_once("omp simd").expect("it is vectorised");
+            let (body, _) = body.split_once("\n    }").expect("it ends");
+            assert!(!body.contains("if ("), "{code}");
+        }
+    }
+}
+
+/// Where a condition does not hold, an index may lead nowhere, a divisor may be 0, and an array may have no elements.
+#[test]
+fn what_conditions_guard_is_not_computed_without_them() {
+    let programs = [
+        "if c[i] > 0:\n            s[0] += x[k[i]] / y[k[i]]\n        else:\n            s[0] += 1",
+        "if c[i] > 0 and k[i] < m:\n            s[0] += x[k[i]]",
+        "if k[i] > 0:\n            s[0] += cast(k[i] % k[i] + 7 // k[i], f64)",
+        "if i + 1 < n and c[i + 1] > 0:\n            s[0] += y[i]",
+        "t: f64 = 0.0\n        if c[i] > 0:\n            t += x[k[i]]\n            y[i] = t\n        s[0] += t",
+        "if c[i] > 0:\n            y[i] += 1.0\n            s[0] += y[i]\n        else:\n            s[0] = s[0] + y[i] * 2.0",
+    ];
+    for statements in programs {
+        let program = format!(
+            "\ndef f(c: f32[n], k: i32[n], x: f64[m], y: inout[f64[n]], s: inout[f64[1]]):\n    \
+             for i in range(n):\n        {statements}\n"
+        );
+        check(&program, &[("vectorize", &[text("i")])]);
+    }
+}

@@ -256,7 +256,7 @@ def f(a: f64[n], x: inout[f64[5]]):
                 x[i % 5] += a[j]
 ";
     let code = check(program, &[("vectorize", &[text("j")]), ("parallelize", &[text("i")])]);
-    let combined = code.find("+= x_part").expect("partial results are combined");
+    let combined = code.find("+= x_part;").expect("partial results are combined");
     assert!(code[..combined].trim_end().contains("x_part != "), "{code}");
 }
 
