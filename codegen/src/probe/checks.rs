@@ -5,11 +5,15 @@
 //! used, what lies within [`MOST_ULPS`] units in the last place of it.
 
 use std::sync::Arc;
-use taffeta_ast::build::{Builder, block, looped, store};
+use taffeta_ast::build::{Builder, block, branch, looped, reduce, store};
 use taffeta_ast::expr::round_to;
 use taffeta_ast::interp::{self, Inputs};
 use taffeta_ast::scalar;
-use taffeta_ast::{Buffer, DType, Expr, ExprKind, Func, Kind, Literal, Op, Stmt, Symbol, Tensor, Value};
+use taffeta_ast::stmt::{LoopProps, Vectorize};
+use taffeta_ast::{
+    Buffer, DType, Expr, ExprKind, Func, Kind, Literal, Op, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol,
+    Tensor, Value,
+};
 
 /// Elements of every array, and iterations of every loop.
 pub(super) const LENGTH: usize = 64;
@@ -65,6 +69,7 @@ impl Program {
             part(&Parts::floats, &floats),
             part(&Parts::integers, &[DType::I32, DType::I64]),
             part(&Parts::conversions, &[DType::F16, DType::Bf16, DType::I32, DType::I64]),
+            part(&Parts::conditions, &[DType::U8, DType::I16, DType::I32, DType::I64, DType::F32, DType::F64]),
             part(&Parts::functions, &floats),
         ]
     }
@@ -380,6 +385,74 @@ impl Parts {
         });
     }
 
+    /// What is reduced and stored under conditions in conditions, on lanes: elements of all types that vectors are
+    /// longer or shorter of than those of what is compared.
+    fn conditions(&mut self, compared: DType) {
+        let numbers = |of: &[i32]| -> Vec<Literal> {
+            let number = |v: &i32| match compared.is_float() {
+                true => Literal::Float(f64::from(*v)),
+                false => Literal::Int(i128::from(*v)),
+            };
+            of.iter().map(number).collect()
+        };
+        let a = self.input(compared, &numbers(&[0, 1, 1, 2, 0, 1, 0]));
+        let b = self.input(compared, &numbers(&[2, 0, 1, 3, 1]));
+        for reduced in [DType::I32, DType::I64, DType::F32, DType::F64] {
+            let values = [3, 5, 2, 7, 4, 9, 1, 6].map(|v| match reduced.is_float() {
+                true => Literal::Float(f64::from(v)),
+                false => Literal::Int(v.into()),
+            });
+            let x = self.input(reduced, &values);
+            self.lanes([&a, &b, &x]);
+        }
+    }
+
+    /// Loops on lanes: sums, minima and maxima of what is above each element, and what two conditions choose.
+    fn lanes(&mut self, [a, b, x]: [&(usize, Arc<Tensor>); 3]) {
+        let (compared, reduced) = (a.1.dtype, x.1.dtype);
+        let (i, j, size) = (Symbol::new("i"), Symbol::new("j"), self.size.clone());
+        let (at, here) = (Expr::var(&i), Expr::var(&j));
+        let number = |v: i128, dtype: DType| match dtype.is_float() {
+            true => Expr::float(v as f64, dtype),
+            false => Expr::literal(Literal::Int(v), dtype),
+        };
+        let outer = apply(Op::Gt, &[&a.1.load([here.clone()]), &number(0, compared)]);
+        let inner = apply(Op::Ge, &[&b.1.load([here.clone()]), &b.1.load([at.clone()])]);
+        let (element, one) = (x.1.load([here.clone()]), number(1, reduced));
+        let names = [(ReduceOp::Add, "the sum"), (ReduceOp::Min, "the minimum"), (ReduceOp::Max, "the maximum")];
+        let (mut starts, mut under, mut not, mut reductions) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (op, name) in names {
+            let y =
+                self.result(format!("{name} of {reduced} under conditions on {compared}"), &[a.0, b.0, x.0], reduced);
+            starts.push(store(&y, [&at], &number(4, reduced)));
+            under.push(reduce(&y, [&at], op, &element));
+            not.push(reduce(&y, [&at], op, &one));
+            reductions.push(Reduction { tensor: y.symbol.clone(), op, sharing: Sharing::Partial });
+        }
+        let body = branch(&outer, branch(&inner, block(under), Some(block(not))), None);
+        starts.push(vectorised(&j, &size, reductions, body));
+        self.loops.push(looped(&i, &size, block(starts)));
+        let y = self.result(format!("the choice of {reduced} by conditions on {compared}"), &[a.0, b.0, x.0], reduced);
+        let (j, inner) = (Symbol::new("j"), apply(Op::Gt, &[&b.1.load([here.clone()]), &number(1, compared)]));
+        let own = |e: &Expr| {
+            e.rewrite(&mut |e| match e.kind() {
+                ExprKind::Var(_) if e == here => Expr::var(&j),
+                _ => e,
+            })
+        };
+        let put = |value: &Expr| store(&y, [&Expr::var(&j)], &own(value));
+        let chosen = branch(&own(&inner), put(&element), Some(put(&one)));
+        let body = branch(&own(&outer), chosen, Some(put(&number(2, reduced))));
+        self.loops.push(vectorised(&j, &size, Vec::new(), body));
+    }
+
+    /// A result that is computed from these parameters.
+    fn result(&mut self, name: String, of: &[usize], dtype: DType) -> Arc<Tensor> {
+        let y = self.builder.result(&format!("y{}", self.checks.len()), dtype, [&self.size]);
+        self.checks.push(Check { name, of: of.to_vec(), function: None });
+        y
+    }
+
     /// The functions that have vector versions.
     fn functions(&mut self, d: DType) {
         let functions = Op::ALL.iter().filter_map(|op| Some((*op, op.info().libmvec?.probed)));
@@ -405,6 +478,14 @@ impl Parts {
             });
         }
     }
+}
+
+/// A loop on lanes.
+fn vectorised(iter: &Symbol, size: &Expr, reductions: Vec<Reduction>, body: Stmt) -> Stmt {
+    let plain = looped(iter, size, body);
+    let StmtKind::For { extent, body, .. } = plain.kind() else { unreachable!("it is a loop") };
+    let props = LoopProps { vectorize: Some(Vectorize::default()), reductions, ..LoopProps::default() };
+    plain.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
 }
 
 /// Values that are spread over an interval, in another order for the second operand.
