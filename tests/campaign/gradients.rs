@@ -39,7 +39,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
         }
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let flags = flags(seed);
+    let flags = flags();
     let sources: Vec<CSource> = all.iter().map(|r| r.source.clone()).collect();
     let compiled = match batch::compile(&sources, dir.path(), &flags) {
         Ok(compiled) => compiled,

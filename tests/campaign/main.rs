@@ -2,10 +2,11 @@
 //!
 //! Each seed gives one random program that everything must agree on, ten loop nests whose dependences must all be
 //! found, four batches of programs under random schedules that must compute the same by the interpreter and in C
-//! (`schedules`; with four that must come back from their files, `kept`), two batches of programs and gradients under
-//! automatic schedules, for machines and sizes that are right and wrong (`auto`), a batch of gradients from their texts
-//! to C under such schedules (`gradients`), a batch of programs on tensors in random formats (`structured`), and some
-//! hundred texts, mutated programs and broken data files that nothing may panic on. A failure is printed when it is
+//! (`schedules`; with four that must come back from their files, `kept`), a batch of vectorised loops with conditions in
+//! C (`lanes`), two batches of programs and gradients under automatic schedules, for machines and sizes that are right
+//! and wrong (`auto`), a batch of gradients from their texts to C under such schedules (`gradients`), a batch of
+//! programs on tensors in random formats (`structured`), and some hundred texts, mutated programs and broken data files
+//! that nothing may panic on. A failure is printed when it is
 //! found, with the command that does it again, and added to `fuzz/failures.txt` in the target directory; what failed,
 //! random programs made smaller, is kept in a file beside it, and a schedule's steps in another one:
 //! `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again. `fuzz/running.txt` names what runs now, should
@@ -26,6 +27,8 @@ mod driver;
 #[path = "../../frontend/tests/parser/generate.rs"]
 mod generate;
 mod gradients;
+#[path = "../../codegen/tests/compiled/lanes.rs"]
+mod lanes;
 #[path = "../../schedule/tests/campaign/made.rs"]
 mod made;
 #[path = "../../frontend/tests/elaborate/mutate.rs"]
@@ -104,6 +107,12 @@ fn nest(seed: u64, counts: &RefCell<nests::Counts>) -> Option<Finding> {
     Some(Finding { what, files: Vec::new() })
 }
 
+/// What is wrong with a batch of vectorised loops.
+fn lane_bodies(seed: u64) -> Option<Finding> {
+    let what = lanes::fault(seed * lanes::TOGETHER..(seed + 1) * lanes::TOGETHER)?;
+    Some(Finding { what, files: Vec::new() })
+}
+
 fn main() -> ExitCode {
     if let Some(path) = std::env::var_os("TAFFETA_FUZZ_CASE") {
         let (text, good) = schedules::again(Path::new(&path));
@@ -118,11 +127,12 @@ fn main() -> ExitCode {
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let sources = texts::sources();
     let (nested, stepped) = (RefCell::new(nests::Counts::default()), RefCell::new(tried::Counts::default()));
-    let campaigns: [Campaign<'_>; 10] = [
+    let campaigns: [Campaign<'_>; 11] = [
         ("programs", 1, Box::new(|seed| programs::fault(seed, scratch.path()))),
         ("nests", 10, Box::new(|seed| nest(seed, &nested))),
         ("schedules", 4, Box::new(|seed| schedules::fault(seed, &mut stepped.borrow_mut()))),
         ("kept", 4, Box::new(schedules::kept)),
+        ("lanes", 1, Box::new(lane_bodies)),
         ("auto", 2, Box::new(schedules::automatic)),
         ("gradients", 1, Box::new(gradients::fault)),
         ("structured", 1, Box::new(structured::fault)),
@@ -141,7 +151,7 @@ fn main() -> ExitCode {
     // The list is of this run, and is there before the run ends, however it ends.
     let list = folder.join("failures.txt");
     let _ = std::fs::remove_file(&list);
-    let (mut seeds, mut counts, mut failures) = (0, [0; 10], 0);
+    let (mut seeds, mut counts, mut failures) = (0, [0; 11], 0);
     while go_on(seeds) {
         for ((name, cases, fault), count) in campaigns.iter().zip(&mut counts) {
             if only.as_ref().is_some_and(|only| only != name) {

@@ -172,8 +172,7 @@ fn compiled(case: &Case, known: bool, scratch: &Path) -> String {
     let source = c::emit(&lower_case(case, known), &SourceMap::default());
     let dir = tempfile::tempdir_in(scratch).expect("a temporary directory");
     Toolchain::write(&source, dir.path(), "program").expect("the directory can be written");
-    // Where sizes are known it is compiled as users' programs are.
-    let flags = CompileOptions { contract: false, optimize: known, ..CompileOptions::default() };
+    let flags = CompileOptions { contract: false, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(dir.path(), "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
     // SAFETY: the library was made of this C just now, in a directory of this run.

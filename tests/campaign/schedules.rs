@@ -26,7 +26,7 @@ pub fn fault(seed: u64, all: &mut Counts) -> Option<Finding> {
     let first = batch * TOGETHER;
     let wrong = match batch % 8 {
         7 => undefined((first..first + SANITIZED).map(|seed| random(seed, class, &mut counts).0)),
-        _ => faults(first..first + TOGETHER, class, &flags(batch), &mut counts),
+        _ => faults(first..first + TOGETHER, class, &flags(), &mut counts),
     };
     all.add(&counts);
     finding(&format!("{class:?}"), wrong)
@@ -55,7 +55,7 @@ pub fn automatic(seed: u64) -> Option<Finding> {
     let batch = seed / sorts;
     let first = batch * TOGETHER;
     let cases = (first..first + TOGETHER).map(|seed| automatic::automatic(seed, sort, &mut Taken::new()));
-    finding(&format!("{sort:?}, automatic"), faults_of(cases, &flags(batch)))
+    finding(&format!("{sort:?}, automatic"), faults_of(cases, &flags()))
 }
 
 /// The program, with what its inputs are made of.
@@ -77,7 +77,7 @@ fn case(text: &str, trace: &str) -> Result<Case, String> {
 
 /// What is wrong with a program in C, not optimised or optimised: a kept file does not say which one its batch was.
 fn either(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
-    [false, true].into_iter().find_map(|optimize| in_c(after, runs, &CompileOptions { optimize, ..flags(0) }))
+    [false, true].into_iter().find_map(|optimize| in_c(after, runs, &CompileOptions { optimize, ..flags() }))
 }
 
 /// What a case that was kept in `path` and beside it does now; whether nothing is wrong with it.

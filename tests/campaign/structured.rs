@@ -56,7 +56,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
             Err(what) => return Some(finding(&case, way, &what, &mut |c| self::ready(c, way, k).err())),
         }
     }
-    let wrong = |ready: &[Ready]| if sanitized { undefined(ready) } else { otherwise(ready, seed) };
+    let wrong = |ready: &[Ready]| if sanitized { undefined(ready) } else { otherwise(ready) };
     let (k, what) = wrong(&ready)?;
     let way = ready[k].way;
     let alone = |c: &Case| match self::ready(c, way, 0) {
@@ -132,9 +132,9 @@ fn threads(func: &Func) -> &'static [usize] {
 }
 
 /// The first of these programs that computes otherwise in C.
-fn otherwise(all: &[Ready], seed: u64) -> Option<(usize, String)> {
+fn otherwise(all: &[Ready]) -> Option<(usize, String)> {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let flags = flags(seed);
+    let flags = flags();
     let sources: Vec<CSource> = all.iter().map(|r| r.source.clone()).collect();
     let compiled = match batch::compile(&sources, dir.path(), &flags) {
         Ok(compiled) => compiled,

@@ -13,6 +13,7 @@ mod ends;
 mod forked;
 mod guards;
 mod half;
+mod lanes;
 mod operators;
 mod parallel;
 mod products;

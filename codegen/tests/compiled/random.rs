@@ -16,9 +16,9 @@ fn agrees(case: &Case, sizes_known: bool) -> bool {
     if sizes_known {
         options.sizes = case.inputs.sizes.iter().map(|(n, v)| (n.clone(), *v)).collect();
     }
-    let fast = CompileOptions { contract: false, optimize: false, ..CompileOptions::default() };
+    let flags = CompileOptions { contract: false, ..CompileOptions::default() };
     std::panic::catch_unwind(|| {
-        let compiled = compile_with(&case.func, &options, &fast);
+        let compiled = compile_with(&case.func, &options, &flags);
         // Whether it stops, and where, is compared inside.
         let _ = compare(&case.func, &compiled, &case.inputs.params, &sizes);
     })

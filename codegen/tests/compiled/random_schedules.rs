@@ -17,10 +17,10 @@ use taffeta_codegen::{Compiled, LowerOptions, lower};
 /// What programs are of.
 pub const CLASSES: [Class; 4] = [Class::Dense, Class::Affine, Class::Private, Class::Wild];
 
-/// Flags with which results are those of the interpreter: of every fourth batch the optimisation that users' programs
-/// get, which is where compilers have their bugs, and of the others one that is done sooner.
-pub fn flags(batch: u64) -> CompileOptions {
-    CompileOptions { contract: false, optimize: batch % 4 == 2, ..CompileOptions::default() }
+/// Flags with which results are those of the interpreter, and the optimisation that users' programs get: that is where
+/// compilers have their bugs.
+pub fn flags() -> CompileOptions {
+    CompileOptions { contract: false, ..CompileOptions::default() }
 }
 
 /// The C of an entry, under a name that no other one of the batch has.
