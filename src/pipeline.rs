@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use taffeta_analysis::pass;
 use taffeta_ast::format::{Format, Level};
-use taffeta_ast::{DType, Diagnostic, Diagnostics, Func, Severity, SourceMap, Tensor, validate};
+use taffeta_ast::{DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Severity, SourceMap, Tensor, validate};
 use taffeta_autodiff::Explanation;
 use taffeta_autodiff::memory::Sizes;
 use taffeta_codegen::c::CSource;
@@ -303,9 +303,9 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
     timings.measure("lower", || {
         deep(|| {
             // Nothing is differentiated from here on, and what stops derivatives would only hide operands.
-            let func = pass::stop_gradient::run(func);
+            let whole = pass::stop_gradient::run(func);
             // Then sizes: every number that is known makes more conditions decidable.
-            let func = taffeta_codegen::lower::specialise(&func, &options.sizes)?;
+            let func = taffeta_codegen::lower::specialise(&whole, &options.sizes)?;
             // Then what is decided disappears, so that checks are made for what is left alone.
             validate::pass(&func, "specialise")?;
             let func = pass::simplify::run(&func);
@@ -319,13 +319,42 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
             let func = taffeta_codegen::lower::specialise_interface(&func, &options.sizes)?;
             // A run of equal elements is summed up by a product, unless floats are strict.
             let func = Func { keeps_order: strict, ..func };
-            let Structured { func: flat, layout, .. } = taffeta_structured::lower(&func)?;
+            let Structured { func: flat, layout, .. } = flattened(&func, &whole, &options)?;
             validate::dense_pass(&flat, "structured lowering")?;
             let flat = pass::simplify::run(&Func { keeps_order: false, ..flat });
             let lowered = taffeta_codegen::lower(&flat, &options)?;
             Ok(lowered.called_by(logical_interface(&func, signature, layout)))
         })
     })
+}
+
+/// A program with its sizes compiled in on the arrays of its structured tensors; `whole`: the same without its sizes.
+///
+/// Why that too: steps of a schedule are asked about whatever the sizes, and where a loop has one iteration, nothing of
+/// it is left that could be gone through. What there are loops for whatever the sizes is lowered so then, and gets its
+/// sizes afterwards.
+fn flattened(func: &Func, whole: &Func, options: &LowerOptions) -> Result<Structured, Diagnostics> {
+    let sizes = &options.sizes;
+    let refused = match taffeta_structured::lower(func) {
+        // Index arrays are of another type where sizes are large.
+        Err(refused) if sizes.values().all(|n| i32::try_from(*n).is_ok()) => refused,
+        done => return done,
+    };
+    let whole = Func { keeps_order: func.keeps_order, ..pass::simplify::run(whole) };
+    let Ok(Structured { func, mut layout, warnings, explained, disorder, seeks }) = taffeta_structured::lower(&whole)
+    else {
+        return Err(refused);
+    };
+    let mut value = |e: &Expr| match e.kind() {
+        ExprKind::Var(size) => sizes.get(size.name()).map(|n| Expr::int(*n)),
+        _ => None,
+    };
+    for level in layout.levels.iter_mut().flatten() {
+        level.size = pass::substitute::rewrite_expr(&level.size, &mut value, &mut Default::default());
+    }
+    let func = taffeta_codegen::lower::specialise(&func, sizes)?;
+    let func = taffeta_codegen::lower::specialise_interface(&func, sizes)?;
+    Ok(Structured { func, layout, warnings, explained, disorder, seeks })
 }
 
 /// What C calls a program by whose parameters became their arrays.
@@ -346,10 +375,11 @@ pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Resu
     let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
     timings.measure("structured", || {
         deep(|| {
-            let func = pass::stop_gradient::run(func);
-            let func = pass::simplify::run(&taffeta_codegen::lower::specialise(&func, &sizes)?);
-            let func = taffeta_codegen::lower::specialise_interface(&func, &sizes)?;
-            let lowered = taffeta_structured::lower(&Func { keeps_order: options.strict_floats, ..func })?;
+            let whole = pass::stop_gradient::run(func);
+            let known = pass::simplify::run(&taffeta_codegen::lower::specialise(&whole, &sizes)?);
+            let known = taffeta_codegen::lower::specialise_interface(&known, &sizes)?;
+            let known = Func { keeps_order: options.strict_floats, ..known };
+            let lowered = flattened(&known, &whole, &LowerOptions { sizes, ..LowerOptions::default() })?;
             validate::dense_stage(&lowered.func, "structured lowering")?;
             Ok(lowered)
         })

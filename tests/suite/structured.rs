@@ -376,3 +376,54 @@ fn what_several_statements_read_stays_a_tensor() {
     };
     assert_eq!([locals("f", None), locals("g", None), locals("g", Some("rows"))], [1, 0, 1]);
 }
+
+/// What a schedule takes is lowered whatever the sizes are that are compiled in.
+#[test]
+fn what_lowers_without_sizes_lowers_with_any() {
+    let text = "
+def add(A: f64[n] @ format(compressed), x: f64[n]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        y[i] = A[i] + x[i]
+    return y
+
+@schedule(add)
+def parts(s):
+    s.split(\"i\", parts=3)
+    s.parallelize(\"i~o\")
+
+def columns(A: f64[n, m] @ csr, B: f64[n, m] @ csr) -> f64[m]:
+    y = zeros((m,), f64)
+    for j in range(m):
+        for i in range(n):
+            y[j] += A[i, j] * B[i, j]
+    return y
+
+@schedule(columns)
+def at_once(s):
+    s.parallelize(\"j\")
+";
+    let program = Program::from_source("sizes.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let numbers = |shape: &[usize]| {
+        let all = (0..shape.iter().product()).map(|k: usize| if k % 3 == 1 { 0.0 } else { k as f64 + 1.0 }).collect();
+        Value::new(shape.to_vec(), Buffer::F64(all)).expect("as many numbers as the shape says")
+    };
+    for (entry, schedule) in [("add", "parts"), ("columns", "at_once")] {
+        for n in [0, 1, 2, 3, 7] {
+            let (names, shapes): (&[&str], [&[usize]; 2]) = match entry {
+                "add" => (&["n"], [&[n], &[n]]),
+                _ => (&["n", "m"], [&[n, 2], &[n, 2]]),
+            };
+            let sizes: Vec<i64> = [n as i64, 2][..names.len()].to_vec();
+            let inputs = || shapes.iter().map(|shape| numbers(shape)).collect::<Vec<Value>>();
+            let plain = Options::default().schedule(None);
+            let known = names.iter().map(ToString::to_string).zip(sizes.iter().copied()).collect();
+            let known = Options { sizes: known, ..plain.clone().schedule(schedule) };
+            let run = |options: &Options| {
+                let f = program.compile(entry, options).unwrap_or_else(|e| panic!("{entry}, {n}: {e}"));
+                f.run(inputs(), &sizes, 2).unwrap_or_else(|e| panic!("{entry}, {n}: {e}")).results[0].numbers()
+            };
+            assert_eq!(run(&known), run(&plain.backend(Backend::Interp)), "{entry}, {n}");
+        }
+    }
+}
