@@ -223,10 +223,10 @@ impl<'f, 'a> Call<'f, 'a> {
             }
         }
         let logical = |(t, value): (&TensorSig, Value)| match t.of.zip(of(t)) {
-            Some((k, of)) => of.followed(&signature.tensors[k], t, sizes, &value).unwrap_or(value),
-            None => value,
+            Some((k, of)) => of.followed(&signature.tensors[k], t, sizes, value),
+            None => Ok(value),
         };
-        Ok(signature.results().zip(results).map(logical).collect())
+        signature.results().zip(results).map(logical).collect()
     }
 
     /// The arrays of a structured parameter: those that are lent, or those that its elements are packed into.

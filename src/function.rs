@@ -178,7 +178,7 @@ impl Function {
                 let (results, report) = done.map_err(|e| self.call_error(&e))?;
                 let usage = Usage { time: report.time, scratch: Some(report.memory) };
                 self.take_back(&packed, &mut params);
-                let results = packed.results(&self.signature, results);
+                let results = packed.results(&self.signature, results)?;
                 Ok(Ran { params, results, usage, packed: Some(packed) })
             }
             Code::Interp(func) => self.interpret(func, params, sizes),
@@ -233,7 +233,7 @@ impl Function {
                 let usage = self.enter_named(&mut args, &named, threads)?;
                 drop(args);
                 self.take_back(&packed, &mut last.params);
-                packed.take_back(&self.signature, &mut last.results);
+                packed.take_back(&self.signature, &mut last.results)?;
                 (last.usage, last.packed) = (usage, Some(packed));
                 Ok(usage)
             }

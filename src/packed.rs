@@ -54,28 +54,40 @@ impl Packed {
     }
 
     /// The results of a call; of those that are stored where parameters are, what C gave stays here.
-    pub(crate) fn results(&mut self, signature: &Signature, given: Vec<Value>) -> Vec<Value> {
+    ///
+    /// # Errors
+    ///
+    /// Results whose elements do not fit in memory.
+    pub(crate) fn results(&mut self, signature: &Signature, given: Vec<Value>) -> Result<Vec<Value>, Error> {
         self.elements.clear();
         let mut results = Vec::new();
         for (sig, value) in signature.results().zip(given) {
-            let following = self.following(sig, &value);
+            let following = self.following(sig, &value)?;
             self.elements.push(following.is_some().then(|| value.clone()));
             results.push(following.unwrap_or(value));
         }
-        results
+        Ok(results)
     }
 
     /// The results of another call with these arrays.
-    pub(crate) fn take_back(&self, signature: &Signature, results: &mut [Value]) {
+    ///
+    /// # Errors
+    ///
+    /// Results whose elements do not fit in memory.
+    pub(crate) fn take_back(&self, signature: &Signature, results: &mut [Value]) -> Result<(), Error> {
         for ((sig, elements), result) in signature.results().zip(&self.elements).zip(results) {
-            if let Some(new) = elements.as_ref().and_then(|e| self.following(sig, e)) {
+            if let Some(elements) = elements
+                && let Some(new) = self.following(sig, elements)?
+            {
                 *result = new;
             }
         }
+        Ok(())
     }
 
-    fn following(&self, sig: &TensorSig, elements: &Value) -> Option<Value> {
-        Some(followed(sig, self.stored.get(sig.of?)?.clone()?, elements))
+    fn following(&self, sig: &TensorSig, elements: &Value) -> Result<Option<Value>, Error> {
+        let of = sig.of.and_then(|of| self.stored.get(of)?.clone());
+        of.map(|of| followed(sig, of, elements)).transpose()
     }
 
     /// Its sizes by name: the program's own, as far as they are given, and the hidden ones.
@@ -92,9 +104,16 @@ pub(crate) fn sizes<'s>(flat: &'s Signature, own: &[i64], hidden: &[i64]) -> Vec
 }
 
 /// A result with these elements that is stored where a parameter is.
-pub(crate) fn followed(sig: &TensorSig, of: Stored, elements: &Value) -> Value {
+///
+/// # Errors
+///
+/// There is no memory for all of them: one value that is stored may stand for any number of elements.
+pub(crate) fn followed(sig: &TensorSig, of: Stored, elements: &Value) -> Result<Value, Error> {
     let format = sig.storage.as_ref().map_or_else(|| Format::dense(sig.shape.len()), |s| s.format(sig.dtype));
-    of.followed_by(format, elements.clone()).elements()
+    of.followed_by(format, elements.clone()).try_elements().map_err(|why| {
+        let d = Diagnostic::new("run::memory", format!("result `{}`: {why}", sig.name));
+        Error::Run(Report::without_sources(vec![d]))
+    })
 }
 
 fn refused(sig: &TensorSig, why: &Unpackable) -> Error {

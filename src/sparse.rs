@@ -1,6 +1,7 @@
 //! Structured tensors on arrays of the caller.
 
 use crate::array::{Element, List};
+use crate::error::Error;
 use crate::packed;
 use std::borrow::Cow;
 use std::fmt;
@@ -286,8 +287,21 @@ impl Structured<'_> {
     }
 
     /// A result that is stored where this parameter is, with these elements.
-    pub(crate) fn followed(&self, of: &TensorSig, sig: &TensorSig, sizes: &[i64], elements: &Value) -> Option<Value> {
-        Some(packed::followed(sig, self.tensor(of, sizes)?, elements))
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for all that it stores.
+    pub(crate) fn followed(
+        &self,
+        of: &TensorSig,
+        sig: &TensorSig,
+        sizes: &[i64],
+        elements: Value,
+    ) -> Result<Value, Error> {
+        match self.tensor(of, sizes) {
+            Some(of) => packed::followed(sig, of, &elements),
+            None => Ok(elements),
+        }
     }
 
     /// The parameter as it is stored.

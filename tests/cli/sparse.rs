@@ -507,3 +507,15 @@ forward = jvp(scaled, wrt=[\"A\"])
     let refused = folder.fails(&["run", "f.ft", "other", "--in", "A=[[1,0],[0,2]]", "--in", "W=[[1,5],[0,2]]"]);
     assert!(refused.contains("data::storage"), "{refused}");
 }
+
+/// What is small where it is stored may be large as elements.
+#[test]
+fn results_that_do_not_fit_in_memory_are_refused() {
+    let folder = Folder::new(&[
+        ("runs.ft", "def squares(A: f64[n, m] @ rle) -> f64:\n    return sum(A * A)\n"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate real general\n300000 300000 2\n1 1 2\n5 5 3\n"),
+    ]);
+    let said = folder.fails(&["run", "runs.ft", "--grad", "A", "--in", "A=a.mtx"]);
+    assert!(said.contains("run::memory") && said.contains("result `A.grad`: "), "{said}");
+    assert!(!said.contains("mistake in Taffeta"), "{said}");
+}
