@@ -7,8 +7,9 @@ use crate::format::Format;
 use crate::op::ReduceOp;
 use crate::span::Span;
 use crate::symbol::Symbol;
-use std::sync::Arc;
+use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -493,12 +494,14 @@ struct StmtNode {
     kind: StmtKind,
     /// The bits of its id and of those of all statements inside.
     bits: u64,
+    /// See [`Stmt::writes`]; of loops it is that of their body.
+    writes: OnceLock<FxHashSet<Symbol>>,
 }
 
 impl StmtNode {
     fn new(id: StmtId, kind: StmtKind, origin: Origin) -> StmtNode {
         let bits = kind.inside().fold(id.bit(), |bits, s| bits | s.0.bits);
-        StmtNode { id, origin, kind, bits }
+        StmtNode { id, origin, kind, bits, writes: OnceLock::new() }
     }
 }
 
@@ -536,6 +539,43 @@ impl Stmt {
     /// Whether this may be, or hold, the statement with that id: where it is `false`, nobody has to look inside.
     pub fn may_hold(&self, id: StmtId) -> bool {
         self.0.bits & id.bit() != 0
+    }
+
+    /// The tensors that it may write, those of its own declarations included. A call of an outside function may write
+    /// all of its arguments. Every node keeps the answer, and so do the bodies of the loops inside: an edit asks again
+    /// about the way to it alone.
+    pub fn writes(&self) -> &FxHashSet<Symbol> {
+        match self.kind() {
+            StmtKind::For { body, .. } | StmtKind::While { body, .. } => body.writes(),
+            _ => self.0.writes.get_or_init(|| {
+                let mut all = FxHashSet::default();
+                self.add_writes_inside(&mut all);
+                all
+            }),
+        }
+    }
+
+    fn add_writes(&self, all: &mut FxHashSet<Symbol>) {
+        match (self.0.writes.get(), self.kind()) {
+            (Some(known), _) => all.extend(known.iter().cloned()),
+            (_, StmtKind::For { body, .. } | StmtKind::While { body, .. }) => all.extend(body.writes().iter().cloned()),
+            _ => self.add_writes_inside(all),
+        }
+    }
+
+    fn add_writes_inside(&self, all: &mut FxHashSet<Symbol>) {
+        match self.kind() {
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
+                all.insert(tensor.clone());
+            }
+            StmtKind::Eval { args, .. } => all.extend(args.iter().cloned()),
+            // Its contents are new every time that the declaration is reached.
+            StmtKind::VarDef { tensor, .. } => {
+                all.insert(tensor.symbol.clone());
+            }
+            _ => {}
+        }
+        self.kind().inside().for_each(|s| s.add_writes(all));
     }
 
     /// Where it comes from.

@@ -65,6 +65,8 @@ pub(super) struct AtomInfo {
 struct Truth {
     cond: Expr,
     holds: bool,
+    /// The tensors that it loads from.
+    loads: Rc<[Symbol]>,
     /// Ended by a write to a tensor that it loads from.
     ended: bool,
 }

@@ -3,22 +3,9 @@
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
 
-/// The tensors that a statement may write, those of its own declarations included. A call of an outside function may
-/// write all of its arguments.
+/// The tensors that a statement may write, as a set to go on with ([`Stmt::writes`] has it without a copy).
 pub fn writes(stmt: &Stmt) -> FxHashSet<Symbol> {
-    let mut out = FxHashSet::default();
-    stmt.walk(&mut |s| match s.kind() {
-        StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
-            out.insert(tensor.clone());
-        }
-        StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
-        // Its contents are new every time that the declaration is reached.
-        StmtKind::VarDef { tensor, .. } => {
-            out.insert(tensor.symbol.clone());
-        }
-        _ => {}
-    });
-    out
+    stmt.writes().clone()
 }
 
 /// The tensors that a statement loads from, prints or passes to a call. Reductions count as writes alone.

@@ -358,23 +358,13 @@ impl Loaded {
     /// what is written inside `outermost`, where everything happens between source and sink. Conditions that load from
     /// a tensor are looked at from the outermost statement that evaluates one; whatever writes the tensor inside that
     /// statement makes it unstable.
-    pub(super) fn unstable(&self, outermost: &Stmt, writes: &mut Writes, out: &mut FxHashSet<Symbol>) {
+    pub(super) fn unstable(&self, outermost: &Stmt, out: &mut FxHashSet<Symbol>) {
         if self.all.is_empty() {
             return;
         }
-        out.extend(self.all.intersection(writes.of(outermost)).cloned());
+        out.extend(self.all.intersection(outermost.writes()).cloned());
         for (stmt, loaded) in &self.steps {
-            out.extend(loaded.intersection(writes.of(stmt)).cloned());
+            out.extend(loaded.intersection(stmt.writes()).cloned());
         }
-    }
-}
-
-/// What statements write, computed once for each.
-#[derive(Default)]
-pub(super) struct Writes(FxHashMap<StmtId, FxHashSet<Symbol>>);
-
-impl Writes {
-    pub(super) fn of(&mut self, stmt: &Stmt) -> &FxHashSet<Symbol> {
-        self.0.entry(stmt.id()).or_insert_with(|| super::effects::writes(stmt))
     }
 }

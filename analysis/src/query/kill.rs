@@ -16,7 +16,7 @@ use super::Context;
 use super::context::{Def, Key};
 use super::depend::Dependences;
 use super::instance::Relation;
-use super::instance::{Instance, Loaded, Names, Pair, Side, Writes};
+use super::instance::{Instance, Loaded, Names, Pair, Side};
 use super::linear::Atom;
 use super::point::{Assumptions, System};
 use super::reference::{Reference, Step, Use};
@@ -53,10 +53,9 @@ impl Dependences<'_> {
     /// one of the ways that are given for it (for the loops around both), that has the same element. Nothing is
     /// believed of what is read that may change in `within`.
     pub(super) fn is_met(&self, read: &Reference, others: &[(&Reference, Vec<Vec<Relation>>)], within: &Stmt) -> bool {
-        let mut done = Writes::default();
         let mut changing = FxHashSet::default();
         for r in [read].into_iter().chain(others.iter().map(|(w, _)| *w)) {
-            Loaded::by(r).unstable(within, &mut done, &mut changing);
+            Loaded::by(r).unstable(within, &mut changing);
         }
         let (mut ctx, mut names) = (Context::new(self.func()), Names::default());
         let mark = ctx.mark();

@@ -13,7 +13,7 @@
 
 use super::Unproved;
 use super::depend::Dependences;
-use super::instance::{Relation, Writes};
+use super::instance::Relation;
 use super::reference::{Reference, Site, Step, Use};
 use std::sync::Arc;
 use taffeta_ast::stmt::Role;
@@ -74,7 +74,7 @@ impl Dependences<'_> {
         let (site, Some(size)) = (&r.site, r.declared.shape.get(check.dim)) else { return false };
         let ours = Index::of(&check.index);
         let body = &self.func().body;
-        if ours.read.as_ref().is_some_and(|(t, _)| Writes::default().of(body).contains(t)) {
+        if ours.read.as_ref().is_some_and(|(t, _)| body.writes().contains(t)) {
             return false;
         }
         let mut others: Vec<Reference> = Vec::new();

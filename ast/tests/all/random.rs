@@ -1,9 +1,10 @@
 //! The generator of random programs: what it promises, and what it is used for here.
 
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 use taffeta_ast::interp::{ErrorKind, Outputs, run};
 use taffeta_ast::random::{Floats, Options, program, shrink};
-use taffeta_ast::{DType, Expr, ExprKind, Extent, Stmt, StmtKind, print, validate};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol, print, validate};
 
 const SEEDS: std::ops::Range<u64> = 0..400;
 
@@ -172,4 +173,39 @@ fn broken_trees_are_found_and_never_panic() {
         }
     });
     assert!(found > 200, "only {found} trees were found to be broken");
+}
+
+/// What nodes know of what they write is what stands in them, also after an edit far inside.
+#[test]
+fn writes_are_those_of_the_tree_as_it_is() {
+    fn writes(s: &Stmt) -> FxHashSet<Symbol> {
+        let mut all = FxHashSet::default();
+        s.walk(&mut |s| match s.kind() {
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => all.extend([tensor.clone()]),
+            StmtKind::VarDef { tensor, .. } => all.extend([tensor.symbol.clone()]),
+            _ => {}
+        });
+        all
+    }
+    fn without(s: &Stmt, gone: &Symbol) -> Stmt {
+        match s.kind() {
+            StmtKind::Store { tensor, .. } if tensor == gone => s.with_kind(StmtKind::Seq(Vec::new())),
+            _ => s.map(&mut |s| without(s, gone), &mut Expr::clone),
+        }
+    }
+    fn check(root: &Stmt) {
+        root.walk(&mut |s| {
+            assert_eq!(*s.writes(), writes(s));
+            if let StmtKind::For { body, .. } = s.kind() {
+                assert!(std::ptr::eq(s.writes(), body.writes()), "a loop has a list of its own");
+            }
+        });
+    }
+    for seed in 0..50 {
+        let func = program(seed, &Options { statements: 20, ..Options::default() }).func;
+        check(&func.body);
+        if let Some(tensor) = func.body.writes().iter().min() {
+            check(&without(&func.body, tensor));
+        }
+    }
 }

@@ -118,7 +118,7 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
     };
     // 3. The bounds are evaluated again.
     let bounds: FxHashSet<Symbol> = [&target.begin, &target.end].into_iter().flat_map(effects::loads).collect();
-    if !effects::writes(&first).is_disjoint(&bounds) {
+    if !first.writes().is_disjoint(&bounds) {
         return Err(Refusal::illegal(3, format!("the bounds of `{}` change in the first half", name()))
             .label(target.stmt.origin().span(), "this loop"));
     }

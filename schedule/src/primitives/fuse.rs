@@ -79,7 +79,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     let bounds: FxHashSet<Symbol> =
         [one, two].iter().flat_map(|l| [&l.begin, &l.end]).flat_map(effects::loads).collect();
     for l in [one, two] {
-        if !effects::writes(&l.body).is_disjoint(&bounds) {
+        if !l.body.writes().is_disjoint(&bounds) {
             let text = format!("the bounds of the loops change in `{}`", s.called(&l.stmt));
             return Err(Refusal::illegal(4, text).label(l.stmt.origin().span(), "this loop"));
         }

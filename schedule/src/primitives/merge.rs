@@ -60,7 +60,7 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
     super::require_invariant_bounds(4, outer, &|| s.called(&outer.stmt))?;
     let bounds: FxHashSet<Symbol> = [&inner.begin, &inner.end].into_iter().flat_map(effects::loads).collect();
     if [&inner.begin, &inner.end].into_iter().any(|e| effects::mentions(e, &[&outer.iter]))
-        || !effects::writes(&outer.body).is_disjoint(&bounds)
+        || !outer.body.writes().is_disjoint(&bounds)
     {
         return refuse(
             4,

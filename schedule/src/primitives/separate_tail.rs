@@ -40,7 +40,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
         return refuse(1, format!("the step of `{}` is not 1", s.called(&l.stmt)));
     }
     let bounds: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
-    if !effects::writes(&l.body).is_disjoint(&bounds) {
+    if !l.body.writes().is_disjoint(&bounds) {
         return refuse(1, format!("the bounds of `{}` change in its body", s.called(&l.stmt)));
     }
     // 2. Where to.

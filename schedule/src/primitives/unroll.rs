@@ -68,7 +68,7 @@ pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
     // 2. Nothing special.
     super::require_unmarked(s.func(), 2, l)?;
     // 3. Iterations are counted from the begin.
-    if !effects::writes(&l.body).is_disjoint(&effects::loads(&l.begin)) {
+    if !l.body.writes().is_disjoint(&effects::loads(&l.begin)) {
         return refuse(3, format!("the begin of `{}` changes in its body", s.called(&l.stmt)));
     }
     let bodies = (0..count)

@@ -3,10 +3,10 @@
 
 use super::{Context, Def, Key, Truth};
 use crate::query::MAX_SIZE;
-use crate::query::effects;
 use crate::query::interval::{Congruence, INFINITY, Interval};
 use crate::query::linear::Linear;
 use crate::query::prove::complement;
+use rustc_hash::FxHashSet;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Stmt, StmtKind, Symbol, Tensor};
 
@@ -151,7 +151,8 @@ impl Context {
 
     fn know(&mut self, cond: &Expr, holds: bool) {
         self.changed();
-        self.truths.push(Truth { cond: cond.clone(), holds, ended: false });
+        let loads = self.loads(cond);
+        self.truths.push(Truth { cond: cond.clone(), holds, loads, ended: false });
     }
 
     /// Whether exactly this condition was assumed, or its contrary.
@@ -166,7 +167,7 @@ impl Context {
             Extent::Range { begin, end, step } => Some([begin, end, step].map(|e| self.linear(e))),
             Extent::Reals => None,
         };
-        self.wrote(&effects::writes(body));
+        self.wrote_all(body.writes());
         let Some([begin, end, step]) = range else { return };
         let i = Linear::atom(self.variable(iter));
         let sign = self.interval(&step);
@@ -217,7 +218,7 @@ impl Context {
 
     /// In the body of a `while` loop.
     pub fn enter_while(&mut self, cond: &Expr, body: &Stmt) {
-        self.wrote(&effects::writes(body));
+        self.wrote_all(body.writes());
         self.assume(cond);
     }
 
@@ -234,7 +235,7 @@ impl Context {
                 let element = Expr::load(tensor, indices.clone(), value.dtype());
                 (tensor, indices, Expr::apply(op.info().op, vec![element, value.clone()]))
             }
-            _ => return self.wrote(&effects::writes(stmt)),
+            _ => return self.wrote_all(stmt.writes()),
         };
         if !value.dtype().is_int() {
             return self.wrote([tensor]);
@@ -260,7 +261,7 @@ impl Context {
                     self.writes += 1;
                     self.changed();
                 } else {
-                    self.wrote(&effects::writes(stmt));
+                    self.wrote_all(stmt.writes());
                 }
             }
             _ => self.after(stmt),
@@ -268,37 +269,42 @@ impl Context {
     }
 
     /// Whether nothing that is known is about elements of tensors, so that writes take nothing away.
-    fn reads_nothing(&mut self) -> bool {
-        self.by_tensor.is_empty()
-            && (0..self.truths.len()).all(|k| {
-                let cond = self.truths[k].cond.clone();
-                self.loads(&cond).is_empty()
-            })
+    fn reads_nothing(&self) -> bool {
+        self.by_tensor.is_empty() && self.truths.iter().all(|t| t.loads.is_empty())
     }
 
     /// Elements of these tensors may have other values from here on, to the end of the walk.
     pub fn wrote<'a>(&mut self, tensors: impl IntoIterator<Item = &'a Symbol>) {
         for t in tensors {
-            for key in self.by_tensor.remove(t).unwrap_or_default() {
-                if let Some(a) = self.keys.remove(&key) {
-                    let def = &mut self.atoms[a.0 as usize].def;
-                    // Its condition would now be taken to mean something else.
-                    if matches!(def, Def::Select(..)) {
-                        *def = Def::Free;
-                    }
-                }
-            }
-            let ended: Vec<bool> = (0..self.truths.len())
-                .map(|i| {
-                    let cond = self.truths[i].cond.clone();
-                    self.loads(&cond).contains(t)
-                })
-                .collect();
-            for (truth, ended) in self.truths.iter_mut().zip(ended) {
-                truth.ended |= ended;
-            }
+            self.forget(t);
+            self.truths.iter_mut().for_each(|truth| truth.ended |= truth.loads.contains(t));
         }
         self.writes += 1;
         self.changed();
+    }
+
+    /// The same for all that a statement writes, of which it is looked up what is known, or the other way round.
+    fn wrote_all(&mut self, tensors: &FxHashSet<Symbol>) {
+        let known: Vec<Symbol> = match tensors.len() < self.by_tensor.len() {
+            true => tensors.iter().filter(|t| self.by_tensor.contains_key(t)).cloned().collect(),
+            false => self.by_tensor.keys().filter(|t| tensors.contains(t)).cloned().collect(),
+        };
+        known.iter().for_each(|t| self.forget(t));
+        self.truths.iter_mut().for_each(|truth| truth.ended |= truth.loads.iter().any(|t| tensors.contains(t)));
+        self.writes += 1;
+        self.changed();
+    }
+
+    /// Takes away what stands for the elements of a tensor as they were.
+    fn forget(&mut self, tensor: &Symbol) {
+        for key in self.by_tensor.remove(tensor).unwrap_or_default() {
+            if let Some(a) = self.keys.remove(&key) {
+                let def = &mut self.atoms[a.0 as usize].def;
+                // Its condition would now be taken to mean something else.
+                if matches!(def, Def::Select(..)) {
+                    *def = Def::Free;
+                }
+            }
+        }
     }
 }

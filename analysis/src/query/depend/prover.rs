@@ -2,7 +2,7 @@
 
 use super::{Ask, Dependence, DependenceKind, Extra, Iterators, Order, Witness};
 use crate::query::definition::Definitions;
-use crate::query::instance::{Instance, Loaded, Names, Pair, Relation, Side, Writes};
+use crate::query::instance::{Instance, Loaded, Names, Pair, Relation, Side};
 use crate::query::linear::Linear;
 use crate::query::point::Assumptions;
 use crate::query::reference::{Reference, Step, Use};
@@ -42,7 +42,6 @@ pub(in crate::query) struct Prover<'f> {
     asked: &'f AtomicUsize,
     pub(in crate::query) ctx: Context,
     names: Names,
-    writes: Writes,
     definitions: Definitions,
     /// What the references of a class load on the way to their element.
     loaded: FxHashMap<usize, Rc<Loaded>>,
@@ -56,7 +55,6 @@ impl<'f> Prover<'f> {
             asked,
             ctx: Context::new(func),
             names: Names::default(),
-            writes: Writes::default(),
             definitions,
             loaded: FxHashMap::default(),
         }
@@ -160,7 +158,7 @@ impl<'f> Prover<'f> {
         let mut out = FxHashSet::default();
         for r in references {
             let loaded = self.loaded.entry(r.class).or_insert_with(|| Rc::new(Loaded::by(r))).clone();
-            loaded.unstable(between, &mut self.writes, &mut out);
+            loaded.unstable(between, &mut out);
         }
         out
     }
