@@ -57,7 +57,7 @@ struct Case<'a> {
     func: &'a Func,
 }
 
-const STAGES: [Stage; 16] = [
+const STAGES: [Stage; 18] = [
     ("parse", |c| {
         Some(Box::new(|| {
             black_box(taffeta_frontend::parse::parse(c.text, FileId(0)));
@@ -89,6 +89,11 @@ const STAGES: [Stage; 16] = [
                 black_box(logical(c.program, &options));
             })
         })
+    }),
+    ("rules", |c| c.shape.ruled.then(|| -> Work<'_> { Box::new(|| ruled(c.func)) })),
+    ("rules of grad", |c| {
+        let made = c.shape.ruled.then(|| gradient(c.func));
+        made.map(|g| -> Work<'_> { Box::new(move || ruled(&g)) })
     }),
     ("grad", |c| Some(Box::new(|| drop(black_box(gradient(c.func)))))),
     ("simplify", |c| Some(Box::new(|| drop(black_box(pass::simplify::run(c.func)))))),
@@ -136,6 +141,11 @@ fn gradient(func: &Func) -> Func {
     let of = Gradient::default().wrt(["x"]);
     let made = pipeline::gradient(func, &of, &BTreeMap::new(), &mut Timings::default());
     made.unwrap_or_else(|d| panic!("{d:?}")).0
+}
+
+fn ruled(func: &Func) {
+    let chosen = pipeline::automatic(func.clone(), &Options::default().schedule("auto"), &mut Timings::default());
+    black_box(chosen.unwrap_or_else(|d| panic!("{d:?}")));
 }
 
 fn structured(func: &Func) -> taffeta::structured::Structured {

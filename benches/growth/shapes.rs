@@ -9,27 +9,30 @@ pub struct Shape {
     pub text: fn(usize) -> String,
     /// Whether it has a schedule `steps`.
     pub scheduled: bool,
+    /// Whether it is timed how long rules take to choose one for it, and for its gradient.
+    pub ruled: bool,
 }
 
 /// All of them.
 pub const SHAPES: &[Shape] = &[
-    Shape { name: "array statements", text: array_statements, scheduled: false },
-    Shape { name: "array results", text: array_results, scheduled: false },
-    Shape { name: "nest, own tensors", text: nest_of_tensors, scheduled: false },
-    Shape { name: "nest, one column each", text: nest_of_columns, scheduled: false },
-    Shape { name: "nest, one element", text: nest_of_updates, scheduled: false },
-    Shape { name: "nest, reductions", text: nest_of_reductions, scheduled: false },
-    Shape { name: "temporaries", text: temporaries, scheduled: false },
-    Shape { name: "loops", text: loops, scheduled: true },
-    Shape { name: "functions", text: functions, scheduled: false },
-    Shape { name: "entries", text: entries, scheduled: false },
-    Shape { name: "branches", text: branches, scheduled: false },
-    Shape { name: "splits of one loop", text: splits, scheduled: true },
-    Shape { name: "blocks of a nest", text: blocks, scheduled: true },
-    Shape { name: "sparse products", text: sparse_products, scheduled: false },
-    Shape { name: "sparse nest", text: sparse_nest, scheduled: false },
-    Shape { name: "sparse merges", text: sparse_merges, scheduled: false },
-    Shape { name: "sparse pattern", text: sparse_pattern, scheduled: false },
+    Shape { name: "array statements", text: array_statements, scheduled: false, ruled: false },
+    Shape { name: "array results", text: array_results, scheduled: false, ruled: false },
+    Shape { name: "nest, own tensors", text: nest_of_tensors, scheduled: false, ruled: false },
+    Shape { name: "nest, one column each", text: nest_of_columns, scheduled: false, ruled: false },
+    Shape { name: "nest, one element", text: nest_of_updates, scheduled: false, ruled: false },
+    Shape { name: "nest, reductions", text: nest_of_reductions, scheduled: false, ruled: false },
+    Shape { name: "nest, own scalars", text: nest_of_scalars, scheduled: false, ruled: true },
+    Shape { name: "temporaries", text: temporaries, scheduled: false, ruled: false },
+    Shape { name: "loops", text: loops, scheduled: true, ruled: false },
+    Shape { name: "functions", text: functions, scheduled: false, ruled: false },
+    Shape { name: "entries", text: entries, scheduled: false, ruled: false },
+    Shape { name: "branches", text: branches, scheduled: false, ruled: false },
+    Shape { name: "splits of one loop", text: splits, scheduled: true, ruled: false },
+    Shape { name: "blocks of a nest", text: blocks, scheduled: true, ruled: false },
+    Shape { name: "sparse products", text: sparse_products, scheduled: false, ruled: false },
+    Shape { name: "sparse nest", text: sparse_nest, scheduled: false, ruled: false },
+    Shape { name: "sparse merges", text: sparse_merges, scheduled: false, ruled: false },
+    Shape { name: "sparse pattern", text: sparse_pattern, scheduled: false, ruled: false },
 ];
 
 /// Lines made from 0 to `n`.
@@ -73,6 +76,15 @@ fn nest_of_columns(n: usize) -> String {
 /// All statements write one element, each from what the one before left: every pair depends on each other.
 fn nest_of_updates(n: usize) -> String {
     nest(n, "", |k| format!("y[i, j] = y[i, j] * {k}.5 + x[i, j]"), "")
+}
+
+/// Each statement computes a scalar of its own from the one before.
+fn nest_of_scalars(n: usize) -> String {
+    let line = |k: usize| match k {
+        0 => "s0 = x[i, j] * 2.0".to_string(),
+        k => format!("s{k} = s{} * 0.5 + x[i, j]", k - 1),
+    };
+    nest(n, "", line, &format!("            y[i, j] = s{}\n", n - 1))
 }
 
 /// All statements add to one element.

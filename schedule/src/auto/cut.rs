@@ -19,6 +19,7 @@ use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, Value};
+use rustc_hash::FxHashMap;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::product::Product;
 use taffeta_ast::{Access, Expr, ExprKind, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
@@ -93,13 +94,14 @@ fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     if loops().any(|(_, l)| !nest::is_unmarked(l)) || !sums_over_a_loop(&way) {
         return None;
     }
+    let cheap = inline::cheap(&way[0]);
     let found = |scalars: &dyn Fn(&[Stmt]) -> Scalars| {
         loops().find(|(k, l)| {
             let whole = Loop::of(&alone(&way[*k..], &scalars(&way[*k..]))).and_then(|l| as_lib::sketch(s, &l));
             whole.is_some_and(|p| pays(l.id(), &p))
         })
     };
-    found(&scalars).or_else(|| found(&|_| Vec::new())).map(|(_, outer)| outer.clone())
+    found(&|way| scalars(way, &cheap)).or_else(|| found(&|_| Vec::new())).map(|(_, outer)| outer.clone())
 }
 
 /// Whether a loop around a sum adds to one element: neither the indices nor a declaration inside of it depend on it.
@@ -119,7 +121,7 @@ fn take(s: &mut Schedule, outer: StmtId, sum: StmtId) -> Result<(), Refusal> {
     let mut nest = outer;
     let way = tree::path(&s.func().body, sum).unwrap_or_default();
     let at = way.iter().position(|l| l.id() == outer).unwrap_or(0);
-    let scalars = scalars(&way[at..]);
+    let scalars = way.get(at).map_or(Vec::new(), |outer| scalars(&way[at..], &inline::cheap(outer)));
     if is_product(s, &alone(&way[at..], &scalars)) {
         for (t, _) in scalars {
             s.call("inline", &[Arg::from(Value::Handle(Handle::Tensor(t)))])?;
@@ -145,12 +147,13 @@ fn is_product(s: &Schedule, nest: &Stmt) -> bool {
 }
 
 /// Cheap scalars on the way to a sum, outermost first, and what they are computed from: those that its value is
-/// computed from, and those of the innermost loop, which would get a place for each of its iterations otherwise.
-fn scalars(way: &[Stmt]) -> Scalars {
+/// computed from, and those of the innermost loop, which would get a place for each of its iterations otherwise. `cheap`:
+/// what cheap tensors hold ([`inline::cheap`]).
+fn scalars(way: &[Stmt], cheap: &FxHashMap<Symbol, Expr>) -> Scalars {
     let Some(StmtKind::ReduceTo { value, .. }) = way.last().map(Stmt::kind) else { return Vec::new() };
     let cheap = |d: &Stmt| match d.kind() {
-        StmtKind::VarDef { tensor, body } if tensor.ndim() == 0 => {
-            inline::cheap(body, &tensor.symbol).map(|value| (tensor.symbol.clone(), value))
+        StmtKind::VarDef { tensor, .. } if tensor.ndim() == 0 => {
+            cheap.get(&tensor.symbol).map(|value| (tensor.symbol.clone(), value.clone()))
         }
         _ => None,
     };

@@ -5,6 +5,7 @@ use super::{Choice, Others, Rule};
 use crate::schedule::Schedule;
 use crate::tree;
 use crate::value::{Arg, Handle, Value};
+use rustc_hash::FxHashMap;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
@@ -25,11 +26,12 @@ const MOST_COST: u32 = 4;
 
 /// Declarations of arrays that one statement writes, by a store of a cheap expression.
 fn sites(s: &Schedule) -> Vec<StmtId> {
+    let cheap = cheap(&s.func().body);
     let mut out = Vec::new();
     s.func().body.walk(&mut |d| {
         if let StmtKind::VarDef { tensor, body } = d.kind()
             && tensor.ndim() > 0
-            && cheap(body, &tensor.symbol).is_some()
+            && cheap.contains_key(&tensor.symbol)
         {
             out.push(d.id());
         }
@@ -37,18 +39,21 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-/// What a local tensor holds, if one statement writes it, by a store of a cheap expression.
-pub(super) fn cheap(body: &Stmt, tensor: &Symbol) -> Option<Expr> {
-    let (mut stored, mut cheap) = (Vec::new(), true);
-    body.walk(&mut |s| match s.kind() {
-        StmtKind::Store { tensor: t, value, .. } if t == tensor => {
-            cheap &= cost(value).is_some_and(|c| c <= MOST_COST);
-            stored.push(value.clone());
+/// What tensors hold that one statement in `s` writes, by a store of a cheap expression.
+pub(super) fn cheap(s: &Stmt) -> FxHashMap<Symbol, Expr> {
+    let mut stored: FxHashMap<Symbol, Option<Expr>> = FxHashMap::default();
+    s.walk(&mut |s| match s.kind() {
+        StmtKind::Store { tensor, value, .. } => {
+            let first = !stored.contains_key(tensor);
+            let cheap = || cost(value).is_some_and(|c| c <= MOST_COST).then(|| value.clone());
+            stored.insert(tensor.clone(), if first { cheap() } else { None });
         }
-        StmtKind::ReduceTo { tensor: t, .. } if t == tensor => cheap = false,
+        StmtKind::ReduceTo { tensor, .. } => {
+            stored.insert(tensor.clone(), None);
+        }
         _ => {}
     });
-    stored.pop().filter(|_| cheap && stored.is_empty())
+    stored.into_iter().filter_map(|(t, value)| Some((t, value?))).collect()
 }
 
 /// What an expression takes; nothing is said of one that reads at indices which are read.

@@ -106,18 +106,19 @@ fn is_beside<'e>(at: impl DoubleEndedIterator<Item = &'e Expr>, l: &Loop) -> boo
 fn is_plain(e: &Expr, l: &Loop, strided: bool) -> bool {
     let mut plain = true;
     e.walk(&mut |e| {
-        plain &= match e.kind() {
-            ExprKind::Apply(op, _) => {
-                let costly = op.info().function.is_some() && op.info().cost > 4;
-                !costly && !matches!(op, Op::FloorDiv | Op::Mod)
-            }
-            ExprKind::Load(_, at) => {
-                let at = || at.iter().map(|a| &a.index);
-                is_beside(at(), l) || (strided && growth(at(), &[&l.iter]) != [Growth::Gather])
-            }
-            ExprKind::Cast(inner) => !matches!((inner.dtype(), e.dtype()), (DType::F16 | DType::Bf16, _)),
-            _ => true,
-        };
+        plain = plain
+            && match e.kind() {
+                ExprKind::Apply(op, _) => {
+                    let costly = op.info().function.is_some() && op.info().cost > 4;
+                    !costly && !matches!(op, Op::FloorDiv | Op::Mod)
+                }
+                ExprKind::Load(_, at) => {
+                    let at = || at.iter().map(|a| &a.index);
+                    is_beside(at(), l) || (strided && growth(at(), &[&l.iter]) != [Growth::Gather])
+                }
+                ExprKind::Cast(inner) => !matches!((inner.dtype(), e.dtype()), (DType::F16 | DType::Bf16, _)),
+                _ => true,
+            };
     });
     plain
 }

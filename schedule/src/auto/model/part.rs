@@ -7,7 +7,7 @@ mod prices;
 mod working_set;
 
 use super::compilers::{interchanged_by_compilers, is_unswitched, may_take_lanes};
-use super::recurrence;
+use super::recurrence::{self, Scalars};
 use super::remembered::{Bytes, Remembered, Taken, hash_floats, number};
 use super::touch::{Growth, Touch, Walk};
 use super::work::Work;
@@ -57,7 +57,7 @@ pub(super) struct Part<'a, 't> {
     /// The last condition that the present iteration has asked.
     asked: Option<Expr>,
     /// What scalars are that it has computed, in terms of none of themselves.
-    scalars: FxHashMap<Symbol, Expr>,
+    scalars: Scalars,
     /// The accesses so far.
     walks: Vec<Walk>,
     /// What the statements directly in the present loop take.
@@ -125,7 +125,7 @@ impl<'a, 't> Part<'a, 't> {
             seen: Vec::new(),
             stored: Vec::new(),
             asked: None,
-            scalars: FxHashMap::default(),
+            scalars: Scalars::default(),
             walks: Vec::new(),
             direct: Direct::default(),
             inner: Inner::default(),
@@ -425,11 +425,7 @@ impl<'a, 't> Part<'a, 't> {
         self.direct.held += accesses.iter().map(|a| self.registers(a)).sum::<f64>();
         if let (Some((tensor, at)), None, Some(l)) = (target, into, self.around.last()) {
             if at.is_empty() {
-                // What was computed from what it was before is not what it would be computed to now.
-                self.scalars.retain(|t, known| t != tensor && !effects::loads(known).contains(tensor));
-                if !effects::loads(value).contains(tensor) {
-                    self.scalars.insert(tensor.clone(), value.clone());
-                }
+                self.scalars.store(tensor, value);
             } else {
                 let wait = recurrence::wait(&l.iter, (tensor, at), value, &self.scalars, &self.target.prices);
                 if wait > 0.0 {

@@ -9,6 +9,7 @@ use crate::auto::target::Prices;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use taffeta_analysis::pass::substitute::rewrite_expr;
+use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Symbol, poly};
 
 /// Additions that a load waits for a store of the iteration before.
@@ -18,13 +19,43 @@ const BACK: i64 = 2;
 /// Operands of a value of which more are not looked at.
 const MOST: usize = 256;
 
+/// What scalars are that an iteration has computed, in terms of none of themselves.
+#[derive(Default)]
+pub(super) struct Scalars {
+    values: FxHashMap<Symbol, Expr>,
+    /// Those whose value was computed from a tensor, at some time.
+    from: FxHashMap<Symbol, Vec<Symbol>>,
+}
+
+impl Scalars {
+    pub(super) fn value(&self, scalar: &Symbol) -> Option<&Expr> {
+        self.values.get(scalar)
+    }
+
+    /// A scalar is something else from now on. What was computed from what it was before is not what it would be
+    /// computed to now.
+    pub(super) fn store(&mut self, scalar: &Symbol, value: &Expr) {
+        self.values.remove(scalar);
+        for reader in self.from.remove(scalar).unwrap_or_default() {
+            if self.values.get(&reader).is_some_and(|known| effects::loads(known).contains(scalar)) {
+                self.values.remove(&reader);
+            }
+        }
+        let read = effects::loads(value);
+        if !read.contains(scalar) {
+            self.values.insert(scalar.clone(), value.clone());
+            read.into_iter().for_each(|t| self.from.entry(t).or_default().push(scalar.clone()));
+        }
+    }
+}
+
 /// What each iteration of the loop waits for, in nanoseconds, where `value` is stored to an element of a tensor; 0 if
 /// it needs none of the last iterations. `scalars`: what those are that the iteration has computed.
 pub(super) fn wait(
     iter: &Symbol,
     (tensor, at): (&Symbol, &[&Expr]),
     value: &Expr,
-    scalars: &FxHashMap<Symbol, Expr>,
+    scalars: &Scalars,
     prices: &Prices,
 ) -> f64 {
     let earlier = |k: i64| -> Vec<Expr> {
@@ -54,7 +85,7 @@ struct Search<'a> {
     /// Operands that may still be looked at.
     left: Cell<usize>,
     is_it: &'a dyn Fn(&Symbol, &[Expr]) -> bool,
-    scalars: &'a FxHashMap<Symbol, Expr>,
+    scalars: &'a Scalars,
     prices: &'a Prices,
 }
 
@@ -63,7 +94,7 @@ impl Search<'_> {
     fn way_back(&self, e: &Expr) -> Option<f64> {
         self.left.set(self.left.get().checked_sub(1)?);
         match e.kind() {
-            ExprKind::Load(t, at) if at.is_empty() => self.scalars.get(t).and_then(|value| self.way_back(value)),
+            ExprKind::Load(t, at) if at.is_empty() => self.scalars.value(t).and_then(|value| self.way_back(value)),
             ExprKind::Load(t, at) => {
                 let at: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
                 (self.is_it)(t, &at).then_some(0.0)

@@ -32,7 +32,7 @@ impl Part<'_, '_> {
     fn latest(&self, e: &Expr, scalars: &mut FxHashSet<Symbol>, longest: &mut f64) {
         e.walk(&mut |e| match e.kind() {
             ExprKind::Load(t, at) if at.is_empty() => {
-                if let Some(value) = self.scalars.get(t).filter(|_| scalars.insert(t.clone())) {
+                if let Some(value) = self.scalars.value(t).filter(|_| scalars.insert(t.clone())) {
                     self.latest(value, scalars, longest);
                 }
             }
