@@ -2,6 +2,7 @@
 
 use crate::automatic;
 use crate::error::Error;
+use crate::pipeline;
 use crate::program::{Options, Program};
 use std::collections::BTreeMap;
 use taffeta_ast::{Diagnostic, Diagnostics, print};
@@ -58,8 +59,13 @@ impl Program {
             );
             wrong(d.help("`--trace FILE.json` keeps all steps"))
         })?;
+        // A function without steps makes of a program what every schedule begins with.
+        let wanted = match options.schedule.as_deref() {
+            None | Some("none") => pipeline::schedulable(schedule.func()),
+            _ => schedule.func().clone(),
+        };
         let differs = match self.under(entry, &options, &text, &name) {
-            Ok(made) if made == print::func_with_selectors(schedule.func()) => {
+            Ok(made) if made == print::func_with_selectors(&wanted) => {
                 return Ok(self.note_of_tapes(entry, &options)? + &text);
             }
             Ok(_) => Diagnostic::new("schedule::function", "the steps, taken as a function, make another program"),

@@ -16,6 +16,7 @@ pub mod hoist;
 pub mod rewrite_accesses;
 pub mod shared_values;
 pub mod simplify;
+pub mod sroa;
 pub mod stop_gradient;
 pub mod substitute;
 

@@ -91,6 +91,40 @@ fn what_rules_chose_is_what_the_function_does() {
     }
 }
 
+/// Of small arrays whose subscripts are numbers: the slope at each point, and what comes of it.
+const SMALL_ARRAYS: &str = "
+def f(x: f64[n]) -> f64[n]:
+    y = empty((n,), f64)
+    for i in range(1, n - 1):
+        d = empty((2,), f64)
+        for k in static(range(2)):
+            d[k] = x[i + k] - x[i + k - 1]
+        y[i] = where(d[0] * d[1] > 0.0, sqrt(d[0] * d[1]), 0.0) + d[0] * exp(d[1])
+    y[0] = 0.0
+    y[n - 1] = 0.0
+    return y
+
+back_f = vjp(f)
+";
+
+#[test]
+fn loops_with_small_arrays_get_lanes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("small.ft");
+    std::fs::write(&file, SMALL_ARRAYS).expect("written");
+    for entry in ["f", "back_f"] {
+        let case = Case { file: file.clone(), entry: entry.into(), statics: Vec::new() };
+        assert!(steps(&case) > 0);
+        let program = Program::load(&file).unwrap_or_else(|e| panic!("{e}"));
+        let auto = program.scheduled(entry, &case.options("auto")).unwrap_or_else(|e| panic!("{e}"));
+        let text = listing(auto.func());
+        let lanes = text.lines().filter(|l| l.contains("vectorize")).count();
+        assert!(lanes > 0 && !text.contains("d = empty((2,), f64)"), "{entry}\n{text}");
+        // As it is written, and without steps.
+        program.schedule_function(entry, &case.options("none")).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
 const PROGRAM: &str = "
 def f(x: f64[n, m], c: inout[f64[m]], to: i32[n]) -> f64[n]:
     y = zeros((n,), f64)

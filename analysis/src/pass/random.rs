@@ -1,6 +1,6 @@
 //! Every pass on random programs: valid before and after, and the same results in the reference interpreter.
 
-use super::{dead, hoist, simplify};
+use super::{dead, hoist, simplify, sroa};
 use taffeta_ast::interp::{Outputs, RuntimeError, run};
 use taffeta_ast::random::{Case, Floats, Options, program, shrink};
 use taffeta_ast::{Func, print, validate};
@@ -62,6 +62,11 @@ fn dead_keeps_the_meaning() {
 #[test]
 fn hoist_keeps_the_meaning() {
     check(hoist::run, false);
+}
+
+#[test]
+fn sroa_keeps_the_meaning() {
+    check(sroa::run, true);
 }
 
 #[test]

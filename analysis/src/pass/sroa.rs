@@ -1,0 +1,374 @@
+//! Scalar replacement of aggregates: small arrays as scalars.
+//!
+//! **Does**: makes a scalar of every element of an array of at most `MOST_ELEMENTS` elements that is declared in a
+//! loop, which it would keep from lanes, and whose subscripts are all numbers, or iterators of short loops in which
+//! nothing but stores and reductions stands (`l = zeros((4,), f64)` is one, and so are those with which adjoints
+//! begin). Such loops become their iterations.
+//!
+//! **Requires**: a valid logical program.
+//!
+//! **Ensures**: what stays keeps its id and origin; the first scalar takes over the declaration's. Loops that become
+//! their iterations are gone, and these are derived from their statements. A scalar has the name of its array and the
+//! subscripts of its element (`l_0`), and nothing is declared for elements that nobody touches.
+//!
+//! **Example**
+//!
+//! before
+//! ```text
+//! l = empty((2,), f64)
+//! l[0] = x[i]
+//! l[1] = l[0] + 1.0
+//! y[i] = l[0] * l[1]
+//! ```
+//! after
+//! ```text
+//! l_0 = empty((), f64)
+//! l_1 = empty((), f64)
+//! l_0 = x[i]
+//! l_1 = l_0 + 1.0
+//! y[i] = l_0 * l_1
+//! ```
+//!
+//! **Leaves alone**: parameters and results, arrays outside of loops, structured tensors, arrays that somebody has
+//! given a place in memory, and those that are printed or given to an outside function, have a subscript that is out
+//! of range (which stops the program), or are named by a mark of a loop; loops with a mark; arrays beyond
+//! `MOST_ALIVE` scalars that are alive at one point, since each is a scope.
+
+use super::{copy, substitute};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use taffeta_ast::stmt::{LoopProps, Memory};
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
+
+/// Arrays with more elements stay: `f[19]` of a lattice and matrices of 4 × 4 are scalars.
+const MOST_ELEMENTS: i64 = 32;
+/// Scalars that are made inside of each other's scopes.
+const MOST_ALIVE: usize = 512;
+/// Statements that a loop becomes at most.
+const MOST_COPIES: usize = 32;
+
+/// The program with scalars for small arrays.
+pub fn run(func: &Func) -> Func {
+    let mut all = Arrays::default();
+    all.declared(&func.body, false, 0);
+    if all.elements.is_empty() {
+        return func.clone();
+    }
+    // Which arrays can go is known once all loops over them are their iterations; those over the others stay.
+    let mut arrays = Arrays { shapes: all.shapes.clone(), elements: all.elements.clone() };
+    arrays.touched(&iterations(&func.body, &all), &mut FxHashSet::default());
+    arrays.elements.retain(|_, elements| !elements.is_empty());
+    if arrays.elements.is_empty() {
+        return func.clone();
+    }
+    let body = iterations(&func.body, &arrays);
+    let loads = substitute::rebuild(&body, &mut |e| match e.kind() {
+        ExprKind::Load(t, at) => arrays.scalar(t, at).map_or(e.clone(), |s| Expr::load(s, Vec::new(), e.dtype())),
+        _ => e,
+    });
+    func.with_body(arrays.rewritten(&loads))
+}
+
+/// The statement with the iterations of short loops over some arrays in their place, innermost first.
+fn iterations(s: &Stmt, arrays: &Arrays) -> Stmt {
+    let s = s.map(&mut |s| iterations(s, arrays), &mut Expr::clone);
+    let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = s.kind() else { return s };
+    let inside = match body.kind() {
+        StmtKind::Seq(all) => all.as_slice(),
+        _ => std::slice::from_ref(body),
+    };
+    let plain = |s: &Stmt| matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. });
+    let (Some(begin), Some(end), Some(step)) = (begin.as_int(), end.as_int(), step.as_int()) else { return s };
+    if *props != LoopProps::default() || step <= 0 || !inside.iter().all(plain) || !arrays.are_along(iter, inside) {
+        return s;
+    }
+    let most = (MOST_COPIES / inside.len().max(1)).min(MOST_ELEMENTS as usize);
+    let values: Vec<i64> = (begin..end).step_by(step as usize).take(most + 1).collect();
+    if values.is_empty() || values.len() > most {
+        return s;
+    }
+    let copies = values.into_iter().map(|value| {
+        let mut copier = copy::Copier::new("sroa", "iteration");
+        copier.scalars.insert(iter.clone(), Expr::int(value));
+        copier.stmt(body)
+    });
+    Stmt::seq(copies, s.origin().clone())
+}
+
+/// The subscripts of an element, if they are numbers.
+fn constants(at: &[Access]) -> Option<Vec<i64>> {
+    at.iter().map(|a| a.index.as_int()).collect()
+}
+
+/// Arrays that become scalars, with the scalar of each element that is touched.
+#[derive(Default)]
+struct Arrays {
+    elements: FxHashMap<Symbol, BTreeMap<Vec<i64>, Symbol>>,
+    shapes: FxHashMap<Symbol, Vec<i64>>,
+}
+
+impl Arrays {
+    /// Whether an iterator is a subscript of one of them in some statements.
+    fn are_along(&self, iter: &Symbol, statements: &[Stmt]) -> bool {
+        let is_iter = |a: &Access| matches!(a.index.kind(), ExprKind::Var(v) if v == iter);
+        let mut along = false;
+        let mut look = |t: &Symbol, at: &[Access]| along |= at.iter().any(is_iter) && self.elements.contains_key(t);
+        for s in statements {
+            if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind() {
+                look(tensor, indices);
+            }
+            s.walk_exprs(&mut |e| {
+                if let ExprKind::Load(t, at) = e.kind() {
+                    look(t, at);
+                }
+            });
+        }
+        along
+    }
+
+    /// Notes the arrays that are small and in a loop. `alive` scalars are alive at the statement, if all of these
+    /// become some.
+    fn declared(&mut self, s: &Stmt, looped: bool, mut alive: usize) {
+        if let StmtKind::VarDef { tensor, .. } = s.kind()
+            && let Some(shape) = small(tensor).filter(|_| looped)
+        {
+            let size = shape.iter().product::<i64>() as usize;
+            if alive + size <= MOST_ALIVE {
+                alive += size;
+                self.elements.insert(tensor.symbol.clone(), BTreeMap::new());
+                self.shapes.insert(tensor.symbol.clone(), shape);
+            }
+        }
+        let looped = looped || matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. });
+        s.kind().inside().for_each(|s| self.declared(s, looped, alive));
+    }
+
+    /// Notes the elements that are touched, and forgets the arrays of which others may be. `seen` are expressions that
+    /// were looked at.
+    fn touched(&mut self, s: &Stmt, seen: &mut FxHashSet<usize>) {
+        match s.kind() {
+            StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } => {
+                self.touch(tensor, indices);
+            }
+            StmtKind::Eval { args, .. } => args.iter().for_each(|t| self.leave(t)),
+            StmtKind::Print { .. } => s.kind().printed().into_iter().for_each(|t| self.leave(t)),
+            StmtKind::For { props, .. } => props.reductions.iter().for_each(|r| self.leave(&r.tensor)),
+            _ => {}
+        }
+        s.kind().exprs().into_iter().for_each(|e| self.loaded(e, seen));
+        s.kind().inside().for_each(|s| self.touched(s, seen));
+    }
+
+    fn loaded(&mut self, e: &Expr, seen: &mut FxHashSet<usize>) {
+        if !seen.insert(e.address()) {
+            return;
+        }
+        if let ExprKind::Load(t, at) = e.kind() {
+            self.touch(t, at);
+        }
+        e.children().into_iter().for_each(|c| self.loaded(c, seen));
+    }
+
+    fn touch(&mut self, tensor: &Symbol, at: &[Access]) {
+        let Some(elements) = self.elements.get_mut(tensor) else { return };
+        let within = |at: &Vec<i64>| at.iter().zip(&self.shapes[tensor]).all(|(k, size)| (0..*size).contains(k));
+        let Some(at) = constants(at).filter(within) else { return self.leave(tensor) };
+        elements.entry(at).or_insert_with_key(|at| {
+            let numbers: String = at.iter().map(|k| format!("_{k}")).collect();
+            Symbol::new(format!("{}{numbers}", tensor.name()))
+        });
+    }
+
+    fn leave(&mut self, tensor: &Symbol) {
+        self.elements.remove(tensor);
+    }
+
+    /// The scalar of an element.
+    fn scalar(&self, tensor: &Symbol, at: &[Access]) -> Option<&Symbol> {
+        self.elements.get(tensor)?.get(&constants(at)?)
+    }
+
+    /// The statement with scalars that are declared and written in the place of arrays.
+    fn rewritten(&self, s: &Stmt) -> Stmt {
+        let here = match s.kind() {
+            StmtKind::Store { tensor, indices, value } => self.scalar(tensor, indices).map(|scalar| {
+                let (tensor, value) = (scalar.clone(), value.clone());
+                s.with_kind(StmtKind::Store { tensor, indices: Vec::new(), value })
+            }),
+            StmtKind::ReduceTo { tensor, indices, op, value } => self.scalar(tensor, indices).map(|scalar| {
+                let (tensor, op, value) = (scalar.clone(), *op, value.clone());
+                s.with_kind(StmtKind::ReduceTo { tensor, indices: Vec::new(), op, value })
+            }),
+            StmtKind::VarDef { tensor, body } => {
+                let declared = self.elements.get(&tensor.symbol).map(|elements| {
+                    let body = self.rewritten(body);
+                    elements.values().enumerate().rev().fold(body, |body, (k, symbol)| {
+                        let kind = StmtKind::VarDef { tensor: scalar_of(tensor, symbol), body };
+                        if k == 0 { s.with_kind(kind) } else { Stmt::new(kind, s.origin().derive("sroa", "element")) }
+                    })
+                });
+                match declared {
+                    Some(declared) => return declared,
+                    None => None,
+                }
+            }
+            _ => None,
+        };
+        here.as_ref().unwrap_or(s).map(&mut |s| self.rewritten(s), &mut Expr::clone)
+    }
+}
+
+/// The sizes of an array that may become scalars.
+fn small(t: &Tensor) -> Option<Vec<i64>> {
+    let may = t.ndim() > 0 && t.role.is_local() && t.memory == Memory::Auto && t.format.is_dense();
+    let shape: Vec<i64> = t.shape.iter().filter(|_| may).map(Expr::as_int).collect::<Option<_>>()?;
+    let elements = shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d).filter(|_| *d > 0))?;
+    (may && elements <= MOST_ELEMENTS).then_some(shape)
+}
+
+/// The declaration of an element.
+fn scalar_of(array: &Tensor, symbol: &Symbol) -> Arc<Tensor> {
+    Arc::new(Tensor::dense(symbol.clone(), array.dtype, Vec::new(), array.role))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use taffeta_ast::build::{Builder, block, local, looped, reduce, store, var_def};
+    use taffeta_ast::{DType, ReduceOp, print, validate};
+
+    /// The text of a loop over `i` that declares `l` with this shape, and does something with it, after the pass.
+    fn after(shape: &[i64], inside: impl FnOnce(&Tensor, [&Tensor; 2], &Expr) -> Vec<Stmt>) -> String {
+        let mut b = Builder::new("f");
+        let n = b.size("n");
+        let x = b.input("x", DType::F64, [&n]);
+        let y = b.result("y", DType::F64, [&n]);
+        let i = Symbol::new("i");
+        let l = local("l", DType::F64, shape.iter().map(|d| Expr::int(*d)).collect::<Vec<_>>().iter());
+        let body = block(inside(&l, [&x, &y], &Expr::var(&i)));
+        let f = b.finish(looped(&i, &n, var_def(&l, body)));
+        let after = run(&f);
+        assert_eq!(validate::logical(&after), Ok(()));
+        let ids = |f: &Func| {
+            let mut all = FxHashSet::default();
+            f.body.walk(&mut |s| all.extend([s.id()]));
+            all
+        };
+        let mut loops = 0;
+        f.body.walk(&mut |s| loops += usize::from(matches!(s.kind(), StmtKind::For { .. })));
+        assert!(loops > 1 || ids(&f).is_subset(&ids(&after)), "a statement lost its id");
+        print::func(&after)
+    }
+
+    #[test]
+    fn example() {
+        let text = after(&[2], |l, [x, y], i| {
+            let [zero, one] = [0, 1].map(Expr::int);
+            vec![
+                store(l, [&zero], &x.load([i.clone()])),
+                store(l, [&one], &l.load([zero.clone()]).plus(&Expr::float(1.0, DType::F64))),
+                store(y, [i], &l.load([zero]).times(&l.load([one]))),
+            ]
+        });
+        expect![[r#"
+            def f(x: f64[n]) -> f64[n]:
+                y = empty((n,), f64)
+                for i in range(n):
+                    l_0 = empty((), f64)
+                    l_1 = empty((), f64)
+                    l_0 = x[i]
+                    l_1 = l_0 + 1.0
+                    y[i] = l_0 * l_1
+                return y
+        "#]]
+        .assert_eq(&text);
+    }
+
+    /// Elements with several subscripts, reductions, and an element that nobody touches.
+    #[test]
+    fn matrices_and_sums() {
+        let text = after(&[2, 2], |l, [x, y], i| {
+            let [zero, one] = [0, 1].map(Expr::int);
+            vec![
+                store(l, [&zero, &one], &x.load([i.clone()])),
+                reduce(l, [&zero, &one], ReduceOp::Add, &x.load([i.clone()])),
+                store(l, [&one, &one], &l.load([zero.clone(), one.clone()])),
+                store(y, [i], &l.load([one.clone(), one])),
+            ]
+        });
+        expect![[r#"
+            def f(x: f64[n]) -> f64[n]:
+                y = empty((n,), f64)
+                for i in range(n):
+                    l_0_1 = empty((), f64)
+                    l_1_1 = empty((), f64)
+                    l_0_1 = x[i]
+                    l_0_1 += x[i]
+                    l_1_1 = l_0_1
+                    y[i] = l_1_1
+                return y
+        "#]]
+        .assert_eq(&text);
+    }
+
+    /// Loops over an array are their iterations, also one in the other.
+    #[test]
+    fn loops_over_arrays() {
+        let text = after(&[2, 2], |l, [x, y], i| {
+            let [zero, one, two] = [0, 1, 2].map(Expr::int);
+            let [j, k] = ["j", "k"].map(Symbol::new);
+            let at = [Expr::var(&j), Expr::var(&k)];
+            let clear = store(l, [&at[0], &at[1]], &Expr::float(0.0, DType::F64));
+            let own = Symbol::new("j");
+            let add = reduce(l, [&zero, &Expr::var(&own)], ReduceOp::Add, &x.load([i.plus(&Expr::var(&own))]));
+            vec![
+                looped(&j, &two, looped(&k, &two, clear)),
+                looped(&own, &two, add),
+                store(y, [i], &l.load([zero.clone(), zero]).times(&l.load([one.clone(), one]))),
+            ]
+        });
+        expect![[r#"
+            def f(x: f64[n]) -> f64[n]:
+                y = empty((n,), f64)
+                for i in range(n):
+                    l_0_0 = empty((), f64)
+                    l_0_1 = empty((), f64)
+                    l_1_0 = empty((), f64)
+                    l_1_1 = empty((), f64)
+                    l_0_0 = 0.0
+                    l_0_1 = 0.0
+                    l_1_0 = 0.0
+                    l_1_1 = 0.0
+                    l_0_0 += x[i]
+                    l_0_1 += x[i + 1]
+                    y[i] = l_0_0 * l_1_1
+                return y
+        "#]]
+        .assert_eq(&text);
+        // Where another access is not known, the loop stays, too.
+        let text = after(&[2], |l, [x, y], i| {
+            let k = Symbol::new("k");
+            let clear = store(l, [&Expr::var(&k)], &x.load([i.clone()]));
+            vec![looped(&k, &Expr::int(2), clear), store(y, [i], &l.load([i.modulo(&Expr::int(2))]))]
+        });
+        assert!(text.contains("for k in range(2):"), "{text}");
+    }
+
+    /// What is large, has a subscript that is no number, or one that stops the program.
+    #[test]
+    fn what_stays_an_array() {
+        let zero = Expr::int(0);
+        for (shape, at) in [(vec![33], zero.clone()), (vec![4], Expr::int(4)), (vec![4], Expr::int(-1))] {
+            let text = after(&shape, |l, [x, y], i| {
+                vec![store(l, [&zero], &x.load([i.clone()])), store(y, [i], &l.load([at.clone()]))]
+            });
+            assert!(text.contains("l[0] = x[i]"), "{text}");
+        }
+        let text = after(&[4], |l, [x, y], i| {
+            vec![store(l, [&zero], &x.load([i.clone()])), store(y, [i], &l.load([i.modulo(&Expr::int(4))]))]
+        });
+        assert!(text.contains("l[0] = x[i]"), "{text}");
+    }
+}
