@@ -81,10 +81,14 @@ pub fn notes(func: &Func, d: &Dependence) -> Vec<String> {
     out
 }
 
+/// That a dependence is not excluded, and no instances of it are known.
+const NOT_FOUND: &str = "no iterations are known in which it happens, and it is not proved that there are none";
+
 /// The element that both touch, and for which sizes, or which subscript was not understood.
 pub fn witness(d: &Dependence) -> Option<String> {
     match &d.witness.opaque {
         Some(e) => Some(not_understood(e)),
+        None if !d.witness.found => Some(NOT_FOUND.into()),
         None => place(&d.source, &d.witness),
     }
 }

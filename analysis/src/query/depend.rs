@@ -21,6 +21,7 @@
 //! Not done here: whether a value is overwritten in between (memory-based dependences, not value-based ones).
 
 mod direct;
+mod evaluated;
 mod pairs;
 mod prover;
 
@@ -133,6 +134,17 @@ pub struct Witness {
     pub exact: bool,
     /// A subscript of the element that was not understood: then nothing else in the witness says anything.
     pub opaque: Option<Expr>,
+    /// Whether instances are known. If not, there is no proof that there are none, and nothing else is said: the numbers
+    /// that were found are none of the program's.
+    pub found: bool,
+}
+
+impl Witness {
+    /// That there may be instances, of which none is known.
+    fn not_found(opaque: Option<Expr>) -> Witness {
+        let (sizes, source, sink, assumed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Witness { sizes, source, sink, element: None, assumed, exact: false, opaque, found: false }
+    }
 }
 
 /// A pair of references that touch one element, one of them writing it.

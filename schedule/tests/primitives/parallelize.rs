@@ -25,6 +25,30 @@ def f(x: f32[n, m], y: inout[f32[n]]):
     );
 }
 
+/// Rows of a triangle, one after the other. That they are apart is not proved, and what isl takes for two iterations that
+/// meet are two that do not, which is not told.
+#[test]
+fn a_witness_is_evaluated() {
+    refused(
+        "
+def f(x: inout[f64[n]], a: f64[m]):
+    assert m <= 1000
+    for i in range(m):
+        for j in range(i + 1):
+            if i * (i + 1) // 2 + j < n:
+                x[i * (i + 1) // 2 + j] = a[i]
+",
+        |s| call(s, "parallelize", args!["i"]).map(drop),
+        expect![[r#"
+            schedule::dependence (2): the loop `i` has a loop-carried dependence
+              `x[i * (i + 1) // 2 + j] = a[i]` writes `x[i * (i + 1) // 2 + j]`, then writes `x[i * (i + 1) // 2 + j]`
+              note: output dependence (WAW), carried by the loop `i`
+              note: no iterations are known in which it happens, and it is not proved that there are none
+              help: this is legal: `s.parallelize("j")`
+        "#]],
+    );
+}
+
 #[test]
 fn refuses() {
     let chain = "

@@ -1,7 +1,7 @@
 use crate::args;
-use crate::common::{call, check, list, refused};
+use crate::common::{call, check, entry, list, refused, same};
 use expect_test::{Expect, expect};
-use taffeta_schedule::{Refusal, Schedule};
+use taffeta_schedule::{Refusal, Schedule, Value};
 
 fn swap(s: &mut Schedule) -> Result<(), Refusal> {
     call(s, "reorder", args![list(&["j", "i"])]).map(drop)
@@ -184,6 +184,40 @@ def matmul(a: f32[n, k], b: f32[k, m]) -> f32[n, m]:
                 return c
         "#]],
     );
+}
+
+/// Indices are divided by products of sizes, and what comes of that is divided again: however the loops were merged.
+#[test]
+fn the_parts_of_a_loop_that_was_merged_from_four() {
+    let text = "
+def f(x: f64[n, m, p, q]) -> f64[n, m, p, q]:
+    y = empty((n, m, p, q), f64)
+    for i in range(n):
+        for j in range(m):
+            for k in range(p):
+                for l in range(q):
+                    y[i, j, k, l] = x[i, j, k, l] * 2.0
+    return y
+";
+    // Which of the loops that are left are merged with the one inside of them.
+    for merged in [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [2, 0, 0], [2, 1, 0]] {
+        let (func, _) = entry(text);
+        let mut s = Schedule::new(func.clone());
+        let mut steps = || {
+            let mut loops: Vec<Value> = ["i", "j", "k", "l"].map(Value::from).to_vec();
+            for outer in merged {
+                let made = call(&mut s, "merge", args![loops[outer].clone(), loops[outer + 1].clone()])?;
+                loops.splice(outer..outer + 2, made);
+            }
+            let parts = call(&mut s, "split", args![loops[0].clone(), 4])?;
+            let order = vec![parts[1].clone(), parts[0].clone()];
+            call(&mut s, "reorder", args![Value::List(order)]).map(drop)
+        };
+        if let Err(r) = steps() {
+            panic!("{merged:?}: {} {:?}", r.message, r.notes);
+        }
+        same(&func, s.func());
+    }
 }
 
 #[test]

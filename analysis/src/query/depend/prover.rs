@@ -123,9 +123,9 @@ impl<'f> Prover<'f> {
             pair.suppose(&cond, true);
         }
         let (element, other) = (here.clone(), there.clone());
-        pair.assumed.choices.extend(recombined(here.iter().flatten(), there.iter().flatten()));
         if let (Some(x), Some(y)) = (&here, &there) {
             pair.suppose_one(&a.declared, x, y);
+            recombine(&mut pair, x, y);
         }
         let assumed = pair.assumed;
         let answer = f(self, Conflict { mark, assumed, source, sink, element, other });
@@ -217,7 +217,10 @@ impl<'f> Prover<'f> {
                 assumed.push(shown);
             }
         }
-        Some(Witness { sizes, source, sink, element, assumed, exact: point.exact && opaque.is_none(), opaque })
+        let exact = point.exact && opaque.is_none();
+        let found = Witness { sizes, source, sink, element, assumed, exact, opaque, found: true };
+        let refuted = found.is_refuted(a, b, &self.definitions);
+        Some(if refuted { Witness::not_found(found.opaque) } else { found })
     }
 }
 
@@ -247,27 +250,36 @@ pub(super) fn asked(a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Vec<R
     Some(asked)
 }
 
-/// Divisions by unknowns that are put together again, at most for one pair of instances.
-const MOST_DIVISIONS: usize = 2;
+/// Pairs of divisions by one unknown that are looked at, for one pair of instances, and those of them that may be equal
+/// or not.
+const MOST_DIVISIONS: usize = 16;
+const MOST_UNDECIDED: usize = 2;
 
 /// Quotient and remainder by one unknown are one number (`m // w` and `m % w`, of loops that were merged), which the
 /// solvers do not see, because `w * (m // w)` is a product of unknowns: if two quotients are equal, so are these
-/// products.
-fn recombined<'e>(
-    here: impl Iterator<Item = &'e Expr>,
-    there: impl Iterator<Item = &'e Expr>,
-) -> Vec<[(Expr, bool); 2]> {
-    let (ours, theirs) = (divisions(here), divisions(there));
-    let pairs = ours.iter().flat_map(|x| theirs.iter().map(move |y| (x, y)));
-    pairs
-        .filter(|((a, d), (b, e))| d == e && a != b)
-        .map(|((a, d), (b, _))| {
-            let same = a.floor_div(d).equals(&b.floor_div(d));
-            let product = |x: &Expr| x.minus(&x.modulo(d));
-            [(same.and(&product(a).equals(&product(b))), true), (same, false)]
-        })
-        .take(MOST_DIVISIONS)
-        .collect()
+/// products. That is supposed where they are, which may say the same of what was divided before: loops that were merged
+/// one after the other are divided in each other. Where it is not known, there are two cases.
+fn recombine(pair: &mut Pair<'_>, here: &[Expr], there: &[Expr]) {
+    let (ours, theirs) = (divisions(here.iter()), divisions(there.iter()));
+    let both = ours.iter().flat_map(|x| theirs.iter().map(move |y| (x, y)));
+    let both = both.filter(|((a, d), (b, e))| d == e && a != b).take(MOST_DIVISIONS);
+    let product = |x: &Expr, d: &Expr| x.minus(&x.modulo(d));
+    let mut left: Vec<(Expr, Expr)> = both
+        .map(|((a, d), (b, _))| (a.floor_div(d).equals(&b.floor_div(d)), product(a, d).equals(&product(b, d))))
+        .collect();
+    let mut before = usize::MAX;
+    while left.len() < before {
+        before = left.len();
+        left.retain(|(quotients, products)| {
+            let equal = pair.ctx.decide(quotients, true);
+            if equal {
+                pair.suppose(products, true);
+            }
+            !equal
+        });
+    }
+    let cases = left.into_iter().map(|(quotients, products)| [(quotients.and(&products), true), (quotients, false)]);
+    pair.assumed.choices.extend(cases.take(MOST_UNDECIDED));
 }
 
 /// What is divided in some indices by what is not a constant.
