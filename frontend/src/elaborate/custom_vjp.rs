@@ -17,7 +17,6 @@ use super::{Elab, R, Stop, entry};
 use crate::program::{ModuleId, Program};
 use crate::syntax::{self, ExprKind, Function, Item};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use taffeta_ast::func::{CustomVjp, SubTensor, Takes};
 use taffeta_ast::stmt::CallSite;
@@ -156,7 +155,7 @@ impl Elab<'_> {
             let help = "take what it returned as a parameter: by the name that its result has";
             return self.error_help("gradient::recursive", g.name.span, message, help);
         }
-        let none = BTreeMap::new();
+        let none = entry::Statics::new();
         let forward = entry::elaborate_function(self.program, f, &none, self.hooks, None, &self.differentiating);
         let forward = self.or_report(forward)?;
         let within = self.within.iter().copied().chain([f]).collect();

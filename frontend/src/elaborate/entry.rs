@@ -45,7 +45,7 @@ pub(crate) fn warned(
         Some(Global::Function(item)) => {
             let target = FuncRef { module: ModuleId(0), item: *item };
             let within = differentiated.then(Vec::new);
-            function_warned(program, target, statics, hooks, within, &[])
+            function_warned(program, target, &values(statics), hooks, within, &[])
         }
         Some(Global::Assign(item)) => match &main.module.items[*item] {
             Item::Assign { value, .. } if grad::gradient_target(value).is_some() => {
@@ -70,12 +70,20 @@ fn unknown_entry(program: &Program, name: &str) -> Diagnostics {
     .into()
 }
 
+/// Values of static parameters, by name.
+pub(crate) type Statics = BTreeMap<String, Value>;
+
+/// The values that are given from outside.
+pub(crate) fn values(given: &BTreeMap<String, StaticValue>) -> Statics {
+    given.iter().map(|(name, v)| (name.clone(), Value::from(v))).collect()
+}
+
 /// Elaborates a function of the program as an entry. `within` is given where the program is going to be differentiated:
 /// the functions whose own gradients it is a part of. `differentiating` are those of whose gradients it is a part.
 pub(crate) fn elaborate_function(
     program: &Program,
     target: FuncRef,
-    statics: &BTreeMap<String, StaticValue>,
+    statics: &Statics,
     hooks: &dyn Hooks,
     within: Option<Vec<FuncRef>>,
     differentiating: &[FuncRef],
@@ -86,7 +94,7 @@ pub(crate) fn elaborate_function(
 fn function_warned(
     program: &Program,
     target: FuncRef,
-    statics: &BTreeMap<String, StaticValue>,
+    statics: &Statics,
     hooks: &dyn Hooks,
     within: Option<Vec<FuncRef>>,
     differentiating: &[FuncRef],
@@ -137,7 +145,7 @@ fn returned(body: &[syntax::Stmt], count: usize) -> Option<String> {
 }
 
 impl Elab<'_> {
-    fn whole(&mut self, target: FuncRef, statics: &BTreeMap<String, StaticValue>) -> R<Func> {
+    fn whole(&mut self, target: FuncRef, statics: &Statics) -> R<Func> {
         let f = self.function(target);
         self.span = f.name.span;
         self.check_form(f)?;
@@ -258,7 +266,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    fn bind_statics(&mut self, f: &Function, statics: &BTreeMap<String, StaticValue>) -> R<()> {
+    fn bind_statics(&mut self, f: &Function, statics: &Statics) -> R<()> {
         let is_static = |name: &str| {
             f.params.iter().any(|p| p.name.text == name && p.annotation.as_ref().is_some_and(is_static_annotation))
         };
@@ -275,7 +283,7 @@ impl Elab<'_> {
         for p in f.params.iter().filter(|p| is_static(&p.name.text)) {
             let name = &p.name.text;
             let v = match (statics.get(name), &p.default) {
-                (Some(v), _) => Value::from(v),
+                (Some(v), _) => v.clone(),
                 (None, Some(default)) => {
                     let v = self.default_value(f, default)?;
                     if !v.is_static() {

@@ -2,12 +2,13 @@
 
 use super::builtin::Builtin;
 use super::call::Arg;
-use super::func::FuncRef;
+use super::entry::{self, Statics};
+use super::func::{FuncRef, is_static_annotation};
 use super::schedule::ScheduleRequest;
 use super::value::Value;
-use super::{Elab, R, StaticValue, entry};
+use super::{Elab, R, StaticValue};
 use crate::program::{ModuleId, Program};
-use crate::syntax::{Expr, ExprKind};
+use crate::syntax::{Expr, ExprKind, Param as Parameter};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use taffeta_ast::gradient::{GradientKind, Tape};
@@ -137,6 +138,11 @@ pub fn gradient_target(e: &Expr) -> Option<String> {
     }
 }
 
+/// Whether a parameter is static.
+fn is_static(p: &Parameter) -> bool {
+    p.annotation.as_ref().is_some_and(is_static_annotation)
+}
+
 impl Elab<'_> {
     /// `grad(f, wrt=["W"])`
     pub(crate) fn gradient_call(&mut self, b: Builtin, args: Vec<Arg>, span: Span) -> R<Value> {
@@ -196,6 +202,11 @@ impl Elab<'_> {
             };
             return Err(self.report(d));
         }
+        if let Some(p) = wrt.iter().flatten().find_map(|n| f.params.iter().find(|p| is_static(p) && p.name.text == *n))
+        {
+            let message = format!("`{}` of `{}` is static, and carries no derivative", p.name.text, f.name.text);
+            return self.error_help("grad::wrt", span, message, "differentiate with respect to floating-point tensors");
+        }
         Ok(Value::Gradient(Arc::new(Gradient { kind, target, wrt, out, tape, memory, span })))
     }
 
@@ -233,14 +244,15 @@ impl Elab<'_> {
             let help = format!("`{name}` is differentiated as it is written: let it call no gradient of its own");
             return self.error_help("grad::recursion", span, message, help);
         }
+        let (statics, args) = self.static_arguments(g, args, span)?;
         // Walks of the caller that are repeated ask for the same again.
-        let asked = format!("{g:?} {:?} {:?}", self.differentiated, self.within);
+        let asked = format!("{g:?} {statics:?} {:?} {:?}", self.differentiated, self.within);
         if let Some(known) = self.gradients.get(&asked).filter(|_| g.memory.is_none()).cloned() {
             return self.splice(&known, args, span);
         }
         let underway =
             Underway { again: self.differentiated, within: &self.within, differentiating: &self.differentiating };
-        let request = request(self.program, g, name, &BTreeMap::new(), self.hooks, underway);
+        let request = request(self.program, g, name, &statics, self.hooks, underway);
         let sized = request.map(|r| {
             // Only a budget asks how large anything is.
             let sizes = if r.memory.is_some() { self.known_sizes(&r.func, &args) } else { BTreeMap::new() };
@@ -260,6 +272,46 @@ impl Elab<'_> {
                 self.splice(&func, args, span)
             }
         }
+    }
+
+    /// The values of the static parameters of the function that is differentiated, and the other arguments. Seeds and
+    /// tangents come after all parameters.
+    fn static_arguments(&mut self, g: &Gradient, args: Vec<Arg>, span: Span) -> R<(Statics, Vec<Arg>)> {
+        let f = self.function(g.target.innermost());
+        let name = &f.name.text;
+        let mut statics = Statics::new();
+        let mut others = Vec::with_capacity(args.len());
+        for (k, (key, v, at)) in args.into_iter().enumerate() {
+            let param = match &key {
+                None => f.params.get(k),
+                Some(key) => f.params.iter().find(|p| p.name.text == *key),
+            };
+            let Some(param) = param.filter(|p| is_static(p)) else {
+                others.push((key, v, at));
+                continue;
+            };
+            let param = &param.name.text;
+            if !v.is_static() {
+                let found = v.describe();
+                let help = match g.kind {
+                    GradientKind::Vjp | GradientKind::Jvp if v.is_tensor() => {
+                        format!("give `{param}` its value; seeds and tangents come after all parameters of `{name}`")
+                    }
+                    _ => "static values are known when compiling; sizes and values of tensors are not".to_string(),
+                };
+                let message = format!("`{param}` of `{name}` is static, and this is {found}");
+                return self.error_help("static::argument", at, message, help);
+            }
+            if statics.insert(param.clone(), v).is_some() {
+                return self.error("call::arguments", at, format!("`{param}` is given twice to `{name}`"));
+            }
+        }
+        let missing = |p: &&Parameter| is_static(p) && p.default.is_none() && !statics.contains_key(&p.name.text);
+        if let Some(p) = f.params.iter().find(missing) {
+            let message = format!("`{name}` needs its parameter `{}`", p.name.text);
+            return self.error("call::arguments", span, message);
+        }
+        Ok((statics, others))
     }
 
     /// The sizes of a function as its arguments have them, as far as they are known while compiling.
@@ -303,7 +355,7 @@ fn request(
     program: &Program,
     g: &Gradient,
     name: String,
-    statics: &BTreeMap<String, StaticValue>,
+    statics: &Statics,
     hooks: &dyn Hooks,
     underway: Underway<'_>,
 ) -> Result<GradientRequest, Diagnostics> {
@@ -350,7 +402,7 @@ pub(crate) fn elaborate(
     match e.global(ModuleId(0), name) {
         Ok(Some(Value::Gradient(g))) => {
             let underway = Underway { again, within: &[], differentiating: &[] };
-            hooks.gradient(request(program, &g, name.to_string(), statics, hooks, underway)?)
+            hooks.gradient(request(program, &g, name.to_string(), &entry::values(statics), hooks, underway)?)
         }
         Ok(_) => Err(Diagnostic::new("entry::unknown", format!("`{name}` is not a function")).into()),
         Err(_) => Err(Diagnostics(e.diagnostics)),

@@ -87,13 +87,16 @@ impl Elab<'_> {
         for (k, (key, v, at)) in args.into_iter().enumerate() {
             let slot = match &key {
                 None => Some(k).filter(|k| *k < slots.len()),
-                Some(key) => names.iter().position(|n| n == key),
+                Some(key) => {
+                    names.iter().position(|n| n == key).or_else(|| names.iter().position(|n| in_text(n) == *key))
+                }
             };
             match slot {
                 Some(slot) if slots[slot].is_none() => slots[slot] = Some((v, at)),
                 _ => {
+                    let names: Vec<String> = names.iter().map(|n| in_text(n)).collect();
                     let all = names.join(", ");
-                    let near = key.as_ref().and_then(|key| super::nearest(key, names.iter().copied()));
+                    let near = key.as_ref().and_then(|key| super::nearest(key, names.iter().map(String::as_str)));
                     let help = match near.filter(|near| Some(*near) != key.as_deref()) {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => format!("its parameters are {all}"),
@@ -114,7 +117,7 @@ impl Elab<'_> {
                     return self.error(
                         "call::arguments",
                         span,
-                        format!("`{}` needs its parameter `{name}`", func.name),
+                        format!("`{}` needs its parameter `{}`", func.name, in_text(name)),
                     );
                 }
             }
@@ -318,6 +321,11 @@ impl Meaning {
             Origin::Derived { step, role, from } => Origin::Derived { step, role, from: Arc::new(self.origin(from)) },
         }
     }
+}
+
+/// A name of a parameter as the text of a program can have it: `y_grad` for `y.grad`.
+fn in_text(name: &str) -> String {
+    name.replace('.', "_")
 }
 
 /// The elements of a view, into a tensor of its shape.

@@ -26,8 +26,8 @@ impl Hooks for Echo {
     }
 }
 
-#[track_caller]
-fn check(src: &str, entry: &str, expect: Expect) {
+/// What is asked of the hooks for an entry, and its text or what is wrong with it.
+fn answered(src: &str, entry: &str) -> (String, String) {
     let program = load(src);
     let hooks = Echo::default();
     let result = program.elaborate(entry, &BTreeMap::new(), &hooks);
@@ -39,6 +39,12 @@ fn check(src: &str, entry: &str, expect: Expect) {
         }
         Err(found) => found.0.iter().map(|d| super::show(d, program.sources())).collect(),
     };
+    (asked, text)
+}
+
+#[track_caller]
+fn check(src: &str, entry: &str, expect: Expect) {
+    let (asked, text) = answered(src, entry);
     expect.assert_eq(&format!("{asked}\n{text}"));
 }
 
@@ -128,4 +134,65 @@ fn a_jacobian_keeps_nothing() {
               help: forward mode keeps nothing on a tape
         "#]],
     );
+}
+
+const POWER: &str = "def power(p: static, x: f64[n], scale: static = 0.5) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        s += scale * x[i] ** p
+    return s
+";
+
+#[test]
+fn static_parameters_go_through_gradients() {
+    let (asked, text) = answered(
+        &format!(
+            "{POWER}\ndef f(x: f64[n]) -> f64:
+    s = grad(power)(2, x)
+    s += jvp(power)(x=x, scale=0.25, p=3)
+    s += vjp(power)(4, x, 0.125)
+    return s
+"
+        ),
+        "f",
+    );
+    let kinds = ["grad", "jvp", "vjp"].map(|kind| format!("{kind} of power as power wrt [\"x\"]"));
+    assert_eq!(asked, kinds.join("\n"));
+    for sum in ["0.5 * x[i] ** 2.0", "0.25 * x[i] ** 3.0", "0.125 * x[i] ** 4.0"] {
+        assert!(text.contains(sum), "{sum} in\n{text}");
+    }
+}
+
+#[test]
+fn other_static_values_are_another_gradient() {
+    let (asked, text) = answered(
+        &format!(
+            "{POWER}\ndpower = grad(power)\ndef f(x: f64[n]) -> f64:
+    s: f64 = 0.0
+    for p in static((2, 3, 2)):
+        s += dpower(p, x)
+    return s
+"
+        ),
+        "f",
+    );
+    assert_eq!(asked, ["grad of power as power wrt [\"x\"]"; 2].join("\n"));
+    let powers = [2, 3].map(|p| text.matches(&format!("x[i] ** {p}.0")).count());
+    assert_eq!(powers, [2, 1], "{text}");
+}
+
+#[test]
+fn mistakes_with_static_parameters_of_gradients() {
+    for (call, message) in [
+        ("grad(power)(x=x)", "`power` needs its parameter `p`"),
+        ("grad(power)(2, x, 0.5, 0.5)", "`power` has no place for this argument"),
+        ("grad(power)(2, x, p=2)", "`p` is given twice to `power`"),
+        ("grad(power)(x, 2)", "`p` of `power` is static, and this is a tensor of 1 dimension"),
+        ("vjp(power)(2, x, x[0])", "seeds and tangents come after all parameters of `power`"),
+        ("grad(power, wrt=[\"x\", \"scale\"])(2, x)", "`scale` of `power` is static, and carries no derivative"),
+        ("grad(grad(power), wrt=\"p\")(2, x)", "`p` of `power` is static, and carries no derivative"),
+    ] {
+        let (_, found) = answered(&format!("{POWER}\ndef f(x: f64[n]) -> f64:\n    return {call}\n"), "f");
+        assert!(found.contains(message), "{call}: {message} expected, found\n{found}");
+    }
 }
