@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{Access, Expr, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, DType, Expr, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 
 /// `tensor[indices] = value`
 pub(crate) fn store(tensor: &Symbol, indices: Vec<Access>, value: Expr, origin: &Origin) -> Stmt {
@@ -48,9 +48,15 @@ pub(crate) fn fill(tensor: &Tensor, value: Literal, origin: &Origin) -> Stmt {
     every(tensor, origin, |at| store(&tensor.symbol, at, Expr::literal(value, tensor.dtype), origin))
 }
 
-/// Copies all elements.
+/// Copies all elements, in the type of what they are copied into.
 pub(crate) fn copy(from: &Tensor, to: &Tensor, origin: &Origin) -> Stmt {
-    every(to, origin, |at| store(&to.symbol, at.clone(), Expr::load(&from.symbol, at, from.dtype), origin))
+    let element = |at| Expr::load(&from.symbol, at, from.dtype).cast(to.dtype);
+    every(to, origin, |at| store(&to.symbol, at.clone(), element(at), origin))
+}
+
+/// What collects a derivative before it is rounded into `t`.
+pub(crate) fn sum(t: &Tensor, dtype: DType, role: Role) -> Arc<Tensor> {
+    Arc::new(Tensor { dtype, ..t.like(Symbol::new(format!("{}.sum", t.symbol)), role) })
 }
 
 /// Declares tensors around a statement, the first one outermost.

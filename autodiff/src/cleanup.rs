@@ -3,6 +3,7 @@
 //! - A backward loop that carries no dependence runs forwards: that is what caches, and people, expect.
 //! - Where a sum is the first that touches every element of an adjoint, it becomes a store, and the zeros before it go
 //!   away.
+//! - What is stored once, and then rounded into a result, is stored there.
 //! - Sums into one scalar that stand side by side become one.
 //! - Scopes of declarations reach to the end of their block.
 //!
@@ -24,6 +25,7 @@ pub(crate) fn run(func: &Func, info: &BackwardInfo) -> Func {
     debug_assert!(scoped(func), "{:?}", validate::logical(func));
     let func = forwards(func, info);
     let func = sums_to_stores(&func, info);
+    let func = stores_rounded(&func, info);
     let adjoints = info.zeros.iter().map(|(t, _)| t.clone()).collect();
     let func = func.with_body(merge_sums(&func.body, &adjoints));
     let func = pass::simplify::run(&func);
@@ -137,6 +139,39 @@ fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
         }
         _ => None,
     }))
+}
+
+/// Tensors that are rounded into others and written by one store alone, whose elements nothing else reads: the store
+/// rounds.
+fn stores_rounded(func: &Func, info: &BackwardInfo) -> Func {
+    info.rounded.iter().fold(func.clone(), |func, (sum, into, rounds)| {
+        let mut writers: Vec<Stmt> = Vec::new();
+        func.body.walk(&mut |s| {
+            if let StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } = s.kind()
+                && tensor == sum
+            {
+                writers.push(s.clone());
+            }
+        });
+        let without = edit(&func.body, &mut |s| (s.id() == *rounds).then(Stmt::nop));
+        let [only] = writers.as_slice() else { return func };
+        let StmtKind::Store { indices, value, .. } = only.kind() else { return func };
+        if effects::is_read(&without, sum) {
+            return func;
+        }
+        let (tensor, value) = (into.symbol.clone(), value.clone().cast(into.dtype));
+        let stored = only.with_kind(StmtKind::Store { tensor, indices: indices.clone(), value });
+        let body = edit(&without, &mut |s| (s.id() == only.id()).then(|| stored.clone()));
+        func.with_body(without_declaration(&body, sum))
+    })
+}
+
+/// The statement without the declaration of a tensor that it does not mention.
+fn without_declaration(s: &Stmt, symbol: &Symbol) -> Stmt {
+    match s.kind() {
+        StmtKind::VarDef { tensor, body } if tensor.symbol == *symbol => body.clone(),
+        _ => s.map(&mut |s| without_declaration(s, symbol), &mut Expr::clone),
+    }
 }
 
 /// Tensors one value of which stands for several elements.

@@ -95,6 +95,8 @@ pub(crate) struct BackwardInfo {
     pub forwards: FxHashMap<StmtId, [Expr; 3]>,
     /// Adjoints that are set to 0, by which statements.
     pub zeros: Vec<(Symbol, StmtId)>,
+    /// Statements that round what was collected in one tensor into another one.
+    pub rounded: Vec<(Symbol, Arc<Tensor>, StmtId)>,
     /// Statements of the backward pass that no other one of it is around.
     pub backward: FxHashSet<StmtId>,
 }

@@ -1,7 +1,7 @@
 //! Derivatives of one expression, in both directions.
 
 use crate::activity::Varying;
-use crate::partials::{Part, part, product};
+use crate::partials::{Part, part, product, working};
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
@@ -16,7 +16,7 @@ pub(crate) struct Contribution {
 }
 
 /// What a change of `e` by `d` is worth in the elements that it reads, of the tensors that are `active`: one entry for
-/// each element, in the order in which they are read.
+/// each element, in the order in which they are read. All of it is computed in the `working` type of what it is of.
 pub(crate) fn reverse(e: &Expr, d: &Expr, active: &FxHashSet<Symbol>) -> Vec<Contribution> {
     let mut r =
         Reverse { varying: Varying::new(active), guards: Vec::new(), surely: FxHashSet::default(), out: Vec::new() };
@@ -41,7 +41,7 @@ impl Reverse<'_> {
         }
         match e.kind() {
             ExprKind::Load(..) => self.add(e, d),
-            ExprKind::Cast(inner) => self.visit(inner, d.cast(inner.dtype())),
+            ExprKind::Cast(inner) => self.visit(inner, d.cast(working(inner.dtype()))),
             ExprKind::Apply(op, args) => {
                 for (k, a) in args.iter().enumerate() {
                     if !self.varying.contains(a) {
@@ -113,7 +113,8 @@ fn always(e: &Expr, out: &mut FxHashSet<Expr>) {
     }
 }
 
-/// The change of `e` where every element changes by what `tangent` says of its load; `None` if it does not change.
+/// The change of `e` where every element changes by what `tangent` says of its load, in the `working` type; `None` if it
+/// does not change.
 pub(crate) fn forward(e: &Expr, active: &FxHashSet<Symbol>, tangent: &dyn Fn(&Expr) -> Expr) -> Option<Expr> {
     change(e, &mut Varying::new(active), tangent)
 }
@@ -124,7 +125,7 @@ fn change(e: &Expr, varying: &mut Varying<'_>, tangent: &dyn Fn(&Expr) -> Expr) 
     }
     match e.kind() {
         ExprKind::Load(..) => Some(tangent(e)),
-        ExprKind::Cast(inner) => Some(change(inner, varying, tangent)?.cast(e.dtype())),
+        ExprKind::Cast(inner) => Some(change(inner, varying, tangent)?.cast(working(e.dtype()))),
         ExprKind::Apply(op, args) => {
             let mut sum: Option<Expr> = None;
             for (k, a) in args.iter().enumerate() {

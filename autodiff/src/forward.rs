@@ -7,7 +7,9 @@
 
 use crate::build::{self, local};
 use crate::custom_vjp::Calls;
+use crate::data::BackwardInfo;
 use crate::names::Names;
+use crate::partials::working;
 use crate::request::{Request, inouts};
 use crate::{activity, expression, partials};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,14 +25,23 @@ struct Forward {
     tangents: FxHashMap<Symbol, Arc<Tensor>>,
 }
 
-fn tangent(t: &Tensor, role: Role) -> Arc<Tensor> {
-    Arc::new(t.tangent(Symbol::new(format!("{}.tangent", t.symbol)), role))
+/// A tangent that nobody outside sees, in the type in which it is computed.
+fn tangent(t: &Tensor) -> Arc<Tensor> {
+    let symbol = Symbol::new(format!("{}.tangent", t.symbol));
+    Arc::new(Tensor { dtype: working(t.dtype), ..t.tangent(symbol, Role::Local) })
+}
+
+/// The program of tangents.
+pub(crate) struct Tangents {
+    pub func: Func,
+    /// What is known of it.
+    pub info: BackwardInfo,
 }
 
 /// The program of tangents. Parameters: those of the program, then the tangents of the inputs that are asked for and of
 /// all `inout` parameters of floats, which hold the tangent of the final value afterwards. Results: the tangents of the
 /// results.
-pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnostics> {
+pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Tangents, Diagnostics> {
     let func = request.func;
     let origin = Origin::source(request.span).derive("grad", "interface");
     let asked = request.inputs();
@@ -43,6 +54,19 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnost
     calls.no_tangents(&active, request)?;
     let mut tangents: FxHashMap<Symbol, Arc<Tensor>> = FxHashMap::default();
     let (mut params, mut results, mut first, mut locals) = (func.params.clone(), Vec::new(), Vec::new(), Vec::new());
+    let (mut last, mut info) = (Vec::new(), BackwardInfo::default());
+    // What is written of halves is rounded once, in the end.
+    let mut computed = |d: &Arc<Tensor>, locals: &mut Vec<Arc<Tensor>>| {
+        if d.dtype == working(d.dtype) {
+            return d.clone();
+        }
+        let here = build::sum(d, working(d.dtype), Role::Local);
+        let rounds = build::copy(&here, d, &origin);
+        info.rounded.push((here.symbol.clone(), d.clone(), rounds.id()));
+        last.push(rounds);
+        locals.push(here.clone());
+        here
+    };
     let mut names = Names::new(func, []);
     let changed: Vec<&Arc<Tensor>> = inouts(func).filter(|t| !wrt.contains(&t.symbol)).collect();
     for t in asked.into_iter().chain(changed) {
@@ -50,30 +74,37 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnost
         let (role, mode) = if written { (Role::InOut, ParamMode::InOut) } else { (Role::Input, ParamMode::In) };
         let d = names.tangent(t, role);
         params.push(Param { tensor: d.clone(), mode });
-        tangents.insert(t.symbol.clone(), d);
+        let mut here = d.clone();
         if written {
             active.insert(t.symbol.clone());
+            here = computed(&d, &mut locals);
+            if here.dtype != d.dtype {
+                first.push(build::copy(&d, &here, &origin));
+            }
         }
+        tangents.insert(t.symbol.clone(), here);
     }
     for t in func.results.iter().filter(|t| t.dtype.is_float() && request.is_of(t)) {
         let d = names.tangent(t, Role::Result);
-        if !active.contains(&t.symbol) {
+        results.push(d.clone());
+        if active.contains(&t.symbol) {
+            tangents.insert(t.symbol.clone(), computed(&d, &mut locals));
+        } else {
             first.push(build::fill(&d, Literal::Float(0.0), &origin));
         }
-        results.push(d.clone());
-        tangents.insert(t.symbol.clone(), d);
     }
     for t in func.results.iter().filter(|t| !request.is_of(t) && active.contains(&t.symbol)) {
-        let d = tangent(t, Role::Local);
+        let d = tangent(t);
         locals.push(d.clone());
         tangents.insert(t.symbol.clone(), d);
     }
     locals.extend(func.results.iter().map(local));
     let body = Forward { active, tangents }.stmt(&func.body);
-    let body = Stmt::seq(first.into_iter().chain([body]), origin.clone());
+    let body = Stmt::seq(first.into_iter().chain([body]).chain(last), origin.clone());
     let body = build::declared(locals, body, &origin);
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
-    Ok(Func { name, doc, sizes, params, results, body, custom_vjps: Vec::new(), keeps_order: false })
+    let func = Func { name, doc, sizes, params, results, body, custom_vjps: Vec::new(), keeps_order: false };
+    Ok(Tangents { func, info })
 }
 
 impl Forward {
@@ -81,14 +112,15 @@ impl Forward {
         let origin = s.origin().derive("grad", "tangent");
         match s.kind() {
             StmtKind::VarDef { tensor, .. } if self.active.contains(&tensor.symbol) => {
-                let d = tangent(tensor, Role::Local);
+                let d = tangent(tensor);
                 self.tangents.insert(tensor.symbol.clone(), d.clone());
                 let inner = s.map(&mut |s| self.stmt(s), &mut Expr::clone);
                 Stmt::new(StmtKind::VarDef { tensor: d, body: inner }, origin)
             }
             StmtKind::Store { tensor, indices, value } if self.active.contains(tensor) => {
-                let d = self.change(value).unwrap_or_else(|| Expr::float(0.0, value.dtype()));
-                let new = build::store(&self.tangents[tensor].symbol, indices.clone(), d, &origin);
+                let tangent = &self.tangents[tensor];
+                let d = self.change(value).unwrap_or_else(|| Expr::float(0.0, tangent.dtype));
+                let new = build::store(&tangent.symbol, indices.clone(), d.cast(tangent.dtype), &origin);
                 Stmt::seq([new, s.clone()], origin)
             }
             StmtKind::ReduceTo { tensor, indices, op, value } if self.active.contains(tensor) => {
@@ -102,21 +134,22 @@ impl Forward {
     fn change(&self, e: &Expr) -> Option<Expr> {
         expression::forward(e, &self.active, &|load| {
             let ExprKind::Load(t, at) = load.kind() else { unreachable!("elements are loads") };
-            Expr::load(&self.tangents[t].symbol, at.clone(), load.dtype())
+            let tangent = &self.tangents[t];
+            Expr::load(&tangent.symbol, at.clone(), tangent.dtype).cast(working(load.dtype()))
         })
     }
 
     fn reduced(&self, x: &Symbol, at: &[Access], op: ReduceOp, e: &Expr, origin: &Origin) -> Option<Stmt> {
-        let tangent = &self.tangents[x].symbol;
-        let (old, dx) = (Expr::load(x, at.to_vec(), e.dtype()), Expr::load(tangent, at.to_vec(), e.dtype()));
-        let zero = Expr::float(0.0, e.dtype());
+        let (tangent, dtype) = (&self.tangents[x].symbol, self.tangents[x].dtype);
+        let (old, dx) = (Expr::load(x, at.to_vec(), e.dtype()), Expr::load(tangent, at.to_vec(), dtype));
+        let zero = Expr::float(0.0, dtype);
         let d = self.change(e);
         Some(match op {
             ReduceOp::Add => build::update(tangent, at.to_vec(), Some(op), d?, origin),
             ReduceOp::Mul => {
-                let mut value = dx.times(e);
+                let mut value = dx.times(&e.clone().cast(dtype));
                 if let Some(d) = d {
-                    value = value.plus(&old.times(&d));
+                    value = value.plus(&old.cast(dtype).times(&d));
                 }
                 build::store(tangent, at.to_vec(), value, origin)
             }

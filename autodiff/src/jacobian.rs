@@ -14,7 +14,8 @@
 
 use crate::build::{self, local};
 use crate::custom_vjp::Calls;
-use crate::forward;
+use crate::data::BackwardInfo;
+use crate::forward::{self, Tangents};
 use crate::request::{Kind, Request};
 use std::sync::Arc;
 use taffeta_analysis::pass::copy::Copier;
@@ -25,21 +26,22 @@ use taffeta_ast::{
 
 /// The program of Jacobians. Parameters: those of the program. Results: for every input x that is asked for
 /// `x.jacobian`, whose first dimensions are those of the result and whose last ones are those of x.
-pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Func, Diagnostics> {
+pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Tangents, Diagnostics> {
     let func = request.func;
     let origin = Origin::source(request.span).derive("grad", "jacobian");
     let mut results = Vec::new();
     let mut parts = Vec::new();
     for x in request.inputs() {
         let wrt = [x.symbol.name().to_string()];
-        let tangents = forward::run(&Request { kind: Kind::Jvp, wrt: &wrt, ..request.clone() }, calls)?;
+        let tangents = forward::run(&Request { kind: Kind::Jvp, wrt: &wrt, ..request.clone() }, calls)?.func;
         let (result, part) = columns(x, &tangents, parts.is_empty(), &origin);
         results.push(result);
         parts.push(part);
     }
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
     let (params, body, custom_vjps) = (func.params.clone(), Stmt::seq(parts, origin), Vec::new());
-    Ok(Func { name, doc, sizes, params, results, body, custom_vjps, keeps_order: false })
+    let func = Func { name, doc, sizes, params, results, body, custom_vjps, keeps_order: false };
+    Ok(Tangents { func, info: BackwardInfo::default() })
 }
 
 /// The Jacobian with respect to `x`, element by element of it. `tangents` has one tangent as its last parameter and one

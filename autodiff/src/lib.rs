@@ -6,6 +6,7 @@
 //! | `partials` | the partial derivatives of the operators, and the convention where there is none |
 //! | `expression` | derivatives of one expression, in both directions |
 //! | `activity` | which tensors have an adjoint |
+//! | `precision` | in which types adjoints are collected |
 //! | `reverse` | the backward pass |
 //! | `values` | how values of the forward pass come back in it: kept, on a tape, or computed again |
 //! | `replay` | the forward pass, and the parts of it that run again |
@@ -48,6 +49,7 @@ mod pair;
 mod partials;
 mod patterns;
 mod plan;
+mod precision;
 mod program;
 mod recompute_policy;
 mod request;
@@ -86,9 +88,11 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
     check::run(request)?;
     let (func, explanation) = match request.kind {
         Kind::Jvp | Kind::Jacobian => {
-            let jvp = request.kind == Kind::Jvp;
-            let func = if jvp { forward::run(request, &calls)? } else { jacobian::run(request, &calls)? };
-            let func = cleanup::run(&func, &data::BackwardInfo::default());
+            let forward::Tangents { func, info } = match request.kind {
+                Kind::Jvp => forward::run(request, &calls)?,
+                _ => jacobian::run(request, &calls)?,
+            };
+            let func = cleanup::run(&func, &info);
             let explanation = Explanation::nothing(&func, &request.sizes);
             plan::fits(request, &explanation.peak)?;
             (func, explanation)

@@ -48,10 +48,22 @@ pub(crate) fn product(a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// What a change `d` of operand `k` does to `op(args)`.
+/// The type in which derivatives of values of a type are computed.
+pub(crate) fn working(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::Bf16 => DType::F32,
+        other => other,
+    }
+}
+
+/// What a change `d` of operand `k` does to `op(args)`, in the type of `d`.
 pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
     let t = d.dtype();
     let one = number(1.0, t);
+    let wide = |e: &Expr| if e.dtype().is_float() { e.clone().cast(t) } else { e.clone() };
+    // What decides where a change goes is compared as the program does it.
+    let own = args;
+    let args: Vec<Expr> = own.iter().map(wide).collect();
     let x = &args[0];
     let times = |f: Expr| Part::Scaled(product(d, &f));
     let over = |f: Expr| Part::Scaled(call(Op::Div, &[d, &f]));
@@ -59,7 +71,7 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Part::Scaled(e) => Part::Scaled(call(Op::Neg, &[&e])),
         other => other,
     };
-    let itself = || Expr::apply(op, args.to_vec());
+    let itself = || Expr::apply(op, own.to_vec()).cast(t);
     let square = |e: &Expr| e.times(e);
     match op {
         Op::Add => Part::Scaled(d.clone()),
@@ -70,8 +82,8 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::Div => minus(Part::Scaled(call(Op::Div, &[&product(d, &itself()), &args[1]]))),
         Op::Mod if k == 0 => Part::Scaled(d.clone()),
         Op::Mod => minus(times(args[0].floor_div(&args[1]))),
-        Op::Pow => power(args, k, d),
-        Op::Min | Op::Max => Part::Where { cond: is_first(op, x, &args[1]), holds: k == 0, lazy: false },
+        Op::Pow => power(&args, k, d),
+        Op::Min | Op::Max => Part::Where { cond: is_first(op, &own[0], &own[1]), holds: k == 0, lazy: false },
         Op::Abs => times(call(Op::Sign, &[x])),
         Op::Sqrt => over(number(2.0, t).times(&itself())),
         Op::Rsqrt => Part::Scaled(call(Op::Div, &[&d.times(&number(-0.5, t)).times(&itself()), x])),

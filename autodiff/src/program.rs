@@ -10,6 +10,7 @@ use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, Choice, Decision, Home, Inverted, Plan, Residual};
 use crate::facts::Facts;
 use crate::names::Names;
+use crate::precision::Collected;
 use crate::request::{Kind, Request, inouts};
 use crate::reverse::{self, Forward, Passes};
 use crate::values::Values;
@@ -17,7 +18,9 @@ use crate::{activity, build, invert, name_subexpressions, recompute_policy, resi
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{Diagnostics, Func, Literal, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{
+    DType, Diagnostics, Expr, ExprKind, Func, Literal, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor,
+};
 
 /// Whether seeds are parameters; they are 1 if not.
 fn takes_seeds(request: &Request<'_>) -> bool {
@@ -117,22 +120,31 @@ fn attempt(
     let mut made = Interface {
         names: Names::new(func, func.results.iter().filter(|_| leaves_results(request))),
         seed_params: Vec::new(),
+        seeds: Vec::new(),
         results: Vec::new(),
         locals: Vec::new(),
         first: Vec::new(),
         zeros: Vec::new(),
+        last: Vec::new(),
+        rounded: Vec::new(),
     };
+    let collected = Collected::new(facts, &active);
     let mut adjoints = FxHashMap::default();
     // Seeds of results come before those of `inout` parameters.
     for t in func.results.iter().chain(func.params.iter().map(|p| &p.tensor)) {
-        let Some(a) = made.interface(request, t, &wrt, &given, active.contains(&t.symbol), &origin) else { continue };
+        let active = active.contains(&t.symbol);
+        let dtype = collected.of(t);
+        let Some(a) = made.interface(request, t, dtype, [&wrt, &given], active, &origin) else { continue };
         adjoints.insert(t.symbol.clone(), a);
     }
-    let (values, first) = (Values::new(facts, homes, inverted), std::mem::take(&mut made.first));
+    let values = Values::new(facts, homes, inverted);
+    let (first, last) = (std::mem::take(&mut made.first), std::mem::take(&mut made.last));
     let differentiable = request.differentiable;
-    let from = Forward { facts, calls, active, adjoints, values, first, differentiable, origin: &origin };
+    let from =
+        Forward { facts, calls, active, collected, adjoints, values, first, last, differentiable, origin: &origin };
     let Passes { body, mut info, written, values, calls: custom_vjps } = reverse::run(from)?;
     info.zeros.extend(std::mem::take(&mut made.zeros));
+    info.rounded = std::mem::take(&mut made.rounded);
     let residuals = residuals::list(facts, &values);
     let func = made.finish(request, body, &written, &mut info.backward, &origin);
     Ok(Derived { func: Func { custom_vjps, ..func }, info, residuals })
@@ -140,8 +152,10 @@ fn attempt(
 
 struct Interface {
     names: Names,
-    /// Seeds, with the results that they are of.
+    /// Seeds.
     seed_params: Vec<Param>,
+    /// Those of results, with what they are in the backward pass.
+    seeds: Vec<(Arc<Tensor>, Arc<Tensor>)>,
     /// Gradients, in the order of the parameters.
     results: Vec<(Symbol, Arc<Tensor>)>,
     /// Adjoints that nobody outside sees.
@@ -150,20 +164,25 @@ struct Interface {
     first: Vec<Stmt>,
     /// The zeros among it.
     zeros: Vec<(Symbol, StmtId)>,
+    /// What happens after it: adjoints that are rounded.
+    last: Vec<Stmt>,
+    /// What they are rounded from and into.
+    rounded: Vec<(Symbol, Arc<Tensor>, StmtId)>,
 }
 
 impl Interface {
-    /// The adjoint of a parameter or a result.
+    /// The adjoint of a parameter or a result, which is collected in a type of its own.
     fn interface(
         &mut self,
         request: &Request<'_>,
         t: &Arc<Tensor>,
-        wrt: &FxHashSet<Symbol>,
-        given: &FxHashSet<Symbol>,
+        dtype: DType,
+        [wrt, given]: [&FxHashSet<Symbol>; 2],
         active: bool,
         origin: &Origin,
     ) -> Option<Arc<Tensor>> {
         let is_result = request.func.results.iter().any(|r| r.symbol == t.symbol);
+        let local = |role| Arc::new(Tensor { dtype, ..(*build::adjoint(t, role)).clone() });
         if is_result && (request.is_of(t) || !t.dtype.is_float()) {
             if !t.dtype.is_float() {
                 return None;
@@ -171,9 +190,14 @@ impl Interface {
             if takes_seeds(request) {
                 let a = self.names.adjoint(t, Role::Input);
                 self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::In });
-                return active.then_some(a);
+                if !active {
+                    return None;
+                }
+                let here = if a.dtype == dtype { a.clone() } else { build::sum(&a, dtype, Role::Adjoint) };
+                self.seeds.push((a, here.clone()));
+                return Some(here);
             }
-            let a = build::adjoint(t, Role::Local);
+            let a = local(Role::Local);
             self.locals.push(a.clone());
             self.first.push(build::fill(&a, Literal::Float(1.0), origin));
             return active.then_some(a);
@@ -181,24 +205,41 @@ impl Interface {
         if given.contains(&t.symbol) {
             let a = self.names.adjoint(t, Role::InOut);
             self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::InOut });
-            if !active {
-                return None;
+            if !active || a.dtype == dtype {
+                return active.then_some(a);
             }
-            return Some(a);
+            let here = build::sum(&a, dtype, Role::Adjoint);
+            self.first.push(build::copy(&a, &here, origin));
+            self.round(&here, &a, origin);
+            return Some(here);
         }
         if wrt.contains(&t.symbol) {
             let a = self.names.adjoint(t, Role::Result);
-            self.zero(&a, origin);
             self.results.push((t.symbol.clone(), a.clone()));
-            return active.then_some(a);
+            if !active || a.dtype == dtype {
+                self.zero(&a, origin);
+                return active.then_some(a);
+            }
+            let here = build::sum(&a, dtype, Role::Adjoint);
+            self.zero(&here, origin);
+            self.round(&here, &a, origin);
+            return Some(here);
         }
         if !active {
             return None;
         }
-        let a = build::adjoint(t, Role::Adjoint);
+        let a = local(Role::Adjoint);
         self.zero(&a, origin);
         self.locals.push(a.clone());
         Some(a)
+    }
+
+    /// Declares what is rounded into `a` after the backward pass.
+    fn round(&mut self, here: &Arc<Tensor>, a: &Arc<Tensor>, origin: &Origin) {
+        let rounded = build::copy(here, a, origin);
+        self.rounded.push((here.symbol.clone(), a.clone(), rounded.id()));
+        self.last.push(rounded);
+        self.locals.push(here.clone());
     }
 
     fn zero(&mut self, a: &Tensor, origin: &Origin) {
@@ -218,16 +259,21 @@ impl Interface {
         let func = request.func;
         // A seed that the backward pass changes is copied first.
         let mut body = body;
-        for p in &mut self.seed_params {
-            if p.mode == ParamMode::In && written.contains(&p.tensor.symbol) {
-                let here = build::local(&p.tensor);
-                let given = Arc::new(Tensor { symbol: p.tensor.symbol.fresh(), ..(*p.tensor).clone() });
-                let copy = build::copy(&given, &here, origin);
-                backward.insert(copy.id());
-                let copied = Stmt::seq([copy, body], origin.clone());
-                body = Stmt::new(StmtKind::VarDef { tensor: here, body: copied }, origin.clone());
-                p.tensor = given;
+        for (a, here) in &self.seeds {
+            let p = self.seed_params.iter_mut().find(|p| p.tensor.symbol == a.symbol).expect("it is a parameter");
+            if !written.contains(&here.symbol) {
+                body = loaded_from(&body, here, a);
+                continue;
             }
+            let (here, given) = match a.symbol == here.symbol {
+                true => (build::local(a), Arc::new(Tensor { symbol: a.symbol.fresh(), ..(**a).clone() })),
+                false => (here.clone(), a.clone()),
+            };
+            let copy = build::copy(&given, &here, origin);
+            backward.insert(copy.id());
+            let copied = Stmt::seq([copy, body], origin.clone());
+            body = Stmt::new(StmtKind::VarDef { tensor: here, body: copied }, origin.clone());
+            p.tensor = given;
         }
         body = build::declared(self.locals, body, origin);
         let values = leaves_results(request);
@@ -243,4 +289,16 @@ impl Interface {
         params.extend(self.seed_params);
         Func { name: request.name.clone(), params, results, body, ..func.clone() }
     }
+}
+
+/// The statement, which reads elements of `from` where it reads those of `here`.
+fn loaded_from(s: &Stmt, here: &Tensor, from: &Tensor) -> Stmt {
+    if here.symbol == from.symbol {
+        return s.clone();
+    }
+    let load = |e: Expr| match e.kind() {
+        ExprKind::Load(t, at) if *t == here.symbol => Expr::load(&from.symbol, at.clone(), from.dtype).cast(here.dtype),
+        _ => e,
+    };
+    s.map(&mut |s| loaded_from(s, here, from), &mut |e| e.rewrite(&mut |e| load(e)))
 }

@@ -83,18 +83,32 @@ fn budgets(peak: u64) -> Vec<(Tape, Option<u64>)> {
     vec![(Tape::All, Some(peak - 1)), (Tape::Auto, Some(peak / 3))]
 }
 
+/// How far apart forward and reverse mode may be, relative to what is summed. Derivatives of halves are computed in
+/// `f32`; tangents and gradients are rounded by half a digit each, once.
+fn precision(func: &Func) -> f64 {
+    let rounding = |dtype: DType| match dtype {
+        DType::Bf16 => 1.0 / 128.0,
+        DType::F16 => 1.0 / 1024.0,
+        _ => 0.0,
+    };
+    let mut single = false;
+    let mut note = |dtype: DType| single |= dtype.is_float() && dtype != DType::F64;
+    func.interface().for_each(|t| note(t.dtype));
+    func.body.walk_exprs(&mut |e| note(e.dtype()));
+    let halves = func.interface().map(|t| rounding(t.dtype)).fold(0.0, f64::max);
+    halves + if single { 1e-3 } else { 1e-9 }
+}
+
 /// `<jvp(d), s> = <d, vjp(s)>` by the interpreter.
 fn transposed(case: &Case<'_>) -> Outcome {
     let (func, inputs) = logical(case);
     let wrt = floats(&func);
-    // Halves are too coarse to compare, and of NaN there is nothing to compare.
-    let mut halves = func.interface().any(|t| matches!(t.dtype, DType::F16 | DType::Bf16));
-    func.body.walk_exprs(&mut |e| halves |= matches!(e.dtype(), DType::F16 | DType::Bf16));
+    // Of NaN there is nothing to compare.
     let finite = inputs.params.iter().flat_map(Value::numbers).all(f64::is_finite);
-    if wrt.is_empty() || outputs(&func) == 0 || halves || !finite {
+    if wrt.is_empty() || outputs(&func) == 0 || !finite {
         return Outcome::Nothing;
     }
-    let f32s = func.interface().any(|t| t.dtype == DType::F32);
+    let precision = precision(&func);
     let named = inputs.sizes.iter().map(|(name, n)| (name.clone(), *n));
     let single = func.params.iter().zip_eq(&inputs.params).filter(|(p, _)| p.tensor.ndim() == 0);
     let integers = single
@@ -167,7 +181,7 @@ fn transposed(case: &Case<'_>) -> Outcome {
                 .sum()
         };
         let scale = parts(&tangents, &seeds).max(parts(&gradients, &directions));
-        let tolerance = if f32s { 1e-3 } else { 1e-9 } * (scale + 1e-30);
+        let tolerance = precision * (scale + 1e-30);
         if scale.is_finite() && (forward - reverse).abs() > tolerance {
             return Outcome::Wrong(format!(
                 "forward {forward}, reverse {reverse}, scale {scale}, tape {tape:?}, memory {memory:?}"
@@ -367,4 +381,86 @@ def threads(s):
     for (a, b) in run(None).iter().zip_eq(&run(Some("threads"))) {
         assert!(a.iter().zip_eq(b).all(|(x, y)| (x - y).abs() <= 1e-9 * x.abs().max(1.0)), "{a:?} and {b:?}");
     }
+}
+
+/// The gradients of an entry by the interpreter and by C without a schedule, with the automatic one and with the one
+/// named `threads`, as `wrt` and numbers.
+#[track_caller]
+fn gradients_are(text: &str, given: &[(&str, &str)], sizes: &[(&str, i64)], expected: &[(&str, f64)]) {
+    let program = taffeta::Program::from_source("wide.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    let sizes: Vec<(String, i64)> = sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
+    let own = text.contains("def threads(s)").then_some("threads");
+    let ways = [(Backend::Interp, None), (Backend::C, None), (Backend::C, Some("auto")), (Backend::C, own)];
+    for (backend, schedule) in ways {
+        let wrt = expected.iter().map(|(name, _)| name.to_string()).collect();
+        let gradient = Some(Gradient::default().wrt(wrt));
+        let options = Options::default().schedule(schedule).gradient(gradient).backend(backend);
+        let function = program.compile("f", &options).unwrap_or_else(|e| panic!("{e}"));
+        let seeds = function.signature().params().filter(|p| p.name.ends_with(".grad"));
+        let seeds: Vec<String> = seeds.map(|p| p.name.clone()).collect();
+        let given = given.iter().copied().chain(seeds.iter().map(|n| (n.as_str(), "ones")));
+        let given: Vec<(String, String)> = given.map(|(n, v)| (n.to_string(), v.to_string())).collect();
+        let inputs = taffeta::inputs::read(function.signature(), &given, &sizes).unwrap_or_else(|d| panic!("{d:?}"));
+        let ran = function.run(inputs.values, &inputs.sizes, 2).unwrap_or_else(|e| panic!("{e}"));
+        for (name, expected) in expected {
+            let k = function.signature().results().position(|t| t.name == format!("{name}.grad")).expect("it is asked");
+            let found = ran.results[k].numbers();
+            assert!(
+                !found.is_empty() && found.iter().all(|v| v == expected),
+                "{name}.grad by {backend:?}, schedule {schedule:?}: {expected} expected, found {:?}",
+                &found[..found.len().min(8)]
+            );
+        }
+    }
+}
+
+/// Sums over many rows in halves, as people write them.
+#[test]
+fn gradients_of_halves_are_collected_in_f32() {
+    for dtype in ["bf16", "f16"] {
+        let text = format!("def f(x: {dtype}[n], c: {dtype}) -> {dtype}:\n    return mean(x + c)\n");
+        gradients_are(&text, &[("x", "zeros"), ("c", "1")], &[("n", 8192)], &[("c", 1.0), ("x", 1.0 / 8192.0)]);
+        let text = format!(
+            "def f(x: {dtype}[n, d], W: {dtype}[d, k], b: {dtype}[k]) -> f32:
+    return sum(cast(x @ W + b, f32))
+"
+        );
+        let layer = [("x", "ones"), ("W", "zeros"), ("b", "[0,0]")];
+        let sizes = [("n", 4096), ("d", 3)];
+        gradients_are(&text, &layer, &sizes, &[("W", 4096.0), ("b", 4096.0), ("x", 0.0)]);
+        let text = format!("def f(table: {dtype}[v, d], k: i32[n]) -> f32:\n    return sum(cast(table[k], f32))\n");
+        let lookup = [("table", "[[1,2]]"), ("k", "zeros")];
+        gradients_are(&text, &lookup, &[("n", 4096)], &[("table", 4096.0)]);
+        let text = format!("def f(A: {dtype}[n, m] @ csr, x: {dtype}[m]) -> f32:\n    return sum(cast(A @ x, f32))\n");
+        gradients_are(&text, &[("A", "ones"), ("x", "[1,1]")], &[("n", 4096)], &[("x", 4096.0), ("A", 1.0)]);
+    }
+}
+
+/// `f32` sums into one element: 2^24 and a thousand ones. In `f32` they are 2^24.
+#[test]
+fn sums_into_one_element_are_collected_in_f64() {
+    let scalar = "
+def f(x: f32[n], c: f32) -> f32:
+    s: f64 = 0.0
+    for i in range(n):
+        s += x[i] * c
+    return s
+
+@schedule(f)
+def threads(s):
+    s.parallelize(\"i\")
+";
+    let total = f64::from(16_777_216.0 + 1000.0);
+    let x = format!("[16777216{}]", ",1".repeat(1000));
+    gradients_are(scalar, &[("x", &x), ("c", "1")], &[], &[("c", total)]);
+    let bias = "
+def f(w: f32[n], b: f32[k]) -> f64:
+    s: f64 = 0.0
+    for i in range(n):
+        for j in range(k):
+            t: f32 = b[j] + 1.0
+            s += w[i] * t
+    return s
+";
+    gradients_are(bias, &[("w", &x), ("b", "[0,0,0]")], &[], &[("b", total)]);
 }

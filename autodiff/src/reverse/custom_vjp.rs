@@ -39,7 +39,20 @@ impl Reverse<'_, '_> {
                 Takes::Result(k) => (call.results[*k].tensor.clone(), &call.results[*k].at),
                 Takes::Seed(k) if has_adjoint(self, &call.results[*k]) => {
                     let place = &call.results[*k];
-                    (self.adjoints[&place.tensor].symbol.clone(), &place.at)
+                    let adjoint = self.adjoints[&place.tensor].clone();
+                    if adjoint.dtype != p.tensor.dtype {
+                        let rounded = copier.declare(&Tensor { role: Role::Adjoint, ..(*p.tensor).clone() });
+                        let rounded = self.here(id, &rounded);
+                        let before: Vec<Access> = place.at.iter().map(|e| Access::from(self.value(id, e))).collect();
+                        steps.push(build::every(&rounded, &origin, |at| {
+                            let from = before.into_iter().chain(at.clone()).collect();
+                            let value = Expr::load(&adjoint.symbol, from, adjoint.dtype).cast(rounded.dtype);
+                            build::store(&rounded.symbol, at, value, &origin)
+                        }));
+                        declared.push(rounded);
+                        continue;
+                    }
+                    (adjoint.symbol.clone(), &place.at)
                 }
                 Takes::Seed(_) => {
                     let none = copier.declare(&adjoint(&p.tensor));
@@ -61,10 +74,10 @@ impl Reverse<'_, '_> {
             if !has_adjoint(self, x) {
                 continue;
             }
-            let adjoint = self.adjoints[&x.tensor].symbol.clone();
+            let (adjoint, dtype) = (self.adjoints[&x.tensor].symbol.clone(), self.adjoints[&x.tensor].dtype);
             let before: Vec<Access> = x.at.iter().map(|e| Access::from(self.value(id, e))).collect();
             steps.push(build::every(t, &origin, |at| {
-                let value = Expr::load(&t.symbol, at.clone(), t.dtype);
+                let value = Expr::load(&t.symbol, at.clone(), t.dtype).cast(dtype);
                 let place = before.into_iter().chain(at).collect();
                 build::update(&adjoint, place, Some(ReduceOp::Add), value, &origin)
             }));

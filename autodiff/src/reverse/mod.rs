@@ -19,6 +19,8 @@ use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, Home, Kept, Saved, Snapshot, ValueSource};
 use crate::expression::{self, Contribution};
 use crate::facts::{Facts, Loop, What};
+use crate::partials::working;
+use crate::precision::Collected;
 use crate::values::Values;
 use crate::{build, extent, partials};
 use replay::Replayed;
@@ -39,11 +41,15 @@ pub(crate) struct Forward<'a, 'f> {
     pub calls: &'a Calls,
     /// Tensors that have adjoints.
     pub active: FxHashSet<Symbol>,
+    /// The types in which adjoints are collected.
+    pub collected: Collected,
     /// The adjoints of parameters and results.
     pub adjoints: FxHashMap<Symbol, Arc<Tensor>>,
     pub values: Values,
     /// What comes before the backward pass: zeros, and seeds.
     pub first: Vec<Stmt>,
+    /// What comes after it: adjoints that are rounded.
+    pub last: Vec<Stmt>,
     /// Whether the gradient says which calls in it have their own gradients.
     pub differentiable: bool,
     pub origin: &'a Origin,
@@ -67,10 +73,11 @@ pub(crate) struct Passes {
 ///
 /// `grad::…` where a value is needed of which it is not known how many there are.
 pub(crate) fn run(from: Forward<'_, '_>) -> Result<Passes, Diagnostics> {
-    let Forward { facts, calls, active, adjoints, values, first, differentiable, origin } = from;
+    let Forward { facts, calls, active, collected, adjoints, values, first, last, differentiable, origin } = from;
     let mut reverse = Reverse {
         facts,
         active,
+        collected,
         adjoints,
         initial: facts.func.params.iter().map(|p| p.tensor.symbol.clone()).collect(),
         values,
@@ -86,7 +93,7 @@ pub(crate) fn run(from: Forward<'_, '_>) -> Result<Passes, Diagnostics> {
         reported: FxHashSet::default(),
     };
     let back = reverse.stmt(&facts.func.body);
-    let back = Stmt::seq(first.into_iter().chain(back), origin.clone());
+    let back = Stmt::seq(first.into_iter().chain(back).chain(last), origin.clone());
     let back = invert::begin(facts, &reverse.values.inverted, back, origin);
     reverse.info.backward = match back.kind() {
         StmtKind::Seq(all) => all.iter().map(Stmt::id).collect(),
@@ -108,6 +115,7 @@ struct Reverse<'a, 'f> {
     facts: &'a Facts<'f>,
     /// Tensors that have adjoints.
     active: FxHashSet<Symbol>,
+    collected: Collected,
     adjoints: FxHashMap<Symbol, Arc<Tensor>>,
     /// Tensors whose contents at the beginning carry a derivative: a value that is overwritten is not an end for it.
     initial: FxHashSet<Symbol>,
@@ -191,7 +199,7 @@ impl Reverse<'_, '_> {
     fn scope(&mut self, tensor: &Arc<Tensor>, body: &Stmt, origin: Origin) -> Option<Stmt> {
         if self.active.contains(&tensor.symbol) {
             let shape = tensor.shape.iter().map(|d| self.renamed(d)).collect();
-            let here = Tensor { shape, ..(**tensor).clone() };
+            let here = Tensor { shape, dtype: self.collected.of(tensor), ..(**tensor).clone() };
             self.adjoints.insert(tensor.symbol.clone(), build::adjoint(&here, Role::Adjoint));
         }
         let body = self.stmt(body)?;
@@ -272,7 +280,8 @@ impl Reverse<'_, '_> {
             ReduceOp::Mul => {
                 // The element before the statement is one of the factors.
                 let mark = Expr::load(&Symbol::new("old"), Vec::new(), x.dtype);
-                let found = expression::reverse(e, &seed.times(&mark), &self.active);
+                let others = seed.times(&mark.clone().cast(seed.dtype()));
+                let found = expression::reverse(e, &others, &self.active);
                 if !found.is_empty() {
                     let old = self.element(x.stmt.id(), &What::Target, &x.load());
                     self.marks.push((mark, old));
@@ -328,8 +337,14 @@ impl Reverse<'_, '_> {
     }
 
     /// The adjoint of the element, in names of the program.
+    fn adjoint(&self, x: &Target<'_>) -> Expr {
+        let adjoint = &self.adjoints[x.tensor];
+        Expr::load(&adjoint.symbol, x.indices.to_vec(), adjoint.dtype)
+    }
+
+    /// The same in the type in which derivatives are computed.
     fn seed(&self, x: &Target<'_>) -> Expr {
-        Expr::load(&self.adjoints[x.tensor].symbol, x.indices.to_vec(), x.dtype)
+        self.adjoint(x).cast(working(x.dtype))
     }
 
     /// Adds contributions to adjoints, and then makes `next` the adjoint of the element itself (or combines both by an
@@ -343,25 +358,25 @@ impl Reverse<'_, '_> {
         let (id, origin) = (x.stmt.id(), &x.origin);
         let itself = (next.is_some() || found.len() > 1)
             && found.iter().any(|c| matches!(c.load.kind(), ExprKind::Load(t, _) if t == x.tensor));
-        let adjoint = self.adjoints[x.tensor].symbol.clone();
+        let (adjoint, dtype) = (self.adjoints[x.tensor].symbol.clone(), self.adjoints[x.tensor].dtype);
         let place = self.accesses(id, x.indices);
         let mut out = Vec::new();
         // Where the element is among those that the statement reads, its adjoint is taken before it is changed.
-        let now = Arc::new(Tensor::dense(Symbol::new(format!("{}.now", adjoint)), x.dtype, Vec::new(), Role::Adjoint));
+        let now = Arc::new(Tensor::dense(Symbol::new(format!("{}.now", adjoint)), dtype, Vec::new(), Role::Adjoint));
         if itself {
-            out.push(build::store(&now.symbol, Vec::new(), Expr::load(&adjoint, place.clone(), x.dtype), origin));
+            out.push(build::store(&now.symbol, Vec::new(), Expr::load(&adjoint, place.clone(), dtype), origin));
         }
         let written = next.map(|(op, value)| {
-            let value = self.value(id, &value);
+            let value = self.value(id, &value).cast(dtype);
             self.written.insert(adjoint.clone());
             build::update(&adjoint, place, op, value, origin)
         });
         let (before, after) = if itself { (written, None) } else { (None, written) };
         out.extend(before);
-        let seed = self.seed(x);
-        let taken = Expr::load(&now.symbol, Vec::new(), x.dtype);
+        let whole = self.adjoint(x);
+        let taken = Expr::load(&now.symbol, Vec::new(), dtype);
         for c in found {
-            let value = if itself { replaced(&c.value, &seed, &taken) } else { c.value.clone() };
+            let value = if itself { replaced(&c.value, &whole, &taken) } else { c.value.clone() };
             out.push(self.contribution(id, &c, &value, origin));
         }
         out.extend(after);
@@ -375,9 +390,10 @@ impl Reverse<'_, '_> {
         for (mark, meant) in &self.marks {
             value = replaced(&value, mark, meant);
         }
-        let target = self.adjoints[y].symbol.clone();
+        let (target, dtype) = (self.adjoints[y].symbol.clone(), self.adjoints[y].dtype);
         self.written.insert(target.clone());
-        let mut added = build::update(&target, self.accesses(id, at), Some(ReduceOp::Add), value, origin);
+        let at = self.accesses(id, at);
+        let mut added = build::update(&target, at, Some(ReduceOp::Add), collected(value, dtype), origin);
         for (cond, holds) in c.guards.iter().rev() {
             let cond = self.value(id, cond);
             let cond = if *holds { cond } else { cond.negate() };
@@ -469,6 +485,14 @@ impl Reverse<'_, '_> {
             ExprKind::Var(s) => self.iters.get(s).cloned().unwrap_or(e),
             _ => e,
         })
+    }
+}
+
+/// A contribution in the type in which it is collected: what was rounded on the way alone is not.
+fn collected(value: Expr, dtype: DType) -> Expr {
+    match value.kind() {
+        ExprKind::Cast(inner) if inner.dtype() == dtype => inner.clone(),
+        _ => value.cast(dtype),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// From data and facts to the whole; `reverse` is a folder.
-const ORDER: [&str; 29] = [
+const ORDER: [&str; 30] = [
     "memory",
     "request",
     "data",
@@ -16,6 +16,7 @@ const ORDER: [&str; 29] = [
     "custom_vjp",
     "activity",
     "expression",
+    "precision",
     "name_subexpressions",
     "recompute_policy",
     "invert",

@@ -6,5 +6,6 @@ mod growth;
 mod inverted;
 mod layers;
 mod memory;
+mod precision;
 mod programs;
 mod random;
