@@ -2,10 +2,10 @@
 
 use crate::automatic;
 use crate::error::Error;
-use crate::pipeline;
 use crate::program::{Options, Program};
 use std::collections::BTreeMap;
-use taffeta_ast::{Diagnostic, Diagnostics, print};
+use taffeta_analysis::pass;
+use taffeta_ast::{Diagnostic, Diagnostics, Func, print};
 use taffeta_frontend::Source;
 use taffeta_frontend::syntax::Item;
 use taffeta_schedule::auto::MATERIALISE;
@@ -59,13 +59,8 @@ impl Program {
             );
             wrong(d.help("`--trace FILE.json` keeps all steps"))
         })?;
-        // A function without steps makes of a program what every schedule begins with.
-        let wanted = match options.schedule.as_deref() {
-            None | Some("none") => pipeline::schedulable(schedule.func()),
-            _ => schedule.func().clone(),
-        };
         let differs = match self.under(entry, &options, &text, &name) {
-            Ok(made) if made == print::func_with_selectors(&wanted) => {
+            Ok(made) if made == printed(schedule.func()) => {
                 return Ok(self.note_of_tapes(entry, &options)? + &text);
             }
             Ok(_) => Diagnostic::new("schedule::function", "the steps, taken as a function, make another program"),
@@ -146,6 +141,12 @@ impl Program {
         let statics = options.statics.iter().filter(|(k, _)| !of_schedule.contains(k) || entry_has(k));
         let statics = statics.map(|(k, v)| (k.clone(), v.clone())).collect();
         let options = Options { statics, schedule: Some(name.to_string()), ..options.clone() };
-        Ok(print::func_with_selectors(program.scheduled(entry, &options)?.func()))
+        Ok(printed(program.scheduled(entry, &options)?.func()))
     }
+}
+
+/// Prints a program for comparison. Rules schedule what no longer has a gradient, so without `stop_gradient`; functions
+/// come before gradients, and keep it.
+fn printed(func: &Func) -> String {
+    print::func_with_selectors(&pass::stop_gradient::run(func))
 }

@@ -93,8 +93,7 @@ pub fn measure() {
 /// A program under the schedule that rules choose. Where what they chose cannot be lowered, since checks or searches
 /// are left in a loop of vectors, none is made of vectors; one that goes wrong in any other way runs as it is written.
 pub(crate) fn schedule(func: Func, options: &Options) -> Result<Schedule, Diagnostics> {
-    let plain =
-        Schedule::new(crate::pipeline::schedulable(&func)).lowered_by(crate::scheduler::lowers).aimed_at(aim(options)?);
+    let plain = Schedule::new(func).lowered_by(crate::scheduler::lowers).aimed_at(aim(options)?);
     let without_vectors = || taffeta_schedule::auto::rules().map(|r| r.method).filter(|r| *r != "auto_vectorize");
     let mut wrong = None;
     for rules in [vec![AUTO], without_vectors().collect()] {

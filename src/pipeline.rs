@@ -128,17 +128,6 @@ fn inlined(func: Func, strict_floats: bool) -> Result<Func, Diagnostics> {
     deep(|| Ok(inlined::inlined(func, strict_floats)))
 }
 
-/// The program as schedules have it, be they chosen by rules, a function or a trace: small arrays in loops whose
-/// subscripts are numbers are scalars.
-///
-/// Why before the first step: a loop that declares an array has no lanes, and what a model thinks of scalars it would
-/// not think of arrays. Why not before gradients: what these keep has the names that people wrote. Why for functions and
-/// traces too: the steps that rules chose can be taken again. Programs that nobody schedules stay as they are, since C
-/// compilers do the same.
-pub(crate) fn schedulable(func: &Func) -> Func {
-    pass::sroa::run(func)
-}
-
 /// A program under the schedule that rules choose for this machine.
 ///
 /// Why after the gradient, where there is one: what it reads and keeps is part of what rules choose by.

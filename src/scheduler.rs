@@ -2,7 +2,6 @@
 //! steps.
 
 use crate::automatic;
-use crate::pipeline;
 use crate::program::Options;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,10 +21,7 @@ pub(crate) struct Running {
 
 impl Running {
     fn new(func: Func, aim: Aim) -> Running {
-        Running {
-            schedule: Schedule::new(pipeline::schedulable(&func)).aimed_at(aim).lowered_by(lowers),
-            handles: Vec::new(),
-        }
+        Running { schedule: Schedule::new(func).aimed_at(aim).lowered_by(lowers), handles: Vec::new() }
     }
 
     fn value(&self, v: &ScheduleValue) -> Value {
@@ -154,14 +150,12 @@ pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
 pub(crate) fn replay(file: &str, func: Func) -> Result<Schedule, Diagnostics> {
     let text = crate::io::read_text(Path::new(file))?;
     let trace = Trace::from_json(&text).map_err(|r| r.diagnostic(file, Span::NONE))?;
-    trace.replay_on(Schedule::new(pipeline::schedulable(&func)).lowered_by(lowers), &mut |_, _| ()).map_err(
-        |(number, r)| {
-            let method = number.checked_sub(1).and_then(|k| trace.steps.get(k)).map_or(file, |s| &s.method);
-            let d = r.diagnostic(method, Span::NONE);
-            let d = if number > 0 { d.note(format!("this is step {number} of {file}")) } else { d };
-            Diagnostics::from(d)
-        },
-    )
+    trace.replay_on(Schedule::new(func).lowered_by(lowers), &mut |_, _| ()).map_err(|(number, r)| {
+        let method = number.checked_sub(1).and_then(|k| trace.steps.get(k)).map_or(file, |s| &s.method);
+        let d = r.diagnostic(method, Span::NONE);
+        let d = if number > 0 { d.note(format!("this is step {number} of {file}")) } else { d };
+        Diagnostics::from(d)
+    })
 }
 
 #[cfg(test)]

@@ -402,6 +402,11 @@ impl Schedule {
         self.call("inline", &[Arg::from(tensor.into())]).map(drop)
     }
 
+    /// Makes scalars of the elements of small local arrays in loops.
+    pub fn scalarize(&mut self) -> Result<(), Refusal> {
+        self.call("scalarize", &[]).map(drop)
+    }
+
     /// Where a local is kept: `"register"`, `"stack"`, `"heap"` or `"arena"`.
     pub fn set_mem_type(&mut self, tensor: impl Into<Value>, memory: &str) -> Result<(), Refusal> {
         self.call("set_mem_type", &[Arg::from(tensor.into()), Arg::from(memory)]).map(drop)

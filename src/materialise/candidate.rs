@@ -1,7 +1,7 @@
 //! Programs that may be chosen, before they are scheduled.
 
 use super::{Place, Way};
-use crate::pipeline;
+use taffeta_analysis::pass::sroa;
 use std::collections::BTreeMap;
 use taffeta_ast::{Func, print};
 use taffeta_autodiff::Explanation;
@@ -79,7 +79,7 @@ pub(super) struct Candidate<T> {
 
 impl<T> Candidate<T> {
     pub fn new(way: Way, made: Made<T>, target: &Target) -> Candidate<T> {
-        let parts = made.funcs.iter().flat_map(|f| Schedule::new(pipeline::schedulable(f)).parts(target)).collect();
+        let parts = made.funcs.iter().flat_map(|f| Schedule::new(sroa::run(f)).parts(target)).collect();
         Candidate { way, made, parts }
     }
 

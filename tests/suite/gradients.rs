@@ -392,8 +392,7 @@ fn gradients_are(text: &str, given: &[(&str, &str)], sizes: &[(&str, i64)], expe
     let own = text.contains("def threads(s)").then_some("threads");
     let ways = [(Backend::Interp, None), (Backend::C, None), (Backend::C, Some("auto")), (Backend::C, own)];
     for (backend, schedule) in ways {
-        let wrt = expected.iter().map(|(name, _)| name.to_string()).collect();
-        let gradient = Some(Gradient::default().wrt(wrt));
+        let gradient = Some(Gradient::default().wrt(expected.iter().map(|(name, _)| *name)));
         let options = Options::default().schedule(schedule).gradient(gradient).backend(backend);
         let function = program.compile("f", &options).unwrap_or_else(|e| panic!("{e}"));
         let seeds = function.signature().params().filter(|p| p.name.ends_with(".grad"));

@@ -3,7 +3,7 @@
 
 use crate::batch;
 use crate::programs::for_each;
-use crate::storage::traversed;
+use crate::storage::{shares_values, traversed};
 use expect_test::expect;
 use itertools::Itertools as _;
 use std::collections::BTreeMap;
@@ -243,6 +243,10 @@ fn compared(format: &str) -> (usize, Vec<(String, String)>) {
     let program = Program::from_source("p.ft", &PROGRAMS.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"));
     let (mut taken, mut sources, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     for (k, (entry, schedule, sums)) in SCHEDULES.into_iter().enumerate() {
+        // Its elements differ where they would share a value.
+        if entry == "sampled" && shares_values(format) {
+            continue;
+        }
         let options = Options::default();
         let scheduled = program.logical(entry, &options.clone().schedule(schedule)).map_err(|e| e.to_string());
         let lowered = scheduled.and_then(|func| {

@@ -23,6 +23,12 @@ pub const FORMATS: [&str; 19] = [
     "hicoo",
 ];
 
+/// Returns whether a value of a format stands for several elements: results in its pattern are refused where these
+/// differ.
+pub fn shares_values(format: &str) -> bool {
+    matches!(format, "rle" | "packbits" | "symmetric")
+}
+
 /// Those that all loops traverse: of lists that are not ordered, several positions may have one coordinate.
 pub fn traversed() -> impl Iterator<Item = &'static str> {
     FORMATS.into_iter().filter(|f| *f != "hicoo")

@@ -417,8 +417,8 @@ def at_once(s):
             let sizes: Vec<i64> = [n as i64, 2][..names.len()].to_vec();
             let inputs = || shapes.iter().map(|shape| numbers(shape)).collect::<Vec<Value>>();
             let plain = Options::default().schedule(None);
-            let known = names.iter().map(ToString::to_string).zip(sizes.iter().copied()).collect();
-            let known = Options { sizes: known, ..plain.clone().schedule(schedule) };
+            let known = names.iter().map(ToString::to_string).zip(sizes.iter().copied());
+            let known = plain.clone().schedule(schedule).sizes(known);
             let run = |options: &Options| {
                 let f = program.compile(entry, options).unwrap_or_else(|e| panic!("{entry}, {n}: {e}"));
                 f.run(inputs(), &sizes, 2).unwrap_or_else(|e| panic!("{entry}, {n}: {e}")).results[0].numbers()

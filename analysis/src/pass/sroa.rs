@@ -48,26 +48,31 @@ const MOST_ALIVE: usize = 512;
 /// Statements that a loop becomes at most.
 const MOST_COPIES: usize = 32;
 
-/// The program with scalars for small arrays.
+/// Makes scalars of small arrays.
 pub fn run(func: &Func) -> Func {
+    scalarized(func).unwrap_or_else(|| func.clone())
+}
+
+/// Returns the program with scalars for small arrays; `None` if it has no array that can become scalars.
+pub fn scalarized(func: &Func) -> Option<Func> {
     let mut all = Arrays::default();
     all.declared(&func.body, false, 0);
     if all.elements.is_empty() {
-        return func.clone();
+        return None;
     }
     // Which arrays can go is known once all loops over them are their iterations; those over the others stay.
     let mut arrays = Arrays { shapes: all.shapes.clone(), elements: all.elements.clone() };
     arrays.touched(&iterations(&func.body, &all), &mut FxHashSet::default());
     arrays.elements.retain(|_, elements| !elements.is_empty());
     if arrays.elements.is_empty() {
-        return func.clone();
+        return None;
     }
     let body = iterations(&func.body, &arrays);
     let loads = substitute::rebuild(&body, &mut |e| match e.kind() {
         ExprKind::Load(t, at) => arrays.scalar(t, at).map_or(e.clone(), |s| Expr::load(s, Vec::new(), e.dtype())),
         _ => e,
     });
-    func.with_body(arrays.rewritten(&loads))
+    Some(func.with_body(arrays.rewritten(&loads)))
 }
 
 /// The statement with the iterations of short loops over some arrays in their place, innermost first.

@@ -29,7 +29,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     let cheap = cheap(&s.func().body);
     let mut out = Vec::new();
     s.func().body.walk(&mut |d| {
-        if let StmtKind::VarDef { tensor, body } = d.kind()
+        if let StmtKind::VarDef { tensor, .. } = d.kind()
             && tensor.ndim() > 0
             && cheap.contains_key(&tensor.symbol)
         {

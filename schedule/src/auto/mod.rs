@@ -227,6 +227,10 @@ pub(crate) fn apply(s: &mut Schedule, rule: Option<&str>) {
     let mut model = Model::new(&target, Stage::Structure);
     // Only while rules choose: what a schedule function asks for is done.
     let kept = s.keep_order(target.strict_floats);
+    if rule.is_none() {
+        // A refusal: there is no small array.
+        let _ = s.call("scalarize", &[]);
+    }
     let lanes = RULES.iter().position(|r| r.method == vectorize::RULE.method);
     for (k, r) in RULES.iter().enumerate().filter(|(_, r)| rule.is_none_or(|name| name == r.method)) {
         model.set_stage(if lanes.is_some_and(|lanes| k < lanes) { Stage::Structure } else { Stage::Marks });

@@ -22,6 +22,7 @@ mod privatize;
 mod queries;
 mod reorder;
 mod reverse;
+mod scalarize;
 mod separate_tail;
 mod set_format;
 pub(crate) mod set_mem_type;
@@ -90,6 +91,7 @@ const ENTRIES: &[&Entry] = &[
     &privatize::ENTRY,
     &contract::ENTRY,
     &inline::ENTRY,
+    &scalarize::ENTRY,
     &set_mem_type::ENTRY,
     &set_format::ENTRY,
     &var_split::ENTRY,
