@@ -609,6 +609,38 @@ static TAFFETA_UNUSED int wf_reserve(taffeta_ctx *ctx, size_t bytes) {
     return TAFFETA_OK;
 }
 
+/* A local tensor in the arena: where it is declared, its name, and its bytes. */
+typedef struct {
+    int site, line;
+    const char *where, *name;
+    size_t bytes;
+} wf_slot;
+
+/* The bytes of a tensor with such sizes. */
+static inline TAFFETA_UNUSED size_t wf_bytes(const int64_t *dims, int n_dims, size_t size) {
+    size_t bytes;
+    return wf_room(dims, n_dims, size, &bytes) ? bytes : 0;
+}
+
+/* Reports that there is no memory for an arena of `needed` bytes, and the largest tensor in it. */
+static TAFFETA_COLD TAFFETA_UNUSED int wf_no_memory(taffeta_ctx *ctx, const wf_slot *slots, int n_slots, size_t needed) {
+    if (ctx->status != TAFFETA_ERROR_MEMORY) return ctx->status;
+    const wf_slot *most = &slots[0];
+    for (int k = 1; k < n_slots; k++)
+        if (slots[k].bytes > most->bytes) most = &slots[k];
+    const size_t given = ctx->arena_capacity;
+    /* The first error that is recorded stays: this one says more. */
+    ctx->status = TAFFETA_OK;
+    const char *colon = most->where[0] != 0 ? ": " : "";
+    if (given > 0)
+        return wf_fail(ctx, TAFFETA_ERROR_MEMORY, most->site, most->line,
+                         "%s%sno memory for the %zu bytes of `%s`: the arena has %zu bytes, and this call needs %zu",
+                         most->where, colon, most->bytes, most->name, given, needed);
+    return wf_fail(ctx, TAFFETA_ERROR_MEMORY, most->site, most->line,
+                     "%s%sno memory for the %zu bytes of `%s`, of %zu bytes of local tensors", most->where, colon, most->bytes,
+                     most->name, needed);
+}
+
 /* Memory of its own for a tensor whose size is known only where it is declared; NULL if there is none. */
 static TAFFETA_UNUSED void *wf_heap_take(taffeta_ctx *ctx, size_t bytes) {
     void *p = wf_aligned(bytes);

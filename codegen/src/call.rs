@@ -113,6 +113,12 @@ impl CallError {
             position.map_or(Span::NONE, |k| Span { file: taffeta_ast::FileId(k as u32), start, end })
         };
         let mut d = Diagnostic::new(self.kind.code(), self.message.clone());
+        if self.kind == ErrorKind::Memory && self.site.is_some() {
+            d = d.help(
+                "compute its elements where they are read, in a loop or by `inline` in a schedule; or store those of a \
+                 pattern alone: `t: f64[n, m] @ pattern(A) = …`",
+            );
+        }
         if let Some(site) = &self.site {
             let span = find(&site.file, site.start, site.end);
             d = d.at(span);
@@ -342,24 +348,28 @@ impl Compiled {
         }
         if cx.arena.as_ref().is_none_or(|a| a.layout.size() < arena_bytes) {
             cx.arena = None;
-            let message = || format!("no memory for {arena_bytes} bytes of local tensors");
-            cx.arena = Some(Arena::new(arena_bytes).ok_or_else(|| CallError::new(ErrorKind::Memory, message()))?);
+            cx.arena = Arena::new(arena_bytes);
         }
         let mut ctx = new_ctx(cx.threads);
         if let Some(lines) = &cx.lines {
             ctx.print = Some(print_line);
             ctx.print_data = std::ptr::from_ref(lines).cast_mut().cast();
         }
-        if let Some(arena) = &cx.arena {
-            ctx.arena = arena.data.as_ptr().cast();
-            ctx.arena_capacity = arena.layout.size();
+        match &cx.arena {
+            Some(arena) => {
+                ctx.arena = arena.data.as_ptr().cast();
+                ctx.arena_capacity = arena.layout.size();
+            }
+            // An arena without room: the entry names the tensor for which there is no memory.
+            None if arena_bytes > 0 => ctx.arena = std::ptr::without_provenance_mut(64),
+            None => {}
         }
         let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
         let start = Instant::now();
         // SAFETY: the function has this type (`Compiled::load`). `ctx` and the tensors are those of `taffeta.h`, with
         // shapes and data that live, borrowed by `args`, until it returns. Types, sizes and the absence of aliases were
         // checked, so it reads and writes only inside of the data: what cannot be proved of its indices, it checks. The
-        // arena is as large as the plan says.
+        // arena is as large as the plan says, or has no bytes, and then the entry touches none and fails.
         let status = unsafe { (self.run)(&mut ctx, tensors.as_mut_ptr(), tensors.len(), sizes.as_ptr()) };
         let time = start.elapsed();
         if status != 0 {

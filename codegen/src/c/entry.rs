@@ -105,7 +105,7 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
         .collect();
     let lent = e.lowered.logical().filter(|l| l.can_be_lent());
     let others: &[&str] = if lent.is_some() { &super::logical::NAMES } else { &[] };
-    let base = e.names.family(&signature.name, &[&["_plan", "_args", "_bind", "_kernel"], others].concat());
+    let base = e.names.family(&signature.name, &[&["_plan", "_args", "_bind", "_kernel", "_no_memory"], others].concat());
     for slot in e.lowered.slots() {
         let t = e.names.get(&slot.tensor.symbol);
         let field = e.names.fresh(&format!("at_{t}"));
@@ -116,6 +116,7 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
     unit.bind(e);
     unit.kernel(e);
     unit.plan(e);
+    unit.no_memory(e);
     unit.run(e);
     if let Some(logical) = lent {
         super::logical::unit(e, logical, &unit);
@@ -286,6 +287,41 @@ impl Unit {
         e.out.line("");
     }
 
+    /// Returns whether the arena has tensors whose sizes are known at calls alone, which may not fit in memory.
+    fn has_symbolic_locals(&self, e: &Emitter<'_>) -> bool {
+        e.lowered.slots().iter().any(|slot| slot.tensor.constant_bytes().is_none())
+    }
+
+    /// Emits the function that names the largest local tensor where there is no memory for the arena.
+    fn no_memory(&self, e: &mut Emitter<'_>) {
+        if !self.has_symbolic_locals(e) {
+            return;
+        }
+        let base = &self.base;
+        e.out.open(format!("static TAFFETA_COLD int {base}_no_memory(taffeta_ctx *ctx, const {base}_plan *plan) {{"));
+        for (_, n) in &self.sizes {
+            e.out.line(format!("const int64_t {n} = plan->{n};"));
+            e.out.line(format!("(void){n};"));
+        }
+        e.out.open("const wf_slot slots[] = {");
+        let slots: Vec<Slot> = e.lowered.slots().to_vec();
+        for slot in &slots {
+            let dims: Vec<String> = slot.room.iter().map(|d| e.dim(d)).collect();
+            let (site, line) = e.site(&slot.origin);
+            let place = string(&e.location(&slot.origin));
+            let name = string(slot.tensor.symbol.name());
+            let c = types::stored(slot.tensor.dtype);
+            let (dims, rank) = (dims.join(", "), dims.len());
+            e.out.line(format!(
+                "{{{site}, {line}, {place}, {name}, wf_bytes((const int64_t[]){{{dims}}}, {rank}, sizeof({c}))}},"
+            ));
+        }
+        e.out.close("};");
+        e.out.line(format!("return wf_no_memory(ctx, slots, {}, plan->arena_bytes);", slots.len()));
+        e.out.close("}");
+        e.out.line("");
+    }
+
     fn run(&self, e: &mut Emitter<'_>) {
         let base = &self.base;
         let n_args = self.tensors.len();
@@ -296,7 +332,13 @@ impl Unit {
         e.out.line(format!("int status = {base}_bind(ctx, args, n_args, sizes, false, &plan);"));
         e.out.line("if (status != TAFFETA_OK) return status;");
         check(e, &format!("wf_check_data(ctx, {base}_args, args, {n_args}, plan.bytes)"));
-        check(e, "wf_reserve(ctx, plan.arena_bytes)");
+        if self.has_symbolic_locals(e) {
+            e.out.line(format!(
+                "if (wf_reserve(ctx, plan.arena_bytes) != TAFFETA_OK) return {base}_no_memory(ctx, &plan);"
+            ));
+        } else {
+            check(e, "wf_reserve(ctx, plan.arena_bytes)");
+        }
         e.out.line(format!("status = wf_make_results(ctx, {base}_args, args, {n_args}, plan.bytes, made);"));
         let mut values = vec!["ctx".to_string(), "&plan".to_string(), "(char *)ctx->arena".to_string()];
         for (k, (t, passing, _)) in self.tensors.iter().enumerate() {

@@ -150,6 +150,7 @@ const RESERVED: &[&str] = &[
     "made",
     "plan",
     "arena_bytes",
+    "slots",
     "bytes",
     "made",
     "planned",

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::greatest::{Range, of_sizes, room};
 use taffeta_ast::stmt::Memory;
-use taffeta_ast::{Expr, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, Extent, Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// A piece of the arena.
 #[derive(Clone, Debug)]
@@ -53,6 +53,8 @@ pub struct Slot {
     pub start: i64,
     /// Whether each thread has one.
     pub of_thread: bool,
+    /// The place in the source of the tensor's declaration.
+    pub origin: Origin,
 }
 
 /// The most bytes of arrays that lie apart from what several threads touch.
@@ -142,7 +144,7 @@ impl Pass {
                 let around = (self.innermost, self.stack, self.apart.innermost, self.apart.bytes);
                 match memory {
                     Memory::Stack => self.stack += tensor.constant_bytes().unwrap_or(0),
-                    Memory::Arena => self.slot(&tensor),
+                    Memory::Arena => self.slot(&tensor, s.origin()),
                     Memory::Auto | Memory::Register | Memory::Heap => {}
                 }
                 let body = self.stmt(body);
@@ -175,10 +177,17 @@ impl Pass {
     }
 
     /// A place in the arena.
-    fn slot(&mut self, tensor: &Arc<Tensor>) {
+    fn slot(&mut self, tensor: &Arc<Tensor>, origin: &Origin) {
         let of_thread = self.parallel > 0;
         let room = self.room(tensor).unwrap_or_else(|| tensor.shape.clone());
-        let mut slot = Slot { tensor: tensor.clone(), room, behind: self.innermost, start: 0, of_thread };
+        let mut slot = Slot {
+            tensor: tensor.clone(),
+            room,
+            behind: self.innermost,
+            start: 0,
+            of_thread,
+            origin: origin.clone(),
+        };
         let new = self.slots.len();
         if let Some(bytes) = self.bytes_apart(tensor) {
             slot.behind = self.apart.innermost.replace(new);
