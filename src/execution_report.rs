@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::pipeline;
 use crate::program::{Options, Program};
 use crate::timing::Timings;
-use taffeta_ast::{Diagnostics, Stmt, StmtId, StmtKind};
+use taffeta_analysis::tree;
+use taffeta_ast::{Diagnostics, Func, LoopProps, Stmt, StmtId, StmtKind};
 use taffeta_codegen::Lowered;
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Execution, LoopReport, MATERIALISE};
@@ -68,7 +69,7 @@ impl Program {
             false => Vec::new(),
         };
         let mut loops = schedule.loop_reports();
-        loops.iter_mut().for_each(|l| as_generated(l, &lowered));
+        loops.iter_mut().for_each(|l| as_generated(l, func, &lowered));
         Ok(ExecutionReport { schedule, loops, traversals })
     }
 }
@@ -76,24 +77,30 @@ impl Program {
 /// Corrects the report of a vectorised loop by what code generation makes of it: one that cannot be lanes runs in
 /// order, and small arrays become variables of vector types. A loop that structured lowering has replaced stays as it
 /// is.
-fn as_generated(report: &mut LoopReport, lowered: &Lowered) {
+fn as_generated(report: &mut LoopReport, func: &Func, lowered: &Lowered) {
     let Execution::Yes(how) = &mut report.lanes else { return };
     if lowered.is_in_vectors(report.id) {
         *how += ", in variables of vector types";
+        return;
     }
-    let Some(now) = find(&lowered.func().body, report.id) else { return };
-    let StmtKind::For { props, body, .. } = now.kind() else { return };
-    if how.starts_with("lanes") && props.vectorize.is_none() && !lowered.is_in_vectors(report.id) {
-        let why = match prints(body) {
-            true => "it prints, so its iterations run in order",
-            false => "its iterations run in order: a statement in it has one",
+    let Some((before, _)) = properties(func, report.id) else { return };
+    let Some((now, body)) = properties(lowered.func(), report.id) else { return };
+    if before.vectorize.is_some() && now.vectorize.is_none() {
+        let why = match (lowered.why_in_order(report.id), prints(&body)) {
+            (Some(why), _) => format!("its iterations run in order: {why}"),
+            (None, true) => "it prints, so its iterations run in order".to_string(),
+            (None, false) => "its iterations run in order: a statement in it has one".to_string(),
         };
-        report.lanes = Execution::No(why.into());
+        report.lanes = Execution::No(why);
     }
 }
 
-fn find(s: &Stmt, id: StmtId) -> Option<Stmt> {
-    taffeta_analysis::tree::find(s, id)
+/// Returns the properties and the body of a loop.
+fn properties(func: &Func, id: StmtId) -> Option<(LoopProps, Stmt)> {
+    match tree::find(&func.body, id)?.kind() {
+        StmtKind::For { props, body, .. } => Some((props.clone(), body.clone())),
+        _ => None,
+    }
 }
 
 fn prints(s: &Stmt) -> bool {

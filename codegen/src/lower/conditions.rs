@@ -52,18 +52,29 @@ use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Access;
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{
-    DType, Expr, ExprKind, Extent, Func, Literal, Op, Origin, ReduceOp, Sharing, Stmt, StmtKind, Symbol, Tensor,
+    DType, Expr, ExprKind, Extent, Func, Literal, Op, Origin, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
-pub(super) fn run(func: &Func) -> Func {
+/// A program without conditions in the loops on lanes that reduce.
+pub(super) struct Straight {
+    pub func: Func,
+    /// The loops that are not vectorised any more, each with the reason.
+    pub in_order: InOrder,
+}
+
+/// Reasons why loops are not vectorised.
+pub(super) type InOrder = FxHashMap<StmtId, &'static str>;
+
+pub(super) fn run(func: &Func) -> Straight {
     let tensors = func.interface().map(|t| (t.symbol.clone(), t.clone())).collect();
     let written = func.params.iter().map(|p| p.tensor.symbol.clone()).collect();
-    let mut pass = Pass { tensors, written };
+    let mut pass = Pass { tensors, written, in_order: FxHashMap::default() };
     let body = pass.stmt(&func.body, &mut Context::new(func));
-    func.with_body(body)
+    Straight { func: func.with_body(body), in_order: pass.in_order }
 }
 
 struct Pass {
+    in_order: InOrder,
     tensors: FxHashMap<Symbol, Arc<Tensor>>,
     /// Tensors that callers have written.
     written: FxHashSet<Symbol>,
@@ -89,14 +100,14 @@ impl Pass {
 
     /// A loop without branches; or one that runs in order, where that cannot be.
     fn straight(
-        &self,
+        &mut self,
         s: &Stmt,
         (iter, extent, props, body): (&Symbol, &Extent, &LoopProps, &Stmt),
         facts: &mut Context,
     ) -> Stmt {
         let new = iter.fresh();
         let mut lanes = Lanes {
-            pass: self,
+            pass: &*self,
             facts,
             iter: (iter, Expr::var(&new)),
             sums: sums(props).collect(),
@@ -123,7 +134,7 @@ impl Pass {
                 Stmt::new(StmtKind::If { cond, then: on_lanes, otherwise }, origin)
             }
             Err(Stays(why)) => {
-                tracing::debug!(iter = iter.name(), why, "a loop with conditions is not vectorised");
+                self.in_order.insert(s.id(), why);
                 in_order(s)
             }
         }

@@ -71,6 +71,7 @@ pub struct Lowered {
     logical: Option<Logical>,
     vectors: Vectors,
     regions: Regions,
+    in_order: conditions::InOrder,
 }
 
 impl Lowered {
@@ -82,6 +83,11 @@ impl Lowered {
     /// Returns whether a loop over lanes is printed as operations on variables of vector types.
     pub fn is_in_vectors(&self, l: StmtId) -> bool {
         self.vectors.loops.contains(&l) || self.vectors.sums.contains(&l)
+    }
+
+    /// Returns the reason why a loop with conditions, which a schedule vectorised, runs in order.
+    pub fn why_in_order(&self, l: StmtId) -> Option<&'static str> {
+        self.in_order.get(&l).copied()
     }
 
     /// Which loops all threads run.
@@ -182,7 +188,8 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
     // Nothing is written under a condition that could be in a scalar; indices still have a dimension each, so that those
     // of loads can be proved.
-    let func = valid("conditions", conditions::run(&func))?;
+    let conditions::Straight { func, in_order } = conditions::run(&func);
+    let func = valid("conditions", func)?;
 
     // What a schedule asked of loops must be something that C can say.
     parallel::check(&func)?;
@@ -203,7 +210,8 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
     // C is printed from what the validator of lowered trees passes, and relies on every rule of it.
     validate::lowered(&func).map_err(|e| e.made_by("lowering"))?;
-    Ok(Lowered { func, interface, entry_checks, slots, locals, signature, logical: None, vectors, regions })
+    let logical = None;
+    Ok(Lowered { func, interface, entry_checks, slots, locals, signature, logical, vectors, regions, in_order })
 }
 
 /// What a pass made, which debug builds check.

@@ -64,7 +64,7 @@ impl Schedule {
     }
 }
 
-/// What is asked about the loops of a schedule's program.
+/// The walk over a schedule's program that asks about its loops.
 struct Asked<'s> {
     schedule: &'s Schedule,
     model: Model<'s>,
