@@ -15,6 +15,20 @@ use taffeta_ast::{
     Tensor, Value,
 };
 
+/// The types of which there are sums, minima and maxima under conditions.
+const NUMBERS: [DType; 10] = [
+    DType::U8,
+    DType::I8,
+    DType::U16,
+    DType::I16,
+    DType::U32,
+    DType::I32,
+    DType::U64,
+    DType::I64,
+    DType::F32,
+    DType::F64,
+];
+
 /// Elements of every array, and iterations of every loop.
 pub(super) const LENGTH: usize = 64;
 
@@ -69,7 +83,7 @@ impl Program {
             part(&Parts::floats, &floats),
             part(&Parts::integers, &[DType::I32, DType::I64]),
             part(&Parts::conversions, &[DType::F16, DType::Bf16, DType::I32, DType::I64]),
-            part(&Parts::conditions, &[DType::U8, DType::I16, DType::I32, DType::I64, DType::F32, DType::F64]),
+            part(&Parts::conditions, &NUMBERS),
             part(&Parts::functions, &floats),
         ]
     }
@@ -397,7 +411,7 @@ impl Parts {
         };
         let a = self.input(compared, &numbers(&[0, 1, 1, 2, 0, 1, 0]));
         let b = self.input(compared, &numbers(&[2, 0, 1, 3, 1]));
-        for reduced in [DType::I32, DType::I64, DType::F32, DType::F64] {
+        for reduced in NUMBERS {
             let values = [3, 5, 2, 7, 4, 9, 1, 6].map(|v| match reduced.is_float() {
                 true => Literal::Float(f64::from(v)),
                 false => Literal::Int(v.into()),
