@@ -181,8 +181,8 @@ impl Tensor {
         Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
     }
 
-    /// A tensor for adjoints of this one, which is stored where this one is. Those of a workspace are dense: where it has
-    /// elements is not known any more when they are asked for.
+    /// A tensor for adjoints of this one, which is stored where this one is. Those of a workspace are dense: where it
+    /// has elements is not known any more when they are asked for.
     pub fn adjoint(&self, symbol: Symbol, role: Role) -> Tensor {
         self.derivative(symbol, role, Format::derivative)
     }

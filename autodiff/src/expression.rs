@@ -113,8 +113,8 @@ fn always(e: &Expr, out: &mut FxHashSet<Expr>) {
     }
 }
 
-/// The change of `e` where every element changes by what `tangent` says of its load, in the `working` type; `None` if it
-/// does not change.
+/// The change of `e` where every element changes by what `tangent` says of its load, in the `working` type; `None` if
+/// it does not change.
 pub(crate) fn forward(e: &Expr, active: &FxHashSet<Symbol>, tangent: &dyn Fn(&Expr) -> Expr) -> Option<Expr> {
     change(e, &mut Varying::new(active), tangent)
 }

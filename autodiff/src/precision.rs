@@ -1,5 +1,5 @@
-//! The types in which derivatives are computed and collected: at least those in which the program's own sums are, so that
-//! an adjoint is rounded once, when it is handed over.
+//! The types in which derivatives are computed and collected: at least those in which the program's own sums are, so
+//! that an adjoint is rounded once, when it is handed over.
 //!
 //! | of | is computed in | is collected in |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | other `f32`; `f64` | its own type | its own type |
 //!
 //! These are the rules of the operator library's sums and products. Where one of many elements is multiplied with
-//! something else that the loop goes through, as in a product of matrices, it is collected as it is computed, and so are
-//! elements that are picked by data: only what is small is wider.
+//! something else that the loop goes through, as in a product of matrices, it is collected as it is computed, and so
+//! are elements that are picked by data: only what is small is wider.
 
 use crate::expression;
 use crate::facts::Facts;
@@ -46,8 +46,8 @@ impl Collected {
         Collected { sums }
     }
 
-    /// The type in which the adjoint of a tensor is collected. Where one stored value stands for several elements, it is
-    /// their sum where it is stored, and so in its own type.
+    /// The type in which the adjoint of a tensor is collected. Where one stored value stands for several elements, it
+    /// is their sum where it is stored, and so in its own type.
     pub fn of(&self, t: &Tensor) -> DType {
         match () {
             () if !t.format.is_injective() => t.dtype,
@@ -77,9 +77,9 @@ struct Read<'a, 'f> {
 }
 
 impl Read<'_, '_> {
-    /// Whether what arrives in the element is a sum over loops inside of the tensor's scope in which nothing stores into
-    /// the tensor: of anything where it is the only element, of what is not multiplied with anything else that these
-    /// loops go through where it is one of a vector, or a scalar that an outer loop has in each iteration.
+    /// Whether what arrives in the element is a sum over loops inside of the tensor's scope in which nothing stores
+    /// into the tensor: of anything where it is the only element, of what is not multiplied with anything else that
+    /// these loops go through where it is one of a vector, or a scalar that an outer loop has in each iteration.
     fn is_summed(&self, value: &Expr) -> bool {
         let declared = &self.facts.declared[self.t];
         if declared.tensor.dtype == DType::F64 || !declared.tensor.format.is_dense() {

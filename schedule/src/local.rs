@@ -146,8 +146,8 @@ impl Local {
     }
 }
 
-/// `assert 0 <= size`, for a dimension whose size is not proved to be so: what the declaration itself says. For one that
-/// may overflow, a declaration of a tensor with that dimension alone and an empty scope, which says that too.
+/// `assert 0 <= size`, for a dimension whose size is not proved to be so: what the declaration itself says. For one
+/// that may overflow, a declaration of a tensor with that dimension alone and an empty scope, which says that too.
 pub(crate) fn not_negative(
     declaration: &Stmt,
     tensor: &Tensor,

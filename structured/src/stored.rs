@@ -174,8 +174,8 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// It has elements where this one stores nothing, and the format does not drop them; or it has unequal ones where this one stores one value; or there is no
-    /// memory.
+    /// It has elements where this one stores nothing, and the format does not drop them; or it has unequal ones where
+    /// this one stores one value; or there is no memory.
     pub fn followed_by_elements(&self, format: Format, of: &Value) -> Result<Stored, Unpackable> {
         let (ndim, places) = (self.shape.len(), of.places().ok_or(Unpackable::Shape)?);
         let count = self.arrays.last().map_or(0, |v| v.data().len());

@@ -285,7 +285,8 @@ fn nested(outer: usize, inner: usize) -> String {
 
 /// Combinations of loops inside of each other multiply: the outermost one is refused where they are too many for a C
 /// compiler, though those of each loop are not. (Found by `make fuzz`, structured seed 753267000127: 40 MB of C.) The
-/// inner ones are told apart in one body, the outer ones cannot be: what is of the fill in the loop inside is asked there.
+/// inner ones are told apart in one body, the outer ones cannot be: what is of the fill in the loop inside is asked
+/// there.
 #[test]
 fn combinations_of_all_loops_inside_are_limited() {
     assert!(lower(&elaborate(&nested(3, 3))).is_ok());

@@ -1,6 +1,6 @@
-//! Tensors over a pattern in which one stored value stands for several elements: each element is what it would be alone,
-//! and a reduction counts once. What the interpreter says is held to a program with dense tensors, what is lowered to
-//! the interpreter.
+//! Tensors over a pattern in which one stored value stands for several elements: each element is what it would be
+//! alone, and a reduction counts once. What the interpreter says is held to a program with dense tensors, what is
+//! lowered to the interpreter.
 
 #[expect(dead_code, reason = "these programs are compared here, not by the module")]
 mod programs;

@@ -2,17 +2,16 @@
 //!
 //! Each seed gives one random program that everything must agree on, ten loop nests whose dependences must all be
 //! found, four batches of programs under random schedules that must compute the same by the interpreter and in C
-//! (`schedules`; with four that must come back from their files, `kept`), a batch of vectorised loops with conditions in
-//! C (`lanes`), two batches of programs and gradients under automatic schedules, for machines and sizes that are right
-//! and wrong (`auto`), a batch of gradients from their texts to C under such schedules (`gradients`), a batch of
+//! (`schedules`; with four that must come back from their files, `kept`), a batch of vectorised loops with conditions
+//! in C (`lanes`), two batches of programs and gradients under automatic schedules, for machines and sizes that are
+//! right and wrong (`auto`), a batch of gradients from their texts to C under such schedules (`gradients`), a batch of
 //! programs on tensors in random formats (`structured`), and some hundred texts, mutated programs and broken data files
-//! that nothing may panic on. A failure is printed when it is
-//! found, with the command that does it again, and added to `fuzz/failures.txt` in the target directory; what failed,
-//! random programs made smaller, is kept in a file beside it, and a schedule's steps in another one:
-//! `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again. `fuzz/running.txt` names what runs now, should
-//! compiled code take the process with it. `TAFFETA_FUZZ_MINUTES` says how long, `TAFFETA_FUZZ_SEED` where to begin,
-//! `TAFFETA_FUZZ_ONLY` which campaign. Without them, as in `make test`, a few fixed seeds show that the campaigns work;
-//! the long fixed campaigns are in the crates' own tests.
+//! that nothing may panic on. A failure is printed when it is found, with the command that does it again, and added to
+//! `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept in a file beside it,
+//! and a schedule's steps in another one: `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again.
+//! `fuzz/running.txt` names what runs now, should compiled code take the process with it. `TAFFETA_FUZZ_MINUTES` says
+//! how long, `TAFFETA_FUZZ_SEED` where to begin, `TAFFETA_FUZZ_ONLY` which campaign. Without them, as in `make test`, a
+//! few fixed seeds show that the campaigns work; the long fixed campaigns are in the crates' own tests.
 
 #[path = "../../schedule/tests/campaign/automatic.rs"]
 mod automatic;

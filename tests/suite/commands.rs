@@ -1,5 +1,5 @@
-//! Every command that a text tells to type is run, by a shell and as it stands there: those at the heads of examples, in
-//! `README.md` and `examples/README.md`, and those of the book that its own test (`docs.rs`) does not run.
+//! Every command that a text tells to type is run, by a shell and as it stands there: those at the heads of examples,
+//! in `README.md` and `examples/README.md`, and those of the book that its own test (`docs.rs`) does not run.
 //!
 //! Each file has a folder of its own, with the repository's `examples` in it, the programs that the text shows, and the
 //! published data that commands name, small and made here. Sizes and numbers of steps are made small, and that is all

@@ -1,9 +1,9 @@
 //! Tensors one stored value of which stands for several elements (runs, symmetric matrices), and their writes.
 //!
 //! **Does**: makes of every write to such a tensor a store that all elements of one value agree on: each is what it
-//! would be alone, and a reduction counts once. In nests of loops that do the same with all elements of a value, what is
-//! reduced into an element, or read between two writes, is in a scalar meanwhile. Where that is not proved, the elements
-//! are in a dense tensor, and are compared after the last write.
+//! would be alone, and a reduction counts once. In nests of loops that do the same with all elements of a value, what
+//! is reduced into an element, or read between two writes, is in a scalar meanwhile. Where that is not proved, the
+//! elements are in a dense tensor, and are compared after the last write.
 //!
 //! **Requires**: a logical program.
 //!

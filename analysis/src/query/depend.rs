@@ -134,8 +134,8 @@ pub struct Witness {
     pub exact: bool,
     /// A subscript of the element that was not understood: then nothing else in the witness says anything.
     pub opaque: Option<Expr>,
-    /// Whether instances are known. If not, there is no proof that there are none, and nothing else is said: the numbers
-    /// that were found are none of the program's.
+    /// Whether instances are known. If not, there is no proof that there are none, and nothing else is said: the
+    /// numbers that were found are none of the program's.
     pub found: bool,
 }
 

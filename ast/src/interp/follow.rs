@@ -1,8 +1,8 @@
 //! Tensors that are stored where a parameter is, over whose pattern they are: adjoints, and `pattern(A)`. An element
 //! that is not stored is the fill, and is not written: in derivatives such writes vanish, elsewhere they are errors,
 //! unless they would leave it as it is. Where the parameter stores one value for several elements, adjoints do too, and
-//! sum what is written to them. Elsewhere each element is what it would be alone; in the end, those of one value must be
-//! equal.
+//! sum what is written to them. Elsewhere each element is what it would be alone; in the end, those of one value must
+//! be equal.
 
 use super::error::ErrorKind;
 use super::machine::{Machine, Run};

@@ -54,8 +54,8 @@ impl Cell {
         self.shared.as_ref().map_or(offset, |s| s[offset])
     }
 
-    /// Makes what another tensor does not store the fill; of one whose elements are what they would be alone, all of it.
-    /// What is stored as the value of another element counts as written too, in one that `sums`.
+    /// Makes what another tensor does not store the fill; of one whose elements are what they would be alone, all of
+    /// it. What is stored as the value of another element counts as written too, in one that `sums`.
     pub fn fill_outside(&mut self, of: &Cell, fill: Literal, sums: bool) {
         for k in 0..self.data.len() {
             let (stores, own) = (of.stores(k), !sums || of.first(k) == k);

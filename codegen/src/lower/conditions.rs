@@ -7,8 +7,9 @@
 //! one scalar is reduced in several branches and values are wider than what the conditions compare.
 //!
 //! *requires*: `checks` and `vectorise` (nothing in the loop can stop the program where the program gets to it),
-//! `reductions` (what iterations share is a partial result, which starts from the neutral value). *ensures*: every value
-//! but those of sums with several terms in one iteration, which are added up first; nothing is loaded that is not there.
+//! `reductions` (what iterations share is a partial result, which starts from the neutral value). *ensures*: every
+//! value but those of sums with several terms in one iteration, which are added up first; nothing is loaded that is not
+//! there.
 //!
 //! ```text
 //! for i in range(n):  # vectorize, partial(s +)       for i in range(n):  # vectorize, partial(s +)
@@ -39,9 +40,9 @@
 //! ```
 //!
 //! *leaves alone*: loops that reduce into no scalar, whose masked loads and stores compilers get right, and those whose
-//! bodies C cannot have on lanes (`parallel` refuses them). A loop that loads `bool`s under conditions from what may not
-//! have been written (a byte that is neither 0 nor 1 is no value), or from what may have no element and whose size is
-//! read from memory, is vectorised no longer.
+//! bodies C cannot have on lanes (`parallel` refuses them). A loop that loads `bool`s under conditions from what may
+//! not have been written (a byte that is neither 0 nor 1 is no value), or from what may have no element and whose size
+//! is read from memory, is vectorised no longer.
 
 use super::reductions::neutral;
 use indexmap::IndexMap;

@@ -186,8 +186,8 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // Partial results are scalars already; what still is in memory is known to be in range, or checked.
     let func = valid("promote", promote::run(&func))?;
 
-    // Nothing is written under a condition that could be in a scalar; indices still have a dimension each, so that those
-    // of loads can be proved.
+    // Nothing is written under a condition that could be in a scalar; indices still have a dimension each, so that
+    // those of loads can be proved.
     let conditions::Straight { func, in_order } = conditions::run(&func);
     let func = valid("conditions", func)?;
 

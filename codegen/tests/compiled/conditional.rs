@@ -62,9 +62,9 @@ fn other_loops_keep_their_masks() {
     }
 }
 
-/// One scalar that several branches reduce into, by operators and types of which gcc before 12.4 makes masks that do not
-/// fit (a condition on four bytes, eight bytes that are reduced): it is reduced into once, and nothing is loaded under a
-/// condition.
+/// One scalar that several branches reduce into, by operators and types of which gcc before 12.4 makes masks that do
+/// not fit (a condition on four bytes, eight bytes that are reduced): it is reduced into once, and nothing is loaded
+/// under a condition.
 #[test]
 fn branches_reduce_into_one_scalar() {
     for (k, (compared, reduced)) in

@@ -1,6 +1,6 @@
 //! Random bodies of vectorised loops: nested conditions on elements of some types, loads that only they guard, and
-//! sums, minima, maxima and stores of elements of other types. In C, optimised as users' programs are, they compute what
-//! the interpreter does.
+//! sums, minima, maxima and stores of elements of other types. In C, optimised as users' programs are, they compute
+//! what the interpreter does.
 //!
 //! Compilers get such loops wrong (`lower/conditions`): with that pass left out, gcc 12.2 on a CPU with AVX2 computes
 //! some of every few hundred bodies wrongly, or ends the process. `CC` names the compiler that is asked; `FIRST` and

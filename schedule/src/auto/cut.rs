@@ -147,8 +147,8 @@ fn is_product(s: &Schedule, nest: &Stmt) -> bool {
 }
 
 /// Cheap scalars on the way to a sum, outermost first, and what they are computed from: those that its value is
-/// computed from, and those of the innermost loop, which would get a place for each of its iterations otherwise. `cheap`:
-/// what cheap tensors hold ([`inline::cheap`]).
+/// computed from, and those of the innermost loop, which would get a place for each of its iterations otherwise.
+/// `cheap`: what cheap tensors hold ([`inline::cheap`]).
 fn scalars(way: &[Stmt], cheap: &FxHashMap<Symbol, Expr>) -> Scalars {
     let Some(StmtKind::ReduceTo { value, .. }) = way.last().map(Stmt::kind) else { return Vec::new() };
     let cheap = |d: &Stmt| match d.kind() {

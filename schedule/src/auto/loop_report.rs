@@ -1,8 +1,8 @@
 //! How each loop of a program runs, and why it runs neither on threads nor in lanes: of any schedule, by hand, none or
 //! by rules.
 //!
-//! A loop without a mark is asked of the primitive that would set it. A refusal is the reason; where the primitive would
-//! take the loop, the estimates with and without the mark are.
+//! A loop without a mark is asked of the primitive that would set it. A refusal is the reason; where the primitive
+//! would take the loop, the estimates with and without the mark are.
 
 use super::log::time;
 use super::model::{Model, Stage, branch, compilers};

@@ -25,8 +25,8 @@ def f(x: f32[n, m], y: inout[f32[n]]):
     );
 }
 
-/// Rows of a triangle, one after the other. That they are apart is not proved, and what isl takes for two iterations that
-/// meet are two that do not, which is not told.
+/// Rows of a triangle, one after the other. That they are apart is not proved, and what isl takes for two iterations
+/// that meet are two that do not, which is not told.
 #[test]
 fn a_witness_is_evaluated() {
     refused(

@@ -1,6 +1,6 @@
-//! Witnesses are evaluated: the numbers of a point are put into the bounds, conditions and subscripts of both instances,
-//! as the program has them. isl knows products of unknowns and what is divided by unknowns only by some of their laws,
-//! so a point of its own may be none of the program's.
+//! Witnesses are evaluated: the numbers of a point are put into the bounds, conditions and subscripts of both
+//! instances, as the program has them. isl knows products of unknowns and what is divided by unknowns only by some of
+//! their laws, so a point of its own may be none of the program's.
 
 use super::Witness;
 use crate::query::definition::Definitions;

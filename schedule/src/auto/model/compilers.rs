@@ -14,10 +14,10 @@ pub(super) fn vectorised_by_compilers(l: &Loop, bounds: &[Expr], strided: bool) 
     obstacle_to_compilers(l, bounds, strided).is_none()
 }
 
-/// Returns the reason why C compilers do not vectorise a loop without a mark; `None` if they do: it is innermost, has no
-/// calls and no branches but those that are the same in all iterations, reduces into nothing that stays the same, and
-/// accesses consecutive elements; loads may be strided where `strided` says so, which not all compilers see. `bounds`:
-/// the guards that lowering makes bounds of the loop.
+/// Returns the reason why C compilers do not vectorise a loop without a mark; `None` if they do: it is innermost, has
+/// no calls and no branches but those that are the same in all iterations, reduces into nothing that stays the same,
+/// and accesses consecutive elements; loads may be strided where `strided` says so, which not all compilers see.
+/// `bounds`: the guards that lowering makes bounds of the loop.
 pub(in crate::auto) fn obstacle_to_compilers(l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'static str> {
     if l.step.as_int() != Some(1) {
         return Some("its step is not 1");
