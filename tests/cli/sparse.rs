@@ -315,7 +315,7 @@ fn formats_that_have_no_room_are_refused() {
 /// it; with `--json` they are in the document.
 #[test]
 fn runs_warn_of_loops() {
-    let text = "def scan(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += exp(a[j])\n    return s\n\ndef total(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += a[j]\n    return s\n";
+    let text = "def scan(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += exp(a[j]) * cast(j, f64)\n    return s\n\ndef total(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += a[j]\n    return s\n";
     let folder = Folder::new(&[("w.ft", text)]);
     let args = |entry| ["run", "w.ft", entry, "--in", "a=[0, 0, 0]"];
     for _ in 0..2 {
