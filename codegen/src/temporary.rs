@@ -16,8 +16,8 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 /// What is there, each with the process that made it.
 static ALL: Mutex<BTreeMap<PathBuf, u32>> = Mutex::new(BTreeMap::new());
 
-/// How often a folder is removed in which another process still makes files, a moment apart.
-const ATTEMPTS: u32 = 20;
+/// How often a folder is removed in which others still make and remove files, a moment apart.
+const ATTEMPTS: u32 = 400;
 const MOMENT: Duration = Duration::from_millis(5);
 
 /// A folder that is the user's alone.
@@ -136,10 +136,14 @@ fn remove(all: &BTreeMap<PathBuf, u32>) {
         for _ in 0..ATTEMPTS {
             let gone = match path.symlink_metadata() {
                 Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(path),
-                _ => std::fs::remove_file(path),
+                Ok(_) => std::fs::remove_file(path),
+                Err(_) => break,
             };
             match gone {
-                Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty => std::thread::sleep(MOMENT),
+                // A file in it may be gone before it is removed here.
+                Err(e) if matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::NotFound) => {
+                    std::thread::sleep(MOMENT);
+                }
                 _ => break,
             }
         }
