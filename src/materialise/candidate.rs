@@ -1,8 +1,8 @@
 //! Programs that may be chosen, before they are scheduled.
 
 use super::{Place, Way};
-use taffeta_analysis::pass::sroa;
 use std::collections::BTreeMap;
+use taffeta_analysis::pass::sroa;
 use taffeta_ast::{Func, print};
 use taffeta_autodiff::Explanation;
 use taffeta_schedule::Schedule;

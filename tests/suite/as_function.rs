@@ -4,8 +4,8 @@
 use crate::programs::{self, below};
 use std::path::Path;
 use taffeta::schedule::show::program as listing;
-use taffeta_analysis::pass::stop_gradient;
 use taffeta::{EntryInfo, Options, Program};
+use taffeta_analysis::pass::stop_gradient;
 
 /// An entry of a file, and the values of its static parameters.
 struct Case {

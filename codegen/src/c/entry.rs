@@ -105,7 +105,8 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
         .collect();
     let lent = e.lowered.logical().filter(|l| l.can_be_lent());
     let others: &[&str] = if lent.is_some() { &super::logical::NAMES } else { &[] };
-    let base = e.names.family(&signature.name, &[&["_plan", "_args", "_bind", "_kernel", "_no_memory"], others].concat());
+    let base =
+        e.names.family(&signature.name, &[&["_plan", "_args", "_bind", "_kernel", "_no_memory"], others].concat());
     for slot in e.lowered.slots() {
         let t = e.names.get(&slot.tensor.symbol);
         let field = e.names.fresh(&format!("at_{t}"));

@@ -180,14 +180,8 @@ impl Pass {
     fn slot(&mut self, tensor: &Arc<Tensor>, origin: &Origin) {
         let of_thread = self.parallel > 0;
         let room = self.room(tensor).unwrap_or_else(|| tensor.shape.clone());
-        let mut slot = Slot {
-            tensor: tensor.clone(),
-            room,
-            behind: self.innermost,
-            start: 0,
-            of_thread,
-            origin: origin.clone(),
-        };
+        let mut slot =
+            Slot { tensor: tensor.clone(), room, behind: self.innermost, start: 0, of_thread, origin: origin.clone() };
         let new = self.slots.len();
         if let Some(bytes) = self.bytes_apart(tensor) {
             slot.behind = self.apart.innermost.replace(new);
