@@ -154,10 +154,11 @@ impl Format {
         if format.is_dense() { Format::dense(self.levels.len()) } else { format }
     }
 
-    /// The format of tangents of tensors in this one: as that of adjoints, but one value stands for equal elements.
+    /// The format of tangents of tensors in this one: as that of adjoints, but one value stands for equal elements,
+    /// unless it is the sum of several: then so is its tangent.
     #[must_use]
     pub fn tangent(&self) -> Format {
-        Format { sums: false, ..self.derivative() }
+        Format { sums: self.sums, ..self.derivative() }
     }
 
     /// Whether one value is stored for each coordinate, and not one for several.

@@ -614,7 +614,7 @@ typedef struct {
     int site, line;
     const char *where, *name;
     size_t bytes;
-} wf_slot;
+} wf_arena_slot;
 
 /* The bytes of a tensor with such sizes. */
 static inline TAFFETA_UNUSED size_t wf_bytes(const int64_t *dims, int n_dims, size_t size) {
@@ -623,9 +623,9 @@ static inline TAFFETA_UNUSED size_t wf_bytes(const int64_t *dims, int n_dims, si
 }
 
 /* Reports that there is no memory for an arena of `needed` bytes, and the largest tensor in it. */
-static TAFFETA_COLD TAFFETA_UNUSED int wf_no_memory(taffeta_ctx *ctx, const wf_slot *slots, int n_slots, size_t needed) {
+static TAFFETA_COLD TAFFETA_UNUSED int wf_no_memory(taffeta_ctx *ctx, const wf_arena_slot *slots, int n_slots, size_t needed) {
     if (ctx->status != TAFFETA_ERROR_MEMORY) return ctx->status;
-    const wf_slot *most = &slots[0];
+    const wf_arena_slot *most = &slots[0];
     for (int k = 1; k < n_slots; k++)
         if (slots[k].bytes > most->bytes) most = &slots[k];
     const size_t given = ctx->arena_capacity;

@@ -304,7 +304,7 @@ impl Unit {
             e.out.line(format!("const int64_t {n} = plan->{n};"));
             e.out.line(format!("(void){n};"));
         }
-        e.out.open("const wf_slot slots[] = {");
+        e.out.open("const wf_arena_slot slots[] = {");
         let slots: Vec<Slot> = e.lowered.slots().to_vec();
         for slot in &slots {
             let dims: Vec<String> = slot.room.iter().map(|d| e.dim(d)).collect();
