@@ -14,7 +14,7 @@
 //!   hardly counts ([`COUNTS`]); one that takes [`HOPELESS`] times as long before schedules. What rules tried for
 //!   `autodiff`'s choice says how long it takes, and [`MOST_TRIALS`] bounds that: nothing depends on time.
 //! - A tape that takes much more memory than inputs and results is not chosen for speed, unless schedules leave nothing
-//!   of it in memory.
+//!   of it in memory, which is asked of small programs alone ([`MOST_WITH_EXCESS`]).
 
 use super::candidate::{Candidate, Choice, Made};
 use super::{Place, Way, is_asked};
@@ -40,6 +40,10 @@ const MOST_TRIALS: usize = 200;
 const MOST_FOR_FOURTH: usize = MOST_TRIALS / 6;
 /// The same where there are tensors of which schedules keep all values as it is: it is more likely to be the best then.
 const MOST_WITH_WHOLE: usize = MOST_TRIALS / 3;
+
+/// Trials beyond which a program that keeps too much before schedules is not, though they may leave nothing of that in
+/// memory: fusion does so in small programs.
+const MOST_WITH_EXCESS: usize = MOST_TRIALS / 3;
 
 /// Makes the programs in some way.
 pub(crate) type Make<'m, T> = dyn FnMut(&Way, &mut Timings) -> Result<Made<T>, Diagnostics> + 'm;
@@ -243,6 +247,11 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         let (before, best) = (candidate.before(), self.best.before());
         if before > HOPELESS * best {
             return Some(format!("takes {} before schedules, and what there is {}", time(before), time(best)));
+        }
+        if self.trials > MOST_WITH_EXCESS
+            && let Some(why) = candidate.is_too_large(&self.best)
+        {
+            return Some(why);
         }
         let differs = candidate.share_of_own(&self.best).max(self.best.share_of_own(candidate));
         (differs < COUNTS).then(|| format!("what differs takes {:.1} % of the program", 100.0 * differs))
