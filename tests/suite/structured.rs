@@ -425,3 +425,37 @@ def at_once(s):
         }
     }
 }
+
+/// Two conditions on bytes, and a sum of eight: gcc before 12.4 makes wrong masks of them.
+#[test]
+fn sums_over_two_bytemaps_are_right_in_lanes() {
+    let text = "
+def f(x: f64[n], z: f64[n]) -> f64:
+    t: f64[n] @ format(bytemap) = zeros((n,), f64)
+    u: f64[n] @ format(bytemap) = zeros((n,), f64)
+    for i in range(n):
+        if x[i] > 1.0:
+            t[i * 7 % n] += x[i]
+        if z[i] > 1.0:
+            u[i * 3 % n] += z[i]
+    s = 0.0
+    for j in range(n):
+        s += t[j] + u[j]
+    return s
+
+@schedule(f)
+def lanes(s):
+    s.vectorize(\"j\")
+";
+    let program = Program::from_source("bytemaps.ft", text).unwrap_or_else(|e| panic!("{e}"));
+    for n in [0_usize, 1, 9, 1000] {
+        let numbers = |by: usize| Buffer::F64((0..n).map(|k| (k * by % 4) as f64).collect());
+        let sum = |by: usize| (0..n).map(|k| (k * by % 4) as f64).filter(|v| *v > 1.0).sum::<f64>();
+        for schedule in ["auto", "none", "lanes"] {
+            let f = program.compile("f", &Options::default().schedule(schedule)).unwrap_or_else(|e| panic!("{e}"));
+            let inputs = [5, 3].map(|by| Value::new(vec![n], numbers(by)).expect("as many numbers"));
+            let out = f.run(inputs.to_vec(), &[n as i64], 1).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(out.results[0].numbers(), [sum(5) + sum(3)], "{schedule}, {n}");
+        }
+    }
+}
