@@ -453,7 +453,7 @@ def f(x: f32[n], c: f32) -> f32:
 def threads(s):
     s.parallelize(\"i\")
 ";
-    let total = f64::from(16_777_216.0 + 1000.0);
+    let total = 16_777_216.0 + 1000.0;
     let x = format!("[16777216{}]", ",1".repeat(1000));
     gradients_are(scalar, &[("x", &x), ("c", "1")], &[], &[("c", total)]);
     let bias = "

@@ -321,8 +321,11 @@ const EXPRESSIONS: [Expression; 5] = [
     }),
 ];
 
+/// The place to which an element gives something, and that.
+type Term = fn(f64, [usize; 2], &[f64]) -> (usize, f64);
+
 /// A vector of sums to which each element gives something at one place.
-fn summed(a: &Elements, y: &[f64], f: fn(f64, [usize; 2], &[f64]) -> (usize, f64)) -> Vec<f64> {
+fn summed(a: &Elements, y: &[f64], f: Term) -> Vec<f64> {
     let mut out = vec![0.0; y.len()];
     for (at, v) in a {
         let (place, v) = f(*v, *at, y);

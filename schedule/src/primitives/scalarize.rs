@@ -39,6 +39,8 @@ fn apply(s: &Schedule, new: Func) -> Change {
 
 fn ids(func: &Func) -> FxHashSet<StmtId> {
     let mut all = FxHashSet::default();
-    func.body.walk(&mut |s| drop(all.insert(s.id())));
+    func.body.walk(&mut |s| {
+        all.insert(s.id());
+    });
     all
 }

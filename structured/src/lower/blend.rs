@@ -268,7 +268,7 @@ impl<'b> Blend<'b> {
         let mut all: Vec<Vec<(Option<Expr>, Literal)>> = vec![Vec::new()];
         for o in operands {
             let own = options(o);
-            all = all.iter().flat_map(|a| own.iter().map(|one| [&a[..], &[one.clone()]].concat())).collect();
+            all = all.iter().flat_map(|a| own.iter().map(|one| [&a[..], std::slice::from_ref(one)].concat())).collect();
             if all.len() > MOST_CASES {
                 return None;
             }
