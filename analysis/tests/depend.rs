@@ -200,11 +200,11 @@ def f(x: inout[f32[m]], y: f32[n]):
         x[k // m % m] += x[k % m]
 ",
         expect![[r#"
-            WAW x [k<]: x[k % m] = cast(k, f32) -> x[k % m] = cast(k, f32)  at m=1,n=0 (k=0) (k=1) Some([0]) ?
-            RAW x []: x[k % m] = cast(k, f32) -> x[k // m % m] += x[k % m]  at m=1,n=0 (k=0) (k=0) Some([0]) ?
-            RAW x []: x[k % m] = cast(k, f32) -> x[k // m % m] += x[k % m]  at m=1,n=0 (k=0) (k=0) Some([0]) ?
-            WAR x [k<]: x[k // m % m] += x[k % m] -> x[k // m % m] += x[k % m]  at m=2,n=0 (k=0) (k=1) Some([0]) ?
-            RAW x [k<]: x[k // m % m] += x[k % m] -> x[k // m % m] += x[k % m]  at m=2,n=0 (k=0) (k=1) Some([1]) ?
+            WAW x [k<]: x[k % m] = cast(k, f32) -> x[k % m] = cast(k, f32)  at  () () None ?
+            RAW x []: x[k % m] = cast(k, f32) -> x[k // m % m] += x[k % m]  at  () () None ?
+            RAW x []: x[k % m] = cast(k, f32) -> x[k // m % m] += x[k % m]  at  () () None ?
+            WAR x [k<]: x[k // m % m] += x[k % m] -> x[k // m % m] += x[k % m]  at  () () None ?
+            RAW x [k<]: x[k // m % m] += x[k % m] -> x[k // m % m] += x[k % m]  at  () () None ?
         "#]],
     );
 }

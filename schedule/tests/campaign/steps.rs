@@ -166,6 +166,7 @@ impl Chooser {
             "var_unsqueeze" => vec![self.local(s, |_| true)?, Arg::from(self.number(0, 1))],
             "var_reorder" => vec![self.local(s, |t| t.ndim() > 1)?, Arg::from(vec![1i64, 0])],
             "inline" | "contract" => vec![self.local(s, |_| true)?],
+            "scalarize" => Vec::new(),
             "privatize" => {
                 let (t, l) = self.used(s)?;
                 vec![tensor(t), handle(&l)]

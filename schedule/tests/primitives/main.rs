@@ -30,6 +30,7 @@ mod polyhedral;
 mod privatize;
 mod reorder;
 mod reverse;
+mod scalarize;
 mod separate_tail;
 mod set_mem_type;
 mod specialize;

@@ -41,6 +41,23 @@ def f(x: f32[n, m], k: i32[n], y: inout[f32[n]], z: inout[f32[n, m]]):
 ",
     ),
     (
+        "small arrays",
+        "
+def f(x: f32[n, m], y: inout[f32[n]], z: inout[f32[n, m]]):
+    t = zeros((n, m), f32)
+    for i in range(n):
+        for j in range(m):
+            l = empty((2,), f32)
+            l[0] = x[i, j]
+            l[1] = l[0] * 2
+            t[i, j] += l[0] + l[1]
+    for i in range(n):
+        for j in range(m):
+            z[i, j] = t[i, j] + x[i, j]
+            y[i] += t[i, j]
+",
+    ),
+    (
         "branches",
         "
 def f(x: f32[n, m], b: bool[n], y: inout[f32[n]], z: inout[f32[n, m]]):
@@ -235,6 +252,7 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
     let skew = IndexMap::affine(&[vec![1, 1, 0], vec![0, 1, 0]]);
     let skew = Arg { name: None, value: Value::Map(skew), span: taffeta_ast::Span::NONE };
     match method {
+        "scalarize" => vec![Vec::new()],
         "split" => each(&[&[Arg::from(2)], &[Arg::named("parts", 3)], &[Arg::from(3), Arg::named("shift", 1)]]),
         "reorder" => nested.iter().map(|(a, b)| vec![list(&[b, a])]).collect(),
         "tile" => nested
