@@ -40,8 +40,7 @@ fn scheduled_programs() {
     // Of what is rarely taken, more programs; every primitive comes to C.
     let never = |all: &Counts| -> Vec<&str> {
         let taken = |p: &&str| all.steps.get(*p).is_some_and(|(_, taken)| *taken > 0);
-        // (Arrays with nothing but numbers as subscripts are made by the random programs of `sroa`.)
-        primitives().into_iter().filter(|p| *p != "scalarize" && !taken(p)).collect()
+        primitives().into_iter().filter(|p| !taken(p)).collect()
     };
     for from in (first + most..).step_by(TOGETHER as usize).take(12) {
         if never(&all).is_empty() {
