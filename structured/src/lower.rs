@@ -142,6 +142,8 @@ struct Lower {
     strict: bool,
     /// Structured tensors.
     tensors: FxHashMap<Symbol, Flat>,
+    /// Local tensors before their declaration got another shape, to which copies of loops' bodies have accesses.
+    replaced: Vec<Flat>,
     /// Which tensor, and what is below how many of its levels, a fibre is.
     fibres: FxHashMap<Symbol, (Symbol, usize)>,
     /// Tensors that are stored where a parameter is, with that, in their order.

@@ -83,13 +83,15 @@ impl Lower {
         if tensor.format.is_dense() || known {
             return Some(s.clone());
         }
-        let is = |t: &&Symbol| {
-            let flat = &self.tensors[*t];
-            let same = t.name() == tensor.symbol.name() && flat.tensor.format == tensor.format;
+        let is = |flat: &&Flat| {
+            let own = &flat.tensor;
+            let same = own.symbol.name() == tensor.symbol.name() && own.format == tensor.format;
             same && self.is_used(body, flat)
         };
-        let old = self.tensors.keys().find(is).cloned()?;
-        let from = self.tensors[&old].clone();
+        let from = self.tensors.values().chain(&self.replaced).find(is)?.clone();
+        let old = from.tensor.symbol.clone();
+        // Other copies of the body have accesses to what this declaration was.
+        self.replaced.extend(self.tensors.get(&tensor.symbol).cloned());
         match self.follows.iter().find(|(t, _)| *t == old).map(|(_, of)| of.clone()) {
             Some(of) => {
                 let flat = self.tensors[&of].followed_by(tensor);

@@ -141,3 +141,25 @@ def f(B: f64[m, n] @ vbl, x: f64[n]) -> f64[m]:
         s.call("split", &[Arg::from("i~o"), Arg::from(4)]).map(drop)
     });
 }
+
+/// Where a loop becomes two, the shape is another one; copies of the body, for what is stored and for the gaps, declare
+/// it and empty it all the same: the list of a full row would be longer than the dimension.
+#[test]
+fn a_workspace_of_another_shape_is_emptied_in_all_copies() {
+    let text = "
+def f(A: f64[n, n] @ csr, x: f64[n], g: f64[n]) -> f64[n, n] @ pattern(A):
+    G = zeros((n, n), f64)
+    for k in range(n * n):
+        C: f64[max(min(k // n + 1, n) - k // n, 0), 3] @ format(dense, bytemap) = \\
+            zeros((max(min(k // n + 1, n) - k // n, 0), 3), f64)
+        for d in range(max(min(k // n + 1, n) - k // n, 0)):
+            C[d, 0] = A[k // n + d, k % n]
+        p = g[k % n] * x[k // n]
+        G[k // n, k % n] = p * C[0, 0] + p * C[0, 0]
+    return G
+";
+    let text = shown(text, |_| Ok(()));
+    // Where it is declared, and at the end of each iteration.
+    let emptied = text.lines().filter(|l| l.trim_start().starts_with("C_n1") && l.ends_with("[0] = 0"));
+    assert_eq!(emptied.count(), 6, "{text}");
+}
