@@ -107,7 +107,7 @@ pub(crate) fn sizes<'s>(flat: &'s Signature, own: &[i64], hidden: &[i64]) -> Vec
 ///
 /// # Errors
 ///
-/// There is no memory for all of them: one value that is stored may stand for any number of elements.
+/// The memory is too small for all of them: one value that is stored may stand for any number of elements.
 pub(crate) fn followed(sig: &TensorSig, of: Stored, elements: &Value) -> Result<Value, Error> {
     let format = sig.storage.as_ref().map_or_else(|| Format::dense(sig.shape.len()), |s| s.format(sig.dtype));
     of.followed_by(format, elements.clone()).try_elements().map_err(|why| {

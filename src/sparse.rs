@@ -290,7 +290,7 @@ impl Structured<'_> {
     ///
     /// # Errors
     ///
-    /// There is no memory for all that it stores.
+    /// The memory is too small for all stored elements.
     pub(crate) fn followed(
         &self,
         of: &TensorSig,

@@ -623,7 +623,8 @@ static inline TAFFETA_UNUSED size_t wf_bytes(const int64_t *dims, int n_dims, si
 }
 
 /* Reports that there is no memory for an arena of `needed` bytes, and the largest tensor in it. */
-static TAFFETA_COLD TAFFETA_UNUSED int wf_no_memory(taffeta_ctx *ctx, const wf_arena_slot *slots, int n_slots, size_t needed) {
+static TAFFETA_COLD TAFFETA_UNUSED int wf_no_memory(taffeta_ctx *ctx, const wf_arena_slot *slots, int n_slots,
+                                                      size_t needed) {
     if (ctx->status != TAFFETA_ERROR_MEMORY) return ctx->status;
     const wf_arena_slot *most = &slots[0];
     for (int k = 1; k < n_slots; k++)
@@ -637,8 +638,8 @@ static TAFFETA_COLD TAFFETA_UNUSED int wf_no_memory(taffeta_ctx *ctx, const wf_a
                          "%s%sno memory for the %zu bytes of `%s`: the arena has %zu bytes, and this call needs %zu",
                          most->where, colon, most->bytes, most->name, given, needed);
     return wf_fail(ctx, TAFFETA_ERROR_MEMORY, most->site, most->line,
-                     "%s%sno memory for the %zu bytes of `%s`, of %zu bytes of local tensors", most->where, colon, most->bytes,
-                     most->name, needed);
+                     "%s%sno memory for the %zu bytes of `%s`, of %zu bytes of local tensors", most->where, colon,
+                     most->bytes, most->name, needed);
 }
 
 /* Memory of its own for a tensor whose size is known only where it is declared; NULL if there is none. */

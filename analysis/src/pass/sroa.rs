@@ -7,8 +7,8 @@
 //!
 //! **Requires**: a valid logical program.
 //!
-//! **Ensures**: what stays keeps its id and origin; the first scalar takes over the declaration's. Loops that become
-//! their iterations are gone, and these are derived from their statements. A scalar has the name of its array and the
+//! **Ensures**: what stays keeps its id and origin; the first scalar takes over the declaration's. Unrolled loops are
+//! gone, and the origins of their iterations derive from their statements. A scalar has the name of its array and the
 //! subscripts of its element (`l_0`), and nothing is declared for elements that nobody touches.
 //!
 //! **Example**
@@ -361,7 +361,7 @@ mod tests {
         assert!(text.contains("for k in range(2):"), "{text}");
     }
 
-    /// What is large, has a subscript that is no number, or one that stops the program.
+    /// Arrays that are large, or have a subscript that is not a number, or one that stops the program.
     #[test]
     fn what_stays_an_array() {
         let zero = Expr::int(0);

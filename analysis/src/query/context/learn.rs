@@ -283,7 +283,7 @@ impl Context {
         self.changed();
     }
 
-    /// The same for all that a statement writes, of which it is looked up what is known, or the other way round.
+    /// Forgets the facts about all tensors that a statement writes; looks up the fewer: tensors, or known facts.
     fn wrote_all(&mut self, tensors: &FxHashSet<Symbol>) {
         let known: Vec<Symbol> = match tensors.len() < self.by_tensor.len() {
             true => tensors.iter().filter(|t| self.by_tensor.contains_key(t)).cloned().collect(),
@@ -295,7 +295,7 @@ impl Context {
         self.changed();
     }
 
-    /// Takes away what stands for the elements of a tensor as they were.
+    /// Forgets the symbols of a tensor's former elements.
     fn forget(&mut self, tensor: &Symbol) {
         for key in self.by_tensor.remove(tensor).unwrap_or_default() {
             if let Some(a) = self.keys.remove(&key) {

@@ -15,8 +15,8 @@ struct Instance<'d> {
 }
 
 impl Witness {
-    /// Whether the program, with these numbers, surely executes one of both references elsewhere, or not at all. What
-    /// is computed from elements that are read is not known.
+    /// Returns whether the program, with these numbers, surely executes one of both references elsewhere, or not at
+    /// all. Values that depend on elements of tensors are unknown.
     pub(super) fn is_refuted(&self, source: &Reference, sink: &Reference, definitions: &Definitions) -> bool {
         let instance = |own: &[(Symbol, i64)]| {
             let values = self.sizes.iter().chain(own).cloned().collect();
