@@ -51,10 +51,15 @@ impl Machine<'_> {
             }
             Node::Select(args) => {
                 let cond = self.filled(&args[0])?;
-                let chosen = self.filled(if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] })?;
+                let operand = if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] };
+                let chosen = self.filled(operand)?;
                 // Which operand it is must follow from the fill, or from where an iteration is, so that it is known
-                // while compiling.
-                Filled { of_fill: chosen.of_fill && (cond.of_fill || is_of_indices(&args[0])), ..chosen }
+                // while compiling. A constant that a fill chooses is of the fill.
+                let of_fill = match cond.of_fill {
+                    true => chosen.of_fill || self.is_constant(operand)?,
+                    false => chosen.of_fill && is_of_indices(&args[0]),
+                };
+                Filled { of_fill, ..chosen }
             }
             Node::Structured(inner) => return self.filled(inner),
         })

@@ -49,6 +49,7 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Access;
 use taffeta_ast::stmt::{LoopProps, Role};
@@ -190,6 +191,10 @@ impl Default for Seen {
 
 impl Seen {
     fn stmt(&mut self, s: &Stmt, conditional: bool) {
+        // Nothing is loaded for what is assumed.
+        if let StmtKind::Assume { .. } = s.kind() {
+            return;
+        }
         s.kind().exprs().into_iter().for_each(|e| self.expr(e, conditional));
         match s.kind() {
             StmtKind::If { then, otherwise, .. } => {
@@ -205,7 +210,7 @@ impl Seen {
                 self.reduces = true;
                 self.under_condition |= conditional;
             }
-            StmtKind::Store { .. } | StmtKind::ReduceTo { .. } | StmtKind::Assume { .. } => {}
+            StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => {}
             _ => self.plain = false,
         }
     }
@@ -282,9 +287,8 @@ impl Lanes<'_, '_> {
             // What is assumed under a condition was used in proofs that are done.
             StmtKind::Assume { cond } => {
                 if under.is_none() {
-                    let cond = self.value(cond, state, None)?;
-                    let assume = Stmt::new(StmtKind::Assume { cond }, s.origin().clone());
-                    self.made.push(Made::Stmt(assume));
+                    let assume = StmtKind::Assume { cond: self.assumed(cond, state) };
+                    self.made.push(Made::Stmt(Stmt::new(assume, s.origin().clone())));
                     self.facts.after(s);
                 }
             }
@@ -488,6 +492,16 @@ impl Lanes<'_, '_> {
             }
             ExprKind::Measure(..) => Err(Stays("it measures")),
         }
+    }
+
+    /// A condition that is assumed, of the new iterator and the values of scalars.
+    fn assumed(&self, cond: &Expr, state: &State) -> Expr {
+        let value = &mut |e: &Expr| match e.kind() {
+            ExprKind::Var(v) if v == self.iter.0 => Some(self.iter.1.clone()),
+            ExprKind::Load(t, at) if at.is_empty() => state.locals.get(t).cloned(),
+            _ => None,
+        };
+        substitute::rewrite_expr(cond, value, &mut FxHashMap::default())
     }
 
     /// An operator that evaluates only those operands that it needs.
