@@ -37,6 +37,8 @@ struct Inside {
     conditional: FxHashMap<Expr, i128>,
     /// Stores that are made in any case, and sums over the loop.
     results: i128,
+    /// Whether a loop is in it that is not unrolled: branches of outer loops stay branches.
+    is_outer: bool,
 }
 
 impl Inside {
@@ -47,7 +49,7 @@ impl Inside {
                 *of.entry(t).or_default() += times;
             }
         }
-        self.results >= 2 && of.values().any(|times| *times >= 2)
+        !self.is_outer && self.results >= 2 && of.values().any(|times| *times >= 2)
     }
 
     /// `times`: in so many unrolled iterations. `conditional`: under a branch.
@@ -56,9 +58,9 @@ impl Inside {
             StmtKind::For { extent, body, .. } => match length(extent) {
                 Some(n) if n <= UNROLLED => self.stmt(body, times * n, conditional),
                 // A loop of its own.
-                _ => {}
+                _ => self.is_outer = true,
             },
-            StmtKind::While { .. } => {}
+            StmtKind::While { .. } => self.is_outer = true,
             StmtKind::If { cond, then, otherwise } => {
                 self.expr(cond, times, conditional);
                 self.stmt(then, times, true);

@@ -74,18 +74,16 @@ fn has_threads(s: &Stmt) -> bool {
 fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, out: &mut Vec<Choice>) {
     let Some(l) = Loop::of(stmt) else { return };
     let StmtKind::For { props, .. } = stmt.kind() else { return };
-    if props.vectorize.is_some() || props.library {
-        return;
-    }
     // Whether threads can share what is stored, lowering says.
-    if traverses(s.func(), stmt) && !s.is_lowered() {
+    let is_stored = traverses(s.func(), stmt);
+    if props.library || is_stored && (props.vectorize.is_some() || !s.is_lowered()) {
         return;
     }
     let trips = model.trips(s.func(), around, &l);
     if s.is_lowered() && has_lists(s.func(), stmt) {
         out.push(by_positions(s, stmt, positions_that_pay(s, model, stmt, around)));
     } else {
-        out.push(parallel(s, stmt, above(s, model, &l, around)));
+        out.push(parallel(s, (stmt, props), above(s, model, &l, around)));
     }
     let within = nest::loops_in(&l.body);
     if let [inner] = within.as_slice()
@@ -172,12 +170,12 @@ fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64
     None
 }
 
-fn parallel(s: &Schedule, l: &Stmt, above: Option<i64>) -> Choice {
+fn parallel(s: &Schedule, (l, props): (&Stmt, &LoopProps), above: Option<i64>) -> Choice {
     let id = l.id();
     let text = above.map_or(String::new(), |n| format!(", above={n}"));
     let steps = format!("parallelize(\"{}\"{text})", s.called(l));
     let choice = Choice::new(steps, move |s| with_tensors_of_their_own(s, id, &args(id, above)));
-    choice.marked(id, on_threads(above))
+    choice.marked(id, LoopProps { vectorize: props.vectorize, ..on_threads(above) })
 }
 
 /// The arguments of `parallelize`.

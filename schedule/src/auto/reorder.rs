@@ -26,7 +26,8 @@ use crate::block::Block;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Value};
-use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtId, StmtKind};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_reorder",
@@ -150,12 +151,27 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
 
 fn reordered(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
     let ids: Vec<Value> = order.iter().map(|k| loops[*k].id().into()).collect();
-    Choice {
-        steps: text(s, loops, order),
-        take: Box::new(move |s| s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| Others::default())),
-        then: None,
-        least: None,
+    let choice = Choice::new(text(s, loops, order), move |s| {
+        s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| Others::default())
+    });
+    let Some(nest) = in_order(loops, order) else { return choice };
+    let outermost = loops[0].id();
+    let least = move |s: &Schedule, model: &mut Model<'_>| model.program(&tree::replace(s.func(), outermost, &nest));
+    Choice { least: Some(Box::new(least)), ..choice }
+}
+
+/// Loops in another order, whether that is legal or not: if each is all that is in the one before, and knows nothing
+/// of it.
+fn in_order(loops: &[Stmt], order: &[usize]) -> Option<Stmt> {
+    let all: Vec<Loop> = loops.iter().filter_map(Loop::of).collect();
+    let iters: Vec<&Symbol> = all.iter().map(|l| &l.iter).collect();
+    let is_box = |l: &Loop| [&l.begin, &l.end, &l.step].iter().all(|e| !effects::mentions(e, &iters));
+    let are_perfect = all.windows(2).all(|l| l[0].body.id() == l[1].stmt.id());
+    if all.len() != loops.len() || !all.iter().all(is_box) || !are_perfect {
+        return None;
     }
+    let body = all.last()?.body.clone();
+    Some(order.iter().rev().fold(body, |body, k| loops[*k].map(&mut |_| body.clone(), &mut Expr::clone)))
 }
 
 fn text(s: &Schedule, loops: &[Stmt], order: &[usize]) -> String {

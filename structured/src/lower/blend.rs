@@ -197,7 +197,8 @@ impl<'b> Blend<'b> {
                 };
                 let cases = known.as_bool() != Some(false) && !(a.cases.is_empty() && b.cases.is_empty());
                 let holds = if cases { self.named(&cond.expr, sure)? } else { cond.expr };
-                let mut out = Blended::plain(rebuilt(e, Op::Select, vec![holds.clone(), a.expr.clone(), b.expr.clone()]));
+                let mut out =
+                    Blended::plain(rebuilt(e, Op::Select, vec![holds.clone(), a.expr.clone(), b.expr.clone()]));
                 // A constant that a fill chooses is of the fill.
                 for (c, v) in &cond.cases {
                     let chosen = if *v == Literal::Bool(true) { &a } else { &b };

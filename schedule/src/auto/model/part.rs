@@ -9,7 +9,7 @@ mod working_set;
 use super::compilers::{interchanged_by_compilers, is_unswitched, may_take_lanes};
 use super::recurrence::{self, Scalars};
 use super::remembered::{Bytes, Remembered, Taken, hash_floats, number};
-use super::touch::{Growth, Touch, Walk};
+use super::touch::{Growth, Touch, Walk, is_checked};
 use super::work::Work;
 use super::{Around, Stage, branch, transfer};
 use crate::auto::target::{LINE, Target};
@@ -190,7 +190,10 @@ impl<'a, 't> Part<'a, 't> {
                 if masked && self.asked.replace(cond.clone()).as_ref() == Some(cond) {
                     return time;
                 }
-                self.statement(None, None, cond);
+                match masked {
+                    true => self.statement(None, None, cond),
+                    false => self.ask(cond, otherwise.is_some()),
+                }
                 let each = match masked {
                     true => self.target.prices.simple / self.lanes(4.0),
                     false => self.target.prices.branch + self.guess(cond),
@@ -216,6 +219,20 @@ impl<'a, 't> Part<'a, 't> {
             }
             _ => s.kind().children().into_iter().map(|c| self.stmt(c)).sum(),
         }
+    }
+
+    /// Computes a condition of a branch, whose operands are asked one after the other as long as they decide nothing.
+    fn ask(&mut self, cond: &Expr, has_other: bool) {
+        let ExprKind::Apply(op @ (Op::And | Op::Or), operands) = cond.kind() else {
+            return self.statement(None, None, cond);
+        };
+        let before = self.often;
+        for e in operands {
+            self.ask(e, has_other);
+            let holds = branch::taken(e, has_other, &self.around);
+            self.often *= if *op == Op::And { holds } else { 1.0 - holds };
+        }
+        self.often = before;
     }
 
     /// A nest that a library does: its multiply-adds, on all threads where there are none around. Of small matrices
@@ -287,7 +304,12 @@ impl<'a, 't> Part<'a, 't> {
         self.add_working_set(l, &mut around);
         around.number = self.number_of(&around);
         let parallel = around.threads;
-        let enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
+        let mut enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
+        let iters: Vec<&Symbol> = self.around.iter().map(|l| &l.iter).chain([&l.iter]).collect();
+        if around.lanes && is_checked(l, &iters) {
+            // Lanes look at all such indices in a loop before their own.
+            enter += self.target.prices.enter;
+        }
         let mut events = entries * enter / self.threads();
         if parallel {
             let region = if decides(props, trips) { 0.0 } else { self.target.prices.region };

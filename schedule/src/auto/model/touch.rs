@@ -3,9 +3,11 @@
 use super::remembered::number;
 use super::{Around, Values};
 use crate::auto::target::LINE;
+use crate::tree::Loop;
 use std::hash::Hash as _;
+use taffeta_analysis::query::effects;
 use taffeta_analysis::query::stride::strides;
-use taffeta_ast::{Expr, ExprKind, Symbol};
+use taffeta_ast::{Access, Expr, ExprKind, StmtKind, Symbol};
 
 /// How an address grows with a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,11 +39,33 @@ pub(super) fn grows(index: &Expr, iters: &[&Symbol]) -> Vec<Growth> {
             })
             .collect(),
         Err(_) => {
-            let mentions = |i: &&Symbol| taffeta_analysis::query::effects::mentions(index, &[*i]);
+            let mentions = |i: &&Symbol| effects::mentions(index, &[*i]);
             let how = if read { Growth::Gather } else { Growth::Far };
             iters.iter().map(|i| if mentions(i) { how } else { Growth::None }).collect()
         }
     }
+}
+
+/// Whether an index in a loop is computed of iterators so that it hardly can be proved to be in range: by products and
+/// quotients of these. `iters`: of the loop, and of those around it.
+pub(super) fn is_checked(l: &Loop, iters: &[&Symbol]) -> bool {
+    let is_checked = |index: &Expr| {
+        let moves = effects::mentions(index, &[&l.iter]) && effects::loads(index).is_empty();
+        moves && strides(index, iters).is_err()
+    };
+    let mut found = false;
+    let mut look = |at: &[Access]| found |= at.iter().any(|a| is_checked(&a.index));
+    l.body.walk_exprs(&mut |e| {
+        if let ExprKind::Load(_, at) = e.kind() {
+            look(at);
+        }
+    });
+    l.body.walk(&mut |s| {
+        if let StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } = s.kind() {
+            look(indices);
+        }
+    });
+    found
 }
 
 /// The growth of an element's address in each loop.
@@ -242,7 +266,7 @@ fn add(steps: &mut [Step], index: &Expr, iters: &[&Symbol], inside: f64, values:
             let mut read = false;
             index.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
             for (step, iter) in steps.iter_mut().zip(iters) {
-                if taffeta_analysis::query::effects::mentions(index, &[*iter]) {
+                if effects::mentions(index, &[*iter]) {
                     *step = if read { Step::Gather } else { Step::Bytes(LINE.max(inside)) };
                 }
             }
