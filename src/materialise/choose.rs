@@ -45,6 +45,9 @@ const MOST_WITH_WHOLE: usize = MOST_TRIALS / 3;
 /// memory: fusion does so in small programs.
 const MOST_WITH_EXCESS: usize = MOST_TRIALS / 3;
 
+/// Why a program is not looked at again.
+const SAME: &str = "the same program";
+
 /// Makes the programs in some way.
 pub(crate) type Make<'m, T> = dyn FnMut(&Way, &mut Timings) -> Result<Made<T>, Diagnostics> + 'm;
 
@@ -152,7 +155,16 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
                 format!("rules try {} steps, and beyond {MOST_TRIALS} only one program is scheduled", self.trials);
             return ways.into_iter().for_each(|way| self.refuse(way.name(), why.clone()));
         }
-        let candidates = ways.into_iter().filter_map(|way| self.candidate(way)).collect();
+        let mut candidates = Vec::new();
+        for way in ways {
+            let keeps = way.tape == Tape::All;
+            // It is not made to find that out.
+            if self.choices.iter().all(|c| c.is_taped == keeps) {
+                self.refuse(way.name(), SAME.into());
+            } else {
+                candidates.extend(self.candidate(way));
+            }
+        }
         self.compare(candidates);
     }
 
@@ -193,7 +205,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         let candidate = Candidate::new(way, made, &self.target);
         let text = candidate.text();
         if self.seen.contains(&text) {
-            self.refuse(name, "the same program".into());
+            self.refuse(name, SAME.into());
             return None;
         }
         self.seen.push(text);

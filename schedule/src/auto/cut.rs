@@ -27,19 +27,23 @@ use taffeta_ast::{Access, Expr, ExprKind, ReduceOp, Stmt, StmtId, StmtKind, Symb
 /// Whether a product, in the loops from this one on, is worth a call.
 pub(super) type Pays<'p> = dyn Fn(StmtId, &Product) -> bool + 'p;
 
-/// The sums in loops.
+/// The sums that may be products: over a loop, in loops without marks.
 pub(super) fn sums(s: &Schedule) -> Vec<StmtId> {
-    sums_in(&s.func().body)
+    let mut out = Vec::new();
+    gather_sums(&s.func().body, &mut Vec::new(), &mut out);
+    out
 }
 
-fn sums_in(s: &Stmt) -> Vec<StmtId> {
-    let mut out = Vec::new();
-    s.walk(&mut |u| {
-        if matches!(u.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, .. }) {
-            out.push(u.id());
-        }
-    });
-    out
+fn gather_sums(s: &Stmt, way: &mut Vec<Stmt>, out: &mut Vec<StmtId>) {
+    if matches!(s.kind(), StmtKind::For { .. }) && !nest::is_unmarked(s) {
+        return;
+    }
+    way.push(s.clone());
+    if matches!(s.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, .. }) && sums_over_a_loop(way) {
+        out.push(s.id());
+    }
+    s.kind().children().into_iter().for_each(|c| gather_sums(c, way, out));
+    way.pop();
 }
 
 /// A sum's product in the loops from one of those around it on, the outermost with which `pays` takes it.
@@ -52,7 +56,11 @@ pub(super) fn option(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Choic
 
 /// All products in a loop at once: what iterations have of their own gets places for all of them only once.
 pub(super) fn all(s: &Schedule, l: &Loop, pays: &Pays<'_>) -> Option<Choice> {
-    let sums: Vec<StmtId> = sums_in(&l.stmt).into_iter().filter(|sum| around(s, *sum, pays).is_some()).collect();
+    let mut way = tree::path(&s.func().body, l.stmt.id())?;
+    way.pop();
+    let mut sums = Vec::new();
+    gather_sums(&l.stmt, &mut way, &mut sums);
+    sums.retain(|sum| around(s, *sum, pays).is_some());
     if sums.len() < 2 {
         return None;
     }

@@ -36,6 +36,8 @@ const FEW: f64 = 4.0;
 const MOST_POSITIONS: f64 = 1e7;
 /// Tensors that a loop gets of its own for the sake of threads.
 const MOST_PRIVATE: usize = 8;
+/// Sizes that are not known are taken to be 2 to the power of this at most.
+const MOST_UNKNOWN: u32 = 24;
 /// Loops inside of each other that are tried.
 const MOST_DEPTH: usize = 3;
 
@@ -159,15 +161,23 @@ fn above(s: &Schedule, model: &Model<'_>, l: &Loop, around: &[Stmt]) -> Option<i
 /// known are taken to be as small as they may be. `None` if threads pay with any.
 fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64> {
     let saved = 1.0 - 1.0 / target.threads as f64;
-    for unknown in (1..=24).map(|k| f64::from(1 << k)) {
-        let small = Target { unknown, ..target.clone() };
+    let at = |k: u32| {
+        let small = Target { unknown: f64::from(1 << k), ..target.clone() };
         let model = Model::new(&small, Stage::Marks);
-        if model.once(s.func(), around, &l.stmt) * saved > target.prices.region {
-            let trips = model.trips(s.func(), around, l).value;
-            return Some(trips as i64 - 1).filter(|n| *n > 1);
+        let pays = model.once(s.func(), around, &l.stmt) * saved > target.prices.region;
+        (pays, model.trips(s.func(), around, l).value)
+    };
+    // The more there is to do, the more it takes.
+    let (mut too_small, mut pays) = (0, None);
+    let mut most = MOST_UNKNOWN + 1;
+    while most - too_small > 1 {
+        let middle = too_small + (most - too_small) / 2;
+        match at(middle) {
+            (true, trips) => (most, pays) = (middle, Some(trips)),
+            (false, _) => too_small = middle,
         }
     }
-    None
+    pays.map(|trips| trips as i64 - 1).filter(|n| *n > 1)
 }
 
 fn parallel(s: &Schedule, (l, props): (&Stmt, &LoopProps), above: Option<i64>) -> Choice {

@@ -21,7 +21,7 @@
 
 use super::model::Model;
 use super::model::touch::{Growth, growth};
-use super::{Choice, Others, Rule, nest};
+use super::{Choice, Others, Rule, nest, structured};
 use crate::block::Block;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -119,7 +119,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     }
     let loops = nest::chain(&root);
     let count = loops.len();
-    if !(2..=MOST_LOOPS).contains(&count) {
+    if !(2..=MOST_LOOPS).contains(&count) || goes_in_order(&loops) {
         return Vec::new();
     }
     let mut out: Vec<Choice> = orders(count).into_iter().map(|order| reordered(s, &loops, &order)).collect();
@@ -129,6 +129,22 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         out.extend(orders(part.len()).into_iter().map(|order| cut_out(s, part, &order)));
     }
     out
+}
+
+/// Whether each loop goes along one dimension of everything that they touch, the innermost one from each element to the
+/// one beside it: no other order can do better.
+fn goes_in_order(loops: &[Stmt]) -> bool {
+    let all: Vec<Loop> = loops.iter().filter_map(Loop::of).collect();
+    let Some(last) = all.last() else { return false };
+    let mut in_order = all.windows(2).all(|l| l[0].body.id() == l[1].stmt.id());
+    structured::accesses(&last.body, &mut |_, at| {
+        let along = |(k, a): (usize, &Access)| {
+            let mentions = |l: &Loop| effects::mentions(&a.index, &[&l.iter]);
+            all.iter().enumerate().all(|(of, l)| mentions(l) == (of == k))
+        };
+        in_order &= at.is_empty() || at.len() == all.len() && at.iter().enumerate().all(along);
+    });
+    in_order
 }
 
 /// Orders of so many loops, but for the one that there is: each loop innermost, and with that each other one outermost.
