@@ -88,7 +88,7 @@ fn ask<'a>(
     around: &'a [StmtId],
 ) -> (impl Fn(&Reference) -> bool + Sync + 'a, impl Fn(&Stmt) -> Relation + Sync + 'a) {
     let id = stmt.id();
-    let inside = move |r: &Reference| r.site.inside(id) && r.site.stmt.id() != id;
+    let inside = move |r: &Reference| r.site.in_loop(id) && r.site.stmt.id() != id;
     let relate = move |s: &Stmt| match s.id() {
         s if s == id => Relation::Later,
         s if around.contains(&s) => Relation::Same,

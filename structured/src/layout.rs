@@ -157,7 +157,7 @@ impl Flat {
             let wide = size.as_int().is_some_and(|size| size > i64::from(i32::MAX));
             let index = level.index.unwrap_or(if wide { DType::I64 } else { DType::I32 });
             let of =
-                |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), a.dtype.unwrap_or(index), &(a.length)(&counts));
+                |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), a.dtype_beside(index), &(a.length)(&counts));
             let arrays = kind.arrays().iter().map(of).collect();
             above = kind.positions(&counts);
             let (coord, low, positions) = (coord.clone(), space.low, above.clone());

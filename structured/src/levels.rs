@@ -33,10 +33,23 @@ use taffeta_ast::{DType, Expr, Literal, Symbol};
 pub(crate) struct ArrayKind {
     /// What it is called.
     pub(crate) name: &'static str,
+    /// Whether it has positions in another array, of which there are as many as there are elements.
+    pub(crate) positions: bool,
     /// Type of its elements; `None`: that of the level's indices.
     pub(crate) dtype: Option<DType>,
     /// Its length.
     pub(crate) length: fn(&Counts) -> Expr,
+}
+
+impl ArrayKind {
+    /// The type of its elements in a level whose indices have this one. Positions are i32 at least.
+    pub(crate) fn dtype_beside(&self, index: DType) -> DType {
+        match self.dtype {
+            Some(dtype) => dtype,
+            None if self.positions && matches!(index, DType::U8 | DType::U16) => DType::I32,
+            None => index,
+        }
+    }
 }
 
 /// How many there are of what.

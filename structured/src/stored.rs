@@ -147,7 +147,7 @@ impl Stored {
             let large = || packed.arrays.iter().flatten().any(|v| i32::try_from(*v).is_err());
             let index = level.index.unwrap_or_else(|| if large() { DType::I64 } else { DType::I32 });
             for (array, own) in packed.arrays.into_iter().zip(kind.arrays()) {
-                arrays.push(index_array(array, own.dtype.unwrap_or(index))?);
+                arrays.push(index_array(array, own.dtype_beside(index))?);
             }
             hidden.extend(packed.hidden);
         }

@@ -102,11 +102,20 @@ impl Path {
     /// The steps that say in which states the statement is executed, outermost first, each with the number of steps
     /// before it: loops, branches, what follows assertions, and scopes of tensors whose sizes are elements of others.
     pub fn constraints(&self) -> Vec<(usize, &Step)> {
-        let innermost = self.last.as_deref().and_then(|n| if n.constrains { Some(n) } else { n.constraint.as_deref() });
-        let inner_first = std::iter::successors(innermost, |n| n.constraint.as_deref());
-        let mut all: Vec<(usize, &Step)> = inner_first.map(|n| (n.length - 1, &n.step)).collect();
+        let mut all: Vec<(usize, &Step)> = self.inner_first().map(|n| (n.length - 1, &n.step)).collect();
         all.reverse();
         all
+    }
+
+    /// The same steps, innermost first.
+    fn inner_first(&self) -> impl Iterator<Item = &Node> {
+        let innermost = self.last.as_deref().and_then(|n| if n.constrains { Some(n) } else { n.constraint.as_deref() });
+        std::iter::successors(innermost, |n| n.constraint.as_deref())
+    }
+
+    /// Whether the way leads into the loop.
+    pub fn is_in_loop(&self, l: StmtId) -> bool {
+        self.inner_first().any(|n| matches!(&n.step, Step::Loop { stmt, .. } if stmt.id() == l))
     }
 
     /// The loops on the way, outermost first, with their iterators.

@@ -137,7 +137,7 @@ impl Site {
 
     /// Whether the statement is, or stands inside, the loop with this id.
     pub fn in_loop(&self, id: StmtId) -> bool {
-        self.stmt.id() == id || self.loops().any(|(s, _)| s.id() == id)
+        self.stmt.id() == id || self.path.is_in_loop(id)
     }
 
     /// How many steps this way has in common with another one.

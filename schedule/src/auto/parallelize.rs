@@ -11,6 +11,7 @@
 
 use super::model::{Model, Stage, is_guess};
 use super::structured::{has_lists, traverses};
+use super::trips::Estimate;
 use super::{Choice, Others, Rule, Target, nest, with_props};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -85,7 +86,7 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     if s.is_lowered() && has_lists(s.func(), stmt) {
         out.push(by_positions(s, stmt, positions_that_pay(s, model, stmt, around)));
     } else {
-        out.push(parallel(s, (stmt, props), above(s, model, &l, around)));
+        out.push(parallel(s, (stmt, props), above(s, model, (&l, trips), around)));
     }
     let within = nest::loops_in(&l.body);
     if let [inner] = within.as_slice()
@@ -113,7 +114,12 @@ fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], arou
         may && model.once(s.func(), around, l) * saved > model.target.prices.region
     };
     let own = within.iter().filter(pays).filter_map(Loop::of);
-    let all: Vec<(StmtId, Option<i64>)> = own.map(|l| (l.stmt.id(), above(s, model, &l, around))).collect();
+    let all: Vec<(StmtId, Option<i64>)> = own
+        .map(|l| {
+            let trips = model.trips(s.func(), around, &l);
+            (l.stmt.id(), above(s, model, (&l, trips), around))
+        })
+        .collect();
     if all.len() < 2 {
         return None;
     }
@@ -148,8 +154,7 @@ fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<Others,
 }
 
 /// The number of iterations above which a loop runs on threads, where its trip count is a guess.
-fn above(s: &Schedule, model: &Model<'_>, l: &Loop, around: &[Stmt]) -> Option<i64> {
-    let trips = model.trips(s.func(), around, l);
+fn above(s: &Schedule, model: &Model<'_>, (l, trips): (&Loop, Estimate), around: &[Stmt]) -> Option<i64> {
     if !is_guess(trips) {
         return None;
     }
@@ -161,23 +166,17 @@ fn above(s: &Schedule, model: &Model<'_>, l: &Loop, around: &[Stmt]) -> Option<i
 /// known are taken to be as small as they may be. `None` if threads pay with any.
 fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64> {
     let saved = 1.0 - 1.0 / target.threads as f64;
-    let at = |k: u32| {
-        let small = Target { unknown: f64::from(1 << k), ..target.clone() };
-        let model = Model::new(&small, Stage::Marks);
-        let pays = model.once(s.func(), around, &l.stmt) * saved > target.prices.region;
-        (pays, model.trips(s.func(), around, l).value)
-    };
+    let small = |k: u32| Target { unknown: f64::from(1 << k), ..target.clone() };
     // The more there is to do, the more it takes.
-    let (mut too_small, mut pays) = (0, None);
-    let mut most = MOST_UNKNOWN + 1;
+    let (mut too_small, mut most) = (0, MOST_UNKNOWN + 1);
     while most - too_small > 1 {
         let middle = too_small + (most - too_small) / 2;
-        match at(middle) {
-            (true, trips) => (most, pays) = (middle, Some(trips)),
-            (false, _) => too_small = middle,
-        }
+        let once = Model::new(&small(middle), Stage::Marks).once(s.func(), around, &l.stmt);
+        let end = if once * saved > target.prices.region { &mut most } else { &mut too_small };
+        *end = middle;
     }
-    pays.map(|trips| trips as i64 - 1).filter(|n| *n > 1)
+    let trips = |k| Model::new(&small(k), Stage::Marks).trips(s.func(), around, l).value;
+    (most <= MOST_UNKNOWN).then(|| trips(most) as i64 - 1).filter(|n| *n > 1)
 }
 
 fn parallel(s: &Schedule, (l, props): (&Stmt, &LoopProps), above: Option<i64>) -> Choice {

@@ -85,6 +85,10 @@ impl<'t> Values<'t> {
         };
         let room = target.registers() * target.vector_bytes as f64;
         for t in &tensors[interface..] {
+            if t.shape.is_empty() {
+                values.few.insert(t.symbol.clone());
+                continue;
+            }
             let sizes: Vec<Estimate> = t.shape.iter().map(|d| values.value(d)).collect();
             let bytes = sizes.iter().map(|d| d.value.max(0.0)).product::<f64>() * t.dtype.size() as f64;
             if sizes.iter().all(|d| d.known == Known::Fact) && bytes <= room {

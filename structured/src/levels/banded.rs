@@ -41,8 +41,8 @@ fn block(level: &FlatLevel, above: &Above, index: &Expr) -> Block {
 impl LevelFormat for Banded {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
-            ArrayKind { name: "start", dtype: None, length: |n| n.above.clone() },
+            ArrayKind { name: "pos", positions: true, dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "start", positions: false, dtype: None, length: |n| n.above.clone() },
         ]
     }
 

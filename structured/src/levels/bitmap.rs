@@ -26,7 +26,12 @@ fn bytes(size: &Expr) -> Expr {
 
 impl LevelFormat for Bitmap {
     fn arrays(&self) -> &'static [ArrayKind] {
-        &[ArrayKind { name: "bits", dtype: Some(DType::U8), length: |n| n.above.times(&bytes(&n.size)) }]
+        &[ArrayKind {
+            name: "bits",
+            positions: false,
+            dtype: Some(DType::U8),
+            length: |n| n.above.times(&bytes(&n.size)),
+        }]
     }
 
     fn hidden(&self) -> &'static [&'static str] {

@@ -23,9 +23,9 @@ const OFS: usize = 2;
 
 /// The arrays of levels that are lists of blocks.
 pub(super) const ARRAYS: &[ArrayKind] = &[
-    ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
-    ArrayKind { name: "end", dtype: None, length: |n| n.hidden[0].clone() },
-    ArrayKind { name: "ofs", dtype: None, length: |n| n.hidden[0].plus(&Expr::int(1)) },
+    ArrayKind { name: "pos", positions: true, dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+    ArrayKind { name: "end", positions: false, dtype: None, length: |n| n.hidden[0].clone() },
+    ArrayKind { name: "ofs", positions: true, dtype: None, length: |n| n.hidden[0].plus(&Expr::int(1)) },
 ];
 
 /// A block: the coordinate after its last one, how many positions it has, and where one of its coordinates is.

@@ -24,9 +24,9 @@ const MAP: usize = 2;
 impl LevelFormat for Bytemap {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
-            ArrayKind { name: "crd", dtype: None, length: |n| n.hidden[0].clone() },
-            ArrayKind { name: "map", dtype: Some(DType::U8), length: |n| n.above.times(&n.size) },
+            ArrayKind { name: "pos", positions: true, dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "crd", positions: false, dtype: None, length: |n| n.hidden[0].clone() },
+            ArrayKind { name: "map", positions: false, dtype: Some(DType::U8), length: |n| n.above.times(&n.size) },
         ]
     }
 

@@ -22,8 +22,8 @@ pub(super) const CRD: usize = 1;
 impl LevelFormat for Compressed {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
-            ArrayKind { name: "crd", dtype: None, length: |n| n.hidden[0].clone() },
+            ArrayKind { name: "pos", positions: true, dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "crd", positions: false, dtype: None, length: |n| n.hidden[0].clone() },
         ]
     }
 

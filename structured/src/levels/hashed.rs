@@ -45,10 +45,10 @@ pub(crate) fn slot(coordinate: i64, mask: i64) -> i64 {
 impl LevelFormat for Hashed {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
-            ArrayKind { name: "crd", dtype: None, length: |n| n.hidden[0].clone() },
-            ArrayKind { name: "tpos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
-            ArrayKind { name: "tbl", dtype: None, length: |n| n.hidden[1].clone() },
+            ArrayKind { name: "pos", positions: true, dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "crd", positions: false, dtype: None, length: |n| n.hidden[0].clone() },
+            ArrayKind { name: "tpos", positions: true, dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "tbl", positions: true, dtype: None, length: |n| n.hidden[1].clone() },
         ]
     }
 

@@ -32,7 +32,7 @@ fn point(level: &FlatLevel, above: &Above) -> (Expr, Lookup) {
 
 impl LevelFormat for Point {
     fn arrays(&self) -> &'static [ArrayKind] {
-        &[ArrayKind { name: "crd", dtype: None, length: |n| n.above.clone() }]
+        &[ArrayKind { name: "crd", positions: false, dtype: None, length: |n| n.above.clone() }]
     }
 
     fn hidden(&self) -> &'static [&'static str] {

@@ -31,7 +31,7 @@ fn prefix(level: &FlatLevel, above: &Above, index: &Expr) -> (Expr, Lookup) {
 
 impl LevelFormat for Ragged {
     fn arrays(&self) -> &'static [ArrayKind] {
-        &[ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) }]
+        &[ArrayKind { name: "pos", positions: true, dtype: None, length: |n| n.above.plus(&Expr::int(1)) }]
     }
 
     fn hidden(&self) -> &'static [&'static str] {

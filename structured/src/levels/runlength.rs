@@ -24,8 +24,8 @@ const END: usize = 1;
 impl LevelFormat for RunLength {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "pos", dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
-            ArrayKind { name: "end", dtype: None, length: |n| n.hidden[0].clone() },
+            ArrayKind { name: "pos", positions: true, dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
+            ArrayKind { name: "end", positions: false, dtype: None, length: |n| n.hidden[0].clone() },
         ]
     }
 

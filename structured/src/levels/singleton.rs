@@ -21,7 +21,7 @@ const CRD: usize = 0;
 
 impl LevelFormat for Singleton {
     fn arrays(&self) -> &'static [ArrayKind] {
-        &[ArrayKind { name: "crd", dtype: None, length: |n| n.above.clone() }]
+        &[ArrayKind { name: "crd", positions: false, dtype: None, length: |n| n.above.clone() }]
     }
 
     fn hidden(&self) -> &'static [&'static str] {

@@ -22,7 +22,7 @@ pub(super) struct Sliced;
 
 impl LevelFormat for Sliced {
     fn arrays(&self) -> &'static [ArrayKind] {
-        &[ArrayKind { name: "count", dtype: None, length: |_| Expr::int(1) }]
+        &[ArrayKind { name: "count", positions: false, dtype: None, length: |_| Expr::int(1) }]
     }
 
     fn hidden(&self) -> &'static [&'static str] {

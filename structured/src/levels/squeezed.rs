@@ -21,7 +21,7 @@ const CRD: usize = 0;
 
 impl LevelFormat for Squeezed {
     fn arrays(&self) -> &'static [ArrayKind] {
-        &[ArrayKind { name: "crd", dtype: None, length: |n| n.hidden[0].clone() }]
+        &[ArrayKind { name: "crd", positions: false, dtype: None, length: |n| n.hidden[0].clone() }]
     }
 
     fn hidden(&self) -> &'static [&'static str] {

@@ -25,9 +25,9 @@ pub(crate) const MAP: usize = 2;
 impl LevelFormat for Workspace {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[
-            ArrayKind { name: "n", dtype: None, length: |n| n.above.clone() },
-            ArrayKind { name: "crd", dtype: None, length: |n| n.above.times(&n.size) },
-            ArrayKind { name: "map", dtype: Some(DType::U8), length: |n| n.above.times(&n.size) },
+            ArrayKind { name: "n", positions: false, dtype: None, length: |n| n.above.clone() },
+            ArrayKind { name: "crd", positions: false, dtype: None, length: |n| n.above.times(&n.size) },
+            ArrayKind { name: "map", positions: false, dtype: Some(DType::U8), length: |n| n.above.times(&n.size) },
         ]
     }
 
