@@ -100,8 +100,13 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::Acos => minus(over(call(Op::Sqrt, &[&one.minus(&square(x))]))),
         Op::Atan => over(one.plus(&square(x))),
         Op::Atan2 => {
-            let sum = square(x).plus(&square(&args[1]));
-            let part = Part::Scaled(call(Op::Div, &[&product(d, &args[1 - k]), &sum]));
+            // In parts of the larger one, whose square may be too large or too small.
+            let larger = call(Op::Max, &[&call(Op::Abs, &[x]), &call(Op::Abs, &[&args[1]])]);
+            let larger = call(Op::StopGradient, &[&larger]);
+            let [x, y] = [x, &args[1]].map(|e| call(Op::Div, &[e, &larger]));
+            let sum = square(&x).plus(&square(&y));
+            let own = call(Op::Div, &[if k == 0 { &y } else { &x }, &sum]);
+            let part = Part::Scaled(call(Op::Div, &[&product(d, &own), &larger]));
             if k == 0 { part } else { minus(part) }
         }
         Op::Sinh => times(call(Op::Cosh, &[x])),

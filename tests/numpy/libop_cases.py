@@ -201,6 +201,8 @@ def places():
     yield case("matrices", "tril(x), triu(x), tril(x, -1), triu(x, k=1), diag(x), diag(x[0]), trace(x), broadcast_to(x[0], (2, 3, 4)), eye(3), eye(2, 3, i32)", x=x)
     yield case("elementwise-more", "maximum(x, 0.5), minimum(x, x[0]), square(x), log10(abs(x)), isinf(x), isfinite(x), logaddexp(x, x[1])",
                x=("f64", "n, m", data("f64", (3, 4), special=True)))
+    small = {k: ("u8", "n", np.array(v, "u1")) for k, v in (("x", [255, 3, 0]), ("y", [250, 3, 9]))}
+    yield case("elementwise-unsigned", "logaddexp(x, y), mse_loss(x, y)", **small)
     yield case("linspace", "linspace(a, 3.0, 7), linspace(0, 1, 5, f64), linspace(a, a, 1)", a=("f64", "", data("f64", ())))
     t = ("i32", "n", np.array([2, 0, 1], "i4"))
     yield case("losses", 'mse_loss(x, y), mse_loss(x, y, "sum"), mse_loss(x, y, reduction="none"), cross_entropy(x, t), cross_entropy(x, t, "none"), nll_loss(x, t)',

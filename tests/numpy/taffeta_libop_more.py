@@ -284,7 +284,7 @@ def loss(values, dtype, reduction):
 
 @operator
 def mse_loss(x, target, reduction="mean"):
-    return loss(np.square(wide(x) - wide(target)), contraction_type([x, target]), reduction)
+    return loss(np.square(wide(x) - wide(target)), float_type(contraction_type([x, target])), reduction)
 
 
 @operator
