@@ -46,14 +46,9 @@ impl Collected {
         Collected { sums }
     }
 
-    /// The type in which the adjoint of a tensor is collected. Where one stored value stands for several elements, it
-    /// is their sum where it is stored, and so in its own type.
+    /// The type in which the adjoint of a tensor is collected.
     pub fn of(&self, t: &Tensor) -> DType {
-        match () {
-            () if !t.format.is_injective() => t.dtype,
-            () if self.sums.contains(&t.symbol) => DType::F64,
-            () => working(t.dtype),
-        }
+        if self.sums.contains(&t.symbol) { DType::F64 } else { working(t.dtype) }
     }
 }
 

@@ -185,7 +185,7 @@ impl<'a> Named<'a> {
     fn of(kind: &ArrayKind, name: String, indices: Indices<'a>, index: Option<DType>) -> Result<Named<'a>, Unfit> {
         let given = indices.dtype();
         let plain = if given == DType::I64 { DType::I64 } else { DType::I32 };
-        let expected = kind.dtype.or(index).unwrap_or(plain);
+        let expected = kind.dtype_beside(index.unwrap_or(plain));
         if given == expected { Ok(Named { name, indices }) } else { Err(Unfit::DType { name, expected, given }) }
     }
 

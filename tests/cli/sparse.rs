@@ -519,3 +519,17 @@ fn results_that_do_not_fit_in_memory_are_refused() {
     assert!(said.contains("run::memory") && said.contains("result `A.grad`: "), "{said}");
     assert!(!said.contains("mistake in Taffeta"), "{said}");
 }
+
+/// One value stands for a row, and its derivative is a sum over the row: in a half, that would stop at 256.
+#[test]
+fn gradients_of_halves_that_stand_for_many_elements_are_summed_in_f32() {
+    let folder = folder();
+    let text = "def f(A: bf16[n, m] @ rle) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        \
+                for j in range(m):\n            s += A[i, j]\n    return s\n\n\ng = grad(f, wrt=[\"A\"])\n";
+    folder.write("half.ft", text.as_bytes());
+    let run = ["run", "half.ft", "g", "--in", "A=ones", "--size", "n=1", "--size", "m=4096", "--backend"];
+    for backend in ["c", "interp"] {
+        let printed = folder.succeeds(&[&run[..], &[backend]].concat());
+        assert!(printed.ends_with("min 4096  max 4096  mean 4096\n"), "{printed}");
+    }
+}

@@ -71,6 +71,16 @@ fn a_vectorised_row_is_gathered() {
     );
 }
 
+/// A block of a row is consecutive elements; what is assumed of where it lies is no load under a condition.
+#[test]
+fn a_vectorised_block_is_loaded_as_a_whole() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/shapes.ft");
+    let program = Program::load(&file).unwrap_or_else(|e| panic!("{e}"));
+    let code = program.c_source("banded", &Options::default().portable(true)).unwrap_or_else(|e| panic!("{e}")).code;
+    assert!(code.contains("*(const wf_f64x2_at *)&x[j]"), "{code}");
+    assert!(!code.contains("bool holds"), "{code}");
+}
+
 /// Two lists leap: the loop goes on from the larger of their coordinates, each of them in steps that double and then
 /// halves, and nothing is checked.
 #[test]

@@ -26,6 +26,7 @@ use crate::block::Block;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Value};
+use rustc_hash::FxHashMap;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
@@ -132,17 +133,22 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
 }
 
 /// Whether each loop goes along one dimension of everything that they touch, the innermost one from each element to the
-/// one beside it: no other order can do better.
+/// one beside it, and no iteration uses what another one made: no other order can do better.
 fn goes_in_order(loops: &[Stmt]) -> bool {
     let all: Vec<Loop> = loops.iter().filter_map(Loop::of).collect();
     let Some(last) = all.last() else { return false };
     let mut in_order = all.windows(2).all(|l| l[0].body.id() == l[1].stmt.id());
-    structured::accesses(&last.body, &mut |_, at| {
+    let mut touched: FxHashMap<Symbol, Vec<Access>> = FxHashMap::default();
+    let written = effects::writes(&last.body);
+    structured::accesses(&last.body, &mut |tensor, at| {
         let along = |(k, a): (usize, &Access)| {
             let mentions = |l: &Loop| effects::mentions(&a.index, &[&l.iter]);
             all.iter().enumerate().all(|(of, l)| mentions(l) == (of == k))
         };
         in_order &= at.is_empty() || at.len() == all.len() && at.iter().enumerate().all(along);
+        if written.contains(tensor) {
+            in_order &= touched.entry(tensor.clone()).or_insert_with(|| at.to_vec()).as_slice() == at;
+        }
     });
     in_order
 }

@@ -239,3 +239,28 @@ def f(a: inout[f64[m, n]], q: f64[m], r: f64[n]):
     assert_eq!(steps(0.0), ["s.parallelize(\"i#2\")"]);
     assert!(steps(1.0).is_empty());
 }
+
+/// Loops over one dimension have lanes by the time that threads are decided.
+#[test]
+fn loops_on_lanes_run_on_threads_too() {
+    let text = "
+def f(x: f32[n], y: inout[f32[n]], s: inout[f32[1]]):
+    for i in range(n):
+        y[i] = exp(x[i])
+        s[0] += x[i]
+";
+    let (func, _) = entry(text);
+    let made = |n: Option<i64>| {
+        let mut target = Target::portable(2);
+        target.sizes = n.into_iter().map(|n| ("n".to_string(), n)).collect();
+        let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target));
+        s.auto().unwrap_or_else(|r| panic!("{}", r.message));
+        same(&func, s.func());
+        s.trace().steps.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(made(Some(1000)), ["s.vectorize(\"i\")"]);
+    assert_eq!(made(Some(10_000_000)), ["s.vectorize(\"i\")", "s.parallelize(\"i\")"]);
+    // Of a size that nobody knows.
+    let unknown = made(None);
+    assert!(unknown.len() == 2 && unknown[1].starts_with("s.parallelize(\"i\", above="), "{unknown:?}");
+}

@@ -140,3 +140,39 @@ def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
     "#]],
     );
 }
+
+/// A condition that hardly ever holds is asked one operand after the other, and skips what lanes would do in any case;
+/// and indices that are not proved to be in range are looked at in a loop of their own before lanes go on.
+#[test]
+fn what_lanes_do_in_any_case_is_priced() {
+    let text = "
+def f(box: f32[n, 4], t: f32[n, 9], x: f32, y: f32, near: inout[f32[1]], s: inout[f32[m, 10]], q: f32[n], l: f32[n]):
+    for i in range(n):
+        if box[i, 0] <= x and x <= box[i, 1] and box[i, 2] <= y and y <= box[i, 3]:
+            near[0] = max(near[0], t[i, 2] + t[i, 5] + t[i, 8])
+    for p in range(m):
+        for k in range(9):
+            for j in range(k + 1, 10):
+                s[p, j] += q[k] * l[k * 10 - k * (k + 1) // 2 + j]
+";
+    decides(
+        text,
+        "auto_vectorize",
+        &[("n", 3000), ("m", 3000)],
+        expect![[r#"
+        `i`
+          * keep                                         98.9 µs
+            not tried, 104 µs at best: vectorize("i")
+        `j`
+          * keep                                         98.9 µs
+            not tried, 139 µs at best: vectorize("j")
+        for i in range(n):
+            if box[i, 0] <= x and x <= box[i, 1] and box[i, 2] <= y and y <= box[i, 3]:
+                near[0] = max(near[0], t[i, 2] + t[i, 5] + t[i, 8])
+        for p in range(m):
+            for k in range(9):
+                for j in range(k + 1, 10):
+                    s[p, j] += q[k] * l[k * 10 - k * (k + 1) // 2 + j]
+    "#]],
+    );
+}
