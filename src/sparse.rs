@@ -10,25 +10,30 @@ use taffeta_ast::format::{Coord, Format, Key, Level, LevelKind, coord};
 use taffeta_ast::{DType, Diagnostic, Value};
 use taffeta_codegen::call::Arg;
 use taffeta_codegen::signature::TensorSig;
-use taffeta_structured::{Indices, Stored, Unfit};
+use taffeta_structured::{Indices, Stored, Unfit, has_positions};
 
 /// Types of index arrays: `u8`, `u16`, `i32` and `i64`.
 pub trait Index: Element {
-    /// The number, or the largest one.
-    fn at_most(n: usize) -> Self;
+    /// A list of positions, which are `i32` at least.
+    fn positions(list: &[Self]) -> List<'_>;
 }
 
 macro_rules! indices {
-    ($($t:ty)*) => {
-        $(impl Index for $t {
-            fn at_most(n: usize) -> $t {
-                <$t>::try_from(n).unwrap_or(<$t>::MAX)
+    ($($small:ty)*; $($large:ty)*) => {
+        $(impl Index for $small {
+            fn positions(list: &[$small]) -> List<'_> {
+                List::I32(list.iter().map(|p| i32::from(*p)).collect())
+            }
+        })*
+        $(impl Index for $large {
+            fn positions(list: &[$large]) -> List<'_> {
+                borrowed(list)
             }
         })*
     };
 }
 
-indices!(u8 u16 i32 i64);
+indices!(u8 u16; i32 i64);
 
 /// A structured tensor whose arrays are borrowed: [`crate::Call::sparse`] gives it to a program, and nothing is copied.
 /// Before the first call that takes it, its indices are checked (in range, in order …), which takes time in proportion
@@ -102,7 +107,11 @@ impl<'a> Sparse<'a> {
         let mut all = Sparse::new(values, shape);
         if let Some((first, _)) = coordinates.split_first() {
             // All elements are one list.
-            let pos = I::list(Cow::Owned(vec![I::at_most(0), I::at_most(first.len())]));
+            let count = first.len();
+            let pos = match I::DTYPE {
+                DType::I64 => List::I64(Cow::Owned(vec![0, i64::try_from(count).unwrap_or(i64::MAX)])),
+                _ => List::I32(Cow::Owned(vec![0, i32::try_from(count).unwrap_or(i32::MAX)])),
+            };
             let index = Some(I::DTYPE).filter(|d| *d != DType::I32);
             all.levels.push(Level { unique: shape.len() < 2, index, ..Level::new(LevelKind::Compressed) });
             all.arrays.push(vec![pos, borrowed(first)]);
@@ -125,12 +134,14 @@ impl<'a> Sparse<'a> {
         Sparse { shape, levels, order: None, remap: None, arrays, values, checked: OnceLock::new() }
     }
 
-    /// The next level, with its arrays in the order in which the manual draws them.
+    /// The next level, with its arrays in the order in which the manual draws them. Of positions in `u8` or `u16`, which
+    /// programs take as `i32`, a copy is made.
     #[must_use]
     pub fn level<I: Index>(mut self, kind: LevelKind, arrays: &[&'a [I]]) -> Sparse<'a> {
         let index = Some(I::DTYPE).filter(|d| *d != DType::I32 && kind.has_indices());
         self.levels.push(Level { index, ..Level::new(kind) });
-        self.arrays.push(arrays.iter().map(|a| borrowed(a)).collect());
+        let list = |(k, a): (usize, &&'a [I])| if has_positions(kind, k) { I::positions(a) } else { borrowed(a) };
+        self.arrays.push(arrays.iter().enumerate().map(list).collect());
         self
     }
 

@@ -19,6 +19,8 @@ static ALL: Mutex<BTreeMap<PathBuf, u32>> = Mutex::new(BTreeMap::new());
 /// How often a folder is removed in which others still make and remove files, a moment apart.
 const ATTEMPTS: u32 = 400;
 const MOMENT: Duration = Duration::from_millis(5);
+/// How often is looked again for folders that were removed.
+const AFTERWARDS: u32 = 4;
 
 /// A folder that is the user's alone.
 #[derive(Debug)]
@@ -105,6 +107,11 @@ impl File {
 pub fn remove_all() {
     let all = all();
     remove(&all);
+    // Another thread may be about to make a folder again in which it was going to write: once, and then it cannot.
+    for _ in 0..AFTERWARDS {
+        std::thread::sleep(MOMENT);
+        remove(&all);
+    }
     std::mem::forget(all);
 }
 

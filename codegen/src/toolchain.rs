@@ -9,6 +9,7 @@ use fault::{Ran, broken};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Once;
 use std::time::UNIX_EPOCH;
 use taffeta_ast::Diagnostic;
 
@@ -268,7 +269,8 @@ impl Toolchain {
         // Clang comes without OpenMP's run-time library where that was not installed beside it: loops then run on one
         // thread.
         if tool.is_like_clang() && self.run(self.tool(job, false)?.to_command(), job)?.ok() {
-            tracing::warn!("the C compiler has no OpenMP: parallel loops run on one thread");
+            static SAID: Once = Once::new();
+            SAID.call_once(|| tracing::warn!("the C compiler has no OpenMP: parallel loops run on one thread"));
             return Ok(());
         }
         Err(self.fault(job, stem, &first)?)

@@ -196,8 +196,8 @@ impl Options {
         open.map(|(name, value)| (name.clone(), rounded(*value))).collect()
     }
 
-    /// Compiles for index arrays of that type (`u8`, `u16`, `i32`, `i64`) of a structured parameter, in levels whose
-    /// format does not say one itself.
+    /// Compiles for index arrays of that type (`u8`, `u16`, `i32`, `i64`; positions are `i32` at least) of a structured
+    /// parameter, in levels whose format does not say one itself.
     ///
     /// ```
     /// use taffeta::{DType, Options, Program, Sparse};

@@ -89,6 +89,11 @@ pub fn arrays_of(format: &Format) -> Option<Vec<usize>> {
     format.levels.iter().map(|l| levels::of(l.kind).map(|kind| kind.arrays().len())).collect()
 }
 
+/// Whether an array of a level has positions in others, which are i32 at least, whatever its indices are.
+pub fn has_positions(kind: LevelKind, array: usize) -> bool {
+    levels::of(kind).and_then(|l| l.arrays().get(array)).is_some_and(|a| a.positions)
+}
+
 /// What the arrays of a format are called, outermost level first: `pos1`, `crd1`. `None` where nothing can be stored in
 /// one of its levels.
 pub fn array_names(format: &Format) -> Option<Vec<String>> {

@@ -44,7 +44,7 @@ mod warnings;
 
 pub use explain::{Explained, Operand, Part, Visited};
 pub use layout::{Array, Layout, LevelLayout, Parameter};
-pub use lent::{Indices, Unfit, array_names, arrays_of, check};
+pub use lent::{Indices, Unfit, array_names, arrays_of, check, has_positions};
 pub use lower::{Structured, lower};
 pub use sections::{Section, Traversed, in_sections, sections, traversed};
 pub use stored::{Stored, Unpackable};

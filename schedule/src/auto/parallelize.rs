@@ -97,8 +97,9 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     }
     if around.len() + 1 < MOST_DEPTH {
         around.push(stmt.clone());
-        within.iter().for_each(|inner| inside(s, model, inner, around, out));
+        // Where all of them may, no single one does better, and none is asked about.
         out.extend(together(s, model, stmt, &within, around));
+        within.iter().for_each(|inner| inside(s, model, inner, around, out));
         around.pop();
     }
 }
