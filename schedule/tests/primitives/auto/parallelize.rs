@@ -198,9 +198,8 @@ def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
             `t`
                 keep                                         204 ms
                 parallelize("t", above=63)                   refused: the loop `t` has a loop-carried dependence
-                parallelize("i#1")                           156 ms
               * parallelize of 2 loops in "t"                102 ms
-                not tried, 156 ms at best: parallelize("j#1"), parallelize("i#2"), parallelize("j#2")
+                not tried, 156 ms at best: parallelize("i#1") … parallelize("j#2") (4 options)
             for t in range(steps):
                 for i in range(1, n - 1):  # parallel
                     for j in range(1, n - 1):
