@@ -51,15 +51,10 @@ impl Machine<'_> {
             }
             Node::Select(args) => {
                 let cond = self.filled(&args[0])?;
-                let operand = if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] };
-                let chosen = self.filled(operand)?;
+                let chosen = self.filled(if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] })?;
                 // Which operand it is must follow from the fill, or from where an iteration is, so that it is known
-                // while compiling. A constant that a fill chooses is of the fill.
-                let of_fill = match cond.of_fill {
-                    true => chosen.of_fill || self.is_constant(operand)?,
-                    false => chosen.of_fill && is_of_indices(&args[0]),
-                };
-                Filled { of_fill, ..chosen }
+                // while compiling.
+                Filled { of_fill: chosen.of_fill && (cond.of_fill || is_of_indices(&args[0])), ..chosen }
             }
             Node::Structured(inner) => return self.filled(inner),
         })
