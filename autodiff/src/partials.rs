@@ -102,7 +102,9 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::Atan2 => {
             // In parts of the larger one, whose square may be too large or too small.
             let larger = call(Op::Max, &[&call(Op::Abs, &[x]), &call(Op::Abs, &[&args[1]])]);
-            let larger = call(Op::StopGradient, &[&larger]);
+            // Infinite quotients are right; quotients of infinities would be NaN.
+            let largest = number(if t == DType::F64 { f64::MAX } else { f32::MAX.into() }, t);
+            let larger = call(Op::StopGradient, &[&call(Op::Min, &[&larger, &largest])]);
             let [x, y] = [x, &args[1]].map(|e| call(Op::Div, &[e, &larger]));
             let sum = square(&x).plus(&square(&y));
             let own = call(Op::Div, &[if k == 0 { &y } else { &x }, &sum]);

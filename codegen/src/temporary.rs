@@ -19,7 +19,7 @@ static ALL: Mutex<BTreeMap<PathBuf, u32>> = Mutex::new(BTreeMap::new());
 /// How often a folder is removed in which others still make and remove files, a moment apart.
 const ATTEMPTS: u32 = 400;
 const MOMENT: Duration = Duration::from_millis(5);
-/// How often is looked again for folders that were removed.
+/// Attempts to remove folders that another thread has made again since.
 const AFTERWARDS: u32 = 4;
 
 /// A folder that is the user's alone.

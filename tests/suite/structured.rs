@@ -71,7 +71,7 @@ fn a_vectorised_row_is_gathered() {
     );
 }
 
-/// A block of a row is consecutive elements; what is assumed of where it lies is no load under a condition.
+/// Loads a block of a row as whole vectors: assumptions about where it lies are not conditional loads.
 #[test]
 fn a_vectorised_block_is_loaded_as_a_whole() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/shapes.ft");

@@ -57,8 +57,8 @@ fn other_loops_keep_their_masks() {
     let rows = programs(8, "f64")[0].replace("range(8)", "range(n)").replace(", 8]", ", n]");
     let always = programs(8, "f64")[0].replace("> 2", "+ x[i, j] > 2.0");
     // Branches of a loop with another one in it stay branches.
-    let outer = "\ndef f(c: f64[n], x: f64[n, 3], y: inout[f64[n, 3]]):\n    for i in range(n):\n        t: f64 = 0.0\n        \
-                 for j in range(n):\n            t += c[j]\n        if t > c[i]:\n            \
+    let outer = "\ndef f(c: f64[n], x: f64[n, 3], y: inout[f64[n, 3]]):\n    \
+                 for i in range(n):\n        t: f64 = 0.0\n        for j in range(n):\n            t += c[j]\n        if t > c[i]:\n            \
                  for k in range(3):\n                y[i, k] += x[i, k]\n"
         .to_string();
     for program in [rows, always, outer] {

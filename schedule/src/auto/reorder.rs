@@ -133,7 +133,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
 }
 
 /// Whether each loop goes along one dimension of everything that they touch, the innermost one from each element to the
-/// one beside it, and no iteration uses what another one made: no other order can do better.
+/// one beside it, without a value that one iteration makes and another one uses: no other order can do better.
 fn goes_in_order(loops: &[Stmt]) -> bool {
     let all: Vec<Loop> = loops.iter().filter_map(Loop::of).collect();
     let Some(last) = all.last() else { return false };

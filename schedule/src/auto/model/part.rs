@@ -305,8 +305,8 @@ impl<'a, 't> Part<'a, 't> {
         around.number = self.number_of(&around);
         let parallel = around.threads;
         let mut enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
-        let iters: Vec<&Symbol> = self.around.iter().map(|l| &l.iter).chain([&l.iter]).collect();
-        if around.lanes && is_checked(l, &iters) {
+        let iters = || self.around.iter().map(|l| &l.iter).chain([&l.iter]).collect::<Vec<&Symbol>>();
+        if around.lanes && is_checked(l, &iters()) {
             // Lanes look at all such indices in a loop before their own.
             enter += self.target.prices.enter;
         }

@@ -141,8 +141,8 @@ def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
     );
 }
 
-/// A condition that hardly ever holds is asked one operand after the other, and skips what lanes would do in any case;
-/// and indices that are not proved to be in range are looked at in a loop of their own before lanes go on.
+/// Prices branches by short-circuit evaluation, against lanes that do everything; and the loop of checks before lanes
+/// whose indices are products of iterators.
 #[test]
 fn what_lanes_do_in_any_case_is_priced() {
     let text = "
