@@ -43,7 +43,7 @@ const MOST_WITH_WHOLE: usize = MOST_TRIALS / 3;
 
 /// Trials beyond which a program that keeps too much before schedules is not, though they may leave nothing of that in
 /// memory: fusion does so in small programs.
-const MOST_WITH_EXCESS: usize = MOST_TRIALS / 3;
+const MOST_WITH_EXCESS: usize = MOST_TRIALS / 6;
 
 /// Why a program is not looked at again.
 const SAME: &str = "the same program";

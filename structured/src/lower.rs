@@ -264,7 +264,8 @@ impl Lower {
         }
         if let Some(lazy) = self.lazy(s, bound) {
             let Some((located, access, checks)) = self.asked_first(s, &lazy, bound) else {
-                return self.branched(s, &lazy, bound);
+                let done = self.in_range_or_not(s, &lazy, bound);
+                return done.unwrap_or_else(|| self.branched(s, &lazy, bound));
             };
             let done = self.searched(&located, &access, &Expr::bool(true), bound);
             return Stmt::seq(checks.into_iter().chain([done]), s.origin().derive("structured", "checks"));

@@ -17,7 +17,7 @@ fn all_equal(texts: impl IntoIterator<Item = String>) {
         let func = programs::elaborate(&text);
         let structured = lower(&func).unwrap_or_else(|e| panic!("{}\n{text}", e.0[0].message));
         taffeta_ast::validate::dense(&structured.func).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        for seed in 0..12 {
+        for seed in 0..40 {
             let result = std::panic::catch_unwind(|| programs::equal(&func, &structured, seed));
             assert!(result.is_ok(), "{text}");
         }
@@ -33,6 +33,15 @@ fn indices_that_a_condition_keeps_in_range() {
         "(A[j % (j - 3)] if j > 3 else A[j])",
         "(1.0 if j + 1 < n and A[j + 1] > 2.0 else 0.0)",
         "(1.0 if j + 1 == n or A[j + 1] > 2.0 else 0.0)",
+        "cast(j + 1 < n and A[j + 1] > 2.0, f64)",
+        "cast(not (j + 1 == n or A[j + 1] <= 2.0), f64)",
+        "cast(j + 1 < n and x[j + 1] > 1.0 and A[j + 1] > 2.0, f64)",
+        "cast(j + 2 < n and A[j + 1] > 0.5 and A[j + 2] > 2.0, f64)",
+        "cast(j > 1 and A[n - 1 - j] > 2.0, f64)",
+        "cast(j > 1 and A[n - j] > 2.0, f64)",
+        "(1.0 if n - j < n and A[n - j] > 2.0 else 0.0)",
+        "cast(not (j < 2 or A[n - j] <= 2.0), f64)",
+        "cast(j > 1 and A[n - j] > 2.0 and A[(j + 3) % n] > 1.0, f64)",
         "((A[j + 2] if j + 2 < n else A[j + 1]) if j + 1 < n else 1.0)",
     ];
     let text = |level: &str, value: &str| {
@@ -53,6 +62,30 @@ fn indices_that_a_condition_keeps_in_range() {
         )
     };
     all_equal(["symmetric", "triangular", "triangular(upper=True)"].map(square));
+}
+
+/// Where a condition is decided without an element that is out of range, that is one that is not stored.
+#[test]
+fn conditions_that_are_decided_without_an_element() {
+    let values = [
+        "cast(j + 1 < m and A[i, j + 1] > 2.0, f64)",
+        "cast(i + 1 < n and A[i + 1, j] > 2.0, f64)",
+        "cast(i + 1 < n and j + 1 < m and A[i + 1, j + 1] > 2.0, f64)",
+        "cast(j + 1 < m and A[i, j + 1] < 0.5, f64)",
+    ];
+    let formats = [
+        "format(compressed, dense)",
+        "format(dense, compressed)",
+        "format(compressed, compressed)",
+        "csc",
+        "format(bitmap, dense)",
+    ];
+    let text = |format: &str, value: &str| {
+        format!(
+            "def f(A: f64[n, m] @ {format}, x: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            y[i] += x[j] * {value}\n    return y\n"
+        )
+    };
+    all_equal(formats.iter().flat_map(|format| values.map(|value| text(format, value))));
 }
 
 /// A condition that is itself in a structured tensor, around an index that has to be checked.

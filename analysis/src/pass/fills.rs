@@ -335,7 +335,14 @@ impl Rewriter<'_> {
             ExprKind::Apply(op @ Op::Select, args) => {
                 let cond = self.expr(&args[0]);
                 match cond.as_bool() {
-                    Some(holds) => self.expr(&args[if holds { 1 } else { 2 }]).with(&cond),
+                    Some(holds) => {
+                        let chosen = self.expr(&args[if holds { 1 } else { 2 }]);
+                        match (cond.fill, chosen.fill, chosen.expr.as_literal()) {
+                            // A constant that a fill chooses is of the fill.
+                            (Some(_), None, Some(v)) => Folded { given: cond.given, ..of_fill(v, e.dtype()) },
+                            _ => chosen.with(&cond),
+                        }
+                    }
                     None => {
                         let [a, b] = [&args[1], &args[2]].map(|a| self.expr(a).expr);
                         Folded::plain(rebuilt(e, *op, vec![cond.expr, a, b]))

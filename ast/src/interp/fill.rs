@@ -24,45 +24,73 @@ pub(super) struct Filled {
 impl Machine<'_> {
     /// The value of an expression.
     pub(super) fn filled(&self, node: &Node) -> Run<Filled> {
+        self.filled_if(true, node)
+    }
+
+    /// The same; `needed`: whether the program evaluates it. Where it does not (`i < n and A[i] > 0`), an element that is
+    /// out of range is not stored.
+    fn filled_if(&self, needed: bool, node: &Node) -> Run<Filled> {
         let plain = |value: Literal| Filled { value, of_fill: false };
         Ok(match node {
             Node::Const(_) | Node::Var(_) => plain(self.eval(node)?),
-            Node::Load(slot, indices) => {
-                let offset = self.offset(*slot, indices)?;
-                Filled { value: self.read(*slot, self.place(*slot, offset))?, of_fill: !self.stores(*slot, offset) }
-            }
+            Node::Load(slot, indices) => match self.offset(*slot, indices) {
+                Err(_) if !needed && !self.tensors[*slot].format.is_dense() => {
+                    Filled { value: self.fill(*slot), of_fill: true }
+                }
+                offset => {
+                    let offset = offset?;
+                    Filled { value: self.read(*slot, self.place(*slot, offset))?, of_fill: !self.stores(*slot, offset) }
+                }
+            },
             Node::Unary(op, dtype, a) => {
-                let a = self.filled(a)?;
+                let a = self.filled_if(needed, a)?;
                 Filled { value: scalar::apply(*op, *dtype, &[a.value])?, ..a }
             }
             Node::Cast(from, to, a) => {
-                let a = self.filled(a)?;
+                let a = self.filled_if(needed, a)?;
                 Filled { value: scalar::cast(a.value, *from, *to)?, ..a }
             }
-            Node::Binary(op, dtype, args) => self.both(*op, args, &|a, b| Ok(scalar::apply(*op, *dtype, &[a, b])?))?,
-            Node::And(args) => self.both(Op::And, args, &|a, b| logical(a, b, |a, b| a && b))?,
-            Node::Or(args) => self.both(Op::Or, args, &|a, b| logical(a, b, |a, b| a || b))?,
+            Node::Binary(op, dtype, args) => {
+                self.both(*op, args, needed, &|a, b| Ok(scalar::apply(*op, *dtype, &[a, b])?))?
+            }
+            Node::And(args) => self.both(Op::And, args, needed, &|a, b| logical(a, b, |a, b| a && b))?,
+            Node::Or(args) => self.both(Op::Or, args, needed, &|a, b| logical(a, b, |a, b| a || b))?,
             Node::Ternary(op, dtype, args) => {
                 let [a, b, c] = &**args;
-                let operands = [self.filled(a)?, self.filled(b)?, self.filled(c)?];
+                let operands = [self.filled_if(needed, a)?, self.filled_if(needed, b)?, self.filled_if(needed, c)?];
                 let value = scalar::apply(*op, *dtype, &operands.map(|o| o.value))?;
                 let of_fill = self.made_of_fill(&operands.iter().zip(args.iter()).collect::<Vec<_>>())?;
                 Filled { value, of_fill }
             }
             Node::Select(args) => {
-                let cond = self.filled(&args[0])?;
-                let chosen = self.filled(if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] })?;
+                let cond = self.filled_if(needed, &args[0])?;
+                let operand = if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] };
+                let chosen = self.filled_if(needed, operand)?;
                 // Which operand it is must follow from the fill, or from where an iteration is, so that it is known
-                // while compiling.
-                Filled { of_fill: chosen.of_fill && (cond.of_fill || is_of_indices(&args[0])), ..chosen }
+                // while compiling. A constant that a fill chooses is of the fill.
+                let of_fill = match cond.of_fill {
+                    true => chosen.of_fill || self.is_constant(operand)?,
+                    false => chosen.of_fill && is_of_indices(&args[0]),
+                };
+                Filled { of_fill, ..chosen }
             }
-            Node::Structured(inner) => return self.filled(inner),
+            Node::Structured(inner) => return self.filled_if(needed, inner),
         })
     }
 
     /// A binary operator.
-    fn both(&self, op: Op, args: &[Node; 2], apply: &dyn Fn(Literal, Literal) -> Run<Literal>) -> Run<Filled> {
-        let [a, b] = [self.filled(&args[0]), self.filled(&args[1])];
+    fn both(
+        &self,
+        op: Op,
+        args: &[Node; 2],
+        needed: bool,
+        apply: &dyn Fn(Literal, Literal) -> Run<Literal>,
+    ) -> Run<Filled> {
+        let a = self.filled_if(needed, &args[0]);
+        let decides =
+            |a: &Filled| matches!((op, a.value), (Op::And, Literal::Bool(false)) | (Op::Or, Literal::Bool(true)));
+        let decided = a.as_ref().is_ok_and(decides);
+        let b = self.filled_if(needed && !decided, &args[1]);
         for (side, operand) in [(Side::Left, &a), (Side::Right, &b)] {
             if let Ok(f) = operand
                 && f.of_fill
@@ -73,7 +101,7 @@ impl Machine<'_> {
         }
         // As without fill: the right operand of `and` may not be needed.
         let a = a?;
-        if let (Op::And, Literal::Bool(false)) | (Op::Or, Literal::Bool(true)) = (op, a.value) {
+        if decided {
             return Ok(a);
         }
         let b = b?;

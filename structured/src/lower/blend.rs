@@ -197,7 +197,13 @@ impl<'b> Blend<'b> {
                 };
                 let cases = known.as_bool() != Some(false) && !(a.cases.is_empty() && b.cases.is_empty());
                 let holds = if cases { self.named(&cond.expr, sure)? } else { cond.expr };
-                let mut out = Blended::plain(rebuilt(e, Op::Select, vec![holds.clone(), a.expr, b.expr]));
+                let mut out =
+                    Blended::plain(rebuilt(e, Op::Select, vec![holds.clone(), a.expr.clone(), b.expr.clone()]));
+                // A constant that a fill chooses is of the fill.
+                for (c, v) in &cond.cases {
+                    let chosen = if *v == Literal::Bool(true) { &a } else { &b };
+                    chosen.expr.as_literal().into_iter().for_each(|v| out.add(c.clone(), v));
+                }
                 if cases {
                     for (chosen, of) in [(holds.clone(), &a.cases), (holds.negate(), &b.cases)] {
                         of.iter().for_each(|(c, v)| out.add(both(&both(&known, &chosen), c), *v));

@@ -141,7 +141,8 @@ impl Choices<'_> {
                 if !kept && cond.is_of_indices() && operands.iter().any(counts) {
                     return Some(cond.clone());
                 }
-                let inside = |e: &Expr| self.choice_in(e, kept, beside);
+                // A constant that a fill chooses is of the fill.
+                let inside = |e: &Expr| self.choice_in(e, kept, beside || self.may_be_fill(cond));
                 self.choice_in(cond, false, false).or_else(|| operands.iter().find_map(inside))
             }
             ExprKind::Load(..) => e.children().into_iter().find_map(|e| self.choice_in(e, false, false)),

@@ -218,9 +218,14 @@ impl Lower {
     }
 
     fn with_fill(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
+        self.where_not_stored(body, &|e| cursors.iter().any(|c| c.drives(e)) || self.is_fresh(e))
+    }
+
+    /// What is left of a statement where these elements are not stored.
+    pub(super) fn where_not_stored(&self, body: &Stmt, is: &dyn Fn(&Expr) -> bool) -> Stmt {
         let fill = |e: &Expr| {
             let ExprKind::Load(t, _) = e.kind() else { return None };
-            (cursors.iter().any(|c| c.drives(e)) || self.is_fresh(e)).then(|| {
+            (self.fibres.contains_key(t) && is(e)).then(|| {
                 let tensor = &self.tensors[&self.fibres[t].0].tensor;
                 tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype))
             })

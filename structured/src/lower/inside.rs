@@ -90,7 +90,15 @@ impl Lower {
             .collect()
     }
 
-    /// The same where nothing is known of iterators.
+    /// The indices that an access has at the next level and that may be out of range, with their sizes; `None` if one of
+    /// them is not known.
+    pub(super) fn open_indices(&self, e: &Expr, bound: &Scope) -> Option<Vec<[Expr; 2]>> {
+        let all = self.indices_at(e);
+        let open = all.into_iter().filter(|(_, index, size)| !self.is_coordinate(index, size, bound));
+        open.map(|(_, index, size)| known(&index, bound).then_some([index, size])).collect()
+    }
+
+    /// The assertions of [`Lower::range_checks`] where nothing is known of iterators.
     pub(super) fn all_range_checks(&self, s: &Stmt, e: &Expr, guard: &Expr) -> Vec<Stmt> {
         let Some((t, _)) = load(e) else { return Vec::new() };
         let tensor = &self.fibres[t].0;

@@ -10,8 +10,19 @@
 //! else:          chosen = 0.0
 //! s += chosen
 //! ```
+//!
+//! What `and` and `or` decide without their second operand may be of the fill all the same: an element that the
+//! operand reads is one that is not stored where it is out of range. A sum is told apart by that, without a branch:
+//!
+//! ```text
+//! s += x[j] if j > 0 and A[n - j] > 0.0 else 0.0
+//!
+//! if n - j < n: s += x[j] if j > 0 and A[n - j] > 0.0 else 0.0              searched first, where it is in range
+//! else:         s += x[j] if j > 0 and 0.0 > 0.0 else 0.0
+//! ```
 
 use super::{Lower, Scope, guarded, load};
+use crate::access;
 use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::stmt::Role;
@@ -75,6 +86,71 @@ impl Lower {
         let mut done = Default::default();
         let located = s.map(&mut Stmt::clone, &mut |e| substitute::rebuild_expr(e, &mut replace, &mut done));
         Some((located, access, checks))
+    }
+
+    /// A store or a reduction whose value `and` or `or` decides, where an element that has to be searched for their
+    /// second operand is in range, and where it is not, that is as one that is not stored. An index that is read, or
+    /// cannot always be computed, is asked for only where the program does.
+    pub(super) fn in_range_or_not(&mut self, s: &Stmt, lazy: &Expr, bound: &Scope) -> Option<Stmt> {
+        if !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. }) {
+            return None;
+        }
+        let ExprKind::Apply(Op::And | Op::Or, _) = lazy.kind() else { return None };
+        let mut found: Option<(Expr, Expr)> = None;
+        guarded(lazy, &Expr::bool(true), &mut |e, guard| {
+            if found.is_none() && guard.as_bool() != Some(true) && !self.has_access(guard) && load(e).is_some() {
+                let located = self.locate(e.clone(), bound, &|_| true);
+                let indices_known = self.is_unknown(&located, bound) && self.open_indices(&located, bound).is_some();
+                found = indices_known.then(|| (e.clone(), guard.clone()));
+            }
+        });
+        let (access, guard) = found?;
+        let (mut open, mut element) = (Vec::new(), access.clone());
+        while let Some(position) = self.position(&element).filter(|_| self.is_known(&element, bound)) {
+            open.extend(self.open_indices(&element, bound)?);
+            element = self.below(&element, position);
+        }
+        open.extend(self.open_indices(&element, bound)?);
+        let within = open.iter().map(|[index, size]| Expr::int(0).less_eq(index).and(&index.less(size)));
+        let within = within.reduce(|all, one| all.and(&one))?;
+        let cond = if open.iter().all(|[index, _]| self.is_computable(index)) { within } else { guard.and(&within) };
+        // Wherever the program evaluates it, it is in range.
+        let (mut all, mut tells) = (Vec::new(), true);
+        for e in access::exprs(s) {
+            guarded(&e, &Expr::bool(true), &mut |e, guard| {
+                if *e == access {
+                    tells &= !self.has_access(guard);
+                    all.extend(self.checks_of(s, e, guard, bound));
+                    all.extend(self.range_checks(s, &element, guard, bound));
+                }
+            });
+        }
+        if !tells {
+            return None;
+        }
+        let derived = |kind: StmtKind| Stmt::new(kind, s.origin().derive("structured", "lazy"));
+        let outside = self.where_not_stored(&self.copied(s, "outside"), &|e| *e == access);
+        let otherwise = Some(self.stmt(&outside, bound)).filter(|s| !s.is_nop());
+        let wrapped = self.wrapped.len();
+        self.wrapped.extend(open);
+        let then = self.stmt(s, bound);
+        self.wrapped.truncate(wrapped);
+        all.push(derived(StmtKind::If { cond, then, otherwise }));
+        Some(Stmt::seq(all, s.origin().derive("structured", "lazy")))
+    }
+
+    /// Whether an index can be computed wherever its iteration is: what else it reads are coordinates that are stored.
+    fn is_computable(&self, index: &Expr) -> bool {
+        let is_stored =
+            |t: &Symbol| self.tensors.values().any(|flat| flat.arrays().iter().any(|array| array.tensor.symbol == *t));
+        match load(index) {
+            Some((t, at)) => at.is_empty() || is_stored(t),
+            None => {
+                let parts = index.children();
+                let fails = index.may_fail() && !parts.iter().any(|e| e.may_fail());
+                !fails && parts.into_iter().all(|e| self.is_computable(e))
+            }
+        }
     }
 
     fn has_access(&self, e: &Expr) -> bool {
