@@ -1,13 +1,11 @@
-//! How long rules take to choose a schedule: `cargo bench --bench scheduling`.
+//! Time that rules take to choose a schedule: `cargo bench --bench scheduling`.
 //!
 //! Every entry of `tests/polybench`, `tests/corpus`, `examples` and `benches` that needs no static values, its gradient
-//! where it has one, and the random programs that campaigns are made of, `SEEDS` of each sort (500) from `FIRST` (0).
-//! A schedule should take [`BAR`] at most, that of a gradient [`GRADIENT_BAR`]; what takes longer is listed. What is a
-//! little above its bar is tried [`AGAIN`], and the least counts: what else the machine does only ever adds time.
+//! if it has one, and the random programs of the campaigns, `SEEDS` of each sort (500) from `FIRST` (0). A schedule
+//! should take [`BAR`] at most, that of a gradient [`GRADIENT_BAR`]; slower programs are listed. A program a little
+//! above its bar is tried [`AGAIN`], and the shortest time counts: other load on the machine only ever adds time.
 //! `ONLY=gat` picks groups and entries.
 
-#[path = "../structured/tests/campaign/cases/mod.rs"]
-mod cases;
 #[path = "../schedule/tests/campaign/made.rs"]
 mod made;
 
@@ -17,18 +15,19 @@ use std::time::{Duration, Instant};
 use taffeta::{Gradient, Options, Program, Timings, pipeline};
 use taffeta_ast::Func;
 use taffeta_ast::random::{Options as Drawn, program as drawn};
+use testkit::cases;
 
-// As the command has it.
+// The allocator of the command.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BAR: Duration = Duration::from_millis(300);
 const GRADIENT_BAR: Duration = Duration::from_secs(1);
-/// How often what is above its bar is tried again, unless it is far above it.
+/// Number of further tries of a program above its bar, and the multiple of the bar from which there are none.
 const AGAIN: usize = 2;
 const FAR: u32 = 3;
 
-/// Programs of one kind: how long rules took, and what to call each.
+/// Programs of one kind: the time of the rules for each, with its name.
 #[derive(Default)]
 struct Group {
     times: Vec<(Duration, String)>,
@@ -80,7 +79,7 @@ impl Group {
 }
 
 fn main() {
-    // As deep as the compiler's own threads.
+    // Stack as deep as that of the compiler's own threads.
     let work = std::thread::Builder::new().stack_size(512 << 20).spawn(measure).expect("a thread");
     work.join().expect("the measurements");
 }
@@ -113,21 +112,21 @@ fn measure() {
     }
 }
 
-/// The random program of a seed.
+/// Generator of the random program of a seed.
 type Made = Box<dyn Fn(u64) -> Func>;
 
-/// As the campaign `programs` has it.
+/// Returns the program of a seed in the campaign `programs`.
 fn statements(seed: u64) -> Func {
     drawn(seed, &Drawn { statements: 10 + seed as usize % 30, ..Drawn::default() }).func
 }
 
-/// As the campaign `structured` has it.
+/// Returns the program of a seed in the campaign `structured`.
 fn structured(seed: u64) -> Func {
     let case = if seed.is_multiple_of(3) { cases::kernels::random(seed) } else { cases::case(seed) };
     cases::tried::prepared(&case).unwrap_or_else(|e| panic!("seed {seed}: {e}")).func
 }
 
-/// The entries of a file, and their gradients with respect to all floats.
+/// Measures the entries of a file, and their gradients with respect to all floats.
 fn measure_file(file: &Path, only: &str, entries: &mut Group, gradients: &mut Group) {
     let Ok(program) = Program::load(file) else { return };
     let options = Options::default().schedule(None);
@@ -144,7 +143,7 @@ fn measure_file(file: &Path, only: &str, entries: &mut Group, gradients: &mut Gr
     }
 }
 
-/// All `.ft` files in a folder, in order.
+/// Returns all `.ft` files in a folder, in order.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

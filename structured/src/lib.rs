@@ -1,5 +1,5 @@
-//! Structured tensors: from programs on tensors in any format to dense programs on the arrays that the formats consist
-//! of (structured coiteration as in *Looplets*; levels as in *Format Abstraction*).
+//! Structured tensors: lowering of programs on tensors in any format to dense programs on the arrays of these formats
+//! (structured coiteration as in *Looplets*; levels as in *Format Abstraction*).
 //!
 //! ```text
 //! A: f64[n, m] @ csr                     A.pos1: i32[n + 1], A.crd1: i32[A.n1], A.val: f64[A.n1]
@@ -9,26 +9,30 @@
 //!         y[i] += A[i, j] * x[j]                 y[i] += A.val[j.p] * x[A.crd1[j.p]]
 //! ```
 //!
-//! - `levels/`: one file for each kind of level: its arrays, how they are made, and how a fibre is traversed;
-//! - `coordinates`: what levels store of an element's indices, and the order of elements that follows from it;
-//! - `looplet`: what a fibre is made of, in the order of its coordinates, as plain data;
-//! - `layout`: which arrays a tensor consists of, and what they are called;
-//! - `lower`: loops, one after the other from the outside in. The body of a loop stays an ordinary statement: an access
-//!   `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one index fewer, and in
-//!   the end the element `A.val[p]` or the fill. So branches, several stores, temporaries and nested loops are nothing
-//!   special;
-//! - `sections`: what of a program is lowered alone as it is in the whole, as schedules ask;
-//! - `explain`: what was done with each loop, as data;
-//! - `stored`: tensors in a format, as data; `lent`: such data of a caller, checked.
+//! - `levels/`: one file per kind of level: its arrays, how they are packed, and how a fibre is traversed;
+//! - `coordinates`: coordinates that levels store for an element's indices, and the order of elements that follows;
+//! - `looplet`: the looplets of a fibre, in the order of its coordinates, as plain data;
+//! - `layout`: the arrays of a tensor, and their names;
+//! - `lower`: lowering of loops, one after the other from the outside in. The body of a loop stays an ordinary
+//!   statement: an access `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one
+//!   index fewer, and in the end the element `A.val[p]` or the fill value. So branches, several stores, temporaries and
+//!   nested loops need no special case;
+//! - `sections`: parts of a program whose lowering does not depend on the rest, as schedules query it;
+//! - `explain`: the record of each loop's lowering, as data;
+//! - `stored`: packed tensors, as data; `lent`: validation of such data borrowed from a caller.
 //!
-//! A loop that one fibre alone drives is a counted loop over positions, and keeps what schedules said of it; if it does
-//! something where nothing is stored, it runs over the coordinates in between besides. Several fibres are merged by a
-//! `while`, or one leads and the others are searched. An element at a coordinate that no loop counts in the order of
-//! its level is searched, with a warning; levels that have a table find it there. What a format promises is written
-//! down as `Assume`: the checks of bounds that come after this stage need no others, and the interpreter checks each of
-//! them.
+//! A loop driven by a single fibre is a counted loop over positions, and keeps the annotations of schedules; if its
+//! body has an effect where nothing is stored, it also runs over the coordinates in between. Several fibres are merged
+//! by a `while`, or one leads and the others are searched. An element at a coordinate that no loop enumerates in the
+//! order of its level is searched, with a warning; levels with a hash table find it there. The guarantees of a format
+//! are emitted as `Assume`: the bounds checks inserted after this stage need no others, and the interpreter checks each
+//! of them.
 //!
-//! Not there yet, and refused: merges in loops that are parallel or vectorised.
+//! Not supported, and refused: merges in loops that are parallel or vectorised.
+
+// The test kit's file that levels' tests share names the crate.
+#[cfg(test)]
+extern crate self as taffeta_structured;
 
 mod access;
 mod coordinates;

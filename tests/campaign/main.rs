@@ -17,8 +17,6 @@
 mod automatic;
 #[path = "../../codegen/tests/compiled/batch.rs"]
 mod batch;
-#[path = "../../structured/tests/campaign/cases/mod.rs"]
-mod cases;
 #[path = "../../schedule/tests/campaign/confirm.rs"]
 mod confirm;
 #[path = "../../codegen/tests/compiled/driver.rs"]
@@ -44,13 +42,13 @@ mod texts;
 #[path = "../../schedule/tests/campaign/tried.rs"]
 mod tried;
 
-use cases::steps;
 use std::cell::RefCell;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use testkit::steps;
 
 /// A campaign: what it is called, how many cases a seed makes, and what is wrong with case `k` of a seed.
 type Campaign<'a> = (&'static str, u64, Box<dyn Fn(u64) -> Option<Finding> + 'a>);

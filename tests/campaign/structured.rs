@@ -5,9 +5,6 @@
 
 use crate::Finding;
 use crate::batch;
-use crate::cases::tried::{self, Prepared, Went};
-use crate::cases::ways::{self, WAYS, Way};
-use crate::cases::{Case, case, kernels, small};
 use crate::driver::{self, Call, Outcome};
 use crate::random_schedules::{call, flags};
 use itertools::Itertools as _;
@@ -17,6 +14,9 @@ use taffeta_analysis::pass::simplify;
 use taffeta_ast::interp::{Outputs, RuntimeError, run};
 use taffeta_ast::{Func, SourceMap, StmtKind, Value};
 use taffeta_codegen::c::CSource;
+use testkit::cases::tried::{self, Prepared, Went};
+use testkit::cases::ways::{self, WAYS, Way};
+use testkit::cases::{Case, case, kernels, small};
 
 /// Programs of one library, and of one C program under the sanitizers.
 const TOGETHER: u64 = 32;

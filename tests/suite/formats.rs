@@ -2,13 +2,13 @@
 //! gives what the interpreter gives.
 
 use crate::case::{Named, save};
-use crate::cases::program::Kind;
-use crate::cases::tried::prepared;
-use crate::cases::{Case, case, kernels};
 use crate::python;
 use itertools::Itertools as _;
 use serde_json::json;
 use taffeta_ast::interp;
+use testkit::cases::program::Kind;
+use testkit::cases::tried::prepared;
+use testkit::cases::{Case, case, kernels};
 
 const SEEDS: std::ops::Range<u64> = 50_000..50_090;
 

@@ -6,8 +6,6 @@ mod as_function;
 #[path = "../../codegen/tests/compiled/batch.rs"]
 mod batch;
 mod case;
-#[path = "../../structured/tests/campaign/cases/mod.rs"]
-mod cases;
 mod choices;
 #[path = "../cli/mod.rs"]
 mod cli;

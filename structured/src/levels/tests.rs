@@ -1,10 +1,10 @@
-//! Levels by their looplets: on random tensors in all formats, the looplets of the fibres give exactly what is stored,
-//! what levels promise is true, random access finds the same, and the facts of levels hold.
+//! Tests of levels by their looplets: on random tensors in all formats, the looplets of the fibres yield exactly the
+//! stored elements, the guarantees of levels hold, random access finds the same positions, and the facts of levels are
+//! true.
 
 use super::{Above, hashed, of};
 use crate::layout::{Flat, FlatLevel};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
-use crate::{Stored, Unpackable};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, ExprKind, Literal, Symbol, Tensor, Value, scalar};
 
-#[path = "../../tests/random/mod.rs"]
+#[path = "../../../testkit/src/random.rs"]
 mod random;
 
-/// What names stand for.
+/// Values of sizes, iterators and arrays.
 #[derive(Clone)]
 struct Scope {
     numbers: FxHashMap<Symbol, i64>,
@@ -39,7 +39,7 @@ impl Scope {
                 array.get(k as usize)
             }
             ExprKind::Cast(inner) => scalar::cast(self.value(inner), inner.dtype(), e.dtype()).expect("it fits"),
-            // What a condition rules out is not read.
+            // An operand that the condition excludes must not be read.
             ExprKind::Apply(taffeta_ast::Op::And, args) => match self.value(&args[0]) {
                 Literal::Bool(true) => self.value(&args[1]),
                 no => no,
@@ -64,7 +64,7 @@ impl Scope {
     }
 }
 
-/// The positions of each coordinate that is stored.
+/// Positions of each stored coordinate.
 type Found = BTreeMap<i64, Vec<i64>>;
 
 struct Reader<'a> {
@@ -85,7 +85,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a looplet has at the coordinates from `begin` to the one before `end`.
+    /// Collects the content of a looplet at the coordinates from `begin` to `end`, exclusive.
     fn read(&self, looplet: &Looplet, [begin, end]: [i64; 2], scope: &Scope, found: &mut Found) {
         match looplet {
             Looplet::Run(fibre) => (begin..end).for_each(|i| self.put(found, i, fibre, scope)),
@@ -127,8 +127,8 @@ impl Reader<'_> {
             self.promised(&s.promises, &scope);
             let last = scope.int(&s.last);
             assert!(begin <= last && last < end, "{}: {last} is in the dimension", self.format);
-            // `pack` puts what may stand in any order in order too; a position that has the coordinate of the one
-            // before it has nothing else.
+            // `pack` also sorts levels that allow any order; a position that repeats the coordinate of its predecessor
+            // has no other coordinate.
             let first = if !s.ordered || !s.unique && last + 1 == next { last } else { next };
             assert!(first <= last, "{}: coordinates rise", self.format);
             self.read(&s.body, [first, last + 1], &scope, found);
@@ -138,7 +138,7 @@ impl Reader<'_> {
     }
 }
 
-/// The position that the search in a hash table finds.
+/// Finds the position of a coordinate in a hash table.
 fn searched(level: &FlatLevel, above: i64, coordinate: i64, scope: &Scope) -> Option<i64> {
     let load = |array: usize, at: i64| scope.int(&level.load(array, &Expr::int(at)));
     let begin = load(2, above);
@@ -153,7 +153,7 @@ fn searched(level: &FlatLevel, above: i64, coordinate: i64, scope: &Scope) -> Op
     }
 }
 
-/// One fibre: its coordinates, which are checked against what random access finds.
+/// Reads one fibre, and checks that random access agrees with its coordinates.
 fn fibre(flat: &Flat, k: usize, above: &Above, scope: &Scope) -> Found {
     let level = &flat.levels[k];
     let kind = of(level.level.kind).expect("it is registered");
@@ -224,7 +224,7 @@ fn check(random::Drawn { format, stored, given }: random::Drawn) {
 
     let lows: Vec<i64> = flat.levels.iter().map(|l| scope.int(&l.low)).collect();
     let raw = |path: &[i64]| path.iter().zip(&lows).map(|(c, low)| c + low).collect::<Vec<_>>();
-    // Fibres with the coordinates that lead to them, from the outside in.
+    // Fibres with the coordinates on the path to them, from the outside in.
     let mut open: Vec<(Vec<i64>, Above)> = vec![(Vec::new(), constant(&[0], 0))];
     let mut compact = true;
     for (k, level) in flat.levels.iter().enumerate() {
@@ -233,14 +233,14 @@ fn check(random::Drawn { format, stored, given }: random::Drawn) {
         for (path, above) in &open {
             for (i, positions) in match format.derived(k).filter(|_| level.level.kind == LevelKind::Offset) {
                 None => fibre(&flat, k, above, &scope),
-                // Any coordinate finds it there, and one of them is asked for.
+                // Random access finds any coordinate at this position; only the derived one is looked up.
                 Some(by) => {
                     let own = by.value(&raw(path)).expect("it is small") - lows[k];
                     Found::from([(own, vec![scope.int(&above.positions.first)])])
                 }
             } {
                 reached.extend(positions.iter().copied());
-                // Where a list has no order, a coordinate may come again after others.
+                // In a list without order, a coordinate may recur after others.
                 for row in positions.chunk_by(|a, b| a + 1 == *b) {
                     assert!(!level.level.ordered || row.len() == positions.len(), "{format}: they stand in a row");
                     inner.push((path.iter().copied().chain([i]).collect(), constant(row, i)));
@@ -257,7 +257,7 @@ fn check(random::Drawn { format, stored, given }: random::Drawn) {
     for (path, above) in open {
         let by = format.indices(given.shape().len());
         let at: Vec<i64> = by.iter().map(|c| c.as_ref().and_then(|c| c.value(&raw(&path))).expect("known")).collect();
-        // Levels that store regions have room beside the tensor.
+        // Levels that store regions extend beyond the tensor.
         if !at.iter().zip(given.shape()).all(|(i, n)| (0..*n as i64).contains(i)) {
             continue;
         }
@@ -290,7 +290,7 @@ fn the_looplets_of_three_levels() {
 
 #[test]
 fn the_looplets_of_remapped_levels() {
-    // (Slots are gone through fibre by fibre, not as they are stored.)
+    // (Slots are traversed fibre by fibre, not in storage order.)
     let all = random::remapped().into_iter().filter(|f| f.levels[0].kind != LevelKind::Sliced);
     all.for_each(|f| (0..100).for_each(|seed| check(random::remapped_matrix(&f, seed))));
 }

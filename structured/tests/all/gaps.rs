@@ -1,0 +1,77 @@
+//! What is done where nothing is stored is done once for coordinates in a row, over the levels below as well: no loop
+//! of a reduction counts coordinates.
+
+use taffeta_ast::{ExprKind, Extent, Stmt, StmtKind};
+use taffeta_structured::lower;
+use testkit::programs;
+
+use programs::{elaborate, equal};
+
+const BODIES: [&str; 6] = [
+    "s = min(s, A[i, j])",
+    "s += exp(A[i, j])",
+    "s = max(s, A[i, j] * 2.0 + 1.0)",
+    "s += cos(A[i, j])\n            t = max(t, exp(A[i, j]))",
+    "s += 1.0 if A[i, j] < 1.0 else 0.0",
+    "if A[i, j] < 1.0:\n                s += 2.0",
+];
+
+fn text(format: &str, body: &str) -> String {
+    format!(
+        "def f(A: f64[n, m] @ {format}) -> (f64, f64):\n    s = 0.0\n    t = 0.0\n    for i in range(n):\n        \
+         for j in range(m):\n            {body}\n    return s, t\n"
+    )
+}
+
+/// The loops of a statement that count coordinates: they run from one number to another, and not through positions.
+fn counting(s: &Stmt) -> Vec<String> {
+    let mut found = Vec::new();
+    s.walk(&mut |s| {
+        let StmtKind::For { iter, extent: Extent::Range { end, .. }, .. } = s.kind() else { return };
+        let mut loads = false;
+        end.walk(&mut |e| loads |= matches!(e.kind(), ExprKind::Load(..)));
+        found.extend((!loads).then(|| iter.to_string()));
+    });
+    found
+}
+
+#[test]
+fn gaps_of_rows_are_runs() {
+    for format in ["dcsr", "coo", "hashmap", "csf", "format(hashed, compressed)", "format(compressed, hashed)"] {
+        for body in BODIES {
+            let func = elaborate(&text(format, body));
+            let structured = lower(&func).unwrap_or_else(|e| panic!("{format}: {}", e.0[0].message));
+            assert_eq!(counting(&structured.func.body), Vec::<String>::new(), "{format}: {body}");
+            assert!(structured.warnings.is_empty(), "{format}: {body}");
+            for seed in 0..20 {
+                equal(&func, &structured, seed);
+            }
+        }
+    }
+}
+
+/// Where rows are stored by their numbers, they are gone through, and their columns are not.
+#[test]
+fn a_loop_that_changes_from_row_to_row_is_one_over_rows() {
+    for format in ["dcsr", "coo"] {
+        let func = elaborate(&text(format, "s += exp(A[i, j]) * (i + 1)"));
+        let structured = lower(&func).unwrap_or_else(|e| panic!("{format}: {}", e.0[0].message));
+        assert!(counting(&structured.func.body).iter().all(|iter| iter.starts_with('i')), "{format}");
+        for seed in 0..20 {
+            equal(&func, &structured, seed);
+        }
+    }
+}
+
+/// A statement that writes an element for each coordinate of the row is done for each of them, once for all rows.
+#[test]
+fn a_loop_inside_of_a_run_is_done_once() {
+    let text = "def f(A: f64[n, m] @ dcsr, x: f64[m]) -> f64[m]:\n    y = zeros((m,), f64)\n    for i in range(n):\n        \
+                for j in range(m):\n            y[j] += exp(A[i, j]) * x[j]\n    return y\n";
+    let func = elaborate(text);
+    let structured = lower(&func).unwrap_or_else(|e| panic!("{}", e.0[0].message));
+    assert!(counting(&structured.func.body).iter().all(|iter| !iter.starts_with('i')));
+    for seed in 0..20 {
+        equal(&func, &structured, seed);
+    }
+}

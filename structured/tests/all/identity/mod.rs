@@ -1,0 +1,220 @@
+//! One value that is stored may stand for several elements (halves of symmetric matrices, runs): what the formats say
+//! of that, what the dependence analysis makes of it and what schedules do then, against brute force. Packed tensors
+//! say which elements are one value, and runs which instances touch them.
+
+use taffeta_analysis::query::depend::{Ask, Dependences};
+use taffeta_analysis::query::reference::Use;
+use taffeta_ast::format::{Format, Identity};
+use taffeta_ast::interp::Inputs;
+use taffeta_ast::random::trace::{Event, Fault, Touch, Trace, trace};
+use taffeta_ast::{Buffer, Expr, ExprKind, Func, Literal, Stmt, StmtKind, Tensor, Value, print};
+use taffeta_structured::Stored;
+use testkit::{programs, random, steps};
+
+#[allow(dead_code)] // what else the dependence analysis is held to
+#[path = "../../../../analysis/tests/oracle/check.rs"]
+mod check;
+#[allow(dead_code)]
+#[path = "../../../../analysis/tests/oracle/direct.rs"]
+mod direct;
+mod kernels;
+mod schedules;
+
+use random::Random;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The elements that a tensor stores, each with the number of its value.
+type Numbered = HashMap<Vec<i64>, usize>;
+
+/// Which value each element is: found by storing values that all differ.
+fn numbered(stored: &Stored, format: &Format) -> Numbered {
+    let count = stored.arrays().last().map_or(0, |v| v.data().len());
+    let numbers = Buffer::F64((0..count).map(|k| k as f64).collect());
+    let all = stored.clone().followed_by(format.clone(), Value::new(vec![count], numbers).expect("it fits")).elements();
+    let places = all.places().expect("it is sparse");
+    let ndim = all.shape().len();
+    places.indices.chunks_exact(ndim).map(<[i64]>::to_vec).zip(all.numbers().iter().map(|v| *v as usize)).collect()
+}
+
+/// Whether the format says that two elements may be one value.
+fn may_be_one(identity: &Identity, a: &[i64], b: &[i64]) -> bool {
+    identity.same.iter().all(|k| a[*k] == b[*k])
+        && identity.exchanged.is_none_or(|[p, q]| a[p] == b[p] && a[q] == b[q] || a[p] == b[q] && a[q] == b[p])
+}
+
+/// Formats that do not say it store no two elements as one value; those that do may, and then do so where they say.
+#[test]
+fn formats_say_which_elements_are_one_value() {
+    let plain = [1, 2, 3].map(random::formats);
+    let all = plain.iter().flatten().map(|f| (f, false)).collect::<Vec<_>>();
+    let remapped = random::remapped();
+    let (mut compared, mut several) = (0, 0);
+    for (format, is_remapped) in all.into_iter().chain(remapped.iter().map(|f| (f, true))) {
+        let seeds = if format.levels.len() > 2 && !is_remapped { 3 } else { 16 };
+        let mut shares = false;
+        for seed in 0..seeds {
+            let drawn = if is_remapped { random::remapped_matrix(format, seed) } else { random::tensor(format, seed) };
+            let (format, elements) = (&drawn.format, numbered(&drawn.stored, &drawn.format));
+            let ndim = drawn.given.shape().len();
+            let identity = format.identity(ndim);
+            if format.is_injective() {
+                assert_eq!(identity, Identity { same: (0..ndim).collect(), exchanged: None }, "{format}");
+            }
+            let mut by_value: HashMap<usize, Vec<&Vec<i64>>> = HashMap::new();
+            for (at, value) in &elements {
+                by_value.entry(*value).or_default().push(at);
+            }
+            for group in by_value.values() {
+                for (a, b) in group.iter().flat_map(|a| group.iter().map(move |b| (*a, *b))).filter(|(a, b)| a != b) {
+                    assert!(!format.is_injective(), "{format}: {a:?} and {b:?} are one value");
+                    assert!(may_be_one(&identity, a, b), "{format}: {a:?} and {b:?} are one value");
+                    shares = true;
+                }
+            }
+            // Of a symmetric matrix it is exactly so.
+            if identity.exchanged.is_some() {
+                for (a, b) in elements.keys().flat_map(|a| elements.keys().map(move |b| (a, b))) {
+                    assert!(!may_be_one(&identity, a, b) || elements[a] == elements[b], "{format}: {a:?}, {b:?}");
+                }
+            }
+            compared += 1;
+        }
+        assert!(shares || format.is_injective() || format.levels.len() > 2, "{format} never stores one for several");
+        several += usize::from(shares);
+    }
+    assert!(compared > 2000 && several > 20, "{compared} tensors, {several} formats with one value for several");
+}
+
+/// A program with all of its tensors dense and the same statements.
+fn dense(func: &Func) -> Func {
+    let plain = |t: &Arc<Tensor>| Arc::new(Tensor { format: Format::dense(t.ndim()), ..(**t).clone() });
+    fn body(s: &Stmt, plain: &dyn Fn(&Arc<Tensor>) -> Arc<Tensor>) -> Stmt {
+        let inner = s.map(&mut |s| body(s, plain), &mut Expr::clone);
+        match inner.kind() {
+            StmtKind::VarDef { tensor, body } => {
+                inner.with_kind(StmtKind::VarDef { tensor: plain(tensor), body: body.clone() })
+            }
+            _ => inner,
+        }
+    }
+    let mut out = func.with_body(body(&func.body, &plain));
+    out.params.iter_mut().for_each(|p| p.tensor = plain(&p.tensor));
+    out.results = func.results.iter().map(plain).collect();
+    out
+}
+
+/// What a program is run on, and which elements of `A` are stored as which values.
+struct Given {
+    inputs: Inputs,
+    values: Numbered,
+}
+
+/// Random inputs at a size: whole numbers, so that sums have no order.
+fn given(func: &Func, size: i64, seed: u64) -> Given {
+    let mut random = Random(seed);
+    random.next(2);
+    let sizes = func.sizes.iter().map(|s| (s.name().to_string(), size)).collect();
+    let (mut params, mut first, mut values) = (Vec::new(), None, HashMap::new());
+    for p in &func.params {
+        let extent = |e: &Expr| match e.kind() {
+            ExprKind::Var(_) => size as usize,
+            _ => e.as_int().expect("a size") as usize,
+        };
+        let shape: Vec<usize> = p.tensor.shape.iter().map(extent).collect();
+        let mut numbers = |n: usize| Buffer::F64((0..n).map(|_| random.next(19) as f64 - 9.0).collect());
+        if p.tensor.format.is_dense() {
+            let count = shape.iter().product();
+            params.push(Value::new(shape, numbers(count)).expect("it fits"));
+            continue;
+        }
+        let stored: Stored = match &first {
+            Some(stored) => Stored::clone(stored),
+            None => random::of_shape(&p.tensor.format, &shape, &mut Random(seed ^ 0x5555)).stored,
+        };
+        values = numbered(&stored, &p.tensor.format);
+        let count = stored.arrays().last().map_or(0, |v| v.data().len());
+        let elements = Value::new(vec![count], numbers(count)).expect("it fits");
+        first.get_or_insert(stored.clone());
+        params.push(stored.followed_by(p.tensor.format.clone(), elements).elements());
+    }
+    Given { inputs: Inputs { sizes, params }, values }
+}
+
+/// Longest runs.
+const MOST_EVENTS: usize = 4000;
+
+/// What a run of the program touches; of tensors that are stored where `A` is, values in the place of elements. What is
+/// not stored is not touched.
+fn touches(func: &Func, given: &Given) -> Trace {
+    let params = given.inputs.params.iter().map(|v| v.dense().map_or_else(|| v.clone(), |(dense, _)| dense)).collect();
+    let inputs = Inputs { params, sizes: given.inputs.sizes.clone() };
+    let mut run = trace(&dense(func), &inputs, Fault::Stops, MOST_EVENTS);
+    let mut structured: Vec<_> = func.interface().filter(|t| !t.format.is_dense()).map(|t| t.symbol.clone()).collect();
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind()
+            && !tensor.format.is_dense()
+        {
+            structured.push(tensor.symbol.clone());
+        }
+    });
+    run.events.retain_mut(|e| {
+        if !structured.contains(&e.tensor) {
+            return true;
+        }
+        let value = given.values.get(&e.element);
+        value.into_iter().for_each(|v| e.element = vec![*v as i64]);
+        value.is_some()
+    });
+    run
+}
+
+/// The constants that statements store.
+fn constants(func: &Func) -> HashMap<taffeta_ast::StmtId, Literal> {
+    let mut out = HashMap::new();
+    func.body.walk(&mut |s| {
+        if let StmtKind::Store { value, .. } = s.kind() {
+            out.extend(value.as_literal().map(|v| (s.id(), v)));
+        }
+    });
+    out
+}
+
+/// Whether which of two touches comes first is all the same: both reduce by one operator, or store one constant.
+fn either_order(a: &Event, b: &Event, constants: &HashMap<taffeta_ast::StmtId, Literal>) -> bool {
+    let constant = |e: &Event| constants.get(&e.instance.stmt).filter(|_| e.touch == Touch::Write);
+    check::commutes(a, b) || constant(a).is_some() && constant(a) == constant(b)
+}
+
+/// Every two instances that touch one value that is stored, one of them writing it, are in a dependence.
+#[test]
+fn every_conflict_of_values_is_a_dependence() {
+    let (mut seen, mut between_elements) = (0, 0);
+    for (name, func) in kernels::all() {
+        let analysis = Dependences::new(&func);
+        let answers = check::by_pair(&analysis.all(&Ask::default()));
+        let wrong = direct::answers(&func, &mut direct::Counts::default());
+        assert!(wrong.is_none(), "{name}: {}\n{}", wrong.unwrap_or_default(), print::func(&func));
+        let constants = constants(&func);
+        for (size, seed) in [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)] {
+            let run = touches(&func, &given(&func, size, seed));
+            check::pairs(&run, &mut |a, b| {
+                if either_order(a, b, &constants) {
+                    return;
+                }
+                let Some(relations) = check::relations(&a.instance, &b.instance) else { return };
+                let text = || format!("{name}\n{}\n{a:?}\n{b:?}", print::func(&func));
+                assert!(check::covered(&answers, a, b, &relations), "not found: {}", text());
+                seen += 1;
+                between_elements += usize::from(a.indices != b.indices);
+            });
+        }
+        // The other way round, an analysis that says that everything depends would be of no use.
+        if !func.interface().any(|t| !t.format.is_injective()) {
+            assert_eq!(answers.len(), check::by_pair(&Dependences::new(&dense(&func)).all(&Ask::default())).len());
+        }
+        let reads = |u: Use| u == Use::Read;
+        assert!(analysis.references().iter().any(|r| !reads(r.kind)), "{name} writes nothing");
+    }
+    assert!(seen > 10_000 && between_elements > 1000, "{seen} conflicts, {between_elements} of different accesses");
+}

@@ -1,0 +1,213 @@
+//! Steps of schedules on loops over structured tensors: what is taken can be lowered, and computes what the program
+//! computes; what is refused says why.
+
+use std::panic::catch_unwind;
+use taffeta_analysis::pass::simplify;
+use taffeta_ast::print;
+use taffeta_schedule::{Arg, IndexMap, Schedule, Value};
+use taffeta_structured::lower;
+use testkit::{lowers, programs};
+
+use lowers::lowers;
+
+const FORMATS: &[&str] = &[
+    "csr",
+    "csc",
+    "dcsr",
+    "coo",
+    "band",
+    "vbl",
+    "rle",
+    "hashmap",
+    "format(dense, bitmap)",
+    "dia",
+    "ell",
+    "bcsr(2, 3)",
+    "format(squeezed, dense)",
+];
+
+const KERNELS: &[&str] = &[
+    "for i in range(n):\n        for j in range(m):\n            y[i] += A[i, j] * x[j]",
+    "for i in range(n):\n        for j in range(m):\n            for k in range(3):\n                Y[i, k] += A[i, j] * X[j, k]",
+    "for i in range(n):\n        for j in range(m):\n            C[i, j] = A[i, j] * x[j]\n        for j in range(m):\n            y[i] += C[i, j]",
+    "for i in range(n):\n        for j in range(m):\n            y[i] = max(y[i], A[i, j] + x[j])",
+];
+
+/// A step: a primitive with its arguments, in terms of loops of the kernels.
+type Step = (&'static str, fn() -> Vec<Arg>);
+
+fn names(all: &[&str]) -> Arg {
+    Arg::from(Value::List(all.iter().map(|n| Value::from(*n)).collect()))
+}
+
+fn numbers(all: &[i64]) -> Arg {
+    Arg::from(Value::List(all.iter().map(|n| Value::from(*n)).collect()))
+}
+
+const STEPS: &[&[Step]] = &[
+    &[("split", || vec![Arg::from("i"), Arg::from(2)])],
+    &[("split", || vec![Arg::from("j"), Arg::from(3)])],
+    &[
+        ("split", || vec![Arg::from("i"), Arg::from(2)]),
+        ("split", || vec![Arg::from("j"), Arg::from(3)]),
+        ("reorder", || vec![names(&["i~o", "j~o", "i~i", "j~i"])]),
+    ],
+    &[("split", || vec![Arg::from("j"), Arg::from(3)]), ("reorder", || vec![names(&["j~o", "i", "j~i"])])],
+    &[("split", || vec![Arg::from("i"), Arg::from(3)]), ("separate_tail", || vec![Arg::from("i~o")])],
+    &[("split", || vec![Arg::from("j"), Arg::from(2)]), ("separate_tail", || vec![Arg::from("j~o")])],
+    &[("split", || vec![Arg::from("j"), Arg::from(2)]), ("unroll", || vec![Arg::from("j~i")])],
+    &[("split", || vec![Arg::from("i"), Arg::from(2)]), ("blend", || vec![Arg::from("i~i")])],
+    &[("tile", || vec![names(&["i", "j"]), numbers(&[2, 3])])],
+    &[("merge", || vec![Arg::from("i"), Arg::from("j")])],
+    &[("reverse", || vec![Arg::from("i")])],
+    &[("reverse", || vec![Arg::from("j")])],
+    &[("unroll", || vec![Arg::from("k")])],
+    &[("reorder", || vec![names(&["j", "i"])]), ("split", || vec![Arg::from("i"), Arg::from(2)])],
+    &[("specialize", || vec![Arg::from("i"), Arg::from("n > 2")])],
+    &[("fission", || vec![Arg::from("i"), Arg::from("j#1")])],
+    &[("fuse", || vec![Arg::from("j#1"), Arg::from("j#2")])],
+    &[("permute", || {
+        let iters = names(&["i", "j"]);
+        let params = ["i", "j"].map(taffeta_ast::Symbol::new);
+        let [i, j] = [taffeta_ast::Expr::var(&params[0]), taffeta_ast::Expr::var(&params[1])];
+        let results = vec![j.minus(&i), i];
+        vec![iters, Arg::from(Value::Map(IndexMap { params: params.to_vec(), results }))]
+    })],
+    &[("cache_reduction", || vec![Arg::from("j"), Arg::from("y")])],
+    &[("parallelize", || vec![Arg::from("i"), Arg::named("schedule", "positions"), Arg::named("chunk", 2)])],
+    &[("parallelize", || vec![Arg::from("j"), Arg::named("schedule", "positions"), Arg::named("chunk", 1)])],
+    &[
+        ("reorder", || vec![names(&["j", "i"])]),
+        ("parallelize", || {
+            let by = [Arg::named("schedule", "positions"), Arg::named("chunk", 3), Arg::named("above", 2)];
+            [Arg::from("j")].into_iter().chain(by).collect()
+        }),
+    ],
+    &[("vectorize", || vec![Arg::from("j")])],
+    &[("vectorize", || vec![Arg::from("k")]), ("parallelize", || vec![Arg::from("i")])],
+    &[("polyhedral", || vec![Arg::from("i")])],
+];
+
+#[test]
+fn steps_that_are_taken_compute_the_same() {
+    let (mut taken, mut refused, mut illegal) = (0, std::collections::BTreeMap::<String, usize>::new(), 0);
+    for format in FORMATS {
+        for kernel in KERNELS {
+            let text = format!(
+                "def f(A: f64[n, m] @ {format}, x: f64[m], X: f64[m, 3]) -> (f64[n], f64[n, 3]):\n    y = zeros((n,), f64)\n    Y = zeros((n, 3), f64)\n    C = zeros((n, m), f64)\n    {kernel}\n    return y, Y\n"
+            );
+            let func = programs::elaborate(&text);
+            for steps in STEPS {
+                let mut s = Schedule::new(func.clone()).lowered_by(lowers);
+                let went = steps.iter().try_for_each(|(method, args)| s.call(method, &args()).map(drop));
+                let shown: Vec<&str> = steps.iter().map(|(m, _)| *m).collect();
+                match went {
+                    Err(r) if r.code == "schedule::unsupported" && r.message.contains("stores for what") => {
+                        *refused.entry(shown.join(", ")).or_default() += 1;
+                        continue;
+                    }
+                    Err(_) => {
+                        illegal += 1;
+                        continue;
+                    }
+                    Ok(()) => taken += 1,
+                }
+                let program = simplify::run(s.func());
+                let structured = lower(&program).unwrap_or_else(|e| panic!("{:?}\n{text}{shown:?}", e.0[0].message));
+                taffeta_ast::validate::dense(&structured.func).unwrap_or_else(|e| panic!("{e}\n{text}{shown:?}"));
+                for seed in 0..6 {
+                    let result = catch_unwind(|| programs::equal(&func, &structured, seed));
+                    assert!(
+                        result.is_ok(),
+                        "{text}{shown:?}\n{}\n{}",
+                        print::func(&program),
+                        print::func(&structured.func)
+                    );
+                }
+            }
+        }
+    }
+    println!("{taken} taken, {illegal} illegal, refused {refused:?}");
+    assert!(taken > 500, "{taken} taken, {illegal} illegal, refused {refused:?}");
+    assert!(refused.values().sum::<usize>() * 10 < taken, "{taken} taken, refused {refused:?}");
+}
+
+/// No loop traverses what is at one place: it is searched in every iteration, which lanes cannot do.
+#[test]
+fn a_loop_in_which_something_is_searched_takes_no_lanes() {
+    let func = programs::elaborate(
+        "def f(A: f64[m, m] @ dcsr, x: f64[n]) -> f64:\n    y = 0.0\n    for i in range(n):\n        \
+         y = max(y, A[m // 2, 0] if m > 0 else 2.0)\n    return y\n",
+    );
+    let mut s = Schedule::new(func).lowered_by(lowers);
+    let refused = s.call("vectorize", &[Arg::from("i")]).expect_err("it is searched in it");
+    assert!(refused.message.contains("stores for what `vectorize` makes"), "{}", refused.message);
+    s.call("parallelize", &[Arg::from("i")]).expect("threads can search");
+    lower(&simplify::run(s.func())).expect("it can be lowered");
+}
+
+/// A step that changes no loop over what is stored may stand in the way of what is done with one around it.
+#[test]
+fn a_step_beside_a_loop_is_asked_about() {
+    let cases = [
+        (
+            "def f(A: f64[n, m] @ dcsr, x: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        \
+             for j in range(m):\n            y[i] += A[i, j] * x[j]\n    return y\n",
+            ("parallelize", "i"),
+            ["j", "y"],
+        ),
+        (
+            "def f(A: f64[n, n] @ bcsr(2, 3)) -> f64:\n    s: f64 = 0.0\n    for i in range(n):\n        \
+             for j in range(n):\n            for k in range(n):\n                s += A[i, j] * A[j, k] * A[i, k]\n    \
+             return s\n",
+            ("vectorize", "k"),
+            ["k", "s"],
+        ),
+    ];
+    for (text, (mark, marked), [at, tensor]) in cases {
+        let func = programs::elaborate(text);
+        let mut s = Schedule::new(func).lowered_by(lowers);
+        s.call(mark, &[Arg::from(marked)]).unwrap_or_else(|r| panic!("{}", r.message));
+        let refused = s.call("cache_reduction", &[Arg::from(at), Arg::from(tensor)]).expect_err("it cannot be lowered");
+        assert!(refused.message.contains("stores for what `cache_reduction` makes"), "{}", refused.message);
+        lower(&simplify::run(s.func())).expect("what is taken can be lowered");
+    }
+}
+
+/// What is read from a list to index another tensor is found before that is, where nothing says that it is in range.
+#[test]
+fn an_index_that_is_stored_in_a_row_behind_a_guard() {
+    let func = programs::elaborate(
+        "def f(A: f64[n, l] @ csr, B: f64[m, k] @ csr, c: f64[n], x: f64[k]) -> f64[n]:\n    \
+         y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(l):\n            \
+         if c[i] > 2.0:\n                if A[i, j] < 1.0 * m:\n                    for q in range(k):\n                        \
+         y[i] += B[cast(A[i, j], i64), q] * x[q]\n    return y\n",
+    );
+    let mut s = Schedule::new(func.clone()).lowered_by(lowers);
+    s.call("unroll", &[Arg::from("i"), Arg::named("factor", 3)]).unwrap_or_else(|r| panic!("{}", r.message));
+    s.call("split", &[Arg::from("j#2"), Arg::from(8)]).unwrap_or_else(|r| panic!("{}", r.message));
+    let structured = lower(&simplify::run(s.func())).expect("there are loops");
+    taffeta_ast::validate::dense(&structured.func).unwrap_or_else(|e| panic!("{e}"));
+    for seed in 0..20 {
+        programs::equal(&func, &structured, seed);
+    }
+}
+
+/// Where nothing is stored, what a loop reduces into for it is read by nobody, and the loop goes on without that.
+#[test]
+fn a_loop_that_reduces_into_what_is_read_where_something_is_stored() {
+    let func = programs::elaborate(
+        "def f(A: f64[n] @ format(bitmap), x: f64[m]) -> (f64[n], f64[m]):\n    y = zeros((n,), f64)\n    \
+         z = zeros((m,), f64)\n    for i in range(n):\n        w = zeros((n,), f64)\n        \
+         for j in range(m):\n            w[i] += x[j]\n            z[j] += x[j] + 1.0\n        \
+         y[i] += A[i] * w[i]\n    return y, z\n",
+    );
+    for mark in ["vectorize", "parallelize"] {
+        let mut s = Schedule::new(func.clone()).lowered_by(lowers);
+        s.call(mark, &[Arg::from("j")]).expect("it is a sum");
+        let marked = simplify::run(s.func());
+        let structured = lower(&marked).expect("it can be lowered");
+        taffeta_ast::validate::dense(&structured.func).unwrap_or_else(|e| panic!("{mark}: {e}"));
+        (0..6).for_each(|seed| programs::equal(&func, &structured, seed));
+    }
+}
