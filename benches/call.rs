@@ -1,4 +1,4 @@
-//! What a call costs that computes next to nothing (criterion): `cargo bench --bench call`. From C it should be less
+//! Overhead of a call that computes next to nothing (criterion): `cargo bench --bench call`. From C it should be less
 //! than 2 µs, from Rust less than 5.
 
 use criterion::{Criterion, criterion_group, criterion_main};

@@ -1,9 +1,9 @@
-//! What parallel loops make of cores that something else has taken: `cargo bench --bench crowded`.
+//! Parallel loops on cores that other processes occupy: `cargo bench --bench crowded`.
 //!
-//! Each program runs for a second beside so many processes that do nothing but count, on all threads and on one. The
-//! table shows medians and means in milliseconds, and the median over that of a machine which has nothing else to do.
-//! Without what `wf_fork` does (`codegen/include/taffeta_runtime.h`), medians beside as many processes as there are
-//! cores are some hundred times those of a quiet machine.
+//! Each program runs for a second beside a number of busy processes, on all threads and on one. The table shows medians
+//! and means in milliseconds, and the ratio of the median to that on an idle machine. Without the checks of `wf_fork`
+//! (`codegen/include/taffeta_runtime.h`), medians beside as many busy processes as there are cores are some hundred
+//! times those on an idle machine.
 
 use ndarray::Array;
 use std::path::Path;
@@ -13,7 +13,7 @@ use taffeta::{Function, Options, Program, StaticValue};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A program with a call of it on so many threads, 0 for all.
+/// Name of a program, with a call of it on a number of threads, 0 for all.
 type Workload = (&'static str, Box<dyn Fn(u32)>);
 
 fn main() {
@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// Processes that count until they are dropped.
+/// Busy processes, which count until they are dropped.
 struct Others(Vec<Child>);
 
 impl Others {
@@ -61,7 +61,7 @@ impl Drop for Others {
     }
 }
 
-/// The median and the mean, in milliseconds.
+/// Returns the median and the mean, in milliseconds.
 fn measure(call: impl Fn()) -> (f64, f64) {
     let mut times = Vec::new();
     let begin = Instant::now();
@@ -79,7 +79,7 @@ fn compile(file: &str, entry: &str, options: &Options) -> Function {
     Program::load(&path).and_then(|p| p.compile(entry, options)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Three short loops, one of which has an array of partial results.
+/// Builds three short loops, one of which has an array of partial results.
 fn bicg() -> Workload {
     let options = Options::default().schedule("auto");
     let options = options.set("n", StaticValue::Int(420)).set("m", StaticValue::Int(380));
@@ -87,7 +87,7 @@ fn bicg() -> Workload {
     ("bicg", Box::new(move |threads| drop(f.call().threads(threads).run().expect("it runs"))))
 }
 
-/// Forty short loops.
+/// Builds forty short loops.
 fn stencil() -> Workload {
     let options = Options::default().schedule("auto");
     let options = options.set("n", StaticValue::Int(300)).set("tsteps", StaticValue::Int(20));
@@ -95,7 +95,7 @@ fn stencil() -> Workload {
     ("jacobi-2d", Box::new(move |threads| drop(f.call().threads(threads).run().expect("it runs"))))
 }
 
-/// Graph attention on a graph as large as Cora.
+/// Builds graph attention on a graph as large as Cora.
 fn gat() -> Workload {
     let (n, feats, channels, m) = (2708, 64, 32, 10556);
     let f = compile("examples/gat/gat.ft", "gat_csr", &Options::default().schedule("fast"));

@@ -1,4 +1,4 @@
-//! A step of gradient descent (criterion), by one program with both passes, by a forward and a backward pass, and by a
+//! Step of gradient descent (criterion), by one program with both passes, by a forward and a backward pass, and by a
 //! loop in Rust: `cargo bench --bench descent`.
 
 #[allow(dead_code)] // the bench makes its own steps
@@ -40,7 +40,7 @@ fn steps(c: &mut Criterion) {
     group.finish();
 }
 
-/// The loss and its gradient, as one writes them in Rust.
+/// Computes the loss and its gradient, as one writes them in Rust.
 fn by_hand(data: &Data, w: &Array1<f64>, b: f64, decay: f64) -> (f64, Array1<f64>) {
     let n = data.y.len() as f64;
     let (mut loss, mut gradient) = (0.0, w * decay);

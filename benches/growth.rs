@@ -1,15 +1,15 @@
-//! How compile time grows with the program: `cargo bench --bench growth` (part of `make bench`).
+//! Growth of compile time with the program: `cargo bench --bench growth` (part of `make bench`).
 //!
 //! Programs of several shapes are made with 100, 200, 400 and 800 statements, and every stage of the compiler but the C
-//! compiler is timed on each. A stage that takes time proportional to `n^e` has the exponent `e`: the slope of the line
-//! of least squares through the three largest sizes, in logarithms. Where it is above [`STEEP`] and the time is not
-//! negligible, the row is flagged. What else the machine does only ever adds time, so the shortest of many runs counts,
-//! the sizes take turns, and a row that looks steep is measured again before it is flagged. The table goes to the
-//! terminal and, as JSON, to `target/bench/growth.json`.
+//! compiler is timed on each. A stage that takes time proportional to `n^e` has the exponent `e`: the slope of the
+//! least-squares line through the three largest sizes, in logarithms. A row is flagged if its exponent is above
+//! [`STEEP`] and its time is not negligible. Other load on the machine only ever adds time, so the shortest of many
+//! runs counts, the sizes take turns, and a row that looks steep is measured again before it is flagged. The table goes
+//! to the terminal and, as JSON, to `target/bench/growth.json`.
 //!
 //! `GROWTH_ONLY=deps,grad cargo bench --bench growth` measures the rows whose shape or stage has one of these in its
-//! name, `GROWTH_ONLY=temporaries/grad` that stage of that shape. Times are processor time, of
-//! all threads: what else runs on the machine hardly changes them.
+//! name, `GROWTH_ONLY=temporaries/grad` that stage of that shape. Times are processor time, of all threads: other
+//! processes on the machine hardly change them.
 
 #[path = "growth/shapes.rs"]
 mod shapes;
@@ -28,28 +28,28 @@ use taffeta_ast::interp::Inputs;
 use taffeta_ast::span::FileId;
 use taffeta_ast::{Func, Value, interp};
 
-/// Statements (or loops, functions, steps: what the shape has many of).
+/// Numbers of statements (or loops, functions, steps: the repeated part of the shape).
 const SIZES: [usize; 4] = [100, 200, 400, 800];
-/// What 500 statements may take in one stage.
+/// Maximum time of one stage for 500 statements.
 const BAR_S: f64 = 1.0;
-/// At its turn a stage is repeated for about as long, and at least so often.
+/// Approximate time for the repetitions of a stage in one turn, and their minimum number.
 const REPEAT_S: f64 = 0.1;
 const REPEAT: usize = 3;
-/// Turns that every size has, and those that it has at most, while the row looks steep.
+/// Turns of every size, and their maximum number while the row looks steep.
 const TURNS: usize = 2;
 const MOST_TURNS: usize = 6;
-/// Where one size took longer, larger ones are not tried.
+/// Time of a size above which larger ones are not tried.
 const PATIENCE_S: f64 = 10.0;
-/// Exponents above this are flagged: 1 is linear, and `n log n` and caches come to little more.
+/// Exponent above which a row is flagged: 1 is linear, and `n log n` and caches come to little more.
 const STEEP: f64 = 1.3;
-/// What takes less at the largest size says nothing about growth.
+/// Time at the largest size below which a stage shows nothing about growth.
 const NEGLIGIBLE_S: f64 = 0.005;
 
-/// What is timed: a name, and a function that prepares a program and gives what is to be repeated.
+/// Stage to time: a name, and a function that prepares a program and returns the work to repeat.
 type Stage = (&'static str, for<'a> fn(&'a Case<'a>) -> Option<Work<'a>>);
 type Work<'a> = Box<dyn FnMut() + 'a>;
 
-/// A program of one shape and size, with what the stages before have made of it.
+/// Program of one shape and size, with the outcomes of earlier stages.
 struct Case<'a> {
     shape: &'a Shape,
     text: &'a str,
@@ -75,7 +75,7 @@ const STAGES: [Stage; 18] = [
     }),
     ("check", |c| Some(Box::new(|| assert!(c.program.check().is_empty(), "nothing is wrong")))),
     ("deps", |c| {
-        // What the command asks, but not its text: it would be another process, whose time is not ours.
+        // The queries of the command without its text: that would take another process, whose time is not counted here.
         Some(Box::new(|| {
             let dependences = Dependences::new(c.func);
             let direct = dependences.direct();
@@ -120,7 +120,7 @@ const STAGES: [Stage; 18] = [
         }))
     }),
     ("interpreter", |c| {
-        // Of sizes at which hardly anything runs: what is left is making it ready.
+        // Sizes of 1, at which hardly anything runs: the rest is preparation.
         let inputs = small_inputs(c.func);
         Some(Box::new(move || {
             let ran = interp::run(c.func, &inputs);
@@ -152,7 +152,7 @@ fn structured(func: &Func) -> taffeta::structured::Structured {
     pipeline::structured(func, &Options::default(), &mut Timings::default()).unwrap_or_else(|d| panic!("{d:?}"))
 }
 
-/// Arrays with one element for every parameter.
+/// Returns arrays with one element for every parameter.
 fn small_inputs(func: &Func) -> Inputs {
     let sizes = func.sizes.iter().map(|s| (s.name().to_string(), 1)).collect();
     let one = |t: &taffeta_ast::Tensor| Value::zeros(t.dtype, vec![1; t.shape.len()]).expect("one element");
@@ -160,7 +160,7 @@ fn small_inputs(func: &Func) -> Inputs {
 }
 
 fn main() {
-    // As deep as the compiler's own threads.
+    // Stack as deep as that of the compiler's own threads.
     let work = std::thread::Builder::new().stack_size(512 << 20).spawn(measure_all).expect("a thread");
     let rows = work.join().expect("the measurements");
     let steep: Vec<&Json> = rows.iter().filter(|r| r["flag"] != "").collect();
@@ -211,7 +211,7 @@ fn measure_all() -> Vec<Json> {
     rows
 }
 
-/// The shortest time of each size.
+/// Returns the shortest time of each size.
 fn measured(mut works: Vec<Work<'_>>) -> Vec<Option<f64>> {
     let mut best: Vec<Option<f64>> = vec![None; works.len()];
     for turn in 0..MOST_TURNS {
@@ -230,7 +230,7 @@ fn measured(mut works: Vec<Work<'_>>) -> Vec<Option<f64>> {
     best
 }
 
-/// The shortest of some runs.
+/// Returns the shortest time of some runs.
 fn shortest(work: &mut Work<'_>) -> f64 {
     let begin = Instant::now();
     let mut best = f64::INFINITY;
@@ -247,7 +247,7 @@ fn shortest(work: &mut Work<'_>) -> f64 {
     best
 }
 
-/// The exponents between sizes, and that of the line of least squares through the three largest: with sizes that double
+/// Returns the exponents between sizes, and that of the least-squares line through the three largest: as sizes double,
 /// it is the mean of the last two.
 fn exponents(seconds: &[Option<f64>]) -> (Vec<f64>, f64) {
     let measured: Vec<f64> = seconds.iter().copied().flatten().collect();
@@ -267,7 +267,7 @@ fn row(shape: &str, stage: &str, seconds: &[Option<f64>]) -> Json {
     let measured: Vec<f64> = seconds.iter().copied().flatten().collect();
     let (exponents, exponent) = exponents(seconds);
     let last = measured.last().copied().unwrap_or_default();
-    // Between 400 and 800, by the exponent.
+    // Interpolated between 400 and 800 by the exponent.
     let at_500 = match measured.as_slice() {
         [.., four, _] if measured.len() == SIZES.len() => four * (500.0f64 / 400.0).powf(exponent),
         _ => f64::INFINITY,

@@ -1,5 +1,5 @@
-//! How long sparse tensors take from their files into a format (criterion): `cargo bench --bench input`. A million
-//! elements of a matrix of 10^9 × 10^9, and the matrices of `TAFFETA_DATA` where they are.
+//! Time from files of sparse tensors into a format (criterion): `cargo bench --bench input`. A million elements of a
+//! matrix of 10^9 × 10^9, and the matrices of `TAFFETA_DATA`, if there are any.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use taffeta_structured::Stored;
 const COUNT: u64 = 1_000_000;
 const WIDE: u64 = 1_000_000_000;
 
-/// Places that look random, each once.
+/// Returns a pseudorandom coordinate; no two `k` have the same.
 fn place(k: u64) -> (u64, u64) {
     (k * 7_919_000_003 % WIDE, k * 104_729_000_017 % WIDE)
 }

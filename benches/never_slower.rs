@@ -1,9 +1,10 @@
-//! What rules choose against what is written: `cargo bench --bench never_slower` (`ONLY=lu` picks programs).
+//! Schedules chosen by rules against programs as they are written: `cargo bench --bench never_slower` (`ONLY=lu` picks
+//! programs).
 //!
-//! The first table has programs with the median of none / auto over runs in turn: of programs that take more than a
-//! millisecond none should be below 0.95, and the last line says which are, if the rules made another program of them.
-//! The second one has gradients under the rules, by what they keep: what rules choose (`auto`) against all that is made
-//! in loops, and against nothing; the table says where that is the same program.
+//! The first table has programs with the median of none / auto over runs in turn: no program that takes more than a
+//! millisecond should be below 0.95, and the last line lists the exceptions that the rules changed. The second one has
+//! gradients under the rules, by their tapes: the choice of `auto` against tapes of all tensors in loops, and against
+//! none; the table marks where that is the same program.
 
 mod turns;
 
@@ -93,10 +94,10 @@ const GRADIENTS: [Workload; 8] = [
     ("tests/polybench/jacobi-2d.ft", "jacobi_2d", &[("tsteps", "4")], &[("n", 700)]),
 ];
 
-/// Runs of each, and how long all of a program's take.
+/// Maximum number of runs of each function, and of the time for all runs of a program.
 const ROUNDS: usize = 40;
 const SECONDS: Duration = Duration::from_secs(4);
-/// Shorter programs may take as long as they want, in nanoseconds.
+/// Time below which a program may be slower, in nanoseconds.
 const SHORT: f64 = 1e6;
 const LEVEL: f64 = 0.95;
 
@@ -109,7 +110,7 @@ fn main() {
         let times = compare(w, &options);
         let ratio = 1.0 / times[1].1;
         let is_slower = times[0].0 > SHORT && ratio < LEVEL;
-        // One program may differ from itself by as much: only what is another one is slower.
+        // One program may differ from itself by as much: only a changed program is slower.
         let same = is_slower && code(w, &options[0]) == code(w, &options[1]);
         let shown = if same { format!("{ratio:.2}, same") } else { format!("{ratio:.2}") };
         println!("{:<16}{:>11.3}{:>11.3}{shown:>12}", w.1, times[0].0 / 1e6, times[1].0 / 1e6);
@@ -128,7 +129,7 @@ fn main() {
         times.iter().for_each(|(ns, _)| print!("{:>11.3}", ns / 1e6));
         let first = code(w, &kept[0]);
         for ((_, ratio), options) in times[1..].iter().zip(&kept[1..]) {
-            // What one program takes varies by more than programs that keep different things often do.
+            // Times of one program vary by more than those of programs with different tapes often do.
             let over = if code(w, options) == first { "same".to_string() } else { format!("{ratio:.2}") };
             print!("{over:>11}");
         }
@@ -136,14 +137,14 @@ fn main() {
     }
 }
 
-/// The C that is made of a workload.
+/// Returns the generated C of a workload.
 fn code(workload: &Workload, options: &Options) -> String {
     let (program, sized) = turns::load(workload, options.clone());
     program.c_source(workload.1, &sized).unwrap_or_else(|e| panic!("{}: {e}", workload.0)).code
 }
 
-/// What a workload takes with each of these options, in nanoseconds, and that over what it takes with the first:
-/// medians over runs in turn, on the same numbers.
+/// Times a workload with each of these options, in nanoseconds, and as a ratio to the first: medians over runs in turn,
+/// on the same inputs.
 fn compare(workload: &Workload, options: &[Options]) -> Vec<(f64, f64)> {
     let (file, entry, ..) = workload;
     let compile = |o: &Options| {

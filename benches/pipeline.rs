@@ -1,4 +1,4 @@
-//! How long each example takes from its text to C (criterion): `cargo bench --bench pipeline`.
+//! Compile time of each example from its text to C (criterion): `cargo bench --bench pipeline`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::path::Path;

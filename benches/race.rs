@@ -1,10 +1,10 @@
-//! Generated C against the same loops written by hand, and how long compiling and starting take, each against its bar.
+//! Generated C against the same loops written by hand, and times of compilation and start, each against its bar.
 //!
 //! `cargo bench --bench race` (part of `make bench`) prints a table and writes `target/bench/race.json`. The loops are
 //! in `benches/handwritten`: `loops.ft` is compiled without a schedule, `loops.c` with the same compiler and the same
-//! flags, and `race.c` runs them in turn, 20 pairs of each. A bar holds where the 95 % interval of the median ratio
-//! lies on its right side; where the interval holds the bar, the answer is open. Beside each ratio stands what the
-//! machine can do at most: multiply-adds per second, or bytes copied per second between arrays of the same size.
+//! flags, and `race.c` runs them in turn, 20 pairs of each. A bar holds if the 95 % interval of the median ratio lies
+//! on its right side; if the interval contains the bar, the answer is open. Beside each ratio stands the limit of the
+//! machine: multiply-adds per second, or bytes copied per second between arrays of the same size.
 
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use std::time::Instant;
 use taffeta::{Options, Program};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
-/// "Level with" allows this much: gaps under it are ties.
+/// Minimum ratio that counts as level: smaller gaps are ties.
 const LEVEL: f64 = 0.95;
 const PAIRS: usize = 20;
-/// Everything but the C compiler, for each example.
+/// Bar for the compilation of each example, without the C compiler.
 const PIPELINE_MS: f64 = 50.0;
-/// The same for loops over structured tensors.
+/// Bar for the compilation of loops over structured tensors, without the C compiler.
 const STRUCTURED_MS: f64 = 300.0;
-/// A second run of the same program.
+/// Bar for a second run of the same program.
 const CACHED_MS: f64 = 20.0;
 
-/// The entries of `loops.ft`.
+/// Entries of `loops.ft`.
 const ENTRIES: [&str; 4] = ["matmul", "jacobi_2d", "softmax_rows", "circular_diff"];
 
-/// Programs, entries and the sizes and statics that they need: the examples as their own commands run them.
+/// Programs and their entries: the examples, with the sizes and statics of their own commands.
 const EXAMPLES: [(&str, &str); 12] = [
     ("subdivnet/circular_diff.ft", "circular_diff"),
     ("subdivnet/mesh_conv.ft", "mesh_conv"),
@@ -79,7 +79,7 @@ fn line(row: &Json) -> String {
     text
 }
 
-/// The median and the 95 % interval of it, by order statistics: the ranks below which a median lies with probability
+/// Returns the median and its 95 % interval, by order statistics: the ranks below which a median lies with probability
 /// 2.5 %.
 fn median_interval(values: &[f64]) -> (f64, [f64; 2]) {
     let mut v = values.to_vec();
@@ -100,7 +100,7 @@ fn median_interval(values: &[f64]) -> (f64, [f64; 2]) {
     (median, [v[outside], v[n - 1 - outside]])
 }
 
-/// A row whose value should be at least (`more`) or at most its bar.
+/// Builds a row whose value should be at least (`more`) or at most its bar.
 fn row(name: String, unit: &str, values: &[f64], bar: f64, more: bool) -> Json {
     let (value, interval) = median_interval(values);
     let (surely, surely_not) =
@@ -168,7 +168,7 @@ fn race(root: &Path, folder: &Path) -> Vec<Json> {
         .collect()
 }
 
-/// The arguments of the first command in the program's comments for that entry.
+/// Returns the arguments of the first command for that entry in the program's comments.
 fn arguments(path: &Path, entry: &str) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let start = format!("# taffeta: run {entry} ");
@@ -177,7 +177,7 @@ fn arguments(path: &Path, entry: &str) -> Vec<String> {
     command.split_whitespace().map(str::to_string).collect()
 }
 
-/// Time of the steps before the C compiler, and of a start from the cache, for each example.
+/// Times the compilation without the C compiler, and a start from the cache, for each example.
 fn start_up(root: &Path, folder: &Path) -> Vec<Json> {
     let mut rows = Vec::new();
     for (file, entry) in EXAMPLES {
@@ -206,7 +206,7 @@ fn start_up(root: &Path, folder: &Path) -> Vec<Json> {
     rows
 }
 
-/// Milliseconds of everything from the text to C, in a process that is running already.
+/// Times the compilation from text to C in a process that is running already, in milliseconds.
 fn compiling(load: &dyn Fn() -> Result<Program, taffeta::Error>, entry: &str) -> Vec<f64> {
     let once = |_| {
         let start = Instant::now();
@@ -218,7 +218,7 @@ fn compiling(load: &dyn Fn() -> Result<Program, taffeta::Error>, entry: &str) ->
     (0..PAIRS).map(once).collect()
 }
 
-/// Compiling every example of structured tensors, and of all pairs of vectors' formats the one that takes longest.
+/// Times the compilation of every example with structured tensors, and that of the slowest pair of vector formats.
 fn structured(root: &Path) -> Vec<Json> {
     let mut rows = Vec::new();
     for file in ["graphs.ft", "pictures.ft", "products.ft", "shapes.ft", "tensors.ft"] {

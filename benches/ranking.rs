@@ -1,11 +1,11 @@
-//! How well the cost model ranks schedules: `cargo bench --bench ranking` (`RANKING_ONLY=gemm` picks programs,
+//! Quality of the cost model's ranking of schedules: `cargo bench --bench ranking` (`RANKING_ONLY=gemm` picks programs,
 //! `RANKING_SHOW=1` lists their schedules).
 //!
-//! For each program up to 20 schedules are made: as it is written, what `auto` did up to each of its steps, `auto`
-//! without one of its rules, marks on other loops, and loops that change places or are split, with and without marks.
-//! Each is estimated for this machine and measured (the fastest of runs in turn). Kendall's τ says how many more pairs
-//! are in the same order than in the other one, as a part of all; pairs whose times differ by less than a twentieth are
-//! left out. The last column is how much longer the schedule takes that the model finds best than the one that is.
+//! Each program has up to 20 schedules: the program as it is written, every prefix of the steps of `auto`, `auto`
+//! without one of its rules, marks on other loops, and loops that are interchanged or split, with and without marks.
+//! Each is estimated for this machine and measured (the fastest of runs in turn). Kendall's τ is the number of pairs in
+//! the same order minus that in the opposite order, over all pairs; pairs whose times differ by less than a twentieth
+//! are left out. The last column is the time of the schedule with the best estimate over that of the fastest one.
 
 mod turns;
 
@@ -16,12 +16,12 @@ use taffeta::schedule::{Arg, Handle, Trace, Value};
 use taffeta::{Function, Options, Program, Schedule, Signature};
 use turns::Workload;
 
-/// Schedules of a program.
+/// Maximum number of schedules of a program.
 const MOST: usize = 20;
-/// Runs of each schedule, and how long all of a program's take.
+/// Maximum number of runs of each schedule, and of the time for all runs of a program.
 const ROUNDS: usize = 15;
 const SECONDS: Duration = Duration::from_secs(20);
-/// Times that differ by less are the same.
+/// Relative difference below which times are equal.
 const SAME: f64 = 0.05;
 
 const WORKLOADS: [Workload; 12] = [
@@ -44,11 +44,11 @@ const WORKLOADS: [Workload; 12] = [
     ),
 ];
 
-/// A schedule of a program, estimated and measured, in nanoseconds.
+/// Schedule of a program, estimated and measured, in nanoseconds.
 struct Candidate {
     estimate: f64,
     time: f64,
-    /// The last steps of it.
+    /// Last steps of the schedule.
     last: String,
 }
 
@@ -74,7 +74,7 @@ fn main() {
     println!("{:<16} {:>9} {:>7.2}", "mean", "", all.iter().sum::<f64>() / all.len().max(1) as f64);
 }
 
-/// Schedules that are different programs, with what they are estimated to take and what they do.
+/// Returns schedules that are different programs, with their estimates, times and last steps.
 fn candidates(workload: &Workload) -> Vec<Candidate> {
     let (program, options) = turns::load(workload, Options::default());
     let entry = workload.1;
@@ -106,13 +106,13 @@ fn candidates(workload: &Workload) -> Vec<Candidate> {
         .collect()
 }
 
-/// The last steps of a schedule.
+/// Formats the last steps of a schedule.
 fn last(s: &Schedule) -> String {
     let steps = &s.trace().steps;
     steps[steps.len().saturating_sub(3)..].iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// All rules but one.
+/// Applies all rules but one.
 fn without(plain: &Schedule, target: &Target, left_out: &str) -> Schedule {
     let mut s = plain.clone().aimed_at(std::sync::Arc::new(target.clone()));
     for rule in rules().filter(|r| r.method != left_out) {
@@ -121,7 +121,7 @@ fn without(plain: &Schedule, target: &Target, left_out: &str) -> Schedule {
     s
 }
 
-/// Each loop on threads, and each by vector instructions, where that is legal.
+/// Returns one schedule for each loop on threads, and for each loop in vector instructions, where that is legal.
 fn marked(plain: &Schedule) -> Vec<Schedule> {
     let loops = plain.clone().loops(None).unwrap_or_default();
     let mark = |method: &str, l: &Handle| {
@@ -131,7 +131,7 @@ fn marked(plain: &Schedule) -> Vec<Schedule> {
     loops.iter().flat_map(|l| [mark("parallelize", l), mark("vectorize", l)]).flatten().collect()
 }
 
-/// Two loops of a nest in the other order, and each loop in pieces, where that is legal.
+/// Returns one schedule for each two loops of a nest interchanged, and for each loop split, where that is legal.
 fn moved(plain: &Schedule) -> Vec<Schedule> {
     let handle = |l: &Handle| Value::Handle(l.clone());
     let loops = plain.clone().loops(None).unwrap_or_default();
@@ -147,7 +147,7 @@ fn moved(plain: &Schedule) -> Vec<Schedule> {
     swapped.chain(split).collect()
 }
 
-/// What each takes, in nanoseconds: the fastest of several runs, which are made in turn.
+/// Times each schedule, in nanoseconds: the fastest of several runs, which are made in turn.
 fn measure(program: &Program, options: &Options, made: &[Schedule], workload: &Workload) -> Vec<f64> {
     let compile = |s: &Schedule| program.compile_scheduled(s, options).unwrap_or_else(|e| panic!("{e}"));
     let functions: Vec<Function> = made.iter().map(compile).collect();
@@ -156,7 +156,7 @@ fn measure(program: &Program, options: &Options, made: &[Schedule], workload: &W
     times.iter().map(|all| all.iter().copied().fold(f64::INFINITY, f64::min)).collect()
 }
 
-/// Kendall's τ of estimates and times; 1 where there is nothing to be ranked.
+/// Computes Kendall's τ of estimates and times; 1 where there is nothing to rank.
 fn kendall(all: &[Candidate]) -> f64 {
     let (mut sum, mut pairs) = (0.0, 0.0);
     for (k, a) in all.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Element types of Rust and of Taffeta, and arrays that pass between them.
+//! Element types of Rust and of Taffeta, and arrays that pass between both.
 
 use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayView, ArrayViewMut, ArrayViewMutD, CowArray, Dimension, IxDyn};
@@ -6,17 +6,17 @@ use std::borrow::Cow;
 use taffeta_ast::{Buffer, DType, Value};
 use taffeta_codegen::call::{Arg, ArgMut, ArgRef};
 
-/// A Rust type that is an element type of Taffeta.
+/// Rust type with a corresponding Taffeta element type.
 pub trait Element: taffeta_codegen::call::Element + Default + 'static {
-    /// The elements of a buffer of this type.
+    /// Returns the elements of a buffer of this type; `None` for other types.
     fn from_buffer(buffer: Buffer) -> Option<Vec<Self>>;
-    /// The elements of a buffer of this type, where they are.
+    /// Borrows the elements of a buffer of this type; `None` for other types.
     fn slice(buffer: &Buffer) -> Option<&[Self]>;
-    /// A read-only argument.
+    /// Wraps an array as a read-only argument.
     fn argument(array: CowArray<'_, Self, IxDyn>) -> Argument<'_>;
-    /// An argument that is written.
+    /// Wraps a mutable view as a writable argument.
     fn argument_mut(array: ArrayViewMutD<'_, Self>) -> ArgumentMut<'_>;
-    /// A list.
+    /// Wraps a list.
     fn list(list: Cow<'_, [Self]>) -> List<'_>;
 }
 
@@ -48,83 +48,83 @@ macro_rules! elements {
             }
         )*
 
-        /// A read-only array of any element type, row-major and contiguous.
+        /// Read-only array of any element type, row-major and contiguous.
         #[derive(Clone, Debug)]
         #[allow(missing_docs)] // one variant for each DType
         pub enum Argument<'a> { $($variant(CowArray<'a, $t, IxDyn>)),* }
 
         impl Argument<'_> {
-            /// Type of the elements.
+            /// Returns the element type.
             pub fn dtype(&self) -> DType {
                 match self { $(Argument::$variant(_) => DType::$variant),* }
             }
 
-            /// Sizes.
+            /// Returns the sizes of the dimensions.
             pub fn shape(&self) -> &[usize] {
                 match self { $(Argument::$variant(a) => a.shape()),* }
             }
 
-            /// A copy that owns its elements.
+            /// Copies the array into a value.
             pub fn to_value(&self) -> Option<Value> {
                 let data = match self { $(Argument::$variant(a) => Buffer::$variant(a.iter().copied().collect())),* };
                 Value::new(self.shape().to_vec(), data)
             }
 
-            /// The same array, for a shorter time.
+            /// Reborrows the array for a shorter lifetime.
             pub(crate) fn view(&self) -> Argument<'_> {
                 match self { $(Argument::$variant(a) => Argument::$variant(CowArray::from(a.view()))),* }
             }
 
-            /// The array with its own elements.
+            /// Converts the array into one that owns its elements.
             pub(crate) fn into_owned(self) -> Argument<'static> {
                 match self { $(Argument::$variant(a) => Argument::$variant(CowArray::from(a.into_owned()))),* }
             }
 
-            /// The bytes of its elements, where they are its own.
+            /// Returns the bytes of owned elements; 0 for a borrowed array.
             pub(crate) fn own_bytes(&self) -> usize {
                 match self { $(Argument::$variant(a) if a.is_owned() => a.len() * std::mem::size_of::<$t>(),)* _ => 0 }
             }
 
-            /// For C, without a copy.
+            /// Borrows the array as a C argument, without a copy.
             pub(crate) fn as_arg(&self) -> Option<Arg<'_>> {
                 match self { $(Argument::$variant(a) => ArgRef::new(a.as_slice()?, a.shape()).map(Arg::In)),* }
             }
         }
 
-        /// A list of any element type, such as an array of a structured tensor.
+        /// List of any element type, such as an index array of a structured tensor.
         #[derive(Clone, Debug)]
         #[allow(missing_docs)] // one variant for each DType
         pub enum List<'a> { $($variant(Cow<'a, [$t]>)),* }
 
         impl List<'_> {
-            /// Type of the elements.
+            /// Returns the element type.
             pub fn dtype(&self) -> DType {
                 match self { $(List::$variant(_) => DType::$variant),* }
             }
 
-            /// How many elements there are.
-            #[allow(clippy::len_without_is_empty)] // nobody asks
+            /// Returns the number of elements.
+            #[allow(clippy::len_without_is_empty)] // unused
             pub fn len(&self) -> usize {
                 match self { $(List::$variant(a) => a.len()),* }
             }
 
-            /// A copy that owns its elements.
+            /// Copies the list into a value.
             pub(crate) fn to_value(&self) -> Option<Value> {
                 let data = match self { $(List::$variant(a) => Buffer::$variant(a.to_vec())),* };
                 Value::new(vec![self.len()], data)
             }
 
-            /// The list with its own elements.
+            /// Converts the list into one that owns its elements.
             pub(crate) fn into_owned(self) -> List<'static> {
                 match self { $(List::$variant(a) => List::$variant(Cow::Owned(a.into_owned()))),* }
             }
 
-            /// The bytes of its elements, where they are its own.
+            /// Returns the bytes of owned elements; 0 for a borrowed list.
             pub(crate) fn own_bytes(&self) -> usize {
                 match self { $(List::$variant(Cow::Owned(a)) => a.len() * std::mem::size_of::<$t>(),)* _ => 0 }
             }
 
-            /// For C, without a copy.
+            /// Borrows the list as a C argument, without a copy.
             pub(crate) fn as_arg(&self) -> Option<Arg<'_>> {
                 match self { $(List::$variant(a) => ArgRef::new(a, &[a.len()]).map(Arg::In)),* }
             }
@@ -166,45 +166,45 @@ macro_rules! elements {
             }
         }
 
-        /// An array of any element type that is written.
+        /// Writable array of any element type.
         #[derive(Debug)]
         #[allow(missing_docs)] // one variant for each DType
         pub enum ArgumentMut<'a> { $($variant(ArrayViewMutD<'a, $t>)),* }
 
         impl ArgumentMut<'_> {
-            /// Type of the elements.
+            /// Returns the element type.
             pub fn dtype(&self) -> DType {
                 match self { $(ArgumentMut::$variant(_) => DType::$variant),* }
             }
 
-            /// Sizes.
+            /// Returns the sizes of the dimensions.
             pub fn shape(&self) -> &[usize] {
                 match self { $(ArgumentMut::$variant(a) => a.shape()),* }
             }
 
-            /// The same array, for a shorter time.
+            /// Reborrows the array for a shorter lifetime.
             pub(crate) fn view_mut(&mut self) -> ArgumentMut<'_> {
                 match self { $(ArgumentMut::$variant(a) => ArgumentMut::$variant(a.view_mut())),* }
             }
 
-            /// Whether C can write it where it is.
+            /// Returns whether C can write the array in place.
             pub(crate) fn in_place(&self) -> bool {
                 match self { $(ArgumentMut::$variant(a) => a.is_standard_layout()),* }
             }
 
-            /// A copy of what it holds now.
+            /// Copies the current elements into a value.
             pub fn to_value(&self) -> Option<Value> {
                 let data = match self { $(ArgumentMut::$variant(a) => Buffer::$variant(a.iter().copied().collect())),* };
                 Value::new(self.shape().to_vec(), data)
             }
 
-            /// For C, without a copy; `None` if it is not row-major and contiguous.
+            /// Borrows the array as a C argument, without a copy; `None` unless row-major and contiguous.
             pub(crate) fn as_arg(&mut self) -> Option<Arg<'_>> {
                 let shape = self.shape().to_vec();
                 match self { $(ArgumentMut::$variant(a) => ArgMut::new(a.as_slice_mut()?, &shape).map(Arg::Out)),* }
             }
 
-            /// Takes the elements of a value of the same type and shape.
+            /// Copies the elements of a value of the same type and shape into the array.
             pub(crate) fn assign(&mut self, value: &Value) {
                 match (self, value.data()) {
                     $((ArgumentMut::$variant(a), Buffer::$variant(v)) => {
@@ -219,7 +219,7 @@ macro_rules! elements {
 
 elements!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F16 f16, Bf16 bf16, F32 f32, F64 f64);
 
-/// A view as an argument: as it is where it is row-major and contiguous, a copy otherwise.
+/// Converts a view into an argument: borrowed if row-major and contiguous, else copied.
 pub fn argument<T: Element, D: Dimension>(view: ArrayView<'_, T, D>) -> Argument<'_> {
     let view = view.into_dyn();
     if view.is_standard_layout() {
@@ -229,12 +229,12 @@ pub fn argument<T: Element, D: Dimension>(view: ArrayView<'_, T, D>) -> Argument
     }
 }
 
-/// A view as an argument that is written.
+/// Converts a mutable view into a writable argument.
 pub fn argument_mut<T: Element, D: Dimension>(view: ArrayViewMut<'_, T, D>) -> ArgumentMut<'_> {
     T::argument_mut(view.into_dyn())
 }
 
-/// A value as an array; `None` if its elements are of another type.
+/// Converts a value into an array; `None` if its elements have another type.
 pub fn to_array<T: Element>(value: Value) -> Option<ArrayD<T>> {
     let (shape, data) = value.into_parts();
     ArrayD::from_shape_vec(IxDyn(&shape), T::from_buffer(data)?).ok()

@@ -1,4 +1,4 @@
-//! A schedule as a schedule function: `taffeta show --as-function`.
+//! Export of a schedule as a schedule function: `taffeta show --as-function`.
 
 use crate::automatic;
 use crate::error::Error;
@@ -11,8 +11,8 @@ use taffeta_frontend::syntax::Item;
 use taffeta_schedule::auto::MATERIALISE;
 
 impl Program {
-    /// The steps that the schedule of an entry takes, as a schedule function that can be put into its file: a line for
-    /// each step, whoever chose it.
+    /// Returns the steps of an entry's schedule as a schedule function that can be pasted into its file: a line for
+    /// each step, whether a user or a rule chose it.
     ///
     /// ```
     /// use taffeta::{Options, Program};
@@ -36,14 +36,14 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry and its schedule; steps that cannot be said in a schedule function. What
-    /// is returned was run, and makes the same program.
+    /// Every error of the entry and its schedule; steps that a schedule function cannot express. The returned text was
+    /// executed and yields the same program.
     pub fn schedule_function(&self, entry: &str, options: &Options) -> Result<String, Error> {
         let wrong = |d: Diagnostic| Error::program(d.into(), &self.sources().clone());
         self.has_steps_of_an_entry(entry, options)?;
-        // A function of the file is for the program as it is printed, whose gradients keep what they do without a
-        // schedule. The schedule of an entry comes before its gradient. Types of index arrays, which inputs say, are
-        // nothing that steps depend on.
+        // A schedule function applies to the program as printed: its gradients keep the tapes that they have without a
+        // schedule, and an entry is scheduled before it is differentiated. No step depends on the types of index
+        // arrays, which inputs determine.
         let options = Options { gradient: None, choose_tapes: false, indices: BTreeMap::new(), ..options.clone() };
         let schedule = self.scheduled(entry, &options)?;
         let (name, doc) = match options.schedule.as_deref() {
@@ -72,8 +72,8 @@ impl Program {
         Err(wrong(differs.help("`--trace FILE.json` keeps all steps")))
     }
 
-    /// Returns a comment where rules have the gradient of an entry keep other tensors than a schedule function finds it
-    /// to keep; nothing where they do not.
+    /// Returns a comment if rules choose other tapes for the entry's gradients than a schedule function finds in them;
+    /// an empty string otherwise.
     fn note_of_tapes(&self, entry: &str, options: &Options) -> Result<String, Error> {
         if !automatic::is_automatic(options) || !self.has_open_gradients(entry, options)? {
             return Ok(String::new());
@@ -89,8 +89,8 @@ impl Program {
         }))
     }
 
-    /// Whether a schedule's steps can be given to `schedule` again, as a function or as a trace: what is given there is
-    /// taken by the entry, before it is differentiated.
+    /// Checks that a schedule's steps can be passed to `schedule` again, as a function or as a trace: `schedule`
+    /// applies steps to the entry, before differentiation.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl Program {
         Err(Error::program(d.into(), &self.sources().clone()))
     }
 
-    /// A name that is nowhere in the program's text.
+    /// Returns a name that does not occur in the program's text.
     fn unused(&self, name: &str) -> String {
         let text = self.front().files().next().map_or("", |f| &f.text);
         let numbered = (2..).map(|n| format!("{name}_{n}"));
@@ -112,7 +112,7 @@ impl Program {
         [name.to_string()].into_iter().chain(numbered).find(free).unwrap_or_default()
     }
 
-    /// The parameters of a function of the file.
+    /// Returns the parameter names of a function of the file.
     fn parameters(&self, function: &str) -> Vec<String> {
         let items = self.front().module().map(|m| m.items.as_slice()).unwrap_or_default();
         let found = items.iter().find_map(|item| match item {
@@ -122,7 +122,7 @@ impl Program {
         found.into_iter().flat_map(|f| &f.params).map(|p| p.name.text.to_string()).collect()
     }
 
-    /// An entry as text, scheduled by a function that is added to the program.
+    /// Prints an entry under a schedule function that is appended to the program.
     fn under(&self, entry: &str, options: &Options, function: &str, name: &str) -> Result<String, Error> {
         let main = self.front().files().next().map(|f| Source {
             name: f.name.clone(),
@@ -132,7 +132,7 @@ impl Program {
         let Some(main) = main else { return Err(Error::program(Diagnostics(Vec::new()), self.sources())) };
         let program = Program::read(main);
         program.refuse_broken()?;
-        // Parameters of the schedule are numbers in its steps.
+        // Static parameters of the schedule are constants in its steps.
         let entry_has = |name: &str| {
             let info = program.entries().into_iter().find(|e| e.name == entry);
             info.is_some_and(|e| e.params.iter().any(|p| p.is_static && p.name == name))
@@ -145,8 +145,8 @@ impl Program {
     }
 }
 
-/// Prints a program for comparison. Rules schedule what no longer has a gradient, so without `stop_gradient`; functions
-/// come before gradients, and keep it.
+/// Prints a program for comparison, without `stop_gradient`: rules schedule programs after differentiation, which
+/// removes `stop_gradient`, and functions schedule programs before it.
 fn printed(func: &Func) -> String {
     print::func_with_selectors(&pass::stop_gradient::run(func))
 }

@@ -1,4 +1,4 @@
-//! Automatic schedules: the machine that rules choose for, and when they are asked.
+//! Automatic schedules: the target machine of the rules, and the entry point that applies the rules.
 
 mod calibrate;
 mod machine;
@@ -9,24 +9,24 @@ use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Aim, Target};
 
-/// The schedule that rules choose.
+/// Name of the automatic schedule.
 pub(crate) const AUTO: &str = "auto";
-/// The variable of the environment that says which machine rules choose for.
+/// Environment variable that selects the target machine.
 const MACHINE: &str = "TAFFETA_MACHINE";
-/// The most threads that are reckoned with.
+/// Maximum number of threads in the cost model.
 const MOST_THREADS: usize = crate::MAX_THREADS as usize;
 
-/// Whether rules choose how the program runs. The interpreter runs it as it is written: it has nothing to gain.
+/// Returns whether rules schedule the program. The interpreter runs the program as written: it gains nothing.
 pub(crate) fn is_automatic(options: &Options) -> bool {
     options.schedule.as_deref() == Some(AUTO) && options.backend != Backend::Interp
 }
 
-/// The machine that rules choose for.
+/// Target machine of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Machine {
-    /// One like those that most people have.
+    /// A typical machine.
     Portable,
-    /// This one.
+    /// The machine at hand, as calibrated.
     This,
 }
 
@@ -42,14 +42,14 @@ fn machine(options: &Options) -> Result<Machine, Diagnostic> {
     }
 }
 
-/// Threads of a parallel loop: as OpenMP is told, or as many as there are processors.
+/// Returns the number of threads of a parallel loop: that of `OMP_NUM_THREADS`, or else the number of processors.
 fn threads() -> usize {
     let told = std::env::var("OMP_NUM_THREADS").ok();
     let told = told.as_deref().and_then(|t| t.split(',').next()?.trim().parse().ok()).filter(|n: &usize| *n > 0);
     told.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS)
 }
 
-/// The machine and the sizes that rules choose for, as part of a key. Nothing is measured for it.
+/// Returns the part of the memo key that identifies the target machine and sizes, without measuring anything.
 pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
     let threads = threads();
     let machine = match machine(options)? {
@@ -59,8 +59,8 @@ pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
     Ok(format!("{machine} {:?} {:?} {}", options.sizes, options.rounded_hints(), options.strict_floats))
 }
 
-/// The machine and the sizes that rules choose for: this machine, which is measured when a rule first asks, and never
-/// before.
+/// Returns the lazily evaluated target machine and sizes. The machine at hand is measured when a rule first reads the
+/// target, and never before.
 pub(crate) fn aim(options: &Options) -> Result<Aim, Diagnostic> {
     let machine = machine(options)?;
     let (fixed, strict_floats) = (options.sizes.keys().cloned().collect(), options.strict_floats);
@@ -74,7 +74,7 @@ pub(crate) fn aim(options: &Options) -> Result<Aim, Diagnostic> {
     }))
 }
 
-/// Whether compiling with these options must measure this machine first, which takes a second.
+/// Returns whether compiling with these options must measure this machine first, which takes a second.
 pub fn must_measure(options: &Options) -> bool {
     is_automatic(options) && is_unmeasured(options)
 }
@@ -84,14 +84,14 @@ pub fn is_unmeasured(options: &Options) -> bool {
     machine(options) == Ok(Machine::This) && !calibrate::is_known(threads())
 }
 
-/// Measures this machine, if nobody has. What automatic schedules choose by is kept in the cache of compiled programs,
-/// so that they choose the same the next time; where it cannot be measured, they choose for a machine like others.
+/// Measures this machine unless a measurement exists. The result is stored in the cache of compiled programs, so that
+/// automatic schedules are reproducible; if measuring fails, rules target a typical machine.
 pub fn measure() {
     calibrate::target(threads());
 }
 
-/// A program under the schedule that rules choose. Where what they chose cannot be lowered, since checks or searches
-/// are left in a loop of vectors, none is made of vectors; one that goes wrong in any other way runs as it is written.
+/// Applies the automatic rules to a program. If the result cannot be lowered, as when checks or searches remain in a
+/// vectorised loop, the rules run again without `auto_vectorize`; if that fails too, the program runs as written.
 pub(crate) fn schedule(func: Func, options: &Options) -> Result<Schedule, Diagnostics> {
     let plain = Schedule::new(func).lowered_by(crate::scheduler::lowers).aimed_at(aim(options)?);
     let without_vectors = || taffeta_schedule::auto::rules().map(|r| r.method).filter(|r| *r != "auto_vectorize");
@@ -99,7 +99,7 @@ pub(crate) fn schedule(func: Func, options: &Options) -> Result<Schedule, Diagno
     for rules in [vec![AUTO], without_vectors().collect()] {
         let mut schedule = plain.clone();
         for rule in rules {
-            // A refused rule leaves the program as it is.
+            // A refused rule leaves the program unchanged.
             if let Err(r) = schedule.call(rule, &[]) {
                 tracing::debug!("`{rule}` is refused: {}", r.message);
             }
@@ -112,14 +112,14 @@ pub(crate) fn schedule(func: Func, options: &Options) -> Result<Schedule, Diagno
             }
         }
     }
-    // What is wrong with the program itself is said of that.
+    // An error of the program itself is left to the caller, who lowers the plain program.
     if let Some(why) = wrong.filter(|_| lowered(&plain, options).is_ok()) {
         tracing::warn!("`{}` runs as it is written: {why}", plain.func().name);
     }
     Ok(plain)
 }
 
-/// What stands against running what rules chose, if anything.
+/// Returns the errors that keep an automatically scheduled program from being lowered, if any.
 fn unfit(schedule: &Schedule, options: &Options) -> Option<Diagnostics> {
     if schedule.trace().steps.is_empty() {
         return None;

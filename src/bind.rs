@@ -1,30 +1,30 @@
-//! Sizes from inputs: every dimension of every input says something about the sizes, and all must agree.
+//! Size inference: solves the sizes of a call from the shapes of its inputs.
 //!
-//! *Does*: solves `n`, `2*n` or `n + 1` for the one size that is unknown in it, over all inputs until nothing new is
-//! found, then compares every dimension. A conflict names both inputs, their dimensions and both values. *May touch*:
-//! nothing; it runs before the program does.
+//! Solves dimensions such as `n`, `2*n` or `n + 1` for their single unknown size, over all inputs until a fixpoint,
+//! then compares every dimension with its shape. A conflict names both inputs, their dimensions and both values. Runs
+//! before the program and modifies nothing.
 
 use crate::locate::Fault;
 use taffeta_ast::Diagnostic;
 use taffeta_codegen::signature::{Signature, Size, SizeOp, TensorSig};
 
-/// Sizes that are known so far, with where they are known from.
+/// Values of the sizes solved so far, each with its origin.
 #[derive(Clone, Debug, Default)]
 pub struct Sizes {
     values: Vec<Option<(i64, Origin)>>,
 }
 
-/// Where a size is known from. Texts are made when there is something to say: every call comes through here.
+/// Origin of a size's value. Its text is built only for messages, since every call solves sizes.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
-    /// It was given by name.
+    /// A value given by name.
     Given,
-    /// A dimension of the parameter at this position.
+    /// A dimension of a parameter: position and dimension.
     Dimension(usize, usize),
 }
 
 impl Sizes {
-    /// The sizes that are given by name.
+    /// Creates the sizes given by name.
     pub fn given(signature: &Signature, given: &[(String, i64)]) -> Result<Sizes, Vec<Diagnostic>> {
         let mut sizes = Sizes { values: vec![None; signature.sizes.len()] };
         let mut errors = Vec::new();
@@ -45,7 +45,7 @@ impl Sizes {
         if errors.is_empty() { Ok(sizes) } else { Err(errors) }
     }
 
-    /// Adds what the inputs' shapes say. `shapes` holds one for each parameter, `None` where it is not known yet.
+    /// Adds the constraints of the input shapes. `shapes` has one entry per parameter, `None` while unknown.
     pub fn unify(&mut self, signature: &Signature, shapes: &[Option<Vec<usize>>]) -> Result<(), Vec<Fault>> {
         let mut known: Vec<Known<'_>> = Vec::new();
         let mut errors = Vec::new();
@@ -61,7 +61,7 @@ impl Sizes {
                 None => {}
             }
         }
-        // What stands alone is taken first: `n` is a better witness than `2*n`.
+        // Solve plain sizes first: `n` is a better witness than `2*n`.
         let alone = |s: &Size| matches!(s, Size::Param(_));
         for only_alone in [true, false] {
             while self.solve_once(&known, |s| alone(s) || !only_alone) {}
@@ -105,7 +105,7 @@ impl Sizes {
         let size = dim.value.as_ref()?;
         let expected = match self.knows(size) {
             true => size.eval(filled)?,
-            // A size that stays unknown here has no value that gives this dimension, or is asked for later.
+            // An unsolved size either has no value that yields this dimension, or is reported by `complete`.
             false => {
                 let Linear { unknown: Some((_, factor)), constant } = linear(size, &self.values)? else { return None };
                 let rest = i64::try_from(found).ok()?.checked_sub(constant)?;
@@ -143,17 +143,17 @@ impl Sizes {
         Some(Fault::of(&param.name, Some(d), diagnostic))
     }
 
-    /// Values with 0 for what is unknown; only for expressions without unknown sizes.
+    /// Returns all values with 0 for unknown sizes; valid only for expressions without unknown sizes.
     fn filled(&self) -> Vec<i64> {
         self.values.iter().map(|v| v.as_ref().map_or(0, |v| v.0)).collect()
     }
 
-    /// The value of a dimension's size, if all that it mentions is known.
+    /// Evaluates the size of a dimension; `None` if it mentions an unknown size.
     pub fn eval(&self, size: &Size) -> Option<i64> {
         if self.knows(size) { size.eval(&self.filled()) } else { None }
     }
 
-    /// Whether all that a dimension's size mentions is known.
+    /// Returns whether every size mentioned in the expression is known.
     fn knows(&self, size: &Size) -> bool {
         match size {
             Size::Const(_) => true,
@@ -162,22 +162,22 @@ impl Sizes {
         }
     }
 
-    /// The sizes that are known so far, by name.
+    /// Returns the known sizes by name.
     pub(crate) fn known(&self, signature: &Signature) -> impl Iterator<Item = (String, i64)> {
         let known = signature.sizes.iter().zip(&self.values);
         known.filter_map(|(s, v)| Some((s.name.clone(), v.as_ref()?.0)))
     }
 
-    /// The shape of a parameter or result.
+    /// Returns the shape of a parameter or result; `None` if a dimension is unknown.
     pub fn shape(&self, tensor: &TensorSig) -> Option<Vec<usize>> {
         tensor.shape.iter().map(|d| usize::try_from(self.eval(d.value.as_ref()?)?).ok()).collect()
     }
 
-    /// All values, in the signature's order.
+    /// Returns all values, in the signature's order.
     ///
     /// # Errors
     ///
-    /// One diagnostic that lists the sizes which nothing fixes.
+    /// One diagnostic that lists the sizes that no input or name determines.
     pub fn complete(&self, signature: &Signature) -> Result<Vec<i64>, Diagnostic> {
         let missing: Vec<&str> = signature
             .sizes
@@ -190,15 +190,15 @@ impl Sizes {
     }
 }
 
-/// A parameter whose shape is known.
+/// Parameter with a known shape.
 struct Known<'s> {
-    /// Which one it is.
+    /// Index of the parameter.
     position: usize,
     param: &'s TensorSig,
     shape: &'s [usize],
 }
 
-/// Sizes that no input fixes.
+/// Creates the diagnostic for sizes that no input determines.
 pub fn unfixed(names: &[&str]) -> Diagnostic {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     let flags: Vec<String> = names.iter().map(|n| format!("--size {n}=N")).collect();
@@ -207,7 +207,7 @@ pub fn unfixed(names: &[&str]) -> Diagnostic {
         .help(format!("give {}", flags.join(" ")))
 }
 
-/// A size that the entry does not have.
+/// Creates the diagnostic for a size that the entry does not have.
 fn unknown_size(signature: &Signature, name: &str) -> Diagnostic {
     let names: Vec<&str> = signature.sizes.iter().map(|s| s.name.as_str()).collect();
     let d = Diagnostic::new("size::name", format!("`{}` has no size `{name}`", signature.name));
@@ -218,7 +218,7 @@ fn unknown_size(signature: &Signature, name: &str) -> Diagnostic {
     }
 }
 
-/// The size parameters in an expression.
+/// Iterates over the size parameters of an expression.
 fn sizes_in(size: &Size) -> Box<dyn Iterator<Item = usize> + '_> {
     match size {
         Size::Const(_) => Box::new(std::iter::empty()),
@@ -227,13 +227,13 @@ fn sizes_in(size: &Size) -> Box<dyn Iterator<Item = usize> + '_> {
     }
 }
 
-/// `factor * unknown + constant`.
+/// Linear form `factor * unknown + constant`.
 struct Linear {
     unknown: Option<(usize, i64)>,
     constant: i64,
 }
 
-/// An expression with at most one unknown size, linear in it.
+/// Converts an expression to linear form; `None` if it has several unknown sizes or is not linear.
 fn linear(size: &Size, values: &[Option<(i64, Origin)>]) -> Option<Linear> {
     let constant = |constant| Some(Linear { unknown: None, constant });
     match size {
@@ -276,7 +276,7 @@ mod tests {
     use taffeta_ast::DType;
     use taffeta_codegen::signature::{Dim, Passing, SizeParam};
 
-    /// A signature from `name: dimensions` where a dimension is a number, a size, or `factor*size`.
+    /// Builds a signature from `name: dimensions`, where a dimension is a number, a size, or `factor*size`.
     fn signature(params: &[(&str, &[&str])]) -> Signature {
         let mut sizes: Vec<SizeParam> = Vec::new();
         let mut size = |text: &str| -> Size {

@@ -15,7 +15,7 @@ use taffeta_codegen::call::Arg;
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 use taffeta_structured::Stored;
 
-/// A call that is being prepared: arguments by name, then [`Call::run`].
+/// Builder of a call: arguments by name, then [`Call::run`].
 ///
 /// ```
 /// use ndarray::{arr1, arr2};
@@ -37,9 +37,9 @@ use taffeta_structured::Stored;
 pub struct Call<'f, 'a> {
     function: &'f Function,
     inputs: Vec<(String, Argument<'a>)>,
-    /// Sparse ones.
+    /// Sparse values.
     sparse: Vec<(String, &'a Value)>,
-    /// Structured ones by their arrays.
+    /// Structured tensors as borrowed arrays.
     lent: Vec<(String, &'a Sparse<'a>)>,
     inouts: Vec<(String, ArgumentMut<'a>)>,
     sizes: Vec<(String, i64)>,
@@ -52,21 +52,22 @@ impl<'f, 'a> Call<'f, 'a> {
         Call { function, inputs, sparse, lent, inouts: Vec::new(), sizes: Vec::new(), threads: 0 }
     }
 
-    /// Gives a parameter. Elements are copied only if the view is not row-major and contiguous.
+    /// Passes an input. The elements are copied only if the view is not row-major and contiguous.
     #[must_use]
     pub fn input<T: Element, D: Dimension>(mut self, name: &str, view: ArrayView<'a, T, D>) -> Call<'f, 'a> {
         self.inputs.push((name.to_string(), array::argument(view)));
         self
     }
 
-    /// Gives a scalar parameter.
+    /// Passes a scalar input.
     #[must_use]
     pub fn scalar<T: Element>(mut self, name: &str, value: T) -> Call<'f, 'a> {
         self.inputs.push((name.to_string(), T::argument(ndarray::CowArray::from(ndarray::arr0(value).into_dyn()))));
         self
     }
 
-    /// Gives a parameter of any element type, as [`crate::inputs`] reads it; for a structured one also a sparse value.
+    /// Passes a value of any element type, as [`crate::inputs`] reads it; a structured parameter also takes a sparse
+    /// value.
     #[must_use]
     pub fn value(mut self, name: &str, value: &'a Value) -> Call<'f, 'a> {
         match value.places() {
@@ -76,55 +77,55 @@ impl<'f, 'a> Call<'f, 'a> {
         self
     }
 
-    /// Gives a structured parameter by its arrays, which are not copied.
+    /// Passes a structured parameter as borrowed arrays, without a copy.
     #[must_use]
     pub fn sparse(mut self, name: &str, tensor: &'a Sparse<'a>) -> Call<'f, 'a> {
         self.lent.push((name.to_string(), tensor));
         self
     }
 
-    /// Gives an `inout` parameter of any element type.
+    /// Passes an `inout` parameter of any element type.
     #[must_use]
     pub fn inout_value(mut self, name: &str, value: &'a mut Value) -> Call<'f, 'a> {
         self.inouts.push((name.to_string(), value.into()));
         self
     }
 
-    /// Gives a parameter that is an argument already.
+    /// Passes a converted argument.
     pub(crate) fn argument(mut self, name: &str, argument: Argument<'a>) -> Call<'f, 'a> {
         self.inputs.push((name.to_string(), argument));
         self
     }
 
-    /// Likewise, one that is written.
+    /// Passes a converted argument of an `inout` parameter.
     pub(crate) fn argument_mut(mut self, name: &str, argument: ArgumentMut<'a>) -> Call<'f, 'a> {
         self.inouts.push((name.to_string(), argument));
         self
     }
 
-    /// Gives an `inout` parameter; the view holds its final value after the call. It is copied there and back only if
-    /// it is not row-major and contiguous. If the program stops, its contents are unspecified.
+    /// Passes an `inout` parameter; the view holds its final value after the call. The elements are copied there and
+    /// back only if the view is not row-major and contiguous. If the program stops, the contents are unspecified.
     #[must_use]
     pub fn inout<T: Element, D: Dimension>(mut self, name: &str, view: ArrayViewMut<'a, T, D>) -> Call<'f, 'a> {
         self.inouts.push((name.to_string(), array::argument_mut(view)));
         self
     }
 
-    /// Gives a size that no parameter fixes.
+    /// Sets a size that no parameter determines.
     #[must_use]
     pub fn size(mut self, name: &str, value: i64) -> Call<'f, 'a> {
         self.sizes.push((name.to_string(), value));
         self
     }
 
-    /// Threads of parallel loops; without it OpenMP decides.
+    /// Sets the number of threads of parallel loops; by default OpenMP decides.
     #[must_use]
     pub fn threads(mut self, n: u32) -> Call<'f, 'a> {
         self.threads = n;
         self
     }
 
-    /// Checks everything and runs.
+    /// Checks the arguments and runs the program.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ impl<'f, 'a> Call<'f, 'a> {
         Ok(self.run_with_sizes()?.0)
     }
 
-    /// As [`Call::run`], with the values of all sizes.
+    /// Runs the program as [`Call::run`] does, and also returns the values of all sizes.
     pub(crate) fn run_with_sizes(mut self) -> Result<(Outputs, Vec<i64>), Error> {
         let sources = self.function.sources().clone();
         let entry = &self.function.signature().name;
@@ -146,7 +147,7 @@ impl<'f, 'a> Call<'f, 'a> {
         Ok((Outputs { results: names.zip(results).collect() }, sizes))
     }
 
-    /// What a parameter holds now.
+    /// Copies the current value of an argument.
     pub(crate) fn current(&self, name: &str) -> Option<Value> {
         let input = self.inputs.iter().find(|(n, _)| n == name).and_then(|(_, a)| a.to_value());
         let sparse = || self.sparse.iter().find(|(n, _)| n == name).map(|(_, v)| (*v).clone());
@@ -159,7 +160,7 @@ impl<'f, 'a> Call<'f, 'a> {
         input.or_else(sparse).or_else(lent).or_else(inout)
     }
 
-    /// The sizes that follow from what is given, by name; `None` where it does not fit.
+    /// Solves the sizes from the arguments given so far, by name; `None` if they conflict.
     pub(crate) fn known_sizes(&self) -> Option<BTreeMap<String, i64>> {
         let signature = self.function.signature();
         let mut sizes = Sizes::given(signature, &self.sizes).ok()?;
@@ -175,7 +176,7 @@ impl<'f, 'a> Call<'f, 'a> {
         Some(sizes.known(signature).collect())
     }
 
-    /// Calls C on the arrays as they are.
+    /// Calls C on the arrays in place.
     fn run_in_place(&mut self, sizes: &[i64], shapes: Vec<Vec<usize>>) -> Result<Vec<Value>, Error> {
         let signature = self.function.signature();
         let mut copies: Vec<Option<Value>> =
@@ -190,7 +191,7 @@ impl<'f, 'a> Call<'f, 'a> {
             structured.push(own);
         }
         let hidden: Vec<i64> = structured.iter().flatten().flat_map(Structured::hidden).collect();
-        // What is stored where a parameter is has as many elements.
+        // A result that shares a parameter's pattern has as many elements as the parameter stores.
         let of = |t: &TensorSig| t.of.and_then(|k| structured[k].as_ref());
         let shape = |t: &TensorSig, shape: Vec<usize>| of(t).map_or(shape, |of| vec![of.stored()]);
         let results = signature.results().zip(shapes).filter_map(|(t, s)| Value::zeros(t.dtype, shape(t, s)));
@@ -229,7 +230,7 @@ impl<'f, 'a> Call<'f, 'a> {
         signature.results().zip(results).map(logical).collect()
     }
 
-    /// The arrays of a structured parameter: those that are lent, or those that its elements are packed into.
+    /// Returns the arrays of a structured parameter: the borrowed ones, or those that its value is packed into.
     fn structured(&self, param: &TensorSig) -> Result<Option<Structured<'a>>, Error> {
         let Some(storage) = &param.storage else { return Ok(None) };
         match self.lent.iter().find(|(n, _)| *n == param.name) {
@@ -245,14 +246,14 @@ impl<'f, 'a> Call<'f, 'a> {
         }
     }
 
-    /// The elements of a structured parameter that is stored where that one is.
+    /// Packs the elements of a structured parameter that shares the pattern of `of`.
     fn following(&self, param: &TensorSig, of: &Stored) -> Result<Option<Structured<'a>>, Error> {
         let (Some(storage), Some(value)) = (&param.storage, self.current(&param.name)) else { return Ok(None) };
         let elements = packed::following(param, storage, &value, of)?.into_arrays().pop();
         Ok(Some(Structured::Packed((elements.into_iter().collect(), Vec::new()))))
     }
 
-    /// Runs on copies of everything: the interpreter works so.
+    /// Runs on copies of all arguments, as the interpreter requires.
     fn run_on_copies(&mut self, sizes: &[i64]) -> Result<Vec<Value>, Error> {
         let signature = self.function.signature();
         let values = signature.params().filter_map(|p| self.current(&p.name)).collect();
@@ -265,8 +266,8 @@ impl<'f, 'a> Call<'f, 'a> {
         Ok(ran.results)
     }
 
-    /// The sizes, and the shapes of the results where they are known before the call.
-    #[allow(clippy::type_complexity)] // a pair that is taken apart where it arrives
+    /// Checks the arguments and returns the sizes, and the shapes of the results if they are known before the call.
+    #[allow(clippy::type_complexity)] // destructured at the only call
     fn check(&self) -> Result<(Vec<i64>, Option<Vec<Vec<usize>>>), Vec<Fault>> {
         let all = |found: Vec<Diagnostic>| found.into_iter().map(Fault::from).collect::<Vec<_>>();
         let signature = self.function.signature();
@@ -333,7 +334,7 @@ impl<'f, 'a> Call<'f, 'a> {
         }
         let mut sizes = Sizes::given(signature, &self.sizes).map_err(all)?;
         sizes.unify(signature, &shapes)?;
-        // Last, since it looks at all that is stored.
+        // Checked last, since it scans every stored index.
         let lent = |p: &&TensorSig| {
             self.lent.iter().find(|(n, _)| *n == p.name).and_then(|(_, a)| a.fault(p, self.function.arrays_of(p)))
         };
@@ -347,57 +348,57 @@ impl<'f, 'a> Call<'f, 'a> {
     }
 }
 
-/// Where a parameter stands.
+/// Returns the position of a parameter.
 fn position(signature: &Signature, name: &str) -> Option<usize> {
     signature.params().position(|p| p.name == name)
 }
 
-/// The results of a call, by name.
+/// Results of a call, by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outputs {
     results: Vec<(String, Value)>,
 }
 
 impl Outputs {
-    /// The results from position `k` on, taken out.
+    /// Splits off the results from position `k` on.
     pub(crate) fn split_off(&mut self, k: usize) -> Vec<(String, Value)> {
         self.results.split_off(k)
     }
 
-    /// The result of that position.
+    /// Returns the result at position `k`.
     pub(crate) fn at(&self, k: usize) -> Option<&Value> {
         self.results.get(k).map(|(_, v)| v)
     }
 
-    /// The names of the results, in order.
+    /// Returns the names of the results, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.results.iter().map(|(n, _)| n.as_str())
     }
 
-    /// A result as it is.
+    /// Returns a result as a value.
     ///
     /// # Errors
     ///
-    /// There is no such result.
+    /// An unknown result name.
     pub fn value(&self, name: &str) -> Result<&Value, Error> {
         self.results.iter().find(|(n, _)| n == name).map(|(_, v)| v).ok_or_else(|| self.unknown(name))
     }
 
-    /// A result as an array.
+    /// Returns a result as an array.
     ///
     /// # Errors
     ///
-    /// There is no such result, or its elements are of another type.
+    /// An unknown result name, or another element type.
     pub fn array<T: Element>(&self, name: &str) -> Result<ArrayD<T>, Error> {
         let value = self.value(name)?;
         array::to_array(value.clone()).ok_or_else(|| wrong_type::<T>(name, value))
     }
 
-    /// A result without dimensions.
+    /// Returns a result without dimensions.
     ///
     /// # Errors
     ///
-    /// There is no such result, it is not a scalar, or of another type.
+    /// An unknown result name, a result that is not a scalar, or another element type.
     pub fn scalar<T: Element>(&self, name: &str) -> Result<T, Error> {
         let value = self.value(name)?;
         match (T::slice(value.data()), value.shape()) {
@@ -454,7 +455,7 @@ def scale(x: f32[n, m], y: inout[f32[m, n]], a: f32) -> f64[k]:
             let out = out.expect("it runs");
             assert_eq!(out.array::<f64>("t").expect("f64"), arr1(&[2.0, 3.0]).into_dyn());
             assert_eq!(plain, arr2(&[[3.0, 9.0], [5.0, 11.0], [7.0, 13.0]]));
-            // Every second column of something larger, transposed; and a copy of x in Fortran order.
+            // Every second column of a wider array, transposed; and a copy of x in Fortran order.
             let mut wide = Array2::<f32>::ones((2, 6));
             let fortran = x.t().as_standard_layout().into_owned();
             let y = wide.slice_mut(s![.., ..;2]).reversed_axes();
@@ -487,7 +488,7 @@ def scale(x: f32[n, m], y: inout[f32[m, n]], a: f32) -> f64[k]:
         let call = f.call().input("x", x.view()).inout("y", wrong.view_mut()).scalar("a", 1.0f32).size("k", 1);
         let e = message(call.run().unwrap_err());
         assert!(e.contains("parameter `y`, dimension 0: expected 2 (`m`), found 1"), "{e}");
-        // Also where the program comes from the cache, the fault points at the dimension.
+        // A program from the cache is not parsed, and the fault points at the dimension all the same.
         let again = function(Backend::C);
         let call = again.call().input("x", x.view()).inout("y", wrong.view_mut()).scalar("a", 1.0f32).size("k", 1);
         match call.run().unwrap_err() {

@@ -1,5 +1,5 @@
-//! What `taffeta doctor` shows: what there is on this machine to compile programs with, and whether it computes
-//! rightly.
+//! Findings of `taffeta doctor`: the tools on this machine that compile programs, and whether the C compiler computes
+//! correctly.
 
 use crate::store::{Store, stamp};
 use serde_json::{Value as Json, json};
@@ -9,56 +9,56 @@ use taffeta_codegen::cache::Cache;
 use taffeta_codegen::probe::{self, Facts, Verdict};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
-/// What was found.
+/// Results of the examination.
 #[derive(Debug)]
 pub struct Findings {
-    /// The version of Taffeta.
+    /// Version of Taffeta.
     pub taffeta: &'static str,
-    /// The C compiler, if there is one.
+    /// C compiler, if one exists.
     pub compiler: Option<CompilerFindings>,
-    /// The bytes of a vector that programs are compiled for.
+    /// Vector width of compiled programs, in bytes.
     pub vector_bytes: usize,
-    /// The version of z3.
+    /// Version of z3.
     pub z3: String,
-    /// The version of isl.
+    /// Version of isl.
     pub isl: String,
-    /// Compiled programs that are kept.
+    /// Cache of compiled programs.
     pub cache: Option<CacheFindings>,
-    /// What this machine can run at once.
+    /// Number of hardware threads.
     pub threads: usize,
-    /// What is missing or wrong, without which no program can be compiled.
+    /// Missing or faulty components without which no program can be compiled.
     pub problems: Vec<Diagnostic>,
 }
 
-/// A C compiler that is there.
+/// Findings about the C compiler.
 #[derive(Debug)]
 pub struct CompilerFindings {
-    /// As the user wrote it (`CC`), or `cc`.
+    /// Command as the user wrote it (`CC`), or `cc`.
     pub command: String,
-    /// The file of that name.
+    /// File of the command.
     pub path: PathBuf,
-    /// The flags that every program gets, with those that make up for a fault of the compiler.
+    /// Flags of every compilation, including workarounds for a fault of the compiler.
     pub flags: Vec<String>,
-    /// What the environment adds after these (`CFLAGS`), with the flags that undo what it breaks.
+    /// Flags that the environment appends (`CFLAGS`), with the flags that undo their faults.
     pub added: String,
-    /// What it has, if it works.
+    /// Properties of the compiler; `None` if it does not work.
     pub facts: Option<Facts>,
-    /// What it computes rightly and wrongly, if it works.
+    /// Verdict of the probe; `None` if the compiler does not work.
     pub verdict: Option<Verdict>,
 }
 
-/// The cache.
+/// Findings about the cache.
 #[derive(Debug)]
 pub struct CacheFindings {
-    /// Where it is.
+    /// Folder of the cache.
     pub dir: PathBuf,
-    /// How many programs, manifests and verdicts are in it.
+    /// Number of entries: programs, manifests and verdicts.
     pub entries: usize,
-    /// The bytes of their files.
+    /// Total size of the files in bytes.
     pub bytes: u64,
 }
 
-/// Looks at everything that compiling and running needs.
+/// Examines everything that compiling and running require.
 pub fn doctor() -> Findings {
     let mut problems = Vec::new();
     let cache = match Store::open() {
@@ -102,7 +102,7 @@ fn compiler(toolchain: &Toolchain, cache: Option<&Cache>, problems: &mut Vec<Dia
         facts: None,
         verdict: None,
     };
-    // Asked for by someone who may just have changed something: a verdict from before is not believed.
+    // The user may just have changed something, so the probe runs anew instead of reading a stored verdict.
     match probe::ask(toolchain, &options) {
         Ok(verdict) => {
             if let Some(cache) = cache {
@@ -128,7 +128,7 @@ fn compiler(toolchain: &Toolchain, cache: Option<&Cache>, problems: &mut Vec<Dia
     found
 }
 
-/// Entries of the cache and the bytes of their files. What cannot be read is not counted.
+/// Counts the entries of the cache and the bytes of their files, skipping unreadable files.
 fn count(dir: &Path, entries: &mut usize, bytes: &mut u64) {
     for file in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let Ok(meta) = std::fs::symlink_metadata(file.path()) else { continue };
@@ -142,7 +142,7 @@ fn count(dir: &Path, entries: &mut usize, bytes: &mut u64) {
 }
 
 impl Findings {
-    /// All of it, for machines.
+    /// Returns the findings as JSON.
     pub fn json(&self) -> Json {
         let compiler = self.compiler.as_ref().map(|c| {
             let wrong = |v: &Verdict| -> Vec<Json> {

@@ -1,4 +1,4 @@
-//! What can go wrong, for callers of the library.
+//! Errors of the library's public functions.
 
 use crate::locate::Fault;
 use crate::render::{self, Style};
@@ -6,22 +6,22 @@ use std::fmt;
 use std::sync::Arc;
 use taffeta_ast::{Diagnostic, Diagnostics, SourceMap};
 
-/// Diagnostics with the sources that they point into. Its text shows the source's lines.
+/// Diagnostics with the sources that they point into. `Display` shows the source lines.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was found; never empty.
+    /// Diagnostics; never empty.
     pub diagnostics: Vec<Diagnostic>,
-    /// The texts.
+    /// Source files of the diagnostics' spans.
     pub sources: Arc<SourceMap>,
 }
 
 impl Report {
-    /// Diagnostics that point nowhere.
+    /// Wraps diagnostics that have no spans.
     pub fn without_sources(diagnostics: Vec<Diagnostic>) -> Report {
         Report { diagnostics, sources: Arc::new(SourceMap::default()) }
     }
 
-    /// Both: of several programs.
+    /// Concatenates two reports, renumbering the files of the second.
     #[must_use]
     pub fn and(self, other: Report) -> Report {
         let mut sources = SourceMap::clone(&self.sources);
@@ -41,7 +41,7 @@ impl Report {
 }
 
 impl From<Vec<Fault>> for Report {
-    /// Faults of arguments, without the program whose annotations they are about.
+    /// Wraps faults of arguments without the source of the program whose annotations they violate.
     fn from(faults: Vec<Fault>) -> Report {
         Report::without_sources(faults.into_iter().map(|f| f.diagnostic).collect())
     }
@@ -53,25 +53,25 @@ impl fmt::Display for Report {
     }
 }
 
-/// Why a program could not be read, compiled, called or finished.
+/// Reason why a program cannot be read, compiled, called or finished.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// Something is wrong with the program.
+    /// An error in the program.
     #[error("{0}")]
     Program(Report),
-    /// Something is wrong with the arguments of a call, or with the files that they come from.
+    /// An error in the arguments of a call, or in the files that they come from.
     #[error("{0}")]
     Input(Report),
-    /// The program stopped while it ran: a failed assertion, an index out of range.
+    /// A run-time error: a failed assertion, an index out of range.
     #[error("{0}")]
     Run(Report),
-    /// Something is wrong with the surroundings: no C compiler, an unusable cache directory.
+    /// An error in the environment: no C compiler, an unusable cache directory.
     #[error("{0}")]
     System(Report),
 }
 
 impl Error {
-    /// The diagnostics with their sources.
+    /// Returns the diagnostics with their sources.
     pub fn report(&self) -> &Report {
         match self {
             Error::Program(r) | Error::Input(r) | Error::Run(r) | Error::System(r) => r,

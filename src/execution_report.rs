@@ -1,5 +1,5 @@
-//! How an entry runs under a schedule, and why: what rules decided, how each loop runs, what loops over structured
-//! tensors visit. `taffeta show --explain` prints it.
+//! Report of how an entry runs under a schedule, and why: decisions of the rules, parallelism and vectorisation of each
+//! loop, traversals of structured tensors. `taffeta show --explain` prints it.
 
 use crate::automatic;
 use crate::error::Error;
@@ -13,28 +13,28 @@ use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Execution, LoopReport, MATERIALISE};
 use taffeta_structured::Explained;
 
-/// The way in which an entry runs.
+/// Report of how an entry runs.
 #[derive(Clone, Debug)]
 pub struct ExecutionReport {
-    /// The program that runs, with the steps and the decisions that led to it; a gradient is made after its entry was
+    /// Program that runs, with the steps and decisions that led to it. A gradient is derived after its entry is
     /// scheduled, and has no steps of its own unless rules chose them.
     pub schedule: Schedule,
-    /// The loops of the program: whether they run on threads and in lanes.
+    /// Loops of the program: whether they run on threads and in lanes.
     pub loops: Vec<LoopReport>,
-    /// The loops over structured tensors: what they visit.
+    /// Loops over structured tensors: the stored elements that they visit.
     pub traversals: Vec<Explained>,
 }
 
 impl ExecutionReport {
-    /// Returns whether rules chose what the gradient keeps, so that the program is another one than that of
-    /// [`Program::schedule_function`].
+    /// Returns whether rules chose the tapes of the gradient, so that the program differs from the one that
+    /// [`Program::schedule_function`] yields.
     pub fn keeps_by_rules(&self) -> bool {
         self.schedule.decisions().iter().any(|d| d.rule == MATERIALISE && d.taken != 0)
     }
 }
 
 impl Program {
-    /// Explains how an entry runs under any schedule: by hand, none, a trace, or rules.
+    /// Explains how an entry runs under any schedule: written by hand, none, a trace, or rules.
     ///
     /// ```
     /// use taffeta::schedule::auto::Execution;
@@ -52,7 +52,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry; what has no rule in lowering.
+    /// Every error of the entry; programs that lowering does not support.
     pub fn execution_report(&self, entry: &str, options: &Options) -> Result<ExecutionReport, Error> {
         let mut timings = Timings::default();
         let wrong = |d: Diagnostics| Error::program(d, self.sources());
@@ -74,9 +74,8 @@ impl Program {
     }
 }
 
-/// Corrects the report of a vectorised loop by what code generation makes of it: one that cannot be lanes runs in
-/// order, and small arrays become variables of vector types. A loop that structured lowering has replaced stays as it
-/// is.
+/// Updates the report of a vectorised loop after code generation: lowering runs some loops in order, and turns small
+/// arrays into variables of vector types. Reports of loops that structured lowering replaced stay as they are.
 fn as_generated(report: &mut LoopReport, func: &Func, lowered: &Lowered) {
     let Execution::Yes(how) = &mut report.lanes else { return };
     if lowered.is_in_vectors(report.id) {

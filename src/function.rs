@@ -1,4 +1,4 @@
-//! A compiled entry, and running it.
+//! Compiled entries, and their execution.
 
 use crate::error::{Error, Report};
 use crate::loader::from_the_users_line;
@@ -18,59 +18,58 @@ use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{Compiled, cache};
 
-/// A compiled entry. It may be called by several threads at once.
+/// Compiled entry; several threads may call it at once.
 pub struct Function {
     signature: Signature,
     code: Code,
-    /// The texts that errors point into; empty if the program came from the cache and was not read (see
-    /// [`Function::sources_for`]).
+    /// Sources of errors; empty if the program came from the cache and was not parsed (see [`Function::sources_for`]).
     sources: Arc<SourceMap>,
     timings: Timings,
-    /// Contexts that no call uses now, with their number of threads: they keep memory from call to call.
+    /// Pool of idle contexts with their numbers of threads; contexts keep memory between calls.
     contexts: Mutex<Vec<(u32, Context)>>,
-    /// Where lines go that the program prints.
+    /// Sink of the lines that the program prints.
     lines: Lines,
 }
 
-/// The most threads that a call may ask for, itself or by `OMP_NUM_THREADS`. OpenMP's run-time library ends the whole
-/// process where the system refuses a thread, or crashes; this is more than machines have cores.
+/// Maximum number of threads of a call, whether requested by the call or by `OMP_NUM_THREADS`. OpenMP's run-time
+/// library exits the whole process or crashes when the system refuses a thread; no machine has as many cores.
 pub const MAX_THREADS: u32 = 1024;
 
-/// What is run.
+/// Executable form of an entry.
 enum Code {
-    /// The logical program itself.
+    /// Logical program, interpreted.
     Interp(Box<Func>),
-    /// A library.
+    /// Shared library.
     C(Box<Compiled>),
 }
 
-/// What a call left.
+/// Outcome of a call.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// The parameters, in order; those that are `inout` as the program left them.
+    /// Parameters in order, with the final values of `inout` parameters.
     pub params: Vec<Value>,
-    /// The results, in order.
+    /// Results in order.
     pub results: Vec<Value>,
-    /// What it took.
+    /// Resources that the call used.
     pub usage: Usage,
-    /// The arrays of structured parameters, with all others, so that they are not made again.
+    /// Packed arrays of structured parameters, together with all other arguments, for [`Function::run_again`].
     packed: Option<Packed>,
 }
 
-/// What a call took.
+/// Resources of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Time in the program itself.
+    /// Execution time of the program itself.
     pub time: Duration,
-    /// The most memory beyond parameters and results, in bytes; `None` where it is not measured.
+    /// Peak memory beyond parameters and results, in bytes; `None` if not measured.
     pub scratch: Option<usize>,
 }
 
-/// The logical program and its texts, made only if they are needed.
+/// Logical program with its sources, built on demand.
 type Front = (Arc<SourceMap>, Func);
 
 impl Function {
-    /// Compiles, or takes from the cache what was compiled before. `texts` is the key of all files of the program.
+    /// Compiles an entry, or loads it from the cache. `texts` is the cache key of all files of the program.
     pub(crate) fn new(
         texts: &str,
         entry: &str,
@@ -97,8 +96,8 @@ impl Function {
         Ok(Function { signature, code, sources, timings, contexts: Mutex::default(), lines: Arc::new(to_stdout) })
     }
 
-    /// Lines that the program prints (`print("x is", x)`) go there, without their ends, one at a time, in the order in
-    /// which they are printed. Without this, they go to standard output.
+    /// Redirects the lines that the program prints (`print("x is", x)`) to a callback: without line ends, one at a
+    /// time, in order. By default they go to standard output.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -120,17 +119,18 @@ impl Function {
         Function { lines: Arc::new(lines), ..self }
     }
 
-    /// Names, types and shapes of parameters and results.
+    /// Returns names, types and shapes of parameters and results.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
 
-    /// How long each step of compilation took.
+    /// Returns the duration of each compilation step.
     pub fn timings(&self) -> &Timings {
         &self.timings
     }
 
-    /// What does its matrix products (`as_lib`): a library's name, or `"own kernel"`. `None` if it has none.
+    /// Returns the implementation of matrix products (`as_lib`): a library's name, or `"own kernel"`; `None` without
+    /// any.
     pub fn products(&self) -> Option<String> {
         match &self.code {
             Code::C(compiled) => compiled.products(),
@@ -147,23 +147,23 @@ impl Function {
         &self.sources
     }
 
-    /// With the texts, where they are there although the program came from the cache.
+    /// Attaches sources, for a caller that has them although the program came from the cache.
     pub(crate) fn with_sources(self, sources: &Arc<SourceMap>) -> Function {
         Function { sources: sources.clone(), ..self }
     }
 
-    /// Runs on values in the order of the signature. `sizes` are in the signature's order; `threads` is 0 where OpenMP
-    /// shall decide.
+    /// Runs on values in the order of the signature. `sizes` are in the signature's order; with `threads` 0, OpenMP
+    /// decides.
     ///
     /// # Errors
     ///
-    /// Values that do not fit the signature, and whatever stops the program.
+    /// Values that do not fit the signature, and run-time errors of the program.
     pub fn run(&self, mut params: Vec<Value>, sizes: &[i64], threads: u32) -> Result<Ran, Error> {
         match &self.code {
             Code::Interp(func) if self.signature.has_storage() => {
                 let stored = packed::stored(&self.signature, &params)?;
                 let ran = self.interpret(func, stored, sizes)?;
-                // Structured parameters stay as they were given; what is written comes from the program.
+                // Structured parameters keep their given form; `inout` parameters take the program's values.
                 let own = self.signature.params().zip(&mut params).filter(|(p, _)| p.passing == Passing::InOut);
                 let written = self.signature.params().zip(&ran.params).filter(|(p, _)| p.passing == Passing::InOut);
                 own.zip(written).for_each(|((_, param), (_, new))| param.clone_from(new));
@@ -193,7 +193,7 @@ impl Function {
         }
     }
 
-    /// What was written of the parameters of a lowered program.
+    /// Copies the `inout` parameters of a lowered program back into the logical parameters.
     fn take_back(&self, packed: &Packed, params: &mut [Value]) {
         let Code::C(compiled) = &self.code else { return };
         let written = compiled.signature().params().zip(&packed.values).filter(|(p, _)| p.passing == Passing::InOut);
@@ -201,11 +201,11 @@ impl Function {
         own.zip(written).for_each(|((_, param), (_, new))| param.clone_from(new));
     }
 
-    /// Runs again with the same arrays: results are written where they are. Nothing is allocated that was there before.
+    /// Runs again on the arrays of the last run: results are overwritten in place, and no array is reallocated.
     ///
     /// # Errors
     ///
-    /// As [`Function::run`].
+    /// Those of [`Function::run`].
     pub fn run_again(&self, last: &mut Ran, sizes: &[i64], threads: u32) -> Result<Usage, Error> {
         match &self.code {
             Code::Interp(_) => {
@@ -218,7 +218,7 @@ impl Function {
                     return Ok(last.usage);
                 };
                 let flat = compiled.signature();
-                // `inout` parameters begin with what they are now.
+                // `inout` parameters start from their current values.
                 let own = self.signature.params().zip(&last.params).filter(|(p, _)| p.passing == Passing::InOut);
                 let written = flat.params().zip(&mut packed.values).filter(|(p, _)| p.passing == Passing::InOut);
                 written.zip(own).for_each(|((_, to), (_, from))| to.clone_from(from));
@@ -251,7 +251,7 @@ impl Function {
         }
     }
 
-    /// Calls C on arrays that are there; the interpreter has no such entry.
+    /// Calls C on existing arrays; without effect for the interpreter.
     pub(crate) fn enter(&self, args: &mut [Arg<'_>], sizes: &[i64], threads: u32) -> Result<Usage, Error> {
         self.enter_named(args, &self.named(sizes), threads)
     }
@@ -265,7 +265,7 @@ impl Function {
         Ok(Usage { time: report.time, scratch: Some(report.memory) })
     }
 
-    /// Calls C on arrays, structured parameters by those of their formats, which say the numbers in `hidden`.
+    /// Calls C on arrays, with structured parameters as the arrays of their formats and the hidden sizes of these.
     pub(crate) fn enter_arrays(
         &self,
         args: &mut [Arg<'_>],
@@ -277,7 +277,7 @@ impl Function {
         self.enter_named(args, &packed::sizes(compiled.signature(), sizes, hidden), threads)
     }
 
-    /// Names and types of the arrays that C takes for a structured parameter.
+    /// Returns names and types of the arrays that represent a structured parameter in C.
     pub(crate) fn arrays_of(&self, param: &TensorSig) -> Option<Vec<(&str, DType)>> {
         let Code::C(compiled) = &self.code else { return None };
         let mut flat = compiled.signature().params();
@@ -294,7 +294,7 @@ impl Function {
         None
     }
 
-    /// Whether arrays can be passed as they are.
+    /// Returns whether the function can run on arrays in place.
     pub(crate) fn takes_arrays(&self) -> bool {
         matches!(self.code, Code::C(_))
     }
@@ -348,7 +348,7 @@ impl Function {
         }
     }
 
-    /// The texts that an error points into. A program from the cache was never read; its files are read now.
+    /// Returns the sources of an error. The files of a program from the cache are read only here.
     fn sources_for(&self, e: &CallError) -> Arc<SourceMap> {
         if self.sources.files().next().is_some() {
             return self.sources.clone();
@@ -380,14 +380,14 @@ impl Function {
     }
 }
 
-/// What `OMP_NUM_THREADS` says, if that is too much: OpenMP reads it once, when it is loaded, and then starts as many.
-/// Of a list, the first number is for loops that are in no other.
+/// Returns the thread count of `OMP_NUM_THREADS` if it exceeds the maximum: OpenMP reads the variable once, when it is
+/// loaded, and starts that many threads. The first number of a list applies to outermost parallel loops.
 fn too_many_by_environment() -> Option<&'static str> {
     static ASKED: OnceLock<Option<String>> = OnceLock::new();
     let asked = ASKED.get_or_init(|| {
         let text = std::env::var("OMP_NUM_THREADS").ok()?;
         let first = text.split(',').next().unwrap_or_default().trim();
-        // More digits than fit are too many as well; what is not a number, OpenMP leaves out of account.
+        // Numbers that overflow exceed the maximum too; OpenMP ignores text that is not a number.
         let number = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
         let fits = first.parse::<u32>().is_ok_and(|n| n <= MAX_THREADS);
         (number && !fits).then(|| first.to_string())
@@ -395,7 +395,7 @@ fn too_many_by_environment() -> Option<&'static str> {
     asked.as_deref()
 }
 
-/// Where lines go if nobody asks for them. That nobody listens is not a reason to stop the program.
+/// Prints a line to standard output, the default sink. A closed output does not stop the program.
 fn to_stdout(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
@@ -412,7 +412,7 @@ fn compile_c(
     let system = |d| Error::System(Report::without_sources(vec![d]));
     let toolchain = Toolchain::find();
     let flags = CompileOptions { contract: !options.strict_floats, ..CompileOptions::default() };
-    // Without a compiler, what was compiled by whichever one was there before is not looked for.
+    // Without a compiler, libraries compiled by an earlier one are not looked up.
     let identity = toolchain.as_ref().map(|t| t.identity().to_string()).map_err(|d| system(d.clone()))?;
     let key = cache::key(&[
         "library",

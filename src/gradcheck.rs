@@ -1,7 +1,7 @@
-//! Whether the gradient of an entry is right: against finite differences of the program, and against forward mode.
+//! Gradient checks: compares the gradient of an entry with finite differences and with forward mode.
 //!
-//! *Does*: for some random seeds s of the results (and of the final values of `inout` parameters) and for every input
-//! by itself, along some directions d, compares three numbers that must be equal:
+//! For some random seeds s of the results (and of the final values of `inout` parameters), and for each input
+//! separately, compares three numbers along some directions d. They must be equal:
 //!
 //! ```text
 //! finite differences   < (f(x + h d) - f(x - h d)) / 2h, s >, extrapolated to h = 0
@@ -9,8 +9,8 @@
 //! reverse mode         < d, Jᵀ s >
 //! ```
 //!
-//! *Directions*: some in which all elements change, each by about its size, and some in which one element does: a wrong
-//! element of many does not hide behind the others. *May touch*: it runs the program very often, and nothing else.
+//! Some directions change all elements, each by about its magnitude; others change a single element, so that one wrong
+//! element does not hide behind the others. The check executes the program many times and has no other effect.
 
 mod difference;
 mod double;
@@ -31,43 +31,43 @@ use rand_chacha::ChaCha8Rng;
 use taffeta_ast::{DType, Diagnostic, Func, Value};
 use taffeta_codegen::Signature;
 
-/// How much is tried, and with which random numbers.
+/// Amount and randomness of the samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sampling {
-    /// Of the random seeds and directions.
+    /// Seed of the random number generator.
     pub seed: u64,
-    /// How many seeds are tried, and with each a direction in which all elements change.
+    /// Number of random seeds of the results, each with one direction that changes all elements.
     pub rounds: usize,
-    /// With each seed, directions in which one element changes.
+    /// Number of directions per seed that change a single element.
     pub elements: usize,
     /// Threads of parallel loops; 0 lets OpenMP decide.
     pub threads: u32,
 }
 
 impl Sampling {
-    /// Seeds the directions, the seeds of the results, and what else is random.
+    /// Sets the seed of the random number generator, which draws seeds of results, directions and elements.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Sampling {
         self.seed = seed;
         self
     }
 
-    /// Takes so many directions in which all elements change.
+    /// Sets the number of directions that change all elements.
     #[must_use]
     pub fn rounds(mut self, rounds: usize) -> Sampling {
         self.rounds = rounds;
         self
     }
 
-    /// Takes so many directions in which one element changes.
+    /// Sets the number of directions per round that change a single element.
     #[must_use]
     pub fn elements(mut self, elements: usize) -> Sampling {
         self.elements = elements;
         self
     }
 
-    /// Runs on so many threads; 0 lets OpenMP decide.
+    /// Sets the number of threads; 0 lets OpenMP decide.
     #[must_use]
     pub fn threads(mut self, threads: u32) -> Sampling {
         self.threads = threads;
@@ -81,29 +81,29 @@ impl Default for Sampling {
     }
 }
 
-/// What came of a comparison; the worst is the last.
+/// Verdict of a comparison, in ascending order of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// All three are equal, as far as they can be.
+    /// All three derivatives are equal within tolerance.
     Agrees,
-    /// Forward and reverse mode agree; finite differences are not exact enough to say anything.
+    /// Forward and reverse mode agree; finite differences are too inexact to decide.
     Unclear,
-    /// Forward and reverse mode agree; there is no derivative to compare with: the program has a kink, jumps or is not
-    /// defined beside the point.
+    /// Forward and reverse mode agree, without a derivative to compare with: the program has a kink, jumps or is
+    /// undefined beside the point.
     Kink,
-    /// Forward and reverse mode agree, and finite differences say otherwise.
+    /// Forward and reverse mode agree with each other, but not with finite differences.
     Wrong,
-    /// Forward and reverse mode do not agree.
+    /// Forward and reverse mode disagree.
     Modes,
 }
 
 impl Verdict {
-    /// Whether it speaks against the gradient.
+    /// Returns whether the verdict refutes the gradient.
     pub fn is_wrong(self) -> bool {
         self >= Verdict::Wrong
     }
 
-    /// As it is printed.
+    /// Returns the printed form.
     pub fn text(self) -> &'static str {
         match self {
             Verdict::Agrees => "agrees",
@@ -117,46 +117,46 @@ impl Verdict {
 /// The three derivatives in one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionCheck {
-    /// The only element that changes, or `None` where all do.
+    /// Index of the only element that changes; `None` if all do.
     pub element: Option<Vec<usize>>,
-    /// Finite differences; NaN where the program has no finite results on both sides.
+    /// Derivative by finite differences; NaN unless the program has finite results on both sides.
     pub differences: f64,
-    /// Forward mode.
+    /// Derivative by forward mode.
     pub forward: f64,
-    /// Reverse mode.
+    /// Derivative by reverse mode.
     pub reverse: f64,
-    /// How far finite differences and reverse mode are apart, relative to the terms that are summed up.
+    /// Distance between finite differences and reverse mode, relative to the summed terms.
     pub differences_error: f64,
-    /// How far forward and reverse mode are apart, relative to the terms that are summed up.
+    /// Distance between forward and reverse mode, relative to the summed terms.
     pub modes_error: f64,
-    /// What that means.
+    /// Verdict of the comparison.
     pub verdict: Verdict,
-    /// They are apart, and the same program in f64 shows that rounding in f32 is why.
+    /// Whether an f64 version of the program shows that the disagreement is rounding in f32.
     pub rounding: bool,
 }
 
-/// What was found about one input.
+/// Check of one input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputCheck {
-    /// The parameter.
+    /// Name of the parameter.
     pub name: String,
-    /// All that was compared.
+    /// Directions compared.
     pub directions: Vec<DirectionCheck>,
-    /// The largest error of finite differences that is not a disagreement.
+    /// Largest error of finite differences that counts as agreement.
     pub differences_tolerance: f64,
-    /// The largest error between the modes that is not a disagreement.
+    /// Largest error between the modes that counts as agreement.
     pub modes_tolerance: f64,
 }
 
 impl InputCheck {
-    /// The worst verdict.
+    /// Returns the worst verdict.
     pub fn verdict(&self) -> Verdict {
         self.worst().map_or(Verdict::Agrees, |d| d.verdict)
     }
 
-    /// The direction with the worst verdict, and of those with the largest error; `None` if no direction was tried.
+    /// Returns the direction with the worst verdict, and among these with the largest error; `None` without directions.
     pub fn worst(&self) -> Option<&DirectionCheck> {
-        // Errors of about one size count as equal, so that rounding does not decide which is shown.
+        // Errors of similar magnitude tie, so that rounding does not decide which direction is shown.
         let magnitude = |error: f64, tolerance: f64| match error / tolerance {
             e if e.is_nan() => i32::MAX,
             e if e <= 1.0 => 0,
@@ -166,7 +166,8 @@ impl InputCheck {
             let differences = magnitude(d.differences_error, self.differences_tolerance);
             differences.max(magnitude(d.modes_error, self.modes_tolerance))
         };
-        // All elements say more than one does where all is well, and less where there is a kink.
+        // A direction of all elements is more informative where the modes agree, a single element where there is a
+        // kink.
         let telling = |d: &DirectionCheck| match d.verdict {
             Verdict::Agrees => d.element.is_none(),
             Verdict::Kink => d.element.is_some(),
@@ -176,8 +177,8 @@ impl InputCheck {
     }
 }
 
-/// Compares the gradient of an entry at a point with finite differences and with forward mode, for every parameter of
-/// `options.gradient.wrt` by itself (all of floating-point numbers, if there are none).
+/// Compares the gradient of an entry at a point with finite differences and with forward mode, separately for each
+/// parameter of `options.gradient.wrt` (by default, each floating-point parameter).
 ///
 /// ```
 /// use taffeta::{Options, Program, Sampling, Verdict};
@@ -200,7 +201,8 @@ impl InputCheck {
 ///
 /// # Errors
 ///
-/// What cannot be differentiated; inputs or results with NaN or infinities; and whatever stops the program.
+/// Programs that cannot be differentiated; inputs or results with NaN or infinities; and run-time errors of the
+/// program.
 pub fn check_gradient(
     program: &Program,
     entry: &str,
@@ -218,15 +220,15 @@ pub fn check_gradient(
         .map_err(|faults| Error::Input(locate::report(faults, program.sources(), entry)))?;
     let gradient = Gradient { wrt: wrt.clone(), mode: Mode::Reverse, ..asked };
     let reverse = Options { gradient: Some(gradient.clone()), ..plain.clone() };
-    // What is structured changes where it is stored.
+    // Structured inputs change only at their stored elements.
     let signature = Signature::of(&func, &Default::default());
     let values = packed::stored(&signature, &inputs.values)?;
     let inputs = &Inputs { values, sizes: inputs.sizes.clone() };
     let position = |name: &String| func.params.iter().position(|p| p.tensor.symbol.name() == name);
     let programs = Programs {
-        // It runs many times, and nobody asked for what it prints.
+        // The program runs many times, and its output is of no interest.
         value: program.compile(entry, &plain)?.on_print(|_| {}),
-        // What a function with its own gradient does has tangents, which that gradient must agree with.
+        // A function with a user-defined gradient has tangents, which that gradient must agree with.
         forward: program.tangents(entry, &plain, &gradient)?.on_print(|_| {}),
         reverse: program.compile(entry, &reverse)?.on_print(|_| {}),
         wrt: wrt.iter().filter_map(position).collect(),
@@ -235,14 +237,14 @@ pub fn check_gradient(
     };
     let mut found = Checker { programs: &programs, precision, sampling }.run(&wrt)?;
     let wrong = found.iter().any(|check| check.verdict().is_wrong());
-    // What a backward pass of the user's own does is not in the program that is computed again.
+    // A user-defined backward pass is not in the f64 version of the program.
     if wrong && precision == Precision::SINGLE && program.custom_vjps(entry, &plain)?.is_empty() {
         double::second_opinion(&func, &reverse, inputs, sampling, &mut found);
     }
     Ok(found)
 }
 
-/// The parameters that are meant; there must be some, and results of floating-point numbers.
+/// Returns the parameters to differentiate by. Both parameters and results must include floats.
 fn wrt(func: &Func, asked: &Gradient) -> Result<Vec<String>, Diagnostic> {
     let floats = || func.params.iter().filter(|p| p.tensor.dtype.is_float());
     let all: Vec<String> = floats().map(|p| p.tensor.symbol.name().to_string()).collect();
@@ -256,7 +258,7 @@ fn wrt(func: &Func, asked: &Gradient) -> Result<Vec<String>, Diagnostic> {
     Ok(if asked.wrt.is_empty() { all } else { asked.wrt.clone() })
 }
 
-/// What the program computes in; half precision is refused.
+/// Returns the precision of the program's arithmetic; refuses half precision.
 fn precision(func: &Func) -> Result<Precision, Diagnostic> {
     let mut found: Vec<DType> = func.interface().map(|t| t.dtype).collect();
     func.body.walk_exprs(&mut |e| found.push(e.dtype()));
@@ -267,7 +269,7 @@ fn precision(func: &Func) -> Result<Precision, Diagnostic> {
     Ok(if found.contains(&DType::F32) { Precision::SINGLE } else { Precision::DOUBLE })
 }
 
-/// At NaN and at infinity there is no derivative.
+/// Refuses inputs with NaN or infinities, where no derivative exists.
 fn refuse_infinities(func: &Func, inputs: &Inputs) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
     for (p, value) in func.params.iter().zip_eq(&inputs.values) {
@@ -303,7 +305,7 @@ impl Checker<'_> {
             let gradients = self.programs.gradients(&seeds)?;
             for (input, (check, order)) in found.iter_mut().zip(&orders).enumerate() {
                 let x = self.programs.input(input);
-                // About as large as the elements: a step is small beside each of them.
+                // Scaled to the elements, so that a step is small relative to each.
                 let sizes: Vec<f64> = numbers(x).iter().map(|v| v.abs().max(1.0)).collect();
                 let all = sizes.iter().map(|size| size * signed(&mut rng)).collect();
                 let mut directions = vec![(None, all)];
@@ -331,7 +333,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Elements that change by themselves: random ones, each once.
+    /// Draws random elements for the single-element directions, without repetition.
     fn elements(&self, input: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
         let n = elements::count(self.programs.input(input));
         let wanted = self.sampling.rounds * self.sampling.elements;
@@ -349,7 +351,7 @@ impl Checker<'_> {
             let moved = x.iter().zip_eq(&at.direction).map(|(x, d)| x + h * d).collect();
             match self.programs.value(Some((at.input, like(input, moved)))) {
                 Ok(results) => Ok(flat(&results)),
-                // A program that stops beside the point is not defined there.
+                // A program that stops beside the point is undefined there.
                 Err(Error::Run(_)) => Ok(vec![f64::NAN; base.len()]),
                 Err(e) => Err(e),
             }
@@ -360,14 +362,14 @@ impl Checker<'_> {
         Ok(compare(element, found, (&forward, &reverse), finite_gradient, size, &self.precision))
     }
 
-    /// First steps; for numbers that are all small, small ones besides.
+    /// Returns the initial steps, with a smaller one if all numbers are small.
     fn steps(&self, x: &[f64]) -> Vec<f64> {
         let largest = x.iter().fold(0f64, |a, v| a.max(v.abs()));
         let small = (largest > 0.0 && largest < 0.1).then_some(self.precision.steps[0] * largest);
         self.precision.steps.into_iter().chain(small).collect()
     }
 
-    /// Results that are not finite have no derivative.
+    /// Refuses results with NaN or infinities, which have no derivative.
     fn refuse_results(&self, base: &[Value]) -> Result<(), Error> {
         for (sig, value) in self.programs.outputs().zip_eq(base) {
             if let Some((k, v)) = numbers(value).into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
@@ -382,7 +384,7 @@ impl Checker<'_> {
     }
 }
 
-/// Where a direction starts, and what is known there.
+/// Point and direction of a comparison, with the derivatives at the point.
 struct Point<'a> {
     input: usize,
     base: &'a [Value],
@@ -391,8 +393,8 @@ struct Point<'a> {
     direction: Vec<f64>,
 }
 
-/// The verdict. `forward` and `reverse` are the terms that are summed up, `size` is the sum of the results without
-/// signs.
+/// Determines the verdict. `forward` and `reverse` are the terms of the two sums, `size` is the sum of the absolute
+/// results.
 fn compare(
     element: Option<Vec<usize>>,
     found: Option<Difference>,
@@ -403,15 +405,16 @@ fn compare(
 ) -> DirectionCheck {
     let terms = |of: &[f64]| of.iter().map(|v| v.abs()).filter(|v| v.is_finite()).sum::<f64>();
     let modes_scale = terms(forward).max(terms(reverse));
-    // A sum of nothing is -0, which is of no interest.
+    // An empty sum is -0; adding 0 makes it 0.
     let (forward, reverse) = (forward.iter().sum::<f64>() + 0.0, reverse.iter().sum::<f64>() + 0.0);
     let relative = |apart: f64, scale: f64| if apart == 0.0 { 0.0 } else { apart / scale };
     let modes = (forward - reverse).abs();
-    // What is summed up inside is not seen from here; a derivative that is nothing beside the results may be rounding.
+    // Sums inside the program are not visible here; a derivative that is negligible beside the results may be rounding
+    // error.
     let nothing = 100.0 * precision.epsilon * size;
     let modes_agree = match (forward.is_finite(), reverse.is_finite()) {
         (true, true) => modes <= precision.modes * modes_scale + nothing,
-        // Tangents of 0 become NaN where another element has an infinite derivative: forward mode says nothing then.
+        // Zero tangents become NaN where another element has an infinite derivative, so forward mode says nothing.
         (false, true) => !finite_gradient,
         (false, false) => true,
         (true, false) => false,
@@ -445,13 +448,13 @@ fn compare(
     }
 }
 
-/// A sign, and a size between a half and one: no element counts for nothing.
+/// Draws a number of random sign and magnitude between 0.5 and 1, so that no element is negligible.
 fn signed(rng: &mut ChaCha8Rng) -> f64 {
     let size = rng.random_range(0.5..1.0);
     if rng.random::<bool>() { size } else { -size }
 }
 
-/// What does not change does not count, even where the gradient is infinite.
+/// Multiplies a gradient by a direction; an unchanged element contributes 0 even to an infinite gradient.
 fn product(gradient: f64, direction: f64) -> f64 {
     if direction == 0.0 { 0.0 } else { gradient * direction }
 }

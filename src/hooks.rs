@@ -1,5 +1,4 @@
-//! What the front end asks of gradients and schedules while it compiles: each question goes to the crate that answers
-//! it.
+//! Hooks of the front end for gradients and schedules: each request is forwarded to the crate that serves it.
 
 use crate::materialise::{Keeping, Way};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,21 +11,21 @@ use taffeta_frontend::{GradientRequest, Hooks, ScheduleRequest};
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Aim, Target};
 
-/// The compiler's answers. The last schedule that ran is kept, with its steps.
+/// Hooks of a compilation, with the last schedule that ran and its steps.
 pub(crate) struct Compiler {
     pub(crate) taken: Mutex<Option<Schedule>>,
-    /// Sizes of the entry, for budgets of memory. Where they are still to come (`None`), budgets wait too.
+    /// Sizes of the entry, for memory budgets; `None` before they are known, when budgets are deferred.
     sizes: Option<Sizes>,
-    /// Whether a budget waits, or a schedule that asks rules.
+    /// Whether a memory budget was deferred, or a schedule consulted rules.
     waits: Arc<AtomicBool>,
-    /// The machine that schedule functions choose for where they ask rules.
+    /// Target machine of schedule functions that consult rules.
     aim: Aim,
-    /// What gradients keep.
+    /// Tape plan of the gradients, and record of their tapes.
     pub(crate) keeping: Keeping,
 }
 
 impl Compiler {
-    /// Before sizes are known. What rules choose for is not known either.
+    /// Creates hooks for a compilation without sizes. The rules' target is a placeholder, whose use is recorded.
     pub(crate) fn unsized_yet() -> Compiler {
         let waits = Arc::new(AtomicBool::new(false));
         let asked = waits.clone();
@@ -37,18 +36,18 @@ impl Compiler {
         Compiler { taken: Mutex::default(), sizes: None, waits, aim, keeping: Keeping::default() }
     }
 
-    /// With the sizes that are known, for a machine.
+    /// Creates hooks for a target machine and known sizes.
     pub(crate) fn aimed_at(aim: Aim, sizes: &Sizes) -> Compiler {
         Compiler { sizes: Some(sizes.clone()), aim, ..Compiler::unsized_yet() }
     }
 
-    /// With gradients that keep what is said.
+    /// Sets the tape plan of the gradients.
     pub(crate) fn keeping(self, way: &Way) -> Compiler {
         Compiler { keeping: Keeping::new(way), ..self }
     }
 
-    /// Whether the program has a budget of memory that could not be kept for want of sizes, or a schedule whose choices
-    /// depend on them.
+    /// Returns whether the program depends on sizes yet unknown: by a deferred memory budget, or by a schedule that
+    /// consults rules.
     pub(crate) fn waits(&self) -> bool {
         self.waits.load(Ordering::Relaxed)
     }
@@ -78,7 +77,7 @@ impl Hooks for Compiler {
     }
 
     fn examine(&self, func: &Func) -> Vec<Diagnostic> {
-        // What is wrong with a program was said when it was made as `autodiff` would.
+        // The diagnostics were reported when the program was compiled with `autodiff`'s own plan.
         if self.keeping.is_another_way() {
             return Vec::new();
         }
@@ -95,7 +94,7 @@ impl Hooks for Compiler {
     }
 }
 
-/// What is said of a read of elements that nothing has written: at the user's call, where the library reads them.
+/// Creates the error for a read of uninitialised elements, at the user's call if the library reads them.
 fn unwritten_diagnostic(found: &Unwritten, func: &Func) -> Diagnostic {
     let (name, origin) = (found.tensor.name(), found.read.origin());
     let message = if found.written {
@@ -112,7 +111,7 @@ fn unwritten_diagnostic(found: &Unwritten, func: &Func) -> Diagnostic {
     d.help(format!("write its elements first, or begin with `zeros` where `{}` declares it", func.name))
 }
 
-/// What is said of a single element that nothing writes: a warning, since the sizes may be ones that nobody uses.
+/// Creates the warning for a single uninitialised element; not an error, since the sizes in question may never occur.
 fn element_diagnostic(found: &Element, func: &Func) -> Diagnostic {
     let name = found.tensor.name();
     let indices: Vec<String> = found.indices.iter().map(i64::to_string).collect();

@@ -1,9 +1,9 @@
-//! Array expressions over structured tensors. `tanh(A) @ x` is a tensor of all elements of `tanh(A)`, and a product
-//! with it; if one statement alone reads such a tensor, its elements are computed there, and loops are over what `A`
-//! stores, as if the program had said it element by element. That is what the step `inline` of a schedule does, and
-//! legal where that is. What was read by rows, and is stored by columns (`transpose(A) @ x`), has its loops in the
-//! order of the storage then (`auto_storage`); and so has a program whose loops cannot be made loops over what is
-//! stored in their own order, as those over a matrix in blocks that are not ordered.
+//! Inlining of array expressions over structured tensors. `tanh(A) @ x` materialises `tanh(A)` and multiplies it by
+//! `x`. If a single statement reads such a temporary, its elements are computed there, and the loops visit the stored
+//! elements of `A`, as in a program written element by element. This is the schedule step `inline`, with its legality
+//! check. A temporary read by rows and stored by columns (`transpose(A) @ x`) needs its loops in storage order
+//! (`auto_storage`); so does a program whose loops cannot follow the storage in their own order, such as those over a
+//! matrix in unordered blocks.
 
 use crate::scheduler::lowers;
 use std::collections::HashSet;
@@ -12,8 +12,8 @@ use taffeta_ast::{ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 use taffeta_schedule::auto::{Aim, Target};
 use taffeta_schedule::{Arg, Handle, Schedule, Value};
 
-/// The program, which nobody schedules, with array expressions over structured tensors computed where they are read.
-/// It is the same on all machines.
+/// Inlines array expressions over structured tensors into their readers, in a program without a schedule. The result is
+/// the same on all machines.
 pub(crate) fn inlined(func: Func, strict_floats: bool) -> Func {
     if !func.is_structured() || !func.custom_vjps.is_empty() {
         return func;
@@ -39,7 +39,7 @@ pub(crate) fn inlined(func: Func, strict_floats: bool) -> Func {
     schedule.into_func()
 }
 
-/// A dense local tensor that is computed of structured ones and read by one statement.
+/// Finds a dense local tensor that is computed from structured ones and read by a single statement.
 fn temporary(func: &Func, refused: &HashSet<Symbol>) -> Option<Symbol> {
     let mut locals: Vec<Arc<Tensor>> = Vec::new();
     let mut stored: HashSet<Symbol> =
@@ -77,7 +77,7 @@ fn reads_any(s: &Stmt, tensors: &HashSet<Symbol>) -> bool {
     found
 }
 
-/// Whether a statement reads a tensor, by itself.
+/// Returns whether a statement itself reads a tensor.
 fn reads(s: &Stmt, tensor: &Symbol) -> bool {
     let mut found = s.kind().printed().contains(&tensor);
     let mut look = |e: &taffeta_ast::Expr| found |= matches!(e.kind(), ExprKind::Load(t, _) if t == tensor);

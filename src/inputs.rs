@@ -1,8 +1,9 @@
-//! Inputs by text: what follows `--in NAME=` for every parameter, read, checked against the signature and given shape.
+//! Textual inputs: the values of `--in NAME=` for every parameter, read, checked against the signature and given
+//! shapes.
 //!
-//! *Does*: names first (a misspelt one is proposed, all missing ones are listed at once), then files and literals, then
-//! sizes over all of them, and last the generators, which need the sizes. All problems of one step are reported
-//! together. *May touch*: files, for reading. Nothing of the program has run.
+//! Resolves names first (suggesting corrections for misspelt ones and listing all missing ones at once), then files and
+//! literals, then sizes over all of them, and finally generators, which need the sizes. All errors of one stage are
+//! reported together. Reads files and modifies nothing; the program has not started.
 
 use crate::bind::Sizes;
 use crate::io::{self, Generator, Source, Want, memory, shape_text};
@@ -12,16 +13,16 @@ use std::collections::{BTreeMap, HashMap};
 use taffeta_ast::{Diagnostic, Literal, Value};
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 
-/// Everything a call needs.
+/// Complete arguments of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The parameters, in order.
+    /// Parameters, in order.
     pub values: Vec<Value>,
-    /// The sizes, in the signature's order.
+    /// Sizes, in the signature's order.
     pub sizes: Vec<i64>,
 }
 
-/// Reads all inputs of an entry. `given` holds pairs of name and text, `sizes` those of name and value.
+/// Reads all inputs of an entry. `given` holds pairs of name and text, `sizes` pairs of name and value.
 pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String, i64)]) -> Result<Inputs, Vec<Fault>> {
     let all = |found: Vec<Diagnostic>| found.into_iter().map(Fault::from).collect::<Vec<_>>();
     let params: Vec<&TensorSig> = signature.params().collect();
@@ -37,7 +38,7 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
         let (param, source) = (params[k], &sources[k]);
         let shape = bound.shape(param).ok_or_else(|| vec![no_shape(param, &bound)])?;
         let want = want(param, &bound);
-        // Where an earlier one is stored, what is made are elements for it.
+        // A parameter with the pattern of an earlier one needs elements only.
         let of = param.of.and_then(|of| packed::elements(params[of], values[of].as_ref()?));
         if let (Source::Generator(generator), Some(of)) = (source, &of)
             && !generator.is_sparse()
@@ -62,7 +63,7 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
         if let Source::Generator(generator) = source {
             bytes += memory::check_tensor(param.dtype, &shape, &format!("parameter `{}`", param.name))
                 .map_err(|d| vec![d.into()])? as u128;
-            // Several tensors may fit alone and not together.
+            // Several tensors may fit in memory alone and not together.
             memory::check_bytes(bytes, "the inputs").map_err(|d| vec![d.into()])?;
             match generator.generate(&want, &shape) {
                 Ok(v) => *value = Some(v),
@@ -77,12 +78,12 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     }
 }
 
-/// What a generator makes of a parameter that is stored where another one is, whose elements these are.
+/// Generates elements for a parameter that shares the pattern of another; `of` has the elements of that one.
 fn made_where(generator: &Generator, param: &TensorSig, of: &Value) -> Result<Value, Diagnostic> {
     let count = of.data().len();
     let made = generator.generate(&Want::new(&param.name, param.dtype, 1), &[count])?;
     let mut data = made.data().clone();
-    // Elements that are stored as one value have one.
+    // Elements that share a stored value must be equal.
     if let Some(stored_as) = of.places().and_then(|p| p.stored_as.as_ref()) {
         let mut first: HashMap<i64, usize> = HashMap::new();
         for (k, stored) in stored_as.iter().enumerate() {
@@ -94,8 +95,8 @@ fn made_where(generator: &Generator, param: &TensorSig, of: &Value) -> Result<Va
     Ok(of.clone().with_data(data).unwrap_or(made).with_fill(fill))
 }
 
-/// Reads files and literals, and learns their sizes. Files that do not say theirs come after all others, whose sizes
-/// they are then read with.
+/// Reads files and literals, and solves sizes from their shapes. Files without a shape come last, and are read with the
+/// shapes that follow from the others.
 fn read_files(
     signature: &Signature,
     params: &[&TensorSig],
@@ -129,20 +130,20 @@ fn read_one(param: &TensorSig, source: &Source, want: &Want) -> Result<Value, Di
     if param.storage.is_some() { io::read_stored(source, want) } else { io::read(source, want) }
 }
 
-/// What is known of a call before all of its inputs are there.
+/// Facts about a call before all inputs are given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Known {
-    /// Sizes.
+    /// Sizes by name.
     pub sizes: BTreeMap<String, i64>,
-    /// Values of parameters that are single integers.
+    /// Values of scalar integer parameters.
     pub integers: BTreeMap<String, i64>,
-    /// How many elements structured parameters store, as [`stored`] counts them.
+    /// Numbers of stored elements of structured parameters, as [`stored`] counts them.
     pub stored: BTreeMap<String, i64>,
 }
 
-/// What inputs say of a program before it runs, where not all of them need be there: sizes, the values of parameters
-/// that are single integers, and how much structured ones store. Generators have no shape of their own, and say no
-/// size; what they store is known where all sizes of their parameters are.
+/// Derives sizes, values of scalar integer parameters, and numbers of stored elements from inputs, of which some may be
+/// missing. Generators have no shape of their own and determine no size; their number of stored elements is known if
+/// all sizes of the parameter are.
 pub fn known(signature: &Signature, given: &[(String, String)], sizes: &[(String, i64)]) -> Result<Known, Vec<Fault>> {
     let all = |found: Vec<Diagnostic>| found.into_iter().map(Fault::from).collect::<Vec<_>>();
     let params: Vec<&TensorSig> = signature.params().collect();
@@ -163,12 +164,12 @@ pub fn known(signature: &Signature, given: &[(String, String)], sizes: &[(String
     Ok(Known { sizes: bound.known(signature).collect(), integers, stored: given().filter_map(listed).collect() })
 }
 
-/// The inputs that are single integers.
+/// Returns the values of scalar integer inputs.
 pub fn integers(signature: &Signature, values: &[Value]) -> Vec<(String, i64)> {
     signature.params().zip(values).filter_map(|(t, v)| integer(t, v)).collect()
 }
 
-/// How many elements structured parameters store that are given as lists of elements, by the names of
+/// Counts the stored elements of structured parameters that are given as lists of elements, by the names of
 /// [`crate::Options::hints`].
 pub fn stored(signature: &Signature, values: &[Value]) -> Vec<(String, i64)> {
     signature.params().zip(values).filter_map(listed).collect()
@@ -185,7 +186,7 @@ fn integer(t: &TensorSig, v: &Value) -> Option<(String, i64)> {
     Some((t.name.clone(), i64::try_from(number).ok()?))
 }
 
-/// The source of each parameter, in order.
+/// Returns the source of each parameter, in order; all must be given.
 fn sources(
     signature: &Signature,
     params: &[&TensorSig],
@@ -199,7 +200,7 @@ fn sources(
     }
 }
 
-/// The source of each parameter, in order, as far as they are given.
+/// Returns the source of each parameter, in order; `None` if not given.
 fn some_sources(
     signature: &Signature,
     params: &[&TensorSig],
@@ -223,11 +224,11 @@ fn some_sources(
             }
         }
     }
-    // A name that was misspelt is missing too: one of the two messages is enough.
+    // A misspelt name is missing too; one message is enough.
     if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
-/// What a reader is asked for, as far as it is known from the sizes that are given.
+/// Builds the request to a reader, with the sizes known so far.
 fn want(param: &TensorSig, sizes: &Sizes) -> Want {
     let known: Vec<Option<i64>> = param.shape.iter().map(|d| sizes.eval(d.value.as_ref()?)).collect();
     let empty = known
@@ -239,7 +240,7 @@ fn want(param: &TensorSig, sizes: &Sizes) -> Want {
     Want { empty, sizes, fill, format, ..Want::new(&param.name, param.dtype, param.shape.len()) }
 }
 
-/// `f32[n, 3]`; `inout[f32[n]]`; `f32` for a scalar.
+/// Formats a parameter's type: `f32[n, 3]`; `inout[f32[n]]`; `f32` for a scalar.
 pub fn type_text(signature: &Signature, t: &TensorSig) -> String {
     let dims: Vec<&str> = t.shape.iter().map(|d| d.text.as_str()).collect();
     let plain = if dims.is_empty() { t.dtype.to_string() } else { format!("{}[{}]", t.dtype, dims.join(", ")) };
@@ -262,7 +263,7 @@ fn missing_inputs(signature: &Signature, missing: &[&TensorSig]) -> Diagnostic {
     .help(format!("give a file, a literal or a generator for each, for example\n{}", flags.join(" ")))
 }
 
-/// Something that could be written for a parameter.
+/// Returns an example input for a parameter.
 fn example(p: &TensorSig) -> String {
     match (p.shape.len(), p.dtype) {
         (0, d) if d.is_float() => "0.5".into(),
@@ -289,7 +290,7 @@ pub(crate) fn unknown_param(signature: &Signature, params: &[&TensorSig], name: 
     }
 }
 
-/// A shape that has no value: negative, or beyond 64 bits.
+/// Creates the fault for a shape that has no value: negative, or beyond 64 bits.
 fn no_shape(param: &TensorSig, sizes: &Sizes) -> Fault {
     let fault = |k, code, message| Fault::of(&param.name, k, Diagnostic::new(code, message));
     for (k, d) in param.shape.iter().enumerate() {
@@ -310,7 +311,7 @@ fn no_shape(param: &TensorSig, sizes: &Sizes) -> Fault {
     fault(None, "size::overflow", format!("parameter `{}` has no shape", param.name))
 }
 
-/// The shape of every result, checked to be one and to fit in memory together with the others.
+/// Computes the shape of every result, and checks that all results fit in memory together.
 pub fn result_shapes(signature: &Signature, sizes: &[i64]) -> Result<Vec<Option<Vec<usize>>>, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut bytes = 0u128;
@@ -318,7 +319,7 @@ pub fn result_shapes(signature: &Signature, sizes: &[i64]) -> Result<Vec<Option<
     for t in signature.results() {
         let shape = t.shape(sizes);
         if t.of.is_some() {
-            // It is as large as a parameter is.
+            // A result with a parameter's pattern is as large as the parameter.
             shapes.push(shape);
             continue;
         }

@@ -20,10 +20,10 @@
 //! # Ok::<(), taffeta::Error>(())
 //! ```
 //!
-//! Where things are: [`program`] and [`function`] are the front door, [`mod@call`] takes arrays, [`inputs`] takes text
-//! and files (as the command line does), [`io`] has the readers and writers. What signatures name is here by its name
-//! ([`Value`], [`DType`], [`Diagnostic`], [`Span`] …); tools that look into programs find the crates as modules:
-//! [`ast`], [`frontend`], [`analysis`], [`schedule`], [`codegen`].
+//! Public API: [`program`] and [`function`] compile and describe programs, [`mod@call`] passes arrays, [`inputs`]
+//! parses text and files as the command line does, and [`io`] holds readers and writers. Types named in signatures are
+//! re-exported at the root ([`Value`], [`DType`], [`Diagnostic`], [`Span`] …). Tools that inspect programs find the
+//! compiler's crates as modules: [`ast`], [`frontend`], [`analysis`], [`schedule`], [`codegen`].
 
 pub mod array;
 mod as_function;
@@ -42,11 +42,11 @@ pub mod io;
 mod loader;
 mod locate;
 mod materialise;
-/// Structured parameters as arrays, for tests that call C by themselves: it changes without notice.
+/// Packed arrays of structured parameters, for tests that call C directly; unstable.
 #[doc(hidden)]
 pub mod packed;
 pub mod pair;
-/// The order of compilation, for tests that look between its steps: it changes without notice.
+/// Order of the compilation stages, for tests that inspect intermediate programs; unstable.
 #[doc(hidden)]
 pub mod pipeline;
 pub mod program;
@@ -69,33 +69,33 @@ pub use program::{Backend, Gradient, Mode, Options, Program};
 pub use session::Session;
 pub use sparse::{Index, Sparse};
 pub use store::conforming;
-/// What is known about programs: dependences, accesses, bounds.
+/// Analyses of programs: dependences, accesses, bounds.
 pub use taffeta_analysis as analysis;
-/// The tree: programs, types, diagnostics, the printer, the reference interpreter.
+/// Program tree: functions, types, diagnostics, the printer, the reference interpreter.
 pub use taffeta_ast as ast;
 pub use taffeta_ast::bytes::{amount, parse as parse_memory};
 pub use taffeta_ast::format::LevelKind;
 pub use taffeta_ast::span::FileId;
 pub use taffeta_ast::{Buffer, DType, Diagnostic, Diagnostics, Func, SourceMap, Span, Value};
 pub use taffeta_autodiff::{Explanation, Tape};
-/// From programs to C, and the C compiler.
+/// Lowering to C, and the C toolchain.
 pub use taffeta_codegen as codegen;
 pub use taffeta_codegen::Lowered;
 pub use taffeta_codegen::c::CSource;
 pub use taffeta_codegen::signature::{Passing, Signature, TensorSig};
-/// From text to programs.
+/// Parser and elaborator: from text to programs.
 pub use taffeta_frontend as frontend;
 pub use taffeta_frontend::StaticValue;
 pub use taffeta_frontend::program::{EntryInfo, ParamInfo};
-/// The operators and schedules that programs find without an import.
+/// Operators and schedules that programs use without an import.
 pub use taffeta_libop as libop;
-/// Programs under schedules, for scheduling from Rust.
+/// Schedules: programs with their steps, for scheduling from Rust.
 pub use taffeta_schedule as schedule;
 pub use taffeta_schedule::Schedule;
 pub use taffeta_structured as structured;
 pub use timing::Timings;
 
-/// The book's page on the library, so that its example is run.
+/// The book's page on the library, included so that doctests run its example.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/src/rust.md")]
 struct BookOnRust;

@@ -1,10 +1,10 @@
-//! Where modules come from: files beside the one that imports them, and the operator library.
+//! Module loader: files beside the importing file, and the operator library.
 
 use std::path::{Path, PathBuf};
 use taffeta_ast::{Diagnostic, SourceMap, diag::Label};
 use taffeta_frontend::program::{Loader, Source};
 
-/// Reads `module.ft` beside the importing file, and operators from the embedded library.
+/// Loader that reads `module.ft` beside the importing file, and operators from the embedded library.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Files;
 
@@ -35,15 +35,15 @@ impl Loader for Files {
     }
 }
 
-/// What the names of the operator library's files begin with.
+/// Prefix of the names of the operator library's files.
 const LIBRARY: &str = "<libop>/";
 
-/// What a file of the operator library is called in messages.
+/// Returns the name of an operator library file in messages.
 fn library_name(file: &str) -> String {
     format!("{LIBRARY}{file}")
 }
 
-/// A problem that a running program met inside the operator library, told from the user's call that led there.
+/// Moves the user's call to the front of a run-time diagnostic that was raised inside the operator library.
 pub(crate) fn from_the_users_line(mut d: Diagnostic, sources: &SourceMap) -> Diagnostic {
     let in_library = |l: &Label| sources.get(l.span.file).is_some_and(|f| f.name.starts_with(LIBRARY));
     let call = d.labels.iter().position(|l| !in_library(l)).filter(|k| *k > 0);
@@ -56,7 +56,7 @@ pub(crate) fn from_the_users_line(mut d: Diagnostic, sources: &SourceMap) -> Dia
     d
 }
 
-/// The text of a file by the name that messages call it, for places that were stored.
+/// Returns the text of a file by its name in messages, for stored source locations.
 pub(crate) fn text_by_name(name: &str) -> Option<String> {
     match name.strip_prefix(LIBRARY) {
         Some(file) => {

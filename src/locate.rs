@@ -1,8 +1,8 @@
-//! Where an argument's fault stands in the program: the annotation of the parameter that it does not fit.
+//! Source locations of argument faults: the annotation of the parameter that an argument does not fit.
 //!
-//! *Does*: adds to a diagnostic about an argument the span of the parameter's annotation, or of the one dimension that
-//! is meant. *Why here*: arguments are checked against a signature, which may come from the cache and has no places;
-//! the text is parsed again only when there is something to say. *May touch*: nothing.
+//! Adds the span of the annotation, or of the dimension at fault, to a diagnostic about an argument. Arguments are
+//! checked against a signature, which may come from the cache and has no spans, so the source is parsed again, only
+//! when there is a fault to report. Modifies nothing.
 
 use crate::error::Report;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use taffeta_ast::{Diagnostic, FileId, SourceMap, Span};
 use taffeta_frontend::parse::parse;
 use taffeta_frontend::syntax::{Expr, ExprKind, Function, Item, Module};
 
-/// What is wrong with the arguments of a call.
+/// Fault of an argument of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// What was found and what was expected.
+    /// Diagnostic that states the expected and the found argument.
     pub diagnostic: Diagnostic,
-    /// The parameter whose annotation says what was expected, and which of its dimensions if it is one.
+    /// Parameter whose annotation is violated, with the index of the dimension at fault.
     pub param: Option<(String, Option<usize>)>,
 }
 
@@ -26,13 +26,13 @@ impl From<Diagnostic> for Fault {
 }
 
 impl Fault {
-    /// One that is about a parameter.
+    /// Creates a fault of a parameter.
     pub fn of(param: &str, dimension: Option<usize>, diagnostic: Diagnostic) -> Fault {
         Fault { diagnostic, param: Some((param.to_string(), dimension)) }
     }
 }
 
-/// The diagnostics, which point at the annotations of `entry` in the first file of `sources`.
+/// Builds a report that points at the annotations of `entry` in the first file of `sources`.
 pub fn report(faults: Vec<Fault>, sources: &Arc<SourceMap>, entry: &str) -> Report {
     let main = FileId(0);
     let module = match sources.get(main) {
@@ -47,7 +47,7 @@ pub fn report(faults: Vec<Fault>, sources: &Arc<SourceMap>, entry: &str) -> Repo
     Report { diagnostics: faults.into_iter().map(one).collect(), sources: sources.clone() }
 }
 
-/// The function that an entry is, or is the gradient of.
+/// Finds the function of an entry, or the function that the entry is the gradient of.
 fn function<'m>(module: &'m Module, entry: &str) -> Option<&'m Function> {
     let named = |name: &str| {
         module.items.iter().find_map(|item| match item {
@@ -69,14 +69,14 @@ fn function<'m>(module: &'m Module, entry: &str) -> Option<&'m Function> {
     })
 }
 
-/// The annotation of a parameter, or one dimension in it.
+/// Returns the span of a parameter's annotation, or of one dimension in it.
 fn annotation(f: &Function, param: &str, dimension: Option<usize>) -> Option<Span> {
     let whole = f.params.iter().find(|p| p.name.text == param)?.annotation.as_ref()?;
     let one = dimension.and_then(|d| dimensions(whole)?.get(d).map(|e| e.span));
     Some(one.unwrap_or(whole.span))
 }
 
-/// The sizes in `f32[n, m]`, `inout[f32[n, m]]` and `f32[n, m] @ csr`.
+/// Returns the dimensions of `f32[n, m]`, `inout[f32[n, m]]` and `f32[n, m] @ csr`.
 fn dimensions(annotation: &Expr) -> Option<&[Expr]> {
     match &annotation.kind {
         ExprKind::Subscript(of, items) => match (&of.kind, items.as_slice()) {
@@ -93,7 +93,7 @@ fn dimensions(annotation: &Expr) -> Option<&[Expr]> {
 mod tests {
     use super::*;
 
-    /// What a fault of that dimension of the parameter points at.
+    /// Returns the source text at the fault of a dimension.
     fn check(signature: &str, param: &str, dimension: Option<usize>) -> String {
         let mut sources = SourceMap::default();
         sources.add("f.ft", None, format!("def f({signature}):\n    return x\n\n\ng = grad(f)\n"));

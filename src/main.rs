@@ -2,8 +2,8 @@
 
 mod cli;
 
-/// What is large begins at a cache line, which the system's allocator does not do: in arrays 16 bytes off, every vector
-/// of 64 bytes lies in two lines, and loops over arrays of the caches' size take up to 1.5 times as long.
+/// Allocator that aligns large arrays to cache lines, as the system's allocator does not: in arrays 16 bytes off, every
+/// 64-byte vector straddles two lines, and loops over cache-sized arrays take up to 1.5 times as long.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -20,7 +20,7 @@ mod tests {
                 assert_eq!(array.as_ptr() as usize % 64, 0, "{n} elements");
             }
         }
-        // One that grows, as arrays that are read do.
+        // An array that grows by reallocation, as readers' arrays do.
         let grown: Vec<f32> = (0..1_000_000).filter(|k| k % 3 != 0).map(|k| k as f32).collect();
         assert_eq!(grown.as_ptr() as usize % 64, 0);
     }

@@ -1,5 +1,5 @@
-//! What gradients keep for their backward pass, where automatic schedules decide it: which way a gradient is made, and
-//! what came of it. `choose` decides.
+//! Tapes of gradients under automatic schedules: plans that override the decisions of `autodiff`, and records of the
+//! tapes that result. `choose` selects a plan.
 
 mod candidate;
 mod choose;
@@ -15,23 +15,23 @@ use std::sync::{Mutex, PoisonError};
 use taffeta_ast::{Diagnostics, Func};
 use taffeta_autodiff::{Explanation, Kind, Pair, Request, Tape};
 
-/// A tensor about which a gradient has a choice: the number of the gradient, among those that nobody has said anything
-/// of, and that of the tensor in it ([`taffeta_autodiff::Row::choice`]).
+/// Key of a tensor that a gradient either tapes or recomputes: the index of the gradient among those without a given
+/// tape or budget, and the index of the tensor in that gradient ([`taffeta_autodiff::Row::choice`]).
 pub(crate) type Place = (usize, usize);
 
-/// Tensors that are told by name.
+/// Maximum number of tensors named in a plan's description.
 const MOST_NAMES: usize = 3;
 
-/// What gradients keep, where the program and its caller leave it open.
+/// Tape plan for gradients whose tape neither the program nor its caller specifies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Way {
     pub tape: Tape,
-    /// Tensors with which it is the other way round, with what is said of that.
+    /// Tensors whose decision is toggled, with the description of each toggle.
     pub flipped: BTreeMap<Place, String>,
 }
 
 impl Way {
-    /// As `--explain` has it.
+    /// Returns the description for `--explain`.
     pub fn name(&self) -> String {
         let tape = match self.tape {
             Tape::All => "tape=\"all\"",
@@ -47,7 +47,7 @@ impl Way {
         std::iter::once(tape).chain(told).chain(more.as_deref()).collect::<Vec<_>>().join(", ")
     }
 
-    /// With one tensor the other way round.
+    /// Toggles the decision for a tensor.
     fn flip(&mut self, choice: &Choice) {
         if self.flipped.remove(&choice.place).is_none() {
             let how = if choice.is_taped { "computed again" } else { "on a tape" };
@@ -56,7 +56,7 @@ impl Way {
     }
 }
 
-/// Makes gradients in one way, and remembers what they keep.
+/// Tape plan under which gradients are derived, with a record of their tapes.
 #[derive(Default)]
 pub(crate) struct Keeping {
     way: Way,
@@ -68,17 +68,17 @@ impl Keeping {
         Keeping { way: way.clone(), found: Mutex::default() }
     }
 
-    /// Whether gradients keep something else than `autodiff` would.
+    /// Returns whether the plan differs from `autodiff`'s own.
     pub fn is_another_way(&self) -> bool {
         self.way != Way::default()
     }
 
-    /// What the gradients keep that were left open, in the order in which they were made.
+    /// Returns the explanations of the gradients without a given tape, in order of derivation.
     pub fn found(&self) -> Vec<Explanation> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A derivative, and what it keeps.
+    /// Derives a derivative, and explains its tape.
     pub fn explained(&self, mut request: Request<'_>) -> Result<(Func, Explanation), Diagnostics> {
         let open = self.open(&mut request);
         let made = taffeta_autodiff::explain(&request)?;
@@ -86,7 +86,7 @@ impl Keeping {
         Ok(made)
     }
 
-    /// A gradient in two passes.
+    /// Derives a gradient as separate forward and backward passes.
     pub fn pair(&self, mut request: Request<'_>) -> Result<Pair, Diagnostics> {
         let open = self.open(&mut request);
         let made = taffeta_autodiff::differentiate_pair(&request)?;
@@ -94,7 +94,7 @@ impl Keeping {
         Ok(made)
     }
 
-    /// Says what a gradient is to keep, if nobody has. Whether it is open.
+    /// Applies the plan to a gradient without a given tape or budget. Returns whether it is such a gradient.
     fn open(&self, request: &mut Request<'_>) -> bool {
         let backward = !matches!(request.kind, Kind::Jvp | Kind::Jacobian);
         let open = backward && request.tape == Tape::Auto && request.memory.is_none();
@@ -114,13 +114,13 @@ impl Keeping {
     }
 }
 
-/// Whether automatic schedules decide what gradients keep.
+/// Returns whether automatic schedules choose the tapes of gradients.
 pub(crate) fn is_asked(options: &Options) -> bool {
-    // (What is computed again another way, as by inverting what overwrote it, may be rounded otherwise.)
+    // Recomputation by other means, such as inverting an overwrite, may round differently.
     automatic::is_automatic(options) && options.choose_tapes && !options.strict_floats
 }
 
-/// Whether nobody has said what a gradient keeps.
+/// Returns whether neither tape nor budget of a gradient is given.
 pub(crate) fn is_open(gradient: &Gradient) -> bool {
     gradient.mode == Mode::Reverse && gradient.tape == Tape::Auto && gradient.memory.is_none()
 }

@@ -1,4 +1,4 @@
-//! Structured parameters on their way to C: the arrays that their formats consist of.
+//! Packing of structured parameters for C: the arrays of their formats.
 
 use crate::error::{Error, Report};
 use taffeta_ast::format::Format;
@@ -6,25 +6,25 @@ use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
 use taffeta_codegen::signature::{Signature, Storage, TensorSig};
 use taffeta_structured::{Stored, Unpackable};
 
-/// The parameters of a lowered program.
+/// Parameters of a lowered program.
 #[derive(Clone, Debug)]
 pub struct Packed {
-    /// In order: of a structured parameter its arrays, outermost level first, and its elements.
+    /// Values in order: for a structured parameter its index arrays, outermost level first, then its elements.
     pub values: Vec<Value>,
-    /// Numbers of positions, in the order of the lowered program's sizes after the program's own.
+    /// Hidden sizes (numbers of positions), in the order of the lowered program's sizes after its own.
     pub hidden: Vec<i64>,
-    /// Structured parameters.
+    /// Structured parameters whose pattern other tensors share.
     stored: Vec<Option<Stored>>,
-    /// Of results that are stored where parameters are, what C gives: their elements.
+    /// Elements as C returns them, for results that share the pattern of a parameter.
     pub(crate) elements: Vec<Option<Value>>,
 }
 
 impl Packed {
-    /// Packs the parameters of a call, for the lowered program with the signature `flat`.
+    /// Packs the parameters of a call for the lowered program with the signature `flat`.
     ///
     /// # Errors
     ///
-    /// What a format cannot hold.
+    /// A value that its format cannot store.
     pub fn of(signature: &Signature, flat: &Signature, params: &[Value]) -> Result<Packed, Error> {
         let mut arrays = flat.params();
         let followed = |k: usize| signature.tensors.iter().any(|t| t.of == Some(k));
@@ -53,7 +53,7 @@ impl Packed {
         Ok(packed)
     }
 
-    /// The results of a call; of those that are stored where parameters are, what C gave stays here.
+    /// Converts the results of a call. Elements of results that share a parameter's pattern are retained.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Packed {
         Ok(results)
     }
 
-    /// The results of another call with these arrays.
+    /// Updates the results after another call with the same arrays.
     ///
     /// # Errors
     ///
@@ -90,24 +90,24 @@ impl Packed {
         of.map(|of| followed(sig, of, elements)).transpose()
     }
 
-    /// Its sizes by name: the program's own, as far as they are given, and the hidden ones.
+    /// Returns the sizes by name: the program's own, as far as given, and the hidden ones.
     pub fn sizes<'s>(&self, flat: &'s Signature, own: &[i64]) -> Vec<(&'s str, i64)> {
         sizes(flat, own, &self.hidden)
     }
 }
 
-/// The sizes of a lowered program by name: the program's own, as far as they are given, and the hidden ones.
+/// Pairs the sizes of a lowered program with their names: its own, as far as given, and the hidden ones.
 pub(crate) fn sizes<'s>(flat: &'s Signature, own: &[i64], hidden: &[i64]) -> Vec<(&'s str, i64)> {
     let (first, last) = flat.sizes.split_at(flat.sizes.len() - hidden.len());
     let named = first.iter().zip(own).chain(last.iter().zip(hidden));
     named.map(|(s, v)| (s.name.as_str(), *v)).collect()
 }
 
-/// A result with these elements that is stored where a parameter is.
+/// Builds a result that shares the pattern of a parameter from its elements.
 ///
 /// # Errors
 ///
-/// The memory is too small for all of them: one value that is stored may stand for any number of elements.
+/// Insufficient memory for all elements: one stored value may stand for any number of elements.
 pub(crate) fn followed(sig: &TensorSig, of: Stored, elements: &Value) -> Result<Value, Error> {
     let format = sig.storage.as_ref().map_or_else(|| Format::dense(sig.shape.len()), |s| s.format(sig.dtype));
     of.followed_by(format, elements.clone()).try_elements().map_err(|why| {
@@ -127,7 +127,7 @@ fn refused(sig: &TensorSig, why: &Unpackable) -> Error {
     Error::Input(Report::without_sources(vec![d]))
 }
 
-/// An array of indices in the type in which the program was compiled to take it, where its level says none.
+/// Converts an index array to the type that the program was compiled for, if its level specifies none.
 fn indices(sig: &TensorSig, array: Value, wanted: DType) -> Result<Value, Error> {
     if array.dtype() == wanted {
         return Ok(array);
@@ -139,11 +139,11 @@ fn indices(sig: &TensorSig, array: Value, wanted: DType) -> Result<Value, Error>
     array.with_data(wide).ok_or_else(|| refused(sig, &Unpackable::Shape))
 }
 
-/// Parameters as the interpreter takes them: of structured ones all elements that their formats store.
+/// Converts parameters for the interpreter: structured ones to all elements that their formats store.
 ///
 /// # Errors
 ///
-/// What a format cannot hold.
+/// A value that its format cannot store.
 pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Error> {
     let elements = |(sig, value): (&TensorSig, &Value)| match &sig.storage {
         Some(storage) => {
@@ -152,7 +152,7 @@ pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Err
                 return following(sig, storage, value, &of)?.try_elements().map_err(|why| refused(sig, &why));
             }
             let stored = one(sig, storage, value)?;
-            // Of what other levels store each element was given.
+            // Formats without stored regions store exactly the given elements.
             if storage.levels.last().is_some_and(|l| !l.kind.stores_regions()) {
                 return Ok(sparse(sig, value));
             }
@@ -163,7 +163,7 @@ pub fn stored(signature: &Signature, params: &[Value]) -> Result<Vec<Value>, Err
     signature.params().zip(params).map(elements).collect()
 }
 
-/// The arrays of a structured parameter in the types in which C takes them, and the numbers that they say.
+/// Returns the arrays of a structured parameter in the types that C expects, and its hidden sizes.
 pub(crate) fn arrays(
     sig: &TensorSig,
     storage: &Storage,
@@ -176,12 +176,12 @@ pub(crate) fn arrays(
     Ok((typed.collect::<Result<_, Error>>()?, hidden))
 }
 
-/// All elements that a structured parameter stores; `None` where it does not fit its format.
+/// Returns all elements that a structured parameter stores; `None` if the value does not fit its format.
 pub(crate) fn elements(sig: &TensorSig, value: &Value) -> Option<Value> {
     one(sig, sig.storage.as_ref()?, value).ok()?.try_elements().ok()
 }
 
-/// A structured parameter in its format.
+/// Packs a structured parameter in its format.
 fn one(sig: &TensorSig, storage: &Storage, value: &Value) -> Result<Stored, Error> {
     let sparse = sparse(sig, value);
     let places = sparse.places().unwrap_or_else(|| unreachable!("it was made so"));
@@ -189,7 +189,7 @@ fn one(sig: &TensorSig, storage: &Storage, value: &Value) -> Result<Stored, Erro
     Stored::pack(value.shape(), &format, &places.indices, sparse.data()).map_err(|why| refused(sig, &why))
 }
 
-/// A structured parameter that is stored where another one is.
+/// Packs a structured parameter that shares the pattern of another.
 pub(crate) fn following(sig: &TensorSig, storage: &Storage, value: &Value, of: &Stored) -> Result<Stored, Error> {
     let format = storage.format(sig.dtype);
     let fill = format.fill.unwrap_or(Literal::zero(sig.dtype));
@@ -200,8 +200,8 @@ pub(crate) fn following(sig: &TensorSig, storage: &Storage, value: &Value, of: &
     of.followed_by_elements(format, &elements).map_err(|why| refused(sig, &why))
 }
 
-/// A value of a structured parameter as what is stored of it, with the fill of its format: of a dense one, what differs
-/// from the fill (NaN from everything), or all of it where the format stores whole regions.
+/// Converts the value of a structured parameter to a sparse one with the fill of its format: a dense value keeps the
+/// elements that differ from the fill (NaN always does), or all elements if every level is full.
 fn sparse(sig: &TensorSig, value: &Value) -> Value {
     let Some(storage) = &sig.storage else { return value.clone() };
     let format = storage.format(sig.dtype);
@@ -213,7 +213,7 @@ fn sparse(sig: &TensorSig, value: &Value) -> Value {
     value.only(fill, |k| whole || differs(value.data().get(k), fill))
 }
 
-/// Whether two elements differ; NaN does from everything.
+/// Returns whether two elements differ; NaN differs from everything.
 fn differs(a: Literal, b: Literal) -> bool {
     match (a, b) {
         (Literal::Float(a), Literal::Float(b)) => a != b,

@@ -1,4 +1,4 @@
-//! A gradient in two calls: a forward pass that leaves its tape, and a backward pass that takes it.
+//! Gradients as two calls: a forward pass that produces a tape, and a backward pass that consumes it.
 //!
 //! ```
 //! use ndarray::{arr0, arr1};
@@ -26,9 +26,9 @@
 //! # Ok::<(), taffeta::Error>(())
 //! ```
 //!
-//! *The tape* ([`Residuals`]) holds what the backward pass needs: values that were kept or copied on the way, and the
+//! The tape ([`Residuals`]) holds the inputs of the backward pass: values taped or copied in the forward pass, and the
 //! arrays of the call. The latter are borrowed, so that a training loop copies nothing and cannot change a weight
-//! between both passes; [`Residuals::into_owned`] copies them. Where seeds are known before, one program with both
+//! between the passes; [`Residuals::into_owned`] copies them. If seeds are known beforehand, a single program with both
 //! passes (`Options::gradient`) does the same in one call.
 
 use crate::array::{self, Argument, ArgumentMut, Element};
@@ -43,18 +43,18 @@ use taffeta_ast::{Diagnostic, Func, Value, interp};
 use taffeta_autodiff::Source;
 use taffeta_codegen::signature::Signature;
 
-/// The two passes of a gradient, compiled ([`crate::Program::differentiate`]). Both may be called by several threads at
-/// once.
+/// Compiled forward and backward passes of a gradient ([`crate::Program::differentiate`]). Several threads may call
+/// both at once.
 pub struct Pair {
     forward: Function,
     backward: Function,
-    /// Where the first parameters of the backward pass come from.
+    /// Sources of the first parameters of the backward pass.
     sources: Vec<Source>,
-    /// How many results are the program's.
+    /// Number of results of the original program.
     results: usize,
-    /// Computes the sizes that follow from values.
+    /// Program that computes the sizes which depend on values.
     lengths: Option<Func>,
-    /// No other pair of this process has it.
+    /// Identifier, unique within the process.
     id: u64,
 }
 
@@ -65,13 +65,13 @@ impl Pair {
         Pair { forward, backward, sources: made.sources, results: made.results, lengths: made.lengths, id }
     }
 
-    /// Starts a forward pass: the program, with its results.
+    /// Starts a forward pass, which runs the program.
     pub fn forward<'a, 'w>(&self) -> Forward<'_, 'a, 'w> {
         let (inputs, sparse, lent) = (Vec::new(), Vec::new(), Vec::new());
         Forward { pair: self, inputs, sparse, lent, inouts: Vec::new(), sizes: Vec::new(), threads: 0 }
     }
 
-    /// Starts a backward pass over what a forward pass left. It may be started any number of times.
+    /// Starts a backward pass on the tape of a forward pass. A tape serves any number of backward passes.
     pub fn backward<'p, 't>(&'p self, tape: &'t Residuals<'_>) -> Backward<'p, 't> {
         let mut call = self.backward.call();
         for (p, kept) in self.backward.signature().params().zip(&tape.kept) {
@@ -88,19 +88,20 @@ impl Pair {
         Backward { call, ours: tape.pair == self.id }
     }
 
-    /// Names, types and shapes of the forward pass: those of the program, then results that only the backward pass
-    /// sees.
+    /// Returns names, types and shapes of the forward pass: those of the program, then the results that only the
+    /// backward pass reads.
     pub fn forward_signature(&self) -> &Signature {
         self.forward.signature()
     }
 
-    /// Names, types and shapes of the backward pass: what it needs, then the seeds; its results are the gradients.
+    /// Returns names, types and shapes of the backward pass: its parameters are tape and seeds, its results the
+    /// gradients.
     pub fn backward_signature(&self) -> &Signature {
         self.backward.signature()
     }
 
-    /// The sizes that a call of the forward pass needs and that follow from values of its arguments. Arguments that do
-    /// not fit give none: the call says so.
+    /// Computes the sizes of a forward pass that depend on values of its arguments. Ill-fitting arguments yield none,
+    /// and the call reports them.
     fn lengths(&self, call: &Call<'_, '_>) -> Result<Vec<(String, i64)>, Error> {
         let Some(func) = &self.lengths else { return Ok(Vec::new()) };
         let params: Option<Vec<Value>> = func.params.iter().map(|p| call.current(p.tensor.symbol.name())).collect();
@@ -116,35 +117,35 @@ impl Pair {
     }
 }
 
-/// A forward pass that is being prepared: arguments by name, then [`Forward::run`]. See [`Call`].
+/// Builder of a forward pass: arguments by name, then [`Forward::run`]. See [`Call`].
 pub struct Forward<'p, 'a, 'w> {
     pair: &'p Pair,
-    /// These are lent to the tape.
+    /// Inputs, which the tape borrows.
     inputs: Vec<(String, Argument<'a>)>,
     sparse: Vec<(String, &'a Value)>,
     lent: Vec<(String, &'a Sparse<'a>)>,
-    /// Of these, the tape has copies.
+    /// `inout` arguments, which the tape copies.
     inouts: Vec<(String, ArgumentMut<'w>)>,
     sizes: Vec<(String, i64)>,
     threads: u32,
 }
 
 impl<'a, 'w> Forward<'_, 'a, 'w> {
-    /// Gives a parameter.
+    /// Passes an input.
     #[must_use]
     pub fn input<T: Element, D: Dimension>(mut self, name: &str, view: ArrayView<'a, T, D>) -> Self {
         self.inputs.push((name.to_string(), array::argument(view)));
         self
     }
 
-    /// Gives a scalar parameter.
+    /// Passes a scalar input.
     #[must_use]
     pub fn scalar<T: Element>(mut self, name: &str, value: T) -> Self {
         self.inputs.push((name.to_string(), T::argument(CowArray::from(ndarray::arr0(value).into_dyn()))));
         self
     }
 
-    /// Gives a parameter of any element type; for a structured one also a sparse value.
+    /// Passes a value of any element type; a structured parameter also takes a sparse value.
     #[must_use]
     pub fn value(mut self, name: &str, value: &'a Value) -> Self {
         match value.places() {
@@ -154,45 +155,45 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
         self
     }
 
-    /// Gives a structured parameter by its arrays, which are not copied.
+    /// Passes a structured parameter as borrowed arrays, without a copy.
     #[must_use]
     pub fn sparse(mut self, name: &str, tensor: &'a Sparse<'a>) -> Self {
         self.lent.push((name.to_string(), tensor));
         self
     }
 
-    /// Gives an `inout` parameter; the view holds its final value after the call.
+    /// Passes an `inout` parameter; the view holds its final value after the call.
     #[must_use]
     pub fn inout<T: Element, D: Dimension>(mut self, name: &str, view: ArrayViewMut<'w, T, D>) -> Self {
         self.inouts.push((name.to_string(), array::argument_mut(view)));
         self
     }
 
-    /// Gives an `inout` parameter of any element type.
+    /// Passes an `inout` parameter of any element type.
     #[must_use]
     pub fn inout_value(mut self, name: &str, value: &'w mut Value) -> Self {
         self.inouts.push((name.to_string(), value.into()));
         self
     }
 
-    /// Gives a size that no parameter fixes.
+    /// Sets a size that no parameter determines.
     #[must_use]
     pub fn size(mut self, name: &str, value: i64) -> Self {
         self.sizes.push((name.to_string(), value));
         self
     }
 
-    /// Threads of parallel loops; without it OpenMP decides.
+    /// Sets the number of threads of parallel loops; by default OpenMP decides.
     #[must_use]
     pub fn threads(self, n: u32) -> Self {
         Forward { threads: n, ..self }
     }
 
-    /// Checks everything and runs: the results of the program, and the tape.
+    /// Checks the arguments and runs the program. Returns its results and the tape.
     ///
     /// # Errors
     ///
-    /// As [`Call::run`].
+    /// Those of [`Call::run`].
     pub fn run(mut self) -> Result<(Outputs, Residuals<'a>), Error> {
         let pair = self.pair;
         let mut call = pair.forward.call().threads(self.threads);
@@ -231,7 +232,7 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
         Ok((outputs, Residuals { pair: pair.id, sizes, kept }))
     }
 
-    /// A parameter after the pass: what is only read as it was given, what is written as a copy.
+    /// Returns a parameter after the pass: inputs as given, `inout` parameters copied.
     fn as_it_is(&mut self, name: &str) -> Option<Kept<'a>> {
         if let Some(k) = self.inputs.iter().position(|(n, _)| n == name) {
             return Some(Kept::Dense(self.inputs.swap_remove(k).1));
@@ -247,24 +248,24 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
     }
 }
 
-/// The tape: what the backward pass needs of one forward pass.
+/// Tape: the values of one forward pass that the backward pass reads.
 #[derive(Clone, Debug)]
 pub struct Residuals<'a> {
     pair: u64,
     sizes: Vec<(String, i64)>,
-    /// In the order of the backward pass's first parameters.
+    /// Values, in the order of the backward pass's first parameters.
     kept: Vec<Kept<'a>>,
 }
 
-/// A parameter of the backward pass.
+/// Parameter of the backward pass.
 #[derive(Clone, Debug)]
 enum Kept<'a> {
     Dense(Argument<'a>),
-    /// A structured one by its elements.
+    /// Structured tensor as a sparse value.
     Sparse(Cow<'a, Value>),
-    /// A structured one by its arrays.
+    /// Structured tensor as borrowed arrays.
     Lent(&'a Sparse<'a>),
-    /// Likewise, by copies of them.
+    /// Structured tensor as owned arrays.
     Copied(Box<Sparse<'static>>),
 }
 
@@ -284,7 +285,7 @@ impl Kept<'_> {
         }
     }
 
-    /// The bytes of what is its own.
+    /// Returns the bytes of owned data.
     fn own_bytes(&self) -> usize {
         match self {
             Kept::Dense(argument) => argument.own_bytes(),
@@ -299,12 +300,12 @@ impl Kept<'_> {
 }
 
 impl Residuals<'_> {
-    /// The bytes that it holds itself. Arrays of the call that it looks at are not among them.
+    /// Returns the bytes that the tape owns, without the arrays of the call that it borrows.
     pub fn bytes(&self) -> usize {
         self.kept.iter().map(Kept::own_bytes).sum()
     }
 
-    /// With copies of the arrays of the call: they may be changed, or go away, before the backward pass.
+    /// Copies the borrowed arrays, so that the originals may be changed or dropped before the backward pass.
     #[must_use]
     pub fn into_owned(self) -> Residuals<'static> {
         let kept = self.kept.into_iter().map(Kept::into_owned).collect();
@@ -312,56 +313,56 @@ impl Residuals<'_> {
     }
 }
 
-/// A backward pass that is being prepared: a seed for every result, then [`Backward::run`].
+/// Builder of a backward pass: a seed for every result, then [`Backward::run`].
 pub struct Backward<'p, 't> {
     call: Call<'p, 't>,
-    /// Whether the tape is one of this pair.
+    /// Whether the tape belongs to this pair.
     ours: bool,
 }
 
 impl<'p, 't> Backward<'p, 't> {
-    /// Gives the adjoint of a result: the derivative, by it, of what is differentiated in the end.
+    /// Passes the adjoint of a result: the derivative, by the result, of the value that is differentiated in the end.
     #[must_use]
     pub fn seed<T: Element, D: Dimension>(self, result: &str, view: ArrayView<'t, T, D>) -> Backward<'p, 't> {
         Backward { call: self.call.input(&adjoint(result), view), ..self }
     }
 
-    /// Gives the adjoint of a result that is a number.
+    /// Passes the adjoint of a scalar result.
     #[must_use]
     pub fn seed_scalar<T: Element>(self, result: &str, value: T) -> Backward<'p, 't> {
         Backward { call: self.call.scalar(&adjoint(result), value), ..self }
     }
 
-    /// Gives the adjoint of a result of any element type.
+    /// Passes the adjoint of a result of any element type.
     #[must_use]
     pub fn seed_value(self, result: &str, value: &'t Value) -> Backward<'p, 't> {
         Backward { call: self.call.value(&adjoint(result), value), ..self }
     }
 
-    /// Gives the adjoint of the final value of an `inout` parameter; the view holds that of its initial value after the
-    /// call.
+    /// Passes the adjoint of the final value of an `inout` parameter; the view holds the adjoint of the initial value
+    /// after the call.
     #[must_use]
     pub fn inout<T: Element, D: Dimension>(self, param: &str, view: ArrayViewMut<'t, T, D>) -> Backward<'p, 't> {
         Backward { call: self.call.inout(&adjoint(param), view), ..self }
     }
 
-    /// Likewise, of any element type.
+    /// Passes the adjoint of an `inout` parameter of any element type.
     #[must_use]
     pub fn inout_value(self, param: &str, value: &'t mut Value) -> Backward<'p, 't> {
         Backward { call: self.call.inout_value(&adjoint(param), value), ..self }
     }
 
-    /// Threads of parallel loops; without it OpenMP decides.
+    /// Sets the number of threads of parallel loops; by default OpenMP decides.
     #[must_use]
     pub fn threads(self, n: u32) -> Backward<'p, 't> {
         Backward { call: self.call.threads(n), ..self }
     }
 
-    /// Checks everything and runs: `x.grad` for every parameter x that was asked for.
+    /// Checks the arguments and runs the pass: returns `x.grad` for every requested parameter x.
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] if the tape is that of another pair, or seeds do not fit; [`Error::Run`] if the program stops.
+    /// [`Error::Input`] if the tape belongs to another pair, or seeds do not fit; [`Error::Run`] if the program stops.
     pub fn run(self) -> Result<Outputs, Error> {
         if !self.ours {
             let d = Diagnostic::new("tape::pair", "this tape was left by the forward pass of another gradient")
@@ -372,7 +373,7 @@ impl<'p, 't> Backward<'p, 't> {
     }
 }
 
-/// The adjoint of `x` is `x.grad`.
+/// Returns the name of the adjoint of `x`: `x.grad`.
 fn adjoint(of: &str) -> String {
     format!("{of}.grad")
 }

@@ -1,4 +1,4 @@
-//! The pipeline: from a file to C, one step after the other. This is the one place where the order is written.
+//! Compilation pipeline from a file to C, stage by stage. The order of the stages is written in this file only.
 //!
 //! ```text
 //!  .ft ── parse ──▶ syntax ── logical ──▶ Func ── lowered ──▶ Lowered ── c ──▶ CSource ──▶ (store: compile, load, call)
@@ -27,26 +27,26 @@ use taffeta_frontend::program::{EntryInfo, Program, Source};
 use taffeta_schedule::Schedule;
 use taffeta_structured::{Layout, LevelLayout, Structured};
 
-/// Reads a program with everything that it imports.
+/// Parses a program and the files that it imports.
 ///
-/// Why first: the set of files is what everything later depends on, the cache's keys included. Problems of syntax do
-/// not stop here: [`logical`] and [`check`] report them all together.
+/// Why first: every later stage depends on the set of files, cache keys included. Syntax errors do not stop here:
+/// [`logical`] and [`check`] report them all together.
 pub fn parse(main: Source, timings: &mut Timings) -> Program {
     timings.measure("parse", || Program::load(main, &crate::loader::Files))
 }
 
-/// The logical program of an entry: dense meaning, whatever the storage and the schedule.
+/// Elaborates the logical program of an entry: its dense meaning, independent of storage and schedule.
 ///
-/// Why before anything that knows the target: calls are inlined and static values are gone, so every later step works
-/// on loops and scalars alone. Gradients and schedules belong here, where accesses are still affine and can be proved
-/// about; the front end asks for them through its hooks. `None` and `"none"` run the program as it is written; so does
-/// `"auto"` here, which [`chosen`] is about.
+/// Why before any stage that knows the target: calls are inlined and static values substituted, so that every later
+/// stage sees only loops and scalars. Gradients and schedules belong here, where accesses are still affine and
+/// provable; the front end requests them through its hooks. `None` and `"none"` yield the program as written; so does
+/// `"auto"`, which [`chosen`] handles.
 pub fn logical(program: &Program, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Diagnostics> {
     Ok(scheduled(program, entry, options, timings)?.into_func())
 }
 
-/// The logical program (of a gradient: the one that it is of) whatever its sizes, and whether it has budgets of memory
-/// that wait for them. Parameters and results are those of [`logical`].
+/// Elaborates the logical program (of a gradient, its original program) independent of sizes, and returns whether
+/// memory budgets depend on sizes yet unknown. Parameters and results are those of [`logical`].
 pub fn unsized_logical(
     program: &Program,
     entry: &str,
@@ -58,12 +58,12 @@ pub fn unsized_logical(
         Some(_) => noted(&compiler, program, entry, options, timings)?,
         None => by(&compiler, program, entry, options, timings)?.into_func(),
     };
-    // What gradients keep is decided with their schedules.
+    // Tapes of gradients are chosen together with their schedules.
     let open = materialise::is_asked(options) && !compiler.keeping.found().is_empty();
     Ok((func, compiler.waits() || open))
 }
 
-/// The logical program, whose gradients keep what is said; and what they keep where nobody else has said it.
+/// Elaborates the logical program under a tape plan, and explains the tapes of gradients without a given tape.
 pub(crate) fn logical_keeping(
     program: &Program,
     entry: &str,
@@ -76,8 +76,8 @@ pub(crate) fn logical_keeping(
     Ok((func, compiler.keeping.found()))
 }
 
-/// The logical program, with the steps that its schedule took: none, those of a schedule function of the file, or those
-/// of a trace (a file whose name ends in `.json`).
+/// Elaborates the logical program with the steps of its schedule: none, those of a schedule function of the file, or
+/// those of a trace (a file whose name ends in `.json`).
 pub fn scheduled(
     program: &Program,
     entry: &str,
@@ -117,10 +117,10 @@ fn by(
     }
 }
 
-/// The program without tensors for array expressions over structured ones, which are computed where they are read.
+/// Inlines array expressions over structured tensors into their readers.
 ///
-/// Why before anything asks what is stored, and not where loops over it are made: gradients, rules and both backends
-/// see the same program. One that has a schedule says itself what is inlined.
+/// Why before any stage that reads formats, and not during structured lowering: gradients, rules and both backends then
+/// see the same program. A scheduled program inlines explicitly.
 fn inlined(func: Func, strict_floats: bool) -> Result<Func, Diagnostics> {
     if !func.is_structured() {
         return Ok(func);
@@ -128,14 +128,14 @@ fn inlined(func: Func, strict_floats: bool) -> Result<Func, Diagnostics> {
     deep(|| Ok(inlined::inlined(func, strict_floats)))
 }
 
-/// A program under the schedule that rules choose for this machine.
+/// Schedules a program by rules for this machine.
 ///
-/// Why after the gradient, where there is one: what it reads and keeps is part of what rules choose by.
+/// Why after differentiation, if any: the reads and tapes of the gradient affect the choices of the rules.
 pub fn automatic(func: Func, options: &Options, timings: &mut Timings) -> Result<Schedule, Diagnostics> {
     timings.measure("schedule", || deep(|| automatic::schedule(pass::stop_gradient::run(&func), options)))
 }
 
-/// The logical program, or its gradient, as it is to run: what rules choose, if they are to.
+/// Schedules the logical program, or its gradient, by rules if `options` ask for an automatic schedule.
 pub fn chosen(func: Func, options: &Options, timings: &mut Timings) -> Result<Func, Diagnostics> {
     match automatic::is_automatic(options) {
         true => Ok(automatic(func, options, timings)?.into_func()),
@@ -143,12 +143,12 @@ pub fn chosen(func: Func, options: &Options, timings: &mut Timings) -> Result<Fu
     }
 }
 
-/// The logical program of an entry that is going to be differentiated: it says which calls have a backward pass that
-/// the program gives itself.
+/// Elaborates the logical program of an entry for differentiation, recording the calls with user-defined backward
+/// passes.
 ///
 /// # Errors
 ///
-/// What is wrong with the entry; a schedule where there are such calls, since it might take them apart.
+/// Errors of the entry; a schedule in the presence of such calls, which it might take apart.
 pub fn differentiable(
     program: &Program,
     entry: &str,
@@ -171,7 +171,7 @@ fn noted(
         Ok(func)
     };
     let statics = &options.statics;
-    // An automatic schedule is of the gradient.
+    // An automatic schedule applies to the gradient.
     if matches!(options.schedule.as_deref(), None | Some("none" | automatic::AUTO)) {
         return inlined(noted(timings, statics)?, options.strict_floats);
     }
@@ -179,7 +179,7 @@ fn noted(
     if !program.has_custom_vjps() {
         return Ok(func);
     }
-    // The schedule has static parameters besides.
+    // Static parameters include those of the schedule.
     let info = program.entries().into_iter().find(|e| e.name == entry);
     let params: Vec<String> = info.into_iter().flat_map(|e| e.params).filter(|p| p.is_static).map(|p| p.name).collect();
     let of_entry = statics.iter().filter(|(k, _)| params.contains(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -194,9 +194,9 @@ fn noted(
     }
 }
 
-/// The program for index arrays of these types, where the formats of its parameters do not say one.
+/// Sets the types of index arrays of parameters whose formats specify none.
 ///
-/// Why on the logical program: the type is part of the format, which everything later reads there.
+/// Why on the logical program: the type is part of the format, which every later stage reads there.
 pub fn indexed(mut func: Func, indices: &BTreeMap<String, DType>) -> Result<Func, Diagnostics> {
     for (name, dtype) in indices {
         let Some(param) = func.params.iter_mut().find(|p| p.tensor.symbol.name() == name) else {
@@ -220,11 +220,11 @@ fn wrong_index(text: String) -> Diagnostics {
     Diagnostic::new("input::index", text).into()
 }
 
-/// The gradient of a logical program, or its tangents.
+/// Derives the gradient of a logical program, or its tangents.
 ///
-/// Why after the schedule: a schedule is of the program that people write. What it did to the loops stays in the
-/// forward pass. A gradient that is asked for in the program itself (`dloss = grad(loss)`) is an entry, with schedules
-/// of its own.
+/// Why after the schedule: a schedule applies to the program as written, and its changes to the loops remain in the
+/// forward pass. A gradient that the program itself defines (`dloss = grad(loss)`) is an entry, with schedules of its
+/// own.
 pub fn gradient(
     func: &Func,
     gradient: &Gradient,
@@ -234,7 +234,7 @@ pub fn gradient(
     gradient_keeping(func, gradient, sizes, &Keeping::default(), timings)
 }
 
-/// The same, keeping what is said.
+/// Derives the gradient of a logical program under a tape plan.
 pub(crate) fn gradient_keeping(
     func: &Func,
     gradient: &Gradient,
@@ -251,9 +251,9 @@ pub(crate) fn gradient_keeping(
     timings.measure("differentiate", || deep(|| keeping.explained(request)))
 }
 
-/// The same in two programs: a forward pass that leaves what the backward pass needs, and that.
+/// Derives a gradient as two programs: a forward pass that produces the tape, and a backward pass that consumes it.
 ///
-/// Why cut here, and not a program of each kind: what is kept is decided once, for both.
+/// Why split one derivation, and not derive each program separately: the tape is planned once, for both.
 pub(crate) fn pair(
     func: &Func,
     gradient: &Gradient,
@@ -266,7 +266,7 @@ pub(crate) fn pair(
     timings.measure("differentiate", || deep(|| keeping.pair(request)))
 }
 
-/// The parameters with respect to which a gradient is: all of floats if none is named.
+/// Returns the parameters to differentiate by: all floating-point ones if none is named.
 fn wrt(func: &Func, gradient: &Gradient) -> Vec<String> {
     let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float()).map(|p| p.tensor.symbol.name().to_string());
     if gradient.wrt.is_empty() { floats.collect() } else { gradient.wrt.clone() }
@@ -287,37 +287,37 @@ fn request<'a>(
     }
 }
 
-/// The program, which stops where a statement makes a NaN or an infinity.
+/// Adds assertions that stop the program at a statement that yields NaN or infinity.
 ///
-/// Why after schedules and gradients, and before lowering: what runs is what is checked, and its checks are assertions
-/// like others.
+/// Why after schedules and gradients, and before lowering: the checks apply to the program that runs, and are
+/// assertions like any others.
 pub fn check_finite(func: &Func) -> Func {
     pass::check_finite::run(func)
 }
 
-/// The program on flat buffers, with every check that remains.
+/// Lowers a program to flat buffers, with all remaining checks.
 pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<Lowered, Diagnostics> {
     let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
     let strict = options.strict_floats;
     let options = LowerOptions { sizes, vector_bytes: taffeta_codegen::lower::vector_bytes(options.portable) };
     timings.measure("lower", || {
         deep(|| {
-            // Nothing is differentiated from here on, and what stops derivatives would only hide operands.
+            // No differentiation follows, and `stop_gradient` would only hide operands.
             let whole = pass::stop_gradient::run(func);
-            // Then sizes: every number that is known makes more conditions decidable.
+            // Specialise next: every known size makes more conditions decidable.
             let func = taffeta_codegen::lower::specialise(&whole, &options.sizes)?;
-            // Then what is decided disappears, so that checks are made for what is left alone.
+            // Simplify next: decided conditions vanish, and checks are inserted for the remaining code only.
             validate::pass(&func, "specialise")?;
             let func = pass::simplify::run(&func);
-            // Structured tensors become their arrays before bounds are checked: what storage skips raises nothing.
+            // Structured lowering precedes bounds checks, since elements that the storage skips raise no errors.
             if !func.is_structured() {
-                // Lowering last: from here on there are no dimensions that one could prove anything about.
+                // Lowering to flat buffers comes last: without dimensions, nothing can be proved about indices.
                 return taffeta_codegen::lower(&func, &options);
             }
             let signature = Signature::of(&func, &options.sizes);
-            // Positions are computed from shapes, so what is known of these comes first here.
+            // Positions are computed from shapes, so known shapes are substituted first.
             let func = taffeta_codegen::lower::specialise_interface(&func, &options.sizes)?;
-            // A run of equal elements is summed up by a product, unless floats are strict.
+            // Sums over runs of equal elements become products, unless floats are strict.
             let func = Func { keeps_order: strict, ..func };
             let Structured { func: flat, layout, .. } = flattened(&func, &whole, &options)?;
             validate::dense_pass(&flat, "structured lowering")?;
@@ -328,15 +328,16 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
     })
 }
 
-/// A program with its sizes compiled in on the arrays of its structured tensors; `whole`: the same without its sizes.
+/// Lowers a program with compiled-in sizes to the arrays of its structured tensors; `whole` is the program with
+/// symbolic sizes.
 ///
-/// Why that too: steps of a schedule are asked about whatever the sizes, and where a loop has one iteration, nothing of
-/// it is left that could be gone through. What there are loops for whatever the sizes is lowered so then, and gets its
-/// sizes afterwards.
+/// Why both: steps of a schedule are validated for symbolic sizes, and a loop with a single iteration vanishes when
+/// sizes are compiled in, leaving nothing to traverse. A program that lowers only with symbolic sizes is lowered with
+/// these and specialised afterwards.
 fn flattened(func: &Func, whole: &Func, options: &LowerOptions) -> Result<Structured, Diagnostics> {
     let sizes = &options.sizes;
     let refused = match taffeta_structured::lower(func) {
-        // Index arrays are of another type where sizes are large.
+        // Large sizes change the type of index arrays.
         Err(refused) if sizes.values().all(|n| i32::try_from(*n).is_ok()) => refused,
         done => return done,
     };
@@ -357,7 +358,7 @@ fn flattened(func: &Func, whole: &Func, options: &LowerOptions) -> Result<Struct
     Ok(Structured { func, layout, warnings, explained, disorder, seeks })
 }
 
-/// What C calls a program by whose parameters became their arrays.
+/// Returns the logical interface by which C calls a program on arrays.
 fn logical_interface(func: &Func, signature: Signature, layout: Layout) -> Logical {
     let level = |l: LevelLayout| LogicalLevel {
         kind: l.level.kind,
@@ -370,7 +371,7 @@ fn logical_interface(func: &Func, signature: Signature, layout: Layout) -> Logic
     Logical { signature, tensors: func.interface().cloned().collect(), levels }
 }
 
-/// The program on the arrays of its structured tensors, with its sizes compiled in, and what was done with its loops.
+/// Lowers a program with compiled-in sizes to the arrays of its structured tensors, and explains the loops.
 pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Result<Structured, Diagnostics> {
     let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
     timings.measure("structured", || {
@@ -386,8 +387,8 @@ pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Resu
     })
 }
 
-/// Runs a step that walks the whole tree on a thread of its own, whose stack the deepest tree that elaboration makes
-/// fits in: callers may have small stacks.
+/// Runs a stage on a thread of its own, with a stack large enough for recursion over the deepest tree that elaboration
+/// yields: the caller's stack may be small.
 fn deep<T: Send>(step: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
     const STACK_BYTES: usize = 256 << 20;
     std::thread::scope(|scope| {
@@ -404,12 +405,12 @@ fn deep<T: Send>(step: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result
     })
 }
 
-/// C for a lowered program. On what the validator has passed, this cannot fail.
+/// Emits C for a lowered program. The validator guarantees that this cannot fail.
 pub fn c(lowered: &Lowered, sources: &SourceMap, timings: &mut Timings) -> CSource {
     timings.measure("emit", || taffeta_codegen::c::emit(lowered, sources))
 }
 
-/// What is wrong with a program, entry by entry.
+/// Returns the errors and warnings of a program, entry by entry.
 pub fn check(program: &Program) -> Vec<Diagnostic> {
     let compiler = Compiler::unsized_yet();
     let mut found = program.check(&compiler);
@@ -421,10 +422,10 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
     found
 }
 
-/// Loops of an entry over structured tensors that visit every coordinate, and what only the interpreter can run yet: as
-/// warnings.
+/// Returns warnings for an entry's loops over structured tensors that visit every coordinate, and for programs that
+/// only the interpreter supports.
 fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<Diagnostic> {
-    // One with static parameters that have no values is checked when it is compiled.
+    // An entry with unset static parameters is checked at compilation.
     let Ok(func) = program.elaborate(entry, &BTreeMap::new(), compiler) else { return Vec::new() };
     match inlined(func, false).and_then(|func| deep(|| taffeta_structured::lower(&func))) {
         Ok(lowered) => lowered.warnings,
@@ -438,7 +439,7 @@ fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<
     }
 }
 
-/// What lowering says of a program's loops over structured tensors, whatever the sizes; nothing of one that it refuses.
+/// Returns the warnings of structured lowering for symbolic sizes; none if the program cannot be lowered.
 pub fn warnings(func: &Func) -> Vec<Diagnostic> {
     if !func.is_structured() {
         return Vec::new();
@@ -446,8 +447,8 @@ pub fn warnings(func: &Func) -> Vec<Diagnostic> {
     deep(|| taffeta_structured::lower(func)).map(|lowered| lowered.warnings).unwrap_or_default()
 }
 
-/// A tree that breaks its own rules is a mistake of the stage before, and is reported as what it is: nothing after it
-/// would compute what the program says.
+/// Validates the tree after a stage. An invalid tree is a bug of that stage and is reported as such, since later stages
+/// would miscompile it.
 fn valid(func: &Func, stage: &str) -> Result<(), Diagnostics> {
     let start = std::time::Instant::now();
     let result = deep(|| Ok(validate::stage(func, stage)?));

@@ -1,4 +1,4 @@
-//! Programs and compiled entries: the library's front door. `options` has what is said of how an entry is compiled.
+//! Programs and their entries: the main interface of the library. `options` holds the compilation options.
 
 mod options;
 
@@ -23,7 +23,7 @@ use taffeta_structured::Explained;
 
 pub use options::{Backend, Gradient, Mode, Options};
 
-/// A program: a file with everything that it imports.
+/// Program: a file and the files that it imports.
 pub struct Program {
     front: taffeta_frontend::Program,
     sources: Arc<SourceMap>,
@@ -31,37 +31,37 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads a file and what it imports; `-` is standard input.
+    /// Reads a file and its imports; `-` is standard input.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, and everything that is wrong with the syntax.
+    /// An unreadable file, and every syntax error.
     pub fn load(path: impl AsRef<Path>) -> Result<Program, Error> {
         let program = Program::open(path.as_ref())?;
         program.refuse_broken()?;
         Ok(program)
     }
 
-    /// Reads a program from a string. `name` stands in messages; imports are searched beside the current directory.
+    /// Reads a program from a string. `name` is its name in messages; imports are resolved in the current directory.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the syntax.
+    /// Every syntax error.
     pub fn from_source(name: &str, text: &str) -> Result<Program, Error> {
         let program = Program::read(Source::inline(name, text));
         program.refuse_broken()?;
         Ok(program)
     }
 
-    /// Reads a file, broken or not: [`Program::check`] says what is wrong.
+    /// Reads a file, valid or not: [`Program::check`] returns its errors.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read.
+    /// An unreadable file.
     pub fn open(path: &Path) -> Result<Program, Error> {
         let text = io::read_text(path).map_err(|d| Error::Program(Report::without_sources(vec![d])))?;
         let name = path.display().to_string();
-        // What standard input imports lies in the current directory.
+        // Imports of standard input are resolved in the current directory.
         let path = (!io::is_stdin(path)).then(|| path.to_path_buf());
         Ok(Program::read(Source { name, path, text: text.into() }))
     }
@@ -80,32 +80,32 @@ impl Program {
         }
     }
 
-    /// What the front end knows.
+    /// Returns the program in the front end.
     pub fn front(&self) -> &taffeta_frontend::Program {
         &self.front
     }
 
-    /// The texts of all files.
+    /// Returns the sources of all files.
     pub fn sources(&self) -> &Arc<SourceMap> {
         &self.sources
     }
 
-    /// How long reading took.
+    /// Returns the time spent reading.
     pub fn timings(&self) -> &Timings {
         &self.timings
     }
 
-    /// The docstring of the file.
+    /// Returns the docstring of the file.
     pub fn doc(&self) -> Option<&str> {
         self.front.doc()
     }
 
-    /// The names of the file's schedules, in order.
+    /// Returns the names of the file's schedules, in order.
     pub fn schedules(&self) -> Vec<String> {
         self.front.schedules().into_iter().map(|s| s.name).collect()
     }
 
-    /// The entries, in order, with their parameters and docstrings.
+    /// Returns the entries, in order, with their parameters and docstrings.
     ///
     /// ```
     /// let program = taffeta::Program::from_source("p.ft", r#"
@@ -124,41 +124,41 @@ impl Program {
         self.front.entries()
     }
 
-    /// Everything that is wrong with the program, entry by entry, and warnings (see [`Diagnostic::is_error`]); empty if
-    /// there is nothing to say.
+    /// Returns every error and warning of the program (see [`Diagnostic::is_error`]), entry by entry; empty if there
+    /// are none.
     pub fn check(&self) -> Vec<Diagnostic> {
         pipeline::check(&self.front)
     }
 
-    /// The entry of that name, or the only one.
+    /// Resolves an entry's name; `None` selects the only entry.
     ///
     /// # Errors
     ///
-    /// There is no such entry, or there are several to choose from.
+    /// An unknown name, or several entries to choose from.
     pub fn entry(&self, name: Option<&str>) -> Result<String, Error> {
         self.refuse_broken()?;
         choose_entry(&self.entries(), name).map_err(|d| Error::program(d.into(), &self.sources))
     }
 
-    /// The logical program of an entry: what it means, without any decision on how it runs but those of a schedule
-    /// that is named. What `auto` chooses is in [`Program::scheduled`].
+    /// Returns the logical program of an entry: its meaning, with no execution decisions but those of a named schedule.
+    /// For automatic schedules, see [`Program::scheduled`].
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry.
+    /// Every error of the entry.
     pub fn logical(&self, entry: &str, options: &Options) -> Result<Func, Error> {
         self.timed_logical(entry, options, &mut Timings::default())
     }
 
-    /// [`Program::logical`], with the time that its steps take.
+    /// Returns the logical program as [`Program::logical`] does, recording the time of each stage.
     pub(crate) fn timed_logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
         let made = self.keeping(entry, options, &Way::default(), timings);
         made.map(|(func, _)| func).map_err(|d| Error::program(d, &self.sources))
     }
 
-    /// The logical program of an entry, whose gradients keep what is said; and what they keep where nobody else has
-    /// said it.
+    /// Derives the logical program of an entry under a tape plan, and explains the tapes of gradients without a given
+    /// tape.
     fn keeping(
         &self,
         entry: &str,
@@ -178,13 +178,13 @@ impl Program {
         Ok((pipeline::indexed(func, &options.indices)?, found))
     }
 
-    /// Returns whether a gradient in an entry leaves it to rules what it keeps.
+    /// Returns whether an entry has a gradient whose tape rules choose.
     pub(crate) fn has_open_gradients(&self, entry: &str, options: &Options) -> Result<bool, Error> {
         let made = self.keeping(entry, options, &Way::default(), &mut Timings::default());
         made.map(|(_, found)| !found.is_empty()).map_err(|d| Error::program(d, &self.sources))
     }
 
-    /// The program of an entry under what rules choose, who choose what its gradients keep besides.
+    /// Schedules an entry by rules, which also choose the tapes of its gradients.
     fn automatic(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Schedule, Error> {
         self.entry(Some(entry))?;
         let made = materialise::choose(options, timings, &mut |way, timings| {
@@ -195,7 +195,7 @@ impl Program {
         chosen.map_err(|d| Error::program(d, &self.sources))
     }
 
-    /// The program of an entry as it is to run: the logical program, under what rules choose if they are to.
+    /// Returns the program of an entry that runs: the logical program, scheduled by rules if `options` ask for that.
     pub(crate) fn to_run(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         match automatic::is_automatic(options) {
             true => Ok(self.automatic(entry, options, timings)?.into_func()),
@@ -203,8 +203,8 @@ impl Program {
         }
     }
 
-    /// The program of an entry whatever its sizes, and whether it is another one once they are known: budgets of memory
-    /// are kept then.
+    /// Returns the program of an entry for symbolic sizes, and whether known sizes would change the program, as memory
+    /// budgets do.
     pub(crate) fn unsized_logical(
         &self,
         entry: &str,
@@ -220,14 +220,13 @@ impl Program {
         Ok((func, waits || open || gradient.memory.is_some()))
     }
 
-    /// The options with what inputs say besides: the sizes that follow from them and from `sizes`, how many elements
-    /// structured parameters store ([`Options::hints`]), and, for a budget of memory, the values of parameters that are
-    /// single integers. Both are texts as after `--in` and `--size`
-    /// ([`crate::inputs`]); not every input need be there.
+    /// Extends the options by facts from inputs: sizes, numbers of stored elements of structured parameters
+    /// ([`Options::hints`]), and for a memory budget, the values of scalar integer parameters. `given` and `sizes` are
+    /// the arguments of `--in` and `--size` ([`crate::inputs`]); inputs may be missing.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry; names that it does not have; inputs that do not fit it or each other.
+    /// Every error of the entry; unknown names; inputs that do not fit the entry or each other.
     pub fn with_inputs(
         &self,
         entry: &str,
@@ -252,11 +251,11 @@ impl Program {
         Ok(options)
     }
 
-    /// The program as it is to run, with its sizes compiled in.
+    /// Returns the program that runs, with its sizes compiled in.
     ///
     /// # Errors
     ///
-    /// As [`Program::logical`].
+    /// Those of [`Program::logical`].
     pub fn sized(&self, entry: &str, options: &Options) -> Result<Func, Error> {
         let func = self.to_run(entry, options, &mut Timings::default())?;
         if options.sizes.is_empty() {
@@ -266,12 +265,12 @@ impl Program {
         taffeta_codegen::lower::specialise(&func, &sizes).map_err(|d| Error::program(d, &self.sources))
     }
 
-    /// The gradient of an entry, and what it keeps for its backward pass: tensor by tensor, in sizes, and in bytes as
-    /// far as [`Options::sizes`] says them.
+    /// Returns the gradient of an entry and the explanation of its tape: tensor by tensor, in symbolic sizes, and in
+    /// bytes as far as [`Options::sizes`] determine them.
     ///
     /// # Errors
     ///
-    /// As [`Program::logical`].
+    /// Those of [`Program::logical`].
     pub fn explained(&self, entry: &str, options: &Options) -> Result<(Func, Explanation), Error> {
         self.entry(Some(entry))?;
         let mut timings = Timings::default();
@@ -281,8 +280,7 @@ impl Program {
         made.map_err(|d| Error::program(d, &self.sources))
     }
 
-    /// The tangents of an entry, of functions that have their own gradients too: there they are those of what the
-    /// functions do.
+    /// Compiles the tangents of an entry. Functions with user-defined gradients get the tangents of their bodies.
     pub(crate) fn tangents(&self, entry: &str, options: &Options, gradient: &Gradient) -> Result<Function, Error> {
         let texts = taffeta_codegen::cache::key(&[&self.texts_key(), "tangents of bodies"]);
         let gradient = Gradient { mode: Mode::Forward, ..gradient.clone() };
@@ -296,24 +294,24 @@ impl Program {
         Ok(function.with_sources(&self.sources))
     }
 
-    /// The functions whose own gradients (`@gradient(f)`) the gradient of an entry uses, with the places of their
-    /// calls.
+    /// Returns the functions with user-defined gradients (`@gradient(f)`) that the gradient of an entry uses, with the
+    /// spans of their calls.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry.
+    /// Every error of the entry.
     pub fn custom_vjps(&self, entry: &str, options: &Options) -> Result<Vec<(String, taffeta_ast::Span)>, Error> {
         let func = pipeline::differentiable(&self.front, entry, options, &mut Timings::default());
         let func = func.map_err(|d| Error::program(d, &self.sources))?;
         Ok(func.custom_vjps.into_iter().map(|c| (c.function, c.span)).collect())
     }
 
-    /// The logical program of an entry with the steps that its schedule took; further steps can be taken on it
+    /// Returns the logical program of an entry with the steps of its schedule; more steps can be applied
     /// ([`crate::schedule::Schedule::call`]).
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry, and a step that is refused.
+    /// Every error of the entry, and a refused step.
     pub fn scheduled(&self, entry: &str, options: &Options) -> Result<Schedule, Error> {
         self.entry(Some(entry))?;
         let mut timings = Timings::default();
@@ -343,9 +341,9 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry; a C compiler that is missing.
+    /// Every error of the entry; a missing C compiler.
     pub fn compile(&self, entry: &str, options: &Options) -> Result<Function, Error> {
-        // Also where the cache has the library: a wrong name is a wrong name.
+        // A wrong name is an error even if the cache has the library.
         self.entry(Some(entry))?;
         let function = Function::new(&self.texts_key(), entry, options, self.timings.clone(), |timings| {
             Ok((self.sources.clone(), self.to_run(entry, options, timings)?))
@@ -353,13 +351,12 @@ impl Program {
         Ok(function.with_sources(&self.sources))
     }
 
-    /// Compiles the gradient of an entry as two functions, with a tape between them: see [`crate::pair`].
-    /// `options.gradient` says with respect to what, and what is kept; without it, all floating-point parameters are
-    /// meant.
+    /// Compiles the gradient of an entry as two functions with a tape between them: see [`crate::pair`].
+    /// `options.gradient` selects the parameters and the tape; the default is all floating-point parameters.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry, or that has no gradient; a C compiler that is missing.
+    /// Every error of the entry, including its differentiation; a missing C compiler.
     pub fn differentiate(&self, entry: &str, options: &Options) -> Result<Pair, Error> {
         self.entry(Some(entry))?;
         let wrong = |d: Diagnostics| Error::program(d, &self.sources);
@@ -370,7 +367,7 @@ impl Program {
         }
         let mut timings = self.timings.clone();
         let plain = Options { gradient: None, ..options.clone() };
-        // Calls with gradients of their own are noted in it.
+        // Calls of functions with user-defined gradients are recorded in it.
         let func = pipeline::differentiable(&self.front, entry, &plain, &mut timings).map_err(wrong)?;
         let func = pipeline::indexed(func, &options.indices).map_err(wrong)?;
         let mut pair = |way: &Way, timings: &mut Timings| {
@@ -398,7 +395,7 @@ impl Program {
         Ok(Pair::new(forward, backward, made))
     }
 
-    /// Compiles an entry as a schedule made it.
+    /// Compiles an entry from its schedule.
     ///
     /// ```
     /// use taffeta::schedule::SplitBy;
@@ -421,11 +418,11 @@ impl Program {
     /// # Ok::<(), taffeta::Error>(())
     /// ```
     ///
-    /// `options` are those that the schedule was begun with ([`Program::scheduled`]).
+    /// `options` must be those that the schedule was started with ([`Program::scheduled`]).
     ///
     /// # Errors
     ///
-    /// A C compiler that is missing; what cannot be lowered.
+    /// A missing C compiler; a program that cannot be lowered.
     pub fn compile_scheduled(&self, schedule: &Schedule, options: &Options) -> Result<Function, Error> {
         let entry = &schedule.func().name;
         let texts = taffeta_codegen::cache::key(&[&self.texts_key(), &schedule.trace().to_json()]);
@@ -435,32 +432,32 @@ impl Program {
         Ok(function.with_sources(&self.sources))
     }
 
-    /// The C that is compiled, with the headers' declarations in it.
+    /// Returns the generated C, including the declarations of the headers.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry.
+    /// Every error of the entry.
     pub fn c_source(&self, entry: &str, options: &Options) -> Result<CSource, Error> {
         let lowered = self.lowered(entry, options)?;
         Ok(pipeline::c(&lowered, &self.sources, &mut Timings::default()))
     }
 
-    /// The program on flat buffers, with every check that remains.
+    /// Lowers an entry to flat buffers, with all remaining checks.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry.
+    /// Every error of the entry.
     pub fn lowered(&self, entry: &str, options: &Options) -> Result<Lowered, Error> {
         let mut timings = Timings::default();
         let func = self.to_run(entry, options, &mut timings)?;
         pipeline::lowered(&func, options, &mut timings).map_err(|d| Error::program(d, &self.sources))
     }
 
-    /// The program on the arrays that its structured tensors consist of, with its sizes compiled in.
+    /// Lowers an entry to the arrays of its structured tensors, with its sizes compiled in.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the entry; what has no rule in structured lowering yet.
+    /// Every error of the entry; programs that structured lowering does not support.
     pub fn structured(&self, entry: &str, options: &Options) -> Result<Func, Error> {
         let mut timings = Timings::default();
         let func = self.to_run(entry, options, &mut timings)?;
@@ -469,8 +466,8 @@ impl Program {
         Ok(lowered.func)
     }
 
-    /// What was done with the loops of an entry that access structured tensors: what drives each, what is asked at the
-    /// coordinates that it comes to, which these are, and how many are to be expected, with the sizes compiled in.
+    /// Explains the loops of an entry that access structured tensors: the driving iterator of each, the operands
+    /// located at its coordinates, the coordinates visited, and the expected trip count, with the sizes compiled in.
     ///
     /// ```
     /// let program = taffeta::Program::from_source("p.ft", r#"
@@ -488,7 +485,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// As [`Program::structured`].
+    /// Those of [`Program::structured`].
     pub fn explained_loops(&self, entry: &str, options: &Options) -> Result<Vec<Explained>, Error> {
         let mut timings = Timings::default();
         let func = self.to_run(entry, options, &mut timings)?;
@@ -497,19 +494,19 @@ impl Program {
         Ok(lowered.explained)
     }
 
-    /// What is wrong with the arguments of an entry, pointing at the annotations of its parameters.
+    /// Builds a report of argument faults that points at the annotations of the entry's parameters.
     pub fn report(&self, entry: &str, faults: Vec<Fault>) -> Report {
         locate::report(faults, &self.sources, entry)
     }
 
-    /// The key of all texts that the program is made of, in the order in which they are read.
+    /// Returns the cache key of all files of the program, in the order of reading.
     pub(crate) fn texts_key(&self) -> String {
         let parts: Vec<&str> = self.sources.files().flat_map(|f| [f.name.as_str(), &f.text]).collect();
         taffeta_codegen::cache::key(&parts)
     }
 }
 
-/// The entry that is meant.
+/// Resolves an entry's name; `None` selects the only entry.
 fn choose_entry(entries: &[EntryInfo], name: Option<&str>) -> Result<String, Diagnostic> {
     let names: Vec<&str> = entries.iter().map(|e| e.name.as_str()).collect();
     let list = if names.is_empty() {

@@ -1,4 +1,4 @@
-//! Diagnostics for people (by miette, with the source's lines) and for machines (JSON).
+//! Rendering of diagnostics: as text with source lines (by miette), and as JSON.
 
 mod excerpt;
 
@@ -8,26 +8,26 @@ use serde_json::{Value as Json, json};
 use std::fmt;
 use taffeta_ast::{Diagnostic, SourceMap, Span};
 
-/// How diagnostics are shown.
+/// Output style of diagnostics.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// With colours.
+    /// Whether to use colours.
     pub color: bool,
-    /// Columns.
+    /// Width in columns.
     pub width: usize,
 }
 
-/// Diagnostics that are shown to people; of the others it is said how many there are.
+/// Maximum number of diagnostics shown in full; the others are counted.
 const SHOWN: usize = 20;
 
-/// Diagnostics with their source lines, at most `SHOWN` of them, and a summary line.
+/// Renders at most `SHOWN` diagnostics with their source lines, and a summary line.
 pub fn text(diagnostics: &[Diagnostic], sources: &SourceMap, style: Style) -> String {
     let theme = if style.color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(style.width).with_links(false);
     let mut out = String::new();
     for d in &diagnostics[..diagnostics.len().min(SHOWN)] {
         let excerpt = Excerpt::of(d, sources);
-        // Writing to a string fails only if a formatter does; the plain text is what is left then.
+        // Writing to a string fails only if a formatter does; the plain text remains.
         if handler.render_report(&mut out, &Shown { diagnostic: d, excerpt: excerpt.as_ref() }).is_err() {
             out.push_str(&format!("{d}\n"));
         }
@@ -43,7 +43,7 @@ pub fn text(diagnostics: &[Diagnostic], sources: &SourceMap, style: Style) -> St
     out
 }
 
-/// A number with its thousands apart: `19,980`.
+/// Formats a number with thousands separators: `19,980`.
 fn counted(n: usize) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -56,7 +56,7 @@ fn counted(n: usize) -> String {
     out
 }
 
-/// Labels that the excerpt does not show (it is of one file), then the diagnostic's own notes.
+/// Returns the labels outside of the excerpt, which covers a single file, then the diagnostic's own notes.
 fn notes(d: &Diagnostic, excerpt: Option<&Excerpt>, sources: &SourceMap) -> Vec<String> {
     let elsewhere = d.labels.iter().enumerate().filter(|(k, _)| excerpt.is_none_or(|e| !e.shows(*k)));
     let places =
@@ -74,7 +74,7 @@ fn summary(diagnostics: &[Diagnostic]) -> String {
     }
 }
 
-/// All diagnostics as data.
+/// Converts diagnostics to JSON.
 pub fn json(diagnostics: &[Diagnostic], sources: &SourceMap) -> Json {
     let place = |span: Span| {
         let at = sources.line_col(span);
@@ -99,7 +99,7 @@ pub fn json(diagnostics: &[Diagnostic], sources: &SourceMap) -> Json {
     Json::Array(diagnostics.iter().map(one).collect())
 }
 
-/// A diagnostic as miette wants it, without its notes.
+/// Adapter of a diagnostic, without its notes, to miette.
 #[derive(Debug)]
 struct Shown<'a> {
     diagnostic: &'a Diagnostic,

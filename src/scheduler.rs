@@ -1,5 +1,4 @@
-//! Schedules on the way between the front end, which runs schedule functions, and the crate that carries out their
-//! steps.
+//! Adapter between the front end, which evaluates schedule functions, and the crate that applies their steps.
 
 use crate::automatic;
 use crate::program::Options;
@@ -13,7 +12,7 @@ use taffeta_schedule::auto::Aim;
 use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Traversal, Value};
 use taffeta_structured::{Section, Traversed, in_sections, traversed};
 
-/// A schedule as a schedule function sees it: handles are numbers.
+/// Schedule during the evaluation of a schedule function, with a table of numbered handles.
 pub(crate) struct Running {
     pub(crate) schedule: Schedule,
     handles: Vec<Handle>,
@@ -33,7 +32,7 @@ impl Running {
             ScheduleValue::Float(f) => Value::Float(*f),
             ScheduleValue::Str(s) => Value::Str(s.clone()),
             ScheduleValue::Tuple(v) | ScheduleValue::List(v) => list(v),
-            // The front end gives back the numbers that it was given.
+            // The front end returns the numbers that it was given.
             ScheduleValue::Handle(n) => self.handles.get(*n as usize).map_or(Value::None, |h| Value::Handle(h.clone())),
             ScheduleValue::Map(m) => Value::Map(IndexMap { params: m.params.clone(), results: m.results.clone() }),
         }
@@ -73,7 +72,7 @@ impl Scheduler for Running {
     }
 }
 
-/// Runs a schedule function on a program. What it did is kept in `taken`.
+/// Runs a schedule function on a program, and stores the resulting schedule in `taken`.
 pub(crate) fn run(
     request: ScheduleRequest<'_>,
     aim: Aim,
@@ -86,10 +85,10 @@ pub(crate) fn run(
     Ok(func)
 }
 
-/// Sections of programs whose lowering is remembered; with more, all are forgotten.
+/// Maximum number of memoised sections, beyond which the memo is cleared.
 const REMEMBERED: usize = 1024;
 
-/// A section of a program with this interface, and how it is lowered.
+/// Memo entry: a section of a program with its interface, and the outcome of lowering it.
 struct Known {
     section: Section,
     interface: Vec<Arc<Tensor>>,
@@ -98,12 +97,12 @@ struct Known {
 }
 
 thread_local! {
-    /// Sections by their last statements.
+    /// Memo of sections, keyed by their last statements.
     static KNOWN: RefCell<HashMap<StmtId, Vec<Known>>> = RefCell::default();
 }
 
-/// How loops go through what the structured tensors of a program store. Every step is checked by it and rules compare
-/// programs by it, most of which differ in one loop nest: what is alone in the whole is lowered once.
+/// Determines how loops traverse the structured tensors of a program. Every step is checked by it, and rules compare
+/// programs by it that mostly differ in a single loop nest, so independent sections are memoised and lowered once.
 pub(crate) fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match in_sections(func, |section| remembered(func, section)) {
         Ok(of) => Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, disorder: of.disorder }),
@@ -130,23 +129,23 @@ fn remembered(func: &Func, section: &Section) -> Result<Traversed, Diagnostics> 
     })
 }
 
-/// Whether a schedule is named by a trace's file.
+/// Returns whether a schedule's name is the path of a trace.
 pub(crate) fn is_trace(schedule: &str) -> bool {
     let path = Path::new(schedule);
     crate::io::is_stdin(path) || path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
 }
 
-/// What a schedule is, for keys of caches: its name, or the text of the trace.
+/// Returns the cache key of a schedule: its name, or the text of the trace.
 pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
     match options.schedule.as_deref() {
         None | Some("none") => Ok(String::new()),
         Some(file) if is_trace(file) => Ok(format!("trace {}", crate::io::read_text(Path::new(file))?)),
-        // A schedule function may ask rules too.
+        // A schedule function may consult rules too.
         Some(name) => Ok(format!("schedule {name} for {}", automatic::key(options)?)),
     }
 }
 
-/// Takes the steps of a trace's file on a program.
+/// Replays the steps of a trace file on a program.
 pub(crate) fn replay(file: &str, func: Func) -> Result<Schedule, Diagnostics> {
     let text = crate::io::read_text(Path::new(file))?;
     let trace = Trace::from_json(&text).map_err(|r| r.diagnostic(file, Span::NONE))?;
@@ -162,7 +161,8 @@ pub(crate) fn replay(file: &str, func: Func) -> Result<Schedule, Diagnostics> {
 mod tests {
     use super::*;
 
-    /// What stores a local tensor otherwise changes no statement but its declaration.
+    /// Checks that changing the format of a local tensor, which changes no statement but the declaration, invalidates
+    /// the memo.
     #[test]
     fn a_local_tensor_that_is_stored_otherwise_is_lowered_again() {
         let text = "def f(A: f64[n, m] @ csr) -> f64[n]:\n    y = zeros((n,), f64)\n    w = empty((m,), f64)\n    \

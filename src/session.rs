@@ -1,4 +1,4 @@
-//! One entry of a file, opened so that a second run skips the compiler.
+//! Session on one entry of a file, cached so that a second run skips compilation.
 
 use crate::error::{Error, Report};
 use crate::function::Function;
@@ -15,7 +15,7 @@ use taffeta_ast::{Func, SourceMap};
 use taffeta_codegen::cache::key;
 use taffeta_codegen::signature::Signature;
 
-/// A file and one of its entries. The front end runs only if it must: see `store`.
+/// File and one of its entries. The front end runs only if the cache misses: see `store`.
 pub struct Session {
     file: PathBuf,
     entry: String,
@@ -23,18 +23,18 @@ pub struct Session {
     signature: Signature,
     texts: String,
     front: Option<(Arc<SourceMap>, Func)>,
-    /// Whether lowering has warnings.
+    /// Whether structured lowering has warnings.
     warns: bool,
     timings: Timings,
 }
 
 impl Session {
-    /// Opens a file. `entry` may be left out if there is only one; sizes in `options` are not used
-    /// ([`Session::compile`] takes them).
+    /// Opens a file. `entry` may be omitted if there is only one; sizes in `options` are ignored ([`Session::compile`]
+    /// takes them).
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, and everything that is wrong with the program.
+    /// An unreadable file, and every error of the program.
     pub fn open(file: &Path, entry: Option<&str>, options: &Options) -> Result<Session, Error> {
         let mut timings = Timings::default();
         // The interpreter needs the program itself.
@@ -46,7 +46,7 @@ impl Session {
         let name = file.display().to_string();
         let directory = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).display().to_string();
         let statics = statics_text(options);
-        // A schedule changes nothing here, but a wrong one must be found.
+        // A schedule does not affect the manifest, but an invalid one must be detected.
         let schedule = scheduler::key(options).map_err(|d| Error::Program(Report::without_sources(vec![d])))?;
         let key = key(&["manifest", &stamp(), &name, &directory, &text, entry.unwrap_or(""), &statics, &schedule]);
         let found = timings.measure("cache", || store.manifest(&key));
@@ -75,7 +75,7 @@ impl Session {
         let program = Program::load(file)?;
         timings.extend(program.timings());
         let entry = program.entry(entry)?;
-        // Sizes are known when it is compiled: a budget is kept then, and changes nothing of the signature.
+        // Sizes become known at compilation, when budgets are enforced; they do not affect the signature.
         let (func, waits) = program.unsized_logical(&entry, options, &mut timings)?;
         let signature = Signature::of(&func, &Default::default());
         let texts = program.texts_key();
@@ -104,21 +104,21 @@ impl Session {
         })
     }
 
-    /// Names, types and shapes, with no size compiled in.
+    /// Returns names, types and shapes, without compiled-in sizes.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
 
-    /// The entry's name.
+    /// Returns the name of the entry.
     pub fn entry(&self) -> &str {
         &self.entry
     }
 
-    /// Faults of arguments, which point at the entry's annotations.
+    /// Builds a report of argument faults that points at the entry's annotations.
     pub fn report(&self, faults: Vec<Fault>) -> Report {
         let sources = match &self.front {
             Some((sources, _)) => sources.clone(),
-            // The program came from the cache: its text is read for this.
+            // The program came from the cache, so its source is read here.
             None => {
                 let mut sources = SourceMap::default();
                 if let Ok(text) = io::read_text(&self.file) {
@@ -130,12 +130,12 @@ impl Session {
         locate::report(faults, &sources, &self.entry)
     }
 
-    /// What is said of the loops over structured tensors, whatever runs them: those that visit every coordinate, and
-    /// elements that are searched for, as [`Program::check`] says it.
+    /// Returns the warnings about loops over structured tensors, for any backend: loops that visit every coordinate,
+    /// and searches for elements, as in [`Program::check`].
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the program.
+    /// Every error of the program.
     pub fn warnings(&self) -> Result<Report, Error> {
         if !self.warns {
             return Ok(Report::without_sources(Vec::new()));
@@ -152,28 +152,28 @@ impl Session {
         Ok(found(program.sources(), &func))
     }
 
-    /// What a budget of memory is kept for, beside the sizes ([`crate::Gradient::values`]).
+    /// Adds values of parameters that a memory budget depends on, besides the sizes ([`crate::Gradient::values`]).
     pub fn assume(&mut self, values: impl IntoIterator<Item = (String, i64)>) {
         if let Some(gradient) = self.options.gradient.as_mut().filter(|g| g.memory.is_some()) {
             gradient.values.extend(values);
         }
     }
 
-    /// What is expected of sizes that are not compiled in, and of what tensors store ([`Options::hints`]).
+    /// Adds hints for symbolic sizes and numbers of stored elements ([`Options::hints`]).
     pub fn expect(&mut self, hints: impl IntoIterator<Item = (String, i64)>) {
         self.options.hints.extend(hints);
     }
 
-    /// Whether this machine must be measured first ([`crate::must_measure`]).
+    /// Returns whether compilation must measure this machine first ([`crate::must_measure`]).
     pub fn must_measure(&self) -> bool {
         crate::must_measure(&self.options)
     }
 
-    /// Compiles; `sizes` are those to compile in.
+    /// Compiles the entry with `sizes` compiled in.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the program; a C compiler that is missing.
+    /// Every error of the program; a missing C compiler.
     pub fn compile(&mut self, sizes: &[(String, i64)]) -> Result<Function, Error> {
         let options = Options { sizes: sizes.iter().cloned().collect(), ..self.options.clone() };
         let timings = std::mem::take(&mut self.timings);
@@ -193,7 +193,7 @@ impl Session {
     }
 }
 
-/// What a program is elaborated and differentiated with, as part of a key.
+/// Returns the inputs of elaboration and differentiation as part of a cache key.
 pub(crate) fn statics_text(options: &Options) -> String {
     format!("{:?} {:?} {} {}", options.statics, options.gradient, options.check_finite, options.choose_tapes)
 }

@@ -1,4 +1,4 @@
-//! Structured tensors on arrays of the caller.
+//! Structured tensors on borrowed arrays.
 
 use crate::array::{Element, List};
 use crate::error::Error;
@@ -14,7 +14,7 @@ use taffeta_structured::{Indices, Stored, Unfit, has_positions};
 
 /// Types of index arrays: `u8`, `u16`, `i32` and `i64`.
 pub trait Index: Element {
-    /// A list of positions, which are `i32` at least.
+    /// Converts a list of positions, which are `i32` at least.
     fn positions(list: &[Self]) -> List<'_>;
 }
 
@@ -35,9 +35,9 @@ macro_rules! indices {
 
 indices!(u8 u16; i32 i64);
 
-/// A structured tensor whose arrays are borrowed: [`crate::Call::sparse`] gives it to a program, and nothing is copied.
-/// Before the first call that takes it, its indices are checked (in range, in order …), which takes time in proportion
-/// to what is stored; since they are borrowed, they stay so for the next calls.
+/// Structured tensor on borrowed arrays: [`crate::Call::sparse`] passes it to a program without a copy. The first call
+/// validates the indices (bounds, order …), in time linear in the number of stored elements; since the arrays are
+/// borrowed, the result holds for later calls.
 ///
 /// ```
 /// use ndarray::arr1;
@@ -70,19 +70,19 @@ indices!(u8 u16; i32 i64);
 pub struct Sparse<'a> {
     shape: Vec<usize>,
     levels: Vec<Level>,
-    /// The dimension that each level stores.
+    /// Dimension that each level stores.
     order: Option<Vec<usize>>,
-    /// What each level stores, and other keys of order, where that is more.
+    /// Coordinate expression of each level, with further sort keys, if more general than an order of dimensions.
     remap: Option<(Vec<Coord>, Vec<Key>)>,
-    /// Of each level.
+    /// Index arrays of each level.
     arrays: Vec<Vec<List<'a>>>,
     values: List<'a>,
-    /// The format that its arrays were found to be right for, with the numbers that they say.
+    /// Format that the arrays were validated for, with the hidden sizes.
     checked: OnceLock<(Format, Vec<i64>)>,
 }
 
 impl<'a> Sparse<'a> {
-    /// A matrix by rows: those of row `i` are the elements `indptr[i] .. indptr[i + 1]`, in columns `indices`.
+    /// Creates a matrix by rows: row `i` has the elements `indptr[i] .. indptr[i + 1]`, in columns `indices`.
     pub fn csr<I: Index, T: Element>(
         indptr: &'a [I],
         indices: &'a [I],
@@ -92,7 +92,7 @@ impl<'a> Sparse<'a> {
         Sparse::new(values, &shape).dense().level(LevelKind::Compressed, &[indptr, indices])
     }
 
-    /// A matrix by columns: those of column `j` are the elements `indptr[j] .. indptr[j + 1]`, in rows `indices`.
+    /// Creates a matrix by columns: column `j` has the elements `indptr[j] .. indptr[j + 1]`, in rows `indices`.
     pub fn csc<I: Index, T: Element>(
         indptr: &'a [I],
         indices: &'a [I],
@@ -102,11 +102,11 @@ impl<'a> Sparse<'a> {
         Sparse::csr(indptr, indices, values, shape).order(&[1, 0])
     }
 
-    /// A tensor as a list of its elements: `coordinates` are those of one dimension after the other.
+    /// Creates a tensor from a list of elements: `coordinates` has one list per dimension.
     pub fn coo<I: Index, T: Element>(coordinates: &[&'a [I]], values: &'a [T], shape: &[usize]) -> Sparse<'a> {
         let mut all = Sparse::new(values, shape);
         if let Some((first, _)) = coordinates.split_first() {
-            // All elements are one list.
+            // All elements form a single list.
             let count = first.len();
             let pos = match I::DTYPE {
                 DType::I64 => List::I64(Cow::Owned(vec![0, i64::try_from(count).unwrap_or(i64::MAX)])),
@@ -119,23 +119,23 @@ impl<'a> Sparse<'a> {
         coordinates.iter().skip(1).fold(all, |all, own| all.level(LevelKind::Singleton, &[*own]))
     }
 
-    /// A tensor that is compressed in every dimension: `levels` are positions and coordinates of one dimension after
-    /// the other.
+    /// Creates a tensor that is compressed in every dimension: `levels` has positions and coordinates of each
+    /// dimension.
     pub fn csf<I: Index, T: Element>(levels: &[(&'a [I], &'a [I])], values: &'a [T], shape: &[usize]) -> Sparse<'a> {
         let all = Sparse::new(values, shape);
         levels.iter().fold(all, |all, (pos, crd)| all.level(LevelKind::Compressed, &[*pos, *crd]))
     }
 
-    /// A tensor in any format: `values` are the elements that are stored; [`Sparse::level`] gives the arrays of one
-    /// level after the other, outermost first.
+    /// Creates a tensor in any format: `values` are the stored elements; [`Sparse::level`] adds the arrays of each
+    /// level, outermost first.
     pub fn new<T: Element>(values: &'a [T], shape: &[usize]) -> Sparse<'a> {
         let (values, shape) = (borrowed(values), shape.to_vec());
         let (levels, arrays) = (Vec::new(), Vec::new());
         Sparse { shape, levels, order: None, remap: None, arrays, values, checked: OnceLock::new() }
     }
 
-    /// The next level, with its arrays in the order in which the manual draws them. Of positions in `u8` or `u16`, which
-    /// programs take as `i32`, a copy is made.
+    /// Adds a level, with its arrays in the order drawn in the manual. Positions in `u8` or `u16` are copied, since
+    /// programs take them as `i32`.
     #[must_use]
     pub fn level<I: Index>(mut self, kind: LevelKind, arrays: &[&'a [I]]) -> Sparse<'a> {
         let index = Some(I::DTYPE).filter(|d| *d != DType::I32 && kind.has_indices());
@@ -145,28 +145,28 @@ impl<'a> Sparse<'a> {
         self
     }
 
-    /// The next level is dense, and has no arrays.
+    /// Adds a dense level, which has no arrays.
     #[must_use]
     pub fn dense(self) -> Sparse<'a> {
         self.level::<i32>(LevelKind::Dense, &[])
     }
 
-    /// The dimension that each level stores, if they do not go in order.
+    /// Sets the dimension that each level stores, if not in order.
     #[must_use]
     pub fn order(mut self, order: &[usize]) -> Sparse<'a> {
         self.order = Some(order.to_vec());
         self
     }
 
-    /// What the levels store, as the function of a `remap=` returns it, with the dimensions `i`, `j`, `k` …:
-    /// `"(j - i, i, j)"`. What cannot be read so is not the format of any parameter.
+    /// Sets the coordinate expressions that the levels store, as the function of a `remap=` returns them, in the
+    /// dimensions `i`, `j`, `k` …: `"(j - i, i, j)"`. Text that does not parse matches the format of no parameter.
     #[must_use]
     pub fn remap(mut self, returned: &str) -> Sparse<'a> {
         self.remap = coord::parse(returned);
         self
     }
 
-    /// The same tensor on copies of its arrays.
+    /// Copies the borrowed arrays.
     #[must_use]
     pub fn into_owned(self) -> Sparse<'static> {
         let own = |lists: Vec<List<'_>>| lists.into_iter().map(List::into_owned).collect();
@@ -175,27 +175,27 @@ impl<'a> Sparse<'a> {
         Sparse { shape, levels, order, remap, arrays, values, checked }
     }
 
-    /// The bytes of arrays that are its own.
+    /// Returns the bytes of owned arrays.
     pub(crate) fn own_bytes(&self) -> usize {
         self.arrays.iter().flatten().chain([&self.values]).map(List::own_bytes).sum()
     }
 
-    /// Sizes.
+    /// Returns the sizes of the dimensions.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Type of the elements.
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         self.values.dtype()
     }
 
-    /// How many elements are stored.
+    /// Returns the number of stored elements.
     pub fn stored(&self) -> usize {
         self.values.len()
     }
 
-    /// What its levels are.
+    /// Returns the format of the levels.
     pub fn format(&self) -> Format {
         let format = Format::new(self.levels.clone());
         match (&self.remap, &self.order) {
@@ -205,20 +205,20 @@ impl<'a> Sparse<'a> {
         }
     }
 
-    /// Its arrays as those of a parameter in that format, which C may trust, with the numbers that they say.
+    /// Validates the arrays for a parameter's format, so that C may trust them, and returns the hidden sizes.
     pub(crate) fn checked(&self, name: &str, format: &Format) -> Result<Vec<i64>, Unfit> {
         if let Some((_, hidden)) = self.checked.get().filter(|(f, _)| f == format) {
             return Ok(hidden.clone());
         }
         let indices: Vec<Indices<'_>> = self.arrays.iter().flatten().filter_map(indices).collect();
         let hidden = taffeta_structured::check(name, &self.shape, format, &indices, self.stored())?;
-        // Where it was checked for another format before, it is checked each time.
+        // Only one format is memoised; arrays in another format are validated each time.
         let _ = self.checked.set((format.clone(), hidden.clone()));
         Ok(hidden)
     }
 
-    /// What is wrong with it for a structured parameter.
-    /// `compiled` are names and types of the arrays that C takes, if it is C that takes them.
+    /// Returns the fault of the tensor as an argument for a structured parameter, if any. `compiled` has names and
+    /// types of the arrays that C expects, if C is the backend.
     pub(crate) fn fault(&self, param: &TensorSig, compiled: Option<Vec<(&str, DType)>>) -> Option<Diagnostic> {
         let storage = param.storage.as_ref()?;
         let (format, own) = (storage.format(param.dtype), self.format());
@@ -242,25 +242,25 @@ impl<'a> Sparse<'a> {
         self.checked(&param.name, &format).err().map(|why| refused(param, &why))
     }
 
-    /// Its arrays, then its elements, for C.
+    /// Returns the arrays, then the elements, as C arguments.
     pub(crate) fn args(&self) -> impl Iterator<Item = Arg<'_>> {
         self.arrays.iter().flatten().chain([&self.values]).filter_map(List::as_arg)
     }
 
-    /// The elements as a value of their own, which is copied. `format` is one that the arrays were checked for.
+    /// Copies the elements into a value. The arrays must fit `format`.
     pub(crate) fn to_value(&self, name: &str, format: &Format) -> Result<Value, Unfit> {
         let hidden = self.checked(name, format)?;
         let stored = Stored::of_arrays(self.shape.clone(), format.clone(), self.values(), hidden);
         stored.try_elements().map_err(|why| Unfit::Array(why.to_string()))
     }
 
-    /// Its arrays, then its elements, copied.
+    /// Copies the arrays, then the elements.
     fn values(&self) -> Vec<Value> {
         self.arrays.iter().flatten().chain([&self.values]).filter_map(List::to_value).collect()
     }
 }
 
-/// The diagnostic for arrays that do not fit.
+/// Creates the diagnostic for arrays that do not fit.
 pub(crate) fn refused(param: &TensorSig, why: &Unfit) -> Diagnostic {
     let text = format!("parameter `{}`: {why}", param.name);
     match why {
@@ -272,16 +272,16 @@ pub(crate) fn refused(param: &TensorSig, why: &Unfit) -> Diagnostic {
     }
 }
 
-/// A structured parameter of a call.
+/// Structured parameter of a call.
 pub(crate) enum Structured<'a> {
-    /// By arrays of the caller, with the numbers that they say.
+    /// Borrowed arrays, with their hidden sizes.
     Lent(&'a Sparse<'a>, Vec<i64>),
-    /// By arrays that were made for this call.
+    /// Arrays packed for this call, with their hidden sizes.
     Packed((Vec<Value>, Vec<i64>)),
 }
 
 impl Structured<'_> {
-    /// The numbers that only its arrays say.
+    /// Returns the hidden sizes, which only the arrays determine.
     pub(crate) fn hidden(&self) -> Vec<i64> {
         match self {
             Structured::Lent(_, hidden) => hidden.clone(),
@@ -289,7 +289,7 @@ impl Structured<'_> {
         }
     }
 
-    /// How many elements are stored.
+    /// Returns the number of stored elements.
     pub(crate) fn stored(&self) -> usize {
         match self {
             Structured::Lent(tensor, _) => tensor.stored(),
@@ -297,11 +297,11 @@ impl Structured<'_> {
         }
     }
 
-    /// A result that is stored where this parameter is, with these elements.
+    /// Builds a result that shares this parameter's pattern from its elements.
     ///
     /// # Errors
     ///
-    /// The memory is too small for all stored elements.
+    /// Insufficient memory for all stored elements.
     pub(crate) fn followed(
         &self,
         of: &TensorSig,
@@ -315,7 +315,7 @@ impl Structured<'_> {
         }
     }
 
-    /// The parameter as it is stored.
+    /// Returns the packed parameter.
     pub(crate) fn tensor(&self, of: &TensorSig, sizes: &[i64]) -> Option<Stored> {
         let (format, shape) = (of.storage.as_ref()?.format(of.dtype), of.shape(sizes)?);
         let arrays = match self {
@@ -325,7 +325,7 @@ impl Structured<'_> {
         Some(Stored::of_arrays(shape, format, arrays, self.hidden()))
     }
 
-    /// Its arrays, then its elements, for C.
+    /// Returns the arrays, then the elements, as C arguments.
     pub(crate) fn args(&self) -> Vec<Arg<'_>> {
         match self {
             Structured::Lent(tensor, _) => tensor.args().collect(),
@@ -334,12 +334,12 @@ impl Structured<'_> {
     }
 }
 
-/// A list of the caller's.
+/// Wraps a borrowed list.
 fn borrowed<T: Element>(list: &[T]) -> List<'_> {
     T::list(Cow::Borrowed(list))
 }
 
-/// A list of indices; `None` if it is none, which [`Index`] excludes.
+/// Converts a list of indices; `None` for other types, which [`Index`] excludes.
 fn indices<'s>(list: &'s List<'_>) -> Option<Indices<'s>> {
     match list {
         List::U8(a) => Some(Indices::U8(a)),
@@ -350,7 +350,7 @@ fn indices<'s>(list: &'s List<'_>) -> Option<Indices<'s>> {
     }
 }
 
-/// Type and format, how many elements are stored, and some of them with their indices.
+/// Shows type, format, number of stored elements, and some elements with their indices.
 impl fmt::Display for Sparse<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dims: Vec<String> = self.shape.iter().map(usize::to_string).collect();

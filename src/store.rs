@@ -1,12 +1,13 @@
-//! The compile cache: what a second run of the same program can skip.
+//! Compile cache: manifests and libraries, with which a second run of a program skips compilation.
 //!
-//! *Two kinds of entry.* A **manifest** is found by what is known before anything is parsed (the file's text, the
-//! entry, the values of `static` parameters) and holds the entry's signature and which other files were read; with it,
-//! inputs are read and checked without the front end. A **library** is found by all texts, the sizes that are compiled
-//! in, the compiler with its flags and this machine's CPU, and is the compiled program with its own signature.
+//! A **manifest** is keyed by facts known before parsing (the file's text, the entry, the values of `static`
+//! parameters) and holds the entry's signature and the list of imported files; with it, inputs are read and checked
+//! without the front end. A **library** is keyed by all source texts, the compiled-in sizes, the compiler with its
+//! flags and this machine's CPU; it is the compiled program with its own signature.
 //!
-//! *Stamps.* Every key has the version of Taffeta and the identity of the running program in it, so that a new compiler
-//! never meets what an old one made. *May touch*: the cache's directory (`taffeta_codegen::cache` says why it is safe).
+//! Every key includes the version of Taffeta and the identity of the running executable, so that a new compiler never
+//! loads entries of an old one. Writes only to the cache's directory (`taffeta_codegen::cache` explains why that is
+//! safe).
 
 use crate::error::{Error, Report};
 use crate::timing::Timings;
@@ -21,44 +22,44 @@ use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{Compiled, Signature};
 
 const MANIFEST: &str = "manifest.json";
-/// How often a library that another process removes before it is loaded is compiled again.
+/// Maximum number of compilations of a library that other processes keep evicting before it is loaded.
 const ATTEMPTS: usize = 3;
 
-/// What is known of an entry without the front end.
+/// Manifest: the facts about an entry that are available without the front end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    /// The entry's name.
+    /// Name of the entry.
     pub entry: String,
-    /// Its interface, with no size compiled in.
+    /// Interface, without compiled-in sizes.
     pub signature: Signature,
-    /// The other files that the program is made of, with the key of each text.
+    /// Imported files, with the key of each text.
     pub imports: Vec<(PathBuf, String)>,
-    /// The key of all texts.
+    /// Key of all texts.
     pub texts: String,
-    /// Whether there is something to be said of its loops ([`crate::Session::warnings`]).
+    /// Whether the loops have warnings ([`crate::Session::warnings`]).
     pub warns: bool,
 }
 
-/// The cache of this process.
+/// Cache of this process.
 pub(crate) struct Store {
     cache: Cache,
 }
 
 impl Store {
-    /// Opens the user's cache. One that cannot be written (a home that is not there, in containers and clusters), or
-    /// that others could write, is not used, and the user is told, once.
+    /// Opens the user's cache. A directory that is not writable (a missing home, in containers and clusters) or
+    /// writable by others is replaced, with a single warning.
     pub fn open() -> Result<Store, Error> {
         let system = |d: Diagnostic| Error::System(Report::without_sources(vec![d]));
         let limit = limit().map_err(system)?;
         Ok(Store { cache: opened().map_err(system)?.limited(limit) })
     }
 
-    /// The cache itself.
+    /// Returns the underlying cache.
     pub fn into_cache(self) -> Cache {
         self.cache
     }
 
-    /// The manifest with that key, if none of the files changed.
+    /// Looks up a manifest; `None` if an imported file has changed.
     pub fn manifest(&self, key: &str) -> Option<Manifest> {
         let dir = self.cache.get(key)?;
         let manifest: Manifest = serde_json::from_slice(&std::fs::read(dir.join(MANIFEST)).ok()?).ok()?;
@@ -67,7 +68,7 @@ impl Store {
         manifest.imports.iter().all(current).then_some(manifest)
     }
 
-    /// Keeps a manifest. Where that fails the next run is slower, and nothing else.
+    /// Stores a manifest. A failure only slows down the next run.
     pub fn keep_manifest(&self, key: &str, manifest: &Manifest) {
         let made = self.cache.get_or_make(key, |dir| write_json(&dir.join(MANIFEST), manifest));
         if let Err(d) = made {
@@ -75,7 +76,7 @@ impl Store {
         }
     }
 
-    /// The library with that key, compiled from what `make` gives if there is none.
+    /// Loads a library, or compiles it from the C that `make` returns.
     pub fn library(
         &self,
         key: &str,
@@ -106,17 +107,17 @@ impl Store {
     }
 }
 
-/// The user's cache, or what stands in for it; the user is told.
+/// Opens the user's cache, or a substitute with a warning.
 fn opened() -> Result<Cache, Diagnostic> {
     let (cache, problem) = Cache::open()?;
-    // Without a home there is nowhere to keep anything, and nothing that anyone could have meant.
+    // Without a home there is no place for a cache, and nothing to warn the user about.
     if let Some(d) = problem.filter(|d| d.code != "cache::nowhere") {
         tell(&d);
     }
     Ok(cache)
 }
 
-/// `TAFFETA_CACHE_SIZE`: how much the cache may hold.
+/// Reads the cache's maximum size from `TAFFETA_CACHE_SIZE`.
 fn limit() -> Result<u64, Diagnostic> {
     let set = std::env::var("TAFFETA_CACHE_SIZE").ok().filter(|text| !text.trim().is_empty());
     let Some(text) = set else { return Ok(cache::DEFAULT_LIMIT) };
@@ -126,7 +127,7 @@ fn limit() -> Result<u64, Diagnostic> {
     })
 }
 
-/// Says what is not an error. The command line prints warnings; other programs do with them what they do with events.
+/// Emits a warning. The command line prints it; other programs handle it as a tracing event.
 fn tell(d: &Diagnostic) {
     let more = d.help.iter().chain(&d.notes).map(|text| format!("\n  {text}"));
     tracing::warn!("{}{}", d.message, more.collect::<String>());
@@ -138,17 +139,17 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Diagnostic> {
     std::fs::write(path, text).map_err(|e| failed(e.to_string()))
 }
 
-/// The compiler with the flags that make it compute rightly: it was asked, now or by a run before (see
-/// [`taffeta_codegen::probe`]). Without a cache that can be used it is asked each time.
+/// Returns the compiler with workaround flags for its faults, as found by a probe in this process or a stored one (see
+/// [`taffeta_codegen::probe`]). Without a usable cache, the probe runs each time.
 ///
 /// # Errors
 ///
-/// It does not work, or computes wrongly whatever is tried.
+/// A compiler that does not work, or that computes wrongly with every workaround.
 pub fn conforming(toolchain: Toolchain, options: &CompileOptions) -> Result<Toolchain, Diagnostic> {
     probe::conforming(toolchain, options, &opened()?, &stamp())
 }
 
-/// What tells one build of Taffeta from another.
+/// Returns the identity of this build of Taffeta.
 pub(crate) fn stamp() -> String {
     let program = std::env::current_exe().ok().and_then(|p| std::fs::metadata(p).ok());
     let modified = program.as_ref().and_then(|m| m.modified().ok()).and_then(|t| t.duration_since(UNIX_EPOCH).ok());

@@ -1,11 +1,11 @@
-//! The fence around isl, the integer set library: this file and those in `isl/` are the only ones with its types.
+//! Interface to isl, the integer set library: this file and those in `isl/` are the only ones that use its types.
 //!
-//! isl's objects are raw pointers that look `Send`, while everything of one isl context must stay on one thread. So
-//! each thread has a context of its own, which lives as long as the thread, and objects do not leave the functions of
-//! these files: they take and give plain numbers.
+//! isl's objects are raw pointers that look `Send`, but all objects of one isl context must stay on one thread. So each
+//! thread has its own context, which lives as long as the thread, and isl objects do not leave the functions of these
+//! files: arguments and results are plain numbers.
 //!
-//! isl is bounded by a number of its own operations, not by time, so that the same question has the same answer on
-//! every machine. Out of budget, or with an error of isl, the answer is `None`: nothing is known.
+//! isl is bounded by a count of its own operations, not by time, so that a query has the same answer on every machine.
+//! When the budget is exceeded or isl fails, the answer is `None`: unknown.
 
 pub(crate) mod schedule;
 mod text;
@@ -13,36 +13,37 @@ pub(crate) mod tree;
 
 use isl_rs::{BasicSet, Context, DimType, LibISLError, Mat, Options, Point, Set, Space, Val};
 
-/// Operations of isl that one question may cost: about a millisecond.
+/// isl operations that one query may cost: about a millisecond.
 const MAX_OPERATIONS: u64 = 20_000;
-/// Operations that a question about dependences may cost, which is asked for a user and not on the way to an answer.
+/// isl operations that a dependence query may cost, which is asked for a user and not in the course of another
+/// analysis.
 const MAX_OPERATIONS_OF_POINTS: u64 = 400_000;
-/// `ISL_ON_ERROR_CONTINUE`: errors are returned, and not printed.
+/// `ISL_ON_ERROR_CONTINUE`: errors are returned, not printed.
 const ON_ERROR_CONTINUE: i32 = 1;
 
 thread_local! {
     static CONTEXT: Context = {
         let context = Context::alloc();
-        // If this failed, errors would be printed as well as returned.
+        // If this call failed, errors would be printed as well as returned.
         let _ = Options::set_on_error(&context, ON_ERROR_CONTINUE);
         context
     };
 }
 
-/// A row of a system: `row[0] + Σ row[k] · x[k - 1] >= 0`.
+/// Row of a system of inequalities: `row[0] + Σ row[k] · x[k - 1] >= 0`.
 pub(crate) type Row = Vec<i64>;
 
-/// Whether no integers `x` satisfy all rows, each of which has `dims + 1` numbers.
+/// Returns whether no integers `x` satisfy all rows, each of which has `dims + 1` numbers.
 pub(crate) fn is_empty(dims: usize, rows: &[Row]) -> Option<bool> {
     bounded(MAX_OPERATIONS, |context| system(context, dims, rows)?.is_empty())
 }
 
-/// What the first numbers of a solution are kept below, where the smallest one is too hard to find.
+/// Upper bounds tried for the leading numbers of a solution where the lexicographic minimum is too hard to find.
 const SMALL: [i64; 3] = [8, 32, 256];
 
-/// Integers that satisfy all rows: `Some(None)` if there are none, `None` if nothing is known. Of all solutions it is
-/// the smallest one in lexicographic order, if there is such a one within the budget; else one whose `first` numbers
-/// are small.
+/// Finds integers that satisfy all rows: `Some(None)` if there are none, `None` if unknown. Returns the
+/// lexicographically smallest solution if isl finds it within the budget, else one whose `first` leading numbers are
+/// small.
 pub(crate) fn solution(dims: usize, rows: &[Row], first: usize) -> Option<Option<Vec<i64>>> {
     let any =
         bounded(MAX_OPERATIONS_OF_POINTS, |context| coordinates(dims, &system(context, dims, rows)?.sample_point()?))?;
@@ -56,7 +57,7 @@ pub(crate) fn solution(dims: usize, rows: &[Row], first: usize) -> Option<Option
     Some(least.flatten().or_else(small).or(any))
 }
 
-/// A solution whose first numbers are at most `bound`, if one is found.
+/// Finds a solution whose `first` leading numbers are at most `bound`.
 fn below(dims: usize, rows: &[Row], first: usize, bound: i64) -> Option<Vec<i64>> {
     let mut rows = rows.to_vec();
     for k in 1..=first.min(dims) {
@@ -68,14 +69,14 @@ fn below(dims: usize, rows: &[Row], first: usize, bound: i64) -> Option<Vec<i64>
         .flatten()
 }
 
-/// Whether every solution of `whole` is one of some part. A part has further numbers after the first `dims`, any of
-/// which will do.
+/// Returns whether every solution of `whole` is a solution of some part. A part has additional, existentially
+/// quantified unknowns after the first `dims`.
 pub(crate) fn covered(dims: usize, whole: &[Row], parts: &[(usize, Vec<Row>)]) -> Option<bool> {
     bounded(MAX_OPERATIONS_OF_POINTS, |context| difference(context, dims, whole, parts)?.is_empty())
 }
 
-/// A solution of `whole` that is one of no part, the smallest one in lexicographic order if that is found:
-/// `Some(None)` if there is none. Parts are as in [`covered`].
+/// Finds a solution of `whole` that is in no part, the lexicographically smallest if isl finds it: `Some(None)` if
+/// there is none. Parts are as in [`covered`].
 pub(crate) fn outside(dims: usize, whole: &[Row], parts: &[(usize, Vec<Row>)]) -> Option<Option<Vec<i64>>> {
     let any = bounded(MAX_OPERATIONS_OF_POINTS, |context| {
         coordinates(dims, &difference(context, dims, whole, parts)?.sample_point()?)
@@ -108,7 +109,7 @@ fn coordinates(dims: usize, point: &Point) -> Result<Option<Vec<i64>>, LibISLErr
         .map(Some)
 }
 
-/// Runs `f` within a number of isl's operations. With an error, or without an end, nothing is known.
+/// Runs `f` within a budget of isl operations. Returns `None` if isl fails or the budget is exceeded.
 fn bounded<T>(operations: u64, f: impl FnOnce(&Context) -> Result<T, LibISLError>) -> Option<T> {
     CONTEXT.with(|context| {
         context.set_max_operations(operations);
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn gives_up_within_its_budget_and_answers_afterwards() {
-        // No integers solve this, but branching over wide boxes takes long to see it.
+        // The system has no integer solution, but branching over wide boxes takes long to show it.
         let dims = 24;
         let mut rows = Vec::new();
         let weights: Vec<i64> = (0..dims).map(|k| 10_007 * (k as i64 + 3) * 2).collect();

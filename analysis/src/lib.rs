@@ -1,10 +1,10 @@
-//! Taffeta's analyses: everything that proves.
+//! Taffeta's analyses: all proofs about programs.
 //!
 //! - [`query`]: read-only facts about a program.
 //! - [`pass`]: rewrites that are always legal and that no user calls.
-//! - [`polyhedral`]: orders of statements and loops, by isl.
+//! - [`polyhedral`]: orders of statements and loops, computed by isl.
 //!
-//! Types of isl appear in `isl.rs` and `isl/` alone, types of z3 in `smt.rs` alone.
+//! isl's types appear only in `isl.rs` and `isl/`, z3's types only in `smt.rs`.
 
 mod isl;
 pub mod pass;
@@ -15,7 +15,7 @@ mod smt;
 mod testing;
 pub mod tree;
 
-/// The versions of z3 and of isl, for people.
+/// Returns the versions of z3 and of isl, for display.
 pub fn versions() -> (String, String) {
     (smt::version(), isl::tree::version())
 }

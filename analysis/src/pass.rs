@@ -1,11 +1,11 @@
 //! Rewrites that are always legal and that no user calls: `fn run(&Func) -> Func`, one file each.
 //!
-//! Every file says what its pass does, requires, ensures and leaves alone, with an example that is a test. None of them
-//! drops what could stop the program, changes a float, prints more or less, or loses the id of a statement that it
-//! keeps.
+//! The head of each file documents the pass (does, requires, ensures, leaves alone), with an example that is a test. No
+//! pass drops a statement that could stop the program, changes a float, prints more or less, or loses the id of a
+//! remaining statement.
 //!
-//! What rewrites of all kinds are made of stands here too: [`substitute`] for expressions, [`rewrite_accesses`] for
-//! accesses, [`copy`] for statements, [`fills`] for what is left of a statement where elements are not stored.
+//! Building blocks of rewrites are here, too: [`substitute`] for expressions, [`rewrite_accesses`] for accesses,
+//! [`copy`] for statements, [`fills`] for simplifying statements where elements are not stored.
 
 pub mod check_finite;
 pub mod copy;

@@ -1,168 +1,169 @@
 //! Polyhedral scheduling in plain data: statements as sets of integer points, dependences as relations between them,
-//! new orders for them, and loops that run through them in an order. What isl makes of it is in `isl/`.
+//! schedules, and loop nests that scan the points in a given order. The interface to isl is in `isl/`.
 //!
-//! Nothing here is a proof but [`turned`]: [`propose`] only proposes an order, and whoever takes it asks whether it
-//! reverses a dependence.
+//! Only [`turned`] is a proof: [`propose`] merely proposes an order, and its caller must check that the order reverses
+//! no dependence.
 
 use crate::isl::{self, Row};
 use taffeta_ast::{Expr, Symbol};
 
-/// An integer, from a statement's indices and the parameters.
+/// Integer term over a statement's indices and the parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
-    /// A number.
+    /// Constant.
     Number(i64),
-    /// A value that is the same in the whole region.
+    /// Parameter, by number: a value that is constant in the whole region.
     Parameter(usize),
-    /// One of the loops around the statement, outermost first.
+    /// Iterator of an enclosing loop, by number, outermost first.
     Index(usize),
-    /// Multiples, added.
+    /// Linear combination of terms.
     Sum(Vec<(i64, Term)>),
-    /// The floor of a term over a positive number.
+    /// Floor of a term over a positive number.
     Quotient(Box<Term>, i64),
-    /// The smallest one.
+    /// Minimum of terms.
     Least(Vec<Term>),
-    /// The largest one.
+    /// Maximum of terms.
     Greatest(Vec<Term>),
 }
 
-/// A condition on a statement's indices and the parameters.
+/// Condition on a statement's indices and the parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
-    /// The term is at least 0.
+    /// Term at least 0.
     NotNegative(Term),
-    /// The term is 0.
+    /// Term equal to 0.
     Zero(Term),
-    /// Every one of them holds.
+    /// Conjunction.
     All(Vec<Condition>),
-    /// One of them holds.
+    /// Disjunction.
     Any(Vec<Condition>),
-    /// It does not hold.
+    /// Negation.
     Not(Box<Condition>),
 }
 
-/// A statement and the iterations in which it runs.
+/// Statement with its iteration domain.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// How many loops are around it.
+    /// Number of enclosing loops.
     pub indices: usize,
-    /// When it runs.
+    /// Iterations in which the statement runs.
     pub domain: Condition,
 }
 
-/// Pairs of instances of which the first one must run first.
+/// Dependence relation: pairs of instances of which the source must run first.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// A statement.
+    /// Number of the source statement.
     pub source: usize,
-    /// Another one, or the same.
+    /// Number of the sink statement, which may be the source.
     pub sink: usize,
-    /// Sums that are at least 0: a constant, then the indices of the source, those of the sink, the parameters, and
-    /// further unknowns, any values of which will do.
+    /// Linear forms that are at least 0. Columns: a constant, the indices of the source, those of the sink, the
+    /// parameters, and existentially quantified unknowns.
     pub rows: Vec<Vec<i64>>,
 }
 
-/// What a proposed order is to be like.
+/// Constraints on a proposed order.
 #[derive(Clone, Debug, Default)]
 pub struct OrderConstraints {
-    /// Must be kept.
+    /// Dependences that the order must preserve.
     pub validity: Vec<Edge>,
-    /// Should stay within one iteration of the outer loops, which can then run in any order.
+    /// Dependences that should stay within one iteration of the outer loops, which are then parallel.
     pub coincidence: Vec<Edge>,
-    /// Should be short: bounded distances, or ones that the parameters bound.
+    /// Dependences that should be short: their distances bounded, by a constant or by the parameters.
     pub proximity: Vec<Edge>,
 }
 
-/// An order of statements, as a tree.
+/// Schedule tree of a proposed order.
 #[derive(Clone, Debug)]
 pub enum Proposal {
-    /// Loops that may be permuted and tiled, around the rest.
+    /// Band of loops that may be permuted and tiled, and the subtree inside.
     Band(Vec<Member>, Box<Proposal>),
-    /// Statements one after the other.
+    /// Children in sequence, each with its statements.
     Sequence(Vec<(Vec<usize>, Proposal)>),
-    /// Nothing more.
+    /// Leaf.
     Leaf,
 }
 
-/// A loop of a band.
+/// Loop of a band.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Whether its iterations can run in any order, by those constraints.
+    /// Whether its iterations can run in any order, by the coincidence constraints.
     pub coincident: bool,
-    /// For each statement inside: its number, and a constant, coefficients of its indices, and of the parameters.
+    /// For each statement inside: its number, and a linear form with a constant and coefficients of its indices and of
+    /// the parameters.
     pub rows: Vec<(usize, Vec<i64>)>,
 }
 
-/// How the loops of one dimension of an order are made.
+/// Style of the loops that are generated for one dimension of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As it comes.
+    /// Default of the generator: loops may be split.
     Plain,
     /// One loop for all statements that meet in it, with conditions inside.
     Whole,
 }
 
-/// A dimension of an order.
+/// Dimension of an order.
 #[derive(Clone, Debug)]
 pub struct Dimension {
-    /// What iterators of its loops are called, by the first statement in the loop.
+    /// Names of the iterators of its loops, by the first statement in the loop.
     pub names: Vec<String>,
-    /// How its loops are made.
+    /// Style of its loops.
     pub style: Style,
 }
 
-/// Loops that run through statements.
+/// Generated loop nest.
 #[derive(Clone, Debug)]
 pub enum Tree {
-    /// A loop.
+    /// Loop.
     Loop {
-        /// The dimension of the order.
+        /// Dimension of the order.
         dimension: usize,
-        /// Its iterator.
+        /// Iterator.
         iter: Symbol,
         /// First value.
         begin: Expr,
-        /// Where to stop.
+        /// Exclusive end.
         end: Expr,
-        /// From one value to the next one.
+        /// Step, positive.
         step: i64,
-        /// What it runs.
+        /// Body.
         body: Box<Tree>,
     },
-    /// A branch.
+    /// Branch.
     Branch {
-        /// Its condition.
+        /// Condition.
         cond: Expr,
-        /// Where it holds.
+        /// Subtree where the condition holds.
         then: Box<Tree>,
-        /// Where it does not.
+        /// Subtree where the condition does not hold.
         otherwise: Option<Box<Tree>>,
     },
-    /// One after the other.
+    /// Children in sequence.
     Block(Vec<Tree>),
-    /// An instance of a statement, with the values of its indices.
+    /// Instance of a statement, with the values of its indices.
     Run(usize, Vec<Expr>),
 }
 
-/// What all questions about a region have in common.
+/// Context of all queries about a region.
 #[derive(Clone, Debug)]
 pub struct Region {
-    /// The parameters, as the program computes them.
+    /// Parameters, as expressions of the program.
     pub parameters: Vec<Expr>,
-    /// What is known of them.
+    /// Known condition on the parameters.
     pub known: Condition,
-    /// The statements, in the order of the text.
+    /// Statements, in program order.
     pub statements: Vec<Statement>,
 }
 
-/// An order in which dependences are kept, loops are tilable, and the outer ones parallel, as far as isl finds one.
-/// `None` if it fails, or does not end within its budget.
+/// Computes an order that preserves the dependences, in which loops are tilable and the outer ones parallel, as far as
+/// isl finds one. `None` if isl fails or exceeds its budget.
 pub fn propose(region: &Region, constraints: &OrderConstraints) -> Option<Proposal> {
     isl::schedule::propose(region, constraints)
 }
 
-/// One edge for several ones between the same two statements, which holds all pairs of theirs, and maybe more: what all
-/// of them say of the same sum of indices and parameters, by the weakest one.
+/// Merges edges between the same two statements into one edge that holds all of their pairs, and maybe more: each sum
+/// of indices and parameters that all edges bound gets its weakest bound.
 pub fn condense(region: &Region, edges: &[&Edge]) -> Edge {
     let (source, sink) = edges.first().map_or((0, 0), |e| (e.source, e.sink));
     let known = 1 + region.statements[source].indices + region.statements[sink].indices + region.parameters.len();
@@ -181,9 +182,9 @@ pub fn condense(region: &Region, edges: &[&Edge]) -> Edge {
     Edge { source, sink, rows: all.into_iter().map(row).collect() }
 }
 
-/// The edge with only those rows that relate an instance of the source to one of the sink: it holds all pairs of the
-/// edge. isl's scheduler takes seconds where the sets of both are in every relation as well, and hardly ever needs
-/// them.
+/// Keeps only the rows of an edge that relate an instance of the source to one of the sink, so the result holds all
+/// pairs of the edge. isl's scheduler takes seconds if every relation also repeats the domains of both, and hardly ever
+/// needs them.
 pub fn relax(region: &Region, edge: &Edge) -> Edge {
     let [ours, theirs] = [edge.source, edge.sink].map(|k| region.statements[k].indices);
     let relates = |r: &&Row| {
@@ -193,8 +194,8 @@ pub fn relax(region: &Region, edge: &Edge) -> Edge {
     Edge { rows: edge.rows.iter().filter(relates).cloned().collect(), ..edge.clone() }
 }
 
-/// What an edge says of sums of indices and parameters, each by its strongest constant. Unknowns are put in terms of
-/// these where an equation does so, and what else mentions them is left out.
+/// Returns an edge's bounds of sums of indices and parameters, each with its strongest constant. Unknowns are
+/// eliminated by equations with a unit coefficient, and rows that still mention one are dropped.
 fn bounds(edge: &Edge, known: usize) -> Vec<(Row, i64)> {
     let width = edge.rows.iter().map(Vec::len).max().unwrap_or(known).max(known);
     let mut rows: Vec<Row> = edge.rows.clone();
@@ -225,21 +226,21 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Loops that run through all statements in an order: a list of terms for each, of the same length as `dimensions`,
-/// compared from the first to the last. `None` if isl fails, or does not end within its budget.
+/// Generates loops that run all statements in an order: for each statement a list of terms, of the length of
+/// `dimensions`, compared lexicographically. `None` if isl fails or exceeds its budget.
 pub fn generate(region: &Region, order: &[Vec<Term>], dimensions: &[Dimension]) -> Option<Tree> {
     isl::tree::generate(region, order, dimensions)
 }
 
-/// Whether an order may run the sink of an edge before its source, or both in no order at all; without an answer it
-/// may.
+/// Returns whether an order may run the sink of an edge before its source, or leaves the two unordered; also true if
+/// unknown.
 pub fn turned(region: &Region, edge: &Edge, order: &[Vec<Term>]) -> bool {
     let Some(mut rows) = Rows::of(region, edge) else { return true };
     let (source, sink) = (&order[edge.source], &order[edge.sink]);
     for (a, b) in source.iter().zip(sink) {
         let (Some(a), Some(b)) = (rows.sum(a, false), rows.sum(b, true)) else { return true };
         let Some(later) = minus(&b, &a) else { return true };
-        // The sink is earlier here.
+        // The system with the sink earlier in this dimension must be empty.
         let mut earlier = rows.all.clone();
         let Some(mut less) = minus(&[], &later) else { return true };
         less[0] -= 1;
@@ -247,7 +248,7 @@ pub fn turned(region: &Region, edge: &Edge, order: &[Vec<Term>]) -> bool {
         if isl::is_empty(rows.columns - 1, &rows.padded(&earlier)) != Some(true) {
             return true;
         }
-        // Or both are together, and what follows decides.
+        // Otherwise both are equal in this dimension, and the following dimensions decide.
         let Some(no_later) = minus(&[], &later) else { return true };
         rows.all.extend([later, no_later]);
         if isl::is_empty(rows.columns - 1, &rows.padded(&rows.all)) == Some(true) {
@@ -257,7 +258,7 @@ pub fn turned(region: &Region, edge: &Edge, order: &[Vec<Term>]) -> bool {
     true
 }
 
-/// The rows of an edge, with columns for quotients as they come.
+/// Rows of an edge, with columns for quotients added on demand.
 struct Rows {
     all: Vec<Row>,
     columns: usize,
@@ -275,7 +276,7 @@ impl Rows {
         Some(Rows { all: edge.rows.clone(), columns, indices, parameters, quotients: Vec::new() })
     }
 
-    /// A term of the source or the sink as a row.
+    /// Returns a term of the source or the sink as a row.
     fn sum(&mut self, term: &Term, sink: bool) -> Option<Row> {
         let unit = |column: usize| {
             let mut row = vec![0; column + 1];
@@ -323,7 +324,7 @@ fn minus(a: &[i64], b: &[i64]) -> Option<Row> {
     combine(a, b, -1)
 }
 
-/// `a + c * b`
+/// Returns `a + c * b`.
 fn combine(a: &[i64], b: &[i64], c: i64) -> Option<Row> {
     let at = |r: &[i64], k: usize| r.get(k).copied().unwrap_or(0);
     (0..a.len().max(b.len())).map(|k| at(a, k).checked_add(c.checked_mul(at(b, k))?)).collect()

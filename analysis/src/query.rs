@@ -1,36 +1,35 @@
-//! Facts about a program, never a rewrite.
+//! Facts about a program; nothing here rewrites.
 //!
-//! - [`Context`]: what is known at a point of a program: ranges of iterators, conditions of the branches around,
-//!   assertions that were passed. It answers [`Context::prove`] and [`Context::bounds`].
-//! - [`walk`]: goes through a program and keeps a context on the way.
-//! - [`depend`]: which statement instances touch the same element, in which iterations; [`mod@reference`] lists what
-//!   they touch; [`relation`] gives all of it as relations between iterations.
-//! - [`product`]: whether a nest is a matrix product.
-//! - [`stride`]: how an index grows with the loops around it.
-//! - [`kill`]: whether all that an iteration of a loop reads of a tensor was written in that iteration.
-//! - [`repeated`]: whether an index that is checked is checked elsewhere too.
-//! - [`unwritten`]: which reads are of elements that nothing has written; whether what a transformation would read
-//!   earlier than the program surely is written.
-//! - [`effects`]: which tensors a statement reads and writes, what can stop the program.
+//! - [`Context`]: facts at a point of a program: ranges of iterators, conditions of the enclosing branches, passed
+//!   assertions. It answers [`Context::prove`] and [`Context::bounds`].
+//! - [`walk`]: walks through a program and maintains a context.
+//! - [`depend`]: dependences: statement instances that access the same element, with their iterations;
+//!   [`mod@reference`] lists the accesses; [`relation`] gives dependences as relations between iterations.
+//! - [`product`]: recognition of matrix products in loop nests.
+//! - [`stride`]: strides of an index in the enclosing loops.
+//! - [`kill`]: proof that every element of a tensor that an iteration of a loop reads was written in that iteration.
+//! - [`repeated`]: redundant index checks.
+//! - [`unwritten`]: reads of uninitialised elements; proof that a speculative read is initialised.
+//! - [`effects`]: tensors that a statement reads and writes, and whether it prints.
 //!
-//! # What the answers mean
+//! # Guarantees
 //!
-//! An answer is *sound*: what is proved holds in every run that reaches the point. It need not be complete: "not
-//! proved" says nothing.
+//! An answer is *sound*: a proved condition holds in every run that reaches the point. It need not be complete: "not
+//! proved" means unknown.
 //!
-//! Integers of the language wrap, and the provers compute with mathematical integers. So an expression is taken apart
-//! only where it is proved not to wrap (its value lies in its type's range); otherwise it is an *atom*, of which only
-//! the range of its type is known. Sizes make this work in practice, by two assumptions that the callers of programs
-//! must ensure (the entry checks of compiled code and of the interpreter, and every allocation):
+//! Integers of the language wrap, and the provers compute with mathematical integers. So an expression is decomposed
+//! only where it is proved not to wrap (its value is in its type's range); otherwise it is an *atom*, of which only the
+//! range of its type is known. Sizes make this work in practice, by two assumptions that the callers of programs must
+//! ensure (the entry checks of compiled code and of the interpreter, and every allocation):
 //!
 //! 1. A size is between 0 and [`MAX_SIZE`].
-//! 2. For every tensor that is alive, no operation of its shape wraps, and the product of its dimensions (with 1 for
-//!    those that are 0) is at most [`MAX_SIZE`].
+//! 2. For every live tensor, no operation of its shape wraps, and the product of its dimensions (with 1 for those that
+//!    are 0) is at most [`MAX_SIZE`].
 //!
-//! Both only exclude what fits no memory: 2^47 bytes is the address space of the machines that Taffeta runs on.
+//! Both only exclude tensors that fit no memory: 2^47 bytes is the address space of the machines that Taffeta runs on.
 //!
-//! An element of a tensor is one unknown value from one write of that tensor to the next, so that `x[i]` means the same
-//! twice in a row, and no longer the same after a store to `x`, wherever it is.
+//! An element of a tensor is one unknown value from one write of that tensor to the next: two loads of `x[i]` are
+//! equal, unless there is a store to `x` in between, at any index.
 
 mod congruent;
 mod context;

@@ -1,18 +1,17 @@
-//! The fence around z3, the SMT solver: the only file with its types. It is asked what isl cannot express: systems with
-//! products of unknowns.
+//! Interface to z3, the SMT solver: the only file that uses its types. z3 decides systems that isl cannot express:
+//! those with products of unknowns.
 //!
-//! The unknowns are integers, and z3 is asked about *reals*: where no reals solve a system, no integers do. Its
-//! decision procedure for real polynomials shows that flattened indices are in range within a millisecond; its integer
-//! one finds nothing in a hundred.
+//! The unknowns are integers, but z3 is queried over the *reals*: a system without real solutions has no integer
+//! solutions. z3's decision procedure for real polynomials proves that flattened indices are in range within a
+//! millisecond; its integer procedure finds nothing in a hundred.
 //!
-//! z3's wrappers keep one context for each thread by themselves. A question is bounded by z3's own count of resources,
-//! not by time, so that the same question has the same answer on every machine. Out of budget, the answer is `None`:
-//! nothing is known.
+//! z3's wrappers keep one context per thread by themselves. A query is bounded by z3's own resource count, not by time,
+//! so that it has the same answer on every machine. When the budget is exceeded, the answer is `None`: unknown.
 
 use z3::ast::{Int, Real};
 use z3::{Params, SatResult, Solver};
 
-/// Resources that one question may cost: a millisecond or two.
+/// z3 resources that one query may cost: a millisecond or two.
 const RESOURCES: u32 = 8_000;
 
 thread_local! {
@@ -25,19 +24,19 @@ thread_local! {
     };
 }
 
-/// z3's version.
+/// Returns z3's version.
 pub(crate) fn version() -> String {
     z3::full_version().trim_start_matches("Z3 ").to_string()
 }
 
-/// A polynomial over integer unknowns: a constant, and terms with a coefficient and the positions of the factors.
+/// Polynomial over integer unknowns: a constant, and terms with a coefficient and the positions of the factors.
 pub(crate) struct Polynomial {
     pub(crate) constant: i128,
     pub(crate) terms: Vec<(i128, Vec<usize>)>,
 }
 
-/// Whether no numbers make every polynomial at least 0. Where some reals do, integers may or may not: `Some(false)`
-/// only says that z3 is done.
+/// Returns whether no numbers make every polynomial at least 0. `Some(false)` only means that some reals do, integers
+/// may not.
 pub(crate) fn is_empty(unknowns: usize, system: &[Polynomial]) -> Option<bool> {
     SOLVER.with(|solver| {
         solver.reset();
@@ -95,7 +94,7 @@ mod tests {
 
     #[test]
     fn gives_up_within_its_budget() {
-        // (x + … )² … of many unknowns at once, with no solution.
+        // Polynomials `(x + … )² …` in many unknowns at once, with no common solution.
         let unknowns = 9;
         let all: Vec<Vec<usize>> =
             (0..unknowns).flat_map(|i| (0..unknowns).map(move |j| vec![i, j, (i + j) % 7])).collect();

@@ -1,4 +1,4 @@
-//! What the tests share: a generator of random integer expressions, and evaluation by the table of operators.
+//! Test utilities: a generator of random integer expressions, and an evaluator based on the table of operators.
 
 use rustc_hash::FxHashMap;
 use taffeta_ast::expr::Literal;
@@ -6,7 +6,7 @@ use taffeta_ast::op::Op;
 use taffeta_ast::scalar;
 use taffeta_ast::{DType, Expr, ExprKind, Symbol, Tensor};
 
-/// A small generator of pseudo-random numbers (xorshift), so that a failure can be repeated from its seed.
+/// Small pseudo-random number generator (xorshift), so that a failure can be reproduced from its seed.
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
@@ -29,8 +29,8 @@ impl Rng {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// A random integer expression over i64 variables and one table of `i32` (indexed by anything, so it may be out of
-    /// range).
+    /// Returns a random integer expression over i64 variables and one table of `i32` (with unchecked indices, which may
+    /// be out of range).
     pub(crate) fn int(&mut self, depth: u32, vars: &[Symbol], table: &Tensor) -> Expr {
         if depth == 0 || self.below(6) == 0 {
             return if self.below(3) == 0 { Expr::int(self.between(-3, 6)) } else { Expr::var(self.pick(vars)) };
@@ -68,7 +68,7 @@ impl Rng {
         }
     }
 
-    /// A random condition on such expressions.
+    /// Returns a random condition on such expressions.
     pub(crate) fn cond(&mut self, depth: u32, vars: &[Symbol], table: &Tensor) -> Expr {
         let kind = if depth == 0 { 9 } else { self.below(10) };
         match kind {
@@ -91,7 +91,7 @@ pub(crate) struct Env {
 }
 
 impl Env {
-    /// The value of an expression, unless it stops the program.
+    /// Evaluates an expression; `None` if it stops the program.
     pub(crate) fn eval(&self, e: &Expr) -> Option<Literal> {
         match e.kind() {
             ExprKind::Const(v) => Some(*v),

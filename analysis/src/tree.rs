@@ -1,9 +1,9 @@
-//! Finding and replacing statements by their ids: what surely does not hold one is not looked into. And the scopes of
+//! Search and replacement of statements by id, which skip subtrees that surely do not hold the statement; and scopes of
 //! tensors.
 
 use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// The statements from the root to the one with this id, both included.
+/// Returns the statements from the root to the one with this id, both included.
 pub fn path(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
     let mut path = upwards(root, id)?;
     path.reverse();
@@ -22,7 +22,7 @@ fn upwards(root: &Stmt, id: StmtId) -> Option<Vec<Stmt>> {
     Some(path)
 }
 
-/// The statement with this id.
+/// Finds the statement with this id.
 pub fn find(root: &Stmt, id: StmtId) -> Option<Stmt> {
     if root.id() == id {
         return Some(root.clone());
@@ -33,12 +33,12 @@ pub fn find(root: &Stmt, id: StmtId) -> Option<Stmt> {
     root.kind().inside().find_map(|c| find(c, id))
 }
 
-/// The program with `new` in the place of the statement with this id.
+/// Replaces the statement with this id in a program by `new`.
 pub fn replace(func: &Func, id: StmtId, new: &Stmt) -> Func {
     func.with_body(replaced(&func.body, id, new))
 }
 
-/// The statement, likewise. What does not hold the one that is replaced stays the same node.
+/// Replaces the statement with this id below `root` by `new`. Subtrees that do not hold it stay the same nodes.
 pub fn replaced(root: &Stmt, id: StmtId, new: &Stmt) -> Stmt {
     replaced_inside(root, id, new).unwrap_or_else(|| root.clone())
 }
@@ -59,7 +59,7 @@ fn replaced_inside(root: &Stmt, id: StmtId, new: &Stmt) -> Option<Stmt> {
     Some(root.map(child, &mut Expr::clone))
 }
 
-/// The program with something made of the scope of a local tensor or a result: the statement in which it is alive.
+/// Replaces the scope of a local tensor or a result by the result of `make`, which gets the tensor and its scope.
 pub fn in_scope(func: &Func, tensor: &Symbol, make: &mut dyn FnMut(&Tensor, &Stmt) -> Stmt) -> Func {
     fn inside(s: &Stmt, tensor: &Symbol, make: &mut dyn FnMut(&Tensor, &Stmt) -> Stmt) -> Stmt {
         match s.kind() {

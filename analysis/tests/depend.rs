@@ -1,10 +1,10 @@
-//! The dependence analysis on programs as people write them.
+//! Tests of the dependence analysis on typical programs.
 
 use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
 use taffeta_ast::{Func, print};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
-/// The one entry of a program.
+/// Elaborates the only entry of a program.
 pub fn entry(text: &str) -> Func {
     let program = Program::load(Source::inline("test.ft", text), &NoLoader);
     let name = program.entries()[0].name.clone();
@@ -190,7 +190,7 @@ def f(x: inout[f32[n, m]]):
 ",
         expect![[""]],
     );
-    // The remainder alone is not a number of its own.
+    // The remainder alone does not determine the number.
     check(
         "
 def f(x: inout[f32[m]], y: f32[n]):
@@ -292,7 +292,7 @@ fn a_while_evaluates_its_condition_before_every_iteration() {
     .assert_eq(&found);
 }
 
-/// A branch in which one operand of `or` cannot hold says that the other one does: its two sides are still a choice.
+/// Checks that an `or` with a refuted operand, which makes the other operand a fact, still splits that operand's cases.
 #[test]
 fn a_witness_stays_off_the_one_value_that_is_left_out() {
     check(
@@ -308,7 +308,7 @@ def f(s: inout[f32], n_: i32[n]):
     );
 }
 
-/// A subscript that no fact mentions by itself is computed of what it is made of.
+/// Checks that a subscript that no fact mentions is computed from its definition.
 #[test]
 fn elements_of_witnesses_are_those_of_their_iterations() {
     check(

@@ -1,16 +1,16 @@
-//! Which reads may see a value from outside of an iteration.
+//! Tests of the reads that may see a value from outside of an iteration.
 
 use taffeta_analysis::query::depend::Dependences;
 use taffeta_ast::{Expr, Func, Stmt, StmtKind, print};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
-/// The read of `t` that is exposed in an iteration of the first loop over `i`, as it is written.
+/// Prints the read of `t` that is exposed in an iteration of the first loop over `i`.
 fn exposed(body: &str) -> Option<String> {
     let head = "def f(x: i64[n], p: i32[n], y: inout[i64[n]], t: inout[i64[2 * n + 2]]):\n";
     exposed_in(&format!("{head}    for i in range(n):\n{body}"), "t")
 }
 
-/// The read of a tensor that is exposed in an iteration of the first loop of a program, as it is written.
+/// Prints the read of a tensor that is exposed in an iteration of the first loop of a program.
 fn exposed_in(text: &str, tensor: &str) -> Option<String> {
     let program = Program::load(Source::inline("test.ft", text), &NoLoader);
     let func: Func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
@@ -90,7 +90,8 @@ fn what_may_come_from_outside_is_exposed() {
         t[i] += x[i]
 ";
     assert_eq!(exposed(combined).as_deref(), Some("t[i]"));
-    // Either condition may fail in the iteration that matters, though one of them always holds.
+    // Each condition may fail in the only iteration that it selects, though one of the comparisons of `x[k]` always
+    // holds.
     let one_of_two = "
         for k in range(2):
             if x[k] > 0 and k == 0:
@@ -124,7 +125,7 @@ fn a_condition_that_changes_is_not_the_same_twice() {
     assert_eq!(exposed(kept), None);
 }
 
-/// A tensor that is declared in an inner loop is another one in every iteration: what earlier ones wrote is gone.
+/// Checks that a tensor that is declared in an inner loop keeps no values from earlier iterations.
 #[test]
 fn a_tensor_of_an_inner_loop_keeps_nothing() {
     let counts = "            u = k if k == 0 else u + 1\n            y[k] = u\n";

@@ -1,5 +1,5 @@
-//! How many questions about two instances are asked of programs with many statements: as many more as there are more
-//! statements, where each pair of statements depends on each other.
+//! Tests of the number of queries for programs with many statements: it must grow linearly with the statements, even
+//! where all pairs of statements depend on each other.
 
 use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
 use taffeta_ast::{Func, StmtKind, Symbol};
@@ -10,7 +10,7 @@ fn program(text: &str) -> Func {
     program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"))
 }
 
-/// A nest of two loops around statements.
+/// Returns a program with a nest of two loops around statements.
 fn nest(n: usize, before: &str, line: impl Fn(usize) -> String) -> String {
     let body: String = (0..n).map(|k| format!("            {}\n", line(k))).collect();
     format!(
@@ -19,8 +19,8 @@ fn nest(n: usize, before: &str, line: impl Fn(usize) -> String) -> String {
     )
 }
 
-/// Questions for so many statements: about direct dependences, distances and reductions, and about what the inner loop
-/// carries.
+/// Counts the queries for a program: about direct dependences, distances and reductions, and about dependences carried
+/// by the inner loop.
 fn asked(text: &str) -> [usize; 2] {
     let func = program(text);
     let all = Dependences::new(&func);
@@ -38,17 +38,17 @@ fn asked(text: &str) -> [usize; 2] {
         StmtKind::For { iter, .. } if Some(iter) == inner.as_ref() => Relation::Later,
         _ => Relation::Same,
     };
-    // Reductions too, of which none meet.
+    // Includes reductions, none of which meet.
     all.first(&Ask { relate: &relate, commute: false, ..Ask::default() });
     [for_all, all.asked() - for_all]
 }
 
-/// The numbers of questions for 15, 30 and 60 statements grow by no more than so much with each statement.
+/// Checks that the numbers of queries for 15, 30 and 60 statements grow by at most `each` per statement.
 fn check(text: impl Fn(usize) -> String, each: [usize; 2]) {
     let counts = [15, 30, 60].map(|n| asked(&text(n)));
     for (k, most) in each.into_iter().enumerate() {
         let [a, b, c] = counts.map(|c| c[k]);
-        // Threads that look for the first answer ask a few more or less.
+        // Threads that search for the first answer make a few queries more or less.
         let most_of = |n: usize| n * most + 8;
         let grown = [b.saturating_sub(a), c.saturating_sub(b)];
         assert!(grown[0] <= most_of(15) && grown[1] <= most_of(30), "at most {most} for a statement: {counts:?}");
@@ -95,7 +95,7 @@ fn what_is_left_out_is_left_out_of_three_statements_too() {
     let func = program(&nest(3, "", |k| format!("y[i, j] = x[i, j] * {k}.5")));
     let all = Dependences::new(&func);
     let direct = all.direct();
-    // The fill before the first, and each before the next one: not the first before the third.
+    // The fill before the first statement, and each statement before the next one, but not the first before the third.
     assert_eq!((direct.dependences.len(), direct.more), (3, true));
     assert_eq!(all.all(&Ask::default()).len(), 6);
 }

@@ -1,10 +1,10 @@
-//! Which reads are of elements that nothing has written: those alone that no run writes before.
+//! Tests of reads of uninitialised elements: only reads that no run precedes by a write are reported.
 
 use taffeta_analysis::query::depend::Dependences;
 use taffeta_analysis::query::unwritten;
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
-/// The tensors that are read unwritten, with the lines (from 1) of the body on which they are.
+/// Returns the tensors that are read uninitialised, with the lines of the body (from 1).
 fn found(body: &str) -> Vec<(String, usize)> {
     let text = format!("def f(x: f32[n], p: i32[n], y: inout[f32[n]], k: i32):\n{body}");
     let program = Program::load(Source::inline("test.ft", text), &NoLoader);
@@ -54,7 +54,7 @@ fn what_some_run_writes_before_is_not() {
     }
 }
 
-/// The elements that are read and never written, as text, of a function with these lines.
+/// Prints the elements that are read and never written in a program.
 fn never_written(text: &str) -> Vec<String> {
     let program = Program::load(Source::inline("test.ft", text.to_string()), &NoLoader);
     let func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
@@ -86,7 +86,7 @@ fn single_elements_that_nothing_writes_are_found() {
         "    for i in range(n):\n        if i < 5:\n            t[i] = x[i]\n    for i in range(n):\n        if i >= 7:\n            y[i] = t[i]\n        elif i < 6:\n            y[i] = t[i]\n",
     );
     assert_eq!(far, ["t[7] with n = 8, by line 8"]);
-    // In every iteration of a loop it is another tensor.
+    // The tensor is another one in every iteration of the loop.
     let inner = "def f(y: inout[f32[n]]):\n    for i in range(n):\n        t = empty((2,), f32)\n        t[i % 2] = 1.0\n        y[i] = t[0]\n";
     assert_eq!(never_written(inner), ["t[0] with n = 2, by line 5"]);
 }
@@ -126,7 +126,7 @@ fn elements_that_may_be_written_are_not() {
     ] {
         assert_eq!(never_written(&format!("{head}{body}{whole}")), Vec::<String>::new(), "{body}");
     }
-    // What is read depends on values.
+    // The read depends on loaded values.
     let some = "    t[0:n // 2] = 0.0\n    for i in range(n):\n        if x[i] > 0.0:\n            y[i] = t[i]\n";
     assert_eq!(never_written(&format!("{head}{some}")), Vec::<String>::new());
 }

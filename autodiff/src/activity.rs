@@ -1,7 +1,7 @@
-//! Which tensors have an adjoint: what the inputs that are asked for influence, and what influences the results.
+//! Activity analysis: the tensors with an adjoint depend on a requested input and influence a result.
 //!
-//! Decided for whole tensors: a tensor that any statement writes a varied value into is varied. Integers and `bool`s
-//! carry no derivative, nor does what passes through them (a comparison, an index, a cast to an integer).
+//! The analysis is per tensor: one write of a varied value makes the whole tensor varied. Integers and `bool`s carry no
+//! derivative, nor does a value that passes through them (a comparison, an index, a cast to an integer).
 
 use crate::custom_vjp::{Calls, floats};
 use crate::partials;
@@ -27,8 +27,8 @@ pub(crate) fn sources(e: &Expr, f: &mut dyn FnMut(&Symbol)) {
     }
 }
 
-/// Which parts of an expression change with some tensors. Each is looked at once, however often it is asked about: what
-/// is asked about stays alive as long as this.
+/// Memo of the subexpressions that change with some tensors. Its keys are addresses, so that the expressions must stay
+/// alive as long as the memo.
 pub(crate) struct Varying<'a> {
     tensors: &'a FxHashSet<Symbol>,
     known: FxHashMap<usize, bool>,
@@ -39,7 +39,7 @@ impl<'a> Varying<'a> {
         Varying { tensors, known: FxHashMap::default() }
     }
 
-    /// Whether the value changes with one of the tensors (see [`sources`]).
+    /// Returns whether the value changes with one of the tensors (see [`sources`]).
     pub fn contains(&mut self, e: &Expr) -> bool {
         if !e.dtype().is_float() {
             return false;
@@ -60,11 +60,11 @@ impl<'a> Varying<'a> {
     }
 }
 
-/// The tensors that `from` has an influence on and that have one on `to`, with `from` and `to` themselves where that
-/// holds.
+/// Returns the tensors that depend on `from` and influence `to`; those of `from` and `to` themselves count if they do
+/// both.
 ///
-/// A call that has its own gradient has an influence of every argument on every result, whatever its body does; what is
-/// inside of it has no adjoint.
+/// A call with a custom gradient makes every result depend on every argument, whatever its body does; tensors inside it
+/// have no adjoint.
 pub(crate) fn active(
     func: &Func,
     calls: &Calls,
@@ -97,7 +97,7 @@ pub(crate) fn active(
     varied.intersection(&useful).cloned().collect()
 }
 
-/// What can be reached from `from`, itself included.
+/// Returns the tensors reachable from `from`, itself included.
 fn reached(from: &FxHashSet<Symbol>, edges: &FxHashMap<&Symbol, Vec<&Symbol>>) -> FxHashSet<Symbol> {
     let mut found = from.clone();
     let mut todo: Vec<Symbol> = from.iter().cloned().collect();

@@ -1,20 +1,20 @@
-//! Small pieces of code that gradients are made of.
+//! Builders of the statements that gradients consist of.
 
 use std::sync::Arc;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Access, DType, Expr, Extent, Literal, LoopProps, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 
-/// `tensor[indices] = value`
+/// Builds `tensor[indices] = value`.
 pub(crate) fn store(tensor: &Symbol, indices: Vec<Access>, value: Expr, origin: &Origin) -> Stmt {
     Stmt::new(StmtKind::Store { tensor: tensor.clone(), indices: plain(indices), value }, origin.clone())
 }
 
-/// Indices of what is written: how those of an element that was read are found is not said of its adjoint.
+/// Drops the access protocols: the one of an element that was read does not hold for its adjoint.
 fn plain(indices: Vec<Access>) -> Vec<Access> {
     indices.into_iter().map(|a| Access::from(a.index)).collect()
 }
 
-/// `tensor[indices] op= value`, or a store.
+/// Builds `tensor[indices] op= value`, or a store if there is no operator.
 pub(crate) fn update(
     tensor: &Symbol,
     indices: Vec<Access>,
@@ -31,9 +31,9 @@ pub(crate) fn update(
     }
 }
 
-/// Loops over all elements of a tensor, called `T.d0`, `T.d1` …
+/// Builds loops over all elements of a tensor, with iterators `T.d0`, `T.d1`, …
 pub(crate) fn every(tensor: &Tensor, origin: &Origin, body: impl FnOnce(Vec<Access>) -> Stmt) -> Stmt {
-    // One dot in a name is what the text of a program can have.
+    // A name in the text of a program has at most one dot.
     let name = tensor.symbol.name().replace('.', "_");
     let iters: Vec<Symbol> = (0..tensor.ndim()).map(|k| Symbol::new(format!("{name}.d{k}"))).collect();
     let inner = body(iters.iter().map(|i| Access::from(Expr::var(i))).collect());
@@ -48,13 +48,13 @@ pub(crate) fn fill(tensor: &Tensor, value: Literal, origin: &Origin) -> Stmt {
     every(tensor, origin, |at| store(&tensor.symbol, at, Expr::literal(value, tensor.dtype), origin))
 }
 
-/// Copies all elements, in the type of what they are copied into.
+/// Copies all elements, cast to the type of the target.
 pub(crate) fn copy(from: &Tensor, to: &Tensor, origin: &Origin) -> Stmt {
     let element = |at| Expr::load(&from.symbol, at, from.dtype).cast(to.dtype);
     every(to, origin, |at| store(&to.symbol, at.clone(), element(at), origin))
 }
 
-/// What collects a derivative before it is rounded into `t`.
+/// Returns the accumulator of a derivative that is rounded into `t` afterwards.
 pub(crate) fn sum(t: &Tensor, dtype: DType, role: Role) -> Arc<Tensor> {
     Arc::new(Tensor { dtype, ..t.like(Symbol::new(format!("{}.sum", t.symbol)), role) })
 }
@@ -64,12 +64,12 @@ pub(crate) fn declared(tensors: Vec<Arc<Tensor>>, body: Stmt, origin: &Origin) -
     tensors.into_iter().rev().fold(body, |body, tensor| Stmt::new(StmtKind::VarDef { tensor, body }, origin.clone()))
 }
 
-/// The same tensor as a local one.
+/// Returns the tensor as a local one.
 pub(crate) fn local(t: &Arc<Tensor>) -> Arc<Tensor> {
     Arc::new(Tensor { role: Role::Local, ..(**t).clone() })
 }
 
-/// The adjoint of a tensor, in the scope of that tensor.
+/// Returns the adjoint of a tensor, declared in the scope of that tensor.
 pub(crate) fn adjoint(t: &Tensor, role: Role) -> Arc<Tensor> {
     Arc::new(t.adjoint(Symbol::new(format!("{}.grad", t.symbol)), role))
 }

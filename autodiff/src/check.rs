@@ -1,9 +1,9 @@
-//! What cannot be differentiated, and where it stands.
+//! Refusal of requests and programs that cannot be differentiated, with the position of each cause.
 
 use crate::request::{Kind, Request, Tape};
 use taffeta_ast::{Diagnostic, Diagnostics, ExprKind, Extent, ParamMode, Span, StmtKind, Tensor};
 
-/// Refuses a request that has no answer.
+/// Refuses a request that has no derivative.
 pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
     let mut found = Vec::new();
     let func = request.func;
@@ -106,11 +106,11 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
     if found.is_empty() { Ok(()) } else { Err(Diagnostics(found)) }
 }
 
-/// A Jacobian is of one result, which a function of read-only parameters returns.
+/// Checks that a Jacobian is of one result of a function with read-only parameters.
 fn jacobian(request: &Request<'_>, of: &[std::sync::Arc<Tensor>], found: &mut Vec<Diagnostic>) {
     let func = request.func;
     let floats: Vec<&str> = of.iter().filter(|t| t.dtype.is_float()).map(|t| t.symbol.name()).collect();
-    // A result of another type that was asked for has been refused.
+    // A requested result of another type has been refused.
     if floats.len() != 1 && (request.out.is_empty() || floats.len() > 1) {
         let message = format!("`jacobian` is of one floating-point result, and `{}` has {}", func.name, shown(of));
         let d = Diagnostic::new("grad::result", message).at(request.span);
@@ -135,7 +135,7 @@ fn refused(what: &str, span: Span) -> Diagnostic {
     Diagnostic::new("grad::unsupported", format!("{what} cannot be differentiated yet")).at(span)
 }
 
-/// Results as people see them.
+/// Formats results for messages.
 fn shown(results: &[std::sync::Arc<Tensor>]) -> String {
     let one = |t: &std::sync::Arc<Tensor>| format!("`{}` of {} with {} dimensions", t.symbol, t.dtype, t.ndim());
     match results {

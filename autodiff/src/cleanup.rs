@@ -1,13 +1,12 @@
-//! Makes a gradient as short as a person would write it.
+//! Simplification of a gradient, to the length at which a person would write it.
 //!
-//! - A backward loop that carries no dependence runs forwards: that is what caches, and people, expect.
-//! - Where a sum is the first that touches every element of an adjoint, it becomes a store, and the zeros before it go
-//!   away.
-//! - What is stored once, and then rounded into a result, is stored there.
-//! - Sums into one scalar that stand side by side become one.
-//! - Scopes of declarations reach to the end of their block.
+//! - A backward loop that carries no dependence runs forwards, as caches and readers expect.
+//! - The first sum into every element of an adjoint becomes a store, and the zeros before it are removed.
+//! - A tensor that is stored once and then rounded into a result is stored there.
+//! - Sums into one scalar that stand side by side are merged.
+//! - Scopes of declarations extend to the end of their block.
 //!
-//! Each is asked of the dependence analysis of the gradient itself.
+//! Each step is checked on the gradient itself, by dependences or effects.
 
 use crate::data::BackwardInfo;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,10 +17,9 @@ use taffeta_analysis::query::reference::Reference;
 use taffeta_ast::validate::Invariant;
 use taffeta_ast::{Expr, Extent, Func, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor, validate};
 
-/// The same gradient, shorter.
+/// Simplifies a gradient.
 pub(crate) fn run(func: &Func, info: &BackwardInfo) -> Func {
-    // Dependences are asked of a program in which everything has its scope; `widen_scopes` would hide that something
-    // has none.
+    // The dependence analysis needs every tensor in scope; `widen_scopes` would hide one that is not.
     debug_assert!(scoped(func), "{:?}", validate::logical(func));
     let func = forwards(func, info);
     let func = sums_to_stores(&func, info);
@@ -29,24 +27,24 @@ pub(crate) fn run(func: &Func, info: &BackwardInfo) -> Func {
     let adjoints = info.zeros.iter().map(|(t, _)| t.clone()).collect();
     let func = func.with_body(merge_sums(&func.body, &adjoints));
     let func = pass::simplify::run(&func);
-    // Schedules do not see forward nests of which nothing is left but what the backward pass checks again.
+    // Schedules do not see forward nests that only repeat checks of the backward pass.
     let func = pass::simplify::run(&pass::dead::run_without_repeated_checks(&func));
     func.with_body(widen_scopes(&func.body))
 }
 
-/// Whether what is mentioned is declared there. (A pass of a pair may still have results that are as long as values
-/// say.)
+/// Returns whether every tensor is used in its scope. (A pass of a pair may still have results whose lengths depend on
+/// values.)
 fn scoped(func: &Func) -> bool {
     validate::logical(func).err().is_none_or(|found| found.0.iter().all(|v| v.invariant != Invariant::Scope))
 }
 
-/// Declarations with scopes to the end of their blocks, as they are written: what ends earlier has no text.
+/// Extends the scopes of declarations to the ends of their blocks, as text has them: a shorter scope cannot be written.
 fn widen_scopes(s: &Stmt) -> Stmt {
     match s.kind() {
         StmtKind::Seq(_) | StmtKind::VarDef { .. } => {}
         _ => return s.map(&mut widen_scopes, &mut Expr::clone),
     }
-    // Declarations around what comes next, each with what stands before it in its block.
+    // Declarations around the next statement, each with the statements before it in its block.
     let mut around: Vec<(Vec<Stmt>, Stmt)> = Vec::new();
     let mut block: Vec<Stmt> = Vec::new();
     let mut next = vec![s.clone()];
@@ -69,7 +67,7 @@ fn widen_scopes(s: &Stmt) -> Stmt {
     body
 }
 
-/// Backward loops that may run forwards, turned round.
+/// Turns backward loops round that may run forwards.
 fn forwards(func: &Func, info: &BackwardInfo) -> Func {
     let dependences = Dependences::new(func);
     let mut within: FxHashMap<StmtId, Vec<&Reference>> = FxHashMap::default();
@@ -105,19 +103,19 @@ fn forwards(func: &Func, info: &BackwardInfo) -> Func {
     }))
 }
 
-/// Sums that touch elements first, as stores.
+/// Turns sums that touch elements first into stores.
 fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
     let dependences = Dependences::new(func);
     let mut stores: FxHashSet<StmtId> = FxHashSet::default();
     let mut gone: FxHashSet<StmtId> = FxHashSet::default();
-    // All that sets adjoints to 0, each of which mentions its own alone.
+    // All statements that set adjoints to 0, each of which mentions its own adjoint alone.
     let mut zeroing: FxHashSet<StmtId> = info.zeros.iter().map(|(_, zeros)| *zeros).collect();
     func.body.walk(&mut |s| {
         if zeroing.contains(&s.id()) {
             zeroing.extend(s.kind().children().iter().map(|c| c.id()));
         }
     });
-    // What stands for several elements sums their derivatives.
+    // A stored value that stands for several elements sums their derivatives.
     let summing = non_injective(func);
     for (adjoint, zeros) in info.zeros.iter().filter(|(adjoint, _)| !summing.contains(adjoint)) {
         let all: Vec<&Reference> = dependences.of(adjoint).filter(|r| !zeroing.contains(&r.site.stmt.id())).collect();
@@ -141,8 +139,7 @@ fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
     }))
 }
 
-/// Tensors that are rounded into others and written by one store alone, whose elements nothing else reads: the store
-/// rounds.
+/// Removes the rounding of tensors that one store alone writes and nothing else reads: the store rounds.
 fn stores_rounded(func: &Func, info: &BackwardInfo) -> Func {
     info.rounded.iter().fold(func.clone(), |func, (sum, into, rounds)| {
         let mut writers: Vec<Stmt> = Vec::new();
@@ -166,7 +163,7 @@ fn stores_rounded(func: &Func, info: &BackwardInfo) -> Func {
     })
 }
 
-/// The statement without the declaration of a tensor that it does not mention.
+/// Removes the declaration of a tensor that the statement does not mention.
 fn without_declaration(s: &Stmt, symbol: &Symbol) -> Stmt {
     match s.kind() {
         StmtKind::VarDef { tensor, body } if tensor.symbol == *symbol => body.clone(),
@@ -174,7 +171,7 @@ fn without_declaration(s: &Stmt, symbol: &Symbol) -> Stmt {
     }
 }
 
-/// Tensors one value of which stands for several elements.
+/// Returns the tensors in which one stored value stands for several elements.
 fn non_injective(func: &Func) -> FxHashSet<Symbol> {
     let mut out: FxHashSet<Symbol> = FxHashSet::default();
     let mut note = |t: &Tensor| {
@@ -191,7 +188,7 @@ fn non_injective(func: &Func) -> FxHashSet<Symbol> {
     out
 }
 
-/// Whether a statement adds to elements of a tensor what does not depend on that tensor.
+/// Returns whether a statement adds a value that does not depend on a tensor to elements of that tensor.
 fn is_sum_into(s: &Stmt, adjoint: &Symbol) -> bool {
     match s.kind() {
         StmtKind::ReduceTo { op: ReduceOp::Add, tensor, value, .. } => {
@@ -201,8 +198,8 @@ fn is_sum_into(s: &Stmt, adjoint: &Symbol) -> bool {
     }
 }
 
-/// Whether a statement surely runs once, inside its tensor's scope, for every element: its indices are the iterators of
-/// the loops around it, which run through all of the dimension, and it is in no branch.
+/// Returns whether a statement surely runs once for every element, inside its tensor's scope: its indices are the
+/// iterators of the loops around it, which span the dimensions, and no branch encloses it.
 fn covers(r: &Reference) -> bool {
     use taffeta_analysis::query::reference::Step;
     let Some(indices) = &r.indices else { return false };
@@ -229,11 +226,11 @@ fn covers(r: &Reference) -> bool {
     left.is_empty()
 }
 
-/// Sums into scalar adjoints, put together with the store before them where nothing in between has to do with either.
+/// Merges sums into scalar adjoints with the store before them, if no statement in between interferes with either.
 fn merge_sums(s: &Stmt, adjoints: &FxHashSet<Symbol>) -> Stmt {
     let s = s.map(&mut |s| merge_sums(s, adjoints), &mut Expr::clone);
     let StmtKind::Seq(all) = s.kind() else { return s };
-    // What blocks touch is collected where it is asked for alone: blocks are nested as deep as there are declarations.
+    // Effects of blocks are collected where they are needed alone: blocks nest as deep as the declarations.
     let is_sum = |s: &Stmt| match s.kind() {
         StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, .. } => {
             indices.is_empty() && adjoints.contains(tensor)
@@ -263,7 +260,7 @@ fn merge_sums(s: &Stmt, adjoints: &FxHashSet<Symbol>) -> Stmt {
     if out.len() == all.len() { s } else { s.with_kind(StmtKind::Seq(out)) }
 }
 
-/// Where in a block tensors are written and read last.
+/// Last positions in a block at which tensors are written and read.
 #[derive(Default)]
 struct Touched {
     written: FxHashMap<Symbol, usize>,
@@ -271,7 +268,7 @@ struct Touched {
 }
 
 impl Touched {
-    /// The statement at a position: it comes after those before, or has taken the place of one.
+    /// Records the effects of the statement at a position: an appended one, or the replacement of an earlier one.
     fn add(&mut self, s: &Stmt, k: usize) {
         let note = |map: &mut FxHashMap<Symbol, usize>, t: Symbol| {
             let last = map.entry(t).or_insert(k);
@@ -282,8 +279,8 @@ impl Touched {
     }
 }
 
-/// Which of the statements before `next` it can become a part of: the store that nothing comes after that reads or
-/// writes the tensor, or writes what `next` reads.
+/// Returns the position of the store that `next` can be merged with: no statement after it reads or writes the tensor,
+/// or writes an operand of `next`.
 fn joinable(before: &[Stmt], next: &Stmt, adjoints: &FxHashSet<Symbol>, touched: &Touched) -> Option<usize> {
     let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = next.kind() else { return None };
     let reads = effects::loads(value);
@@ -312,7 +309,7 @@ fn visit(s: &Stmt, around: &mut Vec<StmtId>, f: &mut dyn FnMut(StmtId, &[StmtId]
     }
 }
 
-/// Replaces statements, outermost first; what is replaced is looked into as well.
+/// Replaces statements, outermost first; replacements are traversed as well.
 fn edit(s: &Stmt, f: &mut dyn FnMut(&Stmt) -> Option<Stmt>) -> Stmt {
     let s = f(s).unwrap_or_else(|| s.clone());
     s.map(&mut |s| edit(s, f), &mut Expr::clone)

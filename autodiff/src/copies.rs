@@ -1,7 +1,8 @@
-//! Copies of whole tensors, of which the backward pass reads what it needs.
+//! Zero initialisation of tensors before snapshots of them.
 //!
-//! *does*: a snapshot is made of all elements, also of those that are written after it. Nobody reads these in the copy,
-//! but to copy them is to read what nothing has written. Where that cannot be excluded, the tensor begins with zeros.
+//! *does*: a snapshot copies all elements, also those that are written after it. Nothing reads these in the copy, but
+//! the copy itself would read uninitialised elements. Where that cannot be excluded, the tensor is initialised to
+//! zeros.
 //!
 //! ```text
 //! x = empty((n,), f64)                       x = empty((n,), f64)
@@ -13,8 +14,8 @@
 //!         x[i] += b[j] * x[j]
 //! ```
 //!
-//! *requires*: a gradient before schedules. *leaves alone*: parameters; tensors of which all is written before it is
-//! copied (`taffeta_analysis::query::unwritten`); copies of single elements, which the program itself reads there.
+//! *requires*: a gradient before schedules. *leaves alone*: parameters; tensors that are written in full before they
+//! are copied (`taffeta_analysis::query::unwritten`); copies of single elements, which the program itself reads there.
 
 use crate::build;
 use crate::data::{Decision, Residual};
@@ -23,7 +24,7 @@ use taffeta_analysis::query::unwritten::is_exposed;
 use taffeta_analysis::tree;
 use taffeta_ast::{Access, ExprKind, Func, Literal, Stmt, StmtId, StmtKind, Symbol};
 
-/// The gradient, in which no copy reads what nothing has written.
+/// Initialises tensors so that no snapshot reads an unwritten element.
 pub(crate) fn filled(func: &Func, residuals: &[Residual]) -> Func {
     let kept: FxHashSet<&Symbol> =
         residuals.iter().filter(|r| r.decision == Decision::Copies).map(|r| &r.kept.symbol).collect();
@@ -55,7 +56,7 @@ pub(crate) fn filled(func: &Func, residuals: &[Residual]) -> Func {
     })
 }
 
-/// Whether indices are the iterators of loops over all elements.
+/// Returns whether indices are plain iterators, as those of a copy of all elements are.
 fn is_any_element(at: &[Access]) -> bool {
     !at.is_empty() && at.iter().all(|a| matches!(a.index.kind(), ExprKind::Var(_)))
 }

@@ -1,19 +1,19 @@
-//! Calls of functions whose backward pass the program gives itself (`@gradient(f)`).
+//! Calls of functions with a user-defined backward pass (`@gradient(f)`).
 //!
-//! To everything else such a call is one step: its arguments are copies that nothing writes again, its results are
-//! written by it alone ([`CustomVjp`]). Here they are found, once for a request; their backward pass is made in
-//! `reverse/custom_vjp.rs`.
+//! Every other module treats such a call as one step: its arguments are copies that nothing writes again, and it alone
+//! writes its results ([`CustomVjp`]). This module finds the calls, once for a request; `reverse/custom_vjp.rs` builds
+//! their backward pass.
 
 use crate::request::Request;
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::func::{CustomVjp, SubTensor, Takes};
 use taffeta_ast::{Diagnostic, Stmt, StmtId, StmtKind, Symbol};
 
-/// The calls of a program that have their own gradients, by the statements that they are made of.
+/// Calls of a program with custom gradients, by the statements of their bodies.
 pub(crate) struct Calls {
     pub all: Vec<CustomVjp>,
     by_stmt: FxHashMap<StmtId, usize>,
-    /// Their arguments and results.
+    /// Arguments and results of all calls.
     places: FxHashSet<Symbol>,
 }
 
@@ -24,22 +24,22 @@ impl Calls {
         Calls { all, by_stmt, places }
     }
 
-    /// The call that a statement of a call's body belongs to.
+    /// Returns the call whose body contains a statement.
     pub fn at(&self, stmt: StmtId) -> Option<usize> {
         self.by_stmt.get(&stmt).copied()
     }
 
-    /// Whether a statement is part of a call's body.
+    /// Returns whether a statement is part of a call's body.
     pub fn contain(&self, stmt: StmtId) -> bool {
         self.by_stmt.contains_key(&stmt)
     }
 
-    /// Whether a tensor is an argument or a result of a call.
+    /// Returns whether a tensor is an argument or a result of a call.
     pub fn is_place(&self, tensor: &Symbol) -> bool {
         self.places.contains(tensor)
     }
 
-    /// Calls `f` on every statement that is in no call's body.
+    /// Calls `f` on every statement outside of all calls' bodies.
     pub fn walk_outside(&self, s: &Stmt, f: &mut dyn FnMut(&Stmt)) {
         if self.contain(s.id()) {
             return;
@@ -50,7 +50,7 @@ impl Calls {
         }
     }
 
-    /// Refuses tangents through a call: what is given is its backward pass.
+    /// Refuses tangents through a call: the program gives its backward pass alone.
     pub fn no_tangents(&self, active: &FxHashSet<Symbol>, request: &Request<'_>) -> Result<(), Diagnostic> {
         for call in &self.all {
             let moved = floats(&call.args).any(|p| active.contains(&p.tensor));
@@ -66,16 +66,16 @@ impl Calls {
     }
 }
 
-/// Places that carry derivatives.
+/// Returns the places that carry derivatives.
 pub(crate) fn floats(places: &[SubTensor]) -> impl Iterator<Item = &SubTensor> {
     places.iter().filter(|p| p.dtype.is_float())
 }
 
-/// The calls that are still in the program. What was taken out with all its results is nothing to differentiate.
+/// Finds the calls that are still in the program. A call that was removed with all its results has no derivative.
 ///
 /// # Errors
 ///
-/// A step in between has changed a call, so that it is not known what its gradient is of.
+/// A pass in between has changed a call, so that its gradient may not match.
 pub(crate) fn find(request: &Request<'_>) -> Result<Calls, Diagnostic> {
     let func = request.func;
     let marked = func.custom_vjps.iter().flat_map(|c| c.body.iter().copied()).collect();
@@ -111,12 +111,12 @@ pub(crate) fn find(request: &Request<'_>) -> Result<Calls, Diagnostic> {
     Ok(Calls::new(kept))
 }
 
-/// With the place where the derivative is asked for, if that is in a program.
+/// Adds a label at the request for the derivative, if that is in a program.
 fn asked(d: Diagnostic, request: &Request<'_>, text: &str) -> Diagnostic {
     if request.span.is_none() { d } else { d.label(request.span, text) }
 }
 
-/// Which statements there are, and for every tensor the statements that write it: whether each is in a call's body.
+/// Collects all statements, and for every write of a tensor whether it is inside a call's body.
 fn collect(
     s: &Stmt,
     marked: &FxHashSet<StmtId>,

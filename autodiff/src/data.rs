@@ -1,86 +1,86 @@
-//! What the modules of the backward pass hand to each other, as data alone: where values come from, what is kept for
-//! them, and which plan that follows. Whoever decides about it stands in a module of its own.
+//! Data types shared by the modules of the backward pass: sources of values, residuals, and plans. Each decision is
+//! made in a module of its own.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::{Expr, Span, StmtId, Symbol, Tensor, poly};
 
-/// The code whose forward run makes a tensor's values.
+/// Recompute scope of a tensor: the code whose forward run produces its values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Home {
-    /// All of the program, once.
+    /// The whole program, once.
     Program,
-    /// The body of a loop, again in every iteration of the backward pass.
+    /// Body of a loop, again in every iteration of the backward pass.
     Body(StmtId),
 }
 
-/// A tensor that stays alive for the backward pass.
+/// Tensor that stays alive for the backward pass.
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub tensor: Arc<Tensor>,
-    /// Loops that it has dimensions for, outermost first.
+    /// Loops that it has a dimension for, outermost first.
     pub loops: Vec<StmtId>,
 }
 
-/// What a snapshot holds.
+/// Contents of a snapshot.
 #[derive(Clone)]
 pub(crate) enum Saved {
     /// All elements of the tensor.
     Whole(Symbol),
-    /// What the expression is before the anchor runs (in names of the program).
+    /// Value of the expression before the anchor runs (in the program's names).
     Value(Expr),
-    /// In which iteration of a loop the anchor, a reduction, has last changed its element: where the condition held. -1
-    /// if in none.
+    /// Last iteration of a loop in which the anchor, a reduction, changed its element, that is, in which the condition
+    /// held; -1 if there is none.
     Last { cond: Expr, iteration: StmtId },
 }
 
-/// A copy that the forward run makes.
+/// Copy made by the forward run.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
     pub tensor: Arc<Tensor>,
     pub loops: Vec<StmtId>,
-    /// The statement before which it is made.
+    /// Statement before which the copy is made.
     pub anchor: StmtId,
     pub saved: Saved,
     pub home: Home,
 }
 
-/// Where the backward pass reads a value of the forward pass.
+/// Place of a forward value in the backward pass.
 pub(crate) enum ValueSource {
-    /// In a tensor that is kept, at the element's own indices.
+    /// Kept tensor, read at the element's own indices.
     Kept(Kept),
-    /// In a snapshot of the whole tensor, likewise; of one element, without indices.
+    /// Snapshot: one of a whole tensor is read at the element's own indices, one of a single element without indices.
     Snapshot(Snapshot),
 }
 
-/// Where a tensor that is declared in a loop is at home, and why.
+/// Home of a tensor declared in a loop, with the reason.
 #[derive(Clone)]
 pub(crate) struct Choice {
     pub home: Home,
-    /// The place of its declaration among those in loops, in the order of the text, where either would be right.
+    /// Number of its declaration among those in loops, in the order of the text, if the other choice is valid too.
     pub number: Option<usize>,
     pub why: String,
 }
 
-/// How a tensor is undone.
+/// Inversion of a tensor.
 #[derive(Clone)]
 pub(crate) struct Inverted {
-    /// What holds it in the backward pass: itself, or a copy of what the caller sees and of what comes on the tape of a
-    /// pair.
+    /// Tensor that holds the values in the backward pass: the tensor itself, or a copy of it if the caller sees it or
+    /// the tape of a pair carries it.
     pub now: Arc<Tensor>,
-    /// The loop in whose body it is undone first of all. Where there is none, each statement is undone in its turn.
+    /// Loop at the start of whose body it is inverted; without one, each statement is inverted in its turn.
     pub first_in: Option<StmtId>,
 }
 
-/// What differs from a gradient without a budget, in one program.
+/// Departures from a gradient without a budget, in one program.
 #[derive(Clone, Default)]
 pub(crate) struct Plan {
-    /// The backward pass is to be a program of its own: it leaves what it is given as it is, and may run again.
+    /// Whether the backward pass is a separate program: it leaves its inputs unchanged, and may run again.
     pub separate: bool,
-    /// Tensors that are computed again for want of memory.
+    /// Tensors recomputed for lack of memory.
     pub recomputed: FxHashSet<Symbol>,
-    /// Tensors that are computed again since they are needed where a parameter is stored, and a tape would be dense;
-    /// with that parameter.
+    /// Tensors recomputed because they are needed where a parameter is stored, and their tape would be dense; with that
+    /// parameter.
     pub scattered: FxHashMap<Symbol, Symbol>,
     /// Loops over segments.
     pub segments: FxHashSet<StmtId>,
@@ -88,38 +88,38 @@ pub(crate) struct Plan {
     pub states: FxHashSet<Symbol>,
 }
 
-/// What is known of a gradient where it is made, for those who make it short or cut it in two.
+/// Facts about a generated gradient, for the modules that simplify it or cut it in two.
 #[derive(Default)]
 pub(crate) struct BackwardInfo {
-    /// Backward loops, with the ranges that run through the same values forwards.
+    /// Backward loops, with the ranges that visit the same values in forward order.
     pub forwards: FxHashMap<StmtId, [Expr; 3]>,
-    /// Adjoints that are set to 0, by which statements.
+    /// Adjoints that are initialised to 0, each with the statement that does it.
     pub zeros: Vec<(Symbol, StmtId)>,
-    /// Statements that round what was collected in one tensor into another one.
+    /// Accumulators, the tensors that they are rounded into, and the statements that round.
     pub rounded: Vec<(Symbol, Arc<Tensor>, StmtId)>,
-    /// Statements of the backward pass that no other one of it is around.
+    /// Outermost statements of the backward pass.
     pub backward: FxHashSet<StmtId>,
 }
 
-/// In which form values come back.
+/// Mechanism that recovers a tensor's forward values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The tensor stays as it is: nothing overwrites it.
+    /// The tensor itself: nothing overwrites it.
     Unchanged,
-    /// All its values are kept.
+    /// Tape of all its values.
     Tape,
-    /// Its values are made again in the backward pass.
+    /// Recomputation of its values in the backward pass.
     Recompute,
-    /// Copies are made of it before it is overwritten.
+    /// Snapshots of the tensor, made before it is overwritten.
     Copies,
-    /// Which iteration made an extremum is remembered.
+    /// Record of the iteration that produced an extremum.
     Marks,
-    /// What the forward pass did to it is undone step by step.
+    /// Inversion of the forward updates, step by step.
     Inverted,
 }
 
 impl Decision {
-    /// For people.
+    /// Returns the word for it in messages.
     pub fn name(self) -> &'static str {
         match self {
             Decision::Unchanged => "stays",
@@ -132,45 +132,45 @@ impl Decision {
     }
 }
 
-/// A tensor whose values the backward pass needs.
+/// Tensor whose values the backward pass needs.
 pub(crate) struct Residual {
     pub decision: Decision,
-    /// [`Choice::number`].
+    /// Number of the decision, as in [`Choice::number`].
     pub choice: Option<usize>,
     pub why: String,
-    /// The tensor of the program.
+    /// Tensor of the program.
     pub tensor: Arc<Tensor>,
-    /// What it is kept in.
+    /// Tensor that holds its values.
     pub kept: Arc<Tensor>,
-    /// The loops that it has a version for in every iteration, outermost first.
+    /// Loops with a version for every iteration, outermost first.
     pub loops: Vec<StmtId>,
-    /// Loops around its home: it is kept for one iteration of them.
+    /// Home: the values live for one run of it.
     pub home: Home,
-    /// What a copy reads.
+    /// Tensors that a snapshot reads, with the loops around their declarations.
     pub reads: Vec<(Arc<Tensor>, Vec<StmtId>)>,
-    /// Operations that an element takes to make.
+    /// Operations to compute an element, weighted by cost.
     pub operations: f64,
-    /// The cheap ones among them, and the others, by number.
+    /// Numbers of cheap operations and of costly ones among them.
     pub work: [f64; 2],
     /// Bytes of all versions, where the sizes of a run are known.
     pub amount: Option<u64>,
-    /// Where the tensor is written.
+    /// First write of the tensor in the text.
     pub span: Span,
 }
 
 impl Residual {
-    /// How many versions there are, in sizes.
+    /// Returns the number of versions, in sizes.
     pub fn versions(&self) -> Expr {
         product(&self.kept.shape[..self.loops.len()])
     }
 
-    /// Bytes of all of them.
+    /// Returns the bytes of all versions, in sizes.
     pub fn bytes(&self) -> Expr {
         bytes(&self.kept)
     }
 }
 
-/// The bytes of a tensor.
+/// Returns the bytes of a tensor, in sizes.
 pub(crate) fn bytes(t: &Tensor) -> Expr {
     product(&t.shape).times(&Expr::int(t.dtype.size() as i64))
 }

@@ -1,4 +1,4 @@
-//! What a gradient keeps, for people: a line for every tensor whose values the backward pass needs.
+//! Explanation of a gradient's residuals: one row for every tensor whose values the backward pass needs.
 
 use crate::data::{Decision, Residual, bytes};
 use crate::memory::{self, Sizes, number};
@@ -6,66 +6,64 @@ use crate::plan::Planned;
 use taffeta_ast::bytes::amount;
 use taffeta_ast::{Func, Span, print};
 
-/// What is kept of one tensor.
+/// Residual of one tensor.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The tensor of the program.
+    /// Tensor of the program.
     pub tensor: String,
-    /// What its values are kept in.
+    /// Tensor that holds its values.
     pub kept: String,
-    /// How many versions of it there are, in sizes.
+    /// Number of versions, in sizes.
     pub versions: String,
     /// Bytes of all versions, in sizes.
     pub bytes: String,
-    /// The same as a number, where the sizes are known.
+    /// Bytes of all versions as a number, where the sizes are known.
     pub amount: Option<u64>,
-    /// `stays`, `tape`, `copied`, `marked`, or `computed again`.
+    /// Decision: `stays`, `tape`, `copied`, `marked`, `undone` or `computed again`.
     pub decision: &'static str,
-    /// Why that was decided.
+    /// Reason for the decision.
     pub why: String,
-    /// Of a tensor that is on a tape and could be computed again, or is computed again and could be on one: its number
-    /// for [`crate::Request::flipped`].
+    /// Number for [`crate::Request::flipped`], if the tensor may be toggled between a tape and recomputation.
     pub choice: Option<usize>,
-    /// What it takes to compute an element: additions and other cheap operations; functions, roots and divisions.
+    /// Operations to compute an element: additions and other cheap ones; functions, roots and divisions.
     pub work: [f64; 2],
     /// Bytes of an element.
     pub element: usize,
-    /// Where the tensor is written first; none for what is given.
+    /// First write of the tensor in the text; none for an input.
     pub span: Span,
 }
 
-/// What is kept for a backward pass.
+/// Residuals and memory of a gradient.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// In the order in which the backward pass needs it.
+    /// Kept tensors in the order of first need, then inverted ones by name, then snapshots in the order of first need.
     pub rows: Vec<Row>,
-    /// What a budget of memory has changed.
+    /// Changes made for a memory budget.
     pub notes: Vec<String>,
-    /// Bytes of all local tensors that are alive at one time; what is missing to tell, where it cannot be told.
+    /// Peak bytes of the local tensors; the unknown quantities, if the peak depends on some.
     pub peak: Result<u64, Vec<String>>,
-    /// That the local tensors take much more memory than all inputs and results, if they do, and how that can be
-    /// changed.
+    /// Report that the local tensors take much more memory than all inputs and results, if they do, with a remedy.
     pub excess: Option<Excess>,
 }
 
-/// Local tensors that take much more memory than all inputs and results.
+/// Report of local tensors that take much more memory than all inputs and results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excess {
-    /// What takes how much, for people.
+    /// Sizes of both, and the largest residuals, for people.
     pub message: String,
-    /// What makes it less.
+    /// Remedy.
     pub help: String,
 }
 
-/// Local tensors that take so many times as much as all inputs and results are worth a note.
+/// Minimum ratio of the local tensors' bytes to those of all inputs and results for a report.
 const EXCESS: u64 = 8;
-/// Bytes that are worth a note, where sizes are known.
+/// Minimum bytes of the local tensors for a report, where the sizes are known.
 const WORTH_A_NOTE: u64 = 16_000_000;
-/// A guess of a size that is not known.
+/// Assumed value of an unknown size.
 const USUAL_SIZE: i64 = 1000;
 
 impl Row {
-    /// Whether all values of the tensor are kept on a tape.
+    /// Returns whether all values of the tensor are on a tape.
     pub fn is_taped(&self) -> bool {
         self.decision == Decision::Tape.name()
     }
@@ -83,8 +81,8 @@ impl Explanation {
     }
 }
 
-/// Whether a gradient takes much more memory than its inputs and results. Sizes that are not known are guessed to be
-/// equal, so that what has more dimensions is seen to be larger.
+/// Reports a gradient that takes much more memory than its inputs and results. Unknown sizes are assumed to be equal,
+/// so that a tensor of more dimensions counts as larger.
 fn excess(planned: &Planned, sizes: &Sizes) -> Option<Excess> {
     let func = &planned.func;
     let mut guessed = sizes.clone();

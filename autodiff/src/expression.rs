@@ -1,22 +1,23 @@
-//! Derivatives of one expression, in both directions.
+//! Derivatives of one expression, in reverse and forward mode.
 
 use crate::activity::Varying;
 use crate::partials::{Part, part, product, working};
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
-/// What is added to the adjoint of an element that an expression reads.
+/// Summand of the adjoint of an element that an expression reads.
 pub(crate) struct Contribution {
-    /// The element: a load of the expression.
+    /// Element, as a load of the expression.
     pub load: Expr,
-    /// What is added.
+    /// Value to add.
     pub value: Expr,
-    /// The element is read, and its index in range, only where these are so.
+    /// Conditions, with the value of each, under which the element is read and its index is in range.
     pub guards: Vec<(Expr, bool)>,
 }
 
-/// What a change of `e` by `d` is worth in the elements that it reads, of the tensors that are `active`: one entry for
-/// each element, in the order in which they are read. All of it is computed in the `working` type of what it is of.
+/// Propagates the adjoint `d` of `e` to the elements of `active` tensors that `e` reads: one entry for each element and
+/// its guards, in the order of the reads. Derivatives are computed in the `working` type of the values that they belong
+/// to.
 pub(crate) fn reverse(e: &Expr, d: &Expr, active: &FxHashSet<Symbol>) -> Vec<Contribution> {
     let mut r =
         Reverse { varying: Varying::new(active), guards: Vec::new(), surely: FxHashSet::default(), out: Vec::new() };
@@ -27,7 +28,7 @@ pub(crate) fn reverse(e: &Expr, d: &Expr, active: &FxHashSet<Symbol>) -> Vec<Con
 
 struct Reverse<'a> {
     varying: Varying<'a>,
-    /// Where we are, in operands that are not always evaluated.
+    /// Conditions around the current operand under which it is evaluated.
     guards: Vec<(Expr, bool)>,
     /// Elements that are read in any case, whose indices must be in range.
     surely: FxHashSet<Expr>,
@@ -58,8 +59,8 @@ impl Reverse<'_> {
         }
     }
 
-    /// Into an operand that is the value only where `cond` is as said. Multiplying by 0 elsewhere would make NaN of
-    /// infinities.
+    /// Visits an operand that is the value only where `cond` is equal to `holds`. Multiplication by 0 elsewhere would
+    /// make NaN of infinities.
     fn branch(&mut self, e: &Expr, d: &Expr, cond: Expr, holds: bool, lazy: bool) {
         let first = self.out.len();
         if lazy {
@@ -73,7 +74,7 @@ impl Reverse<'_> {
             self.guards.pop();
         }
         for c in inner {
-            // Where the element may be read, so may its adjoint: a choice of values is better code than a branch.
+            // Where the element may be read, so may its adjoint: a select is better code than a branch.
             let read = c.guards.is_empty() || !lazy;
             let value = if read {
                 let zero = Expr::float(0.0, c.value.dtype());
@@ -98,7 +99,7 @@ impl Reverse<'_> {
     }
 }
 
-/// The loads that evaluating `e` makes in any case.
+/// Collects the loads that every evaluation of `e` makes.
 fn always(e: &Expr, out: &mut FxHashSet<Expr>) {
     match e.kind() {
         ExprKind::Apply(op, args) if op.is_lazy() => always(&args[0], out),
@@ -113,8 +114,8 @@ fn always(e: &Expr, out: &mut FxHashSet<Expr>) {
     }
 }
 
-/// The change of `e` where every element changes by what `tangent` says of its load, in the `working` type; `None` if
-/// it does not change.
+/// Builds the tangent of `e` from the tangents of its loads, in the `working` type; returns `None` if `e` does not
+/// change.
 pub(crate) fn forward(e: &Expr, active: &FxHashSet<Symbol>, tangent: &dyn Fn(&Expr) -> Expr) -> Option<Expr> {
     change(e, &mut Varying::new(active), tangent)
 }

@@ -1,24 +1,23 @@
-//! How often a loop runs: most iterations that it ever has, as an expression over the program's sizes alone. Tapes are
-//! that long.
+//! Trip counts of loops: upper bounds as expressions over the program's sizes alone. They are the lengths of tapes.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Symbol, poly};
 
-/// Choices of operands of `min` and `max` that are looked at.
+/// Maximum number of combinations of `min` and `max` operands to try.
 const MOST_CHOICES: usize = 16;
 
-/// What stands around an expression that is to be bounded.
+/// Context of an expression to bound.
 #[derive(Default)]
 pub(crate) struct Ranges<'a> {
-    /// The ranges of iterators.
+    /// Ranges of the iterators.
     pub iters: FxHashMap<Symbol, [Expr; 3]>,
-    /// Parameters that nothing writes, if these may stand in a size.
+    /// Parameters that nothing writes, if a size may contain them.
     pub inputs: Option<&'a FxHashSet<Symbol>>,
 }
 
 impl Ranges<'_> {
-    /// The largest absolute values of the iterators, where they are known.
+    /// Returns the largest absolute values of the iterators, where they are known.
     fn magnitudes(&self) -> FxHashMap<Symbol, Option<i64>> {
         let of = |e: &Expr| magnitude(e, &FxHashMap::default());
         let one =
@@ -27,18 +26,18 @@ impl Ranges<'_> {
     }
 }
 
-/// Most iterations of `range(begin, end, step)` inside loops with these ranges; `None` if the program's sizes do not
-/// say.
+/// Bounds the trip count of `range(begin, end, step)` inside loops with these ranges; returns `None` if the program's
+/// sizes do not bound it.
 pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>) -> Option<Expr> {
     let step = step.as_int().filter(|s| *s != 0)?;
     let (low, high) = if step > 0 { (begin, end) } else { (end, begin) };
     if let (Some(low), Some(high)) = (low.as_int(), high.as_int()) {
         let (span, size) = (i128::from(high) - i128::from(low), i128::from(step.unsigned_abs()));
-        // Numbers of iterations are counted from the begin, in 64 bits.
+        // Iterations are counted from `begin`, in 64 bits.
         i64::try_from(span).ok()?;
         return i64::try_from((span.max(0) + size - 1) / size).ok().map(Expr::int);
     }
-    // A least upper end, and a greatest lower end: every pair of operands bounds the difference.
+    // The upper end is a minimum, the lower end a maximum: every pair of operands bounds the difference.
     let (highs, lows) = (operands(high, Op::Min), operands(low, Op::Max));
     let mut best: Vec<Expr> = Vec::new();
     for h in &highs {
@@ -51,7 +50,7 @@ pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>
     Some(if size == 1 { length } else { length.plus(&Expr::int(size - 1)).floor_div(&Expr::int(size)) })
 }
 
-/// The largest value of `high - low`, or of 0 and that where it may wrap.
+/// Bounds `high - low` from above, or the maximum of 0 and the difference where it may wrap.
 fn distance(low: &Expr, high: &Expr, outer: &Ranges<'_>) -> Option<Expr> {
     if let (Some(low), Some(high)) = (low.as_int(), high.as_int()) {
         return if high < low { Some(Expr::int(0)) } else { high.checked_sub(low).map(Expr::int) };
@@ -65,7 +64,7 @@ fn distance(low: &Expr, high: &Expr, outer: &Ranges<'_>) -> Option<Expr> {
     Some(high.max_with(&low).minus(&low))
 }
 
-/// What `op` is made of, or the expression itself.
+/// Returns the operands of nested applications of `op`; any other expression is its own operand.
 pub(crate) fn operands(e: &Expr, op: Op) -> Vec<Expr> {
     match e.kind() {
         ExprKind::Apply(o, args) if *o == op => args.iter().flat_map(|a| operands(a, op)).collect(),
@@ -73,9 +72,9 @@ pub(crate) fn operands(e: &Expr, op: Op) -> Vec<Expr> {
     }
 }
 
-/// Of a sum with minima and maxima in it, the sums that have one operand of each in their place, where each bounds it:
+/// Expands a sum with minima and maxima into the sums with one operand of each in their place, where each bounds it:
 /// `min(n, i + 5) - max(0, i - 4)` is at most `n - 0`, `n - (i - 4)`, `i + 5 - 0` and `i + 5 - (i - 4)`, of which the
-/// last one is 9. `None` if there is nothing to choose.
+/// last one is 9. Returns `None` if there is no choice of operands.
 fn choices(e: &Expr, upper: bool) -> Option<Vec<Expr>> {
     let mut terms = Vec::new();
     summands(e, true, &mut terms);
@@ -96,7 +95,7 @@ fn choices(e: &Expr, upper: bool) -> Option<Vec<Expr>> {
     Some(sums.iter().map(poly::tidy).collect())
 }
 
-/// What an expression is the sum of; `positive` if it is added.
+/// Collects the terms of a sum with their signs; `positive` if `e` is added.
 fn summands(e: &Expr, positive: bool, out: &mut Vec<(bool, Expr)>) {
     match e.kind() {
         ExprKind::Apply(Op::Add, args) => args.iter().for_each(|a| summands(a, positive, out)),
@@ -109,7 +108,7 @@ fn summands(e: &Expr, positive: bool, out: &mut Vec<(bool, Expr)>) {
     }
 }
 
-/// The tightest of several bounds: what another one is never above (below, for lower bounds) is left out.
+/// Combines several bounds into the tightest one; a bound that another one implies is dropped.
 fn tightest(all: Vec<Expr>, upper: bool) -> Option<Expr> {
     let mut best: Vec<Expr> = Vec::new();
     let looser = |a: &Expr, b: &Expr| {
@@ -125,7 +124,7 @@ fn tightest(all: Vec<Expr>, upper: bool) -> Option<Expr> {
     best.into_iter().reduce(|a, b| if upper { a.min_with(&b) } else { a.max_with(&b) })
 }
 
-/// A bound of an i64 expression (the greatest value if `upper`, else the least) over sizes alone.
+/// Bounds an i64 expression over sizes alone: from above if `upper`, else from below.
 pub(crate) fn bound(e: &Expr, upper: bool, outer: &Ranges<'_>) -> Option<Expr> {
     let both = |a: &Expr, b: &Expr, second: bool| Some((bound(a, upper, outer)?, bound(b, second, outer)?));
     if let Some(sums) = choices(e, upper)
@@ -147,7 +146,7 @@ pub(crate) fn bound(e: &Expr, upper: bool, outer: &Ranges<'_>) -> Option<Expr> {
                 }
             }
         },
-        // A number that the caller gives (`steps: i32`) is one throughout the program.
+        // A scalar parameter (`steps: i32`) is constant throughout the program.
         ExprKind::Load(t, at) => {
             let fixed = |e: &Expr| bound(e, true, &Ranges { iters: FxHashMap::default(), inputs: outer.inputs });
             let fixed = at.iter().all(|a| {
@@ -183,9 +182,9 @@ pub(crate) fn bound(e: &Expr, upper: bool, outer: &Ranges<'_>) -> Option<Expr> {
     }
 }
 
-/// The largest absolute value that an integer can have, as far as its operands and the types of what it loads say;
-/// `None` if that may be beyond what sums of a few of them can be computed of in i64. `iters` has that of iterators;
-/// all other variables are sizes.
+/// Bounds the absolute value of an integer expression, as far as its operands and the types of its loads allow; returns
+/// `None` if sums of a few such values may overflow i64. `iters` has the bounds of iterators; all other variables are
+/// sizes.
 pub(crate) fn magnitude(e: &Expr, iters: &FxHashMap<Symbol, Option<i64>>) -> Option<i64> {
     let largest = |a: i128| i64::try_from(a).ok().filter(|a| *a < i64::MAX / 4);
     let of = |e: &Expr| magnitude(e, iters).map(i128::from);
@@ -208,8 +207,8 @@ pub(crate) fn magnitude(e: &Expr, iters: &FxHashMap<Symbol, Option<i64>>) -> Opt
     }
 }
 
-/// The range that has the values of `range(begin, end, step)` from the last to the first; `None` if the step is not
-/// known, or a step before the begin might wrap. `small`: whether begin and end have a [`magnitude`].
+/// Returns the range with the values of `range(begin, end, step)` from the last to the first; `None` if the step is not
+/// known, or `begin - step` might wrap. `small`: whether begin and end have a [`magnitude`].
 pub(crate) fn reversed([begin, end, step]: [&Expr; 3], small: [bool; 2]) -> Option<[Expr; 3]> {
     let s = step.as_int().filter(|s| *s != 0 && s.unsigned_abs() < 1 << 60)?;
     let last = match small {
@@ -228,7 +227,7 @@ pub(crate) fn reversed([begin, end, step]: [&Expr; 3], small: [bool; 2]) -> Opti
     Some([poly::tidy(&last), poly::tidy(&before), Expr::int(-s)])
 }
 
-/// The number of iterations of `range(begin, end, step)`, for any begin, end and step.
+/// Returns the trip count of `range(begin, end, step)`, for any begin, end and step.
 pub(crate) fn trip_count([begin, end, step]: [&Expr; 3]) -> Expr {
     let (zero, one) = (Expr::int(0), Expr::int(1));
     let up = zero.less(step);
@@ -239,7 +238,7 @@ pub(crate) fn trip_count([begin, end, step]: [&Expr; 3]) -> Expr {
     let whole = high.floor_div(&size).minus(&low.floor_div(&size));
     let rest = high.modulo(&size).minus(&low.modulo(&size));
     let trips = whole.plus(&rest.max_with(&zero).min_with(&one));
-    // The least step, whose size is not an i64, fits twice between the ends of i64 at most.
+    // The step `i64::MIN` has no absolute value in i64, and fits at most twice between the ends of i64.
     let least = Expr::int(i64::MIN);
     let again = zero.less_eq(begin).and(&end.less(&begin.plus(&least)));
     let few = end.less(begin).select(&again.select(&Expr::int(2), &one), &zero);

@@ -1,6 +1,6 @@
-//! What is asked of the program that is differentiated: where statements stand, where tensors are declared, and whether
-//! a value that a statement reads is still there later. The last is asked of the dependence analysis, at the precision
-//! of instances.
+//! Facts about the program to differentiate: positions of statements, declarations of tensors, and whether a value that
+//! a statement reads is overwritten later. The last is a query to the dependence analysis, at the precision of
+//! instances.
 
 use crate::extent::{self, Ranges};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,57 +13,57 @@ use taffeta_ast::func::ParamMode;
 use taffeta_ast::selector;
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// A loop of the program.
+/// Loop of the program.
 pub(crate) struct Loop {
     pub iter: Symbol,
     pub begin: Expr,
     pub end: Expr,
     pub step: Expr,
-    /// Most iterations that it ever has, in sizes; `None` if that is not known before the program runs.
+    /// Maximum trip count, in sizes; `None` if it is not known before the program runs.
     pub most: Option<Expr>,
     /// Whether begin, end and step are known to be far from the ends of i64.
     pub small: [bool; 3],
 }
 
-/// Where a tensor is declared.
+/// Declaration of a tensor.
 pub(crate) struct Declared {
     pub tensor: Arc<Tensor>,
     /// Loops around the declaration, outermost first.
     pub loops: Vec<StmtId>,
 }
 
-/// A value that a statement has before or after it.
+/// Value that a statement accesses, before or after it runs.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum What {
-    /// What a load in the statement reads.
+    /// Element that a load in the statement reads.
     Loaded(Expr),
-    /// The element that the statement writes, before it.
+    /// Element that the statement writes, before the write.
     Target,
-    /// The element that the statement writes, after it.
+    /// Element that the statement writes, after the write.
     Written,
-    /// The element that a reduction is into, once all reductions by the same operator are done.
+    /// Element that a reduction writes, after all reductions by the same operator are done.
     Reduced,
 }
 
 pub(crate) struct Facts<'f> {
     pub func: &'f Func,
     pub loops: FxHashMap<StmtId, Loop>,
-    /// What schedules call loops, once a message needs it.
+    /// Names of loops in schedules, computed when a message first needs one.
     names: OnceCell<FxHashMap<StmtId, String>>,
-    /// Loops around a statement, outermost first.
+    /// Loops around each statement, outermost first.
     pub around: FxHashMap<StmtId, Vec<StmtId>>,
     pub stmts: FxHashMap<StmtId, Stmt>,
-    /// Statements that write a tensor, in the order of the program.
+    /// Statements that write each tensor, in the order of the program.
     writers: FxHashMap<Symbol, Vec<Stmt>>,
-    /// The statement that another one stands in.
+    /// Parent of each statement.
     pub parents: FxHashMap<StmtId, StmtId>,
     pub declared: FxHashMap<Symbol, Declared>,
-    /// The largest absolute value of iterators, where it is far from the ends of i64.
+    /// Largest absolute values of iterators, where they are far from the ends of i64.
     magnitudes: FxHashMap<Symbol, Option<i64>>,
-    /// Parameters that are only read.
+    /// Read-only parameters.
     inputs: FxHashSet<Symbol>,
     dependences: Dependences<'f>,
-    /// Where the references of a statement to a tensor begin, among all to that tensor; they follow each other.
+    /// Index of a statement's first reference to a tensor among all to that tensor; the statement's others follow it.
     begin: FxHashMap<(StmtId, Symbol), usize>,
     root: RefCell<Context>,
     answers: RefCell<FxHashMap<(StmtId, What), bool>>,
@@ -130,23 +130,23 @@ impl<'f> Facts<'f> {
         }
     }
 
-    /// What schedules call a loop.
+    /// Returns the name of a loop in schedules.
     pub fn called(&self, l: &StmtId) -> &str {
         &self.names.get_or_init(|| selector::names(self.func))[l]
     }
 
-    /// What iterators of these loops can be.
+    /// Returns the ranges of these loops' iterators.
     pub fn ranges(&self, loops: &[StmtId]) -> Ranges<'_> {
         let iters = loops.iter().map(|l| &self.loops[l]).map(|l| (l.iter.clone(), l.range())).collect();
         Ranges { iters, inputs: Some(&self.inputs) }
     }
 
-    /// Whether a condition on sizes holds in every run.
+    /// Returns whether a condition on sizes is proved for every run.
     pub fn holds(&self, cond: &Expr) -> bool {
         self.root.borrow_mut().prove(cond)
     }
 
-    /// The tensor that `what` is a value of.
+    /// Returns the tensor of a value.
     pub fn tensor_of(&self, stmt: StmtId, what: &What) -> Symbol {
         let of = |s: &Stmt| match s.kind() {
             StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => Some(tensor.clone()),
@@ -161,7 +161,7 @@ impl<'f> Facts<'f> {
         }
     }
 
-    /// Whether the element may be another one later, while its tensor is alive.
+    /// Returns whether the element may be overwritten later, during its tensor's lifetime.
     pub fn overwritten(&self, stmt: StmtId, what: &What) -> bool {
         let key = (stmt, what.clone());
         if let Some(known) = self.answers.borrow().get(&key) {
@@ -171,8 +171,8 @@ impl<'f> Facts<'f> {
         let source = |r: &Reference| is(r, stmt, what);
         let sink = |r: &Reference| r.kind.writes();
         let later = Ask { source: &source, sink: &sink, commute: *what == What::Reduced, ..Ask::default() };
-        // What a statement does to the element that it reads itself comes after the read, and is not a pair of two
-        // statements.
+        // The write of a statement to the element that it reads itself follows the read; the dependence query, which is
+        // about pairs of statements, does not see it.
         let itself = !matches!(what, What::Reduced | What::Written)
             && self.own(stmt, &tensor).any(|r| source(r) && self.writes_same(stmt, r));
         let answer = itself || self.depends_near(&tensor, stmt, &later);
@@ -180,14 +180,14 @@ impl<'f> Facts<'f> {
         answer
     }
 
-    /// Whether two references to a tensor are as the question allows.
+    /// Returns whether two references to a tensor have a dependence that matches the query.
     fn depends(&self, tensor: &Symbol, ask: &Ask<'_>) -> bool {
         let references: Vec<&Reference> = self.dependences.of(tensor).collect();
         self.dependences.first_among(&references, ask).is_some()
     }
 
-    /// The same of a question about a statement. Where it is so, it mostly is for what the statement, or the write
-    /// before or after it in the text, does to the tensor; these are asked first.
+    /// Answers a query about one statement as [`Facts::depends`] does. A dependence mostly involves the statement
+    /// itself or the nearest write before or after it in the text, so that these are tried first.
     fn depends_near(&self, tensor: &Symbol, stmt: StmtId, ask: &Ask<'_>) -> bool {
         let all = || self.dependences.of(tensor);
         let begin = self.begin(stmt, tensor).unwrap_or(0);
@@ -199,18 +199,18 @@ impl<'f> Facts<'f> {
         self.dependences.first_among(&near, ask).is_some() || (near.len() < all().len() && self.depends(tensor, ask))
     }
 
-    /// Where the references of a statement to a tensor begin, if there are any.
+    /// Returns the index of a statement's first reference to a tensor, if there is any.
     fn begin(&self, stmt: StmtId, tensor: &Symbol) -> Option<usize> {
         self.begin.get(&(stmt, tensor.clone())).copied()
     }
 
-    /// The references of a statement to a tensor.
+    /// Returns the references of a statement to a tensor.
     fn own(&self, stmt: StmtId, tensor: &Symbol) -> impl Iterator<Item = &Reference> {
         let begin = self.begin(stmt, tensor).unwrap_or(usize::MAX);
         self.dependences.of(tensor).skip(begin).take_while(move |r| r.site.stmt.id() == stmt)
     }
 
-    /// Whether the statement writes the tensor of one of its own reads.
+    /// Returns whether the statement writes the tensor of one of its own reads.
     fn writes_same(&self, stmt: StmtId, read: &Reference) -> bool {
         match self.stmts[&stmt].kind() {
             StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => *tensor == read.tensor,
@@ -218,7 +218,7 @@ impl<'f> Facts<'f> {
         }
     }
 
-    /// Whether something in the loop `within` may write the element before `stmt`, in the same execution of the loop.
+    /// Returns whether the loop `within` may write the element before `stmt`, in the same execution of the loop.
     pub fn written_before(&self, stmt: StmtId, what: &What, within: StmtId) -> bool {
         let outside = &self.around[&within];
         let source = |r: &Reference| r.kind.writes() && r.site.in_loop(within);
@@ -228,18 +228,18 @@ impl<'f> Facts<'f> {
         self.depends(&self.tensor_of(stmt, what), &ask)
     }
 
-    /// Whether something reads an element that a reduction is into before all such reductions are done.
+    /// Returns whether an element may be read before all reductions into it are done.
     pub fn read_on_the_way(&self, stmt: StmtId) -> bool {
         let tensor = self.tensor_of(stmt, &What::Target);
         let source = |r: &Reference| r.kind == Use::Read;
         let sink = |r: &Reference| matches!(r.kind, Use::Reduce(_));
         let ask = Ask { source: &source, sink: &sink, ..Ask::default() };
-        // A reduction that reads its tensor besides is not ordered by itself.
+        // A reduction that also reads its tensor is not ordered against itself by the query.
         let itself = self.own(stmt, &tensor).any(source);
         itself || self.depends(&tensor, &ask)
     }
 
-    /// Whether a statement may overwrite what an earlier one has written into its tensor.
+    /// Returns whether a statement may overwrite an earlier write to its tensor.
     pub fn overwrites(&self, stmt: StmtId) -> bool {
         let source = |r: &Reference| r.kind.writes();
         let sink = |r: &Reference| r.kind.writes() && r.site.stmt.id() == stmt;
@@ -247,7 +247,7 @@ impl<'f> Facts<'f> {
         self.depends_near(&self.tensor_of(stmt, &What::Target), stmt, &ask)
     }
 
-    /// Whether an element is stored after it was read or reduced into.
+    /// Returns whether an element may be stored after a read of it or a reduction into it.
     pub fn stored_later(&self, tensor: &Symbol) -> bool {
         let source = |r: &Reference| r.kind != Use::Write;
         let sink = |r: &Reference| r.kind == Use::Write;
@@ -255,7 +255,7 @@ impl<'f> Facts<'f> {
         self.depends(tensor, &ask)
     }
 
-    /// Whether an iteration of a loop reads an element after it has reduced into it.
+    /// Returns whether an iteration of a loop may read an element after writing it.
     pub fn read_after(&self, tensor: &Symbol, l: StmtId) -> bool {
         let outside = &self.around[&l];
         let source = |r: &Reference| r.kind.writes() && r.site.in_loop(l);
@@ -265,7 +265,7 @@ impl<'f> Facts<'f> {
         self.depends(tensor, &ask)
     }
 
-    /// The condition under which a statement reads an element at all, where it does not always.
+    /// Returns the condition under which a statement reads an element, if it does not always.
     pub fn guarded(&self, stmt: StmtId, load: &Expr) -> Option<Expr> {
         if !matches!(load.kind(), ExprKind::Load(..)) {
             return None;
@@ -281,7 +281,7 @@ impl<'f> Facts<'f> {
         any
     }
 
-    /// Statements that write the tensor.
+    /// Returns the statements that write the tensor.
     pub fn writers(&self, tensor: &Symbol) -> impl Iterator<Item = &Stmt> + use<'_, 'f> {
         self.writers.get(tensor).into_iter().flatten()
     }
@@ -293,7 +293,7 @@ impl Loop {
     }
 }
 
-/// Where the references of each statement to each tensor begin, among all to that tensor.
+/// Returns the index of each statement's first reference to each tensor, among all references to that tensor.
 fn beginnings(all: &[Reference]) -> FxHashMap<(StmtId, Symbol), usize> {
     let (mut begin, mut counts) = (FxHashMap::default(), FxHashMap::default());
     for r in all {
@@ -304,7 +304,7 @@ fn beginnings(all: &[Reference]) -> FxHashMap<(StmtId, Symbol), usize> {
     begin
 }
 
-/// Whether a reference of a statement is the one that has the value.
+/// Returns whether a reference of a statement accesses the value.
 fn is(r: &Reference, stmt: StmtId, what: &What) -> bool {
     if r.site.stmt.id() != stmt {
         return false;

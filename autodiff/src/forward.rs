@@ -1,4 +1,4 @@
-//! Tangents (forward mode): every statement is preceded by what it does to a small change of its operands.
+//! Tangents (forward mode): every statement is preceded by the one that propagates the tangents of its operands.
 //!
 //! ```text
 //! x.tangent[I] = Σ ∂e/∂y[J] * y.tangent[J]
@@ -25,20 +25,20 @@ struct Forward {
     tangents: FxHashMap<Symbol, Arc<Tensor>>,
 }
 
-/// A tangent that nobody outside sees, in the type in which it is computed.
+/// Returns a tangent that is invisible outside, in the type in which it is computed.
 fn tangent(t: &Tensor) -> Arc<Tensor> {
     let symbol = Symbol::new(format!("{}.tangent", t.symbol));
     Arc::new(Tensor { dtype: working(t.dtype), ..t.tangent(symbol, Role::Local) })
 }
 
-/// The program of tangents.
+/// Program of tangents.
 pub(crate) struct Tangents {
     pub func: Func,
-    /// What is known of it.
+    /// Facts about the program for its clean-up.
     pub info: BackwardInfo,
 }
 
-/// The program of tangents. Parameters: those of the program, then the tangents of the inputs that are asked for and of
+/// Builds the program of tangents. Parameters: those of the program, then the tangents of the requested inputs and of
 /// all `inout` parameters of floats, which hold the tangent of the final value afterwards. Results: the tangents of the
 /// results.
 pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Tangents, Diagnostics> {
@@ -55,7 +55,7 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Tangents, Diag
     let mut tangents: FxHashMap<Symbol, Arc<Tensor>> = FxHashMap::default();
     let (mut params, mut results, mut first, mut locals) = (func.params.clone(), Vec::new(), Vec::new(), Vec::new());
     let (mut last, mut info) = (Vec::new(), BackwardInfo::default());
-    // What is written of halves is rounded once, in the end.
+    // Tangents of 16-bit floats are rounded once, at the end.
     let mut computed = |d: &Arc<Tensor>, locals: &mut Vec<Arc<Tensor>>| {
         if d.dtype == working(d.dtype) {
             return d.clone();

@@ -1,8 +1,8 @@
-//! Tensors whose old values are recovered by undoing, in the backward pass, what the forward pass did to them.
+//! Tensors whose old values are recovered by inverting the forward updates in the backward pass.
 //!
-//! Only where that is exact: integers that are added to wrap around, so that `x[I] += e` is undone by `x[I] -= e`.
-//! (Floating-point numbers are rounded, and what is undone is another number.) While the backward pass of a statement
-//! runs, everything that came later has been undone, so that the tensor is what it was then, without a tape.
+//! Only exact inverses are used: integer addition wraps around, so that `x[I] -= e` inverts `x[I] += e`.
+//! (Floating-point addition rounds, and its inverse gives another number.) While the backward pass of a statement runs,
+//! all later updates have been inverted, so that the tensor has its value of then, without a tape.
 //!
 //! ```text
 //! at = 0                                   for t~b in range(steps - 1, -1, -1):
@@ -11,13 +11,13 @@
 //!     at += 2
 //! ```
 //!
-//! A tensor is undone if
-//! 1. it has integers, is at home in the program, and is declared outside of loops;
-//! 2. it is added to in a loop, and every other write comes before all that reads it or adds to it;
-//! 3. what is added, where, and the loops and branches around do not read it;
-//! 4. where a loop's body, in which it is added to, runs again before its backward pass, all that an iteration reads of
-//!    it comes before it is added to. Then it is undone for the whole iteration before that, and what is added is at
-//!    home in the program.
+//! A tensor is inverted if
+//! 1. its type is an integer, its home is the program, and it is declared outside of loops;
+//! 2. it is added to in a loop, and every other write precedes all reads of it and additions to it;
+//! 3. the added values, their indices, and the loops and branches around do not read it;
+//! 4. where a loop body that adds to it is recomputed before its backward pass, all reads in an iteration precede the
+//!    additions. It is then inverted for the whole iteration before the recomputation, and the added values have the
+//!    program as their home.
 
 use crate::data::{Choice, Home, Inverted};
 use crate::facts::Facts;
@@ -28,7 +28,7 @@ use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// The tensors that are undone, in copies if the backward pass is a program apart.
+/// Chooses the tensors to invert, in copies if they are in the interface or the backward pass is a separate program.
 pub(crate) fn choose(
     facts: &Facts<'_>,
     tape: &Tape,
@@ -54,7 +54,8 @@ pub(crate) fn choose(
         .collect()
 }
 
-/// Where a tensor is undone; `None` if it cannot be.
+/// Returns the loop at the start of whose body a tensor is inverted, or `Some(None)` if each statement is inverted in
+/// its turn; `None` if the tensor cannot be inverted.
 fn place(facts: &Facts<'_>, tensor: &Symbol, homes: &FxHashMap<Symbol, Choice>) -> Option<Option<StmtId>> {
     let added: Vec<&Stmt> = facts.writers(tensor).filter(|s| is_sum(s)).collect();
     let mut read: FxHashSet<Symbol> = FxHashSet::default();
@@ -84,7 +85,7 @@ fn place(facts: &Facts<'_>, tensor: &Symbol, homes: &FxHashMap<Symbol, Choice>) 
     }
 }
 
-/// Whether a statement adds to its element.
+/// Returns whether a statement adds to its element.
 fn is_sum(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::ReduceTo { op: ReduceOp::Add, .. })
 }

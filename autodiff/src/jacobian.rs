@@ -1,5 +1,5 @@
-//! The dense matrix of all partial derivatives of one result, by forward mode: one run of the tangents for every
-//! element of an input.
+//! Dense matrix of all partial derivatives of one result, by forward mode: one run of the tangents for every element of
+//! an input.
 //!
 //! ```text
 //! for k in range(n):
@@ -8,9 +8,9 @@
 //!     x.jacobian[..., k] = y.tangent[...]
 //! ```
 //!
-//! The first iteration prints what the program prints, and no other one does.
+//! Only the first iteration prints the program's output.
 //!
-//! Nothing that an iteration declares outlives it, so that the loop over the elements may be run in any order.
+//! No declaration in an iteration outlives it, so that the loop over the elements may run in any order.
 
 use crate::build::{self, local};
 use crate::custom_vjp::Calls;
@@ -24,7 +24,7 @@ use taffeta_ast::{
     Access, Diagnostics, Expr, Extent, Func, Literal, LoopProps, Origin, Stmt, StmtKind, Symbol, Tensor,
 };
 
-/// The program of Jacobians. Parameters: those of the program. Results: for every input x that is asked for
+/// Builds the program of Jacobians. Parameters: those of the program. Results: for every requested input x
 /// `x.jacobian`, whose first dimensions are those of the result and whose last ones are those of x.
 pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Tangents, Diagnostics> {
     let func = request.func;
@@ -44,8 +44,8 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Tangents, Diag
     Ok(Tangents { func, info: BackwardInfo::default() })
 }
 
-/// The Jacobian with respect to `x`, element by element of it. `tangents` has one tangent as its last parameter and one
-/// as its result. `prints`: whether the first iteration prints what the program prints.
+/// Builds the Jacobian with respect to `x`, element by element of `x`. `tangents` has one tangent as its last parameter
+/// and one as its result. `prints`: whether the first iteration prints the program's output.
 fn columns(x: &Tensor, tangents: &Func, prints: bool, origin: &Origin) -> (Arc<Tensor>, Stmt) {
     let (Some(given), [found]) = (tangents.params.last(), tangents.results.as_slice()) else {
         unreachable!("of one input and one result")
@@ -79,7 +79,7 @@ fn columns(x: &Tensor, tangents: &Func, prints: bool, origin: &Origin) -> (Arc<T
     (all, nest)
 }
 
-/// The statement, which prints where `cond` holds alone.
+/// Restricts the prints of a statement to iterations where `cond` holds.
 fn printing(s: &Stmt, cond: &Expr) -> Stmt {
     match (s.kind(), cond.as_bool()) {
         (StmtKind::Print { .. }, Some(false)) => Stmt::nop(),

@@ -1,32 +1,35 @@
-//! Gradients, from tree to tree (FreeTensor, section 5): what comes out is an ordinary program, which is printed,
-//! scheduled, differentiated again and compiled like any other.
+//! Automatic differentiation as a tree-to-tree transformation (FreeTensor, section 5): the derivative is an ordinary
+//! program, which is printed, scheduled, differentiated again and compiled like any other.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `partials` | the partial derivatives of the operators, and the convention where there is none |
-//! | `expression` | derivatives of one expression, in both directions |
-//! | `activity` | which tensors have an adjoint |
-//! | `precision` | in which types adjoints are collected |
+//! | `partials` | partial derivatives of the operators, and the conventions at points without one |
+//! | `expression` | derivatives of one expression, in both modes |
+//! | `activity` | activity analysis: the tensors that have an adjoint |
+//! | `precision` | accumulation types of adjoints |
 //! | `reverse` | the backward pass |
-//! | `values` | how values of the forward pass come back in it: kept, on a tape, or computed again |
-//! | `replay` | the forward pass, and the parts of it that run again |
-//! | `named` | names for parts of long expressions |
-//! | `homes`, `invert` | which tensors are computed again, and which are undone |
-//! | `plan`, `segments` | a budget of memory, and checkpoints of loops |
-//! | `held`, `memory`, `explain` | what is kept, as data, how many bytes that is, and as a table |
-//! | `own` | calls whose backward pass the program gives itself |
+//! | `values` | sources of forward values in the backward pass: kept tensors, tapes, recomputation |
+//! | `reverse/replay` | the forward pass, and the parts of it that are recomputed |
+//! | `name_subexpressions` | names for subexpressions of long expressions |
+//! | `recompute_policy`, `invert` | choice of the tensors to recompute, and of those to invert |
+//! | `plan`, `segments` | memory budgets, and checkpoints of loops |
+//! | `data`, `residuals`, `memory`, `explain` | the residuals, their size in bytes, and their table for people |
+//! | `custom_vjp` | calls with a user-defined backward pass |
 //! | `forward` | tangents (forward mode) |
-//! | `jacobian` | all partial derivatives, by forward mode |
-//! | `program` | the interface of what comes out: seeds, results, names |
-//! | `facts`, `extent` | what is asked of the program: dependences, lengths of loops |
-//! | `patterns` | tapes that are stored where a structured parameter is |
+//! | `jacobian` | dense Jacobians, by forward mode |
+//! | `request`, `check` | the request for a derivative, and its refusal |
+//! | `program`, `names` | interface of a gradient: seeds, results, names |
+//! | `facts`, `extent` | dependence queries about the program, and bounds on trip counts |
+//! | `build` | builders of statements |
+//! | `copies` | zero initialisation of tensors before their snapshots |
+//! | `patterns` | tapes stored in the pattern of a structured parameter |
 //! | `pair` | the gradient as two programs, with the tape between them |
-//! | `tidy` | makes what comes out as short as a person would write it |
+//! | `cleanup` | simplification of the generated gradient |
 //!
 //! # Names
 //!
-//! The adjoint of `x` is `x.grad`, its tangent `x.tangent`, a result's derivatives with respect to it `x.jacobian`.
-//! Values that are kept are `t.tape`. The backward copy of a loop `i` is `i~b`.
+//! The adjoint of `x` is `x.grad`, its tangent `x.tangent`, the Jacobian of a result with respect to it `x.jacobian`.
+//! The tape of `t` is `t.tape`. The backward copy of a loop `i` is `i~b`.
 
 mod activity;
 mod build;
@@ -65,17 +68,17 @@ pub use request::{Kind, Request, Tape};
 use taffeta_analysis::pass::shared_values;
 use taffeta_ast::{Diagnostics, Func, Span};
 
-/// The derivative of a program.
+/// Differentiates a program.
 ///
 /// # Errors
 ///
-/// `grad::…` where a parameter or a result has no derivative, a statement cannot be differentiated, or values are
-/// needed of which it is not known how many there are. Nothing is ever taken to be zero for want of something better.
+/// `grad::…` if a parameter or a result has no derivative, a statement is not differentiable, or the number of values
+/// to keep is not known. No derivative is ever assumed to be zero for lack of a rule.
 pub fn differentiate(request: &Request<'_>) -> Result<Func, Diagnostics> {
     Ok(explain(request)?.0)
 }
 
-/// The derivative of a program, and what it keeps for its backward pass. Forward mode keeps nothing.
+/// Differentiates a program, and explains the residuals of its backward pass. Forward mode has no residuals.
 ///
 /// # Errors
 ///
@@ -107,7 +110,8 @@ pub fn explain(request: &Request<'_>) -> Result<(Func, Explanation), Diagnostics
     Ok((func, explanation))
 }
 
-/// A gradient in two passes. [`Request::kind`] is not used: all results are left, and all have seeds.
+/// Differentiates a program into a forward and a backward program. [`Request::kind`] is not used: all results are
+/// returned, and all have seeds.
 ///
 /// # Errors
 ///
@@ -123,7 +127,7 @@ pub fn differentiate_pair(request: &Request<'_>) -> Result<Pair, Diagnostics> {
     Ok(pair)
 }
 
-/// That what was made is a program.
+/// Validates a generated program.
 fn valid(func: &Func, span: Span) -> Result<(), Diagnostics> {
     taffeta_ast::validate::stage(func, "differentiation")
         .map_err(|d| d.at(span).note(taffeta_ast::print::func(func)).into())

@@ -1,25 +1,25 @@
-//! How much memory a program takes for its local tensors: the most that is alive at one time, from the sizes of a run.
+//! Memory of a program's local tensors: the peak at any point, from the sizes of a run.
 //!
-//! What a tensor takes is the product of its dimensions, of which the largest value that they have anywhere is taken (a
-//! shape may depend on iterators). Scopes nest, so that what is alive at a place is what is declared around it. The C
-//! back end puts scalars into registers and arrays of a few kilobytes on the stack; the arrays count here as others do.
+//! The bytes of a tensor are the product of its dimensions, each at its largest value (a shape may depend on
+//! iterators). Scopes nest, so that the live tensors at a point are those declared around it. The C back end puts
+//! scalars into registers and arrays of a few kilobytes on the stack; scalars do not count here, small arrays do.
 
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol};
 
-/// Sizes of a run, and values of parameters that are single integers, by name.
+/// Sizes of a run, and values of scalar integer parameters, by name.
 pub type Sizes = BTreeMap<String, i64>;
 
-/// The least and the greatest value.
+/// Least and greatest value.
 type Range = (i128, i128);
 
-/// The most bytes of local tensors that are alive at one time.
+/// Computes the peak bytes of local tensors that are alive at one time.
 ///
 /// # Errors
 ///
-/// What a shape depends on and is not among the sizes.
+/// The quantities that a shape depends on and `sizes` lacks.
 pub fn peak(func: &Func, sizes: &Sizes) -> Result<u64, Vec<String>> {
     let mut known = Known::new(&func.sizes, sizes);
     let bytes = known.peak(&func.body);
@@ -29,16 +29,16 @@ pub fn peak(func: &Func, sizes: &Sizes) -> Result<u64, Vec<String>> {
     }
 }
 
-/// The value of an expression over sizes; its largest one, if it has several.
+/// Evaluates an expression over sizes; returns its largest value if it has several.
 pub(crate) fn number(e: &Expr, sizes: &Sizes) -> Option<u64> {
     let (_, most) = Known::new(&[], sizes).range(e)?;
     u64::try_from(most.max(0)).ok()
 }
 
 struct Known<'a> {
-    /// The program's sizes.
+    /// Sizes of the program.
     names: &'a [Symbol],
-    /// Their values.
+    /// Values of the sizes.
     sizes: &'a Sizes,
     iters: FxHashMap<Symbol, Range>,
     missing: BTreeSet<String>,
@@ -60,7 +60,7 @@ impl<'a> Known<'a> {
                 bytes.saturating_add(self.peak(body))
             }
             StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
-                // A range that is not known is asked about where a shape depends on it.
+                // An unknown range is reported where a shape depends on it.
                 let asked = std::mem::take(&mut self.missing);
                 let (first, last) = (self.range(begin), self.range(end));
                 let backwards = step.as_int().is_some_and(|s| s < 0);
@@ -77,7 +77,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// What an expression of integers can be; `None` if that is not known, and then what is missing is noted.
+    /// Bounds an integer expression; returns `None` if it is not known, and records the unknown quantities.
     fn range(&mut self, e: &Expr) -> Option<Range> {
         match e.kind() {
             ExprKind::Const(_) => e.as_int().map(|v| (i128::from(v), i128::from(v))),
@@ -110,7 +110,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// The range of an operator's value.
+/// Bounds the value of an operator.
 fn applied(op: Op, args: &[Range]) -> Option<Range> {
     let corners = |f: &dyn Fn(i128, i128) -> Option<i128>| -> Option<Range> {
         let [(a, b), (c, d)] = args else { return None };

@@ -1,8 +1,8 @@
-//! Gives names to parts of long expressions before they are differentiated.
+//! Names for subexpressions of long expressions, introduced before differentiation.
 //!
-//! The derivative of an expression repeats its operands: that of `f(g(h(x)))` has `h(x)` three times and `g` twice. A
-//! part that is an operand of something that is not linear becomes a scalar of its own, which the backward pass
-//! computes once. A choice between expressions becomes a branch, so that nothing is computed of what was not chosen.
+//! The derivative of an expression repeats its operands: that of `f(g(h(x)))` has `h(x)` three times and `g` twice. An
+//! operand of a nonlinear operator becomes a scalar of its own, which the backward pass computes once. A choice between
+//! expressions becomes a branch, so that nothing is computed for the operand that is not chosen.
 //!
 //! before
 //! ```text
@@ -27,7 +27,7 @@ use taffeta_ast::op::Op;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
-/// The program with names for parts of what is written into `active` tensors; and the names.
+/// Names subexpressions of the values that are written into `active` tensors.
 pub(crate) fn run(func: &Func, active: &FxHashSet<Symbol>) -> Func {
     func.with_body(stmt(&func.body, active))
 }
@@ -75,7 +75,7 @@ impl Namer<'_> {
         t
     }
 
-    /// The expression with names in the place of parts.
+    /// Replaces subexpressions by names.
     fn visit(&mut self, e: &Expr) -> Expr {
         if !self.varying.contains(e) {
             return e.clone();
@@ -92,7 +92,7 @@ impl Namer<'_> {
         }
     }
 
-    /// An operand of what is not linear.
+    /// Names an operand of a nonlinear operator, unless a duplicate of it is free or it does not vary.
     fn operand(&mut self, e: &Expr) -> Expr {
         let value = self.visit(e);
         if is_leaf(&value) || !self.varying.contains(e) {
@@ -103,7 +103,7 @@ impl Namer<'_> {
         part.load([])
     }
 
-    /// `a if c else b`
+    /// Turns `a if c else b` into a branch, unless its operands are leaves or do not vary.
     fn choice(&mut self, e: &Expr, args: &[Expr]) -> Expr {
         if args[1..].iter().all(|a| is_leaf(a) || !self.varying.contains(a)) {
             return e.clone();
@@ -122,7 +122,7 @@ impl Namer<'_> {
     }
 }
 
-/// Whether it costs nothing to have it twice.
+/// Returns whether a duplicate of the expression is free.
 fn is_leaf(e: &Expr) -> bool {
     match e.kind() {
         ExprKind::Load(..) | ExprKind::Const(_) | ExprKind::Var(_) => true,

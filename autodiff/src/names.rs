@@ -1,23 +1,23 @@
 //! Names in the interface of a derivative.
 //!
 //! The adjoint of `x` is `x.grad` and its tangent `x.tangent`. A program that is a derivative itself may have that name
-//! already: its gradient `x.grad`, where results stay, or its seed `y.grad`, where `y` is `inout`. What comes later is
-//! `x.grad2` then. What is given and what comes out are named apart from each other: where a parameter and a result are
-//! called `x`, there is a seed `x.grad` and an answer `x.grad`.
+//! already: its gradient `x.grad`, if the derivative returns results, or its seed `y.grad`, if `y` is `inout`. The
+//! later one is then `x.grad2`. Parameters and outputs have separate namespaces: if a parameter and a result are called
+//! `x`, there is a seed `x.grad` and a gradient `x.grad`.
 
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Func, ParamMode, Symbol, Tensor};
 
-/// The names that are taken.
+/// Names in use.
 pub(crate) struct Names {
     given: FxHashSet<String>,
     left: FxHashSet<String>,
 }
 
 impl Names {
-    /// Those of the parameters, and of these results.
+    /// Collects the names of the parameters, and of these results.
     pub fn new<'t>(func: &'t Func, results: impl IntoIterator<Item = &'t Arc<Tensor>>) -> Names {
         let name = |t: &Arc<Tensor>| t.symbol.name().to_string();
         let changed = func.params.iter().filter(|p| p.mode == ParamMode::InOut).map(|p| &p.tensor);
@@ -27,20 +27,20 @@ impl Names {
         }
     }
 
-    /// A new symbol for a parameter, with its name or, where that is taken, a number besides.
+    /// Returns a new symbol for a parameter, with a number after its name if that is taken.
     pub fn given(&mut self, name: &str) -> Symbol {
         let name = numbered(name, |n| self.given.contains(n));
         self.given.insert(name.clone());
         Symbol::new(name)
     }
 
-    /// The adjoint of a tensor, called `x.grad`.
+    /// Returns the adjoint of a tensor, called `x.grad`.
     pub fn adjoint(&mut self, of: &Tensor, role: Role) -> Arc<Tensor> {
         let symbol = self.derived(of, "grad", role);
         Arc::new(of.adjoint(symbol, role))
     }
 
-    /// The tangent of a tensor, called `x.tangent`.
+    /// Returns the tangent of a tensor, called `x.tangent`.
     pub fn tangent(&mut self, of: &Tensor, role: Role) -> Arc<Tensor> {
         let symbol = self.derived(of, "tangent", role);
         Arc::new(of.tangent(symbol, role))
@@ -60,7 +60,7 @@ impl Names {
     }
 }
 
-/// The first of `x`, `x2`, `x3` … that is not taken.
+/// Returns the first of `x`, `x2`, `x3` … that is not taken.
 fn numbered(plain: &str, taken: impl Fn(&str) -> bool) -> String {
     let all = std::iter::once(plain.to_string()).chain((2..).map(|k| format!("{plain}{k}")));
     all.into_iter().find(|n| !taken(n)).expect("there are more numbers than names")

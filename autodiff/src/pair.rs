@@ -1,12 +1,12 @@
-//! A gradient as two programs: a forward pass that leaves its tape, and a backward pass that takes it.
+//! Gradient as two programs: a forward pass that returns its tape, and a backward pass that takes it.
 //!
-//! **Does**: makes the gradient as one program, forward pass before backward pass, and cuts it between the two. What
-//! the first writes and the second reads crosses the cut: kept tensors and snapshots become results of the forward pass
-//! and parameters of the backward pass; so do results and final values of `inout` parameters that the backward pass
-//! reads. What it reads of other parameters stays a parameter.
+//! **Does**: builds the gradient as one program, forward pass before backward pass, and cuts it between the two.
+//! Tensors that the first writes and the second reads cross the cut: kept tensors and snapshots become results of the
+//! forward pass and parameters of the backward pass; so do results and final values of `inout` parameters that the
+//! backward pass reads. Other parameters that it reads stay parameters.
 //!
-//! **Ensures**: backward after forward leaves what the one program leaves. Sizes are the same in both programs, so that
-//! whoever calls them passes on those of the forward pass.
+//! **Ensures**: forward and then backward computes the same as the one program. Sizes are the same in both programs, so
+//! that the caller passes on those of the forward pass.
 //!
 //! **Example**
 //!
@@ -25,9 +25,8 @@
 //! def f_backward(x: f64[n], t.tape: f64[n], y.grad: f64[n]) -> f64[n]:
 //! ```
 //!
-//! **Leaves alone**: a tape that is as long as a value of a parameter says (`steps: i32`) gets a size of its own,
-//! `t.tape.d0`, which a third program computes from the parameters ([`Pair::lengths`]); results have shapes made of
-//! sizes.
+//! **Lengths**: a tape whose length depends on a parameter's value (`steps: i32`) gets a size of its own, `t.tape.d0`,
+//! since shapes of results are made of sizes. A third program computes it from the parameters ([`Pair::lengths`]).
 
 use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, bytes};
@@ -46,46 +45,46 @@ use taffeta_ast::{
     DType, Diagnostic, Diagnostics, Expr, Func, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
-/// The two passes of a gradient.
+/// Two passes of a gradient.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// The program, with what it leaves for the backward pass as further results.
+    /// Forward pass: the program, with its residuals as further results.
     pub forward: Func,
-    /// Its parameters are what `sources` says, then the seeds; its results are the gradients.
+    /// Backward pass. Its parameters are those of `sources`, then the seeds; its results are the gradients.
     pub backward: Func,
-    /// Where the first parameters of `backward` come from, in order.
+    /// Origins of the first parameters of `backward`, in order.
     pub sources: Vec<Source>,
-    /// How many results of `forward` are those of the program; the others are for the backward pass.
+    /// Number of the program's results among those of `forward`; the others are residuals.
     pub results: usize,
-    /// Sizes of both programs that follow from values of parameters, as 0-D results of these names; its parameters are
-    /// some of the program's.
+    /// Program for the sizes of both passes that depend on parameter values, as 0-D results of these names; its
+    /// parameters are some of the program's.
     pub lengths: Option<Func>,
-    /// What is kept for the backward pass.
+    /// Residuals of the backward pass.
     pub explanation: Explanation,
 }
 
-/// Where a parameter of the backward pass comes from.
+/// Origin of a parameter of the backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The program's parameter of that position, as the forward pass leaves it.
+    /// Parameter of the program at that position, as the forward pass leaves it.
     Param(usize),
-    /// The forward pass's result of that position.
+    /// Result of the forward pass at that position.
     Result(usize),
 }
 
-/// The two passes of a gradient that leaves all results and has seeds for all of them.
+/// Builds the two passes of a gradient that returns all results and has seeds for all of them.
 pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Pair, Diagnostics> {
     plan::run(request, calls, true, &|planned| {
         let pair = passes(request, &planned)?;
-        // Copies are not local tensors: those have so much less.
+        // Copies are not local tensors, whose budget they reduce.
         let copied = pair.copied(request);
         Ok((pair, copied))
     })
 }
 
 impl Pair {
-    /// The bytes that a tape copies: of results, and of parameters that the forward pass changes. What is made for the
-    /// backward pass goes over to it, and what is only read is looked at.
+    /// Returns the bytes that a tape copies: results, and parameters that the forward pass changes. Residuals are moved
+    /// to the backward pass, and read-only parameters are borrowed.
     fn copied(&self, request: &Request<'_>) -> u64 {
         let of = |source: &Source| match source {
             Source::Param(k) => {
@@ -98,7 +97,7 @@ impl Pair {
     }
 }
 
-/// The gradient, cut in two.
+/// Cuts the gradient in two.
 fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics> {
     let Planned { whole: both, info, .. } = planned;
     let func = request.func;
@@ -116,7 +115,7 @@ fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics>
         cut.declared.iter().filter(own).cloned().collect()
     };
 
-    // The backward pass first: what it does not read in the end is not kept.
+    // The backward pass comes first: a tensor that it does not read after its clean-up is not kept.
     let given = func.params.iter().map(|p| &p.tensor).chain(results).chain(&crossing);
     let given: Vec<Arc<Tensor>> = given.map(|t| interface(t, Role::Input)).collect();
     let taken = given.iter().map(|t| Param { tensor: t.clone(), mode: ParamMode::In });
@@ -178,8 +177,8 @@ fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics>
     Ok(Pair { forward, backward, sources, results, lengths, explanation })
 }
 
-/// Parameters where what the program declares, gives or takes is stored: they have its index arrays. It takes the
-/// parameters that are kept.
+/// Returns the parameters with the index arrays of all patterns in which declared tensors, results or `kept` parameters
+/// are stored.
 fn patterns(func: &Func, kept: &dyn Fn(&Param) -> bool) -> FxHashSet<Symbol> {
     let taken = func.params.iter().filter(|p| kept(p)).map(|p| &p.tensor);
     let mut patterns: FxHashSet<Pattern> = func.results.iter().chain(taken).filter_map(|t| t.format.pattern).collect();
@@ -192,7 +191,7 @@ fn patterns(func: &Func, kept: &dyn Fn(&Param) -> bool) -> FxHashSet<Symbol> {
     patterns.iter().filter_map(of).map(|t| t.symbol.clone()).collect()
 }
 
-/// Both passes, and what is declared around them.
+/// Both passes, and the tensors declared around them.
 #[derive(Default)]
 struct Cut {
     declared: Vec<Arc<Tensor>>,
@@ -201,7 +200,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// Statements that stand in the same block as those of the backward pass belong to one pass each.
+    /// Assigns each statement that stands in a block with those of the backward pass to one pass.
     fn split(&mut self, s: &Stmt, backward: &FxHashSet<StmtId>) {
         let mut within = false;
         s.walk(&mut |s| within |= backward.contains(&s.id()));
@@ -218,14 +217,14 @@ impl Cut {
     }
 }
 
-/// Sizes that stand for lengths which follow from values of parameters.
+/// Sizes that stand for lengths which depend on parameter values.
 struct Lengths<'f> {
     func: &'f Func,
     found: Vec<(Symbol, Expr)>,
 }
 
 impl Lengths<'_> {
-    /// The tensor, with a shape that is made of sizes.
+    /// Returns the tensor with a shape that is made of sizes.
     fn by_sizes(&mut self, t: &Arc<Tensor>) -> Result<Arc<Tensor>, Diagnostics> {
         let mut shape = Vec::new();
         for (k, e) in t.shape.iter().enumerate() {
@@ -249,7 +248,7 @@ impl Lengths<'_> {
         Ok(Arc::new(Tensor { shape, ..(**t).clone() }))
     }
 
-    /// That the sizes are what they stand for, where `known` says that the values are there.
+    /// Builds assertions that sizes are equal to their lengths, where `known` says that the values are present.
     fn asserted(&self, known: impl Fn(&Expr) -> bool, origin: &Origin) -> Vec<Stmt> {
         let one = |(size, e): &(Symbol, Expr)| {
             let cond = Expr::var(size).equals(e);
@@ -259,7 +258,7 @@ impl Lengths<'_> {
         self.found.iter().filter(|(_, e)| known(e)).map(one).collect()
     }
 
-    /// The program that computes them.
+    /// Builds the program that computes the lengths.
     fn program(&self, request: &Request<'_>) -> Option<Func> {
         let origin = Origin::source(request.span).derive("grad", "pair");
         let loads: FxHashSet<Symbol> = self.found.iter().flat_map(|(_, e)| effects::loads(e)).collect();
@@ -281,21 +280,21 @@ impl Lengths<'_> {
     }
 }
 
-/// The tensors that a statement reads or writes, what it declares itself included.
+/// Returns the tensors that a statement reads or writes, including those that it declares.
 fn touched(s: &Stmt) -> FxHashSet<Symbol> {
     let mut all = effects::writes(s);
     all.extend(effects::reads_by_others(s));
     all
 }
 
-/// A tensor as a parameter or a result: where it was kept is a matter of the program that it was local to.
+/// Returns a tensor as a parameter or a result: its memory concerns the program in which it was local.
 fn interface(t: &Tensor, role: Role) -> Arc<Tensor> {
     Arc::new(t.like(t.symbol.clone(), role))
 }
 
-/// The backward pass with names of its own: a seed of `y` is `y.grad` and the gradient of `x` is `x.grad`, whatever the
-/// program, which may be a derivative itself, calls its tensors. The first parameters, which the forward pass gives,
-/// get other names where they have these: `t.tape`, `t.tape2` …
+/// Renames the tensors of the backward pass: a seed of `y` is `y.grad` and the gradient of `x` is `x.grad`, whatever
+/// the program, which may be a derivative itself, calls its tensors. The first parameters, which come from the forward
+/// pass, are renamed where they have these names: `t.tape`, `t.tape2` …
 fn distinct(mut func: Func, given: usize, request: &Request<'_>) -> Func {
     let results = request.func.results.iter().filter(|t| t.dtype.is_float() && request.is_of(t));
     let seeded: Vec<&Arc<Tensor>> = results.chain(inouts(request.func)).collect();

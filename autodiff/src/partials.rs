@@ -1,27 +1,27 @@
 //! Partial derivatives of the operators: one row for each, used by both modes.
 //!
-//! # Where an operator has no derivative
+//! # Points without a derivative
 //!
-//! - `min(a, b)` and `max(a, b)`: all of it goes to the operand that the operator returns; of equals that is the second
-//!   one.
-//! - `abs(x)` at 0: 0, which is `sign(x)`. `sqrt(x)` at 0 is infinite, as the limit is.
+//! - `min(a, b)` and `max(a, b)`: the whole derivative goes to the operand that the operator returns; of equals that is
+//!   the second one.
+//! - `abs(x)` at 0: 0, which is `sign(x)`. `sqrt(x)` at 0: infinite, as the limit is.
 //! - `floor`, `ceil`, `round`, `trunc`, `sign`, `//`: 0, which is right everywhere but at the steps. `x % y` has 1 and
 //!   `-(x // y)`.
 //! - `a ** b`: with respect to `a` it is 0 where both are 0; with respect to `b` it is 0 where `a` is 0.
-//! - `stop_gradient(x)`: 0, which is what it is for.
-//! - `a if c else b`: the derivative of what was chosen; `c` carries none.
+//! - `stop_gradient(x)`: 0, which is its purpose.
+//! - `a if c else b`: the derivative of the chosen operand; `c` carries none.
 
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, Literal};
 
-/// How much of a change of an operand arrives in the result.
+/// Effect of a change of an operand on the result.
 pub(crate) enum Part {
-    /// Nothing.
+    /// No effect.
     None,
-    /// The change times a factor: `part(d)` is this.
+    /// Change times a factor, which is this expression.
     Scaled(Expr),
-    /// All of it where the condition is as said, nothing elsewhere. The operand may not even be evaluated elsewhere if
-    /// `lazy`.
+    /// Whole change where `cond` is equal to `holds`, none elsewhere. If `lazy`, the operand may not even be evaluated
+    /// elsewhere.
     Where { cond: Expr, holds: bool, lazy: bool },
 }
 
@@ -37,7 +37,7 @@ fn is(e: &Expr, v: f64) -> bool {
     matches!(e.as_literal(), Some(Literal::Float(f)) if f == v)
 }
 
-/// `a * b`, shorter where one of them is 1 or -1.
+/// Builds `a * b`, simplified where a factor is 1 or -1.
 pub(crate) fn product(a: &Expr, b: &Expr) -> Expr {
     match () {
         () if is(a, 1.0) => b.clone(),
@@ -48,7 +48,7 @@ pub(crate) fn product(a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// The type in which derivatives of values of a type are computed.
+/// Returns the type in which derivatives of values of a type are computed.
 pub(crate) fn working(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::Bf16 => DType::F32,
@@ -56,12 +56,12 @@ pub(crate) fn working(dtype: DType) -> DType {
     }
 }
 
-/// What a change `d` of operand `k` does to `op(args)`, in the type of `d`.
+/// Returns the effect of a change `d` of operand `k` on `op(args)`, in the type of `d`.
 pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
     let t = d.dtype();
     let one = number(1.0, t);
     let wide = |e: &Expr| if e.dtype().is_float() { e.clone().cast(t) } else { e.clone() };
-    // What decides where a change goes is compared as the program does it.
+    // Operands that decide where a change goes are compared in the program's own type.
     let own = args;
     let args: Vec<Expr> = own.iter().map(wide).collect();
     let x = &args[0];
@@ -100,9 +100,9 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::Acos => minus(over(call(Op::Sqrt, &[&one.minus(&square(x))]))),
         Op::Atan => over(one.plus(&square(x))),
         Op::Atan2 => {
-            // In parts of the larger one, whose square may be too large or too small.
+            // Scaled by the larger magnitude, whose square may overflow or underflow.
             let larger = call(Op::Max, &[&call(Op::Abs, &[x]), &call(Op::Abs, &[&args[1]])]);
-            // Infinite quotients are right; quotients of infinities would be NaN.
+            // The scale is clamped to be finite: quotients of infinities would be NaN, infinite quotients are right.
             let largest = number(if t == DType::F64 { f64::MAX } else { f32::MAX.into() }, t);
             let larger = call(Op::StopGradient, &[&call(Op::Min, &[&larger, &largest])]);
             let [x, y] = [x, &args[1]].map(|e| call(Op::Div, &[e, &larger]));
@@ -122,7 +122,7 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::Fma if k == 2 => Part::Scaled(d.clone()),
         Op::Fma => times(args[1 - k].clone()),
         Op::Select if k > 0 => Part::Where { cond: args[0].clone(), holds: k == 1, lazy: true },
-        // Steps, and what gives no number.
+        // Steps, and operators whose result is no floating-point number.
         Op::StopGradient => Part::None,
         Op::FloorDiv | Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Sign | Op::IsNan | Op::Select => Part::None,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or | Op::Not => Part::None,
@@ -130,18 +130,18 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
     }
 }
 
-/// Whether `min(x, y)` or `max(x, y)` is `x`, so that all of a change of `x` arrives in it and nothing of one of `y`:
-/// of equals it is `y`, and NaN stays.
+/// Builds the condition under which `min(x, y)` or `max(x, y)` is `x`, so that a change of `x` passes in full and one
+/// of `y` not at all: of equals the operator returns `y`, and NaN stays.
 pub(crate) fn is_first(op: Op, x: &Expr, y: &Expr) -> Expr {
     let (small, large) = if op == Op::Min { (x, y) } else { (y, x) };
     match y.as_literal() {
-        // The same as below in one comparison, which C compilers vectorise.
+        // Equivalent to the condition below in one comparison, which C compilers vectorise.
         Some(Literal::Float(v)) if !v.is_nan() => large.less_eq(small).negate(),
         _ => small.less(large).or(&call(Op::IsNan, &[x])),
     }
 }
 
-/// `a ** b`
+/// Differentiates `a ** b`.
 fn power(args: &[Expr], k: usize, d: &Expr) -> Part {
     let (a, b, t) = (&args[0], &args[1], d.dtype());
     let zero = number(0.0, t);
@@ -160,14 +160,14 @@ fn power(args: &[Expr], k: usize, d: &Expr) -> Part {
         }
         _ => {
             let less = Expr::apply(Op::Pow, vec![a.clone(), b.minus(&number(1.0, t))]);
-            // Of 0 alone: elsewhere the factor `b` says it, and has a derivative.
+            // Only where both are 0: elsewhere the factor `b` gives the 0, and has a derivative.
             let nothing = a.equals(&zero).and(&b.equals(&zero));
             Part::Scaled(nothing.select(&zero, &product(d, &b.times(&less))))
         }
     }
 }
 
-/// Whether a change of operand `k` can arrive in the result at all.
+/// Returns whether a change of operand `k` can reach the result at all.
 pub(crate) fn passes(op: Op, args: &[Expr], k: usize) -> bool {
     args[k].dtype().is_float() && !matches!(part(op, args, k, &number(1.0, args[k].dtype())), Part::None)
 }

@@ -1,8 +1,8 @@
-//! Tapes that are stored where a structured parameter is.
+//! Tapes stored in the pattern of a structured parameter.
 //!
-//! A value that is made in loops over the coordinates of a structured tensor has a version for every coordinate, and
-//! is needed where something is stored alone. Its tape is then stored there too: it takes as many elements as the
-//! tensor, is written and read along what that stores, and is of the fill elsewhere, as the value was.
+//! A value computed in loops over the coordinates of a structured tensor has a version for every coordinate, but is
+//! needed at stored ones alone. Its tape is then stored in the same pattern: it takes as many elements as the tensor,
+//! is written and read along the tensor's stored coordinates, and has the fill value elsewhere, as the value does.
 //!
 //! before
 //! ```text
@@ -17,20 +17,21 @@
 //! part.tape: f64[n, m] @ pattern(A, drop=True) = empty((n, m), f64)
 //! ```
 //!
-//! **Legal when** for every access `T[.., i, .., j, ..]` to the tape, in the body of the loop in which `i` and `j` are
-//! known, by the algebra of fills ([`fills`]) with `A[i, j]`, and all that is stored where `A` is, not stored:
-//! 1. what is written into the tape there is of the fill, or leaves 0 as it is: then it is 0 wherever it is read; or
-//! 2. nothing that is read of the tape there is left: then it does not matter what it is. What is computed for another
-//!    such tape does not count.
+//! **Legal when** for every access `T[.., i, .., j, ..]` to the tape, in the body of the loop that binds `i` and `j`,
+//! simplified by the algebra of fills ([`fills`]) with `A[i, j]` and every tensor in the pattern of `A` as not stored:
+//! 1. every write to the tape there is of the fill value, or leaves 0 as it is: then the tape is 0 wherever it is read;
+//!    or
+//! 2. no read of the tape there is left: then its value does not matter. Reads that compute another such tape do not
+//!    count.
 //!
-//! Both are asked of the whole gradient, forward pass and backward pass, and of all tapes at once: those that fail are
-//! taken out until none does. The first holds by induction on the statements that are executed, and what has to do
-//! with the second never reaches anything else.
+//! Both are checked on the whole gradient, forward pass and backward pass, and for all tapes at once: tapes that fail
+//! are removed until a fixpoint is reached. The first holds by induction on the executed statements, and values
+//! affected by the second never reach anything else.
 //!
-//! A tape that has further dimensions besides (an iteration of another loop, elements of its own) would be dense in
-//! them, which no format over the pattern of another tensor is; and where one value stands for several elements, a
-//! tape has a value for each all the same. What is declared in loops is computed again instead, whatever `tape=` says
-//! ([`Patterns::scattered`]); a copy stays dense.
+//! A tape with further dimensions (an iteration of another loop, elements of its own) would be dense in them, which no
+//! format over the pattern of another tensor is; and where one stored value stands for several elements, a tape has a
+//! value for each all the same. Such tensors are recomputed if they are declared in loops, whatever `tape=` says
+//! ([`Patterns::scattered`]); a snapshot stays dense.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -40,24 +41,24 @@ use taffeta_ast::format::Pattern;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Access, Expr, ExprKind, Func, Literal, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
 
-/// Where tapes of a gradient are stored.
+/// Assignment of a gradient's tapes to patterns.
 #[derive(Default)]
 pub(crate) struct Patterns {
     stored: Vec<Place>,
-    /// Tapes that are needed where a parameter is stored, and cannot be stored there; with that parameter.
+    /// Tapes needed where a parameter is stored, but impossible to store in its pattern; with that parameter.
     pub scattered: Vec<(Symbol, Symbol)>,
 }
 
-/// A tape that is needed where a parameter is stored alone, or is 0 elsewhere.
+/// Tape that is needed at the stored coordinates of a parameter alone, or is 0 elsewhere.
 #[derive(Clone)]
 struct Place {
     tape: Arc<Tensor>,
     of: Arc<Tensor>,
-    /// The dimension of the tape for each dimension of the parameter.
+    /// Dimension of the tape for each dimension of the parameter.
     dims: Vec<usize>,
 }
 
-/// Where tapes can be stored. Dense programs have none to think about.
+/// Finds the tapes that can be stored in patterns. Dense programs have no patterns to search.
 pub(crate) fn find(func: &Func) -> Patterns {
     let leaders: Vec<&Arc<Tensor>> = leaders(func);
     if leaders.is_empty() {
@@ -85,7 +86,7 @@ pub(crate) fn find(func: &Func) -> Patterns {
 }
 
 impl Patterns {
-    /// The first place that is found is taken.
+    /// Records a place if the shapes agree; the first place of a tape is taken.
     fn note(&mut self, place: Place) {
         let t = &place.tape;
         let fits = |(d, size): (&usize, &Expr)| poly::equal(&t.shape[*d], size) == Some(true);
@@ -99,12 +100,12 @@ impl Patterns {
         }
     }
 
-    /// The program whose tapes are stored there.
+    /// Stores the tapes of a program in their patterns.
     pub fn apply(&self, func: &Func) -> Func {
         self.stored.iter().fold(func.clone(), |func, place| func.with_body(place.apply(&func.body)))
     }
 
-    /// The parameter where a tape is stored, if it is.
+    /// Returns the parameter in whose pattern a tape is stored, if it is.
     pub fn of(&self, tape: &Symbol) -> Option<&Symbol> {
         self.stored.iter().find(|p| p.tape.symbol == *tape).map(|p| &p.of.symbol)
     }
@@ -115,7 +116,7 @@ impl Place {
         self.tape.symbol == other.tape.symbol && self.dims == other.dims
     }
 
-    /// The tape, with the dimensions of the parameter.
+    /// Returns the declaration of the tape with the dimensions of the parameter.
     fn declaration(&self) -> Arc<Tensor> {
         let (shape, format) = (self.of.shape.clone(), self.of.format.derivative());
         Arc::new(Tensor { shape, format, ..(*self.tape).clone() })
@@ -128,12 +129,12 @@ impl Place {
         redeclared(&rewrite_accesses::run(body, &names, &indices), &self.declaration())
     }
 
-    /// What of the indices of an access to the tape is an element of the parameter.
+    /// Returns the indices of the parameter's element in an access to the tape.
     fn element<'e>(&self, at: &'e [Access]) -> Vec<&'e Expr> {
         self.dims.iter().map(|d| &at[*d].index).collect()
     }
 
-    /// Whether an expression is an access to the tape there.
+    /// Returns whether an expression accesses the tape at that element.
     fn reads(&self, e: &Expr, there: &[&Expr]) -> bool {
         matches!(e.kind(), ExprKind::Load(t, at) if *t == self.tape.symbol && self.element(at) == there)
     }
@@ -148,14 +149,14 @@ fn redeclared(s: &Stmt, new: &Arc<Tensor>) -> Stmt {
     }
 }
 
-/// The parameters that patterns are of.
+/// Returns one parameter for each pattern.
 fn leaders(func: &Func) -> Vec<&Arc<Tensor>> {
     let mut seen: FxHashSet<Pattern> = FxHashSet::default();
     let params = func.params.iter().map(|p| &p.tensor).filter(|t| !t.format.is_dense());
     params.filter(|t| t.format.pattern.is_some_and(|p| seen.insert(p))).collect()
 }
 
-/// An access to a tape.
+/// Access to a tape.
 struct Use {
     at: Vec<Access>,
     /// Loops around it, outermost first: iterators and bodies.
@@ -163,7 +164,7 @@ struct Use {
 }
 
 impl Use {
-    /// The body of the loop in which these indices are known.
+    /// Returns the body of the innermost loop that binds these indices, if they are not loaded from tensors.
     fn known(&self, indices: &[&Expr]) -> Option<&Stmt> {
         let binds = |iter: &Symbol| indices.iter().any(|e| effects::mentions(e, &[iter]));
         let innermost = self.loops.iter().rev().find(|(iter, _)| binds(iter));
@@ -171,7 +172,7 @@ impl Use {
     }
 }
 
-/// The structured tensors of a program, and all accesses to its dense tapes, in the order of the text.
+/// Structured tensors of a program, and all accesses to its dense tapes, in the order of the text.
 struct Accesses {
     structured: FxHashMap<Symbol, Arc<Tensor>>,
     tapes: Vec<(Arc<Tensor>, Vec<Use>)>,
@@ -188,7 +189,7 @@ impl Accesses {
             numbers: FxHashMap::default(),
             loops: Vec::new(),
         };
-        // Calls know the places of their arguments.
+        // Calls with custom gradients refer to their arguments by index, so that these tapes keep their layout.
         let mut named: FxHashSet<Symbol> = FxHashSet::default();
         for call in &func.custom_vjps {
             named.extend(call.args.iter().chain(&call.results).map(|p| p.tensor.clone()));
@@ -230,12 +231,12 @@ impl Accesses {
         s.kind().children().into_iter().for_each(|s| self.collect(s));
     }
 
-    /// The tensor, if it is stored in that pattern.
+    /// Returns the tensor, if it is stored in the pattern.
     fn stored(&self, t: &Symbol, pattern: Pattern) -> Option<&Arc<Tensor>> {
         self.structured.get(t).filter(|t| t.format.pattern == Some(pattern))
     }
 
-    /// The places of a tape by what is accessed beside it: an element at some of its indices.
+    /// Collects the places of a tape: a structured element in the same loops whose indices are some of the tape's.
     fn candidates(&self, of: &Arc<Tensor>, pattern: Pattern, tape: &Arc<Tensor>, uses: &[Use]) -> Vec<Place> {
         let mut out: Vec<Place> = Vec::new();
         let mut seen: FxHashSet<StmtId> = FxHashSet::default();
@@ -265,14 +266,14 @@ impl Accesses {
     }
 }
 
-/// The question about one pattern.
+/// Search for the tapes of one pattern.
 struct Search<'a> {
     accesses: &'a Accesses,
     pattern: Pattern,
 }
 
 impl Search<'_> {
-    /// The places that hold as long as all of them do.
+    /// Returns the places whose condition holds under the assumption of all of them (greatest fixpoint).
     fn lasting(&self, places: &[Place], holds: &dyn Fn(&Place, &[Place]) -> bool) -> Vec<Place> {
         let mut all = places.to_vec();
         loop {
@@ -284,7 +285,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a tape is 0 where nothing is stored, if these are.
+    /// Returns whether a tape is 0 at elements that are not stored, assuming that those of `zero` are.
     fn is_zero(&self, place: &Place, zero: &[Place]) -> bool {
         self.everywhere(place, &|body, there| {
             let left = self.rest(body, there, zero, false);
@@ -294,7 +295,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether nothing is read of a tape where nothing is stored, but for what is computed for the others.
+    /// Returns whether a tape is not read at elements that are not stored, except to compute the tapes of `unread`.
     fn is_unread(&self, place: &Place, unread: &[Place], zero: &[Place]) -> bool {
         self.everywhere(place, &|body, there| {
             let left = self.rest(&without_writes(body, unread, there), there, zero, true);
@@ -306,7 +307,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether it is so for all accesses to a tape: for the body of the loop in which the element is known.
+    /// Returns whether a condition holds for all accesses to a tape, in the body of the loop that binds the element.
     fn everywhere(&self, place: &Place, holds: &dyn Fn(&Stmt, &[&Expr]) -> bool) -> bool {
         let mut asked: FxHashSet<(StmtId, Vec<&Expr>)> = FxHashSet::default();
         self.accesses.uses(&place.tape.symbol).iter().all(|u| {
@@ -316,8 +317,8 @@ impl Search<'_> {
         })
     }
 
-    /// What is left of a statement where nothing is stored at that element. Writes into tapes that are 0 there vanish
-    /// if they are of the fill, or in any case.
+    /// Simplifies a statement for an element that is not stored. Writes to tapes that are 0 there vanish if they are of
+    /// the fill value, and in any case if `drops` is set.
     fn rest(&self, body: &Stmt, there: &[&Expr], zero: &[Place], drops: bool) -> Stmt {
         let fill = |e: &Expr| {
             let ExprKind::Load(t, at) = e.kind() else { return None };
@@ -336,7 +337,7 @@ impl Search<'_> {
     }
 }
 
-/// The statement without writes into these tapes there.
+/// Removes the writes to these tapes at that element.
 fn without_writes(s: &Stmt, tapes: &[Place], there: &[&Expr]) -> Stmt {
     match fills::target(s) {
         Some(e) if tapes.iter().any(|t| t.reads(&e, there)) => Stmt::nop(),

@@ -1,15 +1,15 @@
-//! Which values are kept for the backward pass, so that a budget of memory is kept too.
+//! Choice of the residuals to keep, within a budget of memory.
 //!
-//! Without a budget, `recompute_policy` decides tensor by tensor what costs less. With one, the sizes of a run say what
-//! that takes ([`memory::peak`] of the gradient), and as long as it is too much
-//! 1. tensors are computed again that would be on a tape, first those whose bytes are worth the fewest operations;
-//! 2. the loop with the most bytes is cut into segments that run again from checkpoints (`segments`), in one, two, …
-//!    levels.
+//! Without a budget, `recompute_policy` chooses the cheaper way for each tensor. With one, the sizes of a run give the
+//! peak ([`memory::peak`] of the gradient), and as long as that is too high
+//! 1. taped tensors are recomputed instead, in ascending order of operations per byte;
+//! 2. the loop with the most bytes is cut into segments that are recomputed from checkpoints (`segments`), in one, two,
+//!    … levels.
 //!
 //! With `n` checkpoints of `C` bytes at each of `r` levels, and `S` iterations of `W` bytes in the innermost segment,
-//! `N = n^r S`, and `r n C + S W` is least where `n C = S W`: there both are `λ = (N C^r W)^(1/(r+1))`. Each level runs
-//! the loop's forward pass once more. (Griewank's binomial plan takes fewer steps again for the same memory, by
-//! segments of different lengths, which one loop nest with bounds that are known does not have.)
+//! `N = n^r S`, and `r n C + S W` is least at `n C = S W`, where both are `λ = (N C^r W)^(1/(r+1))`. Each level runs
+//! the loop's forward pass once more. (Griewank's binomial plan recomputes fewer steps for the same memory by segments
+//! of different lengths, which one loop nest with known bounds does not have.)
 
 use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, Decision, Home, Plan, Residual};
@@ -27,29 +27,29 @@ use taffeta_ast::bytes::amount;
 use taffeta_ast::selector;
 use taffeta_ast::{Diagnostic, Diagnostics, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor, print};
 
-/// Levels of checkpoints, at most.
+/// Maximum number of checkpoint levels.
 const MOST_LEVELS: u32 = 6;
-/// Loops that are cut into segments, at most.
+/// Maximum number of loops cut into segments.
 const MOST_LOOPS: usize = 8;
 
-/// A gradient, and what it takes.
+/// Gradient with its residuals and memory.
 pub(crate) struct Planned {
     pub func: Func,
-    /// The same before it was made short: forward pass and backward pass stand one after the other.
+    /// Gradient before its clean-up: the forward pass stands before the backward pass.
     pub whole: Func,
-    /// What is known of that.
+    /// Facts about `whole`.
     pub info: BackwardInfo,
-    /// What is kept for the backward pass.
+    /// Residuals of the backward pass.
     pub residuals: Vec<Residual>,
-    /// Bytes of local tensors; what is missing to tell, if it cannot be told.
+    /// Peak bytes of local tensors; the unknown quantities, if the peak depends on some.
     pub peak: Result<u64, Vec<String>>,
-    /// What the budget has changed.
+    /// Changes made for the budget.
     pub notes: Vec<String>,
 }
 
-/// The gradient, within its budget if it has one; `separate` is that of [`Plan`]. `finish` makes of a gradient what was
-/// asked for, and says how many bytes that takes besides the local tensors. If these are too many the gradient is
-/// planned again, with so much less.
+/// Plans the gradient within its budget, if it has one; `separate` is that of [`Plan`]. `finish` turns a gradient into
+/// the requested form, and returns the bytes that it takes besides the local tensors. If the sum exceeds the budget,
+/// the gradient is planned again with that much less.
 pub(crate) fn run<T>(
     request: &Request<'_>,
     calls: &Calls,
@@ -76,7 +76,7 @@ pub(crate) fn run<T>(
     }
 }
 
-/// What is planned.
+/// Gradient to plan.
 struct Task<'a, 'r> {
     request: &'a Request<'r>,
     calls: &'a Calls,
@@ -106,7 +106,7 @@ impl Task<'_, '_> {
     }
 }
 
-/// A form of the program, and a plan for it.
+/// Form of the program, with a plan for it.
 #[derive(Clone)]
 struct Attempt {
     func: Func,
@@ -144,7 +144,7 @@ impl Attempt {
     }
 }
 
-/// Computes tapes again, cheapest first, until it fits or all are.
+/// Recomputes taped tensors, cheapest first, until the gradient fits or no tape is left.
 fn recompute(task: &Task<'_, '_>, attempt: &mut Attempt, best: Planned, budget: u64) -> Result<Planned, Diagnostics> {
     let taped = |h: &&Residual| h.decision == Decision::Tape;
     let mut tapes: Vec<(f64, u64, Symbol)> = Vec::new();
@@ -168,7 +168,7 @@ fn recompute(task: &Task<'_, '_>, attempt: &mut Attempt, best: Planned, budget: 
             over = over.saturating_sub(bytes);
         }
         let made = next.made(task)?;
-        // What is made again may have needed more than it saved.
+        // Recomputation may need more memory than it saves.
         if made.peak.as_ref().is_ok_and(|b| *b < peak) {
             (best, *attempt) = (made, next);
         }
@@ -176,8 +176,8 @@ fn recompute(task: &Task<'_, '_>, attempt: &mut Attempt, best: Planned, budget: 
     Ok(best)
 }
 
-/// The outermost loop that most bytes have a version for in every iteration. A call that has its own gradient stays in
-/// one piece.
+/// Returns the outermost loop with the most bytes of versions per iteration. A call with a custom gradient stays in one
+/// piece.
 fn largest(task: &Task<'_, '_>, attempt: &Attempt, residuals: &[Residual], not: &FxHashSet<StmtId>) -> Option<StmtId> {
     let mut loops: Vec<(StmtId, u64)> = Vec::new();
     let whole = |l: &StmtId| not.contains(l) || attempt.plan.segments.contains(l) || task.calls.contain(*l);
@@ -203,7 +203,7 @@ fn segmented(
     let (from, mut best) = (attempt.clone(), best);
     let Some(mut cut) = Cut::new(task, &from, &best.residuals, l) else { return Ok(best) };
     for levels in 1..=MOST_LEVELS {
-        // Where it is no longer known how many values there are, this is not a plan.
+        // Discard a plan whose number of values is not known.
         let Ok(Some((next, made))) = cut.tried(task, &from, levels) else { break };
         let (Ok(new), Ok(old)) = (&made.peak, &best.peak) else { break };
         if new >= old {
@@ -218,18 +218,18 @@ fn segmented(
     Ok(best)
 }
 
-/// A loop that is cut.
+/// Loop to cut.
 struct Cut {
     l: StmtId,
-    /// What schedules call it.
+    /// Name in schedules.
     name: String,
-    /// Iterations.
+    /// Trip count.
     steps: u64,
-    /// Bytes that an iteration needs.
+    /// Bytes per iteration.
     per_step: u64,
-    /// What it overwrites and reads in a later iteration.
+    /// Tensors that the loop overwrites and a later iteration reads.
     state: Vec<Arc<Tensor>>,
-    /// What it overwrites and reads in the same iteration alone.
+    /// Tensors that the loop overwrites and only the same iteration reads.
     scratch: Vec<Arc<Tensor>>,
 }
 
@@ -250,8 +250,8 @@ impl Cut {
         (cut.steps > 1).then_some(cut)
     }
 
-    /// What copies read of what the loop overwrites and is declared around it (not in `outer`, which the loop is or has
-    /// become) is state of the loop, or scratch. Whether there is more of it now.
+    /// Adds the tensors that snapshots read, the loop overwrites, and that are declared around `outer` (the loop, or
+    /// its outermost loop over segments) to the state or the scratch of the loop. Returns whether any were added.
     fn add<'h>(
         &mut self,
         residuals: impl Iterator<Item = &'h Residual>,
@@ -272,7 +272,7 @@ impl Cut {
         self.state.len() + self.scratch.len() > known
     }
 
-    /// With that many levels. What runs again in a segment may read further tensors that the loop overwrites: they are
+    /// Tries a number of levels. A recomputed segment may read further tensors that the loop overwrites: they become
     /// state too.
     fn tried(
         &mut self,
@@ -290,7 +290,7 @@ impl Cut {
         }
     }
 
-    /// The loop in segments of segments; and the outermost loop over segments.
+    /// Cuts the loop into segments of segments; returns the outermost loop over segments too.
     fn cut(&self, task: &Task<'_, '_>, from: &Attempt, levels: u32) -> Option<(Attempt, StmtId)> {
         let bytes = |t: &Tensor| -> u64 {
             let dims = t.shape.iter().map(|d| memory::number(d, &task.request.sizes).unwrap_or(1));
@@ -326,7 +326,8 @@ impl Cut {
     }
 }
 
-/// Whether every iteration of a loop writes all that it reads of the tensor, and nobody reads it outside of the loop.
+/// Returns whether every iteration of a loop writes each element of a tensor before it reads it, and nothing outside of
+/// the loop reads the tensor.
 fn is_scratch(func: &Func, l: &Stmt, tensor: &Symbol) -> bool {
     if func.interface().any(|t| t.symbol == *tensor) {
         return false;
@@ -336,7 +337,7 @@ fn is_scratch(func: &Func, l: &Stmt, tensor: &Symbol) -> bool {
     !dependences.references().iter().any(outside) && dependences.exposed_read(tensor, l).is_none()
 }
 
-/// Whether a derivative that keeps nothing fits in its budget: there is no other plan for it.
+/// Checks that a derivative without residuals fits in its budget: there is no other plan for it.
 pub(crate) fn fits(request: &Request<'_>, peak: &Result<u64, Vec<String>>) -> Result<(), Diagnostics> {
     let Some(budget) = request.memory else { return Ok(()) };
     match peak {

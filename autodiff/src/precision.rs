@@ -1,15 +1,15 @@
-//! The types in which derivatives are computed and collected: at least those in which the program's own sums are, so
-//! that an adjoint is rounded once, when it is handed over.
+//! Types in which derivatives are computed and accumulated: at least as wide as those of the program's own sums, so
+//! that an adjoint is rounded once, when it is returned.
 //!
-//! | of | is computed in | is collected in |
+//! | value | is computed in | is accumulated in |
 //! |---|---|---|
 //! | `f16`, `bf16` | `f32` | `f32` |
-//! | a scalar that loops read again and again, a vector (a bias) that they add | its own type, halves in `f32` | `f64` |
+//! | a scalar that loops read repeatedly, a vector (a bias) that they add | its own type, halves in `f32` | `f64` |
 //! | other `f32`; `f64` | its own type | its own type |
 //!
-//! These are the rules of the operator library's sums and products. Where one of many elements is multiplied with
-//! something else that the loop goes through, as in a product of matrices, it is collected as it is computed, and so
-//! are elements that are picked by data: only what is small is wider.
+//! The operator library's sums and products have the same rules. The adjoint of one of many elements is accumulated in
+//! the type in which it is computed if the element is multiplied by a value that varies in the loop, as in a product of
+//! matrices, or if its index is loaded: only small tensors are widened.
 
 use crate::expression;
 use crate::facts::Facts;
@@ -17,12 +17,12 @@ use crate::partials::working;
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// So many contributions to an element are few: they are added up in the type in which they are computed.
+/// Maximum number of contributions to an element that are accumulated in the type in which they are computed.
 const FEW: i64 = 64;
 
-/// The types in which the adjoints of a program are collected.
+/// Accumulation types of a program's adjoints.
 pub(crate) struct Collected {
-    /// Tensors single elements of which a loop reads again and again.
+    /// Tensors single elements of which a loop reads repeatedly.
     sums: FxHashSet<Symbol>,
 }
 
@@ -46,13 +46,13 @@ impl Collected {
         Collected { sums }
     }
 
-    /// The type in which the adjoint of a tensor is collected.
+    /// Returns the accumulation type of a tensor's adjoint.
     pub fn of(&self, t: &Tensor) -> DType {
         if self.sums.contains(&t.symbol) { DType::F64 } else { working(t.dtype) }
     }
 }
 
-/// The loads of a value that are numbers with derivatives: none in conditions or indices.
+/// Collects the loads of a value that carry derivatives: none in conditions or indices.
 fn differentiated<'e>(e: &'e Expr, out: &mut Vec<(&'e Symbol, &'e [Access])>) {
     match e.kind() {
         _ if !e.dtype().is_float() => {}
@@ -63,7 +63,7 @@ fn differentiated<'e>(e: &'e Expr, out: &mut Vec<(&'e Symbol, &'e [Access])>) {
     }
 }
 
-/// A load in the value of a statement.
+/// Load in the value of a statement.
 struct Read<'a, 'f> {
     facts: &'a Facts<'f>,
     stmt: &'a Stmt,
@@ -72,9 +72,10 @@ struct Read<'a, 'f> {
 }
 
 impl Read<'_, '_> {
-    /// Whether what arrives in the element is a sum over loops inside of the tensor's scope in which nothing stores
-    /// into the tensor: of anything where it is the only element, of what is not multiplied with anything else that
-    /// these loops go through where it is one of a vector, or a scalar that an outer loop has in each iteration.
+    /// Returns whether the element's adjoint is a sum over loops inside the tensor's scope that do not store into the
+    /// tensor. Any such sum counts if the element is the only one of its tensor. For an element of a vector, or a
+    /// scalar with an instance per iteration of an outer loop, the sum counts if no factor of its terms varies over
+    /// these loops.
     fn is_summed(&self, value: &Expr) -> bool {
         let declared = &self.facts.declared[self.t];
         if declared.tensor.dtype == DType::F64 || !declared.tensor.format.is_dense() {
@@ -88,7 +89,7 @@ impl Read<'_, '_> {
             return false;
         }
         let picked = self.at.iter().any(|a| is_loaded(&a.index));
-        // A scalar that each iteration of an outer loop has for itself is one of many.
+        // A scalar with an instance per iteration of an outer loop is one of many.
         match along.len() + usize::from(!declared.loops.is_empty()) {
             0 => !picked,
             1 => !picked && declared.tensor.ndim() <= 1 && !self.is_multiplied(value, &over),
@@ -96,7 +97,7 @@ impl Read<'_, '_> {
         }
     }
 
-    /// Whether another iteration of the loop reads another element.
+    /// Returns whether the iterations of the loop read different elements.
     fn goes_along(&self, l: StmtId) -> bool {
         let iter = &self.facts.loops[&l].iter;
         self.at.iter().any(|a| mentions(&a.index, iter))
@@ -107,13 +108,13 @@ impl Read<'_, '_> {
         self.facts.writers(self.t).filter(stores).any(|s| self.facts.around[&s.id()].contains(&l))
     }
 
-    /// How often the loops run together, where that is in the program.
+    /// Returns the joint trip count of the loops, if it is constant.
     fn iterations(&self, loops: &[StmtId]) -> Option<i64> {
         let one = |l: &StmtId| self.facts.loops[l].most.as_ref()?.as_int();
         loops.iter().try_fold(1i64, |n, l| n.checked_mul(one(l)?))
     }
 
-    /// Whether the derivative with respect to the element is made of what differs between iterations of the loops.
+    /// Returns whether the derivative with respect to the element varies over the loops.
     fn is_multiplied(&self, value: &Expr, over: &[StmtId]) -> bool {
         let seed = Expr::load(&Symbol::new("seed"), Vec::new(), working(value.dtype()));
         let active = FxHashSet::from_iter([self.t.clone()]);

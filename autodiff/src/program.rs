@@ -1,10 +1,10 @@
-//! The interface of a gradient: what it takes and what it gives.
+//! Interface of a gradient: its parameters and results.
 //!
 //! - Its parameters are those of the program, then (`vjp`) a seed for every result, `y.grad`, and for every `inout`
-//!   parameter of floats, which holds the seed before and the answer after.
-//! - Its results are those of the program (`value_and_grad`), then `x.grad` for every parameter that is asked for.
+//!   parameter of floats, which holds the seed before and the gradient after.
+//! - Its results are those of the program (`value_and_grad`), then `x.grad` for every requested parameter.
 //!
-//! Whatever else the program computes is local, and goes away where nobody reads it.
+//! All other values of the program are local, and are eliminated if nothing reads them.
 
 use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, Choice, Decision, Home, Inverted, Plan, Residual};
@@ -22,17 +22,17 @@ use taffeta_ast::{
     DType, Diagnostics, Expr, ExprKind, Func, Literal, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
-/// Whether seeds are parameters; they are 1 if not.
+/// Returns whether seeds are parameters; otherwise they are 1.
 fn takes_seeds(request: &Request<'_>) -> bool {
     matches!(request.kind, Kind::Vjp | Kind::ValueAndVjp)
 }
 
-/// Whether the results of the program are results of the derivative as well.
+/// Returns whether the results of the program are results of the derivative as well.
 fn leaves_results(request: &Request<'_>) -> bool {
     matches!(request.kind, Kind::ValueAndGrad | Kind::ValueAndVjp)
 }
 
-/// Which tensors of the interface have a seed.
+/// Returns the tensors of the interface that have a seed.
 fn seeded(request: &Request<'_>) -> FxHashSet<Symbol> {
     let results = request.func.results.iter();
     let mut out: FxHashSet<Symbol> =
@@ -43,47 +43,48 @@ fn seeded(request: &Request<'_>) -> FxHashSet<Symbol> {
     out
 }
 
-/// The gradient, as one plan of what is kept has it.
+/// Gradient under one plan.
 pub(crate) struct Derived {
     pub func: Func,
     pub info: BackwardInfo,
-    /// What is kept for the backward pass.
+    /// Residuals of the backward pass.
     pub residuals: Vec<Residual>,
 }
 
-/// What it is differentiated for: parameters that are asked for, and those with a seed whose answer replaces it.
+/// Returns the requested parameters, and those with a seed that their gradient replaces.
 fn wanted(request: &Request<'_>) -> [FxHashSet<Symbol>; 2] {
     let wrt = request.inputs().iter().map(|t| t.symbol.clone()).collect();
-    // What is in an `inout` parameter with a seed has a derivative whether it is asked for or not: the answer replaces
-    // the seed.
+    // The contents of an `inout` parameter with a seed have a derivative whether it is requested or not: the gradient
+    // replaces the seed.
     let given = inouts(request.func).filter(|_| takes_seeds(request)).map(|t| t.symbol.clone()).collect();
     [wrt, given]
 }
 
-/// The program with names for parts of its expressions.
+/// Names subexpressions of the program.
 pub(crate) fn named(request: &Request<'_>, calls: &Calls) -> Func {
     let mut nameable = active(request, calls, request.func);
-    // What a call with its own gradient writes is not differentiated.
+    // Writes of a call with a custom gradient are not differentiated.
     for place in calls.all.iter().flat_map(|c| &c.results) {
         nameable.remove(&place.tensor);
     }
     name_subexpressions::run(request.func, &nameable)
 }
 
-/// The tensors that have an adjoint.
+/// Returns the tensors that have an adjoint.
 fn active(request: &Request<'_>, calls: &Calls, func: &Func) -> FxHashSet<Symbol> {
     let [wrt, given] = wanted(request);
     activity::active(func, calls, &wrt.union(&given).cloned().collect(), &seeded(request))
 }
 
-/// The gradient of the program that is asked for, in the form of `func`, which computes the same.
+/// Derives the requested gradient from `func`, an equivalent form of the program.
 pub(crate) fn run(request: &Request<'_>, calls: &Calls, func: &Func, plan: &Plan) -> Result<Derived, Diagnostics> {
     let facts = Facts::new(func);
     let homes = homes(request, calls, &facts, plan);
     let derived = attempt(request, calls, &facts, homes.clone(), FxHashMap::default());
-    // What would be copied, or could not be, may be undone instead. Few programs have such a tensor.
+    // A tensor that is copied, or that no copies are possible of, may be inverted instead. Few programs have such a
+    // tensor.
     let mut inverted = invert::choose(&facts, &request.tape, &homes, plan.separate);
-    // The backward pass of a call with its own gradient undoes nothing that is inside of it.
+    // The backward pass of a call with a custom gradient inverts nothing inside the call.
     inverted.retain(|t, _| !facts.writers(t).any(|s| calls.contain(s.id())));
     if let Ok(derived) = &derived {
         let is_copy = |r: &Residual, t: &Symbol| r.decision == Decision::Copies && r.tensor.symbol == *t;
@@ -92,12 +93,12 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls, func: &Func, plan: &Plan
     if inverted.is_empty() { derived } else { attempt(request, calls, &facts, homes, inverted).or(derived) }
 }
 
-/// Where tensors that are declared in loops are at home.
+/// Returns the homes of tensors that are declared in loops.
 fn homes(request: &Request<'_>, calls: &Calls, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
     let mut homes = recompute_policy::choose(facts, request, plan);
     if request.differentiable {
-        // A call that runs again would be one that nobody knows of, and its body would be differentiated: it runs once,
-        // whatever that takes.
+        // The next differentiation would not know a recomputed call, and would differentiate its body: the call runs
+        // once, at any cost.
         for (_, choice) in homes.iter_mut().filter(|(t, _)| calls.is_place(t)) {
             let why = "of a call that has its own gradient, in a gradient that is differentiated again".to_string();
             *choice = Choice { home: Home::Program, number: None, why };
@@ -154,24 +155,24 @@ struct Interface {
     names: Names,
     /// Seeds.
     seed_params: Vec<Param>,
-    /// Those of results, with what they are in the backward pass.
+    /// Seeds of results, each with its tensor in the backward pass.
     seeds: Vec<(Arc<Tensor>, Arc<Tensor>)>,
     /// Gradients, in the order of the parameters.
     results: Vec<(Symbol, Arc<Tensor>)>,
-    /// Adjoints that nobody outside sees.
+    /// Adjoints that are invisible outside.
     locals: Vec<Arc<Tensor>>,
-    /// What happens before the backward pass: zeros, and seeds.
+    /// Statements before the backward pass: zeros and seeds.
     first: Vec<Stmt>,
-    /// The zeros among it.
+    /// Zeros in `first`.
     zeros: Vec<(Symbol, StmtId)>,
-    /// What happens after it: adjoints that are rounded.
+    /// Statements after the backward pass: roundings of adjoints.
     last: Vec<Stmt>,
-    /// What they are rounded from and into.
+    /// Accumulators, the tensors that they are rounded into, and the statements that round.
     rounded: Vec<(Symbol, Arc<Tensor>, StmtId)>,
 }
 
 impl Interface {
-    /// The adjoint of a parameter or a result, which is collected in a type of its own.
+    /// Declares the adjoint of a parameter or a result, with its own accumulation type.
     fn interface(
         &mut self,
         request: &Request<'_>,
@@ -234,7 +235,7 @@ impl Interface {
         Some(a)
     }
 
-    /// Declares what is rounded into `a` after the backward pass.
+    /// Declares the accumulator that is rounded into `a` after the backward pass.
     fn round(&mut self, here: &Arc<Tensor>, a: &Arc<Tensor>, origin: &Origin) {
         let rounded = build::copy(here, a, origin);
         self.rounded.push((here.symbol.clone(), a.clone(), rounded.id()));
@@ -291,7 +292,7 @@ impl Interface {
     }
 }
 
-/// The statement, which reads elements of `from` where it reads those of `here`.
+/// Replaces loads from `here` by loads from `from`.
 fn loaded_from(s: &Stmt, here: &Tensor, from: &Tensor) -> Stmt {
     if here.symbol == from.symbol {
         return s.clone();

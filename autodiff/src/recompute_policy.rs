@@ -1,8 +1,8 @@
-//! Which tensors are kept for the backward pass, and which are computed again (FreeTensor, section 5.2).
+//! Choice between a tape and recomputation for each tensor (FreeTensor, section 5.2).
 //!
-//! A tensor that is declared in a loop has a value for every iteration. It is computed again in the body of the
-//! innermost loop around its declaration where that costs less than to write and read all values: arithmetic of its
-//! statements, per element, against the bytes of an element.
+//! A tensor that is declared in a loop has a value for every iteration. It is recomputed in the body of the innermost
+//! loop around its declaration if that costs less than to write and read all values: the arithmetic of its statements
+//! per element is compared with the cost of an element on a tape.
 
 use crate::data::{Choice, Home, Plan};
 use crate::extent::{self, Ranges};
@@ -11,12 +11,12 @@ use crate::request::{Request, Tape};
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
-/// Operations that take as long as an element of a tape costs on its way to memory and back.
+/// Number of operations that take as long as an element of a tape on its way to memory and back.
 const WORTH_A_TAPE: f64 = 16.0;
-/// A guess of how often a loop runs whose length is not known.
+/// Assumed trip count of a loop of unknown length.
 const USUAL_LENGTH: f64 = 64.0;
 
-/// The homes of the tensors that are declared in loops.
+/// Chooses the homes of the tensors that are declared in loops.
 pub(crate) fn choose(facts: &Facts<'_>, request: &Request<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
     let numbers = numbers(facts);
     let of = |(symbol, declared): (&Symbol, &Declared)| {
@@ -34,7 +34,7 @@ pub(crate) fn choose(facts: &Facts<'_>, request: &Request<'_>, plan: &Plan) -> F
                 }
             }
         };
-        // A segment runs again as a whole; what is kept in it is kept for that long.
+        // A segment is recomputed as a whole; a tensor kept in it is kept for that long.
         let segment = declared.loops.iter().rev().find(|l| plan.segments.contains(l));
         let home = match (keep, segment) {
             (true, None) => Home::Program,
@@ -46,7 +46,7 @@ pub(crate) fn choose(facts: &Facts<'_>, request: &Request<'_>, plan: &Plan) -> F
     facts.declared.iter().filter_map(of).collect()
 }
 
-/// The tensors that are declared in loops, numbered in the order of the text.
+/// Numbers the tensors that are declared in loops, in the order of the text.
 fn numbers(facts: &Facts<'_>) -> FxHashMap<Symbol, usize> {
     let mut numbers = FxHashMap::default();
     facts.func.body.walk(&mut |s| {
@@ -59,7 +59,7 @@ fn numbers(facts: &Facts<'_>) -> FxHashMap<Symbol, usize> {
     numbers
 }
 
-/// Why a tensor has to be computed again, if nobody has a choice.
+/// Returns the reason why a tensor must be recomputed, if it must.
 fn given(facts: &Facts<'_>, symbol: &Symbol, plan: &Plan) -> Option<String> {
     let declared = &facts.declared[symbol];
     if let Some(l) = declared.loops.iter().find(|l| facts.loops[l].most.is_none()) {
@@ -74,7 +74,7 @@ fn given(facts: &Facts<'_>, symbol: &Symbol, plan: &Plan) -> Option<String> {
     plan.recomputed.contains(symbol).then(|| "a tape of it is more than the budget has room for".into())
 }
 
-/// Whether all values of a tensor are kept, and why.
+/// Decides whether all values of a tensor are kept, and why.
 fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape) -> (bool, String) {
     let listed = |names: &[String]| names.iter().any(|n| n == symbol.name());
     let operations = cost(facts, symbol);
@@ -91,12 +91,12 @@ fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape) -> (bool, String) {
     }
 }
 
-/// Operations for each element of a tensor, in units of an addition.
+/// Estimates the operations for each element of a tensor, in units of an addition.
 pub(crate) fn cost(facts: &Facts<'_>, symbol: &Symbol) -> f64 {
     for_each_element(facts, symbol, &operations)
 }
 
-/// What it takes to compute an element of a tensor: cheap operations, and functions, roots and divisions.
+/// Counts the operations for each element of a tensor: cheap ones; functions, roots and divisions.
 pub(crate) fn work(facts: &Facts<'_>, symbol: &Symbol) -> [f64; 2] {
     let is_costly = |e: &Expr| matches!(e.kind(), ExprKind::Apply(op, _) if op.info().cost > 2);
     [false, true].map(|costly| {
@@ -112,7 +112,7 @@ pub(crate) fn work(facts: &Facts<'_>, symbol: &Symbol) -> [f64; 2] {
     })
 }
 
-/// What the statements that write a tensor do for each of its elements.
+/// Sums a measure of expressions over the statements that write a tensor, for each of its elements.
 fn for_each_element(facts: &Facts<'_>, symbol: &Symbol, of_expression: &dyn Fn(&Expr) -> f64) -> f64 {
     let declared = &facts.declared[symbol];
     let outside = declared.loops.len();

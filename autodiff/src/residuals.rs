@@ -1,4 +1,4 @@
-//! What a gradient keeps for its backward pass, as data: plans are judged by it, and people are told of it.
+//! Residuals of a gradient, as data: plans are judged by them, and explanations list them.
 
 use crate::data::{Decision, Home, Residual, Saved};
 use crate::facts::{Facts, What};
@@ -7,7 +7,8 @@ use crate::values::Values;
 use std::sync::Arc;
 use taffeta_ast::{Expr, ExprKind, Span, StmtId, Symbol, Tensor};
 
-/// Everything that is kept, in the order in which it was first needed.
+/// Lists all residuals: kept tensors in the order of first need, inverted ones by name, snapshots in the order of first
+/// need.
 pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
     let mut out = Vec::new();
     for (symbol, home, kept) in values.kept.iter().filter(|(t, ..)| !values.inverted.contains_key(t)) {

@@ -1,5 +1,5 @@
 //! Checkpoints of a time loop (Griewank's, with segments of one length): the loop runs in segments, each on copies of
-//! the state that it overwrites, so that the backward pass can run a segment again from what the state was before it.
+//! the state that it overwrites, so that the backward pass can recompute a segment from the state before it.
 //!
 //! before
 //! ```text
@@ -15,9 +15,9 @@
 //!         u.now[...] = f(u.now)
 //!     u[...] = u.now[...]
 //! ```
-//! The backward pass then needs `u` as it was before each segment, and within a segment `u.now` as it was before each
-//! step: `steps / 32 + 32` states instead of `steps`. A segment that is cut into segments itself takes the third root
-//! of the steps, and so on.
+//! The backward pass then needs `u` before each segment, and within a segment `u.now` before each step:
+//! `steps / 32 + 32` states instead of `steps`. Segments of segments need states in the order of the third root of the
+//! steps, and so on.
 
 use crate::custom_vjp::Calls;
 use crate::{build, extent};
@@ -28,20 +28,20 @@ use taffeta_analysis::tree;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Expr, Extent, Func, LoopProps, Op, Stmt, StmtId, StmtKind, Symbol, Tensor, poly};
 
-/// What became of the loop.
+/// Program with a loop cut into segments.
 pub(crate) struct Segmented {
     pub func: Func,
-    /// The loop over segments.
+    /// Loop over segments.
     pub outer: StmtId,
-    /// The loop inside a segment.
+    /// Loop inside a segment.
     pub inner: StmtId,
-    /// The copies of the state.
+    /// Copies of the state.
     pub copies: Vec<Arc<Tensor>>,
 }
 
-/// Cuts a loop into segments of `length` iterations, each on copies of `state`; every iteration has tensors of its own
-/// for `scratch`. `None` if the loop cannot be cut: it does not run in order, its bounds depend on what it writes, or a
-/// call that has its own gradient knows the state by its name.
+/// Cuts a loop into segments of `length` iterations, each on copies of `state`; every iteration has private tensors for
+/// `scratch`. Returns `None` if the loop cannot be cut: it does not run in order, its step is not constant, its bounds
+/// depend on its writes, a shape to copy is loaded, or a call with a custom gradient refers to the state by name.
 pub(crate) fn run(
     func: &Func,
     calls: &Calls,
@@ -94,8 +94,8 @@ fn cut(
     Some((outer, inner_id, copies))
 }
 
-/// How many segments there are. Of an end that is a minimum, each part says it: where one is the length of a segment
-/// around this one, the count is seen to be a constant.
+/// Returns the number of segments. An end that is a minimum is split into its operands: if one of them is the length of
+/// an enclosing segment, the count folds to a constant.
 fn count(begin: &Expr, end: &Expr, stride: i64, length: i64) -> Expr {
     let of = |end: &Expr| {
         let way = if stride > 0 { end.minus(begin) } else { begin.minus(end) };
@@ -106,7 +106,7 @@ fn count(begin: &Expr, end: &Expr, stride: i64, length: i64) -> Expr {
     ends.iter().map(of).reduce(|a, b| a.min_with(&b)).unwrap_or_else(|| Expr::int(0))
 }
 
-/// The copy of a tensor in a segment.
+/// Returns the copy of a tensor in a segment.
 fn private(t: &Tensor) -> Arc<Tensor> {
     let name = t.symbol.name();
     let symbol = Symbol::new(format!("{}.now", name.strip_suffix(".now").unwrap_or(name)));

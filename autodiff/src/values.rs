@@ -1,16 +1,16 @@
-//! How a value that the forward pass had comes back in the backward pass: it is still where it was, it was kept on a
-//! tape, or it is computed again (FreeTensor, section 5.2).
+//! Sources of forward values in the backward pass: the tensor itself, a tape, or recomputation (FreeTensor, section
+//! 5.2).
 //!
-//! Every tensor has a **home**: the piece of code whose forward run makes the values that its backward run needs. For
-//! most it is the program. A tensor that is declared inside a loop may have the loop's body as its home instead: then
-//! that part of the body is run again, right before the backward pass of the same iteration.
+//! Every tensor has a **home**: the recompute scope whose forward run produces the values that its backward run needs.
+//! For most tensors that is the program. A tensor declared inside a loop may have the loop's body as its home instead:
+//! that part of the body is then recomputed right before the backward pass of the same iteration.
 //!
 //! Within its home a value is
-//! - **kept** where nothing overwrites it while its tensor is alive: the tensor itself stays alive, with a dimension
-//!   more for every loop between the home and its declaration (`t` becomes `t.tape[i]`, the symbolic version number of
-//!   the paper);
-//! - a **snapshot** otherwise: a copy of the whole tensor before a loop inside which nothing writes what is read, or of
-//!   the one element before the statement, with a dimension for every loop between the home and that place.
+//! - **kept** if nothing overwrites it during the lifetime of its tensor: the tensor itself stays alive, with one more
+//!   dimension for every loop between the home and its declaration (`t` becomes `t.tape[i]`, the symbolic version
+//!   number of the paper);
+//! - a **snapshot** otherwise: a copy of the whole tensor before a loop that does not write the element before the
+//!   read, or of the one element before the statement, with a dimension for every loop between the home and the copy.
 
 use crate::data::{Choice, Home, Inverted, Kept, Saved, Snapshot, ValueSource};
 use crate::extent;
@@ -20,26 +20,26 @@ use std::sync::Arc;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// What is kept so far, and for whom.
+/// Residuals recorded so far, with the memos that share them between reads.
 pub(crate) struct Values {
-    /// The homes of tensors that are declared in loops; all others are at home in the program.
+    /// Homes of tensors declared in loops; the home of all others is the program.
     pub homes: FxHashMap<Symbol, Choice>,
-    /// Those whose old values come back by undoing.
+    /// Tensors whose old values are recovered by inversion.
     pub inverted: FxHashMap<Symbol, Inverted>,
-    /// Those among them that were asked for.
+    /// Inverted tensors that a read asked for.
     pub used: FxHashSet<Symbol>,
     pub kept: Vec<(Symbol, Home, Kept)>,
     pub snapshots: Vec<Snapshot>,
     known: FxHashMap<(StmtId, What), usize>,
     whole: FxHashMap<(StmtId, Symbol), usize>,
-    /// Where a tensor stands in `kept`.
+    /// Index of each tensor in `kept`.
     alive: FxHashMap<Symbol, usize>,
 }
 
 impl Values {
     pub fn new(facts: &Facts<'_>, homes: FxHashMap<Symbol, Choice>, inverted: FxHashMap<Symbol, Inverted>) -> Values {
         let (snapshots, used) = (Vec::new(), FxHashSet::default());
-        // What is undone stays alive for that, or for the copy in which it is.
+        // An inverted tensor stays alive for the inversion itself, or to initialise the copy that is inverted.
         let alive = |t: &Symbol| Kept { tensor: facts.declared[t].tensor.clone(), loops: Vec::new() };
         let mut kept: Vec<_> = inverted.keys().map(|t| (t.clone(), Home::Program, alive(t))).collect();
         kept.sort_by_key(|(t, ..): &(Symbol, Home, Kept)| t.name().to_string());
@@ -52,7 +52,7 @@ impl Values {
         self.homes.get(tensor).map_or(Home::Program, |c| c.home)
     }
 
-    /// Where a value of a statement is while the backward pass of that statement runs.
+    /// Returns the source of a statement's value during the backward pass of that statement.
     pub fn find(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &What) -> Result<ValueSource, Diagnostic> {
         let tensor = facts.tensor_of(stmt, what);
         if !facts.overwritten(stmt, what) {
@@ -70,7 +70,7 @@ impl Values {
         Ok(ValueSource::Snapshot(self.snapshots[k].clone()))
     }
 
-    /// Keeps a tensor alive; `None` if it would have more values than can be told from the sizes.
+    /// Keeps a tensor alive; returns `None` if the sizes do not bound the number of its versions.
     fn keep(&mut self, facts: &Facts<'_>, tensor: &Symbol) -> Option<Kept> {
         if let Some(k) = self.alive.get(tensor) {
             return Some(self.kept[*k].2.clone());
@@ -90,7 +90,7 @@ impl Values {
         Some(kept)
     }
 
-    /// A snapshot from which the value is read: the smallest one that is possible.
+    /// Records the smallest possible snapshot that holds the value.
     fn snapshot(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &What, tensor: &Symbol) -> Option<usize> {
         let home = self.home(tensor);
         let declared = &facts.declared[tensor];
@@ -133,8 +133,9 @@ impl Values {
         Some(self.snapshots.len() - 1)
     }
 
-    /// For each element of a reduced tensor, which iterations of the loops inside its scope changed it last: those of
-    /// `stmt` in which `cond` held. `None` if its statements do not say that alone.
+    /// Records, for each element of a reduced tensor, the last iteration of the loops inside its scope that changed it:
+    /// the last one of `stmt` in which `cond` held. Returns `None` if the tensor has another reduction too, or a size
+    /// is not bounded.
     pub fn last_change(
         &mut self,
         facts: &Facts<'_>,
@@ -158,11 +159,11 @@ impl Values {
             out.push(Snapshot { tensor, loops: loops.clone(), anchor: stmt, saved, home });
         }
         self.snapshots.extend(out.iter().cloned());
-        // Without a loop there is no iteration that would say it.
+        // Without a loop there is no iteration to record.
         (!out.is_empty()).then_some(out)
     }
 
-    /// A snapshot of whether a condition holds before a statement that writes `tensor`.
+    /// Records whether a condition holds before a statement that writes `tensor`.
     pub fn condition(
         &mut self,
         facts: &Facts<'_>,
@@ -180,7 +181,7 @@ impl Values {
     }
 }
 
-/// The loops that are inside a home.
+/// Returns the loops inside a home.
 pub(crate) fn inside(home: Home, loops: &[StmtId]) -> &[StmtId] {
     match home {
         Home::Program => loops,
@@ -188,7 +189,7 @@ pub(crate) fn inside(home: Home, loops: &[StmtId]) -> &[StmtId] {
     }
 }
 
-/// A guess of how large a size is, to compare shapes with.
+/// Estimates a dimension, to compare the sizes of shapes.
 fn weight(dim: &Expr) -> f64 {
     match dim.kind() {
         ExprKind::Const(_) => dim.as_int().map_or(1e3, |v| v as f64),
@@ -198,7 +199,7 @@ fn weight(dim: &Expr) -> f64 {
     }
 }
 
-/// The element that a value is of, as a load.
+/// Returns the element of a value, as a load.
 fn element(facts: &Facts<'_>, stmt: StmtId, what: &What) -> Expr {
     match (what, facts.stmts[&stmt].kind()) {
         (What::Loaded(e), _) => e.clone(),
@@ -209,14 +210,14 @@ fn element(facts: &Facts<'_>, stmt: StmtId, what: &What) -> Expr {
     }
 }
 
-/// The shape of a tensor with the sizes of its largest instance.
+/// Returns the shape of a tensor's largest instance.
 fn own_shape(facts: &Facts<'_>, tensor: &Symbol) -> Option<Vec<Expr>> {
     let declared = &facts.declared[tensor];
     let ranges = facts.ranges(&declared.loops);
     declared.tensor.shape.iter().map(|d| extent::bound(d, true, &ranges)).collect()
 }
 
-/// A tensor with a dimension for every loop, and then its own.
+/// Builds a tensor with a dimension for every loop, followed by its own; returns `None` if a trip count is not bounded.
 fn tape(facts: &Facts<'_>, name: &str, dtype: DType, loops: &[StmtId], own: Vec<Expr>) -> Option<Arc<Tensor>> {
     let mut shape: Vec<Expr> = Vec::new();
     for l in loops {

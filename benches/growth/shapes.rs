@@ -1,19 +1,20 @@
-//! Programs that have many of something: statements in one nest, array statements, loops, functions, temporaries, steps
-//! of a schedule, loops over structured tensors. Each has one entry `f` that is differentiable with respect to `x`.
+//! Families of programs that grow in one respect: statements in one nest, array statements, loops, functions,
+//! temporaries, steps of a schedule, loops over structured tensors. Each has one entry `f` that is differentiable with
+//! respect to `x`.
 
-/// A family of programs.
+/// Family of programs.
 pub struct Shape {
-    /// What there is many of.
+    /// Name of the repeated part.
     pub name: &'static str,
-    /// The program with so many of it.
+    /// Text of the program with that many repetitions.
     pub text: fn(usize) -> String,
     /// Whether it has a schedule `steps`.
     pub scheduled: bool,
-    /// Whether it is timed how long rules take to choose one for it, and for its gradient.
+    /// Whether the choice of a schedule by rules is timed, for the program and for its gradient.
     pub ruled: bool,
 }
 
-/// All of them.
+/// All families.
 pub const SHAPES: &[Shape] = &[
     Shape { name: "array statements", text: array_statements, scheduled: false, ruled: false },
     Shape { name: "array results", text: array_results, scheduled: false, ruled: false },
@@ -35,24 +36,24 @@ pub const SHAPES: &[Shape] = &[
     Shape { name: "sparse pattern", text: sparse_pattern, scheduled: false, ruled: false },
 ];
 
-/// Lines made from 0 to `n`.
+/// Returns one line for each number from 0 to `n`.
 fn lines(n: usize, line: impl Fn(usize) -> String) -> String {
     (0..n).map(|k| line(k) + "\n").collect()
 }
 
-/// A chain of whole-array statements: each makes a tensor and reads the one before.
+/// Builds a chain of whole-array statements: each makes a tensor and reads the one before.
 fn array_statements(n: usize) -> String {
     let chain = lines(n, |k| format!("    t{} = t{k} * 1.5 + x", k + 1));
     format!("def f(x: f64[n]) -> f64[n]:\n    t0 = x * 2.0\n{chain}    return t{n}\n")
 }
 
-/// Whole-array statements that all write one tensor.
+/// Builds whole-array statements that all write one tensor.
 fn array_results(n: usize) -> String {
     let updates = lines(n, |k| format!("    y[:] = y * {k}.5 + x"));
     format!("def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n{updates}    return y\n")
 }
 
-/// One nest of two loops around the statements.
+/// Builds one nest of two loops around the statements.
 fn nest(n: usize, before: &str, line: impl Fn(usize) -> String, after: &str) -> String {
     let body = lines(n, |k| format!("            {}", line(k)));
     format!(
@@ -61,24 +62,24 @@ fn nest(n: usize, before: &str, line: impl Fn(usize) -> String, after: &str) -> 
     )
 }
 
-/// Each statement writes a tensor of its own, and reads the one before.
+/// Builds a nest whose statements each write a tensor of their own, and read the one before.
 fn nest_of_tensors(n: usize) -> String {
     let before = lines(n + 1, |k| format!("    t{k} = zeros((n, m), f64)"));
     nest(n, &before, |k| format!("t{}[i, j] = t{k}[i, j] * 0.5 + x[i, j]", k + 1), &format!("    y[:, :] = t{n}\n"))
 }
 
-/// Each statement writes a column of one tensor, and reads the column before.
+/// Builds a nest whose statements each write a column of one tensor, and read the column before.
 fn nest_of_columns(n: usize) -> String {
     let before = format!("    t = zeros((n, {}), f64)\n", n + 1);
     nest(n, &before, |k| format!("t[i, {}] = t[i - 1, {k}] * 0.5 + x[i, j]", k + 1), "    y[:, 0] = t[:, 0]\n")
 }
 
-/// All statements write one element, each from what the one before left: every pair depends on each other.
+/// Builds a nest whose statements all write one element, each from its last value: all pairs are dependent.
 fn nest_of_updates(n: usize) -> String {
     nest(n, "", |k| format!("y[i, j] = y[i, j] * {k}.5 + x[i, j]"), "")
 }
 
-/// Each statement computes a scalar of its own from the one before.
+/// Builds a nest whose statements each compute a scalar of their own from the one before.
 fn nest_of_scalars(n: usize) -> String {
     let line = |k: usize| match k {
         0 => "s0 = x[i, j] * 2.0".to_string(),
@@ -87,18 +88,18 @@ fn nest_of_scalars(n: usize) -> String {
     nest(n, "", line, &format!("            y[i, j] = s{}\n", n - 1))
 }
 
-/// All statements add to one element.
+/// Builds a nest whose statements all add to one element.
 fn nest_of_reductions(n: usize) -> String {
     nest(n, "", |k| format!("y[i, j] += x[i, j] * {k}.5"), "")
 }
 
-/// A chain of scalars in a nest.
+/// Builds a chain of scalars in a nest.
 fn temporaries(n: usize) -> String {
     let chain = nest(n, "", |k| format!("t{} = t{k} * 0.5 + x[i, j]", k + 1), &format!("            y[i, j] = t{n}\n"));
     chain.replacen("            t1 =", "            t0 = x[i, j]\n            t1 =", 1)
 }
 
-/// Loops one after the other, each split in the schedule.
+/// Builds loops one after the other, each split in the schedule.
 fn loops(n: usize) -> String {
     let body = lines(n, |k| format!("    for i{k} in range(n):\n        y[i{k}] = y[i{k}] * 0.5 + x[i{k}]"));
     let steps = lines(n, |k| format!("    outer{k}, inner{k} = s.split(\"i{k}\", 8)"));
@@ -107,7 +108,7 @@ fn loops(n: usize) -> String {
     )
 }
 
-/// Functions that call each other one level deep, all from one entry.
+/// Builds functions that one entry calls, each one level deep.
 fn functions(n: usize) -> String {
     let definitions = lines(n, |k| format!("def g{k}(a, b):\n    c = a * {k}.5\n    return c + b\n\n"));
     let calls = lines(n, |k| format!("        y[i] = g{k}(y[i], x[i])"));
@@ -116,7 +117,7 @@ fn functions(n: usize) -> String {
     )
 }
 
-/// As many entries: what `check` elaborates one by one.
+/// Builds a program with that many entries, which `check` elaborates one by one.
 fn entries(n: usize) -> String {
     let more = lines(n, |k| {
         format!(
@@ -126,12 +127,12 @@ fn entries(n: usize) -> String {
     format!("def f(x: f64[n]) -> f64[n]:\n    y = x * 2.0\n    return y\n{more}")
 }
 
-/// Statements under conditions of their own.
+/// Builds statements under conditions of their own.
 fn branches(n: usize) -> String {
     nest(n, "", |k| format!("if i > {k} and x[i, j] > 0.0:\n                y[i, j] = y[i, j] + x[i, j] * {k}.5"), "")
 }
 
-/// One loop that is split again and again: a nest as deep as there are steps.
+/// Builds one loop that is split again and again: a nest as deep as there are steps.
 fn splits(n: usize) -> String {
     format!(
         "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        y[i] = x[i] * 2.0\n    \
@@ -139,7 +140,7 @@ fn splits(n: usize) -> String {
     )
 }
 
-/// A nest that is split, reordered, and made parallel in every one of several loops.
+/// Builds several nests that are each split, reordered, and made parallel.
 fn blocks(n: usize) -> String {
     let count = n / 4;
     let body = lines(count, |k| {
@@ -156,7 +157,7 @@ fn blocks(n: usize) -> String {
     )
 }
 
-/// A chain of products with one sparse matrix: each is a nest of its own, and reads the vector before.
+/// Builds a chain of products with one sparse matrix: each is a nest of its own, and reads the vector before.
 fn sparse_products(n: usize) -> String {
     let chain = lines(n, |k| {
         let next = k + 1;
@@ -168,7 +169,7 @@ fn sparse_products(n: usize) -> String {
     format!("def f(A: f64[n, n] @ csr, x: f64[n]) -> f64[n]:\n    t0 = x * 2.0\n{chain}    return t{n}\n")
 }
 
-/// One nest over a sparse matrix: all statements add to one element.
+/// Builds one nest over a sparse matrix, whose statements all add to one element.
 fn sparse_nest(n: usize) -> String {
     let body = lines(n, |k| format!("            y[i] += A[i, j] * x[j] * {k}.5"));
     format!(
@@ -177,7 +178,7 @@ fn sparse_nest(n: usize) -> String {
     )
 }
 
-/// Loops that each merge two sparse vectors, which is one loop for both and one for each of them.
+/// Builds loops that each merge two sparse vectors, into one loop over both and one over the rest of each.
 fn sparse_merges(n: usize) -> String {
     let loops =
         lines(n / 4, |k| format!("    for i{k} in range(n):\n        s += (A[i{k}] + B[i{k}]) * x[i{k}] * {k}.5"));
@@ -185,7 +186,7 @@ fn sparse_merges(n: usize) -> String {
     format!("def f({vectors}, x: f64[n]) -> f64:\n    s: f64 = 0.0\n{loops}    return s\n")
 }
 
-/// One nest over a sparse matrix: each statement writes a tensor that is stored where the matrix is, and reads the one
+/// Builds one nest over a sparse matrix, whose statements each write a tensor in the matrix's pattern, and read the one
 /// before.
 fn sparse_pattern(n: usize) -> String {
     let made = lines(n, |k| format!("    W{}: f64[n, n] @ pattern(A) = zeros((n, n), f64)", k + 1));

@@ -4,19 +4,19 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use taffeta::{Function, Options, Program, Ran, Signature};
 
-/// File, entry, inputs other than `rand`, sizes.
+/// File, entry, inputs other than `rand`, and sizes.
 pub type Workload =
     (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static [(&'static str, i64)]);
 
-/// The program of a workload, and options with its sizes.
+/// Loads the program of a workload, and adds its sizes to the options.
 pub fn load((file, _, _, sizes): &Workload, options: Options) -> (Program, Options) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let program = Program::load(path).unwrap_or_else(|e| panic!("{file}: {e}"));
     (program, options.sizes(sizes.iter().map(|(n, v)| ((*n).to_string(), *v))))
 }
 
-/// What these functions take, in nanoseconds, in runs that take turns: at most so many of each, and so long in all.
-/// Every run works on the same numbers, those of the interface `open`.
+/// Times these functions in nanoseconds, in runs that take turns: at most `rounds` of each, and about `most` in all.
+/// Every run works on the same inputs, those of the interface `open`.
 pub fn times(
     functions: &[Function],
     open: &Signature,

@@ -1,24 +1,24 @@
-//! `include/taffeta.h` in Rust: the same structures, field by field. Safe by itself: only `load` and `call` hand them
-//! to C.
+//! Rust mirror of `include/taffeta.h`: the same structures, field by field. This module has no `unsafe`; only `load`
+//! and `call` pass the structures to C.
 //!
-//! That both sides mean the same bytes is asserted while they are compiled, here and there, where pointers have 64
-//! bits; a test compares the numbers of both.
+//! Both sides assert sizes and offsets at compile time, where pointers have 64 bits; a test compares the numbers of
+//! both.
 
 use std::ffi::{c_char, c_int, c_void};
 use taffeta_ast::DType;
 use taffeta_ast::format::LevelKind;
 
-/// `TAFFETA_ABI`
+/// `TAFFETA_ABI`.
 pub(crate) const ABI: u32 = 2;
-/// `TAFFETA_OWNER_CALLER`
+/// `TAFFETA_OWNER_CALLER`.
 pub(crate) const OWNER_CALLER: i32 = 0;
-/// The bytes of a context's message.
+/// Size of the message buffer in a context, in bytes.
 pub(crate) const MESSAGE: usize = 512;
 
-/// `taffeta_array`
+/// `taffeta_array`.
 #[repr(C)]
 #[derive(Debug)]
-#[allow(dead_code)] // Rust calls entries by the arrays themselves; C by tensors with levels
+#[allow(dead_code)] // Rust calls entries on arrays; entries on tensors with levels are for C
 pub(crate) struct Array {
     pub data: *mut c_void,
     pub dtype: i32,
@@ -26,7 +26,7 @@ pub(crate) struct Array {
     pub length: usize,
 }
 
-/// `taffeta_level`
+/// `taffeta_level`.
 #[repr(C)]
 #[derive(Debug)]
 #[allow(dead_code)] // as above
@@ -36,7 +36,7 @@ pub(crate) struct Level {
     pub arrays: *const Array,
 }
 
-/// `taffeta_tensor`
+/// `taffeta_tensor`.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Tensor {
@@ -52,7 +52,7 @@ pub(crate) struct Tensor {
     pub n_stored: usize,
 }
 
-/// `taffeta_ctx`
+/// `taffeta_ctx`.
 #[repr(C)]
 pub(crate) struct Ctx {
     pub abi: u32,
@@ -71,7 +71,7 @@ pub(crate) struct Ctx {
     pub flags: u32,
 }
 
-/// Asserts sizes and offsets, and lists them for the test that asks a C compiler for its own.
+/// Asserts sizes and offsets, and lists them for the test that compares them with a C compiler's.
 macro_rules! layout {
     ($($name:literal $ty:ident $size:literal { $($field:ident $offset:literal),* })*) => {
         #[cfg(target_pointer_width = "64")]
@@ -81,7 +81,7 @@ macro_rules! layout {
             $(assert!(std::mem::offset_of!($ty, $field) == $offset, concat!($name, ".", stringify!($field)));)*)*
         };
 
-        /// C expressions with their values on this side.
+        /// Returns C expressions with their values on the Rust side.
         #[cfg(test)]
         fn layouts() -> Vec<(String, usize)> {
             vec![$(
@@ -105,9 +105,9 @@ layout! {
     }
 }
 
-/// `taffeta_status`: what a call that fails returns.
+/// `taffeta_status`: results of calls that fail.
 pub(crate) mod status {
-    /// The `TAFFETA_ERROR_…` of that name.
+    /// Constants `TAFFETA_ERROR_…`, by the name after the prefix.
     macro_rules! statuses {
         ($($name:ident $value:literal),*) => {
             $(pub(crate) const $name: i32 = $value;)*
@@ -121,14 +121,14 @@ pub(crate) mod status {
     }
 }
 
-/// `taffeta_print_fn`
+/// `taffeta_print_fn`.
 pub(crate) type PrintFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
-/// `taffeta_f`
+/// `taffeta_f`.
 pub(crate) type RunFn = unsafe extern "C" fn(*mut Ctx, *mut Tensor, usize, *const i64) -> c_int;
-/// `taffeta_f_plan`
+/// `taffeta_f_plan`.
 pub(crate) type PlanFn = unsafe extern "C" fn(*mut Ctx, *mut Tensor, usize, *const i64, *mut usize) -> c_int;
 
-/// The type's number in `taffeta_dtype`.
+/// Returns the type's number in `taffeta_dtype`.
 pub(crate) fn dtype(d: DType) -> i32 {
     match d {
         DType::Bool => 0,
@@ -147,7 +147,7 @@ pub(crate) fn dtype(d: DType) -> i32 {
     }
 }
 
-/// The kind's name in `taffeta_level_kind`. A kind's number there is its place in [`LevelKind::ALL`].
+/// Returns the kind's name in `taffeta_level_kind`; its number there is its position in [`LevelKind::ALL`].
 pub(crate) fn level(kind: LevelKind) -> String {
     let mut name = String::from("TAFFETA_LEVEL");
     for c in format!("{kind:?}").chars() {
@@ -165,7 +165,7 @@ mod tests {
     use crate::c::TAFFETA_H;
     use std::fmt::Write as _;
 
-    /// What C says of sizes, offsets and constants, in the order of `expected`.
+    /// Evaluates the expressions (sizes, offsets, constants) in C, and returns the values in the same order.
     fn in_c(expressions: &[String]) -> Vec<i64> {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let mut text = String::from("#include \"taffeta.h\"\n#include <stdio.h>\nint main(void) {\n");
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(expressions.into_iter().zip(found).collect::<Vec<_>>(), expected);
     }
 
-    /// Nothing of the header is left out: a field or a constant that is added there must be added here.
+    /// Checks that the tables are complete: a field or constant added to the header must be added here.
     #[test]
     fn the_whole_header_is_compared() {
         let enums = |prefix: &str| TAFFETA_H.lines().filter(|l| l.trim_start().starts_with(prefix)).count();

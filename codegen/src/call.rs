@@ -1,7 +1,7 @@
-//! Calls a compiled entry, safely: types, shapes, strides, alignment and aliases of all arguments are checked here
-//! before C is entered, and once more inside.
+//! Safe calls of a compiled entry: number, modes, types, ranks, shapes, alignment and aliasing of the arguments are
+//! checked here before C is entered, and once more inside.
 
-#![allow(unsafe_code)] // calls C through a function pointer, is called by it with lines, and allocates the arena
+#![allow(unsafe_code)] // calls C through a function pointer, is called back with printed lines, and allocates the arena
 
 use crate::abi::{self, Ctx, Tensor};
 use crate::load::Compiled;
@@ -14,9 +14,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use taffeta_ast::{DType, Diagnostic, SourceMap, Span, Value, with_buffer};
 
-/// Rust types that are elements of tensors.
+/// Rust types of tensor elements.
 pub trait Element: Copy + sealed::Sealed {
-    /// The element type.
+    /// Element type.
     const DTYPE: DType;
 }
 
@@ -34,9 +34,9 @@ macro_rules! elements {
 elements!(bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
           half::f16 => F16, half::bf16 => Bf16, f32 => F32, f64 => F64);
 
-/// What is wrong, in the words of `taffeta.h`.
+/// Categories of errors, as in `taffeta.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // `taffeta_status` says what they are
+#[allow(missing_docs)] // documented at `taffeta_status`
 pub enum ErrorKind {
     Assert,
     Index,
@@ -68,12 +68,12 @@ impl ErrorKind {
             status::NONFINITE => ErrorKind::NonFinite,
             status::STORAGE => ErrorKind::Storage,
             status::CALL => ErrorKind::Call,
-            // None that a library of this version returns.
+            // Unreachable with a library of this version.
             _ => ErrorKind::Call,
         }
     }
 
-    /// The diagnostic's code: that of the interpreter for the same mistake.
+    /// Returns the diagnostic code that the interpreter uses for the same error.
     pub fn code(self) -> &'static str {
         match self {
             ErrorKind::Assert => "run::assert",
@@ -89,15 +89,15 @@ impl ErrorKind {
     }
 }
 
-/// Why a call failed.
+/// Failure of a call.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct CallError {
-    /// What is wrong.
+    /// Category of the error.
     pub kind: ErrorKind,
-    /// What was found and expected, without the place.
+    /// Message with the found and expected values, without the source location.
     pub message: String,
-    /// The statement that stopped the program, if one did.
+    /// Statement that raised the error, if known.
     pub site: Option<Site>,
 }
 
@@ -106,7 +106,7 @@ impl CallError {
         CallError { kind, message: message.into(), site: None }
     }
 
-    /// The diagnostic, with the statement and the calls that inlined it, as far as `sources` has their files.
+    /// Makes the diagnostic, with the statement and the inlined calls around it, as far as `sources` has their files.
     pub fn diagnostic(&self, sources: &SourceMap) -> Diagnostic {
         let find = |file: &str, start: u32, end: u32| {
             let position = sources.files().position(|f| f.name == file);
@@ -133,14 +133,14 @@ impl CallError {
     }
 }
 
-/// A tensor that is only read.
+/// A tensor argument that is only read.
 #[derive(Clone, Debug)]
 pub struct ArgRef<'a> {
     view: View,
     borrowed: PhantomData<&'a ()>,
 }
 
-/// A tensor that is written.
+/// A tensor argument that is written.
 #[derive(Debug)]
 pub struct ArgMut<'a> {
     view: View,
@@ -164,7 +164,7 @@ impl View {
 }
 
 impl<'a> ArgRef<'a> {
-    /// Row-major elements and their shape; `None` if its product is not their number.
+    /// Makes an argument from row-major elements and their shape; `None` if the shape's product is not `data.len()`.
     pub fn new<T: Element>(data: &'a [T], shape: &[usize]) -> Option<ArgRef<'a>> {
         let view = View::new(T::DTYPE, shape, NonNull::from(data).cast(), data.len())?;
         Some(ArgRef { view, borrowed: PhantomData })
@@ -172,7 +172,7 @@ impl<'a> ArgRef<'a> {
 }
 
 impl<'a> ArgMut<'a> {
-    /// Row-major elements and their shape; `None` if its product is not their number.
+    /// Makes an argument from row-major elements and their shape; `None` if the shape's product is not `data.len()`.
     pub fn new<T: Element>(data: &'a mut [T], shape: &[usize]) -> Option<ArgMut<'a>> {
         let len = data.len();
         let view = View::new(T::DTYPE, shape, NonNull::from(data).cast(), len)?;
@@ -180,19 +180,19 @@ impl<'a> ArgMut<'a> {
     }
 }
 
-/// One argument: parameters first, then results, in order.
+/// One argument of a call: parameters first, then results, in order.
 #[derive(Debug)]
 pub enum Arg<'a> {
-    /// For a parameter.
+    /// Argument for a read-only parameter.
     In(ArgRef<'a>),
-    /// For an `inout` parameter or a result.
+    /// Argument for an `inout` parameter or a result.
     Out(ArgMut<'a>),
 }
 
 impl<'a> From<&'a Value> for Arg<'a> {
     fn from(v: &'a Value) -> Arg<'a> {
         let (data, len) = with_buffer!(v.data(), d => (NonNull::from(d.as_slice()).cast(), d.len()));
-        // A dense value's shape fits its elements.
+        // A dense value's shape matches its number of elements.
         Arg::In(ArgRef { view: whole(v, data, len), borrowed: PhantomData })
     }
 }
@@ -205,17 +205,18 @@ impl<'a> From<&'a mut Value> for Arg<'a> {
 }
 
 fn whole(v: &Value, data: NonNull<u8>, len: usize) -> View {
-    // A sparse one is not what C takes: its elements alone are as many as they are, and the call refuses their shape.
+    // C takes no sparse values: the shape is that of the stored elements alone, which the call refuses.
     let sparse = v.places().is_some();
     let shape = if sparse { vec![len as i64] } else { v.shape().iter().map(|d| *d as i64).collect() };
     View { dtype: v.dtype(), shape, data, bytes: len * v.dtype().size() }
 }
 
-/// Takes the lines that a program prints, without their ends. Threads of a parallel loop call it, one at a time.
+/// Callback that takes the lines that a program prints, without line ends. Threads of a parallel loop call it, one at a
+/// time.
 pub type Lines = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a call needs beside its arguments: threads, memory for local tensors, which is kept from call to call, and
-/// where printed lines go.
+/// State of calls beside the arguments: number of threads, memory for local tensors (reused from call to call), and the
+/// destination of printed lines.
 #[derive(Default)]
 pub struct Context {
     threads: i32,
@@ -230,30 +231,30 @@ impl std::fmt::Debug for Context {
 }
 
 impl Context {
-    /// `threads` is the number of threads of parallel loops; 0 leaves it to OpenMP (`OMP_NUM_THREADS`).
+    /// Makes a context with `threads` threads for parallel loops; 0 leaves the number to OpenMP (`OMP_NUM_THREADS`).
     pub fn new(threads: usize) -> Context {
         Context { threads: i32::try_from(threads).unwrap_or(i32::MAX), arena: None, lines: None }
     }
 
-    /// Lines that the program prints go there; without this, C writes them to its stdout.
+    /// Redirects printed lines to `lines`; by default, C writes them to its stdout.
     #[must_use]
     pub fn printing(self, lines: Lines) -> Context {
         Context { lines: Some(lines), ..self }
     }
 }
 
-/// Passes a line on that a program prints.
+/// Passes a line printed by the program on to [`Lines`].
 ///
 /// # Safety
 ///
-/// `data` points to [`Lines`], and `text` to so many bytes.
+/// `data` points to [`Lines`], and `text` to `length` bytes.
 unsafe extern "C" fn print_line(data: *mut c_void, text: *const c_char, length: usize) {
-    // SAFETY: `Compiled::call` gives the lines of its context, which it borrows until the call returns.
+    // SAFETY: `Compiled::call` passes the lines of its context, which it borrows until the call returns.
     let lines = unsafe { &*data.cast::<Lines>() };
-    // SAFETY: generated code passes the bytes of a line that it has put together.
+    // SAFETY: generated code passes the bytes of a line that it has assembled.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
     let line = String::from_utf8_lossy(bytes);
-    // A panic does not go through C: whoever takes lines reports it in another way.
+    // A panic must not unwind through C: the receiver of lines reports it in another way.
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lines(&line)));
 }
 
@@ -263,7 +264,7 @@ struct Arena {
     layout: Layout,
 }
 
-// SAFETY: an arena is memory that nobody else points to.
+// SAFETY: an arena owns its memory; nothing else points to it.
 unsafe impl Send for Arena {}
 
 impl Arena {
@@ -282,26 +283,26 @@ impl Drop for Arena {
     }
 }
 
-/// What a call used.
+/// Resources used by a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallReport {
     /// Time inside the program.
     pub time: Duration,
-    /// The most memory in use at one time beyond arguments, in bytes (arrays on the stack are not counted).
+    /// Peak memory beyond the arguments, in bytes (arrays on the stack are not counted).
     pub memory: usize,
 }
 
-/// What a call will need.
+/// Requirements of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPlan {
-    /// The shapes of the results.
+    /// Shapes of the results.
     pub results: Vec<Vec<usize>>,
-    /// Bytes of scratch memory, as far as it is known before the call, with as many threads as OpenMP takes by itself.
+    /// Bytes of scratch memory, as far as known before the call, for OpenMP's default number of threads.
     pub arena_bytes: usize,
 }
 
 impl Compiled {
-    /// The shapes of the results for parameters of these shapes, and sizes given by name.
+    /// Computes the shapes of the results, for the shapes of the parameters and sizes given by name.
     ///
     /// # Errors
     ///
@@ -326,12 +327,11 @@ impl Compiled {
         Ok(CallPlan { results, arena_bytes })
     }
 
-    /// Calls the entry. `args` are the parameters, then the results, in order; `sizes` are those that are given by
-    /// name.
+    /// Calls the entry. `args` are the parameters, then the results, in order; `sizes` are given by name.
     ///
     /// # Errors
     ///
-    /// Arguments that the entry does not take (nothing was run), or what stopped the program.
+    /// Arguments that the entry does not accept (nothing was run), or a run-time error of the program.
     pub fn call(&self, cx: &mut Context, args: &mut [Arg<'_>], sizes: &[(&str, i64)]) -> Result<CallReport, CallError> {
         let sizes = self.size_values(sizes)?;
         let mut views = self.check(args)?;
@@ -360,16 +360,17 @@ impl Compiled {
                 ctx.arena = arena.data.as_ptr().cast();
                 ctx.arena_capacity = arena.layout.size();
             }
-            // An arena without room: the entry names the tensor for which there is no memory.
+            // A non-null arena of no capacity: the entry reports the tensor for which there is no memory.
             None if arena_bytes > 0 => ctx.arena = std::ptr::without_provenance_mut(64),
             None => {}
         }
         let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
         let start = Instant::now();
-        // SAFETY: the function has this type (`Compiled::load`). `ctx` and the tensors are those of `taffeta.h`, with
-        // shapes and data that live, borrowed by `args`, until it returns. Types, sizes and the absence of aliases were
-        // checked, so it reads and writes only inside of the data: what cannot be proved of its indices, it checks. The
-        // arena is as large as the plan says, or has no bytes, and then the entry touches none and fails.
+        // SAFETY: the function has this type (`Compiled::load`). `ctx` and the tensors have the layout of `taffeta.h`;
+        // shapes and data, borrowed by `args`, outlive the call. Types, sizes and the absence of aliases were checked,
+        // so the entry reads and writes only inside the data: indices that are not proved in bounds are checked at run
+        // time. The arena is at least as large as planned, or has no capacity, and then the entry does not touch it and
+        // fails.
         let status = unsafe { (self.run)(&mut ctx, tensors.as_mut_ptr(), tensors.len(), sizes.as_ptr()) };
         let time = start.elapsed();
         if status != 0 {
@@ -378,11 +379,11 @@ impl Compiled {
         Ok(CallReport { time, memory: ctx.memory_peak })
     }
 
-    /// Calls the entry on values: writes `inout` parameters in place and makes the results.
+    /// Calls the entry on values: writes `inout` parameters in place and allocates the results.
     ///
     /// # Errors
     ///
-    /// As [`Compiled::call`]; results that do not fit in memory.
+    /// Those of [`Compiled::call`]; results that do not fit in memory.
     pub fn call_values(
         &self,
         cx: &mut Context,
@@ -411,7 +412,7 @@ impl Compiled {
         Ok((results, report))
     }
 
-    /// The sizes in order, -1 where none is given.
+    /// Returns the sizes in order, -1 where none is given.
     fn size_values(&self, given: &[(&str, i64)]) -> Result<Vec<i64>, CallError> {
         let signature = self.signature();
         if let Some((name, _)) = given.iter().find(|(name, _)| signature.sizes.iter().all(|s| s.name != *name)) {
@@ -430,7 +431,7 @@ impl Compiled {
             .collect()
     }
 
-    /// Numbers of arguments, modes, types, numbers of dimensions and aliases.
+    /// Checks the number of arguments, and their modes, types, ranks, alignment and aliasing.
     fn check(&self, args: &mut [Arg<'_>]) -> Result<Vec<View>, CallError> {
         let signature = self.signature();
         if args.len() != signature.tensors.len() {
@@ -466,21 +467,20 @@ impl Compiled {
         Ok(views)
     }
 
-    /// Lets the entry check sizes and fill in the shapes of its results, and say how much scratch memory it needs with
-    /// so many threads. No element is touched.
+    /// Runs the entry's plan function, which checks sizes, fills in the shapes of the results, and returns the bytes of
+    /// scratch memory needed with this number of threads. No element is touched.
     fn enter_plan(&self, views: &mut [View], sizes: &[i64], threads: i32) -> Result<(usize, Ctx), CallError> {
         let mut ctx = new_ctx(threads);
         let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
         let mut arena_bytes = 0;
-        // SAFETY: as in `call`; planning reads and writes shapes alone, each of which has as many elements as its
-        // `ndim` says.
+        // SAFETY: as in `call`; planning reads and writes only shapes, each of which has `ndim` elements.
         let status =
             unsafe { (self.plan)(&mut ctx, tensors.as_mut_ptr(), tensors.len(), sizes.as_ptr(), &mut arena_bytes) };
         if status != 0 { Err(self.error(&ctx, status)) } else { Ok((arena_bytes, ctx)) }
     }
 
     fn error(&self, ctx: &Ctx, status: i32) -> CallError {
-        // SAFETY: the message starts as zeros, and C writes it with `vsnprintf`, which ends it with a zero.
+        // SAFETY: the message starts as zeros, and C writes it with `vsnprintf`, which terminates it with a zero.
         let message = unsafe { CStr::from_ptr(ctx.message.as_ptr()) }.to_string_lossy().into_owned();
         let site = usize::try_from(ctx.site).ok().and_then(|k| self.signature().sites.get(k)).cloned();
         let place = site.as_ref().map_or(String::new(), |s| format!("{}:{}: ", s.file, s.line));
@@ -510,8 +510,8 @@ fn overlap(a: &View, b: &View) -> bool {
 }
 
 fn new_ctx(threads: i32) -> Ctx {
-    // In a child that was forked, OpenMP waits for the threads of its parent. Libraries that were loaded before know
-    // that; those that were not are told.
+    // In a forked child, OpenMP would wait for threads of the parent. Libraries loaded before the fork detect it
+    // themselves; those loaded later are told to use one thread.
     static CALLED_IN: OnceLock<u32> = OnceLock::new();
     let is_child = *CALLED_IN.get_or_init(std::process::id) != std::process::id();
     Ctx {

@@ -1,18 +1,19 @@
-//! Taffeta's code generation: from the logical program to running code.
+//! Code generation of Taffeta: from the logical program to running code.
 //!
 //! ```text
 //!  ast::Func ── lower ──▶ Lowered ── c::emit ──▶ C + OpenMP ── toolchain (cc) ──▶ shared library ── load ──▶ call
 //! ```
 //!
-//! - [`lower`](mod@lower) turns what may fail into assertions, places local tensors in memory and flattens accesses.
-//! - [`c`] prints C that a person can read; on a [`Lowered`] program it cannot fail.
-//! - [`toolchain`] finds and runs the C compiler, [`probe`] asks whether it computes rightly, [`cache`] keeps what it
-//!   made.
-//! - [`load`] and [`call`] run it: every argument is checked before C is entered, and again inside
+//! - [`lower`](mod@lower) turns possible failures into assertions, places local tensors in memory and flattens
+//!   accesses.
+//! - [`c`] prints readable C; printing a [`Lowered`] program cannot fail.
+//! - [`toolchain`] finds and runs the C compiler, [`probe`] tests it for miscompilation, [`cache`] keeps compiled
+//!   libraries.
+//! - [`load`] and [`call`] run them: every argument is checked before C is entered, and again inside
 //!   (`include/taffeta.h`).
 //!
-//! All of the project's `unsafe` but isl's is in `load` and `call`. Deliberately absent: optimisation that is not about
-//! the target (`taffeta-analysis`), and anything that decides *which* schedule to use.
+//! All `unsafe` outside the isl bindings is in `load`, `call` and `cache/library.rs`. Deliberately absent:
+//! target-independent optimisation (`taffeta-analysis`), and any choice of a schedule.
 
 pub mod abi;
 pub mod c;

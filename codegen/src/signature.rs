@@ -1,6 +1,6 @@
-//! What callers of an entry must know: names, types, shapes and sizes, and where the places are that can stop it.
+//! Interface of an entry for its callers: names, types, shapes, sizes, and the source locations of run-time errors.
 //!
-//! It is plain data without symbols, so that it can be stored beside a compiled library and read without the compiler.
+//! Plain data without symbols, so that it can be stored beside a compiled library and read without the compiler.
 
 use serde::{Deserialize, Serialize};
 use taffeta_ast::format::{Format, Level, coord};
@@ -10,20 +10,19 @@ use taffeta_ast::{DType, Expr, ExprKind, Func, Literal, Op, Symbol, Tensor};
 /// An entry's interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The entry's name in the program.
+    /// Name of the entry in the program.
     pub name: String,
-    /// The name of the C function that runs it.
+    /// Name of the C function that runs the entry.
     pub c_name: String,
-    /// Its docstring.
+    /// Docstring of the entry.
     pub doc: Option<String>,
     /// Size parameters, in order.
     pub sizes: Vec<SizeParam>,
     /// Parameters, then results, in order.
     pub tensors: Vec<TensorSig>,
-    /// Places that can stop the program: `taffeta_ctx.site` is a position in this list. Filled in by `c::emit`.
+    /// Locations of run-time errors: `taffeta_ctx.site` is a position in this list. Filled in by `c::emit`.
     pub sites: Vec<Site>,
-    /// The interface of the program as it is written, where C takes the arrays of structured parameters instead of
-    /// them.
+    /// Interface of the program as written, where C takes the arrays of structured parameters in place of the tensors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logical: Option<Box<Signature>>,
 }
@@ -31,74 +30,75 @@ pub struct Signature {
 /// A size parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeParam {
-    /// Its name.
+    /// Name of the size.
     pub name: String,
-    /// Its value, if it is compiled in.
+    /// Value of the size, if it is compiled in.
     pub known: Option<i64>,
 }
 
-/// How a tensor is passed.
+/// Access mode of a tensor in the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Passing {
-    /// Read only.
+    /// Read-only access.
     In,
-    /// Read and written.
+    /// Read and write access.
     InOut,
-    /// Written.
+    /// Write access.
     Result,
 }
 
 /// A parameter or result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TensorSig {
-    /// Its name.
+    /// Name of the tensor.
     pub name: String,
-    /// Type of its elements.
+    /// Element type.
     pub dtype: DType,
-    /// How it is passed.
+    /// Access mode.
     pub passing: Passing,
-    /// Its sizes.
+    /// Extents of the dimensions.
     pub shape: Vec<Dim>,
-    /// How it is stored, if not densely.
+    /// Storage of a structured tensor; `None` if dense.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
-    /// Of a structured tensor that is stored where a parameter before it is, that one, by its place: C takes and gives
-    /// its elements alone, one for each of that one's.
+    /// Position of the earlier parameter whose pattern this structured tensor shares: C passes its elements alone, one
+    /// for each stored element of that parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<usize>,
 }
 
-/// How a structured tensor is stored.
+/// Storage of a structured tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
-    /// Outermost first.
+    /// Levels, outermost first.
     pub levels: Vec<Level>,
-    /// The dimension that each level stores, where each stores one.
+    /// Dimension stored by each level, where each level stores one dimension.
     pub order: Vec<usize>,
-    /// What each level stores, where that is more than a dimension: what the function of `remap=` returns.
+    /// Coordinates stored by the levels where these are expressions of dimensions: the result of the function given by
+    /// `remap=`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remap: Option<String>,
-    /// The value of elements that are not stored, if it is not 0.
+    /// Value of elements that are not stored (the fill), unless 0.
     pub fill: Option<Fill>,
-    /// Whether elements where nothing is stored vanish, as they do in derivatives.
+    /// Whether writes outside the pattern are dropped, as in derivatives.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drops: bool,
 }
 
-/// A number that survives being written as text.
+/// Fill value that survives serialisation as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fill {
-    /// Of type `bool`.
+    /// Value of type `bool`.
     Bool(bool),
-    /// Of an integer type: those of u64 as i64, bit by bit.
+    /// Value of an integer type; u64 bit by bit as i64.
     Int(i64),
-    /// Of a floating-point type: the bits of the f64.
+    /// Value of a floating-point type, as the bits of an f64.
     Float(u64),
 }
 
 impl Storage {
-    /// The storage of a tensor; `None` if it is dense.
+    /// Returns the storage of a tensor of this format; `None` if it is dense.
     pub fn of(format: &Format) -> Option<Storage> {
         let fill = format.fill.map(|fill| match fill {
             Literal::Bool(b) => Fill::Bool(b),
@@ -111,7 +111,7 @@ impl Storage {
         (!format.is_dense()).then_some(Storage { levels, order, remap, fill, drops: format.drops })
     }
 
-    /// The format, for elements of that type.
+    /// Returns the format, for elements of type `dtype`.
     pub fn format(&self, dtype: DType) -> Format {
         let fill = self.fill.map(|fill| match fill {
             Fill::Bool(b) => Literal::Bool(b),
@@ -128,27 +128,27 @@ impl Storage {
     }
 }
 
-/// One size of a parameter or result.
+/// Extent of one dimension of a parameter or result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dim {
-    /// As a program would write it.
+    /// Extent as a program would write it.
     pub text: String,
-    /// How it is computed; `None` where only C can.
+    /// Formula of the extent; `None` where only C can compute it.
     pub value: Option<Size>,
 }
 
-/// An integer computed from sizes.
+/// Integer expression over size parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Size {
     /// A constant.
     Const(i64),
-    /// The size parameter of that position.
+    /// Size parameter, by position.
     Param(usize),
-    /// `+`, `-`, `*`, `//`, `%`, `min` or `max` of two.
+    /// `+`, `-`, `*`, `//`, `%`, `min` or `max` of two operands.
     Apply(SizeOp, Box<[Size; 2]>),
 }
 
-/// The operators in [`Size`].
+/// Operators in [`Size`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // as in `Op`
 pub enum SizeOp {
@@ -161,25 +161,25 @@ pub enum SizeOp {
     Max,
 }
 
-/// A place in the source that can stop the program.
+/// Source location of a statement that can raise a run-time error.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Site {
-    /// The file's name; empty where no user wrote it.
+    /// Name of the file; empty for statements that no user wrote.
     pub file: String,
-    /// The line, from 1; 0 where there is none.
+    /// Line, from 1; 0 if unknown.
     pub line: u32,
     /// First byte of the statement in the file.
     pub start: u32,
-    /// One past its last byte.
+    /// One past the last byte of the statement.
     pub end: u32,
-    /// The calls that inlined it, outermost first: function, and the place of the call.
+    /// Inlined calls around the statement, outermost first: function, and location of the call.
     pub chain: Vec<(String, SourceRange)>,
 }
 
-/// A range of bytes in a file.
+/// Range of bytes in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SourceRange {
-    /// The file's name.
+    /// Name of the file.
     pub file: String,
     /// First byte.
     pub start: u32,
@@ -188,7 +188,7 @@ pub struct SourceRange {
 }
 
 impl Signature {
-    /// The interface of a logical program. `known` sizes are compiled in.
+    /// Makes the interface of a logical program. Sizes in `known` are compiled in.
     pub fn of(func: &Func, known: &rustc_hash::FxHashMap<String, i64>) -> Signature {
         let modes = func.params.iter().map(|p| match p.mode {
             ParamMode::In => Passing::In,
@@ -223,33 +223,33 @@ impl Signature {
         }
     }
 
-    /// The interface of the program as it is written.
+    /// Returns the interface of the program as written.
     pub fn logical(&self) -> &Signature {
         self.logical.as_deref().unwrap_or(self)
     }
 
-    /// Whether a parameter is structured.
+    /// Returns whether any parameter or result is structured.
     pub fn has_storage(&self) -> bool {
         self.tensors.iter().any(|t| t.storage.is_some())
     }
 
-    /// The parameters, without the results.
+    /// Iterates over the parameters, without the results.
     pub fn params(&self) -> impl Iterator<Item = &TensorSig> {
         self.tensors.iter().filter(|t| t.passing != Passing::Result)
     }
 
-    /// The results.
+    /// Iterates over the results.
     pub fn results(&self) -> impl Iterator<Item = &TensorSig> {
         self.tensors.iter().filter(|t| t.passing == Passing::Result)
     }
 
-    /// The values of the sizes: what is compiled in, what is given by name, or the first dimension of a parameter that
-    /// is that size alone. `shapes` are those of the parameters; parameters of another number of dimensions are skipped
-    /// here and refused by the call.
+    /// Determines the values of the sizes. A value given by name comes first, then the extent of a parameter's
+    /// dimension that consists of that size alone, then a compiled-in value. `shapes` are the parameters' shapes;
+    /// shapes of another rank are tolerated here and refused by the call.
     ///
     /// # Errors
     ///
-    /// The first size that nothing fixes.
+    /// The name of the first size without a value.
     pub fn bind_sizes(&self, shapes: &[&[usize]], given: &[(&str, i64)]) -> Result<Vec<i64>, String> {
         self.sizes
             .iter()
@@ -267,7 +267,7 @@ impl Signature {
 }
 
 impl TensorSig {
-    /// The shape for given sizes; `None` where only C can compute it, or where it has no value.
+    /// Evaluates the shape for given sizes; `None` where only C can compute it, or where evaluation fails.
     pub fn shape(&self, sizes: &[i64]) -> Option<Vec<usize>> {
         self.shape.iter().map(|d| usize::try_from(d.value.as_ref()?.eval(sizes)?).ok()).collect()
     }
@@ -295,7 +295,7 @@ impl Size {
         }
     }
 
-    /// The value; `None` if it overflows or divides by zero.
+    /// Evaluates the expression; `None` if it overflows or divides by zero.
     pub fn eval(&self, sizes: &[i64]) -> Option<i64> {
         match self {
             Size::Const(v) => Some(*v),
@@ -321,7 +321,7 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
     if r != 0 && (r < 0) != (b < 0) { q.checked_sub(1) } else { Some(q) }
 }
 
-/// A size as a program writes it; `outer` is the precedence around it.
+/// Prints an extent as a program writes it; `outer` is the precedence of the context.
 fn text(e: &Expr, outer: u8) -> String {
     use taffeta_ast::op::Form;
     match e.kind() {

@@ -1,8 +1,7 @@
-//! Temporary folders and files. Each is removed when it is dropped; those that are not (a process that ends keeps what
-//! is static, and one that is told to end drops nothing) are on a list, which is removed when the process ends, or by
-//! [`remove_all`].
+//! Temporary folders and files, each removed on drop. Some are never dropped (statics at process exit, everything when
+//! a signal ends the process), so all of them are in a registry, which is cleared at process exit or by [`remove_all`].
 //!
-//! A child that is forked has a copy of the list, and leaves alone what is its parent's.
+//! A forked child inherits a copy of the registry, and skips its parent's entries.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -13,32 +12,33 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// What is there, each with the process that made it.
+/// Registry of existing paths, each with the id of the process that created it.
 static ALL: Mutex<BTreeMap<PathBuf, u32>> = Mutex::new(BTreeMap::new());
 
-/// How often a folder is removed in which others still make and remove files, a moment apart.
+/// Maximum number of attempts to remove a folder in which other threads still create and remove files, [`MOMENT`]
+/// apart.
 const ATTEMPTS: u32 = 400;
 const MOMENT: Duration = Duration::from_millis(5);
-/// Attempts to remove folders that another thread has made again since.
+/// Number of further passes over the registry, for folders that another thread has recreated.
 const AFTERWARDS: u32 = 4;
 
-/// A folder that is the user's alone.
+/// A temporary folder that only the user can access.
 #[derive(Debug)]
 pub struct Folder {
-    // Removed first.
+    // Dropped first, while the path is still registered.
     dir: TempDir,
     _listed: Listed,
 }
 
-/// A file that gets another name or is removed.
+/// A temporary file, to be renamed or removed.
 #[derive(Debug)]
 pub struct File {
-    /// The file.
+    /// The open file.
     pub file: NamedTempFile,
     _listed: Listed,
 }
 
-/// Keeps a path on the list.
+/// Registration of a path, withdrawn on drop.
 #[derive(Debug)]
 struct Listed(PathBuf);
 
@@ -49,65 +49,66 @@ impl Drop for Listed {
 }
 
 impl Folder {
-    /// Makes one where temporary files are. Its name starts with `prefix`.
+    /// Creates a folder in the system's temporary directory. Its name starts with `prefix`.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// I/O errors of the creation.
     pub fn new(prefix: &str) -> std::io::Result<Folder> {
         Folder::inside(&std::env::temp_dir(), prefix)
     }
 
-    /// Makes one in `parent`.
+    /// Creates a folder in `parent`.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// I/O errors of the creation.
     pub fn inside(parent: &Path, prefix: &str) -> std::io::Result<Folder> {
         let make = || Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o700)).tempdir_in(parent);
         let (dir, listed) = listed(make, TempDir::path)?;
         Ok(Folder { dir, _listed: listed })
     }
 
-    /// Where it is.
+    /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Leaves it there.
+    /// Keeps the folder on disk and returns its path.
     pub fn keep(self) -> PathBuf {
         self.dir.keep()
     }
 }
 
 impl File {
-    /// Makes one in `parent`, with these permissions as far as the user's umask allows them.
+    /// Creates a file in `parent`, with these permissions as far as the user's umask allows them.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// I/O errors of the creation.
     pub fn inside(parent: &Path, prefix: &str, permissions: Permissions) -> std::io::Result<File> {
         let make = || Builder::new().prefix(prefix).permissions(permissions).tempfile_in(parent);
         let (file, listed) = listed(make, NamedTempFile::path)?;
         Ok(File { file, _listed: listed })
     }
 
-    /// Gives it its name, in the place of what has that.
+    /// Renames the file to `path`, replacing any existing file.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// I/O errors of the renaming.
     pub fn persist(self, path: &Path) -> std::io::Result<()> {
         self.file.persist(path).map(drop).map_err(|e| e.error)
     }
 }
 
-/// Removes what this process has made and not removed yet, when it is going to end by a signal: whoever makes something
-/// from here on waits for that end.
+/// Removes everything that this process has created and not removed yet, before a signal ends it. The registry stays
+/// locked: any thread that creates a temporary file afterwards blocks until the process ends.
 pub fn remove_all() {
     let all = all();
     remove(&all);
-    // Another thread may be about to make a folder again in which it was going to write: once, and then it cannot.
+    // Another thread may be about to recreate a folder to write into; it can do so once, and then blocks on the
+    // registry.
     for _ in 0..AFTERWARDS {
         std::thread::sleep(MOMENT);
         remove(&all);
@@ -115,7 +116,7 @@ pub fn remove_all() {
     std::mem::forget(all);
 }
 
-/// Makes something, and lists it: nobody removes the list in between.
+/// Creates a file or folder and registers it under one lock, so that no cleanup runs in between.
 fn listed<T>(
     make: impl FnOnce() -> std::io::Result<T>,
     path: impl FnOnce(&T) -> &Path,
@@ -132,7 +133,7 @@ fn listed<T>(
 }
 
 extern "C" fn at_exit() {
-    // One that is held is `remove_all`'s, or that of a thread which had it when this process was forked.
+    // The lock may be held by `remove_all`, or by a thread of the parent at the time of the fork.
     if let Ok(all) = ALL.try_lock() {
         remove(&all);
     }
@@ -147,7 +148,7 @@ fn remove(all: &BTreeMap<PathBuf, u32>) {
                 Err(_) => break,
             };
             match gone {
-                // A file in it may be gone before it is removed here.
+                // A concurrent thread may add a file, or remove one before this call does.
                 Err(e) if matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::NotFound) => {
                     std::thread::sleep(MOMENT);
                 }

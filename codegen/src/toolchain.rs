@@ -1,6 +1,6 @@
 //! The C compiler: found as the `cc` crate finds it (`CC`, `CFLAGS` and their variants are respected), run with a list
-//! of arguments and never through a shell. Where it does not make what it should, `fault` finds out whose mistake that
-//! is.
+//! of arguments and never through a shell. Where compilation fails, `fault` attributes the failure: to the compiler,
+//! the user's environment, or the generated code.
 
 mod fault;
 
@@ -13,19 +13,19 @@ use std::sync::Once;
 use std::time::UNIX_EPOCH;
 use taffeta_ast::Diagnostic;
 
-/// What programs are linked with: mathematics, and loading a library while they run.
+/// Libraries to link with: mathematics, and dynamic loading (`dlopen`).
 const LIBRARIES: [&str; 2] = ["-lm", "-ldl"];
 
-/// How a program is compiled.
+/// Options of compilation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CompileOptions {
-    /// For the machine that compiles (`-march=native`), rather than for any of its architecture.
+    /// Code generation for the host CPU (`-march=native`), rather than for its whole architecture.
     pub native: bool,
-    /// A multiplication and an addition may become one operation with one rounding.
+    /// Contraction of a multiplication and an addition into one operation with one rounding.
     pub contract: bool,
-    /// `-O3`, rather than as fast as the compiler itself can be.
+    /// `-O3`, rather than `-O1`, which compiles faster.
     pub optimize: bool,
-    /// With AddressSanitizer and UndefinedBehaviorSanitizer, which stop the process at the first error.
+    /// AddressSanitizer and UndefinedBehaviorSanitizer, which abort the process at the first error.
     pub sanitize: bool,
 }
 
@@ -35,26 +35,26 @@ impl Default for CompileOptions {
     }
 }
 
-/// What `taffeta build` leaves in a directory.
+/// Files written by `taffeta build`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     /// The program in C.
     pub source: PathBuf,
     /// The declarations for callers.
     pub header: PathBuf,
-    /// The published header that it includes.
+    /// The published header included by `header`.
     pub taffeta_h: PathBuf,
 }
 
 /// One run of the compiler.
 struct Job<'a> {
-    /// Where it runs, and where headers are.
+    /// Working directory, with the headers.
     dir: &'a Path,
     options: &'a CompileOptions,
-    /// The flag for what is made, unless that is a program.
+    /// Flag for the kind of output; `None` for an executable.
     kind: Option<&'static str>,
     sources: &'a [PathBuf],
-    /// The file that it is to make.
+    /// Output file.
     made: &'a Path,
 }
 
@@ -62,14 +62,14 @@ struct Job<'a> {
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     program: PathBuf,
-    /// As the user wrote it.
+    /// Command as the user wrote it.
     command: String,
-    /// Whether a variable of the environment names it.
+    /// Whether an environment variable names the compiler.
     named: bool,
     identity: String,
-    /// What it needs to compute rightly (see [`crate::probe`]).
+    /// Flags that work around miscompilation (see [`crate::probe`]).
     extra: Vec<String>,
-    /// What undoes flags of the environment: it stands after these.
+    /// Flags that override those of the environment, and so stand after them.
     overruling: Vec<String>,
 }
 
@@ -78,13 +78,13 @@ impl Toolchain {
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// No C compiler is found.
     pub fn find() -> Result<Toolchain, Diagnostic> {
         let set = |name: &&str| std::env::var(name).ok().filter(|s| !s.trim().is_empty());
         Toolchain::find_as(["CC", "HOST_CC", "TARGET_CC"].iter().find_map(set).as_deref())
     }
 
-    /// The compiler for that value of `CC`.
+    /// Finds the compiler for this value of `CC`; `None` stands for an unset variable.
     fn find_as(wish: Option<&str>) -> Result<Toolchain, Diagnostic> {
         let command = wish.unwrap_or("cc");
         // `CC` may hold arguments, or a wrapper before the compiler: `ccache gcc`.
@@ -121,42 +121,42 @@ impl Toolchain {
         })
     }
 
-    /// Tells compilers, their versions and this machine's CPU apart; for keys of a cache.
+    /// Returns a string that identifies the compiler, its version, its flags and this machine's CPU, for cache keys.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// The compiler as the user wrote it.
+    /// Returns the compiler's command as the user wrote it.
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// The same with more flags of ours.
+    /// Adds flags of ours, before those of the environment.
     #[must_use]
     pub fn with_flags(mut self, flags: &[String]) -> Toolchain {
         self.extra.extend_from_slice(flags);
         self
     }
 
-    /// The same with flags that stand after those of the environment, which otherwise are the last.
+    /// Adds flags after those of the environment, which otherwise come last.
     #[must_use]
     pub fn overruled_by(mut self, flags: &[String]) -> Toolchain {
         self.overruling.extend_from_slice(flags);
         self
     }
 
-    /// The flags of the environment (`CFLAGS` and its variants), which come after ours.
+    /// Returns the flags of the environment (`CFLAGS` and its variants), which come after ours.
     pub fn flags_of_user() -> String {
-        // In the order in which they stand there: what is named for this machine counts most.
+        // Order on the command line: the variables specific to this target come last, and so take precedence.
         flag_variables().into_iter().rev().map(|(_, value)| value).collect::<Vec<_>>().join(" ")
     }
 
-    /// The compiler, or the wrapper that runs it.
+    /// Returns the path of the compiler, or of the wrapper that runs it.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// Flags for every compilation, as `taffeta build` shows them.
+    /// Returns the flags of every compilation, as `taffeta build` shows them.
     pub fn flags(options: &CompileOptions) -> Vec<&'static str> {
         let mut flags = vec!["-std=c99", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trapping-math"];
         flags.push(if options.contract { "-ffp-contract=fast" } else { "-ffp-contract=off" });
@@ -231,10 +231,10 @@ impl Toolchain {
         self.compile(&job, stem)?;
         let library = dir.join(format!("lib{stem}.a"));
         let mut ar = self.build(dir, Vec::new()).try_get_archiver().map_err(|e| missing("ar", &e.to_string()))?;
-        // An archive that is there already would keep its old members.
+        // `ar` would keep the old members of an existing archive.
         let _ = std::fs::remove_file(&library);
         let made = run(at_its_path(&mut ar).arg("crs").arg(&library).arg(&object), &library)?;
-        // There is nothing in our objects that an archiver could dislike.
+        // Our objects are ordinary, so a failure is the archiver's.
         if made.ok() {
             Ok(library)
         } else {
@@ -242,7 +242,7 @@ impl Toolchain {
         }
     }
 
-    /// Compiles a program of other C sources with an entry's (`dir/stem.c`): drivers of tests and examples.
+    /// Compiles an executable from other C sources and an entry's (`dir/stem.c`): drivers of tests and examples.
     ///
     /// # Errors
     ///
@@ -266,8 +266,7 @@ impl Toolchain {
         if first.ok() {
             return Ok(());
         }
-        // Clang comes without OpenMP's run-time library where that was not installed beside it: loops then run on one
-        // thread.
+        // Clang may be installed without OpenMP's run-time library: loops then run on one thread.
         if tool.is_like_clang() && self.run(self.tool(job, false)?.to_command(), job)?.ok() {
             static SAID: Once = Once::new();
             SAID.call_once(|| tracing::warn!("the C compiler has no OpenMP: parallel loops run on one thread"));
@@ -276,13 +275,13 @@ impl Toolchain {
         Err(self.fault(job, stem, &first)?)
     }
 
-    /// The compiler with our flags and then those of the environment.
+    /// Makes the compiler's command with our flags, followed by those of the environment.
     fn tool(&self, job: &Job<'_>, openmp: bool) -> Result<cc::Tool, Diagnostic> {
         let ours = self.ours(job, openmp);
         self.build(job.dir, ours).try_get_compiler().map_err(|e| missing("the C compiler", &e.to_string()))
     }
 
-    /// All flags that are not the environment's.
+    /// Collects all flags but those of the environment.
     fn ours(&self, job: &Job<'_>, openmp: bool) -> Vec<OsString> {
         let mut all: Vec<OsString> = Toolchain::flags(job.options).iter().map(OsString::from).collect();
         all.extend(openmp.then(|| "-fopenmp".into()));
@@ -292,7 +291,7 @@ impl Toolchain {
         all
     }
 
-    /// Runs a compiler that has its flags.
+    /// Runs a compiler whose flags are set, on the sources of `job`.
     fn run(&self, mut compiler: Command, job: &Job<'_>) -> Result<Ran, Diagnostic> {
         compiler.args(&self.overruling).args(job.sources).arg("-o").arg(job.made);
         if job.kind != Some("-c") {
@@ -301,7 +300,7 @@ impl Toolchain {
         run(compiler.current_dir(job.dir).env("LC_ALL", "C"), job.made)
     }
 
-    /// What finds tools, with flags that the environment's come after.
+    /// Configures the `cc` crate to find tools, with `flags` before those of the environment.
     fn build(&self, dir: &Path, flags: Vec<OsString>) -> cc::Build {
         let triple = triple();
         let mut build = cc::Build::new();
@@ -316,8 +315,8 @@ impl Toolchain {
             .cargo_metadata(false)
             .cargo_warnings(false)
             .cargo_debug(false);
-        // By its path: to look a name up, the standard library forks, before which OpenBLAS ends its threads; a product
-        // that another thread of this process has just begun would wait for them forever.
+        // By absolute path: to look a name up in PATH, the standard library forks, and OpenBLAS's fork handler ends its
+        // threads; a product just begun by another thread of this process would wait for them forever.
         if self.program.is_absolute() && !self.command.contains(char::is_whitespace) {
             build.compiler(&self.program);
         }
@@ -325,7 +324,7 @@ impl Toolchain {
     }
 }
 
-/// The command with the program's path, as `Toolchain::build` gives it to the compiler.
+/// Replaces the program's name by its path, as `Toolchain::build` does for the compiler.
 fn at_its_path(command: &mut Command) -> &mut Command {
     let Some(path) = command.get_program().to_str().and_then(which).filter(|p| p.is_absolute()) else { return command };
     let mut found = Command::new(path);
@@ -340,13 +339,13 @@ fn at_its_path(command: &mut Command) -> &mut Command {
     command
 }
 
-/// What the `cc` crate takes variables and defaults for.
+/// Returns the target triple, by which the `cc` crate selects environment variables and defaults.
 fn triple() -> String {
     format!("{}-unknown-{}-gnu", std::env::consts::ARCH, std::env::consts::OS)
 }
 
-/// The environment variables with flags for the C compiler, as far as they are set, with what they hold: those that the
-/// `cc` crate looks at.
+/// Returns the names and values of the environment variables with flags for the C compiler that the `cc` crate reads,
+/// as far as they are set.
 fn flag_variables() -> Vec<(String, String)> {
     let triple = triple();
     let of_target = [format!("CFLAGS_{triple}"), format!("CFLAGS_{}", triple.replace(['-', '.'], "_"))];
@@ -361,11 +360,11 @@ fn missing(what: &str, why: &str) -> Diagnostic {
     )
 }
 
-/// Runs a tool that is to make a file.
+/// Runs a tool that is to make the file `made`.
 fn run(command: &mut Command, made: &Path) -> Result<Ran, Diagnostic> {
-    // The words alone: what a `Command` shows of itself has the variables of the environment in it, secrets among them.
+    // Program and arguments only: `Command`'s own output includes environment variables, possibly with secrets.
     tracing::debug!(command = words(command), "running");
-    // A file from before would stand for one that was not made.
+    // A stale file would be taken for the output of a run that failed.
     let _ = std::fs::remove_file(made);
     let output = command.output().map_err(|e| missing(&command.get_program().to_string_lossy(), &e.to_string()))?;
     Ok(Ran {
@@ -376,7 +375,7 @@ fn run(command: &mut Command, made: &Path) -> Result<Ran, Diagnostic> {
     })
 }
 
-/// A command as it would be typed, but for quotes.
+/// Returns the command line, without quotes.
 fn words(command: &Command) -> String {
     let all = std::iter::once(command.get_program()).chain(command.get_args());
     all.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
@@ -387,7 +386,8 @@ fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
         .map_err(|e| Diagnostic::new("io::write", format!("cannot write `{}`: {e}", path.display())))
 }
 
-/// The file that a command's name stands for. A path is taken as it is: what cannot be run is reported when it is.
+/// Resolves a command's name to a file. A path is taken as it is: running a file that is not executable reports the
+/// error.
 fn which(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|p| p.is_file());
@@ -405,7 +405,7 @@ fn has_avx512() -> bool {
     false
 }
 
-/// What `-march=native` depends on.
+/// Returns a description of the CPU, on which `-march=native` depends.
 fn cpu() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = |key: &str| info.lines().find(|l| l.starts_with(key)).unwrap_or_default().to_string();
@@ -425,7 +425,7 @@ mod tests {
         assert!(missing.help.is_some_and(|h| h.contains("apt-get install")));
     }
 
-    /// What is looked up in PATH is started by a fork.
+    /// Checks that tools are run by absolute path, since looking a name up in PATH forks.
     #[test]
     fn programs_are_started_by_their_paths() {
         let compiler = Toolchain::find_as(None).expect("there is one");
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn identities_tell_compilers_apart() {
-        // Any two programs do; they are not run.
+        // Any two programs will do, since they are not run.
         let of = |cc: &str| Toolchain::find_as(Some(cc)).expect("it is there").identity().to_string();
         assert_ne!(of("/bin/sh"), of("/bin/ls"));
         assert_ne!(of("/bin/sh"), of("/bin/sh -m32"));

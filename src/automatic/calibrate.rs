@@ -1,6 +1,5 @@
-//! What instructions, memory and threads take on this machine: measured once, and kept in the cache of compiled
-//! programs, so that choices are the same afterwards. A machine that cannot be measured is taken for one like those
-//! that most people have.
+//! Calibration: costs of instructions, memory and threads on this machine, measured once and stored in the cache of
+//! compiled programs, so that choices are reproducible. A machine that cannot be measured is modelled as a typical one.
 
 use super::machine::{self, Cache};
 use crate::store::Store;
@@ -15,23 +14,23 @@ use taffeta_codegen::probe::{self, Areas, Measured};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_schedule::auto::{Level, Prices, Target};
 
-/// The file of a cache's entry.
+/// File name within the cache entry.
 const FILE: &str = "machine.json";
-/// Variables of the environment that say how threads wait, and where they run.
+/// Environment variables that control waiting and placement of threads.
 const THREADS: [&str; 5] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_PROC_BIND", "OMP_PLACES"];
-/// The part of the cores that a measurement must have had: what threads take is not known of a busy machine.
+/// Minimum share of the cores for a valid measurement of thread costs; a busy machine has less.
 const UNDISTURBED: f64 = 0.8;
-/// The longest that it takes to start threads which nothing keeps from their cores, in nanoseconds.
+/// Maximum time to start undisturbed threads, in nanoseconds.
 const LONGEST_REGION: f64 = 1e5;
-/// The longest that a byte takes from one core to another, in nanoseconds.
+/// Maximum time to transfer a byte between two cores, in nanoseconds.
 const MOST_TRANSFER: f64 = 1.0;
-/// The least by which two threads are faster than one where memory is read, and more threads too.
+/// Minimum speed-up of memory reads by two or more threads over one.
 const LEAST_SCALE: f64 = 1.3;
-/// Memory that is gone through, at least and at most, and which part of what is free.
+/// Minimum and maximum bytes of the area measured for memory, which is at most 1/`PART_OF_FREE` of the free memory.
 const MEMORY: [usize; 2] = [64 << 20, 512 << 20];
 const PART_OF_FREE: usize = 8;
 
-/// What tells this machine, with so many threads, from others, and its C compiler from others.
+/// Returns the cache key of this machine with `threads` threads and its C compiler.
 pub(super) fn identity(threads: usize) -> String {
     static COMPILER: OnceLock<String> = OnceLock::new();
     let compiler = COMPILER.get_or_init(|| Toolchain::find().map_or(String::new(), |t| t.identity().to_string()));
@@ -41,22 +40,22 @@ pub(super) fn identity(threads: usize) -> String {
     cache::key(&["machine", version, &program, compiler, &flags, &threads.to_string(), &waiting.join("|")])
 }
 
-/// What this process knows of machines, by their identities; `None` of one that could not be measured.
+/// Measurements that this process has loaded or made, by machine identity; `None` after a failed measurement.
 static KNOWN: Mutex<BTreeMap<String, Option<Measured>>> = Mutex::new(BTreeMap::new());
 
-/// Whether this machine was measured, by this process or one before.
+/// Returns whether this process or an earlier one has measured this machine.
 pub(super) fn is_known(threads: usize) -> bool {
     let key = identity(threads);
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.contains_key(&key) || Store::open().is_ok_and(|store| kept(&store.into_cache(), &key).is_some())
 }
 
-/// This machine, with so many threads.
+/// Returns this machine, with `threads` threads, as a target.
 pub(super) fn target(threads: usize) -> Target {
     let caches = caches();
     let portable = Target { vector_bytes: vector_bytes(false), ..Target::portable(threads) };
     let key = identity(threads);
-    // Who comes while it is measured waits for that.
+    // Concurrent callers wait for the measurement.
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let measured = known.entry(key.clone()).or_insert_with(|| known_or_measured(&key, threads, &caches));
     match measured {
@@ -66,7 +65,7 @@ pub(super) fn target(threads: usize) -> Target {
 }
 
 fn known_or_measured(key: &str, threads: usize, caches: &[Cache]) -> Option<Measured> {
-    // Without a cache that can be used it is measured by every process.
+    // Without a usable cache, every process measures.
     let cache = Store::open().map(Store::into_cache).ok();
     if let Some(measured) = cache.as_ref().and_then(|c| kept(c, key)) {
         return Some(measured);
@@ -104,13 +103,13 @@ fn keep(cache: &cache::Cache, key: &str, measured: &Measured) -> Result<(), Diag
     made.map(drop)
 }
 
-/// The caches of this machine, or those that most have.
+/// Returns the caches of this machine, or typical ones if the system lists none.
 fn caches() -> Vec<Cache> {
     let usual = || [32 << 10, 1 << 20, 8 << 20].into_iter().zip(1..).map(|(bytes, k)| Cache::own(k, bytes)).collect();
     machine::caches(Path::new(machine::CACHES)).unwrap_or_else(usual)
 }
 
-/// What a thread can count on of each level; a level that has no more for it than the one before is none.
+/// Returns the bytes per thread of each cache level, skipping levels that give a thread no more than the level before.
 fn parts(caches: &[Cache], threads: usize) -> Vec<usize> {
     let mut parts: Vec<usize> = Vec::new();
     for part in caches.iter().map(|c| c.of_a_thread(threads)) {
@@ -121,7 +120,8 @@ fn parts(caches: &[Cache], threads: usize) -> Vec<usize> {
     parts
 }
 
-/// What is gone through: between what one level holds and what the next one does; of memory, more than any holds.
+/// Returns the areas to measure: midway between the capacities of successive levels, and for memory, more than the
+/// largest cache holds.
 fn areas(caches: &[Cache], threads: usize, free: usize) -> Areas {
     let parts = parts(caches, threads);
     let mut bytes: Vec<[usize; 2]> = parts.windows(2).map(|w| [w[0].midpoint(w[1]); 2]).collect();
@@ -131,7 +131,7 @@ fn areas(caches: &[Cache], threads: usize, free: usize) -> Areas {
     Areas { vector_bytes: vector_bytes(false), threads, bytes }
 }
 
-/// Bytes that this process may have: what the system has free, and what its container may have.
+/// Returns the bytes available to this process: the minimum of the system's free memory and the container's limit.
 fn free_memory() -> usize {
     let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     let number = |text: &str| text.split_whitespace().next().and_then(|w| w.parse::<usize>().ok());
@@ -140,14 +140,14 @@ fn free_memory() -> usize {
     system.map_or(usize::MAX, |kb| kb.saturating_mul(1 << 10)).min(container.unwrap_or(usize::MAX))
 }
 
-/// Two digits: more would not come out the same a second time.
+/// Rounds to two digits; more are not reproducible.
 fn rounded(x: f64) -> f64 {
     format!("{x:.1e}").parse().unwrap_or(x)
 }
 
-/// The machine by what was measured; what was not is `like` others.
+/// Builds a target from a measurement; costs that were not measured are those of `like`.
 fn target_of(measured: &Measured, parts: &[usize], like: Target) -> Target {
-    // Long vectors that are done in halves are as good as short ones.
+    // A CPU that executes long vectors in halves is modelled by its short vectors.
     let [short, long] = measured.multiply_add;
     let halvings = (long / short).log2().round().clamp(0.0, 2.0) as u32;
     let vector_bytes = (like.vector_bytes >> halvings).max(16);
@@ -175,14 +175,14 @@ fn target_of(measured: &Measured, parts: &[usize], like: Target) -> Target {
         strided: measured.strided.map(rounded),
         divide: vector(measured.divide),
         transcendental: vector(measured.transcendental),
-        // Threads that sleep until they are called have not had their cores either. A time slice of another program
-        // is not the price of a region.
+        // Threads that sleep between regions have a low share of the cores too. Longer times than `LONGEST_REGION`
+        // contain a time slice of another program and are not the cost of a region.
         region: match alone && measured.region > LONGEST_REGION {
             true => like.prices.region,
             false => rounded(measured.region.clamp(100.0, LONGEST_REGION)),
         },
-        // Which cores threads run on, the system chooses anew each time: two that share a cache are luck, which the
-        // next run has as often as not.
+        // The system places threads anew in each run. Two threads that share a cache are luck, so the measurement is
+        // averaged with the typical cost.
         transfer: match alone {
             true => like.prices.transfer,
             false => {
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!((p.simple, p.latency, p.region, p.atomic), (0.15, 0.93, 650.0, 9.3));
         assert_eq!((p.gather, p.strided), (0.42, [0.41, 1.2]));
         assert_eq!(p.transfer, 0.19);
-        // Between cores that share a cache.
+        // A transfer between cores that share a cache.
         let lucky = target_of(&Measured { transfer: 0.03, ..measured() }, &PARTS, like());
         assert_eq!(lucky.prices.transfer, 0.065);
         assert_eq!((p.divide, p.transcendental, p.enter), ([1.4, 1.4], [4.0, 4.4], like().prices.enter));
@@ -257,7 +257,7 @@ mod tests {
         let target = target_of(&busy, &PARTS, like());
         assert_eq!((target.prices.region, target.prices.atomic), (like().prices.region, like().prices.atomic));
         assert!(target.levels.iter().all(|l| l.scales == 2.0), "{:?}", target.levels);
-        // Those that sleep are not kept from their cores by others.
+        // Sleeping threads have a low share without being disturbed.
         let asleep = Measured { share: 0.76, region: 52e3, ..measured() };
         assert_eq!(target_of(&asleep, &PARTS, like()).prices.region, 52e3);
     }
@@ -268,7 +268,7 @@ mod tests {
         let memory = |threads, free| areas(&caches, threads, free).bytes;
         assert_eq!(memory(1, 16 << 30), [[272 << 10; 2], [8448 << 10; 2], [64 << 20; 2]]);
         assert_eq!(memory(4, 16 << 30)[2], [64 << 20, 16 << 20]);
-        // Little of what is free.
+        // Little memory is free, and the area is a fraction of it.
         assert_eq!(memory(1, 256 << 20)[2], [32 << 20; 2]);
     }
 
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(kept(&cache, "a"), None);
         keep(&cache, "a", &measured()).expect("it is written");
         assert_eq!((kept(&cache, "a"), kept(&cache, "b")), (Some(measured()), None));
-        // Broken: it is measured again, and kept instead.
+        // A broken entry is measured again and replaced.
         let file = cache.get("a").expect("it is there").join(FILE);
         std::fs::write(file, "{").expect("it can be written");
         assert_eq!(kept(&cache, "a"), None);

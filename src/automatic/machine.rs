@@ -1,34 +1,34 @@
-//! The caches of this machine, as the system tells of them.
+//! Cache hierarchy of this machine, as the system reports it.
 
 use std::path::Path;
 
-/// Where Linux says what caches there are.
+/// Folder in which Linux describes the caches.
 pub(super) const CACHES: &str = "/sys/devices/system/cpu/cpu0/cache";
 
-/// A level of the cache.
+/// Level of the cache hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cache {
-    /// Its number, from 1 on.
+    /// Number of the level, from 1.
     level: u32,
-    /// What it holds.
+    /// Capacity in bytes.
     pub bytes: usize,
-    /// How many logical processors share it.
+    /// Number of logical processors that share the cache.
     shared_by: usize,
 }
 
 impl Cache {
-    /// A level that each processor has for itself.
+    /// Creates a level that is private to each processor.
     pub fn own(level: u32, bytes: usize) -> Cache {
         Cache { level, bytes, shared_by: 1 }
     }
 
-    /// What each of so many threads can count on.
+    /// Returns the bytes per thread when `threads` threads run.
     pub fn of_a_thread(&self, threads: usize) -> usize {
         self.bytes / self.shared_by.min(threads).max(1)
     }
 }
 
-/// The caches that data goes through, from the smallest one on; `None` where the system does not say.
+/// Returns the data caches in ascending order; `None` if the system does not describe them consistently.
 pub(super) fn caches(folder: &Path) -> Option<Vec<Cache>> {
     let mut found: Vec<Cache> = std::fs::read_dir(folder).ok()?.flatten().filter_map(|e| cache(&e.path())).collect();
     found.sort_by_key(|c| c.level);
@@ -45,7 +45,7 @@ fn cache(folder: &Path) -> Option<Cache> {
     Some(Cache { level: read("level")?.parse().ok()?, bytes: amount(&read("size")?)?, shared_by })
 }
 
-/// `512K`
+/// Parses a size such as `512K`.
 fn amount(text: &str) -> Option<usize> {
     let (number, unit) = match text.strip_suffix('K') {
         Some(number) => (number, 1 << 10),
@@ -54,7 +54,7 @@ fn amount(text: &str) -> Option<usize> {
     number.parse::<usize>().ok()?.checked_mul(unit).filter(|n| *n > 0)
 }
 
-/// How many processors there are in `0-3,8-11`.
+/// Counts the processors in a list such as `0-3,8-11`.
 fn processors(list: &str) -> Option<usize> {
     let range = |r: &str| {
         let (first, last) = r.split_once('-').unwrap_or((r, r));

@@ -1,11 +1,11 @@
-//! Arguments that several commands share.
+//! Command-line arguments shared by several commands.
 
 use clap::ValueEnum;
 use clap::error::ErrorKind;
 use std::path::PathBuf;
 use taffeta::{Gradient, Tape};
 
-/// Which program, which entry, and what is known of its inputs: the same for every command that runs or shows programs.
+/// Program, entry and inputs: the arguments of every command that runs or shows programs.
 #[derive(clap::Args, Clone, Debug)]
 pub struct EntryArgs {
     /// The program; `-` is standard input
@@ -13,39 +13,38 @@ pub struct EntryArgs {
     pub file: PathBuf,
     /// The entry; may be left out if the file has only one
     pub entry: Option<String>,
-    /// An input: a file (`-` is standard input), a literal or a generator. Where nothing runs, what it says of sizes is
-    /// taken
+    /// An input: a file (`-` is standard input), a literal or a generator. Commands that run nothing use only its sizes
     #[arg(long = "in", value_name = "NAME=VALUE", value_parser = pair)]
     pub inputs: Vec<(String, String)>,
-    /// A size that no input fixes
+    /// A size that no input determines
     #[arg(long = "size", value_name = "NAME=N", value_parser = size)]
     pub sizes: Vec<(String, i64)>,
     /// The value of a `static` parameter
     #[arg(long = "set", value_name = "NAME=LITERAL", value_parser = pair)]
     pub statics: Vec<(String, String)>,
-    /// How it is scheduled: a schedule function of the file, a file with a trace (`-` is standard input), `auto` (rules
-    /// choose for this machine and the sizes that are known), or `none`. What runs or is built in C is scheduled by
-    /// `auto` unless it is said here; everything else is shown as it is written
+    /// The schedule: a schedule function of the file, a trace file (`-` is standard input), `auto` (rules choose for
+    /// this machine and the known sizes), or `none`. The default is `auto` for programs that run or are built in C, and
+    /// `none` for all others
     #[arg(long = "schedule", value_name = "NAME|FILE|auto|none")]
     pub schedules: Vec<String>,
-    /// The gradient with respect to these parameters in the place of the program; where it runs, seeds are ones unless
-    /// `--in y.grad=…` gives others
+    /// Replace the program by its gradient with respect to these parameters; seeds are ones unless `--in y.grad=…` sets
+    /// them
     #[arg(long, visible_alias = "wrt", value_name = "NAMES", value_delimiter = ',')]
     pub grad: Option<Vec<String>>,
     #[command(flatten)]
     pub tape: GradientArgs,
-    /// Floats in C are those of the interpreter, to the last bit but for functions of the C library: products are
-    /// rounded before they are added, and sums stay in their order unless a schedule function asks for another one
+    /// Compute floats in C as the interpreter does, to the last bit except for functions of the C library: products are
+    /// rounded before additions, and sums keep their order unless a schedule function reorders them
     #[arg(long)]
     pub strict_floats: bool,
 }
 
-/// An entry that runs.
+/// Arguments of commands that run an entry.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ProgramArgs {
     #[command(flatten)]
     pub of: EntryArgs,
-    /// What runs it
+    /// The execution engine
     #[arg(long, value_enum, default_value_t = Backend::C)]
     pub backend: Backend,
     /// Threads of parallel loops; 0 lets OpenMP decide
@@ -54,15 +53,15 @@ pub struct ProgramArgs {
     /// Keep sizes symbolic instead of compiling them in
     #[arg(long)]
     pub generic: bool,
-    /// Machine-readable results, timings and diagnostics on standard output
+    /// Print machine-readable results, timings and diagnostics on standard output
     #[arg(long)]
     pub json: bool,
 }
 
-/// As a bound of clap's.
+/// Maximum number of threads, in clap's type.
 const MAX_THREADS: i64 = taffeta::MAX_THREADS as i64;
 
-/// What runs a program.
+/// Execution engine of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
     /// Compiled C with OpenMP
@@ -72,22 +71,22 @@ pub enum Backend {
 }
 
 impl EntryArgs {
-    /// The gradient, where `--grad` asks for it.
+    /// Returns the gradient that `--grad` requests, if given.
     pub fn gradient(&self) -> Option<Gradient> {
         self.grad.as_ref().map(|wrt| self.tape.of(wrt))
     }
 
-    /// The gradient with respect to what `--grad` says, or to all floating-point parameters.
+    /// Returns the gradient with respect to the parameters of `--grad`, by default all floating-point ones.
     pub fn gradient_in_any_case(&self) -> Gradient {
         self.tape.of(self.grad.as_deref().unwrap_or_default())
     }
 
-    /// Returns the schedule, where one is named; `bench` alone takes several, of which this is the first.
+    /// Returns the named schedule, if any; of several for `bench`, the first.
     pub fn schedule(&self) -> Option<&str> {
         self.schedules.first().map(String::as_str)
     }
 
-    /// Refuses names that are given twice, and several schedules but for `bench`, which compares them.
+    /// Refuses repeated names, and repeated schedules except for `bench`, which compares them.
     pub fn each_once(&self, command: &str) -> Result<(), clap::Error> {
         if self.schedules.len() > 1 && command != "bench" {
             return Err(wrong(command, "`--schedule` is given twice; `taffeta bench` compares schedules"));
@@ -98,21 +97,21 @@ impl EntryArgs {
     }
 }
 
-/// How a gradient is made.
+/// Arguments of gradients.
 #[derive(clap::Args, Clone, Debug)]
 pub struct GradientArgs {
-    /// Of a gradient: which values made in loops are kept for the backward pass. `auto` (what costs less than to
-    /// compute them again), `all`, `none`, or those of these tensors
+    /// The tape of a gradient: values from loops that are kept for the backward pass. `auto` (values that cost less to
+    /// keep than to recompute), `all`, `none`, or the values of the named tensors
     #[arg(long, value_name = "auto|all|none|NAMES", default_value = "auto")]
     pub tape: String,
-    /// Of a gradient: how much memory its local tensors may take (512MB, 64KiB). What does not fit is computed again,
-    /// and loops that overwrite their state run again from checkpoints
+    /// Maximum memory of a gradient's local tensors (512MB, 64KiB). Values beyond the budget are recomputed, and loops
+    /// that overwrite their state run again from checkpoints
     #[arg(long, value_name = "AMOUNT", value_parser = taffeta::parse_memory)]
     pub memory: Option<u64>,
 }
 
 impl GradientArgs {
-    /// The gradient with respect to these parameters.
+    /// Builds the gradient with respect to the given parameters.
     pub fn of(&self, wrt: &[String]) -> Gradient {
         let tape = match self.tape.as_str() {
             "auto" => Tape::Auto,
@@ -125,7 +124,7 @@ impl GradientArgs {
     }
 }
 
-/// `NAME=VALUE`
+/// Parses `NAME=VALUE`.
 pub fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.to_string())),
@@ -133,7 +132,7 @@ pub fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `NAME=N`
+/// Parses `NAME=N`.
 pub fn size(text: &str) -> Result<(String, i64), String> {
     let (name, value) = pair(text)?;
     match value.trim().replace('_', "").parse() {
@@ -142,7 +141,7 @@ pub fn size(text: &str) -> Result<(String, i64), String> {
     }
 }
 
-/// Refuses a name that stands twice behind one option: which of the values is meant, only the user knows.
+/// Refuses a name that an option sets twice: only the user knows the intended value.
 pub fn once<T>(command: &str, option: &str, given: &[(String, T)]) -> Result<(), clap::Error> {
     for (k, (name, _)) in given.iter().enumerate() {
         if given[..k].iter().any(|(before, _)| before == name) {
@@ -153,7 +152,7 @@ pub fn once<T>(command: &str, option: &str, given: &[(String, T)]) -> Result<(),
     Ok(())
 }
 
-/// Wrong usage of a subcommand, as clap says it.
+/// Creates clap's error for wrong usage of a subcommand.
 fn wrong(command: &str, message: &str) -> clap::Error {
     let mut all = super::command();
     all.build();

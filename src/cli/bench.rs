@@ -1,4 +1,4 @@
-//! `taffeta bench`: how long an entry runs, on inputs that are made or read once; several schedules in turn.
+//! `taffeta bench`: run time of an entry on fixed inputs, under several schedules in turn.
 
 use super::args::ProgramArgs;
 use super::output::{Failure, print, print_json};
@@ -11,19 +11,19 @@ use taffeta::codegen::signature::Passing;
 use taffeta::schedule::auto::time as nanoseconds;
 use taffeta::{Function, Program, Ran, Signature};
 
-/// Measure how long an entry runs
+/// Measure the run time of an entry
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     pub program: ProgramArgs,
-    /// Number of runs before the measurement
+    /// Number of warm-up runs
     #[arg(long, value_name = "N", default_value_t = 3)]
     warmup: u32,
-    /// Number of runs that are measured, at most
+    /// Maximum number of measured runs
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Seconds after which the measurement ends
+    /// Maximum seconds of measurement
     #[arg(long, value_name = "S", default_value_t = 2.0)]
     seconds: f64,
     /// Floating-point operations of one run, for GFLOP/s
@@ -60,18 +60,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// A program under one schedule, compiled, with its arguments.
+/// Program under one schedule, compiled, with its arguments.
 struct Contender {
-    /// The schedule that was named, if one was.
+    /// Name of the schedule, if given.
     schedule: Option<String>,
     signature: Signature,
     sizes: Vec<i64>,
     function: Function,
     ran: Ran,
-    /// The parameters as they were, where some are written.
+    /// Initial parameters, if the program writes any.
     originals: Vec<Value>,
     compile: Duration,
-    /// The measured runs in order.
+    /// Times of the measured runs, in order.
     times: Vec<Duration>,
 }
 
@@ -97,10 +97,10 @@ impl Contender {
         Ok(Contender { schedule, signature, sizes, function, ran, originals, compile, times })
     }
 
-    /// Runs it once more.
+    /// Runs the program once more.
     fn again(&mut self, threads: u32) -> Result<Duration, Failure> {
         if !self.originals.is_empty() {
-            // Every call works on the same numbers: those of a program that runs away would become infinite and fast.
+            // Every run starts from the same numbers: those of a diverging program would become infinite, and fast.
             self.ran.params.clone_from(&self.originals);
         }
         Ok(self.function.run_again(&mut self.ran, &self.sizes, threads)?.time)
@@ -113,7 +113,7 @@ impl Contender {
         [sorted[0], sorted[sorted.len() / 2], sorted[sorted.len() - 1]]
     }
 
-    /// Returns the bytes that a run must move at least.
+    /// Returns the minimum number of bytes that a run must move.
     fn moved(&self) -> f64 {
         let size = |v: &Value| (v.data().len() * v.dtype().size()) as f64;
         let params = self.ran.params.iter().zip(self.signature.params());
@@ -121,7 +121,7 @@ impl Contender {
             + self.ran.results.iter().map(size).sum::<f64>()
     }
 
-    /// Returns an amount in billions for each second of the median run.
+    /// Returns an amount in billions per second of the median run.
     fn rate(&self, amount: f64) -> f64 {
         amount / self.spread()[1].as_secs_f64() / 1e9
     }
@@ -153,7 +153,7 @@ impl Contender {
         })
     }
 
-    /// Returns the estimate and the roofline of the program, in nanoseconds, by the model that rules choose by.
+    /// Returns the cost model's estimate of the program and its roofline, in nanoseconds.
     fn estimate(&self, args: &Args) -> Result<(f64, f64), Failure> {
         let program = Program::load(&args.program.of.file)?;
         let mut options = session::run_options(&args.program, args.program.of.gradient())?;
@@ -165,12 +165,12 @@ impl Contender {
     }
 }
 
-/// Runs all of them in turn, the first one first in every other turn.
+/// Runs all contenders in turn, reversing their order in every other turn.
 fn measure(args: &Args, contenders: &mut [Contender]) -> Result<(), Failure> {
     let threads = args.program.threads;
     let progress = progress::calls(args.repeat);
     let start = Instant::now();
-    // The run that opened each of them was the first warm-up.
+    // The run that opened each contender was the first warm-up.
     for k in 1..args.warmup.saturating_add(args.repeat) {
         let order: Vec<usize> = match k % 2 {
             0 => (0..contenders.len()).collect(),
@@ -196,7 +196,7 @@ fn measure(args: &Args, contenders: &mut [Contender]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the median of the ratios of neighbouring runs: how many times as fast as the first contender.
+/// Returns the speed-up of a contender over the first: the median of the ratios of neighbouring runs.
 fn ratio(first: &Contender, other: &Contender) -> f64 {
     let pairs = first.times.iter().zip(&other.times);
     let mut ratios: Vec<f64> = pairs.map(|(a, b)| a.as_secs_f64() / b.as_secs_f64().max(1e-12)).collect();
@@ -204,7 +204,7 @@ fn ratio(first: &Contender, other: &Contender) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// Renders several contenders against the first.
+/// Renders several contenders in comparison with the first.
 fn comparison(args: &Args, all: &[Contender]) -> String {
     let name = |c: &Contender| c.schedule.clone().unwrap_or_default();
     let width = all.iter().map(|c| name(c).chars().count()).max().unwrap_or(0).max("schedule".len());
@@ -232,7 +232,7 @@ fn comparison(args: &Args, all: &[Contender]) -> String {
     )
 }
 
-/// The measurement as data: of one schedule as a flat document, of several with a list.
+/// Returns the measurement as JSON: a flat document, with a list if there are several schedules.
 fn document(args: &Args, all: &[Contender]) -> Json {
     let mut out = all[0].json(args);
     out["status"] = json!("ok");

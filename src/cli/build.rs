@@ -17,19 +17,19 @@ use taffeta::io::output::folder_takes_files;
 pub struct Args {
     #[command(flatten)]
     pub of: EntryArgs,
-    /// Where everything goes; made if it is not there
+    /// The output directory; created if missing
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     output: PathBuf,
-    /// The shared library
+    /// Build the shared library; by default, both libraries are built
     #[arg(long)]
     shared: bool,
-    /// The static library
+    /// Build the static library; by default, both libraries are built
     #[arg(long = "static")]
     archive: bool,
-    /// For any machine of this architecture, not only for one like this
+    /// Generate code for any machine of this architecture, not only for this CPU
     #[arg(long)]
     portable: bool,
-    /// What was made, as JSON
+    /// Print the list of files as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -72,11 +72,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Diagnostic::new("output::directory", format!("`{}` is not a directory", args.output.display())).into()
         );
     }
-    // Before anything is compiled.
+    // Checked before the C compiler runs.
     folder_takes_files(&args.output).map_err(failed)?;
     let fresh_dir = !args.output.exists();
     std::fs::create_dir_all(&args.output).map_err(failed)?;
-    // Everything is made in a directory beside its place; files are moved only when all are there.
+    // Files are built in a scratch directory, and moved to their places only when all are complete.
     let made = Folder::inside(&args.output, ".taffeta-build-").map_err(failed).and_then(|scratch| {
         let stem = &source.signature.logical().c_name;
         Toolchain::write(&source, scratch.path(), stem)?;
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Ok(files) => files,
         Err(d) => {
             if fresh_dir {
-                // Leaves nothing behind; a directory that is not empty stays.
+                // Removes the new directory again; a non-empty one stays.
                 let _ = std::fs::remove_dir(&args.output);
             }
             return Err(d.into());
@@ -107,7 +107,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Moves what is for users out of the scratch directory.
+/// Moves the user's files out of the scratch directory.
 fn publish(scratch: &Path, output: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let failed = |e: std::io::Error| cannot_write(output, &e);
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! `taffeta check`: what is wrong with programs, all of it.
+//! `taffeta check`: all errors and warnings of programs.
 
 use super::output::{Failure, error_text, print, print_json, style};
 use serde_json::json;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use taffeta::ast::Diagnostic;
 use taffeta::{Program, Report, render};
 
-/// Report what is wrong with programs
+/// Report errors and warnings of programs
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   taffeta check f.ft
@@ -16,12 +16,12 @@ pub struct Args {
     /// The programs; `-` is standard input
     #[arg(value_name = "FILE.ft", required = true)]
     files: Vec<PathBuf>,
-    /// Diagnostics as JSON on standard output
+    /// Print diagnostics as JSON on standard output
     #[arg(long)]
     pub json: bool,
 }
 
-/// Runs the command: all files, whatever is wrong with those before.
+/// Runs the command on all files, including those after a faulty one.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut found = Report::without_sources(Vec::new());
     for file in &args.files {
@@ -52,7 +52,7 @@ fn has_errors(report: &Report) -> bool {
     report.diagnostics.iter().any(Diagnostic::is_error)
 }
 
-/// Says that a file has no errors, and what else there is to say.
+/// Reports that a file has no errors, with its warnings.
 fn said(file: &Path, program: &Program, report: &Report) -> Result<(), Failure> {
     if !report.diagnostics.is_empty() {
         error_text(&render::text(&report.diagnostics, &report.sources, style()));

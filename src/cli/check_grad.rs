@@ -1,4 +1,4 @@
-//! `taffeta check-grad`: whether the gradient of a program is right at a point.
+//! `taffeta check-grad`: comparison of a gradient with other derivatives at a point.
 
 use super::args::ProgramArgs;
 use super::output::{Failure, print, print_json};
@@ -15,7 +15,7 @@ use taffeta::{DirectionCheck, InputCheck, Options, Program, Sampling, Signature,
 pub struct Args {
     #[command(flatten)]
     pub program: ProgramArgs,
-    /// Of the random numbers: directions, seeds of the results, and inputs that are not given
+    /// Seed of the random numbers: directions, seeds of the results, and missing inputs
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u32,
 }
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if wrong.is_empty() { Ok(()) } else { Err(report(wrong)) }
 }
 
-/// What is put in the place of inputs that are not given: numbers of their own for every parameter.
+/// Returns generators for the missing floating-point inputs, with a different seed for each parameter.
 fn made(signature: &Signature, args: &Args) -> Vec<(String, String)> {
     let given = |name: &str| args.program.of.inputs.iter().any(|(n, _)| n == name);
     let missing = signature.params().enumerate().filter(|(_, p)| p.dtype.is_float() && !given(&p.name));
@@ -85,7 +85,7 @@ fn made(signature: &Signature, args: &Args) -> Vec<(String, String)> {
     missing.map(|(k, p)| (p.name.clone(), format!("randn(seed={})", seed(k)))).collect()
 }
 
-// ---- for people
+// ---- text output
 
 fn text(entry: &str, made: &[(String, String)], checks: &[InputCheck]) -> String {
     let mut out = String::new();
@@ -130,7 +130,7 @@ fn text(entry: &str, made: &[(String, String)], checks: &[InputCheck]) -> String
     out
 }
 
-/// `all elements`, `x[1, 2]`.
+/// Formats a direction: `all elements`, `x[1, 2]`.
 fn along(check: &InputCheck, direction: &DirectionCheck) -> String {
     match direction.element.as_deref() {
         None => "all elements".to_string(),
@@ -139,7 +139,7 @@ fn along(check: &InputCheck, direction: &DirectionCheck) -> String {
     }
 }
 
-/// Errors that are small differ from machine to machine, and mean nothing.
+/// Formats an error. Errors within tolerance are insignificant and differ between machines, so the tolerance is shown.
 fn error(v: f64, tolerance: f64) -> String {
     match v {
         v if v.is_nan() => "-".to_string(),
@@ -149,7 +149,7 @@ fn error(v: f64, tolerance: f64) -> String {
     }
 }
 
-/// A warning, where there is something to say.
+/// Returns a warning about a kink or rounding, or an empty string.
 fn note(check: &InputCheck, worst: &DirectionCheck) -> String {
     let (name, along) = (&check.name, along(check, worst));
     match worst.verdict {
@@ -168,7 +168,7 @@ fn note(check: &InputCheck, worst: &DirectionCheck) -> String {
     }
 }
 
-/// The functions whose own gradients are a part of it, each once.
+/// Returns the functions with user-defined gradients in the program, each once.
 fn custom_vjps(program: &Program, entry: &str, options: &Options) -> Result<Vec<String>, Failure> {
     let mut names: Vec<String> = program.custom_vjps(entry, options)?.into_iter().map(|(name, _)| name).collect();
     names.sort();
@@ -176,7 +176,7 @@ fn custom_vjps(program: &Program, entry: &str, options: &Options) -> Result<Vec<
     Ok(names)
 }
 
-/// What is wrong with a gradient. `own` are the functions whose gradients the program gives itself.
+/// Creates the fault of a wrong gradient. `own` are the functions with user-defined gradients.
 fn fault(entry: &str, check: &InputCheck, own: &[String]) -> Option<Fault> {
     let (name, worst) = (&check.name, check.worst()?);
     let [differences, forward, reverse] = [worst.differences, worst.forward, worst.reverse].map(summary::float);
@@ -208,7 +208,7 @@ fn fault(entry: &str, check: &InputCheck, own: &[String]) -> Option<Fault> {
     Some(Fault::of(name, None, d))
 }
 
-// ---- for machines
+// ---- JSON output
 
 fn document(entry: &str, args: &Args, made: &[(String, String)], checks: &[InputCheck]) -> Map<String, Json> {
     let made: Map<String, Json> = made.iter().map(|(name, text)| (name.clone(), json!(text))).collect();

@@ -1,10 +1,10 @@
-//! `taffeta completions` and `taffeta man`: what shells and `man` are told of the command line.
+//! `taffeta completions` and `taffeta man`: shell completions and manual pages.
 
 use super::output::{Failure, print};
 use clap_complete::Shell;
 use taffeta::ast::{Diagnostic, spelling};
 
-/// Print what a shell completes commands and options by
+/// Print the completion script of a shell
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   taffeta completions bash > ~/.local/share/bash-completion/completions/taffeta
@@ -22,7 +22,7 @@ pub struct Args {
   taffeta man > taffeta.1                the page of the command line; `man ./taffeta.1` shows it
   taffeta man run > taffeta-run.1        that of a command")]
 pub struct ManArgs {
-    /// A command; all of the command line without one
+    /// The command; the whole command line by default
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
 }

@@ -1,5 +1,4 @@
-//! `taffeta deps`: which statement instances touch the same element, one of them writing it, and the loops that carry
-//! that.
+//! `taffeta deps`: dependences between statement instances that access the same element, and the loops that carry them.
 
 use super::args::EntryArgs;
 use super::output::{Failure, print, print_json};
@@ -14,7 +13,7 @@ use taffeta::ast::span::FileId;
 use taffeta::ast::{Func, SourceMap, Span, Stmt, StmtId, StmtKind, Symbol, Tensor, print as show};
 use taffeta::schedule::{selector, show as words};
 
-/// Print the dependences of a program, and which loops carry them
+/// Print the dependences of a program, and the loops that carry them
 #[derive(clap::Args)]
 #[command(after_help = "\
 Two instances of statements depend on each other if they touch one element and one of them writes it: RAW (a read \
@@ -32,10 +31,10 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     pub of: EntryArgs,
-    /// Every dependence, those that follow from others too
+    /// List every dependence, including transitive ones
     #[arg(long)]
     pub all: bool,
-    /// Machine-readable dependences and diagnostics on standard output
+    /// Print machine-readable dependences and diagnostics on standard output
     #[arg(long)]
     pub json: bool,
 }
@@ -51,22 +50,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json { print_json(&found.json()) } else { print(&found.text()) }
 }
 
-/// What the analysis says of a program.
+/// Results of the dependence analysis.
 struct Found<'a> {
     func: &'a Func,
     sources: &'a SourceMap,
-    /// The file that most of the program stands in.
+    /// File that contains the program's first statement.
     main_file: FileId,
-    /// Dependences, with how far the sink is from the source in every loop around both.
+    /// Dependences, with their distances in the common loops.
     listed: Vec<(Dependence, Vec<Option<i64>>)>,
-    /// Whether there are others, which follow from these.
+    /// Whether there are transitive dependences that are not listed.
     more: bool,
     loops: Vec<Loop>,
-    /// What schedules call them.
+    /// Selectors of the loops in schedules.
     names: HashMap<StmtId, String>,
 }
 
-/// A loop, and the names of the tensors of which it carries dependences and reductions, each once.
+/// Loop, with the names of the tensors of which it carries dependences and reductions, each once.
 struct Loop {
     stmt: Stmt,
     carries: Vec<String>,
@@ -84,7 +83,7 @@ impl<'a> Found<'a> {
             }
         };
         let distances = analysis.distances(&listed);
-        // Sizes that are compiled in stand nowhere in the program any more.
+        // Compiled-in sizes do not occur in the program.
         listed.iter_mut().for_each(|d| d.witness.sizes.retain(|(size, _)| !known.contains_key(size.name())));
         let mut carries = carried(&listed);
         let mut reduces = carried(&analysis.carried_reductions());
@@ -100,7 +99,7 @@ impl<'a> Found<'a> {
         Found { func, sources, main_file: main_file(func), listed, more, loops, names }
     }
 
-    /// The line of a statement; of another file, with its name.
+    /// Formats the line of a statement, with the file's name if it is another one.
     fn line(&self, s: &Stmt) -> String {
         let span = s.origin().span();
         match self.sources.line_col(span) {
@@ -110,7 +109,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    // ---- for people
+    // ---- text output
 
     fn text(&self) -> String {
         let mut out = String::new();
@@ -177,12 +176,12 @@ impl<'a> Found<'a> {
         out
     }
 
-    /// What schedules call a loop.
+    /// Returns the selector of a loop in schedules.
     fn name(&self, s: &Stmt) -> &str {
         self.names.get(&s.id()).map_or("while", String::as_str)
     }
 
-    /// How far a sink is from its source in a loop: `i: +1`, or only which way.
+    /// Formats the distance of a dependence in a loop: `i: +1`, or its sign if the distance varies.
     fn far(&self, s: &Stmt, relation: Relation, distance: Option<i64>) -> String {
         match distance {
             Some(0) => format!("{}: 0", self.name(s)),
@@ -191,7 +190,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    // ---- for machines
+    // ---- JSON output
 
     fn json(&self) -> Json {
         let loop_ = |Loop { stmt, carries, reduces }: &Loop| {
@@ -248,7 +247,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The names of tensors by the loops that carry something on them.
+/// Names of tensors by the loops that carry dependences or reductions on them.
 type Carried = HashMap<StmtId, Vec<String>>;
 
 fn carried(list: &[Dependence]) -> Carried {
@@ -263,7 +262,7 @@ fn carried(list: &[Dependence]) -> Carried {
     out
 }
 
-/// The file of the first statement with a place.
+/// Returns the file of the first statement that has a span.
 fn main_file(func: &Func) -> FileId {
     let mut first = Span::NONE;
     func.body.walk(&mut |s| {

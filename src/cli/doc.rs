@@ -1,13 +1,13 @@
-//! `taffeta doc`: what the manual says of a name: operators and schedules of the library, primitives of schedules,
-//! formats and the levels that they consist of, and functions that give gradients. All of it is written elsewhere: in
-//! docstrings, at the heads of primitives, and on pages of the book.
+//! `taffeta doc`: manual entries of operators and schedules of the library, primitives of schedules, formats and their
+//! levels, and functions that yield gradients. The texts come from docstrings, heads of primitives, and pages of the
+//! book.
 
 use super::output::{Failure, print};
 use std::fmt::Write as _;
 use taffeta::ast::format::{Format, Named};
 use taffeta::ast::{Diagnostic, spelling};
 
-/// Show what a name of the language or the library means
+/// Show the manual entry of a name of the language or the library
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   taffeta doc                     all names, by kind
@@ -22,11 +22,11 @@ pub struct Args {
     name: Option<String>,
 }
 
-/// Pages with tables whose rows begin with a name.
+/// Pages of the book with tables whose rows begin with a name.
 const STORAGE: &str = include_str!("../../docs/src/reference/storage.md");
 const GRADIENTS: &str = include_str!("../../docs/src/gradients.md");
 
-/// The pages of levels.
+/// Pages of the book about levels, by level.
 const LEVELS: [(&str, &str); 18] = [
     ("banded", include_str!("../../docs/src/reference/levels/banded.md")),
     ("bitmap", include_str!("../../docs/src/reference/levels/bitmap.md")),
@@ -58,12 +58,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn one(name: &str) -> Result<String, Diagnostic> {
     let operator = taffeta::libop::document(name).map(|d| format!("{}\n\n{}\n", d.signature, d.text));
-    // As it is written in a schedule function: `s.split`.
+    // A primitive may be written as in a schedule function: `s.split`.
     let method = name.strip_prefix("s.").unwrap_or(name);
     let primitive = taffeta::schedule::documentation().find(|p| p.name == method);
     let primitive =
         primitive.map(|p| format!("{}\n\n{}\n\n{}", p.signature, p.summary, p.text).trim_end().to_string() + "\n");
-    // Some names stand for several things (`split`).
+    // Some names have several entries (`split`).
     let found: Vec<String> =
         [operator, primitive, format(name), level(name), gradient(name)].into_iter().flatten().collect();
     if !found.is_empty() {
@@ -82,17 +82,17 @@ fn one(name: &str) -> Result<String, Diagnostic> {
     })
 }
 
-/// A format that has a name, and the number of dimensions that it is shown for.
+/// Returns a named format, and the number of dimensions that it is shown for.
 fn named(name: &str) -> Option<(usize, Format)> {
     if name == "bcsr" {
         return Some((2, taffeta::ast::format::named::bcsr(2, 2)));
     }
-    // Most are formats of matrices.
+    // Most formats are formats of matrices.
     let named = Named::find(name)?;
     [2, 1, 3].into_iter().find_map(|n| Some((n, named.format(n)?)))
 }
 
-/// How a format is written in a program, with what its levels store.
+/// Describes a format: its notation in a program, and its levels.
 fn format(name: &str) -> Option<String> {
     let (ndim, format) = named(name)?;
     let sizes = &["n", "n, m", "n, m, k"][ndim - 1];
@@ -121,12 +121,12 @@ fn format(name: &str) -> Option<String> {
     Some(out)
 }
 
-/// The page of a level.
+/// Returns the page of a level.
 fn level(name: &str) -> Option<String> {
     LEVELS.iter().find(|(level, _)| *level == name).map(|(_, page)| page.to_string())
 }
 
-/// What a function that is evaluated while compiling takes and gives.
+/// Describes parameters and results of a function that yields gradients.
 fn gradient(name: &str) -> Option<String> {
     let [signature, takes, gives] = row(GRADIENTS, name)?.try_into().ok()?;
     let more = "Without `wrt`, all parameters of floating-point numbers are meant. \"Gradients\" in the manual has\n\
@@ -134,7 +134,7 @@ fn gradient(name: &str) -> Option<String> {
     Some(format!("{}\n\nParameters: {takes}.\nResults: {gives}.\n\n{more}\n", signature.trim_matches('`')))
 }
 
-/// The row of a table that is about a name, without its bars and links.
+/// Finds the table row about a name, and returns its cells.
 fn row(page: &str, name: &str) -> Option<Vec<String>> {
     page.lines().filter_map(|l| l.strip_prefix("| ")?.strip_suffix('|')).find_map(|line| {
         let cells: Vec<String> = line.split(" | ").map(|c| c.trim().trim_end_matches('|').trim().to_string()).collect();
@@ -144,7 +144,7 @@ fn row(page: &str, name: &str) -> Option<Vec<String>> {
     })
 }
 
-/// All names, with a line for each.
+/// Returns all names by kind, with a summary line for each.
 fn groups() -> Vec<(&'static str, Vec<(String, String)>)> {
     let library = |name: &str| taffeta::libop::document(name).map(|d| d.summary()).unwrap_or_default();
     let of_library =

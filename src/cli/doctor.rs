@@ -1,4 +1,4 @@
-//! `taffeta doctor`: what there is to compile programs with, and whether it computes rightly.
+//! `taffeta doctor`: the tools that compile programs, and whether the C compiler computes correctly.
 
 use super::output::{Failure, print, print_json};
 use super::progress;
@@ -8,7 +8,7 @@ use taffeta::Report;
 use taffeta::amount;
 use taffeta::doctor::{CompilerFindings, Findings, doctor};
 
-/// Show what there is to compile programs with, and whether it computes rightly
+/// Show the tools that compile programs, and whether the C compiler computes correctly
 #[derive(clap::Args)]
 #[command(after_help = "\
 A small program is compiled with the flags that every program gets, and its results are compared with the reference \
@@ -20,7 +20,7 @@ Examples:
   CC=clang taffeta doctor
   taffeta doctor --json")]
 pub struct Args {
-    /// All of it as JSON on standard output
+    /// Print the findings as JSON on standard output
     #[arg(long)]
     pub json: bool,
 }
@@ -97,7 +97,7 @@ fn compiler(c: &CompilerFindings, found: &Findings, line: &mut dyn FnMut(&str, S
     line("BLAS", facts.blas.clone().unwrap_or_else(|| "none: matrix products by our own kernel".to_string()));
 }
 
-/// What the probe says.
+/// Formats the verdict of the probe.
 fn verdict(c: &CompilerFindings) -> String {
     let Some(verdict) = &c.verdict else { return "not known".to_string() };
     let mut out = match &verdict.workaround {

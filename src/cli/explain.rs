@@ -1,16 +1,16 @@
-//! `taffeta explain`: what the code of a diagnostic means.
+//! `taffeta explain`: meaning of a diagnostic's code.
 
 use super::output::{Failure, print};
 use taffeta::ast::codes::{self, Code};
 use taffeta::ast::{Diagnostic, spelling};
 
-/// Say what the code of a diagnostic means
+/// Explain the code of a diagnostic
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   taffeta explain schedule::dependence     what it means, and what to do
   taffeta explain                          all codes, by subject")]
 pub struct Args {
-    /// The code, as a diagnostic shows it; all are listed without one
+    /// The code, as shown in a diagnostic; lists all codes by default
     #[arg(value_name = "CODE")]
     code: Option<String>,
 }
@@ -19,7 +19,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     match &args.code {
         None => print(&list()),
-        // People copy what they see, brackets and colons included.
+        // Users copy codes with brackets and colons.
         Some(text) => {
             let name = text.trim_matches(|c: char| !c.is_ascii_alphanumeric());
             let code = codes::explain(name).ok_or_else(|| unknown(name))?;
@@ -41,12 +41,12 @@ fn list() -> String {
     out
 }
 
-/// The first sentence, on one line, as far as there is room for it.
+/// Returns the first sentence on one line, cut to the available width.
 fn summary(text: &str) -> String {
     const ROOM: usize = 74;
     let paragraph = text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
     let end = paragraph.match_indices(['.', ':']).map(|(at, _)| at).find(|at| {
-        // Not in code.
+        // Dots inside inline code do not end a sentence.
         let outside = paragraph[..*at].matches('`').count().is_multiple_of(2);
         outside && (paragraph[at + 1..].is_empty() || paragraph[at + 1..].starts_with(' '))
     });
@@ -62,7 +62,7 @@ fn summary(text: &str) -> String {
 fn unknown(name: &str) -> Diagnostic {
     let all: Vec<&str> = codes::groups().flat_map(|g| g.codes).map(|c| c.name).collect();
     let d = Diagnostic::new("command::code", format!("no diagnostic has the code `{name}`"));
-    // One word may be the area, or the problem.
+    // A single word may be the area of a code, or its problem.
     let mut related = all.iter().filter(|c| c.split("::").any(|part| part == name)).peekable();
     if related.peek().is_some() {
         return d.help(format!("codes with it: {}", related.map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ")));

@@ -7,15 +7,15 @@ use taffeta::schedule::Schedule;
 use taffeta::schedule::auto::{self, Answer, Execution, Nest, Outcome};
 use taffeta::{ExecutionReport, SourceMap, Span};
 
-/// Nests that take less than this part of a program are told of together.
+/// Maximum share of a program's time for loop nests that are summarised in one line.
 const TOLD: f64 = 0.01;
 
-/// The execution of an entry, for people and for programs.
+/// Execution report of an entry, rendered as text or JSON.
 pub struct Explained<'a> {
     pub entry: &'a str,
     pub report: &'a ExecutionReport,
     pub sources: &'a SourceMap,
-    /// How many elements parameters store, as far as inputs say it.
+    /// Numbers of stored elements of parameters, as far as inputs determine them.
     pub stored: Vec<(&'a str, i64)>,
 }
 
@@ -52,7 +52,7 @@ impl Explained<'_> {
         if span == Span::NONE { String::new() } else { self.sources.locate(span) }
     }
 
-    /// Renders what rules decided, rule by rule; nothing where none was asked.
+    /// Renders the decisions of rules, rule by rule; empty if none was consulted.
     fn decisions(&self) -> String {
         let all = self.schedule().decisions();
         if all.is_empty() {
@@ -75,7 +75,7 @@ impl Explained<'_> {
         out
     }
 
-    /// Renders every loop: whether it runs on threads and in lanes, or why not.
+    /// Renders the parallelism and vectorisation of every loop, or the reasons against them.
     fn execution(&self) -> String {
         let mut out = String::from("# Threads and lanes\n\n");
         if self.report.loops.is_empty() {
@@ -112,7 +112,7 @@ impl Explained<'_> {
         out
     }
 
-    /// The nests of the program that came of it against their roofs, with a warning where one is far from it.
+    /// Renders the loop nests with their rooflines, and a warning about each that is far from its roofline.
     fn against_roofs(&self) -> String {
         let nests = self.schedule().nests();
         let [estimate, roof] = [|n: &Nest| n.estimate, Nest::roof].map(|f| nests.iter().map(f).sum::<f64>());
@@ -141,7 +141,7 @@ impl Explained<'_> {
         out
     }
 
-    /// The same as data; times in nanoseconds.
+    /// Returns the report as JSON; times are in nanoseconds.
     pub fn json(&self) -> Json {
         let option = |o: &Outcome| match &o.answer {
             Answer::Takes(ns) => json!({"steps": o.steps, "estimate_ns": ns}),

@@ -1,20 +1,20 @@
-//! The part of `taffeta show --explain` about loops that access structured tensors.
+//! Section of `taffeta show --explain` about loops that access structured tensors.
 
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use taffeta::structured::{Explained, Operand, Part, Visited};
 use taffeta::{SourceMap, Span};
 
-/// The loops of an entry.
+/// Loops of an entry, with the sources that they come from.
 pub struct Loops<'a> {
     pub loops: &'a [Explained],
     pub sources: &'a SourceMap,
-    /// How many elements parameters store, as far as inputs say it.
+    /// Numbers of stored elements of parameters, as far as inputs determine them.
     pub stored: Vec<(&'a str, i64)>,
 }
 
 impl Loops<'_> {
-    /// For people.
+    /// Renders the loops as text.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for l in self.loops {
@@ -39,7 +39,7 @@ impl Loops<'_> {
         out
     }
 
-    /// Which coordinates, and why if it is all of them.
+    /// Describes the visited coordinates, with the reason if a loop visits every one.
     fn visits(&self, l: &Explained) -> String {
         match (&l.visited, l.kept) {
             (Visited::Stored(sets), _) => {
@@ -60,12 +60,12 @@ impl Loops<'_> {
         }
     }
 
-    /// The first line of what stands there.
+    /// Returns the first source line of a span.
     fn quoted(&self, span: Span) -> &str {
         self.sources.text(span).lines().next().unwrap_or_default().trim()
     }
 
-    /// For programs.
+    /// Returns the loops as JSON.
     pub fn json(&self) -> Json {
         let one = |l: &Explained| {
             let visited = match &l.visited {
@@ -95,7 +95,7 @@ fn operand(o: &Operand) -> String {
     format!("`{}`, level {} (`{}`)", o.tensor, o.number, o.level)
 }
 
-/// The tensors of a set; of one that is there with several fibres, how many they are.
+/// Formats the tensors of a set; several fibres of one tensor are counted.
 fn set(all: &Vec<String>) -> String {
     let mut names: Vec<(&str, usize)> = Vec::new();
     for name in all {
@@ -111,7 +111,7 @@ fn set(all: &Vec<String>) -> String {
     names.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
-/// One tensor is stored, several are.
+/// Returns the verb that agrees with the last set: `is` or `are`.
 fn verb(sets: &[Vec<String>]) -> &'static str {
     if sets.last().is_some_and(|all| all.len() > 1) { "are" } else { "is" }
 }

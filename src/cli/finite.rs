@@ -1,9 +1,9 @@
-//! `taffeta run --check-finite`: what is said of a result that is not finite, where no statement was stopped.
+//! `taffeta run --check-finite`: diagnosis of results that are not finite although no assertion failed.
 //!
-//! The program itself stops where a statement makes a NaN or an infinity of finite numbers
-//! (`taffeta::analysis::pass::check_finite`). What is left are inputs that are not finite already, constants of the
-//! program (`inf`), and sums whose parts threads add up in any order: for these the program runs again without its
-//! schedule.
+//! The program itself stops at a statement that yields NaN or infinity from finite numbers
+//! (`taffeta::analysis::pass::check_finite`). Remaining causes are non-finite inputs, constants of the program (`inf`),
+//! and sums whose partial results threads combine in any order; the latter are found by running the program again
+//! without its schedule.
 
 use super::args::{EntryArgs, ProgramArgs};
 use super::output::Failure;
@@ -12,13 +12,13 @@ use taffeta::ast::{DType, Diagnostic, Literal, Value, show};
 use taffeta::codegen::signature::{Passing, Signature};
 use taffeta::{Gradient, Ran};
 
-/// An element that is not finite: the tensor's name with its indices, and its value.
+/// Non-finite element: the tensor's name with the indices, and the value.
 struct Element {
     place: String,
     value: f64,
 }
 
-/// Whether the results of a program that was run with checks are finite, or why they are not.
+/// Checks that the results of a run with assertions are finite, or reports the cause.
 pub fn check(
     args: &ProgramArgs,
     gradient: Option<Gradient>,
@@ -40,7 +40,7 @@ pub fn check(
         return Err(Diagnostic::new("run::nonfinite", message).into());
     }
     if matches!(args.of.schedule(), None | Some("none")) {
-        // A constant of the program.
+        // The value stems from a constant of the program.
         return Ok(());
     }
     let overflows = || {
@@ -50,7 +50,7 @@ pub fn check(
     };
     let plain = ProgramArgs { of: EntryArgs { schedules: vec!["none".into()], ..args.of.clone() }, ..args.clone() };
     let options = session::run_options(&plain, gradient)?.check_finite(true);
-    // A static parameter of the schedule is not one of the program's.
+    // A static parameter of the schedule is not a parameter of the program.
     let Ok(mut session) = session::open_with(&plain, options) else { return Err(overflows()) };
     let function = session::compile(&mut session, &plain, sizes)?.on_print(|_| {});
     let again = function.run(inputs, sizes, args.threads)?;
@@ -62,7 +62,7 @@ fn first_result(signature: &Signature, ran: &Ran) -> Option<Element> {
     written.chain(signature.results().zip(&ran.results)).find_map(|(s, v)| first(&s.name, v))
 }
 
-/// The first element that is not finite.
+/// Returns the first element that is not finite.
 fn first(name: &str, v: &Value) -> Option<Element> {
     if !v.dtype().is_float() {
         return None;

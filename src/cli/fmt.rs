@@ -1,4 +1,4 @@
-//! `taffeta fmt`: programs in the usual layout.
+//! `taffeta fmt`: formatter of programs.
 
 use super::output::{Failure, error_text, print};
 use std::io::Write;
@@ -19,7 +19,7 @@ pub struct Args {
     /// Programs; `-` is standard input
     #[arg(value_name = "FILE.ft", required = true)]
     files: Vec<PathBuf>,
-    /// Change nothing; exit 1 if something would change
+    /// Change nothing; exit 1 if any file would change
     #[arg(long)]
     check: bool,
 }
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A program's text and what it becomes.
+/// Returns a program's text before and after formatting.
 fn one(path: &Path, sources: &mut SourceMap) -> Result<(String, String), Vec<Diagnostic>> {
     let text = taffeta::io::read_text(path).map_err(|d| vec![d])?;
     let file = sources.add(path.display().to_string(), Some(path), text.clone());
@@ -64,12 +64,12 @@ fn one(path: &Path, sources: &mut SourceMap) -> Result<(String, String), Vec<Dia
     Ok((text, formatted))
 }
 
-/// Replaces a file at once, with the permissions that it has.
+/// Replaces a file atomically, keeping its permissions.
 fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |e: std::io::Error| {
         Failure::from(Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display())))
     };
-    // A link stays a link.
+    // Writes through a symbolic link.
     let path = path.canonicalize().map_err(failed)?;
     let dir = path.parent().unwrap_or(Path::new("."));
     let permissions = std::fs::metadata(&path).map_err(failed)?.permissions();

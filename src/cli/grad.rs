@@ -12,7 +12,7 @@ use taffeta::{Explanation, FileId, Program, SourceMap, Span};
 pub struct Args {
     #[command(flatten)]
     pub of: EntryArgs,
-    /// Print a table of what is kept for the backward pass in the place of the program: how much, and why
+    /// Print a table of the tape instead of the program: sizes, decisions and reasons
     #[arg(long)]
     explain: bool,
 }
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     print(&taffeta::schedule::show::program(&func))
 }
 
-/// What is kept, for people. Lines are of the file of the entry where no other is named (`<libop>/softmax.ft:31`).
+/// Renders the tape as a table. Lines refer to the file of the entry unless another is named (`<libop>/softmax.ft:31`).
 fn table(entry: &str, of: &Explanation, sources: &SourceMap, file: FileId) -> String {
     let mut out = String::new();
     if of.rows.is_empty() {

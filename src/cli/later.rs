@@ -1,17 +1,17 @@
-//! Commands of later versions: they are known, and say which command does the nearest thing.
+//! Commands of later versions: recognised, and refused with a pointer to the nearest existing command.
 
 use super::output::Failure;
 use taffeta::ast::Diagnostic;
 
-/// Anything at all: what the command will take is not checked before it exists.
+/// Arguments of a later command, accepted without checks.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Not read yet
+    /// Ignored
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     rest: Vec<String>,
 }
 
-/// Says that the command is not there yet, and what does the nearest thing.
+/// Refuses a command of a later version, naming the nearest existing one.
 pub fn refuse(command: &'static str) -> Result<(), Failure> {
     let nearest = match command {
         "convert" => {

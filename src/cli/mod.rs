@@ -1,4 +1,4 @@
-//! The command line: one file for each subcommand. It uses the library's public interface alone.
+//! Command line: one file for each subcommand, on top of the library's public interface.
 //!
 //! Results go to standard output, diagnostics to standard error. Exit status: 0; 1 for a diagnostic about the user's
 //! program or data; 2 for wrong usage; 70 for an internal error.
@@ -32,7 +32,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use output::{Failure, Printer};
 use std::process::ExitCode;
 
-/// Exit status for a mistake of Taffeta's own (`EX_SOFTWARE`).
+/// Exit status for an internal error (`EX_SOFTWARE`).
 const INTERNAL_ERROR: u8 = 70;
 
 /// A language and compiler for free-form tensor programs.
@@ -59,33 +59,33 @@ Exit status: 0; 1 a diagnostic about the program or its data; 2 wrong usage; 70 
 enum Command {
     /// Compile and run an entry of a program
     Run(run::Args),
-    /// Report what is wrong with a program
+    /// Report errors and warnings of programs
     Check(check::Args),
     /// Print a program at a stage of compilation
     Show(show::Args),
     /// Make C source, a header and libraries
     Build(build::Args),
-    /// Measure how long an entry runs
+    /// Measure the run time of an entry
     Bench(bench::Args),
     /// Format programs
     Fmt(fmt::Args),
-    /// Print the dependences of a program, and which loops carry them
+    /// Print the dependences of a program, and the loops that carry them
     Deps(deps::Args),
-    /// Show what a name of the language or the library means
+    /// Show the manual entry of a name of the language or the library
     Doc(doc::Args),
     /// Print the gradient of a program
     Grad(grad::Args),
     /// Check the gradient of a program against finite differences and forward mode
     CheckGrad(check_grad::Args),
-    /// Show what there is to compile programs with, and whether it computes rightly
+    /// Show the tools that compile programs, and whether the C compiler computes correctly
     Doctor(doctor::Args),
-    /// Say what the code of a diagnostic means
+    /// Explain the code of a diagnostic
     Explain(explain::Args),
-    /// Print what a shell completes commands and options by
+    /// Print the completion script of a shell
     Completions(completions::Args),
     /// Print a page for `man`
     Man(completions::ManArgs),
-    // Help offers nothing that is refused.
+    // Help does not list commands that are refused.
     /// Convert between sparse storage formats (not supported yet)
     #[command(hide = true)]
     Convert(later::Args),
@@ -97,13 +97,13 @@ enum Command {
     Lsp(later::Args),
 }
 
-/// The command line, as clap knows it.
+/// Returns clap's description of the command line.
 fn command() -> clap::Command {
     let all = <Cli as clap::CommandFactory>::command();
     if output::forced_color() { all.color(clap::ColorChoice::Always) } else { all }
 }
 
-/// Parses the command line, runs the command, and says how it went.
+/// Parses the command line, runs the command, and returns the exit status.
 pub fn main() -> ExitCode {
     output::install_panic_hook();
     output::install_log();
@@ -111,20 +111,20 @@ pub fn main() -> ExitCode {
     let parsed = command().try_get_matches().and_then(|m| Cli::from_arg_matches(&m));
     let cli = match parsed.and_then(|cli| each_once(&cli.command).map(|()| cli)) {
         Ok(cli) => cli,
-        // Help and version are not errors; clap knows which stream and status they have.
+        // Help and version are not errors; clap determines stream and status.
         Err(mut e) => match output::written(advised(&mut e)) {
             Err(unwritten) if !e.use_stderr() => return Printer { json: false }.failure(&unwritten),
             _ => return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2)),
         },
     };
-    // Unwinding (not aborting) removes temporary files on the way out.
+    // Unwinding, unlike aborting, removes temporary files.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dispatch(cli.command))) {
         Ok(status) => status,
         Err(_) => ExitCode::from(INTERNAL_ERROR),
     }
 }
 
-/// Prints what clap says of a command line, with what may be meant.
+/// Prints clap's error with a suggestion.
 fn advised(e: &mut clap::Error) -> std::io::Result<()> {
     let word = |kind| match e.get(kind) {
         Some(ContextValue::String(word)) => Some(word.clone()),
@@ -135,7 +135,7 @@ fn advised(e: &mut clap::Error) -> std::io::Result<()> {
     let tip = |text: String| ContextValue::StyledStrs(vec![text.into()]);
     if let Some(word) = word(ContextKind::InvalidSubcommand) {
         if word.ends_with(".ft") {
-            // (That its name is like that of a command means nothing.)
+            // Discard clap's suggestion: the file's name resembles a command by accident.
             e.remove(ContextKind::SuggestedSubcommand);
             e.insert(ContextKind::Suggested, tip(format!("to run the program: taffeta run {word}")));
         } else if let Some(near) = taffeta::ast::spelling::nearest(&word, names) {
@@ -147,7 +147,7 @@ fn advised(e: &mut clap::Error) -> std::io::Result<()> {
     e.print()
 }
 
-/// Refuses names that are given twice, which clap cannot see.
+/// Refuses repeated names, which clap does not detect.
 fn each_once(command: &Command) -> Result<(), clap::Error> {
     match command {
         Command::Run(a) => {
@@ -194,7 +194,7 @@ fn dispatch(command: Command) -> ExitCode {
 mod tests {
     use super::command;
 
-    /// All commands that help lists, the command line itself included.
+    /// Returns all commands listed in help, and the command line itself.
     fn commands() -> Vec<clap::Command> {
         let mut all = command();
         all.build();
@@ -227,7 +227,8 @@ mod tests {
         assert_eq!(missing, Vec::<String>::new());
     }
 
-    /// clap breaks lines where the terminal ends: a text that has line ends of its own would be broken twice.
+    /// Checks the line structure of help: clap wraps lines at the terminal's width, and would break hard-wrapped text
+    /// twice.
     #[test]
     fn paragraphs_of_help_are_lines_and_examples_fit() {
         const WIDTH: usize = 100;

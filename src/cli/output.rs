@@ -1,5 +1,4 @@
-//! What the command line prints: results on standard output, diagnostics on standard error, panics with what to
-//! keep of them.
+//! Output of the command line: results on standard output, diagnostics on standard error, instructions after a panic.
 
 use serde_json::{Map, Value as Json, json};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -10,12 +9,12 @@ use taffeta::{Error, Report};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, format};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Why a command did not succeed.
+/// Failure of a command.
 #[derive(Debug)]
 pub enum Failure {
     /// Diagnostics about the program or its data: status 1.
     Report(Report),
-    /// The same, with what was found besides: fields of the document that `--json` prints.
+    /// Diagnostics with partial results: additional fields of the `--json` document.
     With(Report, Map<String, Json>),
 }
 
@@ -45,14 +44,14 @@ impl From<Vec<Diagnostic>> for Failure {
     }
 }
 
-/// Prints failures, as text or as JSON.
+/// Printer of failures, as text or as JSON.
 pub struct Printer {
-    /// Machine-readable output was asked for.
+    /// Whether JSON output is requested.
     pub json: bool,
 }
 
 impl Printer {
-    /// Prints a failure and gives the exit status.
+    /// Prints a failure and returns the exit status.
     pub fn failure(&self, failure: &Failure) -> ExitCode {
         let report = failure.report();
         if self.json {
@@ -76,15 +75,15 @@ impl Printer {
     }
 }
 
-/// Prints to standard output. A reader that went away (`taffeta … | head`) is not our error; a full disk is one of
-/// the user's, who would take what is there for everything.
+/// Prints to standard output. A closed pipe (`taffeta … | head`) is not an error; a full disk is one, since the user
+/// would mistake a part of the output for all of it.
 pub fn print(text: &str) -> Result<(), Failure> {
-    // As it is: what `fmt` prints is a file's text, control characters included.
+    // Written verbatim: `fmt` prints file contents, control characters included.
     let mut out = std::io::stdout();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// What came of writing to standard output.
+/// Converts the outcome of writing to standard output; a closed pipe is not an error.
 pub fn written(result: std::io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
@@ -104,12 +103,12 @@ pub fn error_text(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Whether colours are asked for (FORCE_COLOR), wherever the text goes.
+/// Returns whether FORCE_COLOR requests colours regardless of the terminal.
 pub fn forced_color() -> bool {
     std::env::var_os("FORCE_COLOR").is_some_and(|v| !v.is_empty() && v != "0")
 }
 
-/// Colours on terminals only, unless NO_COLOR is set, or with FORCE_COLOR.
+/// Returns the output style: colours on terminals unless NO_COLOR is set, or by FORCE_COLOR.
 pub fn style() -> Style {
     let terminal = std::io::stderr().is_terminal();
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
@@ -129,7 +128,7 @@ This is a mistake in Taffeta, not in your program. To get it mended, keep the co
 and all that is printed above, and give them to whoever gave you Taffeta. RUST_BACKTRACE=1 adds where it happened.
 ";
 
-/// Makes a panic say what it is, and what to keep of it, instead of a bare back-trace.
+/// Installs a panic hook that explains the panic and the information to keep, instead of a bare back-trace.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|info| {
         let version = env!("CARGO_PKG_VERSION");
@@ -142,8 +141,8 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// Warnings of the library on standard error. `TAFFETA_LOG=debug` shows what the compiler does and how long each step
-/// takes.
+/// Installs the log: warnings of the library on standard error. `TAFFETA_LOG=debug` shows the compiler's actions and
+/// the duration of each step.
 pub fn install_log() {
     let plain = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(style().color);
     match std::env::var("TAFFETA_LOG") {
@@ -152,7 +151,7 @@ pub fn install_log() {
     }
 }
 
-/// `warning: …`, as compilers say it.
+/// Event format `warning: …`, as in other compilers.
 struct Warning;
 
 impl<S, N> FormatEvent<S, N> for Warning

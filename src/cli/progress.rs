@@ -1,13 +1,13 @@
-//! Progress of long work, on terminals only.
+//! Progress display of long operations, on terminals only.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Files that are larger together take long enough to say so.
+/// Minimum total bytes of input files for a progress display.
 const LARGE: u64 = 64 << 20;
 
-/// Counts runs.
+/// Creates a progress bar that counts runs.
 pub fn calls(n: u32) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(u64::from(n)), target());
     if let Ok(style) = ProgressStyle::with_template("{elapsed} {bar:40} {pos}/{len} runs") {
@@ -16,11 +16,11 @@ pub fn calls(n: u32) -> ProgressBar {
     bar
 }
 
-/// What a command does, with the time that it has taken; gone when it is dropped.
+/// Spinner with the current operation and its elapsed time; cleared on drop.
 pub struct Work(ProgressBar);
 
 impl Work {
-    /// Says what is done.
+    /// Starts a spinner with a message.
     pub fn new(what: &'static str) -> Work {
         let bar = ProgressBar::with_draw_target(None, target());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
@@ -31,7 +31,7 @@ impl Work {
         Work(bar)
     }
 
-    /// Something else is done now; its time begins anew.
+    /// Replaces the message and restarts the elapsed time.
     pub fn say(&self, what: &str) {
         if self.0.message() != what {
             self.0.reset_elapsed();
@@ -39,7 +39,7 @@ impl Work {
         }
     }
 
-    /// Lets `f` show its own progress.
+    /// Suspends the spinner while `f` shows its own progress.
     pub fn aside<T>(&self, f: impl FnOnce() -> T) -> T {
         self.0.suspend(f)
     }
@@ -51,7 +51,7 @@ impl Drop for Work {
     }
 }
 
-/// Runs `f`, which reads the inputs, with a sign of life if their files are large.
+/// Runs `f`, which reads the inputs, with a spinner if their files are large.
 pub fn while_reading<T>(inputs: &[(String, String)], f: impl FnOnce() -> T) -> T {
     let size = |text: &String| {
         std::fs::metadata(text.rsplit_once(':').map_or(text.as_str(), |(path, _)| path)).map_or(0, |m| m.len())
@@ -68,7 +68,7 @@ pub fn while_reading<T>(inputs: &[(String, String)], f: impl FnOnce() -> T) -> T
     result
 }
 
-/// Measures this machine.
+/// Runs the machine's calibration with a spinner.
 pub fn while_measuring(measure: impl FnOnce()) {
     let work = Work::new("measuring this machine, once");
     measure();

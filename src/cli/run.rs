@@ -1,4 +1,4 @@
-//! `taffeta run`: compile an entry, run it on inputs, print or keep the results.
+//! `taffeta run`: compiles an entry, runs it on inputs, and prints or stores the results.
 
 use super::args::ProgramArgs;
 use super::output::{Failure, error_text, print, print_json};
@@ -18,20 +18,20 @@ use taffeta::io::output::{Target, folder_takes_files, write_all};
 pub struct Args {
     #[command(flatten)]
     pub program: ProgramArgs,
-    /// Write a result to a file; `-` is standard output (as `.npy`, a structured result as `.npz`), `-:csv` the same in
+    /// Write a result to a file; `-` is standard output (as `.npy`, a structured result as `.npz`), `-:csv` selects
     /// another format
     #[arg(long = "out", value_name = "NAME=FILE", value_parser = super::args::pair)]
     pub outputs: Vec<(String, String)>,
     /// Write every result to DIR/NAME.npy
     #[arg(long, value_name = "DIR")]
     out_dir: Option<PathBuf>,
-    /// Run so often, and print the fastest, median and slowest time
+    /// Number of runs, of which the fastest, median and slowest times are printed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Print how long each step took, and the memory that was used
+    /// Print the duration of each step, and the memory used
     #[arg(long)]
     time: bool,
-    /// Stop at the first statement that makes a NaN or an infinity of finite numbers, and say which
+    /// Stop at the first statement that yields NaN or infinity from finite numbers, and name it
     #[arg(long)]
     check_finite: bool,
 }
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let gradient = || args.program.of.gradient();
     let mut options = session::run_options(&args.program, gradient())?.check_finite(args.check_finite);
     if args.check_finite {
-        // Which statement is the first one is said of the program as it is written.
+        // The first faulty statement is reported for the unscheduled program.
         options = options.schedule(args.program.of.schedule());
     }
     let mut session = session::open_with(&args.program, options)?;
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
     let input_bytes = bytes(&inputs.values);
     let threads = args.program.threads;
-    // Every run starts from the inputs as they were given, as `inout` parameters change.
+    // Every run starts from the original inputs, since programs change `inout` parameters.
     let written = signature.params().any(|p| p.passing == Passing::InOut);
     let originals = if args.repeat > 1 && written { inputs.values.clone() } else { Vec::new() };
     let checked = args.check_finite.then(|| inputs.values.clone());
@@ -112,13 +112,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     report.print(&results, &targets, &memory)
 }
 
-/// Parameters that are written, then results, each with its value.
+/// Returns the `inout` parameters, then the results, each with its value.
 fn results<'a>(signature: &'a Signature, params: &'a [Value], results: &'a [Value]) -> Vec<(&'a TensorSig, &'a Value)> {
     let written = signature.params().zip(params).filter(|(s, _)| s.passing == Passing::InOut);
     written.chain(signature.results().zip(results)).collect()
 }
 
-/// Where results go; names, formats and directories are checked before anything runs.
+/// Returns the targets of results; names, formats and directories are checked before anything runs.
 fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
     let all: Vec<&TensorSig> = signature.tensors.iter().filter(|t| t.passing != Passing::In).collect();
     let format = |t: &TensorSig| t.storage.as_ref().map(|s| s.format(t.dtype));
@@ -187,20 +187,20 @@ fn bytes(values: &[Value]) -> usize {
     values.iter().map(size).sum()
 }
 
-/// What is printed at the end.
+/// Report at the end of a run.
 struct RunReport<'a> {
     args: &'a Args,
     signature: &'a Signature,
     sizes: &'a [i64],
-    /// The steps of compilation.
+    /// Durations of the compilation steps.
     compile: &'a Timings,
-    /// Reading inputs and writing results.
+    /// Durations of reading inputs and writing results.
     files: &'a Timings,
-    /// Sorted.
+    /// Sorted run times.
     times: &'a [Duration],
-    /// What did the matrix products, if there are any.
+    /// Implementation of the matrix products, if there are any.
     products: Option<String>,
-    /// What is said of the program that is not an error.
+    /// Warnings about the program, as JSON.
     warnings: Json,
 }
 
@@ -217,7 +217,7 @@ impl RunReport<'_> {
         let mut out = String::new();
         for (sig, value) in results {
             match targets.iter().find(|t| t.name == sig.name) {
-                // A picture or a file is what was asked for; its numbers are for who asks for nothing.
+                // A result that is written to a file is not summarised.
                 Some(t) => {
                     out.push_str(&format!(
                         "{}: {}{} → {}\n",
@@ -307,7 +307,7 @@ impl RunReport<'_> {
     }
 }
 
-/// `1.25 ms`.
+/// Formats a duration: `1.25 ms`.
 pub fn duration(d: Duration) -> String {
     let s = d.as_secs_f64();
     match s {

@@ -1,4 +1,4 @@
-//! From arguments to an opened entry.
+//! Opening and compiling of entries from command-line arguments.
 
 use super::args::{Backend, EntryArgs, ProgramArgs};
 use super::output::{Failure, error_text, style};
@@ -9,10 +9,10 @@ use taffeta::ast::Diagnostic;
 use taffeta::inputs::Inputs;
 use taffeta::{Function, Gradient, Options, Session, Signature, StaticValue, render};
 
-/// The schedule that rules choose.
+/// Name of the automatic schedule.
 pub const AUTO: &str = "auto";
 
-/// Prints what is said of the program that is not an error; with `--json` it is part of the document.
+/// Prints the warnings of a program; with `--json`, returns them for the document.
 pub fn warnings(session: &Session, args: &ProgramArgs) -> Result<serde_json::Value, Failure> {
     let report = session.warnings()?;
     if args.json {
@@ -24,7 +24,7 @@ pub fn warnings(session: &Session, args: &ProgramArgs) -> Result<serde_json::Val
     Ok(serde_json::Value::Array(Vec::new()))
 }
 
-/// The values after `--set`.
+/// Parses the values of `--set`.
 pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValue>, Failure> {
     let mut out = BTreeMap::new();
     let mut errors = Vec::new();
@@ -39,7 +39,7 @@ pub fn statics(given: &[(String, String)]) -> Result<BTreeMap<String, StaticValu
     if errors.is_empty() { Ok(out) } else { Err(errors.into()) }
 }
 
-/// How the program is compiled, or its gradient; no size is compiled in yet.
+/// Builds the options of a program or its gradient, without compiled-in sizes.
 pub fn options(args: &EntryArgs) -> Result<Options, Failure> {
     let statics = statics(&args.statics)?;
     Ok(Options::default()
@@ -49,8 +49,8 @@ pub fn options(args: &EntryArgs) -> Result<Options, Failure> {
         .strict_floats(args.strict_floats))
 }
 
-/// The same, of what runs: where nothing else is said, under the schedule that rules choose. The interpreter runs the
-/// program as it is written.
+/// Builds the options of a program that runs: by default under the automatic schedule, or as written in the
+/// interpreter.
 pub fn run_options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Options, Failure> {
     let (backend, usual) = match args.backend {
         Backend::C => (taffeta::Backend::C, Some(AUTO)),
@@ -60,17 +60,17 @@ pub fn run_options(args: &ProgramArgs, gradient: Option<Gradient>) -> Result<Opt
     Ok(options(&args.of)?.backend(backend).schedule(schedule).gradient(gradient))
 }
 
-/// Opens the program's entry, or its gradient.
+/// Opens an entry, or its gradient.
 pub fn open(args: &ProgramArgs) -> Result<Session, Failure> {
     open_with(args, run_options(args, args.of.gradient())?)
 }
 
-/// Opens the program's entry as it is to be compiled.
+/// Opens an entry with the given options.
 pub fn open_with(args: &ProgramArgs, options: Options) -> Result<Session, Failure> {
     Ok(Session::open(&args.of.file, args.of.entry.as_deref(), &options)?)
 }
 
-/// The inputs, with ones for the seeds of a gradient that are not among them.
+/// Returns the inputs, with ones for missing seeds of a gradient.
 pub fn with_seeds(args: &EntryArgs, signature: &Signature) -> Vec<(String, String)> {
     let mut all = args.inputs.clone();
     if args.grad.is_some() {
@@ -83,7 +83,7 @@ pub fn with_seeds(args: &EntryArgs, signature: &Signature) -> Vec<(String, Strin
     all
 }
 
-/// The inputs of an entry that runs.
+/// Reads the inputs of an entry that runs.
 pub fn read(args: &EntryArgs, session: &mut Session) -> Result<Inputs, Failure> {
     let signature = session.signature().clone();
     let given = with_seeds(args, &signature);
@@ -95,12 +95,12 @@ pub fn read(args: &EntryArgs, session: &mut Session) -> Result<Inputs, Failure> 
     Ok(inputs)
 }
 
-/// Where lines that a program prints go, if standard output is for something else.
+/// Prints a program's line to standard error, when standard output is reserved.
 pub fn beside(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Compiles for these sizes, or for all with `--generic`; then these are what is expected.
+/// Compiles for the given sizes; with `--generic`, for all sizes, with the given ones as hints.
 pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Result<Function, Failure> {
     if session.must_measure() {
         progress::while_measuring(taffeta::measure);

@@ -16,24 +16,24 @@ use taffeta::{Options, Program};
 pub struct Args {
     #[command(flatten)]
     pub of: EntryArgs,
-    /// Which stage; `scheduled` if there is a schedule and no stage, else `elaborated`
+    /// The stage; the default is `scheduled` with a schedule, else `elaborated`
     #[arg(long, value_enum)]
     stage: Option<Stage>,
-    /// The program after each step of the schedule, and what the step changed
+    /// Print the program after each step of the schedule, with the changes of the step
     #[arg(long)]
     steps: bool,
-    /// How the program runs under its schedule, in the place of the program: of each loop whether it runs on threads
-    /// and in lanes, or why not; what it is estimated to take, against the roofline; what drives loops over structured
-    /// tensors. With `--schedule auto`, or a schedule that asks rules: what was tried, estimated, refused and taken
+    /// Explain how the program runs under its schedule, instead of printing it: for each loop, whether it runs on
+    /// threads and in lanes, or why not; estimates against the roofline; drivers of loops over structured tensors. With
+    /// `--schedule auto`, or a schedule that consults rules: the options that were tried, estimated, refused and taken
     #[arg(long, conflicts_with_all = ["stage", "steps", "trace"])]
     explain: bool,
-    /// The steps that the schedule took as a schedule function, to be put into the file and to go on from
+    /// Print the steps of the schedule as a schedule function, to be pasted into the file and developed further
     #[arg(long, requires = "schedules", conflicts_with_all = ["stage", "steps", "trace", "explain"])]
     as_function: bool,
-    /// With --explain: as JSON
+    /// Print the output of --explain as JSON
     #[arg(long, requires = "explain")]
     pub json: bool,
-    /// Write the schedule's steps to a file that --schedule takes
+    /// Write the schedule's steps to a file that --schedule accepts
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
 }
@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if taffeta::must_measure(&options) || args.explain && taffeta::is_unmeasured(&options) {
         super::progress::while_measuring(taffeta::measure);
     }
-    // Steps are to be taken again, by a schedule: of the program that this finds.
+    // Steps are replayed by schedules on the program without chosen tapes.
     let options = options.choose_tapes(!(args.steps || args.trace.is_some()));
     if args.trace.is_some() {
         program.has_steps_of_an_entry(&entry, &options)?;
@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let text = match stage {
         Stage::Elaborated => {
             if options.schedule.is_some() {
-                // It is not shown, but a wrong one is wrong.
+                // The schedule is not shown, but an invalid one must be reported.
                 program.scheduled(&entry, &options)?;
             }
             listing(&program.logical(&entry, &options.schedule(None))?)
@@ -128,7 +128,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let gradient = options.gradient.clone().unwrap_or_default();
             let options = options.gradient(gradient);
             match options.schedule.as_deref() {
-                // Rules choose for the gradient, after it was made.
+                // Rules schedule the gradient after differentiation.
                 Some(session::AUTO) => listing(program.scheduled(&entry, &options)?.func()),
                 _ => listing(&program.logical(&entry, &options)?),
             }
@@ -140,8 +140,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The program as it is written, then what every step made of it: lines that it took away (`-`) and put there (`+`),
-/// and what is said of it.
+/// Renders the program as written, then the effect of every step: lines removed (`-`) and added (`+`), and notes.
 fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> Result<String, Failure> {
     let plain = options.clone().schedule(None);
     let func = program.logical(entry, &plain)?;

@@ -1,28 +1,28 @@
-//! Results as people read them: name, type, shape, some values, smallest, largest and mean.
+//! Summaries of results: name, type, shape, some values, minimum, maximum and mean.
 
 use serde_json::{Value as Json, json};
 use taffeta::ast::{DType, Value};
 use taffeta::io::shape_text;
 
-/// Along each dimension this many values are shown at either end.
+/// Number of values shown at either end of each dimension.
 const EDGE: usize = 3;
-/// Results of at most so many elements are given in full as JSON.
+/// Maximum number of elements that JSON output lists.
 const JSON_VALUES: usize = 1000;
 
-/// Smallest, largest and mean value of floats, without NaNs, which are counted apart.
+/// Statistics of floats, without NaNs, which are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Statistics {
-    /// Smallest; `None` if there is no number.
+    /// Minimum; `None` without numbers.
     min: Option<f64>,
-    /// Largest.
+    /// Maximum.
     max: Option<f64>,
     /// Mean.
     mean: Option<f64>,
-    /// How many are NaN.
+    /// Number of NaNs.
     nan: usize,
 }
 
-/// Goes over all elements once.
+/// Computes the statistics in a single pass.
 fn statistics(value: &Value) -> Statistics {
     let data = value.data();
     let (mut min, mut max, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0usize);
@@ -33,7 +33,7 @@ fn statistics(value: &Value) -> Statistics {
             continue;
         }
         (min, max, count) = (min.min(v), max.max(v), count + 1);
-        // Kahan: the mean of a hundred million values should not drift.
+        // Kahan summation: the mean of a hundred million values should not drift.
         let y = v - compensation;
         let t = sum + y;
         compensation = if t.is_finite() { (t - sum) - y } else { 0.0 };
@@ -43,7 +43,7 @@ fn statistics(value: &Value) -> Statistics {
     Statistics { min: some(min), max: some(max), mean: some(sum / count.max(1) as f64), nan: data.len() - count }
 }
 
-/// The same of integers (and of `bool`, as 0 and 1), exactly: those beyond 2^53 have no place in an `f64`.
+/// Exact statistics of integers (and of `bool`, as 0 and 1), since `f64` cannot represent integers beyond 2^53.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Integers {
     min: i128,
@@ -52,7 +52,7 @@ struct Integers {
     count: i128,
 }
 
-/// `None` if the values are not integers, or there are none.
+/// Computes the statistics of integers; `None` for other types or without elements.
 fn integers(value: &Value) -> Option<Integers> {
     let all = (0..value.data().len()).map_while(|i| value.data().get_int(i));
     all.fold(None, |found: Option<Integers>, v| {
@@ -62,7 +62,7 @@ fn integers(value: &Value) -> Option<Integers> {
 }
 
 impl Integers {
-    /// Six digits, or all before the point and three behind it.
+    /// Formats the mean with six digits, or with all digits before the point and three after it.
     fn mean_text(&self) -> String {
         let (whole, rest) = (self.sum / self.count, self.sum % self.count);
         if rest == 0 {
@@ -83,7 +83,7 @@ impl Integers {
     }
 }
 
-/// What is said of a picture whose numbers were clipped.
+/// Reports the clipped numbers of a picture.
 pub fn clipped(n: usize, of: usize) -> String {
     if n == 0 {
         return String::new();
@@ -93,7 +93,7 @@ pub fn clipped(n: usize, of: usize) -> String {
     format!("  {n} of {of} numbers ({percent} %) are outside of 0 to 1, and were clipped\n")
 }
 
-/// A few lines about a result.
+/// Renders a summary of a result in a few lines.
 pub fn text(name: &str, value: &Value) -> String {
     let shape = if value.shape().is_empty() { String::new() } else { shape_text(value.shape()) };
     let mut out = format!("{name}: {}{shape}", value.dtype());
@@ -103,7 +103,7 @@ pub fn text(name: &str, value: &Value) -> String {
     }
     out.push('\n');
     if value.places().is_some() {
-        // Elements that are stored, with their indices.
+        // Stored elements, with their indices.
         let text = value.to_string();
         for line in text.split_once("], ").map_or(&*text, |(_, elements)| elements).lines() {
             out.push_str(&format!("  {line}\n"));
@@ -130,7 +130,7 @@ pub fn text(name: &str, value: &Value) -> String {
     out
 }
 
-/// A result for machines. NaN and the infinities, which JSON does not have, are strings.
+/// Returns a summary of a result as JSON. NaN and the infinities, which JSON lacks, are strings.
 pub fn json(name: &str, value: &Value, file: Option<&str>) -> Json {
     let n = value.data().len();
     let (min, max, mean, nan) = match integers(value) {
@@ -158,12 +158,12 @@ pub fn json(name: &str, value: &Value, file: Option<&str>) -> Json {
     out
 }
 
-/// A number, or the text of one that JSON does not have.
+/// Converts a float to a JSON number, or to a string if JSON lacks it.
 pub fn float_json(v: f64) -> Json {
     if v.is_finite() { json!(v) } else { json!(float(v)) }
 }
 
-/// An element of an integer type; JSON's numbers have as many digits as one likes.
+/// Converts an integer to a JSON number, which may have any number of digits.
 fn int_json(v: i128) -> Json {
     i64::try_from(v).map_or_else(|_| json!(v as u64), |v| json!(v))
 }
@@ -176,7 +176,7 @@ fn element_json(value: &Value, i: usize) -> Json {
     }
 }
 
-/// Six significant digits, as short as they get.
+/// Formats a float with six significant digits, without trailing zeros.
 pub fn float(v: f64) -> String {
     if v.is_nan() {
         return "nan".into();
@@ -205,7 +205,7 @@ fn element(value: &Value, i: usize) -> String {
     }
 }
 
-/// The values as nested lists, with dots for what is left out.
+/// Formats the values as nested lists, with dots for omitted ones.
 fn values(value: &Value) -> String {
     let mut out = String::new();
     nested(value, 0, 0, &mut out);
@@ -220,7 +220,7 @@ fn nested(value: &Value, dim: usize, offset: usize, out: &mut String) {
     };
     let stride: usize = shape[dim + 1..].iter().product();
     let last = dim + 1 == shape.len();
-    // Long lists show both ends; outer dimensions fewer than the innermost.
+    // Long lists show both ends; outer dimensions show fewer elements than the innermost.
     let edge = if last { EDGE } else { 2 };
     out.push('[');
     for k in 0..n {
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn integers_are_exact() {
-        // Neighbours that no `f64` tells apart.
+        // Neighbours that `f64` cannot distinguish.
         let big = 1i64 << 53;
         check(
             &[3],

@@ -1,19 +1,19 @@
-//! Derivatives along a line by finite differences: central differences at smaller and smaller steps, extrapolated to
-//! the step 0 (Richardson), and what the differences on both sides say about a kink.
+//! Directional derivatives by finite differences: central differences at decreasing steps, extrapolated to step 0
+//! (Richardson), with detection of kinks by the one-sided differences.
 
 use itertools::Itertools as _;
 
-/// What is computed in, and how exact that can be.
+/// Floating-point precision of a program, with the tolerances that follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Precision {
-    /// The distance of 1 to the next number.
+    /// Distance from 1 to the next number.
     pub epsilon: f64,
-    /// First steps, from large to small: the first whose differences settle is taken. Large steps are exact where the
-    /// program is smooth, small ones do not reach the next kink.
+    /// Initial steps in descending order; the first whose differences settle is used. Large steps are accurate where
+    /// the program is smooth, small ones do not reach the next kink.
     pub steps: [f64; 3],
-    /// How far finite differences and a gradient may be apart, relative to the scale of what is summed up.
+    /// Tolerance between finite differences and a gradient, relative to the scale of the summed terms.
     pub differences: f64,
-    /// How far forward and reverse mode may be apart.
+    /// Tolerance between forward and reverse mode.
     pub modes: f64,
 }
 
@@ -24,34 +24,33 @@ impl Precision {
         Precision { epsilon: f32::EPSILON as f64, steps: [1e-1, 1e-2, 1e-3], differences: 1e-2, modes: 1e-3 };
 }
 
-/// The derivative of `Σ seeds * f` along a line.
+/// Derivative of `Σ seeds * f` along a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Difference {
     pub value: f64,
-    /// The sum of what changes, without signs: errors are relative to it.
+    /// Sum of the absolute changes, which errors are relative to.
     pub scale: f64,
-    /// How far extrapolations of different orders are apart.
+    /// Distance between extrapolations of different orders.
     pub estimate: f64,
-    /// How far the plain differences at the smallest steps are apart: the error is hardly larger, whatever
-    /// extrapolation promises.
+    /// Distance between the plain differences at the smallest steps: a rough bound on the error, whatever the
+    /// extrapolation estimates.
     pub spread: f64,
-    /// What rounding the results alone does to the smallest step.
+    /// Error from rounding of the results alone, at the smallest step.
     pub rounding: f64,
-    /// The derivatives on both sides differ.
+    /// Whether the one-sided derivatives differ.
     pub kink: bool,
-    /// The estimate is small enough to compare with.
+    /// Whether the estimate is small enough for a comparison.
     pub settled: bool,
 }
 
-/// Steps from a first one.
+/// Number of steps from an initial one.
 const LEVELS: usize = 4;
-/// From a step to the next. Not 2: numbers that are halved are rounded alike, and errors by rounding would look like
-/// none.
+/// Ratio of successive steps. Not 2: halved numbers round alike, which would hide rounding errors.
 const RATIO: f64 = 1.7;
 
-/// The differences of the first scale of steps that settles, or else of that whose estimate is smallest; `None` where
-/// the program has no finite results on both sides at any of them. `f` is called with distances from the point, where
-/// the results are `base`.
+/// Returns the difference of the first initial step that settles, or else the one with the smallest estimate; `None` if
+/// the program has no finite results on both sides at any step. `f` takes the distance from the point, where the
+/// results are `base`.
 pub(super) fn along<E>(
     mut f: impl FnMut(f64) -> Result<Vec<f64>, E>,
     base: &[f64],
@@ -63,7 +62,7 @@ pub(super) fn along<E>(
     for step in steps {
         let Some(found) = at_scale(&mut f, base, seeds, *step, precision)? else { continue };
         if found.scale == 0.0 && best.is_some_and(|b| b.scale > 0.0) {
-            // Steps that change nothing any more are lost in rounding, whatever they say.
+            // A step without any change is lost in rounding.
             continue;
         }
         if found.settled && !found.kink {
@@ -106,18 +105,18 @@ fn at_scale<E>(
     let spread = central[1..].windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0f64, f64::max);
     let jump = jump_at_zero(jumps);
     let mut kink = jump > precision.differences * scale + 128.0 * rounding + 16.0 * estimate;
-    // A difference that is as large over small steps as over large ones is a jump, if it is not rounding.
+    // A difference that is as large over small steps as over large ones is a jump, unless it is rounding.
     let over = |level: usize| (central[level] / RATIO.powi(level as i32)).abs();
     kink |= over(LEVELS - 1) > 0.9 * over(0) && central[LEVELS - 1].abs() > 64.0 * rounding;
     let settled = estimate <= precision.differences / 4.0 * scale + 16.0 * rounding;
     Ok(Some(Difference { value, scale, estimate, spread, rounding, kink, settled }))
 }
 
-/// How far the derivatives on both sides are apart at the step 0; 0 where they come together there, in whatever order.
+/// Returns the distance between the one-sided derivatives at step 0; 0 if they converge there, at any order.
 ///
-/// Where the program is smooth the two sides differ by multiples of the step and its powers. The first two of these are
-/// taken out, and what is left is a jump if it is as large at smaller steps as at larger ones: higher powers, all that
-/// there is of `abs(x) ** 3` and of products of zeros, and roots change with the step.
+/// Where the program is smooth, the two sides differ by powers of the step. The first and second powers are eliminated;
+/// the remainder is a jump if it is as large at smaller steps as at larger ones. Higher powers (the only ones in
+/// `abs(x) ** 3` and in products of zeros) and roots change with the step.
 fn jump_at_zero(jumps: [f64; LEVELS]) -> f64 {
     let without = |order: i32, a: f64, b: f64| (RATIO.powi(order) * b - a) / (RATIO.powi(order) - 1.0);
     let left = |level: usize| {
@@ -128,9 +127,9 @@ fn jump_at_zero(jumps: [f64; LEVELS]) -> f64 {
     if (larger - smaller).abs() <= 0.15 * smaller.abs() { smaller.abs() } else { 0.0 }
 }
 
-/// Richardson's extrapolation, of the order that changes least (Ridders): the value, and how far it is from lower
-/// orders and from the best of larger steps, and how far the highest orders are apart. Some may agree by accident where
-/// everything is rounded to a few numbers.
+/// Extrapolates by Richardson's method, choosing the order that changes least (Ridders). Returns the value and an error
+/// estimate: the distance to lower orders and to the best value at larger steps, or the distance between the highest
+/// orders if that is larger, since some orders agree by accident where numbers are rounded to few values.
 fn extrapolated(central: [f64; LEVELS]) -> (f64, f64) {
     let (mut value, mut estimate) = (central[LEVELS - 1], f64::INFINITY);
     let (mut before, mut highest) = (vec![central[0]], 0.0);

@@ -1,9 +1,9 @@
-//! Whether rounding in f32 explains that the three derivatives are apart: the same program in f64, at the same point,
-//! in the same directions.
+//! Second opinion in f64: tests whether rounding in f32 explains a disagreement, by the same program in f64, at the
+//! same point and in the same directions.
 //!
-//! The logical program prints as a program; with every `f32` made an `f64` it is one that computes the same with more
-//! digits. Where finite differences in f64 give what the gradient in f32 is, as far as f32 carries, a mistake is ruled
-//! out.
+//! The logical program prints as source; replacing every `f32` by `f64` yields a program that computes the same with
+//! more digits. If finite differences in f64 match the f32 gradient to the accuracy of f32, the gradient is not at
+//! fault.
 
 use super::{InputCheck, Inputs, Sampling, Verdict, check_gradient};
 use crate::error::Error;
@@ -11,12 +11,12 @@ use crate::program::{Options, Program};
 use itertools::Itertools as _;
 use taffeta_ast::{DType, Func, Value};
 
-/// How far a derivative in f32 may be from finite differences in f64: a tenth, since what spoils differences in f32
-/// spoils it too, if less.
+/// Relative tolerance between a derivative in f32 and finite differences in f64: a tenth, since errors that spoil
+/// differences in f32 affect the derivative too, though less.
 const NEAR: f64 = 0.1;
 
-/// Makes `unclear` of what is wrong in f32 and right in f64. Where the program cannot be computed in f64, nothing
-/// changes.
+/// Downgrades verdicts that are wrong in f32 and right in f64 to `unclear`. Changes nothing if the program cannot be
+/// computed in f64.
 pub(super) fn second_opinion(
     func: &Func,
     reverse: &Options,
@@ -27,13 +27,13 @@ pub(super) fn second_opinion(
     let Ok(exact) = in_double(func, reverse, inputs, sampling) else { return };
     for check in found {
         let Some(exact) = exact.iter().find(|e| e.name == check.name && !e.verdict().is_wrong()) else { continue };
-        // The random numbers are the same, and so are the directions.
+        // The same random numbers yield the same directions.
         for (d, e) in check.directions.iter_mut().zip_eq(&exact.directions) {
-            // Finite differences in f64 know nothing of how the gradient is made.
+            // Finite differences in f64 are independent of how the gradient is derived.
             let near = |v: f64| (v - e.differences).abs() <= NEAR * e.differences.abs();
             let explained = match d.verdict {
                 Verdict::Wrong => near(d.reverse),
-                // Where the modes are apart, one of them may be anywhere.
+                // If the modes disagree, either of the two may be the right one.
                 Verdict::Modes => near(d.reverse) || near(d.forward),
                 _ => false,
             };
@@ -51,12 +51,12 @@ fn in_double(func: &Func, reverse: &Options, inputs: &Inputs, sampling: &Samplin
         _ => v.clone(),
     };
     let inputs = Inputs { values: inputs.values.iter().map(widen).collect(), sizes: inputs.sizes.clone() };
-    // Its `static` parameters have their values, and its schedule has done what it does.
+    // The printed program has its `static` parameters substituted and its schedule applied.
     let options = Options { statics: Default::default(), schedule: None, ..reverse.clone() };
     check_gradient(&program, &func.name, &options, &inputs, sampling)
 }
 
-/// The program with `f64` for every word `f32`.
+/// Replaces every word `f32` of the program by `f64`.
 fn widened(text: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut out = String::with_capacity(text.len());

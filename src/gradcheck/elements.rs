@@ -1,10 +1,10 @@
-//! The numbers of a value that can change by themselves: its elements, of structured values those that are stored, one
-//! for all that are stored as one value.
+//! Independent numbers of a value: its elements, only the stored ones of a structured value, and a single number for
+//! elements that share one stored value.
 
 use std::collections::HashMap;
 use taffeta_ast::Value;
 
-/// For each element which of the value's numbers it is.
+/// Maps each element to the index of its number; `None` if every element is a number of its own.
 fn own(value: &Value) -> Option<Vec<usize>> {
     let shared = value.places()?.stored_as.as_ref()?;
     let mut numbers: HashMap<i64, usize> = HashMap::new();
@@ -15,12 +15,12 @@ fn own(value: &Value) -> Option<Vec<usize>> {
     Some(shared.iter().map(number).collect())
 }
 
-/// How many numbers there are.
+/// Returns how many independent numbers the value has.
 pub(super) fn count(value: &Value) -> usize {
     own(value).map_or(value.data().len(), |own| own.iter().max().map_or(0, |most| most + 1))
 }
 
-/// The numbers of a value.
+/// Returns the independent numbers of a value.
 pub(super) fn numbers(value: &Value) -> Vec<f64> {
     let all = value.numbers();
     let Some(own) = own(value) else { return all };
@@ -29,12 +29,12 @@ pub(super) fn numbers(value: &Value) -> Vec<f64> {
     numbers
 }
 
-/// The numbers of all values, one after the other.
+/// Concatenates the numbers of all values.
 pub(super) fn flat(all: &[Value]) -> Vec<f64> {
     all.iter().flat_map(numbers).collect()
 }
 
-/// Other numbers in the same places.
+/// Replaces the numbers of a value, keeping its pattern.
 pub(super) fn like(value: &Value, numbers: Vec<f64>) -> Value {
     let all = match own(value) {
         Some(own) => own.iter().map(|number| numbers[*number]).collect(),
@@ -43,7 +43,7 @@ pub(super) fn like(value: &Value, numbers: Vec<f64>) -> Value {
     value.with_numbers(all).expect("as many floats")
 }
 
-/// The indices of the number `k`; of several elements that are one, the first.
+/// Returns the indices of number `k`; of several elements that share it, those of the first.
 pub(super) fn index(value: &Value, k: usize) -> Vec<usize> {
     let ndim = value.shape().len();
     if let Some(places) = value.places() {
@@ -59,7 +59,7 @@ pub(super) fn index(value: &Value, k: usize) -> Vec<usize> {
     at
 }
 
-/// The number `k`, as a program writes it.
+/// Formats number `k` as an access in a program.
 pub(super) fn place(name: &str, value: &Value, k: usize) -> String {
     match value.shape() {
         [] => format!("`{name}`"),

@@ -1,5 +1,5 @@
-//! What is compared: a program, its tangents and its gradient, called by position. (Names of derivatives are numbered
-//! where the program has them itself.)
+//! The compared programs: an entry, its tangents and its gradient, called by position, since names of derivatives are
+//! numbered where the entry has such names itself.
 
 use crate::error::Error;
 use crate::function::{Function, Ran};
@@ -10,13 +10,12 @@ use taffeta_codegen::signature::{Passing, TensorSig};
 
 /// The three programs, and the point at which they are compared.
 ///
-/// All take the parameters of the program first, and leave its outputs ([`Programs::outputs`]) or what corresponds to
-/// them.
+/// All take the parameters of the entry first, and yield its outputs ([`Programs::outputs`]) or their derivatives.
 pub(super) struct Programs<'a> {
     pub value: Function,
     pub forward: Function,
     pub reverse: Function,
-    /// What it is differentiated by: positions of parameters.
+    /// Positions of the parameters to differentiate by.
     pub wrt: Vec<usize>,
     pub inputs: &'a Inputs,
     pub threads: u32,
@@ -28,18 +27,18 @@ impl Programs<'_> {
         params.filter(|(_, p)| p.passing == Passing::InOut && p.dtype.is_float())
     }
 
-    /// What the program leaves, floats alone: results, then parameters that it changes. Seeds have the same order.
+    /// Iterates over the floating-point outputs: results, then `inout` parameters. Seeds have the same order.
     pub fn outputs(&self) -> impl Iterator<Item = &TensorSig> {
         let results = self.value.signature().results().filter(|t| t.dtype.is_float());
         results.chain(self.changed().map(|(_, p)| p))
     }
 
-    /// The input number `k` of those that are asked for.
+    /// Returns the `k`th input to differentiate by.
     pub fn input(&self, k: usize) -> &Value {
         &self.inputs.values[self.wrt[k]]
     }
 
-    /// The outputs, where the input number `k` may have other elements.
+    /// Returns the outputs, optionally with other elements for the `k`th input.
     pub fn value(&self, moved: Option<(usize, Value)>) -> Result<Vec<Value>, Error> {
         let mut params = self.inputs.values.clone();
         if let Some((k, value)) = moved {
@@ -50,9 +49,9 @@ impl Programs<'_> {
         Ok(floats(results).chain(changed).collect())
     }
 
-    /// The tangents of the outputs where the input number `k` changes in a direction.
+    /// Returns the tangents of the outputs when the `k`th input moves in a direction.
     pub fn tangents(&self, k: usize, direction: &Value) -> Result<Vec<Value>, Error> {
-        // Tangents of what is asked for, then of what else is changed.
+        // Tangents of the requested inputs come first, then those of the other `inout` parameters.
         let others = self.changed().map(|(p, _)| p).filter(|p| !self.wrt.contains(p));
         let moving: Vec<usize> = self.wrt.iter().copied().chain(others).collect();
         let tangent = |p: &usize| match &self.inputs.values[*p] {
@@ -67,11 +66,11 @@ impl Programs<'_> {
         Ok(floats(results).chain(changed).collect())
     }
 
-    /// The gradients of the inputs that are asked for, with a seed for every output.
+    /// Returns the gradients of the requested inputs, given a seed for each output.
     pub fn gradients(&self, seeds: &[Value]) -> Result<Vec<Value>, Error> {
         let params = self.inputs.values.iter().chain(seeds).cloned().collect();
         let Ran { params, results, .. } = self.call(&self.reverse, params)?;
-        // The answer for a parameter that is changed replaces its seed; the others are the last results.
+        // The gradient of an `inout` parameter replaces its seed; the others are the last results.
         let changed: Vec<usize> = self.changed().map(|(p, _)| p).collect();
         let replaced = &params[params.len() - changed.len()..];
         let mut others = results.into_iter().skip(self.value.signature().results().count());

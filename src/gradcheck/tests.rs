@@ -1,4 +1,4 @@
-//! That it can fail: programs are compared with derivatives of other ones.
+//! Checks that the gradient check can fail, by comparing programs with derivatives of others.
 
 use super::*;
 use taffeta_ast::Buffer;
@@ -9,7 +9,7 @@ def f(x: f64[n], a: f64) -> f64[n]:
     return y
 ";
 
-/// The verdicts for `x` and `a` where the programs of tangents and of gradients are those of other texts.
+/// Returns the verdicts for `x` and `a` when tangents and gradients come from other programs.
 fn verdicts(forward: &str, reverse: &str) -> Vec<Verdict> {
     let wrt = ["x".to_string(), "a".to_string()];
     let compiled = |text: &str, mode: Option<Mode>| {
@@ -34,7 +34,7 @@ fn verdicts(forward: &str, reverse: &str) -> Vec<Verdict> {
 
 #[test]
 fn derivatives_of_another_program_are_wrong() {
-    // Of x it is another function, of a the same.
+    // The derivative by `x` differs, the one by `a` does not.
     let other = SQUARES.replace("a * x * x", "a * x * x + 1e-4 * x");
     use Verdict::{Agrees, Modes, Wrong};
     assert_eq!(verdicts(SQUARES, SQUARES), [Agrees, Agrees]);
@@ -49,7 +49,8 @@ fn one_wrong_element_does_not_hide() {
     assert_eq!(verdicts(&other, &other)[0], Verdict::Wrong);
 }
 
-/// Derivatives have names of their own: `x.grad2` where there is a `x.grad`, and seeds for both.
+/// Checks derivatives as entries, whose own derivatives need new names: `x.grad2` if `x.grad` exists, and seeds for
+/// both.
 #[test]
 fn derivatives_are_programs_that_are_checked_too() {
     let text = "

@@ -1,16 +1,16 @@
-//! From the type that a file holds to the type that a parameter has.
+//! Conversion from the element type of a file to that of a parameter.
 //!
-//! Within a kind, and from integers to floats: floats are rounded (but not into infinity), integers must be in range,
-//! and an integer must be exactly representable as a float. Everything else changes what the numbers mean, and is
-//! refused.
+//! Conversions are allowed within a kind and from integers to floats. Floats are rounded (but not to infinity),
+//! integers must be in range, and an integer must be exactly representable as a float. Other conversions would change
+//! the meaning of the numbers and are refused.
 
 use super::Want;
 use taffeta_ast::half_precision::{to_bf16, to_f16};
 use taffeta_ast::{Buffer, DType, Diagnostic, Kind, Value};
 
-/// Numbers that are to be converted.
+/// Numbers to convert.
 pub(super) enum Numbers<'a> {
-    /// Of a type that a program may have.
+    /// Elements of a type of the language.
     Typed(&'a Buffer),
     /// Exact sums of integers.
     Integers(Vec<i128>),
@@ -44,7 +44,7 @@ impl Numbers<'_> {
     }
 }
 
-/// Converts `value`, which came from `what` (a file or its part), to the type that is wanted.
+/// Converts `value`, which comes from `what` (a file or a part of it), to the requested type.
 pub fn to(value: Value, want: &Want, what: &str) -> Result<Value, Diagnostic> {
     let from = value.dtype();
     if from == want.dtype {
@@ -60,8 +60,8 @@ pub fn to(value: Value, want: &Want, what: &str) -> Result<Value, Diagnostic> {
         .ok_or_else(|| Diagnostic::new("data::format", format!("{what}: shape and data disagree")))
 }
 
-/// Converts numbers, of which those that are typed, or those that were summed, are of type `from`; `place` says of one
-/// where it stands.
+/// Converts numbers to the requested type. `from` is the type of the elements or summands; `place` formats the location
+/// of an element.
 pub(super) fn numbers(
     data: &Numbers<'_>,
     from: DType,
@@ -93,7 +93,7 @@ pub(super) fn numbers(
     })
 }
 
-/// `v`, if it is in the range of the integer type (or `bool`) that is wanted.
+/// Returns `v` if it is in the range of the requested integer type (or `bool`).
 pub(crate) fn in_range(v: i128, want: &Want, what: &str, place: impl FnOnce() -> String) -> Result<i128, Diagnostic> {
     match want.dtype.int_range() {
         Some((lo, hi)) if v < lo || v > hi => {
@@ -103,7 +103,7 @@ pub(crate) fn in_range(v: i128, want: &Want, what: &str, place: impl FnOnce() ->
     }
 }
 
-/// A float type's buffer from f64 values.
+/// Collects f64 values into a buffer of a float type.
 pub(crate) fn floats(
     dtype: DType,
     n: usize,
@@ -117,7 +117,7 @@ pub(crate) fn floats(
     })
 }
 
-/// A buffer of integers (or `bool`) from values that are in its range.
+/// Collects integers in range into a buffer of an integer type (or `bool`).
 pub(crate) fn integers(
     dtype: DType,
     n: usize,
@@ -141,7 +141,7 @@ pub(crate) fn integers(
     })
 }
 
-/// `v` rounded to a float type.
+/// Rounds `v` to a float type.
 pub(crate) fn float_to(dtype: DType, v: f64) -> f64 {
     match dtype {
         DType::F16 => to_f16(v).to_f64(),
@@ -178,7 +178,7 @@ fn refused(from: DType, want: &Want, what: &str) -> Diagnostic {
     }
 }
 
-/// ` at [1, 2]`: where the element `i` of a tensor stands; nothing for a scalar.
+/// Formats the location of element `i` of a tensor: ` at [1, 2]`; empty for a scalar.
 pub(crate) fn at(shape: &[usize], mut i: usize) -> String {
     if shape.is_empty() {
         return String::new();
@@ -191,7 +191,7 @@ pub(crate) fn at(shape: &[usize], mut i: usize) -> String {
     format!(" at {}", super::shape_text(&index))
 }
 
-/// ` at [1, 2]`.
+/// Formats the location of an element: ` at [1, 2]`.
 pub(super) fn at_index(index: &[i64]) -> String {
     let all: Vec<String> = index.iter().map(i64::to_string).collect();
     format!(" at [{}]", all.join(", "))

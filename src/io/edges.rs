@@ -1,5 +1,5 @@
-//! Edge lists, as SNAP publishes graphs (`file.txt:edges`): a line for each edge, the numbers of its two vertices, from
-//! 0, and perhaps its weight, between blanks or commas. `#` begins a comment.
+//! Edge lists, as SNAP publishes graphs (`file.txt:edges`): a line for each edge, with the numbers of its two vertices
+//! from 0 and an optional weight, separated by blanks or commas. `#` begins a comment.
 //!
 //! ```text
 //!   # a graph             Edge (i, j) is the element A[i, j]: 1, or the weight; those that stand twice are summed. The
@@ -13,10 +13,10 @@ use std::path::Path;
 use taffeta_ast::value::MAX_SIZE;
 use taffeta_ast::{Diagnostic, Value};
 
-/// The part of a table that is read so.
+/// Part of a table that selects this reader.
 pub const PART: &str = "edges";
 
-/// Reads the adjacency matrix as its elements.
+/// Reads the adjacency matrix as sparse elements.
 pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     if want.ndim != 2 {
         let what = format!("edges make a matrix, and parameter `{}` has {}", want.name, dimensions(want.ndim));
@@ -26,7 +26,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     let text = super::read_text(path)?;
     let given = |d: usize| want.sizes.get(d).copied().flatten();
     let (mut indices, mut weights) = (Vec::new(), TextNumbers::default());
-    // As many as the first edge has.
+    // Number of columns, set by the first edge.
     let mut columns = 0;
     for (number, line) in text.lines().enumerate().map(|(k, l)| (k + 1, l)) {
         let line = line.split('#').next().unwrap_or_default();
@@ -68,8 +68,8 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     Elements { indices, values }.tensor(shape, want, path)
 }
 
-/// A table without a part, which says all elements of a matrix or lists edges: for a structured parameter, one must
-/// say which.
+/// Creates the diagnostic for a table without a part. A table may be a dense matrix or an edge list, and a structured
+/// parameter requires a choice.
 pub fn ambiguous(path: &Path, want: &Want) -> Diagnostic {
     let what = format!("a table is dense, and parameter `{}` is structured", want.name);
     let name = path.display();

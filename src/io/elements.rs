@@ -1,4 +1,4 @@
-//! Elements as sparse files list them: in any order, some perhaps several times. All readers of such files end here.
+//! Elements of sparse files, in any order and possibly repeated: the common end of all readers of such files.
 
 use super::{Want, convert, file_error, memory};
 use std::path::Path;
@@ -6,29 +6,29 @@ use taffeta_ast::coordinates::{self, Merged};
 use taffeta_ast::value::MAX_SIZE;
 use taffeta_ast::{Buffer, DType, Diagnostic, Kind, Literal, Value};
 
-/// What a file lists.
+/// Elements listed in a file.
 pub(super) struct Elements {
-    /// Of one element after the other, as many as there are dimensions; each is in range.
+    /// Indices of the elements, each as many as the tensor has dimensions, and all in range.
     pub(super) indices: Vec<i64>,
-    /// As many.
+    /// Values, one for each element.
     pub(super) values: Numbers,
 }
 
-/// The elements that are listed.
+/// Values of listed elements.
 pub(super) enum Numbers {
-    /// As the file writes them.
+    /// Values in the type of the file.
     Typed(Buffer),
-    /// So many ones: the file says only where there are elements.
+    /// Number of ones, for a file that lists coordinates only.
     Ones(usize),
 }
 
 impl Elements {
-    /// The tensor, in row-major order, of the type that is wanted. What stands twice is summed: integers exactly,
-    /// floats in `f64`, and the sum is converted as a number is that stands once.
+    /// Builds the tensor in row-major order and the requested type. Repeated elements are summed, integers exactly and
+    /// floats in `f64`, and the sum is converted as a single number is.
     pub(super) fn tensor(self, shape: Vec<usize>, want: &Want, path: &Path) -> Result<Value, Diagnostic> {
         check_sizes(&shape, path)?;
         let what = path.display().to_string();
-        // Besides the coordinates: their order, where each element goes, and the elements.
+        // Besides the coordinates: the sorted order, the position of each element, and the values.
         let bytes = self.indices.len() as u128 * 16 + (self.indices.len() / shape.len().max(1)) as u128 * 48;
         memory::check_bytes(bytes, &what)?;
         let values = self.values.of(want)?;
@@ -50,7 +50,7 @@ impl Elements {
     }
 }
 
-/// Sums those of the values that stand at one place, in the type that is wanted.
+/// Sums repeated elements, and converts the sums to the requested type.
 fn summed(values: &Buffer, merged: &Merged, ndim: usize, want: &Want, what: &str) -> Result<Buffer, Diagnostic> {
     let place = |at: usize| {
         let times = merged.positions.iter().filter(|p| **p == at as i64).count();
@@ -64,7 +64,7 @@ fn summed(values: &Buffer, merged: &Merged, ndim: usize, want: &Want, what: &str
         let mut last = None;
         for (e, p) in all {
             let (sum, v) = (sums[p], values.get_f64(e));
-            // (What stands alone keeps the sign of its zero.)
+            // A single element keeps the sign of its zero.
             sums[p] = if last == Some(p) { sum + v } else { v };
             if sum.is_finite() && v.is_finite() && !sums[p].is_finite() {
                 return Err(convert::does_not_fit(want, what, &sums[p].to_string(), &place(p)));
@@ -79,7 +79,7 @@ fn summed(values: &Buffer, merged: &Merged, ndim: usize, want: &Want, what: &str
 }
 
 impl Numbers {
-    /// As they are; ones are of the type that is wanted.
+    /// Returns the values; ones get the requested type.
     pub(super) fn of(self, want: &Want) -> Result<Buffer, Diagnostic> {
         match self {
             Numbers::Typed(buffer) => Ok(buffer),
@@ -89,17 +89,17 @@ impl Numbers {
     }
 }
 
-/// Numbers of a text, in the type that holds them all: integers as long as there is nothing else.
+/// Numbers read from text, in the narrowest common type: integers unless there are floats.
 #[derive(Default)]
 pub(super) struct TextNumbers {
     integers: Vec<i64>,
-    /// The integers, where there are some beyond `i64` and none is negative.
+    /// Integers, if some exceed `i64` and none is negative.
     unsigned: Vec<u64>,
     floats: Vec<f64>,
 }
 
 impl TextNumbers {
-    /// Adds what is written there; `None` if it is not a number.
+    /// Adds the number in `word`; `None` if it is not a number.
     pub(super) fn push(&mut self, word: &str) -> Option<()> {
         let v = super::float(word)?;
         if self.floats.is_empty() {
@@ -128,7 +128,7 @@ impl TextNumbers {
         self.floats.extend(std::mem::take(&mut self.unsigned).into_iter().map(|int| int as f64));
     }
 
-    /// All of them; integers that are 0 or 1 are what a file of text has for `bool`.
+    /// Returns the numbers; for `bool`, integers that are all 0 or 1 become `bool`.
     pub(super) fn buffer(mut self, dtype: DType) -> Buffer {
         if dtype.is_float() && !self.unsigned.is_empty() {
             self.widen();
@@ -148,7 +148,7 @@ impl TextNumbers {
     }
 }
 
-/// A sparse tensor as a dense one.
+/// Converts a sparse tensor to a dense one.
 pub(super) fn dense(value: &Value, path: &Path) -> Result<Value, Diagnostic> {
     let what = path.display().to_string();
     memory::check_tensor(value.dtype(), value.shape(), &what)?;
@@ -156,7 +156,7 @@ pub(super) fn dense(value: &Value, path: &Path) -> Result<Value, Diagnostic> {
     value.dense().map(|(dense, _)| dense).ok_or_else(too_large)
 }
 
-/// Whether there are tensors that are so large.
+/// Checks that no size exceeds the maximum.
 pub(super) fn check_sizes(shape: &[usize], path: &Path) -> Result<(), Diagnostic> {
     match shape.iter().find(|n| **n as u128 > MAX_SIZE as u128) {
         Some(n) => Err(file_error("data::too_large", path, format!("a size of {n} is beyond {MAX_SIZE} (2^47)"))),

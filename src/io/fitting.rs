@@ -1,5 +1,5 @@
-//! Values that are made for a structured parameter, as its format can hold them: nothing beside a triangle, equal
-//! elements across the diagonal of a symmetric matrix, one element in a fibre of a `point`.
+//! Adaptation of generated values to a structured parameter's format: no elements outside of a triangle, equal elements
+//! across the diagonal of a symmetric matrix, one element per fibre of a `point` level.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::{Buffer, Literal, Value};
 
-/// The value, where the format has room for it: what it has no room for is the fill, and what it stores once for two
-/// elements is that of the one that is stored. Which of several elements is left is drawn.
+/// Restricts a value to its format. Elements that the format cannot store become the fill, and elements that share a
+/// stored value get the value of the stored one. Where only one of several elements fits, it is chosen at random.
 pub fn fit(made: Value, format: &Format, fill: Literal, rng: &mut ChaCha8Rng) -> Value {
     let single: Vec<usize> = (0..format.levels.len()).filter(|k| format.levels[*k].kind == LevelKind::Point).collect();
     if single.is_empty() && format.squares().next().is_none() {
@@ -23,7 +23,7 @@ pub fn fit(made: Value, format: &Format, fill: Literal, rng: &mut ChaCha8Rng) ->
     if !single.is_empty() {
         order.shuffle(rng);
     }
-    // Of each level of one element, the coordinates above it.
+    // Coordinates above each single-element level that already has its element.
     let mut taken: HashSet<(usize, Vec<Option<i64>>)> = HashSet::new();
     let mut alone = |at: &[i64]| {
         single.iter().all(|k| taken.insert((*k, format.coords[..*k].iter().map(|c| c.value(at)).collect())))
@@ -51,7 +51,7 @@ pub fn fit(made: Value, format: &Format, fill: Literal, rng: &mut ChaCha8Rng) ->
     Value::new(shape, data).unwrap_or(made)
 }
 
-/// The indices of element `e` in row-major order.
+/// Returns the indices of element `e` in row-major order.
 fn unravel(mut e: usize, shape: &[usize]) -> Vec<i64> {
     let mut at = vec![0; shape.len()];
     for (i, n) in at.iter_mut().zip(shape).rev() {

@@ -1,16 +1,16 @@
-//! Sparse tensors in `.npz` by their levels: Taffeta's own layout, for formats that SciPy does not have.
+//! Sparse tensors in `.npz`, level by level: Taffeta's own layout, for formats that SciPy lacks.
 //!
-//! | array | is |
+//! | array | contents |
 //! |---|---|
 //! | `format` | `taffeta` |
-//! | `shape` | the sizes |
-//! | `levels` | the levels, outermost first, as programs write them: `dense, compressed(ordered=False)` |
-//! | `order` | the dimension that each of them stores |
-//! | `pos1`, `crd1`, … | the arrays of the level of that number, from 0, as its page in the book shows them |
-//! | `data` | the elements, one for each position of the last level |
-//! | `fill` | the value of what is not stored |
+//! | `shape` | sizes of the dimensions |
+//! | `levels` | levels, outermost first, in program notation: `dense, compressed(ordered=False)` |
+//! | `order` | dimension that each level stores |
+//! | `pos1`, `crd1`, … | index arrays of each level, numbered from 0, as on the level's page in the book |
+//! | `data` | elements, one for each position of the last level |
+//! | `fill` | fill value |
 //!
-//! What a file says of arrays is held to what the levels promise, as are arrays that a caller lends.
+//! Arrays from files are validated against the contracts of their levels, as are arrays borrowed from a caller.
 
 use super::elements::{Elements, Numbers};
 use super::npz::{self, Archive};
@@ -19,7 +19,7 @@ use taffeta_ast::format::{Format, Level, coord};
 use taffeta_ast::{Buffer, Diagnostic, Literal, Value};
 use taffeta_structured::{Indices, Stored, array_names, check};
 
-/// Reads the elements; `bad` makes the diagnostic of what is wrong with the file.
+/// Reads the elements; `bad` creates the diagnostic for a faulty file.
 pub(super) fn read(
     archive: &mut Archive<'_>,
     shape: &[usize],
@@ -56,7 +56,7 @@ pub(super) fn read(
     let stored = Stored::of_arrays(shape.to_vec(), format.clone(), arrays, hidden);
     let (listed, elements) = stored.listed().map_err(|why| bad(why.to_string()))?;
     let fill = format.fill.unwrap_or(Literal::zero(dtype));
-    // (What stands in the rows of a dense level is a matter of the last one.)
+    // Fill values are dropped only if the last level stores regions; otherwise all listed elements are stored.
     let whole = format.levels.last().is_some_and(|l| l.kind.stores_regions());
     let kept: Vec<usize> = (0..elements.len()).filter(|k| !whole || !same(elements.get(*k), fill)).collect();
     let ndim = shape.len();
@@ -66,7 +66,7 @@ pub(super) fn read(
     Ok(Elements { indices, values: Numbers::Typed(values) })
 }
 
-/// The format that a file says.
+/// Parses the format that a file declares.
 fn format_of(
     text: &str,
     archive: &mut Archive<'_>,
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// A vector of nine elements in such a file.
+    /// Builds a file with a vector of `size` elements.
     fn vector(levels: &str, arrays: &[(&str, &[i32])], elements: usize, size: i64) -> Vec<u8> {
         let number = |v: i64| Value::new(vec![1], Buffer::I64(vec![v])).expect("a list");
         let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));

@@ -1,31 +1,31 @@
 //! Literals on the command line: `3`, `2.5`, `-inf`, `true`, `[1, 2, 3]`, `[[1, 2], [3, 4]]`.
 //!
-//! A literal takes the parameter's type, as a weak value does in the language: integers fit integers (if in range) and
-//! floats, floats fit floats only.
+//! A literal takes the parameter's type, like a weak value in the language: integers convert to integers (if in range)
+//! and floats, floats to floats only.
 
 use super::{Want, convert};
 use taffeta_ast::{DType, Diagnostic, Kind, Value};
 
-/// Whether a text is meant as a literal and not as a file's name or a generator.
+/// Returns whether a text is a literal, and not a file name or a generator.
 pub fn looks_like(text: &str) -> bool {
     text.starts_with('[') || Scalar::parse(text).is_some()
 }
 
-/// A number or a truth value.
+/// Number or truth value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
-    /// `true`, `True`
+    /// Truth value: `true`, `True`.
     Bool(bool),
-    /// `3`, `0xff`, `1_000`
+    /// Integer: `3`, `0xff`, `1_000`.
     Int(i128),
-    /// `2.5`, `1e-3`, `inf`, `nan`
+    /// Float: `2.5`, `1e-3`, `inf`, `nan`.
     Float(f64),
-    /// `1e400`: a number, but beyond the range of every type; the sign of infinity.
+    /// Number beyond the range of every type, such as `1e400`, as an infinity of its sign.
     Beyond(f64),
 }
 
 impl Scalar {
-    /// Reads one number as the language and Python write it.
+    /// Parses a number in the notation of the language and of Python.
     pub fn parse(text: &str) -> Option<Scalar> {
         match text {
             "true" | "True" => return Some(Scalar::Bool(true)),
@@ -56,7 +56,7 @@ impl Scalar {
         };
         match int {
             Some(v) => Some(Scalar::Int(if negative { v.checked_neg()? } else { v })),
-            // Infinity is spelled; a number that only rounds to it is a slip.
+            // Infinity is spelled out; a number that rounds to it is a mistake.
             None => digits.parse::<f64>().ok().map(|v| match v * signed_zero {
                 v if v.is_infinite() => Scalar::Beyond(v),
                 v => Scalar::Float(v),
@@ -65,7 +65,7 @@ impl Scalar {
     }
 }
 
-/// Reads a literal of any nesting.
+/// Reads a literal of any nesting depth.
 pub fn read(text: &str, want: &Want) -> Result<Value, Diagnostic> {
     let mut parser = Parser { text, at: 0, scalars: Vec::new(), shape: Vec::new() };
     parser.item(0)?;
@@ -79,7 +79,7 @@ pub fn read(text: &str, want: &Want) -> Result<Value, Diagnostic> {
         .ok_or_else(|| Diagnostic::new("input::literal", format!("`{text}` has rows of different lengths")))
 }
 
-/// Scalars as elements of the type that is wanted.
+/// Converts scalars to elements of the requested type.
 pub(crate) fn buffer(
     scalars: &[Scalar],
     want: &Want,
@@ -93,7 +93,7 @@ pub(crate) fn buffer(
     }
 }
 
-/// A scalar as an element of a float type.
+/// Converts a scalar to an element of a float type.
 fn as_float(s: Scalar, want: &Want, what: &str, place: impl FnOnce() -> String) -> Result<f64, Diagnostic> {
     let v = match s {
         Scalar::Float(v) => v,
@@ -111,7 +111,7 @@ fn as_float(s: Scalar, want: &Want, what: &str, place: impl FnOnce() -> String) 
     Ok(v)
 }
 
-/// A scalar as an element of an integer type or `bool`.
+/// Converts a scalar to an element of an integer type or `bool`.
 fn as_int(s: Scalar, want: &Want, what: &str, place: impl FnOnce() -> String) -> Result<i128, Diagnostic> {
     match s {
         Scalar::Int(v) => convert::in_range(v, want, what, place),
@@ -122,7 +122,7 @@ fn as_int(s: Scalar, want: &Want, what: &str, place: impl FnOnce() -> String) ->
     }
 }
 
-/// A number that no type holds.
+/// Creates the diagnostic for a number beyond the range of every type.
 fn beyond(v: f64, want: &Want, what: &str, place: &str) -> Diagnostic {
     let bound = if v > 0.0 { "above 1.797e308" } else { "below -1.797e308" };
     let message =
@@ -154,12 +154,12 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     scalars: Vec<Scalar>,
-    /// The length of the first list of every depth; others must agree.
+    /// Length of the first list at each depth; others must agree.
     shape: Vec<usize>,
 }
 
 impl Parser<'_> {
-    /// A tensor has few dimensions; deeper nesting would only exhaust the stack.
+    /// Maximum nesting depth: tensors have few dimensions, and deeper nesting would exhaust the stack.
     const MAX_DEPTH: usize = 64;
 
     fn blanks(&mut self) {

@@ -1,15 +1,15 @@
-//! Refuses what does not fit in memory with a diagnostic, where an allocation would end the process.
+//! Memory checks: diagnostics for tensors that do not fit in memory, whose allocation would abort the process.
 
 use taffeta_ast::bytes::{amount, available, fit};
 use taffeta_ast::value::element_count;
 use taffeta_ast::{DType, Diagnostic};
 
-/// Bytes of a tensor, if it can be allocated.
+/// Returns the bytes of a tensor, if they can be allocated.
 pub fn check_tensor(dtype: DType, shape: &[usize], what: &str) -> Result<usize, Diagnostic> {
     check_named(dtype, shape, || what.to_string())
 }
 
-/// Likewise, of one whose name is made only if there is something to say.
+/// Returns the bytes of a tensor as [`check_tensor`] does; the name is built for a diagnostic only.
 pub fn check_named(dtype: DType, shape: &[usize], what: impl Fn() -> String) -> Result<usize, Diagnostic> {
     let bytes = element_count(shape).and_then(|n| n.checked_mul(dtype.size())).filter(|b| *b <= isize::MAX as usize);
     let Some(bytes) = bytes else {
@@ -24,7 +24,7 @@ pub fn check_named(dtype: DType, shape: &[usize], what: impl Fn() -> String) -> 
     Ok(bytes)
 }
 
-/// Whether so many bytes can be allocated now.
+/// Checks that `bytes` can be allocated.
 pub fn check_bytes(bytes: u128, what: &str) -> Result<(), Diagnostic> {
     if fit(bytes) {
         return Ok(());

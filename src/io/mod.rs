@@ -1,11 +1,10 @@
 //! Readers and writers of tensors, one file for each format.
 //!
-//! *Does*: turns what a user writes after `--in NAME=` into a [`Value`] of the parameter's type, and results into
-//! files. *May touch*: the file system; nothing of the language. *Design*: [`source::Source`] is the parsed text;
-//! [`read`] picks the reader. A reader takes a [`Want`] (the parameter's name, type and number of dimensions) and gives
-//! a value of exactly that type and rank, or a [`Diagnostic`] that names the file, and the line where the format has
-//! lines. No input makes a reader panic, and none makes it allocate more than the input's own size warrants
-//! ([`memory`]).
+//! Converts the text after `--in NAME=` to a [`Value`] of the parameter's type, and results to files. Accesses the file
+//! system only, and is independent of the language. [`source::Source`] is the parsed text, and [`read`] selects the
+//! reader. A reader takes a [`Want`] (the parameter's name, type and number of dimensions) and returns a value of
+//! exactly that type and rank, or a [`Diagnostic`] that names the file, and the line in text formats. No input makes a
+//! reader panic, or allocate more than the input's own size warrants ([`memory`]).
 
 pub mod convert;
 pub mod edges;
@@ -35,27 +34,27 @@ use std::path::Path;
 use taffeta_ast::format::Format;
 use taffeta_ast::{DType, Diagnostic, Literal, Value};
 
-/// What a reader is asked for: the parameter that the tensor is meant for.
+/// Request to a reader: the parameter that the tensor is read for.
 #[derive(Clone, Debug)]
 pub struct Want {
-    /// The parameter's name, for messages.
+    /// Parameter's name, for messages.
     pub name: String,
-    /// Type of the elements.
+    /// Element type.
     pub dtype: DType,
     /// Number of dimensions.
     pub ndim: usize,
-    /// The shape, where it is known to have no elements before anything is read.
+    /// Shape, if sizes known beforehand make the tensor empty.
     pub empty: Option<Vec<usize>>,
-    /// Each size that is known before this tensor is read; no more than there are dimensions.
+    /// Sizes known beforehand, at most one for each dimension.
     pub sizes: Vec<Option<usize>>,
-    /// Of a structured parameter, the value of what is not stored.
+    /// Fill value of a structured parameter.
     pub fill: Option<Literal>,
-    /// Of a structured parameter, how it is stored.
+    /// Format of a structured parameter.
     pub format: Option<Format>,
 }
 
 impl Want {
-    /// A dense tensor of which no size is known.
+    /// Creates a request for a dense tensor without known sizes.
     pub fn new(name: impl Into<String>, dtype: DType, ndim: usize) -> Want {
         Want { name: name.into(), dtype, ndim, empty: None, sizes: Vec::new(), fill: None, format: None }
     }
@@ -74,7 +73,7 @@ pub fn read(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
     Ok(value)
 }
 
-/// Reads a file or a literal for a structured parameter: of a file that lists elements, these; of a dense one, all.
+/// Reads a file or a literal for a structured parameter: listed elements as sparse, other files as dense.
 pub fn read_stored(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
     let path = match source {
         Source::File { path, part: None } => path,
@@ -90,7 +89,7 @@ pub fn read_stored(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
     Ok(value)
 }
 
-/// The elements of a file that lists them.
+/// Reads the elements of a file that lists them; `None` for other files.
 fn read_listed(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     match source::extension(path).as_str() {
         "csv" | "tsv" | "txt" if want.ndim == 2 => Err(edges::ambiguous(path, want)),
@@ -101,7 +100,7 @@ fn read_listed(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     }
 }
 
-/// Whether a file does not say how large its tensor is, so that the sizes that other inputs have are wanted first.
+/// Returns whether a file does not specify the shape of its tensor, so that sizes from other inputs are solved first.
 pub fn without_shape(source: &Source) -> bool {
     let Source::File { path, part } = source else { return false };
     let extension = match is_stdin(path) {
@@ -115,7 +114,7 @@ pub fn without_shape(source: &Source) -> bool {
     }
 }
 
-/// Whether a part of a file is its edges: of a table, where a matrix is wanted.
+/// Returns whether a part of a table is an edge list: a matrix must be requested.
 fn lists_edges(path: &Path, part: &str, want: &Want) -> bool {
     let table = || matches!(source::extension(path).as_str(), "csv" | "tsv" | "txt");
     part == edges::PART && want.ndim == 2 && table()
@@ -162,7 +161,7 @@ fn check_rank(value: &Value, source: &Source, want: &Want) -> Result<(), Diagnos
     ))
 }
 
-/// `no dimension`, `1 dimension`, `2 dimensions`.
+/// Formats a number of dimensions: `1 dimension`, `2 dimensions`.
 pub fn dimensions(n: usize) -> String {
     match n {
         0 => "no dimensions (a scalar)".to_string(),
@@ -171,28 +170,28 @@ pub fn dimensions(n: usize) -> String {
     }
 }
 
-/// `[3, 4]`; `[]` for a scalar.
+/// Formats a shape: `[3, 4]`; `[]` for a scalar.
 pub fn shape_text(shape: &[usize]) -> String {
     format!("[{}]", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// A problem with a file as a whole.
+/// Creates the diagnostic for a fault of a whole file.
 pub(crate) fn file_error(code: &'static str, path: &Path, what: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::new(code, format!("{}: {what}", path.display()))
 }
 
-/// A problem on one line of a text file (counted from 1).
+/// Creates the diagnostic for a fault on one line of a text file (counted from 1).
 pub(crate) fn line_error(path: &Path, line: usize, what: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::new("data::format", format!("{}:{line}: {what}", path.display()))
 }
 
-/// A float in a text file. One beyond the range of `f64` is refused: infinity is spelled.
+/// Parses a float in a text file. Numbers beyond the range of `f64` are refused: infinity is spelled out.
 pub(crate) fn float(text: &str) -> Option<f64> {
     let v: f64 = text.parse().ok()?;
     (v.is_finite() || !text.contains(|c: char| c.is_ascii_digit())).then_some(v)
 }
 
-/// What the operating system said about a file.
+/// Converts the operating system's error for a file to a diagnostic.
 pub(crate) fn os_error(path: &Path, e: &std::io::Error) -> Diagnostic {
     use std::io::ErrorKind;
     match e.kind() {
@@ -205,15 +204,15 @@ pub(crate) fn os_error(path: &Path, e: &std::io::Error) -> Diagnostic {
     }
 }
 
-/// A file that ends too early.
+/// Creates the diagnostic for a truncated file.
 pub(crate) fn truncated(path: &Path) -> Diagnostic {
     file_error("data::truncated", path, "the file ends before its data does")
         .help("the file is damaged or was not written to its end; make it again")
 }
 
-/// A text file as a whole; `-` is standard input.
+/// Reads a whole text file; `-` is standard input.
 pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
-    // Pipes and devices have no length, and some have no end.
+    // Maximum bytes from pipes and devices, which have no length, and some of which have no end.
     const WITHOUT_LENGTH: u64 = 64_000_000;
     if is_stdin(path) {
         return text(path, stdin::bytes()?.to_vec());
@@ -237,13 +236,13 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     text(path, bytes)
 }
 
-/// What a compressed file holds, piece by piece: memory is asked for as it comes.
+/// Decompresses a file in pieces, checking memory for each.
 fn unpacked(file: std::fs::File, path: &Path) -> Result<Vec<u8>, Diagnostic> {
     const PIECE: u64 = 16 << 20;
     let mut reader = flate2::read::MultiGzDecoder::new(std::io::BufReader::new(file));
     let mut all = Vec::new();
     loop {
-        // What it grows to is twice as much.
+        // The vector grows to twice its size.
         memory::check_bytes(2 * (all.len() as u128 + u128::from(PIECE)), &path.display().to_string())?;
         if reader.by_ref().take(PIECE).read_to_end(&mut all).map_err(|e| broken(path, &e))? == 0 {
             return Ok(all);
@@ -251,7 +250,7 @@ fn unpacked(file: std::fs::File, path: &Path) -> Result<Vec<u8>, Diagnostic> {
     }
 }
 
-/// What went wrong with a file that may be compressed.
+/// Converts the error of a possibly compressed file to a diagnostic.
 fn broken(path: &Path, e: &std::io::Error) -> Diagnostic {
     match e.kind() {
         std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
@@ -261,7 +260,7 @@ fn broken(path: &Path, e: &std::io::Error) -> Diagnostic {
     }
 }
 
-/// Whether a path stands for standard input.
+/// Returns whether a path denotes standard input.
 pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -273,7 +272,7 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Diagnostic> {
     })
 }
 
-/// Opens a file for reading; a directory is refused here, where the reason is still known.
+/// Opens a file for reading. Directories are refused here, where the reason is known.
 pub(crate) fn open(path: &Path) -> Result<std::fs::File, Diagnostic> {
     let file = std::fs::File::open(path).map_err(|e| os_error(path, &e))?;
     if file.metadata().map_err(|e| os_error(path, &e))?.is_dir() {

@@ -1,11 +1,11 @@
 //! Matrix Market: a dense parameter takes the whole matrix, a structured one its elements, and index lists its parts.
 //!
-//! `A.mtx:rows`, `:cols` and `:values` are the stored entries, sorted by row and then column, with the other half of a
-//! symmetric matrix written out; `:indptr` says where each row starts in them (`n + 1` numbers); `:shape` is `[n, m]`.
-//! In a tensor entries that stand twice are summed.
+//! `A.mtx:rows`, `:cols` and `:values` are the stored entries, sorted by row and then column, with both halves of a
+//! symmetric matrix; `:indptr` has the start of each row in these lists (`n + 1` numbers); `:shape` is `[n, m]`. In a
+//! tensor, repeated entries are summed.
 //!
-//! Numbers are `f64`, `i64` or `u64`, as the file says, and are converted to the parameter's type; elements of a
-//! pattern are 1. A file of real numbers may call itself Hermitian: it is symmetric.
+//! Numbers are read as `f64`, `i64` or `u64` according to the file's field, and converted to the parameter's type;
+//! elements of a pattern are 1. A file of real numbers may be declared Hermitian, which means symmetric.
 
 use super::elements::{self, Elements, Numbers};
 use super::{Want, convert, file_error, line_error, memory, tns, truncated};
@@ -34,7 +34,7 @@ struct Banner {
     symmetry: Symmetry,
 }
 
-/// A matrix as its file has it, the other half of a symmetric one written out.
+/// Matrix with all entries of its file, both halves if symmetric.
 struct Matrix {
     shape: [usize; 2],
     /// Whether the file lists all elements.
@@ -55,7 +55,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
     }
     let matrix = parse(&super::read_text(path)?, path)?;
     let Some(part) = part else {
-        // Nothing is built of a matrix that has no room.
+        // Checks memory before building a matrix.
         memory::check_tensor(want.dtype, &matrix.shape, &path.display().to_string())?;
         return elements::dense(&matrix.tensor(want, path)?, path);
     };
@@ -66,8 +66,8 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
     convert::to(value, want, &format!("{what}:{part}"))
 }
 
-/// Reads a matrix as its elements, those that stand twice summed. Elements that are written down are stored, zeros too;
-/// a file that lists all of them gives a dense value.
+/// Reads a matrix as sparse elements, summing repeated ones. Explicit zeros are stored; a file that lists all elements
+/// yields a dense value.
 pub fn read_sparse(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     let matrix = parse(&super::read_text(path)?, path)?;
     let dense = matrix.dense;
@@ -76,7 +76,7 @@ pub fn read_sparse(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
 }
 
 impl Matrix {
-    /// The matrix; a column or a row where one dimension is wanted.
+    /// Builds the matrix, or a column or row if one dimension is requested.
     fn tensor(mut self, want: &Want, path: &Path) -> Result<Value, Diagnostic> {
         let [n, m] = self.shape;
         let only =
@@ -158,7 +158,7 @@ fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
     };
     let symmetry = match word(4) {
         "general" => Symmetry::General,
-        // What is real is its own conjugate.
+        // Real numbers equal their conjugates.
         "symmetric" | "hermitian" => Symmetry::Symmetric,
         "skew-symmetric" if field == Field::Pattern || field == Field::Unsigned => {
             return Err(refused(format!("elements of a skew-symmetric matrix have signs, and `{}` has none", word(3))));
@@ -169,7 +169,7 @@ fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
     Ok(Banner { coordinate, field, symmetry })
 }
 
-/// The numbers of a file, by its field.
+/// Values of a file, by its field.
 enum Entries {
     Pattern(usize),
     Integer(Vec<i64>),
@@ -187,7 +187,7 @@ impl Entries {
         }
     }
 
-    /// Adds the number that a line ends with.
+    /// Adds the value at the end of a line.
     fn push(&mut self, word: Option<&str>, path: &Path, line: usize) -> Result<(), Diagnostic> {
         let missing = || line_error(path, line, "the value is missing");
         let bad = |w: &str, what: &str| line_error(path, line, format!("`{w}` is not {what}"));
@@ -213,7 +213,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Adds the last number again, for the other half of the matrix; `None` where its negation has no room.
+    /// Repeats the last value for the other half of the matrix; `None` if its negation overflows.
     fn mirror(&mut self, skew: bool) -> Option<()> {
         match self {
             Entries::Pattern(n) => *n += 1,
@@ -226,7 +226,7 @@ impl Entries {
         Some(())
     }
 
-    /// Whether the last number is 0.
+    /// Returns whether the last value is 0.
     fn ends_in_zero(&self) -> bool {
         match self {
             Entries::Integer(v) => v.last() == Some(&0),
@@ -264,7 +264,7 @@ fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
     if banner.symmetry != Symmetry::General && rows != cols {
         return Err(line_error(path, line, format!("a symmetric matrix of {rows} × {cols}")));
     }
-    // What the file announces is not believed: memory grows with its lines.
+    // The announced number of entries is not trusted: memory grows with the lines read.
     let (mut indices, mut entries) = (Vec::new(), Entries::of(banner.field));
     let skew = banner.symmetry == Symmetry::Skew;
     let mut position = if skew { (1, 0) } else { (0, 0) };
@@ -298,7 +298,7 @@ fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
     Ok(Matrix { shape: [rows, cols], dense: !banner.coordinate, elements })
 }
 
-/// How many values an `array` file holds.
+/// Returns the number of values in an `array` file.
 fn stored(n: usize, m: usize, symmetry: Symmetry, path: &Path, line: usize) -> Result<usize, Diagnostic> {
     let count = match symmetry {
         Symmetry::General => n.checked_mul(m),
@@ -308,7 +308,7 @@ fn stored(n: usize, m: usize, symmetry: Symmetry, path: &Path, line: usize) -> R
     count.ok_or_else(|| line_error(path, line, "the size of the matrix overflows"))
 }
 
-/// The place of the next value of an `array` file: down each column, below the diagonal if symmetric.
+/// Returns the coordinates of the next value in an `array` file: down each column, below the diagonal if symmetric.
 fn next_in_column((i, j): (usize, usize), rows: usize, symmetry: Symmetry) -> (usize, usize) {
     if i + 1 < rows {
         return (i + 1, j);
@@ -329,7 +329,7 @@ fn index(word: Option<&str>, n: usize, what: &str, path: &Path, line: usize) -> 
     }
 }
 
-/// Writes the elements that a sparse matrix stores; a vector is a column. Of `bool` those that are true.
+/// Writes the stored elements of a sparse matrix; a vector is a column. For `bool`, writes the true elements only.
 pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
     let (Some(places), [n, rest @ ..]) = (value.places(), value.shape()) else {
         return Err(std::io::Error::other(format!("{} is dense", super::shape_text(value.shape()))));
@@ -407,7 +407,7 @@ mod tests {
             let zero = Literal::zero(data.dtype());
             Ok(Value::sparse(shape.to_vec(), indices.to_vec(), data, zero).expect("it is in order"))
         };
-        // Twice the same place, and an explicit zero.
+        // A repeated element, and an explicit zero.
         let general = file("real general", "2 3 4\n2 3 1.5\n1 1 0\n2 3 2\n1 2 -1e-3\n");
         assert_eq!(
             sparse(&general, DType::F64, 2),
@@ -425,7 +425,7 @@ mod tests {
         for ones in [Buffer::Bool(vec![true; 2]), Buffer::U8(vec![1; 2]), Buffer::F32(vec![1.0; 2])] {
             assert_eq!(sparse(&pattern, ones.dtype(), 2), of(&[2, 2], &[0, 1, 1, 0], ones));
         }
-        // Sums are of the parameter's type.
+        // Sums are in the parameter's type.
         let many = file("pattern general", &format!("1 1 300\n{}", "1 1\n".repeat(300)));
         assert_eq!(sparse(&many, DType::I16, 2), of(&[1, 1], &[0, 0], Buffer::I16(vec![300])));
         assert!(
@@ -442,7 +442,7 @@ mod tests {
         assert_eq!(sparse(&unsigned, DType::U64, 2), of(&[1, 1], &[0, 0], Buffer::U64(vec![u64::MAX])));
         let column = file("real general", "4 1 2\n4 1 2\n2 1 1\n");
         assert_eq!(sparse(&column, DType::F64, 1), of(&[4], &[1, 3], Buffer::F64(vec![1.0, 2.0])));
-        // What lists everything is dense: what equals the fill is left out where it is stored.
+        // A file that lists all elements is dense; packing drops those that equal the fill.
         let array = "%%MatrixMarket matrix array real general\n2 2\n1\n0\n3\n4\n";
         assert_eq!(
             sparse(array, DType::F64, 2),

@@ -1,7 +1,7 @@
 //! NumPy's `.npy` (format versions 1 to 3): a header that is a Python dictionary, then the elements.
 //!
-//! Every type that Taffeta has is read, in either byte order and in C or Fortran order. Written are little-endian,
-//! C-ordered files of version 1; `bf16`, which NumPy does not have, is written as `f32` (exactly).
+//! Reads every type of Taffeta, in either byte order and in C or Fortran order. Writes little-endian, C-ordered files
+//! of version 1; `bf16`, which NumPy lacks, is written as `f32` (exactly).
 
 use super::{Want, convert, file_error, memory, os_error, truncated};
 use half::f16;
@@ -10,7 +10,7 @@ use std::path::Path;
 use taffeta_ast::value::element_count;
 use taffeta_ast::{Buffer, DType, Diagnostic, Value};
 
-/// What the header says.
+/// Header of a file.
 #[derive(Clone, Debug, PartialEq)]
 struct Header {
     dtype: DType,
@@ -27,7 +27,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     convert::to(value, want, &path.display().to_string())
 }
 
-/// Reads an array as the file has it. `available` is the number of bytes that there can be, if it is known.
+/// Reads an array in the file's type. `available` is the maximum number of bytes, if known.
 pub fn read_from(reader: &mut dyn Read, available: Option<u64>, path: &Path) -> Result<Value, Diagnostic> {
     let header = read_header(reader, path)?;
     let what = path.display().to_string();
@@ -40,7 +40,7 @@ pub fn read_from(reader: &mut dyn Read, available: Option<u64>, path: &Path) -> 
     Value::new(header.shape, data).ok_or_else(|| truncated(path))
 }
 
-/// Reads a string: an array without dimensions, of bytes or (as Python 2 wrote it) of characters.
+/// Reads a string: an array without dimensions, of bytes or (as written by Python 2) of characters.
 pub(super) fn read_text(reader: &mut dyn Read, path: &Path) -> Result<String, Diagnostic> {
     let bad = |what: &str| file_error("data::format", path, what);
     let header = header_text(reader, path)?;
@@ -93,14 +93,14 @@ fn header_text(reader: &mut dyn Read, path: &Path) -> Result<String, Diagnostic>
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The text of the header's entry `key`, up to where the next entry starts.
+/// Returns the header's text from the value of entry `key` on.
 fn entry<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let quoted = [format!("'{key}'"), format!("\"{key}\"")];
     let (at, len) = quoted.iter().find_map(|q| text.find(q.as_str()).map(|i| (i, q.len())))?;
     text[at + len..].trim_start().strip_prefix(':').map(str::trim_start)
 }
 
-/// The type of the elements, whether the first index runs fastest, and the shape.
+/// Returns the element type, whether the order is Fortran's, and the shape.
 fn fields(text: &str) -> Result<(&str, bool, Vec<usize>), String> {
     let descr = entry(text, "descr").ok_or("the header has no `descr`")?;
     if descr.starts_with('[') {
@@ -179,7 +179,7 @@ fn read_elements(reader: &mut dyn Read, header: &Header, n: usize) -> std::io::R
     })
 }
 
-/// Reads `n` elements of `SIZE` bytes, a block at a time: no second copy of the whole file in memory.
+/// Reads `n` elements of `SIZE` bytes in blocks, to avoid a second copy of the file in memory.
 fn blocks<const SIZE: usize, T>(
     reader: &mut dyn Read,
     n: usize,
@@ -196,7 +196,7 @@ fn blocks<const SIZE: usize, T>(
     Ok(out)
 }
 
-/// Row-major elements, from a file whose first index may run fastest.
+/// Reorders elements of a Fortran-ordered file to row-major order.
 fn row_major<T: Copy>(v: Vec<T>, header: &Header) -> Vec<T> {
     let shape = &header.shape;
     if !header.fortran || shape.len() < 2 || v.is_empty() {
@@ -260,7 +260,7 @@ pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
     }
 }
 
-/// Writes a string, as Python's `bytes`.
+/// Writes a string as Python's `bytes`.
 pub(super) fn write_text(out: &mut dyn Write, text: &str) -> std::io::Result<()> {
     write_header(out, &format!("|S{}", text.len()), &[])?;
     out.write_all(text.as_bytes())

@@ -1,5 +1,4 @@
-//! NumPy's `.npz`: a zip archive of `.npy` files, one for each key. Those that hold sparse tensors are read by
-//! [`super::scipy`].
+//! NumPy's `.npz`: a zip archive of `.npy` files, one for each key. [`super::scipy`] reads archives of sparse tensors.
 
 use super::{Want, convert, file_error, npy, os_error};
 use std::io::{BufReader, Read, Seek, Write};
@@ -7,12 +6,12 @@ use std::path::{Path, PathBuf};
 use taffeta_ast::{Diagnostic, Value};
 use zip::result::ZipError;
 
-/// An archive that is open.
+/// Open archive.
 pub(super) struct Archive<'a> {
     path: &'a Path,
     zip: zip::ZipArchive<BufReader<std::fs::File>>,
     names: Vec<String>,
-    /// The most bytes that can come out of the file: deflate makes one of 1032, and no less.
+    /// Maximum number of decompressed bytes, by deflate's maximum ratio of 1032 to 1.
     most: u64,
 }
 
@@ -29,12 +28,12 @@ impl<'a> Archive<'a> {
         self.names.iter().any(|n| n == key)
     }
 
-    /// An array, as the file has it.
+    /// Reads an array in the file's type.
     pub(super) fn array(&mut self, key: &str) -> Result<Value, Diagnostic> {
         let shown = self.shown(key);
         let (mut entry, length) = self.entry(key)?;
         let value = npy::read_from(&mut entry, Some(length), &shown)?;
-        // The sum of the bytes is checked where they end.
+        // The zip reader verifies the checksum at the end of the entry.
         match entry.read(&mut [0]) {
             Ok(0) => Ok(value),
             Ok(_) => Err(file_error("data::format", &shown, "there is more in it than the array")),
@@ -42,7 +41,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// A string of Python without dimensions.
+    /// Reads a Python string without dimensions.
     pub(super) fn text(&mut self, key: &str) -> Result<String, Diagnostic> {
         let shown = self.shown(key);
         npy::read_text(&mut self.entry(key)?.0, &shown)
@@ -61,7 +60,7 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Reads the array `key`; without a key the only array, or the one that is called like the parameter.
+/// Reads the array `key`; without a key the only array, or the one with the parameter's name.
 pub fn read(path: &Path, key: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
     let mut archive = Archive::open(path)?;
     let names = &archive.names;
@@ -85,7 +84,7 @@ pub fn read(path: &Path, key: Option<&str>, want: &Want) -> Result<Value, Diagno
     convert::to(value, want, &archive.shown(&key).display().to_string())
 }
 
-/// Writes an archive of one array, uncompressed as `np.savez` does.
+/// Writes an archive of one array, uncompressed like `np.savez`.
 pub fn write(out: impl Write + Seek, key: &str, value: &Value) -> std::io::Result<()> {
     let mut archive = zip::ZipWriter::new(out);
     add(&mut archive, key, value)?;
@@ -99,7 +98,7 @@ pub(super) fn add<W: Write + Seek>(archive: &mut zip::ZipWriter<W>, key: &str, v
     npy::write(archive, value)
 }
 
-/// Adds a string, as Python's `bytes`.
+/// Adds a string as Python's `bytes`.
 pub(super) fn add_text<W: Write + Seek>(archive: &mut zip::ZipWriter<W>, key: &str, text: &str) -> std::io::Result<()> {
     start(archive, key, text.len())?;
     npy::write_text(archive, text)

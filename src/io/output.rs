@@ -1,7 +1,7 @@
-//! Results into files, all or nothing: every target is checked before the program runs, every file is written beside
-//! its place under a temporary name, and only when all are whole are they renamed.
+//! Atomic output of results: every target is checked before the program runs, every file is written beside its target
+//! under a temporary name, and files are renamed only when all are complete.
 //!
-//! A link stays a link: what it leads to is written. What is there and is not a file is never replaced.
+//! A symbolic link is kept, and its target written. An existing target that is not a regular file is never replaced.
 
 use super::{elements, levels, mtx, npy, npz, picture, scipy, source, table, tns};
 use std::fs::Permissions;
@@ -12,24 +12,24 @@ use taffeta_ast::format::Format;
 use taffeta_ast::{DType, Diagnostic, Literal, Value};
 use taffeta_codegen::temporary::File;
 
-/// A result and the file that it goes to; `-` is standard output, `-:csv` the same as a table.
+/// Result with its target file; `-` is standard output, and `-:csv` is standard output as a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// The result's name.
+    /// Name of the result.
     pub name: String,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// How the result is stored, if it is structured.
+    /// Format of a structured result.
     pub format: Option<Format>,
 }
 
 impl Target {
-    /// Whether it goes to standard output.
+    /// Returns whether the target is standard output.
     pub fn is_stdout(&self) -> bool {
         self.path.to_str().is_some_and(|p| p == "-" || p.starts_with("-:"))
     }
 
-    /// The format: the end of the file's name, or what a program reads again that gets it from standard output.
+    /// Returns the file format: the extension, or a format that can be read back from standard output.
     fn kind(&self) -> String {
         match self.path.to_str().and_then(|p| p.strip_prefix('-')) {
             Some("") => if self.format.is_some() { "npz" } else { "npy" }.to_string(),
@@ -38,7 +38,7 @@ impl Target {
         }
     }
 
-    /// Whether a result of this type and rank can go there. Nothing is written.
+    /// Checks that a result of this type and rank can be written to the target. Writes nothing.
     pub fn check(&self, dtype: DType, ndim: usize) -> Result<(), Diagnostic> {
         let refuse = |what: String| Diagnostic::new("output::format", format!("`{}`: {what}", self.path.display()));
         match self.kind().as_str() {
@@ -75,7 +75,7 @@ impl Target {
         Ok(())
     }
 
-    /// Whether a file that lists elements can hold the result; what stands against it, and what to do.
+    /// Checks that a file format for elements can hold the result; an error is a message and a help text.
     fn check_sparse(&self, dtype: DType, ndim: usize) -> Result<(), (String, &'static str)> {
         let Some(format) = &self.format else {
             return Err((
@@ -94,7 +94,7 @@ impl Target {
         Ok(())
     }
 
-    /// Whether both are the same file, however it is written (`y.npy`, `./y.npy`) and whatever links lead to it.
+    /// Returns whether two targets are the same file, regardless of notation (`y.npy`, `./y.npy`) and links.
     pub fn same_file(&self, other: &Target) -> bool {
         let place = |t: &Target| {
             let path = resolved(&t.path);
@@ -107,7 +107,7 @@ impl Target {
             || inode(self).is_some_and(|i| inode(other) == Some(i))
     }
 
-    /// How many numbers of the value the file does not have as they are: those that a picture clips.
+    /// Counts the numbers that the file changes: those that a picture clips.
     pub fn clipped(&self, value: &Value) -> usize {
         if self.kind() == "png" { picture::clipped(value) } else { 0 }
     }
@@ -145,7 +145,7 @@ impl Target {
         Ok(Prepared::File(made))
     }
 
-    /// The layout of a sparse `.npz` that SciPy has for a tensor of this shape.
+    /// Returns SciPy's layout for a sparse `.npz` of this shape, if there is one.
     fn layout(&self, shape: &[usize]) -> Option<scipy::Layout> {
         self.format.as_ref().and_then(|format| scipy::Layout::of(format, shape))
     }
@@ -169,14 +169,14 @@ impl Target {
     }
 }
 
-/// A value that is written, but for its name.
+/// Value that is written but not yet published.
 enum Prepared {
     File(File),
-    /// For standard output.
+    /// Bytes for standard output.
     Output(Vec<u8>),
 }
 
-/// Writes all values; on any error no file is changed.
+/// Writes all values; on any error, no file is changed.
 pub fn write_all(items: &[(Target, &Value)]) -> Result<(), Diagnostic> {
     let prepared = items.iter().map(|(t, v)| t.prepare(v)).collect::<Result<Vec<_>, _>>()?;
     for ((target, _), prepared) in items.iter().zip(prepared) {
@@ -189,7 +189,7 @@ pub fn write_all(items: &[(Target, &Value)]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Writes to standard output. A reader that went away is no error.
+/// Writes to standard output. A closed pipe is not an error.
 fn written(bytes: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -198,7 +198,7 @@ fn written(bytes: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// Writes a text: all of it, or nothing.
+/// Writes a text file atomically.
 ///
 /// # Errors
 ///
@@ -212,12 +212,12 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     made.persist(path).map_err(failed)
 }
 
-/// Whether a file can be written there: it is not something else, it may be changed, and its folder takes new files.
-/// Nothing is left behind.
+/// Checks that a file can be written: an existing one is a writable regular file, and the folder accepts new files.
+/// Leaves nothing behind.
 ///
 /// # Errors
 ///
-/// Why it cannot.
+/// The reason why the file cannot be written.
 pub fn writable(path: &Path) -> Result<(), Diagnostic> {
     let target = resolved(path);
     if target.is_symlink() {
@@ -245,19 +245,19 @@ pub fn writable(path: &Path) -> Result<(), Diagnostic> {
     folder_takes_files(dir).map_err(|e| cannot_write(path, &e))
 }
 
-/// Whether new files can be made in a folder, or in the nearest one above it that is there.
+/// Checks that new files can be created in a folder, or in its nearest existing ancestor.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// The system's error.
 pub fn folder_takes_files(dir: &Path) -> std::io::Result<()> {
     let absolute = std::path::absolute(dir)?;
     let there = absolute.ancestors().find(|a| a.exists()).unwrap_or(Path::new("/"));
     File::inside(there, ".taffeta-", Permissions::from_mode(0o600)).map(drop).map_err(without_path)
 }
 
-/// A new file beside `path`, with the permissions of the one that is there. Of a file that is new, the user's umask
-/// decides who may read it.
+/// Creates a temporary file beside `path`, with the permissions of an existing file. For a new file, the user's umask
+/// determines the permissions.
 fn beside(path: &Path) -> std::io::Result<File> {
     let made = File::inside(directory(path), ".taffeta-", Permissions::from_mode(0o666)).map_err(without_path)?;
     if let Ok(meta) = std::fs::metadata(path) {
@@ -266,7 +266,7 @@ fn beside(path: &Path) -> std::io::Result<File> {
     Ok(made)
 }
 
-/// What the system says, without the name of a file that nobody has asked for.
+/// Strips the name of a temporary file from an error, since it is unknown to the user.
 fn without_path(e: std::io::Error) -> std::io::Error {
     let said = e.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
     said.map_or(e, std::io::Error::other)
@@ -277,9 +277,9 @@ fn cannot_write(path: &Path, e: &std::io::Error) -> Diagnostic {
     Diagnostic::new("output::write", format!("{name} cannot be written: {e}"))
 }
 
-/// Where a path leads: links are followed, also to what is not there yet.
+/// Follows symbolic links, also to missing files.
 fn resolved(path: &Path) -> PathBuf {
-    /// More are a circle.
+    /// Maximum number of links; more are a cycle.
     const MOST_LINKS: usize = 40;
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -344,7 +344,7 @@ mod tests {
         let written = std::fs::read(dir.path().join("real/y.npy")).expect("it is there");
         assert_eq!(std::fs::read(dir.path().join("real/new.npy")).expect("it is there"), written);
         assert_eq!(std::fs::metadata(&one.path).expect("it is there").mode() & 0o777, 0o640);
-        // What is not a file is never replaced by one, a circle leads nowhere.
+        // A target that is not a regular file is never replaced, and a cycle of links is refused.
         link("/dev/null", "null.npy");
         link("circle.npy", "circle.npy");
         for name in ["null.npy", "circle.npy"] {

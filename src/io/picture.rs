@@ -1,7 +1,7 @@
 //! PNG pictures: read as `[height, width]` (greyscale) or `[height, width, channels]`, written from either.
 //!
-//! An integer parameter takes the file's numbers (0 to 255, or 65535), a float one the same scaled to 0..1. When
-//! written, floats are clipped to 0..1 (NaN is refused), `u8` is taken as it is, and `bool` becomes black and white.
+//! An integer parameter takes the file's numbers (0 to 255, or 65535), a float parameter takes them scaled to 0..1.
+//! Writing clips floats to 0..1 (NaN is refused), keeps `u8`, and converts `bool` to black and white.
 
 use super::{Want, convert, file_error, memory, os_error};
 use std::io::{BufReader, Write};
@@ -54,7 +54,7 @@ fn png_error(path: &Path, e: png::DecodingError) -> Diagnostic {
     }
 }
 
-/// What of a shape and type cannot be a picture; known before the program runs.
+/// Returns the reason why a type and rank cannot be a picture, if any; checked before the program runs.
 pub fn refusal(dtype: DType, ndim: usize) -> Option<String> {
     if !(ndim == 2 || ndim == 3) {
         return Some(format!(
@@ -68,7 +68,7 @@ pub fn refusal(dtype: DType, ndim: usize) -> Option<String> {
     None
 }
 
-/// Why this value is not a picture, although its type and rank are a picture's.
+/// Returns the reason why a value cannot be written as a picture, although its type and rank allow it.
 pub fn fault(value: &Value) -> Option<String> {
     let shape = value.shape();
     if shape.len() == 3 && !matches!(shape[2], 1 | 3 | 4) {
@@ -81,7 +81,7 @@ pub fn fault(value: &Value) -> Option<String> {
     (0..data.len()).find(|i| data.get_f64(*i).is_nan()).map(|i| format!("NaN{} has no colour", convert::at(shape, i)))
 }
 
-/// How many numbers of a picture are outside of 0 to 1, and are clipped where it is written.
+/// Counts the numbers outside of 0 to 1, which are clipped in the written picture.
 pub fn clipped(value: &Value) -> usize {
     let data = value.data();
     if !value.dtype().is_float() {
@@ -90,7 +90,7 @@ pub fn clipped(value: &Value) -> usize {
     (0..data.len()).filter(|i| !(0.0..=1.0).contains(&data.get_f64(*i))).count()
 }
 
-/// Writes a picture that has no [`fault`].
+/// Writes a picture, which must have no [`fault`].
 pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
     let shape = value.shape();
     let side = |k: usize| u32::try_from(shape[k]).map_err(std::io::Error::other);

@@ -1,19 +1,19 @@
-//! Sparse tensors in `.npz` as `scipy.sparse.save_npz` writes them, and SciPy's `coo` with a fill. Taffeta's own layout,
-//! by levels, is in `levels.rs`.
+//! Sparse tensors in `.npz` in the layout of `scipy.sparse.save_npz`, and SciPy's `coo` extended by a fill. `levels.rs`
+//! has Taffeta's own layout by levels.
 //!
-//! | array | in the formats | is |
+//! | array | in the formats | contents |
 //! |---|---|---|
-//! | `format` | all | the format's name: `csr csc coo dia bsr`, or `taffeta` |
-//! | `shape` | all | the sizes |
-//! | `data` | all | the elements; of `dia` `[diagonals, columns]`, of `bsr` `[blocks, r, c]` |
-//! | `coords` | `coo`, `taffeta` | `[dimensions, elements]`: of each dimension the coordinates |
-//! | `row`, `col` | `coo` of matrices | the same, in two arrays |
-//! | `indptr`, `indices` | `csr csc bsr` | where the elements of each row (column, row of blocks) begin; their columns |
-//! | `offsets` | `dia` | the diagonals; `data[k, j]` is the element in column `j` of diagonal `k` |
-//! | `fill` | `taffeta` | the value of what is not stored |
+//! | `format` | all | name of the format: `csr csc coo dia bsr`, or `taffeta` |
+//! | `shape` | all | sizes of the dimensions |
+//! | `data` | all | elements; for `dia` `[diagonals, columns]`, for `bsr` `[blocks, r, c]` |
+//! | `coords` | `coo`, `taffeta` | `[dimensions, elements]`: coordinates by dimension |
+//! | `row`, `col` | `coo` of matrices | coordinates in two arrays |
+//! | `indptr`, `indices` | `csr csc bsr` | start of each row (column, row of blocks) in the elements; their columns |
+//! | `offsets` | `dia` | diagonals; `data[k, j]` is the element in column `j` of diagonal `k` |
+//! | `fill` | `taffeta` | fill value |
 //!
-//! `dia` and `bsr` store whole regions, of which what equals the parameter's fill is left out. In no format need
-//! elements be in order, nor stand once.
+//! `dia` and `bsr` store whole regions, from which elements that equal the parameter's fill are dropped. In every
+//! format, elements may be unordered and repeated.
 
 mod write;
 
@@ -38,7 +38,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     let expects = |what: &str| file_error("data::format", path, format!("a `{format}` tensor has {what}"));
     let matrix = || match shape.as_slice() {
         [n, m] => Ok([*n, *m]),
-        // SciPy has vectors in `csr`: a row.
+        // SciPy stores vectors in `csr` as a row.
         [m] if format == "csr" => Ok([1, *m]),
         _ => Err(expects("two dimensions")),
     };
@@ -74,7 +74,7 @@ impl File<'_> {
         file_error("data::format", self.path, what)
     }
 
-    /// A list of integers from 0 to below `most`.
+    /// Reads a list of integers from 0 to below `most`.
     fn integers(&mut self, key: &str, most: i64) -> Result<Vec<i64>, Diagnostic> {
         let list = self.any_integers(key)?;
         match list.iter().find(|v| **v < 0 || **v >= most) {
@@ -142,7 +142,7 @@ impl File<'_> {
         Ok(Elements { indices, values: Numbers::Typed(data) })
     }
 
-    /// Where each row begins, and the columns: of `rows` rows, and `columns` columns.
+    /// Reads the starts of the rows and the column indices, for `rows` rows and `columns` columns.
     fn rows(&mut self, rows: usize, columns: usize) -> Result<(Vec<i64>, Vec<i64>), Diagnostic> {
         let (starts, indices) = (self.any_integers("indptr")?, self.integers("indices", columns as i64)?);
         if starts.len() != rows + 1 {
@@ -162,7 +162,7 @@ impl File<'_> {
         let (_, data) = self.data(1)?;
         let (rows, columns) = if by_columns { (m, n) } else { (n, m) };
         let (starts, inner) = self.rows(rows, columns)?;
-        // SciPy may keep room for more elements than there are.
+        // SciPy may reserve room for more elements than there are.
         let count = starts[rows] as usize;
         if data.len() < count {
             return Err(self.bad(format!("`data` has {} elements, and `indptr` counts {count}", data.len())));
@@ -218,7 +218,7 @@ impl File<'_> {
         Ok(kept.elements())
     }
 
-    /// A file that says what is not stored is read by parameters that say the same.
+    /// Checks that the fill of a file equals the parameter's.
     fn check_fill(&mut self, want: &Want) -> Result<(), Diagnostic> {
         if !self.archive.has("fill") {
             return Err(self.bad("a `taffeta` tensor has an array `fill`, and there is none"));
@@ -245,7 +245,7 @@ impl File<'_> {
     }
 }
 
-/// Elements of regions, without those that are the fill.
+/// Elements of regions that differ from the fill.
 struct Kept<'a> {
     data: &'a Buffer,
     fill: Literal,
@@ -260,7 +260,7 @@ impl<'a> Kept<'a> {
 
     fn add(&mut self, source: usize, at: [i64; 2]) {
         let number = match (self.data.get(source), self.fill) {
-            // The parameter may be of another kind than the file.
+            // The file's kind of numbers may differ from the parameter's.
             (Literal::Int(a), Literal::Float(b)) => a as f64 == b,
             (Literal::Float(a), Literal::Float(b)) => a == b,
             (a, b) => a == b,
@@ -279,7 +279,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// The first `count` elements.
+/// Returns the first `count` elements.
 fn first(data: &Buffer, count: usize) -> Buffer {
     if data.len() == count {
         return data.clone();
@@ -299,7 +299,7 @@ mod tests {
     use std::io::{Cursor, Write as _};
     use taffeta_ast::DType;
 
-    /// An archive of arrays.
+    /// Builds an archive of arrays.
     fn archive(format: &str, arrays: &[(&str, Value)]) -> Vec<u8> {
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
         npz::add_text(&mut zip, "format", format).expect("memory");
@@ -328,7 +328,7 @@ mod tests {
         Want::new("A", DType::F64, 2)
     }
 
-    /// `[[0, 5, 3], [2, 0, 0]]`.
+    /// Returns `[[0, 5, 3], [2, 0, 0]]`.
     fn expected() -> Result<Value, String> {
         let data = Buffer::F64(vec![5.0, 3.0, 2.0]);
         Ok(Value::sparse(vec![2, 3], vec![0, 1, 0, 2, 1, 0], data, Literal::Float(0.0)).expect("in order"))
@@ -338,7 +338,7 @@ mod tests {
     fn formats_of_scipy() {
         let shape = ("shape", list(&[2, 3]));
         let data = |v: &[f64]| ("data", floats(&[v.len()], v));
-        // Out of order, twice the same place, and room for more.
+        // Unordered, with a repeated element, and reserved room.
         let csr = [shape.clone(), data(&[3.0, 4.0, 1.0, 2.0, 9.0])]
             .into_iter()
             .chain([("indptr", list(&[0, 3, 4])), ("indices", list(&[2, 1, 1, 0, 0]))])
@@ -360,7 +360,7 @@ mod tests {
         let row = [("shape", list(&[4])), data(&[1.5]), ("indptr", list(&[0, 1])), ("indices", list(&[2]))];
         let vector = Value::sparse(vec![4], vec![2], Buffer::F64(vec![1.5]), Literal::Float(0.0)).expect("in order");
         assert_eq!(check(&archive("csr", &row), &Want::new("x", DType::F64, 1)), Ok(vector));
-        // Of regions what equals the parameter's fill is left out.
+        // Elements of regions that equal the parameter's fill are dropped.
         let two = Want { fill: Some(Literal::Float(3.0)), ..want() };
         assert_eq!(check(&archive("bsr", &bsr), &two).expect("it is read").numbers(), [0.0, 2.0, 0.0]);
     }
@@ -410,7 +410,7 @@ mod tests {
         let fill = ("fill", floats(&[], &[f64::INFINITY]));
         let other = with("taffeta", &[("coords", list(&[0, 1, 2, 2])), fill]);
         assert_eq!(other, "a.npz: elements that are not stored are inf, and of parameter `A` they are 0");
-        // A header that promises more than the file has is not believed.
+        // A header that announces more data than the file has is not trusted.
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
         npz::add_text(&mut zip, "format", "coo").expect("memory");
         npz::add(&mut zip, "shape", &list(&[2, 3])).expect("memory");

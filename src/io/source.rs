@@ -1,7 +1,7 @@
-//! The text after `--in NAME=`: a literal, a generator or a file.
+//! Source of an input, parsed from the text after `--in NAME=`: a literal, a generator or a file.
 //!
-//! Read in that order: `3` is a number, `rand(seed=1)` a generator, and everything else a path, with the part of the
-//! file after the last colon (`mesh.obj:faces`, `data.npz:x`).
+//! Alternatives are tried in that order: `3` is a number, `rand(seed=1)` a generator, and any other text a path, with
+//! the part of the file after the last colon (`mesh.obj:faces`, `data.npz:x`).
 
 use super::generate::Generator;
 use super::literal;
@@ -9,26 +9,26 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use taffeta_ast::Diagnostic;
 
-/// Where an input's elements come from.
+/// Source of an input's elements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Written out: `3`, `[1, 2, 3]`, `true`.
+    /// Literal: `3`, `[1, 2, 3]`, `true`.
     Literal(String),
-    /// Made to the parameter's shape: `rand`, `zeros`.
+    /// Generator, for the parameter's shape: `rand`, `zeros`.
     Generator(Generator),
-    /// Read from a file.
+    /// File, or a part of it.
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What of it: a key, a column, `faces`.
+        /// Part of the file: a key, a column, `faces`.
         part: Option<String>,
     },
 }
 
-/// Formats that are refused by name so far.
+/// Formats that are recognised, but not yet supported.
 const LATER: [&str; 1] = ["bed"];
 
-/// Formats by the end of the name, each with the parts that can be asked for.
+/// Extensions of supported formats, with descriptions of their parts.
 const FORMATS: [(&str, &str); 13] = [
     ("npy", ""),
     ("npz", "its arrays' names"),
@@ -106,7 +106,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// The end of a file's name in lower case, `tns.gz` and `mtx.gz` as one; empty if it has none.
+/// Returns the extension in lower case, with `tns.gz` and `mtx.gz` as one; empty without an extension.
 pub fn extension(path: &Path) -> String {
     let end = |p: &Path| p.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let last = end(path);
@@ -122,7 +122,7 @@ fn known(path: &Path) -> bool {
     FORMATS.iter().any(|(name, _)| *name == e)
 }
 
-/// A file of a kind that no reader reads.
+/// Creates the diagnostic for a file without a reader.
 pub(crate) fn unknown_format(path: &Path, extension: &str) -> Diagnostic {
     let text = path.display().to_string();
     let d = if extension.is_empty() {

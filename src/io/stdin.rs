@@ -1,8 +1,8 @@
-//! Standard input, which `-` stands for wherever a file is read. It comes once: what came is kept for whoever asks
-//! again.
+//! Standard input, denoted by `-` wherever a file is read. It can be read only once, so its contents are kept for
+//! repeated use.
 //!
-//! A file's format is known by the end of its name. What comes from standard input has none, so its first bytes say
-//! what it is, and it is laid down as a file of that name for the reader of the format.
+//! The format of a file follows from its extension. Standard input has none: its first bytes determine the format, and
+//! its contents are written to a temporary file with that extension for the reader.
 
 use super::memory;
 use std::io::Read;
@@ -11,14 +11,14 @@ use std::sync::OnceLock;
 use taffeta_ast::Diagnostic;
 use taffeta_codegen::temporary::Folder;
 
-/// What it is called in messages.
+/// Name in messages.
 pub(super) const NAME: &str = "standard input";
 
-/// All of it.
+/// Returns the whole contents.
 pub(super) fn bytes() -> Result<&'static [u8], Diagnostic> {
     static BYTES: OnceLock<Result<Vec<u8>, Diagnostic>> = OnceLock::new();
     let read = || {
-        // Pieces, so that what does not fit in memory is refused before it is there.
+        // Size of the pieces read, so that input that exceeds memory is refused in time.
         const PIECE: u64 = 16 << 20;
         let mut all = Vec::new();
         let mut input = std::io::stdin().lock();
@@ -34,7 +34,7 @@ pub(super) fn bytes() -> Result<&'static [u8], Diagnostic> {
     BYTES.get_or_init(read).as_deref().map_err(Clone::clone)
 }
 
-/// Reads it as a file. What is wrong with that is said of standard input: nobody knows the file.
+/// Reads standard input as a file. Diagnostics name standard input, since the user does not know the temporary file.
 pub(super) fn read<T>(reader: impl FnOnce(&Path) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
     let path = file()?;
     reader(path).map_err(|d| {
@@ -48,7 +48,7 @@ pub(super) fn read<T>(reader: impl FnOnce(&Path) -> Result<T, Diagnostic>) -> Re
     })
 }
 
-/// A file with all of it, as long as the process lives.
+/// Returns a temporary file with the contents, which lives as long as the process.
 pub(super) fn file() -> Result<&'static Path, Diagnostic> {
     static FILE: OnceLock<Result<(Folder, PathBuf), Diagnostic>> = OnceLock::new();
     let lay = || {
@@ -62,10 +62,10 @@ pub(super) fn file() -> Result<&'static Path, Diagnostic> {
     FILE.get_or_init(lay).as_ref().map(|(_, path)| path.as_path()).map_err(Clone::clone)
 }
 
-/// How a file of Matrix Market begins.
+/// First bytes of a Matrix Market file.
 const MATRIX_MARKET: &[u8] = b"%%MatrixMarket";
 
-/// The format, by how it begins.
+/// Determines the extension of the format by the first bytes.
 fn extension(bytes: &[u8]) -> &'static str {
     let first_line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
     match bytes {

@@ -1,7 +1,7 @@
 //! Dense tables of numbers: `.csv` (comma), `.tsv` (tab), `.txt` (blanks or commas, `#` starts a comment).
 //!
-//! A first row that is not all numbers is a header. A parameter of two dimensions takes the table, one of one dimension
-//! a single column or row, a scalar a single number; `file.csv:price` and `file.csv:2` (from 0) name one column.
+//! A first row that is not all numbers is a header. A two-dimensional parameter takes the table, a one-dimensional one
+//! a single column or row, a scalar a single number; `file.csv:price` and `file.csv:2` (from 0) select a column.
 
 use super::literal::{self, Scalar};
 use super::{Want, file_error, line_error};
@@ -9,12 +9,12 @@ use std::io::Write;
 use std::path::Path;
 use taffeta_ast::{Diagnostic, Value};
 
-/// A table as it stands in the file.
+/// Table with the contents of a file.
 struct Table {
     header: Option<Vec<String>>,
     columns: usize,
     cells: Vec<Scalar>,
-    /// The line of each row.
+    /// Line of each row.
     lines: Vec<usize>,
 }
 
@@ -62,8 +62,8 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
     Value::new(shape, data).ok_or_else(|| file_error("data::format", path, "shape and data disagree"))
 }
 
-/// A table without rows. That it stands for a tensor without elements, the sizes must say: it may as well be the wrong
-/// file, or one that was never written to its end.
+/// Returns the empty tensor for a table without rows, if the known sizes make the tensor empty; otherwise the file may
+/// be the wrong one, or incomplete.
 fn nothing(header: Option<&[String]>, want: &Want, path: &Path) -> Result<Value, Diagnostic> {
     if let Some(value) = want.empty.clone().and_then(|shape| Value::zeros(want.dtype, shape)) {
         return Ok(value);
@@ -127,8 +127,8 @@ fn parse(text: &str, path: &Path) -> Result<Table, Diagnostic> {
     }
 }
 
-/// Counts the lines of records, which come in order. (The reader's own count is that of where it stopped before: it
-/// does not see the end of a line after a quoted field, nor blank lines and comments.)
+/// Counter of the lines of records, which come in order. The CSV reader's own line number is that of its previous
+/// position: it misses the end of a line after a quoted field, blank lines and comments.
 struct Lines<'t> {
     text: &'t [u8],
     at: usize,
@@ -136,7 +136,7 @@ struct Lines<'t> {
 }
 
 impl Lines<'_> {
-    /// The line of the record that the reader looked for from byte `start` on.
+    /// Returns the line of the record that the reader searched for from byte `start` on.
     fn of_record(&mut self, start: usize) -> usize {
         self.advance(start);
         while let Some(byte) = self.text.get(self.at) {
@@ -200,7 +200,7 @@ fn collect(
     Ok(table)
 }
 
-/// Writes a tensor of at most two dimensions, without a header; every number reads back as itself.
+/// Writes a tensor of at most two dimensions without a header; every number reads back exactly.
 pub fn write(out: &mut dyn Write, value: &Value, delimiter: char) -> std::io::Result<()> {
     let columns = if value.shape().len() == 2 { value.shape()[1] } else { 1 };
     for i in 0..value.data().len() {
@@ -210,7 +210,7 @@ pub fn write(out: &mut dyn Write, value: &Value, delimiter: char) -> std::io::Re
     Ok(())
 }
 
-/// An element as text that reads back as itself.
+/// Formats an element such that it reads back exactly.
 pub fn element(value: &Value, i: usize) -> String {
     use taffeta_ast::Buffer;
     match value.data() {

@@ -1,5 +1,5 @@
-//! `.tns`, the text format of FROSTT, and the same compressed (`.tns.gz`): a line for each element, its coordinates
-//! counted from 1, then the element. Lines that begin with `#` are comments.
+//! `.tns`, the text format of FROSTT, plain or compressed (`.tns.gz`): a line for each element, with its coordinates
+//! counted from 1 and its value. Lines that begin with `#` are comments.
 //!
 //! ```text
 //!   # a tensor of three dimensions        A line with one number, and one with as many, may come first: the number of
@@ -7,7 +7,8 @@
 //!   3 1 2  -1                             that the program knows, or the largest coordinates.
 //! ```
 //!
-//! A compressed file is read piece by piece, and memory is asked for as elements come: what it claims costs nothing.
+//! A compressed file is decompressed in pieces, and memory is checked as elements arrive: announced sizes allocate
+//! nothing.
 
 use super::elements::{Elements, Numbers, TextNumbers};
 use super::{Want, broken, file_error, line_error, memory, shape_text, source};
@@ -16,7 +17,7 @@ use std::path::Path;
 use taffeta_ast::value::MAX_SIZE;
 use taffeta_ast::{Buffer, Diagnostic, Value};
 
-/// Reads a tensor as its elements; those that stand twice are summed.
+/// Reads a tensor as sparse elements, summing repeated ones.
 pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     let file = BufReader::new(super::open(path)?);
     let reader: Box<dyn BufRead> = match source::extension(path).as_str() {
@@ -35,19 +36,18 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     Elements { indices: tensor.indices, values }.tensor(shape, want, path)
 }
 
-/// What was read of a tensor so far.
+/// State of the reader.
 struct Tensor<'a> {
     path: &'a Path,
     want: &'a Want,
-    /// Of each dimension the largest coordinate.
+    /// Largest coordinate of each dimension.
     sizes: Vec<usize>,
-    /// The sizes that are known: the program's, or the file's own where it has them.
+    /// Known sizes: those of the program, or of the file's header.
     given: Vec<Option<usize>>,
     indices: Vec<i64>,
-    /// The number of dimensions that the file begins with, if it does.
+    /// Number of dimensions in the file's header, if it has one.
     order: Option<usize>,
-    /// The first line, where it is two numbers without fractions: an element of a vector, or a header that other
-    /// programs write.
+    /// First line if it consists of two integers: an element of a vector, or a header that other programs write.
     pair: Option<(usize, [usize; 2])>,
 }
 
@@ -107,8 +107,8 @@ impl Tensor<'_> {
         values.push(value).ok_or_else(|| bad(format!("`{value}` is not a number in the range of f64")))
     }
 
-    /// Refuses a file that begins with the number of dimensions and of elements in one line, which is known once a line
-    /// has as many words as sizes, or coordinates and a value, of so many dimensions.
+    /// Refuses a header with the numbers of dimensions and elements on one line. It is recognised at the first line
+    /// with as many words as sizes, or as coordinates and a value, of that number of dimensions.
     fn check_header(&self, words: &[&str]) -> Result<(), Diagnostic> {
         let Some((number, [order, count])) = self.pair.filter(|_| words.len() != 2) else { return Ok(()) };
         if order == 0 || ![order, order.saturating_add(1)].contains(&words.len()) {
@@ -120,7 +120,7 @@ impl Tensor<'_> {
         )))
     }
 
-    /// Whether there is room for more elements, asked whenever memory would grow.
+    /// Checks memory for more elements whenever the vectors would grow.
     fn room(&self) -> Result<(), Diagnostic> {
         if self.indices.len() + self.sizes.len() <= self.indices.capacity() {
             return Ok(());
@@ -142,7 +142,7 @@ impl Tensor<'_> {
     }
 }
 
-/// Lines that are neither empty nor comments, with their numbers.
+/// Iterator over lines that are neither empty nor comments, with their numbers.
 struct Lines<'a> {
     reader: Box<dyn BufRead>,
     path: &'a Path,
@@ -152,7 +152,7 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     fn next(&mut self) -> Result<Option<(usize, &str)>, Diagnostic> {
-        /// The longest line: a few hundred coordinates.
+        /// Maximum bytes of a line: a few hundred coordinates.
         const MOST: u64 = 1 << 16;
         loop {
             self.line.clear();
@@ -174,7 +174,7 @@ impl Lines<'_> {
     }
 }
 
-/// Writes the elements that a sparse tensor stores.
+/// Writes the stored elements of a sparse tensor.
 pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
     let Some(places) = value.places() else {
         return Err(std::io::Error::other(format!("{} is dense", shape_text(value.shape()))));
@@ -188,7 +188,7 @@ pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
     Ok(())
 }
 
-/// An element as text that is read back as it is.
+/// Formats an element such that it reads back exactly.
 pub(super) fn number(data: &Buffer, e: usize) -> String {
     match (data, data.get_int(e)) {
         (Buffer::F32(v), _) => format!("{:?}", v[e]),
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(check("2\n3 9\n1 9 7\n", false, &Want::new("A", DType::I32, 2)), header);
         let flags = sparse(&[2], &[0, 1], Buffer::Bool(vec![true, false]));
         assert_eq!(check("1 1\n2 0\n", false, &Want::new("A", DType::Bool, 1)), flags);
-        // As the parameter has it, or not at all.
+        // Sums are converted to the parameter's type, or refused if out of range.
         let bytes = |text: &str| check(text, false, &Want::new("A", DType::U8, 1));
         assert_eq!(bytes("1 300\n1 -200\n2 7\n"), sparse(&[2], &[0, 1], Buffer::U8(vec![100, 7])));
         let refused = "a.tns: 300 at [0], the sum of 2 elements, does not fit parameter `A` of type u8";

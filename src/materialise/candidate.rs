@@ -1,4 +1,4 @@
-//! Programs that may be chosen, before they are scheduled.
+//! Candidate programs, before scheduling.
 
 use super::{Place, Way};
 use std::collections::BTreeMap;
@@ -8,21 +8,21 @@ use taffeta_autodiff::Explanation;
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::Target;
 
-/// Bytes of local tensors may grow by this factor where they are many.
+/// Maximum growth of the local tensors' bytes if they are excessive already.
 const MORE_MEMORY: u64 = 2;
 
-/// Gradients that were made in one way.
+/// Programs derived under one tape plan.
 pub(crate) struct Made<T> {
-    /// The programs that run: one, or the two passes of a pair.
+    /// Programs that run: a single one, or the two passes of a pair.
     pub funcs: Vec<Func>,
-    /// What gradients keep that were left open.
+    /// Explanations of the gradients without a given tape.
     pub found: Vec<Explanation>,
-    /// What they were made as.
+    /// Data of the caller that the programs belong to.
     pub whole: T,
 }
 
 impl<T> Made<T> {
-    /// The tensors about which gradients have a choice, each once.
+    /// Returns the tensors that gradients either tape or recompute, each once.
     pub(super) fn choices(&self) -> Vec<Choice> {
         let mut all = BTreeMap::new();
         for (gradient, e) in self.found.iter().enumerate() {
@@ -43,12 +43,12 @@ impl<T> Made<T> {
     }
 }
 
-/// A tensor about which there is a choice, as a gradient has it.
+/// Tensor that a gradient either tapes or recomputes.
 #[derive(Clone)]
 pub(super) struct Choice {
     pub place: Place,
     pub tensor: String,
-    /// What its values are kept in.
+    /// Name of the tensor that holds the values.
     pub kept: String,
     pub is_taped: bool,
     work: [f64; 2],
@@ -56,24 +56,24 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Whether a tape of it, in memory, takes less time than to compute it again in vectors, on one thread. (How large
-    /// it is does not count: what fits a cache is cheap either way.)
+    /// Returns whether writing and reading a tape in memory takes less time than recomputation in vectors on one
+    /// thread. The size of the tape is ignored: small tapes that fit a cache are cheap either way.
     pub fn is_worth_a_tape(&self, target: &Target) -> bool {
         let [simple, costly] = self.work;
         let lanes = (target.vector_bytes as f64 / self.element).max(1.0);
         let prices = &target.prices;
         let again = (simple * prices.simple + costly * prices.transcendental[1]) / lanes;
-        // It is written and read.
+        // The tape is written and read.
         let tape = target.levels.last().map_or(0.0, |l| 2.0 * self.element * l.per_byte);
         again > tape
     }
 }
 
-/// Programs that may be chosen.
+/// Candidate: a tape plan, its programs and their estimates before scheduling.
 pub(super) struct Candidate<T> {
     pub way: Way,
     pub made: Made<T>,
-    /// All statements outside of others, as text, with what they may be expected to take.
+    /// Top-level statements as text, with their estimated times.
     parts: Vec<(String, f64)>,
 }
 
@@ -83,12 +83,12 @@ impl<T> Candidate<T> {
         Candidate { way, made, parts }
     }
 
-    /// What the programs may be expected to take before schedules.
+    /// Returns the estimated time before scheduling.
     pub fn before(&self) -> f64 {
         self.parts.iter().map(|(_, time)| time).sum()
     }
 
-    /// The part of the programs that another candidate does not have.
+    /// Returns the share of the time spent in statements that another candidate lacks.
     pub fn share_of_own(&self, other: &Candidate<T>) -> f64 {
         let mut left: BTreeMap<&str, usize> = BTreeMap::new();
         other.parts.iter().for_each(|(text, _)| *left.entry(text).or_default() += 1);
@@ -106,10 +106,10 @@ impl<T> Candidate<T> {
         self.made.funcs.iter().map(print::func).collect()
     }
 
-    /// That it takes much more memory than inputs and results, and than another candidate does.
+    /// Returns a message if the programs need much more memory than inputs and results, and than another candidate.
     pub fn is_too_large(&self, own: &Candidate<T>) -> Option<String> {
         let of = |c: &Candidate<T>| c.made.found.iter().find_map(|e| e.excess.clone());
-        // Several gradients need not be there at one time, but they may.
+        // Peaks of several gradients may coincide, so they are added.
         let peak = |c: &Candidate<T>| c.made.found.iter().map(|e| e.peak.as_ref().ok().copied()).sum::<Option<u64>>();
         let excess = of(self)?;
         let as_before = of(own).is_some()

@@ -1,20 +1,21 @@
-//! What a gradient keeps for its backward pass is decided with its schedule.
+//! Joint choice of a gradient's tapes and its schedule.
 //!
-//! `autodiff` decides by operations against bytes, before anything is scheduled. Under an automatic schedule its choice
-//! is the first of some candidates: the gradient that keeps all it can, the one that keeps nothing, and the one that
-//! decides tensor by tensor, by the prices of this machine and by what the schedules before have made of tapes, are
-//! scheduled too, and the one with the least estimate is taken.
+//! Before scheduling, `autodiff` weighs operations against bytes. Under an automatic schedule, its plan is the first of
+//! several candidates: the gradient that tapes all it can, the one that tapes nothing, and the one that decides tensor
+//! by tensor, by the costs of this machine and the tapes in the earlier schedules, are scheduled too. The candidate
+//! with the least estimate wins.
 //!
-//! - A tensor on a tape whose reader fusion has brought to its writer is in a register, and free; one whose operands
-//!   are elsewhere is not free to compute again; one that is computed again into memory, for a library that takes all
-//!   of it, is as well kept. None of that is known before rules have run, so schedules are compared.
-//! - `autodiff`'s choice stays unless another one saves [`GAIN`] of the estimate: the model is not more exact than
-//!   that. Deciding tensor by tensor has to save as much of what keeping all or nothing takes.
-//! - Scheduling takes long, so what cannot win is not scheduled: the same program again; one that differs only in what
-//!   hardly counts ([`COUNTS`]); one that takes [`HOPELESS`] times as long before schedules. What rules tried for
-//!   `autodiff`'s choice says how long it takes, and [`MOST_TRIALS`] bounds that: nothing depends on time.
-//! - A tape that takes much more memory than inputs and results is not chosen for speed, unless schedules leave nothing
-//!   of it in memory, which is asked of small programs alone ([`MOST_WITH_EXCESS`]).
+//! - Schedules are compared, because facts before scheduling mislead: fusion of a tape's reader with its writer leaves
+//!   the tape in a register, at no cost; recomputation is not free if its operands are out of reach; a tensor that is
+//!   recomputed into memory as a whole, for a library, might as well be taped.
+//! - `autodiff`'s plan stays unless another one saves the share [`GAIN`] of the estimate, since the model is no more
+//!   exact than that. The tensor-by-tensor plan must save as much over the best of the others.
+//! - Scheduling is slow, so candidates that cannot win are not scheduled: duplicates; candidates whose differences are
+//!   negligible ([`COUNTS`]); candidates that take [`HOPELESS`] times as long before scheduling. The number of trials
+//!   for `autodiff`'s plan predicts the duration and is bounded by [`MOST_TRIALS`], so no decision depends on measured
+//!   time.
+//! - A tape that needs much more memory than inputs and results is not chosen for speed, unless schedules keep all of
+//!   it out of memory, which is tried for small programs only ([`MOST_WITH_EXCESS`]).
 
 use super::candidate::{Candidate, Choice, Made};
 use super::{Place, Way, is_asked};
@@ -28,30 +29,31 @@ use taffeta_autodiff::Tape;
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Answer, Decision, MATERIALISE, Outcome, Target, time};
 
-/// Another choice must save this part of the estimate.
+/// Minimum share of the estimate that another plan must save.
 const GAIN: f64 = 0.03;
-/// What differs between two programs must take this part of one of them.
+/// Minimum share of the time in statements that differ between two candidates.
 const COUNTS: f64 = 0.02;
-/// A program that takes so many times as long before schedules is not scheduled.
+/// Maximum ratio of a candidate's time to the best one's, before scheduling.
 const HOPELESS: f64 = 2.0;
-/// Trials of rules for a program, each of about two milliseconds, beyond which no other one is scheduled.
+/// Maximum number of trials for the first candidate, of about two milliseconds each, with which others are scheduled.
 const MOST_TRIALS: usize = 200;
-/// Trials beyond which the program that decides tensor by tensor, the fourth one, is not.
+/// Maximum number of trials with which the tensor-by-tensor candidate, the fourth, is scheduled.
 const MOST_FOR_FOURTH: usize = MOST_TRIALS / 6;
-/// The same where there are tensors of which schedules keep all values as it is: it is more likely to be the best then.
+/// Maximum number of trials with which the fourth candidate is scheduled if schedules hold recomputed tensors in memory
+/// as a whole, when it is more likely to win.
 const MOST_WITH_WHOLE: usize = MOST_TRIALS / 3;
 
-/// Trials beyond which a program that keeps too much before schedules is not, though they may leave nothing of that in
-/// memory: fusion does so in small programs.
+/// Maximum number of trials with which a candidate with excessive tapes is scheduled. Its schedule may leave none of
+/// the tapes in memory: fusion achieves this in small programs.
 const MOST_WITH_EXCESS: usize = MOST_TRIALS / 6;
 
-/// Why a program is not looked at again.
+/// Reason for refusing a duplicate.
 const SAME: &str = "the same program";
 
-/// Makes the programs in some way.
+/// Callback that derives the programs of a tape plan.
 pub(crate) type Make<'m, T> = dyn FnMut(&Way, &mut Timings) -> Result<Made<T>, Diagnostics> + 'm;
 
-/// Programs under the schedules that rules choose, whose gradients keep what takes the least time.
+/// Schedules programs by rules, with the tapes of least estimated time.
 pub(crate) fn choose<T: Sync>(
     options: &Options,
     timings: &mut Timings,
@@ -74,7 +76,7 @@ fn scheduled(funcs: &[Func], options: &Options, timings: &mut Timings) -> Result
     funcs.iter().map(|f| pipeline::automatic(f.clone(), options, timings)).collect()
 }
 
-/// Schedules candidates beside each other.
+/// Schedules candidates in parallel.
 fn all_scheduled<T: Sync>(candidates: &[Candidate<T>], options: &Options) -> Vec<Result<Vec<Schedule>, Diagnostics>> {
     std::thread::scope(|scope| {
         let start = |c: &'_ Candidate<T>| {
@@ -87,31 +89,31 @@ fn all_scheduled<T: Sync>(candidates: &[Candidate<T>], options: &Options) -> Vec
     })
 }
 
-/// What rules have tried.
+/// Counts the options that rules tried.
 fn trials(schedules: &[Schedule]) -> usize {
     let tried = schedules.iter().flat_map(Schedule::decisions).flat_map(|d| &d.options);
     tried.filter(|o| o.steps != "keep" && !matches!(o.answer, Answer::AtBest(_))).count()
 }
 
-/// The choice between candidates, underway.
+/// State of the choice between candidates.
 struct Choosing<'c, 'm, T> {
     options: &'c Options,
     timings: &'c mut Timings,
     make: &'c mut Make<'m, T>,
     target: Arc<Target>,
-    /// The best so far, under its schedules, with what these take.
+    /// Best candidate so far, with its schedules and estimate.
     best: Candidate<T>,
     schedules: Vec<Schedule>,
     estimate: f64,
-    /// All programs that were looked at.
+    /// Texts of all candidates so far.
     seen: Vec<String>,
-    /// Trials that a schedule takes.
+    /// Number of trials that a schedule takes.
     trials: usize,
-    /// What `autodiff`'s choice is about.
+    /// Tensors that `autodiff`'s plan decides on.
     choices: Vec<Choice>,
-    /// Tensors whose tapes are in registers once the program that keeps everything is scheduled.
+    /// Tensors whose tapes stay in registers when the candidate that tapes all is scheduled.
     free: BTreeSet<Place>,
-    /// Tensors that are computed again by `autodiff`'s choice, and whose values are all in memory once it is scheduled.
+    /// Tensors that `autodiff`'s plan recomputes, and that its schedule holds in memory as a whole.
     whole: BTreeSet<Place>,
     outcomes: Vec<Outcome>,
     taken: usize,
@@ -147,7 +149,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         }
     }
 
-    /// The programs that keep all they can, and nothing.
+    /// Tries the plans that tape all they can, and nothing.
     fn extremes(&mut self) {
         let ways = [Tape::All, Tape::None].map(|tape| Way { tape, ..Way::default() });
         if self.trials > MOST_TRIALS {
@@ -158,7 +160,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         let mut candidates = Vec::new();
         for way in ways {
             let keeps = way.tape == Tape::All;
-            // It is not made to find that out.
+            // The candidate need not be derived to find out.
             if self.choices.iter().all(|c| c.is_taped == keeps) {
                 self.refuse(way.name(), SAME.into());
             } else {
@@ -168,11 +170,11 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         self.compare(candidates);
     }
 
-    /// The program that keeps what takes less time to write and to read than to compute again, and what is free to
-    /// keep: what is in registers then, and what is in memory anyway, for a library say.
+    /// Tries the plan that tapes tensors which take less time to write and read than to recompute, or are free to tape:
+    /// those in registers, and those in memory anyway, for a library for example.
     fn tensor_by_tensor(&mut self) {
-        // Of one tensor, the programs that keep all and nothing have said it. They were scheduled beside each other;
-        // this one takes time of its own.
+        // For a single tensor, the extremes have covered both plans. Those were scheduled in parallel; this candidate
+        // takes time of its own.
         let most = if self.whole.is_empty() { MOST_FOR_FOURTH } else { MOST_WITH_WHOLE };
         if self.choices.len() < 2 || self.trials > most {
             return;
@@ -191,7 +193,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         }
     }
 
-    /// The programs that are made in some way, unless these were looked at before.
+    /// Derives the programs of a plan; `None` if that fails or they are duplicates.
     fn candidate(&mut self, way: Way) -> Option<Candidate<T>> {
         let name = way.name();
         let made = match (self.make)(&way, self.timings) {
@@ -212,7 +214,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         Some(candidate)
     }
 
-    /// Schedules candidates, and takes the best if it saves [`GAIN`] of what there is.
+    /// Schedules candidates, and selects the best if it saves the share [`GAIN`] of the current estimate.
     fn compare(&mut self, candidates: Vec<Candidate<T>>) {
         let candidates: Vec<Candidate<T>> = candidates.into_iter().filter(|c| self.may_win(c)).collect();
         let options = self.options;
@@ -245,7 +247,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         }
     }
 
-    /// Whether a candidate is worth a schedule. If not, it is said why.
+    /// Returns whether a candidate is worth scheduling; if not, records the reason.
     fn may_win(&mut self, candidate: &Candidate<T>) -> bool {
         let why = self.hopeless(candidate);
         if let Some(why) = &why {
@@ -254,7 +256,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         why.is_none()
     }
 
-    /// Why a candidate need not be scheduled.
+    /// Returns the reason for not scheduling a candidate, if any.
     fn hopeless(&self, candidate: &Candidate<T>) -> Option<String> {
         let (before, best) = (candidate.before(), self.best.before());
         if before > HOPELESS * best {
@@ -281,13 +283,13 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     }
 }
 
-/// Whether a tensor is neither handed over nor declared outside of loops.
+/// Returns whether a tensor stays in registers: it is neither in an interface nor declared outside of loops.
 fn is_free(schedules: &[Schedule], tensor: &str) -> bool {
     let whole = |f: &Func| f.interface().any(|t| t.symbol.name() == tensor) || is_declared(&f.body, tensor);
     !schedules.iter().any(|s| whole(s.func()))
 }
 
-/// Whether a tensor of that name is declared outside of loops.
+/// Returns whether a tensor of that name is declared outside of loops.
 fn is_declared(s: &Stmt, name: &str) -> bool {
     match s.kind() {
         StmtKind::VarDef { tensor, .. } if tensor.symbol.name() == name => true,

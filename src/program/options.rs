@@ -1,35 +1,35 @@
-//! What is compiled of an entry and for what: options, and which derivatives are in the place of its results.
+//! Compilation options of an entry, including the derivative to compile instead of the entry.
 
 use std::collections::BTreeMap;
 use taffeta_ast::DType;
 use taffeta_autodiff::Tape;
 use taffeta_frontend::StaticValue;
 
-/// What runs a program.
+/// Execution engine of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
     /// C with OpenMP, compiled by the system's C compiler.
     #[default]
     C,
-    /// The reference interpreter: slow, and checks everything.
+    /// Reference interpreter: slow, and checks everything.
     Interp,
 }
 
-/// In which direction derivatives are computed.
+/// Mode of differentiation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// From seeds of the results to gradients.
+    /// Reverse mode: from seeds of the results to gradients.
     #[default]
     Reverse,
-    /// From tangents of the inputs to tangents of the results.
+    /// Forward mode: from tangents of the inputs to tangents of the results.
     Forward,
 }
 
-/// The gradient of an entry (language.md section 6): the results, and then `x.grad` for every parameter x in `wrt`,
-/// given a seed `y.grad` for every result y and for the final value of every `inout` parameter.
+/// Gradient of an entry (language.md section 6): the results, and then `x.grad` for every parameter x in `wrt`, given a
+/// seed `y.grad` for every result y and for the final value of every `inout` parameter.
 ///
 /// In forward mode: `y.tangent` for every result y, given a tangent `x.tangent` for every parameter in `wrt` and every
-/// other `inout` parameter, which holds that of the final value afterwards.
+/// other `inout` parameter; the latter holds the tangent of the final value afterwards.
 ///
 /// ```
 /// use taffeta::{Gradient, Tape};
@@ -39,50 +39,49 @@ pub enum Mode {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gradient {
-    /// The parameters with respect to which it is differentiated; empty means all of floating-point numbers.
+    /// Parameters to differentiate by; empty selects all floating-point ones.
     pub wrt: Vec<String>,
-    /// Which values that are made in loops are kept for the backward pass.
+    /// Tape: the values from loops that are kept for the backward pass.
     pub tape: Tape,
-    /// Bytes that the gradient's local tensors may take (reverse mode). It takes the sizes in [`Options::sizes`] to
-    /// keep it.
+    /// Maximum bytes of the gradient's local tensors (reverse mode). Enforcing the budget requires the sizes in
+    /// [`Options::sizes`].
     pub memory: Option<u64>,
-    /// Values of parameters that are single integers (`steps: i64`), where the number of values depends on them and a
-    /// budget is kept.
+    /// Values of scalar integer parameters (`steps: i64`) that the number of taped values depends on, for a budget.
     pub values: BTreeMap<String, i64>,
-    /// Gradients or tangents.
+    /// Mode: gradients or tangents.
     pub mode: Mode,
 }
 
 impl Gradient {
-    /// Differentiates with respect to these parameters, instead of all of floating-point numbers.
+    /// Sets the parameters to differentiate by, instead of all floating-point ones.
     #[must_use]
     pub fn wrt(mut self, params: impl IntoIterator<Item = impl AsRef<str>>) -> Gradient {
         self.wrt = params.into_iter().map(|p| p.as_ref().to_string()).collect();
         self
     }
 
-    /// Says which values that are made in loops are kept for the backward pass.
+    /// Sets the tape: the values from loops that are kept for the backward pass.
     #[must_use]
     pub fn tape(mut self, tape: Tape) -> Gradient {
         self.tape = tape;
         self
     }
 
-    /// Gives a budget of bytes for the gradient's local tensors, or none.
+    /// Sets or removes the budget of bytes for the gradient's local tensors.
     #[must_use]
     pub fn memory(mut self, bytes: impl Into<Option<u64>>) -> Gradient {
         self.memory = bytes.into();
         self
     }
 
-    /// Says what a parameter that is a single integer is, for a budget that depends on it.
+    /// Sets the value of a scalar integer parameter that a budget depends on.
     #[must_use]
     pub fn value(mut self, param: &str, value: i64) -> Gradient {
         self.values.insert(param.to_string(), value);
         self
     }
 
-    /// Chooses gradients or tangents.
+    /// Sets the mode: gradients or tangents.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Gradient {
         self.mode = mode;
@@ -90,7 +89,7 @@ impl Gradient {
     }
 }
 
-/// How an entry is compiled.
+/// Compilation options of an entry.
 ///
 /// ```
 /// use taffeta::{Backend, Gradient, Options};
@@ -100,33 +99,34 @@ impl Gradient {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// What runs it.
+    /// Execution engine.
     pub backend: Backend,
     /// Values of `static` parameters.
     pub statics: BTreeMap<String, StaticValue>,
-    /// Sizes that are compiled in. The others stay symbolic: one compilation serves all their values.
+    /// Sizes to compile in. The others stay symbolic: one compilation serves all their values.
     pub sizes: BTreeMap<String, i64>,
-    /// What is expected of sizes that stay symbolic, and of how many elements a structured parameter stores
-    /// (`A.stored`): automatic schedules choose by it, and are right for all others. A power of two is as good as its
-    /// neighbours.
+    /// Expected values of symbolic sizes, and of the number of stored elements of a structured parameter (`A.stored`).
+    /// Automatic schedules optimise for these and are correct for all others. Hints are rounded to powers of two.
     pub hints: BTreeMap<String, i64>,
-    /// Types of the index arrays of structured parameters, of levels whose format says none: `i32` unless it is here.
+    /// Types of the index arrays of structured parameters, for levels whose format specifies none; the default is
+    /// `i32`.
     pub indices: BTreeMap<String, DType>,
-    /// The schedule: `"auto"`, which is the default (rules choose for this machine and the sizes that are known), the
-    /// name of a schedule function of the file, or a file with a trace (`*.json`). `None` and `"none"` run the program
-    /// as it is written, and the interpreter does so under `"auto"` too.
+    /// Schedule: `"auto"`, the default (rules choose for this machine and the known sizes), the name of a schedule
+    /// function of the file, or a trace file (`*.json`). `None` and `"none"` run the program as written; so does the
+    /// interpreter under `"auto"`.
     pub schedule: Option<String>,
-    /// Whether what gradients keep for their backward pass is chosen with the schedule, where that is `"auto"` and
-    /// neither a tape nor a budget of memory is asked for. Without it, that is decided as where there is no schedule.
+    /// Whether tapes of gradients are chosen with an `"auto"` schedule, if neither a tape nor a memory budget is given.
+    /// Otherwise tapes are those of an unscheduled program.
     pub choose_tapes: bool,
-    /// The gradient in the place of the program: its results are those of the program, then the gradients.
+    /// Gradient to compile instead of the program: its results are those of the program, then the gradients.
     pub gradient: Option<Gradient>,
-    /// C for any machine of this architecture: vectors are as long as all of them have.
+    /// Whether to generate C for any machine of this architecture, with the vector width common to all.
     pub portable: bool,
-    /// Stop where a statement makes a NaN or an infinity of finite numbers, and say which (`run::nonfinite`).
+    /// Whether to stop, with the location, where a statement yields NaN or infinity from finite numbers
+    /// (`run::nonfinite`).
     pub check_finite: bool,
-    /// Floats in C are those of the interpreter, to the last bit but for functions of the C library: products are
-    /// rounded before they are added, and sums stay in their order unless a schedule function asks for another one.
+    /// Whether floats in C equal the interpreter's to the last bit, except for functions of the C library: products are
+    /// rounded before additions, and sums keep their order unless a schedule function reorders them.
     pub strict_floats: bool,
 }
 
@@ -149,35 +149,35 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Gives a `static` parameter its value.
+    /// Sets the value of a `static` parameter.
     #[must_use]
     pub fn set(mut self, name: &str, value: StaticValue) -> Options {
         self.statics.insert(name.to_string(), value);
         self
     }
 
-    /// Gives several `static` parameters their values.
+    /// Sets the values of several `static` parameters.
     #[must_use]
     pub fn statics(mut self, values: impl IntoIterator<Item = (String, StaticValue)>) -> Options {
         self.statics.extend(values);
         self
     }
 
-    /// Compiles a size in.
+    /// Compiles in a size.
     #[must_use]
     pub fn size(mut self, name: &str, value: i64) -> Options {
         self.sizes.insert(name.to_string(), value);
         self
     }
 
-    /// Compiles several sizes in.
+    /// Compiles in several sizes.
     #[must_use]
     pub fn sizes(mut self, values: impl IntoIterator<Item = (String, i64)>) -> Options {
         self.sizes.extend(values);
         self
     }
 
-    /// Says what is expected of a size that stays symbolic, or of the elements that a structured parameter stores.
+    /// Sets the expected value of a symbolic size, or of the number of stored elements of a structured parameter.
     ///
     /// ```
     /// let options = taffeta::Options::default().hint("n", 4000).hint("A.stored", 100_000);
@@ -189,15 +189,15 @@ impl Options {
         self
     }
 
-    /// The hints for what is not known, each the nearest power of two: neighbours get the same program.
+    /// Returns the hints of unknown sizes, rounded to the nearest power of two so that similar values share a program.
     pub(crate) fn rounded_hints(&self) -> BTreeMap<String, i64> {
         let rounded = |v: i64| if v > 0 { (v as f64).log2().round().exp2() as i64 } else { v };
         let open = self.hints.iter().filter(|(name, _)| !self.sizes.contains_key(*name));
         open.map(|(name, value)| (name.clone(), rounded(*value))).collect()
     }
 
-    /// Compiles for index arrays of that type (`u8`, `u16`, `i32`, `i64`; positions are `i32` at least) of a structured
-    /// parameter, in levels whose format does not say one itself.
+    /// Sets the type of a structured parameter's index arrays (`u8`, `u16`, `i32`, `i64`; positions are `i32` at
+    /// least), for levels whose format specifies none.
     ///
     /// ```
     /// use taffeta::{DType, Options, Program, Sparse};
@@ -222,43 +222,43 @@ impl Options {
         self
     }
 
-    /// Runs the program under a schedule: the name of a schedule function, a file with a trace, `"auto"`, or as it is
-    /// written (`None`).
+    /// Sets the schedule: the name of a schedule function, a trace file, `"auto"`, or `None` for the program as
+    /// written.
     #[must_use]
     pub fn schedule<'s>(mut self, name: impl Into<Option<&'s str>>) -> Options {
         self.schedule = name.into().map(str::to_string);
         self
     }
 
-    /// Chooses what gradients keep with the automatic schedule, or without it.
+    /// Sets whether the automatic schedule chooses the tapes of gradients.
     #[must_use]
     pub fn choose_tapes(mut self, choose: bool) -> Options {
         self.choose_tapes = choose;
         self
     }
 
-    /// Puts a gradient in the place of the program, or the program itself (`None`).
+    /// Sets a gradient to compile instead of the program; `None` compiles the program itself.
     #[must_use]
     pub fn gradient(mut self, gradient: impl Into<Option<Gradient>>) -> Options {
         self.gradient = gradient.into();
         self
     }
 
-    /// Makes C for any machine of this architecture.
+    /// Sets whether to generate C for any machine of this architecture.
     #[must_use]
     pub fn portable(mut self, portable: bool) -> Options {
         self.portable = portable;
         self
     }
 
-    /// Stops where a statement makes a NaN or an infinity of finite numbers.
+    /// Sets whether to stop where a statement yields NaN or infinity from finite numbers.
     #[must_use]
     pub fn check_finite(mut self, check: bool) -> Options {
         self.check_finite = check;
         self
     }
 
-    /// Computes floats in C as the interpreter does.
+    /// Sets whether to compute floats in C as the interpreter does.
     ///
     /// ```
     /// use taffeta::{Options, Program};
@@ -279,7 +279,7 @@ impl Options {
         self
     }
 
-    /// Chooses what runs the program.
+    /// Sets the execution engine.
     #[must_use]
     pub fn backend(mut self, backend: Backend) -> Options {
         self.backend = backend;

@@ -1,33 +1,33 @@
-//! The text that a diagnostic shows of a file: its labels' lines with one line around each, where long lines are cut to
-//! the part around the label, so that what is printed does not grow with the file's longest line.
+//! Source excerpt of a diagnostic: the lines of its labels with one line of context. Long lines are truncated around
+//! the label, so that the output does not grow with the file's longest line.
 
 use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use std::ops::Range;
 use std::sync::Arc;
 use taffeta_ast::{Diagnostic, SourceMap};
 
-/// A line of more bytes than this is cut.
+/// Maximum bytes of a line that is shown whole.
 const LONGEST: usize = 400;
-/// Bytes of a cut line that are shown (at the least), and those of them before the label.
+/// Minimum bytes shown of a truncated line, and the bytes of these before the label.
 const WINDOW: usize = 160;
 const BEFORE: usize = 60;
-/// A label over more lines than this is shown on its first one.
+/// Maximum lines of a label; a taller one is shown on its first line.
 const TALLEST: usize = 20;
 
-/// A file as a diagnostic shows it.
+/// Excerpt of a file.
 #[derive(Debug)]
 pub struct Excerpt {
     name: String,
-    /// The file's text, or what is shown of it, with the same number of lines.
+    /// Text of the file, possibly truncated, with the same number of lines.
     text: Arc<str>,
-    /// Which of the diagnostic's labels are shown, and where in `text`.
+    /// Indices of the shown labels of the diagnostic, with their spans in `text`.
     labels: Vec<(usize, LabeledSpan)>,
-    /// Where the primary label starts in `text`, and its column in the file, from 0.
+    /// Start of the primary label in `text`, and its column in the file, from 0.
     primary: (usize, usize),
 }
 
 impl Excerpt {
-    /// What is shown for the labels in the primary label's file; none where there is no such file.
+    /// Builds the excerpt for the labels in the primary label's file; `None` if no such file exists.
     pub fn of(d: &Diagnostic, sources: &SourceMap) -> Option<Excerpt> {
         let file = sources.get(d.span().file)?;
         let text = &file.text;
@@ -60,12 +60,12 @@ impl Excerpt {
         Some(Excerpt { name: file.name.clone(), text, labels, primary })
     }
 
-    /// Whether a label of the diagnostic is shown.
+    /// Returns whether a label of the diagnostic is shown.
     pub fn shows(&self, label: usize) -> bool {
         self.labels.iter().any(|(k, _)| *k == label)
     }
 
-    /// The labels that are shown.
+    /// Returns the shown labels.
     pub fn labels(&self) -> Vec<LabeledSpan> {
         self.labels.iter().map(|(_, l)| l.clone()).collect()
     }
@@ -79,7 +79,7 @@ impl SourceCode for Excerpt {
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let found = self.text.as_bytes().read_span(span, before, after)?;
-        // Without lines around it is asked where the span is, and that is a place in the file.
+        // Without context lines, miette asks for the location in the header, which is one in the file.
         let (at, column) = self.primary;
         let column = if before == 0 && span.offset() == at { column } else { found.column() };
         let (data, place, line) = (found.data(), *found.span(), found.line());
@@ -88,7 +88,7 @@ impl SourceCode for Excerpt {
     }
 }
 
-/// The end of a label, or that of its first line if it goes over too many.
+/// Returns the end of a label, or of its first line if the label is too tall.
 fn not_tall(text: &str, start: usize, end: usize) -> usize {
     let mut lines = text[start..end].match_indices('\n');
     match (lines.next(), lines.nth(TALLEST.saturating_sub(1))) {
@@ -97,11 +97,11 @@ fn not_tall(text: &str, start: usize, end: usize) -> usize {
     }
 }
 
-/// The number of a label, and its bytes in the text.
+/// Index of a label, with its byte range in the text.
 type Label = (usize, Range<usize>);
 
-/// The text with long lines near labels cut and lines elsewhere left empty, and the labels in it. Nothing where no line
-/// near a label is long. The primary label is in what is left; others may not be.
+/// Truncates long lines near labels and empties the lines elsewhere; returns the text and the labels in it, or `None`
+/// if no line near a label is long. The primary label remains in the text; others may be dropped.
 fn cut(text: &str, labels: &[Label]) -> Option<(Arc<str>, Vec<Label>)> {
     let mut lines: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
@@ -116,7 +116,7 @@ fn cut(text: &str, labels: &[Label]) -> Option<(Arc<str>, Vec<Label>)> {
         return None;
     }
     let mut out = String::new();
-    // For each line what is shown of it, and where that starts.
+    // Shown range of each line, and its start in the output.
     let mut shown: Vec<(Range<usize>, usize)> = Vec::with_capacity(lines.len());
     for (k, line) in lines.iter().enumerate() {
         let part = match (near(k), long(line)) {
@@ -145,7 +145,7 @@ fn cut(text: &str, labels: &[Label]) -> Option<(Arc<str>, Vec<Label>)> {
     Some((out.into(), moved))
 }
 
-/// The part of a line around `first`.
+/// Returns the range of a line around `first`.
 fn window(text: &str, line: &Range<usize>, first: usize) -> Range<usize> {
     let boundary = |mut at: usize| {
         while !text.is_char_boundary(at) {
@@ -197,7 +197,7 @@ mod tests {
             1 error
         "#]],
         );
-        // A label that the cut line does not show is a note.
+        // A label beyond the truncated line becomes a note.
         check(
             &source,
             &[(at, at + 1), (at + 5_000, at + 5_002)],

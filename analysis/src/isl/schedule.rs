@@ -1,5 +1,5 @@
-//! isl's scheduler: an order of statements that keeps dependences, from their sets and relations (Bondhugula et al.
-//! 2008; Verdoolaege and Janssens 2017).
+//! Computation of a schedule by isl's scheduler, from the statements' domains and dependence relations (Bondhugula et
+//! al. 2008; Verdoolaege and Janssens 2017).
 
 use super::{bounded, text};
 use crate::polyhedral::{Edge, Member, OrderConstraints, Proposal, Region, relax};
@@ -8,21 +8,23 @@ use isl_rs::{
     UnionSet,
 };
 
-/// Operations of isl that an order may cost: some tenths of a second.
+/// isl operations that computing a schedule may cost: some tenths of a second.
 const MAX_OPERATIONS: u64 = 500_000;
 
-/// Extreme rays of the cone of an edge's linear forms, at most. Products, stencils and factorizations stay below 2,400.
+/// Maximum number of extreme rays of the cone of an edge's linear forms. Matrix products, stencils and factorizations
+/// stay below 2,400.
 const MAX_RAYS: u64 = 4_000;
 
-/// Statements, at most, whose strongly connected components isl may merge one by one; more are ordered as a whole.
+/// Maximum number of statements for which isl may merge strongly connected components one by one; larger regions are
+/// scheduled as a whole.
 ///
-/// While it looks for components to merge, isl 0.27 finds edges empty that it took for edges before
-/// (`isl_map_affine_hull` in `compute_weights` removes empty pieces of a relation that others hold too). Those count no
-/// longer where components are sorted, but still where three or more are arranged (`isl_scheduler_scc.c`): along an
-/// edge that goes backward it writes outside of its arrays.
+/// While clustering components, isl 0.27 may find a relation empty that it recorded as an edge earlier
+/// (`isl_map_affine_hull` in `compute_weights` removes empty pieces that a relation shares with others). The sort of
+/// components ignores such an edge, but the arrangement of three or more components (`isl_scheduler_scc.c`) still
+/// counts it: along a backward edge isl writes outside of its arrays.
 const MAX_CLUSTERED: usize = 2;
 
-/// See [`crate::polyhedral::propose`].
+/// Implements [`crate::polyhedral::propose`].
 pub(crate) fn propose(region: &Region, constraints: &OrderConstraints) -> Option<Proposal> {
     let [validity, coincidence, proximity] =
         [&constraints.validity, &constraints.coincidence, &constraints.proximity].map(|e| narrow(region, e));
@@ -49,20 +51,21 @@ pub(crate) fn propose(region: &Region, constraints: &OrderConstraints) -> Option
     .flatten()
 }
 
-/// The edges, each with all of its rows or, where these are too many for the scheduler, those that relate the source to
-/// the sink. `None` where even these are too many.
+/// Returns the edges, each with all of its rows or, where these have too many extreme rays for the scheduler, with only
+/// the rows that relate source and sink. `None` where even these have too many.
 ///
-/// isl takes the linear forms that are nowhere negative on an edge from its rows (Farkas' lemma): it eliminates one
-/// multiplier for each row, and meets the extreme rays of that cone on the way. Its count of operations does not tell
-/// what one of them costs there.
+/// isl computes the linear forms that are non-negative on an edge from its rows (Farkas' lemma): it eliminates one
+/// multiplier for each row, and meets the extreme rays of that cone on the way. Its operation count does not reflect
+/// the cost of these steps.
 fn narrow(region: &Region, edges: &[Edge]) -> Option<Vec<Edge>> {
     let narrow = |e: &Edge| most_rays(e) <= MAX_RAYS;
     let chosen = |e: &Edge| Some(if narrow(e) { e.clone() } else { relax(region, e) }).filter(narrow);
     edges.iter().map(chosen).collect()
 }
 
-/// How many extreme rays a cone can have which as many inequalities describe in as many dimensions as the edge has:
-/// twice the number of facets of a cyclic polytope at most (McMullen 1970).
+/// Estimates the maximum number of extreme rays of a cone with as many inequalities `n` and dimensions `d` as the edge
+/// has, by the binomial coefficient of `n - ⌈d/2⌉` over `⌊d/2⌋`: a cyclic polytope has at most twice as many facets
+/// (McMullen 1970).
 fn most_rays(edge: &Edge) -> u64 {
     let columns = edge.rows.iter().map(Vec::len).max().unwrap_or(1) as u64 - 1;
     let (chosen, of) = (columns / 2, (edge.rows.len() as u64).saturating_sub(columns.div_ceil(2)));
@@ -77,7 +80,7 @@ fn relation(context: &Context, region: &Region, edges: &[Edge]) -> Result<UnionM
     UnionMap::read_from_str(context, &text::edges(region, &edges))?.coalesce()
 }
 
-/// `None` for what no proposal is made of.
+/// Reads a node of isl's schedule tree. `None` where a node has no counterpart in [`Proposal`].
 fn node(region: &Region, at: &ScheduleNode, statements: &[usize]) -> Result<Option<Proposal>, LibISLError> {
     match at.get_type()? {
         ScheduleNodeType::Leaf => Ok(Some(Proposal::Leaf)),
@@ -102,7 +105,7 @@ fn node(region: &Region, at: &ScheduleNode, statements: &[usize]) -> Result<Opti
                     member.rows.push((statement, row));
                 }
             }
-            // Tilable as a whole, or each loop by itself.
+            // A permutable band becomes one band that can be tiled, any other becomes a nest of single loops.
             let inside = node(region, &at.get_child(0)?, statements)?;
             let Some(mut inside) = inside else { return Ok(None) };
             if at.band_get_permutable()? {
@@ -132,14 +135,14 @@ fn node(region: &Region, at: &ScheduleNode, statements: &[usize]) -> Result<Opti
             }
             let mut all: Vec<usize> = parts.iter().flat_map(|(own, _)| own.clone()).collect();
             all.sort_unstable();
-            // A statement whose instances were divided would be there twice.
+            // A statement whose instances are split between children would occur twice.
             Ok((all == statements).then_some(Proposal::Sequence(parts)))
         }
         _ => Ok(None),
     }
 }
 
-/// `S3` as 3.
+/// Parses `S3` as 3.
 fn number(name: &str) -> Option<usize> {
     name.strip_prefix('S')?.parse().ok()
 }

@@ -1,10 +1,10 @@
-//! Sets, relations and orders in isl's notation, which it reads faster than anyone builds them call by call: parameters
-//! are `p0` …, statements `S0[i0, i1]` ….
+//! Sets, relations and orders in isl's notation, which isl parses faster than API calls could build the objects.
+//! Parameters are `p0` …, statements `S0[i0, i1]` ….
 
 use crate::polyhedral::{Condition, Edge, Region, Statement, Term};
 use std::fmt::Write;
 
-/// `[p0, p1] -> { … }`
+/// Wraps a set or relation as `[p0, p1] -> { … }`.
 pub(super) fn braces(region: &Region, inside: &str) -> String {
     format!("[{}] -> {{ {inside} }}", names("p", region.parameters.len()))
 }
@@ -13,7 +13,7 @@ pub(super) fn names(prefix: &str, count: usize) -> String {
     (0..count).map(|k| format!("{prefix}{k}")).collect::<Vec<_>>().join(", ")
 }
 
-/// `S0[i0, i1] : …; S1[i0] : …`
+/// Prints the domains of all statements: `S0[i0, i1] : …; S1[i0] : …`.
 pub(super) fn domains(region: &Region) -> String {
     let one = |(k, s): (usize, &Statement)| format!("{} : {}", tuple(k, s, "i"), condition(&s.domain));
     braces(region, &region.statements.iter().enumerate().map(one).collect::<Vec<_>>().join("; "))
@@ -23,7 +23,7 @@ pub(super) fn tuple(number: usize, s: &Statement, prefix: &str) -> String {
     format!("S{number}[{}]", names(prefix, s.indices))
 }
 
-/// The relation of an edge: `S0[i0] -> S1[j0] : exists (e0 : …)`.
+/// Prints the relations of edges, each as `S0[i0] -> S1[j0] : exists (e0 : …)`.
 pub(super) fn edges(region: &Region, edges: &[&Edge]) -> String {
     let one = |e: &&Edge| {
         let (a, b) = (&region.statements[e.source], &region.statements[e.sink]);
@@ -54,7 +54,7 @@ pub(super) fn edges(region: &Region, edges: &[&Edge]) -> String {
     braces(region, &edges.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 
-/// `S0[i0] -> [i0, 0, floor(i0 / 32)]; …`
+/// Prints an order: `S0[i0] -> [i0, 0, floor(i0 / 32)]; …`.
 pub(super) fn order(region: &Region, order: &[Vec<Term>]) -> String {
     let one = |(k, (s, terms)): (usize, (&Statement, &Vec<Term>))| {
         format!("{} -> [{}]", tuple(k, s, "i"), terms.iter().map(term).collect::<Vec<_>>().join(", "))

@@ -1,7 +1,7 @@
-//! isl's generation of loops from sets and an order (Grosser, Verdoolaege, Cohen 2015).
+//! Generation of loops from domains and an order by isl (Grosser, Verdoolaege, Cohen 2015).
 //!
-//! isl-rs binds nothing of `isl_ast_build_*` (nor `isl_version`); the few functions that are needed are declared here.
-//! They are in the isl that isl-rs builds and links.
+//! isl-rs has no bindings for `isl_ast_build_*` and `isl_version`; the few functions that are needed are declared here.
+//! They are in the isl library that isl-rs builds and links.
 #![allow(unsafe_code)]
 
 use super::{bounded, text};
@@ -10,7 +10,7 @@ use isl_rs::{ASTExpr, ASTExprOpType, ASTExprType, ASTNode, Context, LibISLError,
 use std::collections::HashMap;
 use taffeta_ast::{Expr, Symbol};
 
-/// Operations of isl that loops may cost: about a second.
+/// isl operations that loop generation may cost: about a second.
 const MAX_OPERATIONS: u64 = 4_000_000;
 
 unsafe extern "C" {
@@ -22,37 +22,39 @@ unsafe extern "C" {
     fn isl_version() -> *const std::ffi::c_char;
 }
 
-/// isl's version: `0.27-GMP`, or whose it is where it was built out of its repository and does not know.
+/// Returns isl's version: `0.27-GMP`. A build outside of isl's repository does not know its version and is reported as
+/// isl-rs's.
 pub(crate) fn version() -> String {
-    // SAFETY: it takes nothing and gives a constant string of the library, which ends with 0 and is never freed.
+    // SAFETY: the function takes no argument and returns a constant string of the library, NUL-terminated and never
+    // freed.
     let text = unsafe { std::ffi::CStr::from_ptr(isl_version()) };
     text.to_string_lossy().trim().trim_start_matches("isl-").replace("UNKNOWN-", "of isl-rs, with ")
 }
 
-// `enum isl_ast_node_type`, which isl-rs counts from 0.
+// Variants of `enum isl_ast_node_type`, which isl-rs counts from 0.
 const FOR: i32 = 1;
 const IF: i32 = 2;
 const BLOCK: i32 = 3;
 const USER: i32 = 5;
 
-/// An `isl_ast_build`, which is freed with it.
+/// An `isl_ast_build`, freed on drop.
 struct Build(usize);
 
 impl Build {
     fn new(mut known: Set, mut options: UnionMap) -> Build {
         known.do_not_free_on_drop();
         options.do_not_free_on_drop();
-        // SAFETY: both pointers are objects of isl that are alive and owned by the wrappers, which give them up here:
-        // isl takes them (`__isl_take`) even where it fails. A null pointer from the first call makes the second one
-        // free `options` and return null.
+        // SAFETY: both pointers are live isl objects owned by the wrappers, which give them up here: isl takes them
+        // (`__isl_take`) even on failure. A null pointer from the first call makes the second one free `options` and
+        // return null.
         Build(unsafe { isl_ast_build_set_options(isl_ast_build_from_context(known.ptr), options.ptr) })
     }
 
-    /// The loops; null if isl fails, with its error in the context.
+    /// Generates the loops for an order. The node is null if isl fails, with the error in the context.
     fn node(&self, mut order: UnionMap) -> ASTNode {
         order.do_not_free_on_drop();
-        // SAFETY: the build is kept (`__isl_keep`; null is an error that isl returns), the map is alive and given up by
-        // its wrapper. What comes back is owned by us, or null, which isl's `free` takes.
+        // SAFETY: isl keeps the build (`__isl_keep`; for null it returns an error), and the map is live and given up by
+        // its wrapper. The returned node is owned by this function, or null, which isl's `free` accepts.
         let ptr = unsafe { isl_ast_build_node_from_schedule_map(self.0, order.ptr) };
         ASTNode { ptr, should_free_on_drop: true }
     }
@@ -60,12 +62,12 @@ impl Build {
 
 impl Drop for Build {
     fn drop(&mut self) {
-        // SAFETY: the build is ours and not used afterwards; null is allowed.
+        // SAFETY: the build is owned and not used afterwards; null is allowed.
         unsafe { isl_ast_build_free(self.0) };
     }
 }
 
-/// See [`crate::polyhedral::generate`].
+/// Implements [`crate::polyhedral::generate`].
 pub(crate) fn generate(region: &Region, order: &[Vec<Term>], dimensions: &[Dimension]) -> Option<Tree> {
     bounded(MAX_OPERATIONS, |context| {
         let known = text::braces(region, &format!(": {}", text::condition(&region.known)));
@@ -88,7 +90,7 @@ fn options(context: &Context, region: &Region, dimensions: &[Dimension]) -> Resu
     UnionMap::read_from_str(context, &text::braces(region, &each.join("; ")))
 }
 
-/// Reads what isl made. `None` where a part of it has no counterpart.
+/// Reader of isl's loop syntax tree. Its methods return `None` where a node has no counterpart.
 struct Walk<'a> {
     region: &'a Region,
     dimensions: &'a [Dimension],
@@ -149,7 +151,7 @@ impl Walk<'_> {
         Ok((step > 0).then(|| Tree::Loop { dimension, iter, begin, end, step, body: Box::new(body) }))
     }
 
-    /// From `i <= e` or `i < e`.
+    /// Reads a loop's exclusive end from its condition, `i <= e` or `i < e`.
     fn end(&self, cond: &ASTExpr, iter: &Symbol) -> Read<Expr> {
         if cond.get_type()? != ASTExprType::Op || cond.op_get_n_arg()? != 2 {
             return Ok(None);
@@ -177,7 +179,7 @@ impl Walk<'_> {
     fn expr(&self, e: &ASTExpr) -> Read<Expr> {
         match e.get_type()? {
             ASTExprType::Int => {
-                // What does not fit is an error of isl.
+                // A number that does not fit is an error of isl.
                 let value = e.int_get_val()?;
                 Ok(Some(Expr::int(value.get_num_si()?)))
             }
@@ -203,7 +205,7 @@ impl Walk<'_> {
     }
 }
 
-/// The statement that runs first in a part of the text.
+/// Returns the first statement in execution order below a node.
 fn first_statement(n: &ASTNode) -> Read<usize> {
     match kind(n) {
         FOR => first_statement(&n.for_get_body()?),
@@ -214,7 +216,7 @@ fn first_statement(n: &ASTNode) -> Read<usize> {
     }
 }
 
-/// The statement of a call `S3(…)`.
+/// Returns the statement number of a call `S3(…)`.
 fn called(call: &ASTExpr) -> Read<usize> {
     if call.get_type()? != ASTExprType::Op || call.op_get_type()? != ASTExprOpType::Call {
         return Ok(None);
@@ -243,9 +245,9 @@ fn apply(op: ASTExprOpType, args: &[Expr]) -> Option<Expr> {
         (Op::Add, [a, b]) => a.plus(b),
         (Op::Sub, [a, b]) => a.minus(b),
         (Op::Mul, [a, b]) => a.times(b),
-        // Exact, or of what is not negative: then it is the floor as well.
+        // The division is exact or its dividend is non-negative, so truncation equals the floor.
         (Op::Div | Op::FdivQ | Op::PdivQ, [a, b]) => a.floor_div(b),
-        // Only compared with 0, or of what is not negative.
+        // The remainder is only compared with 0, or its dividend is non-negative.
         (Op::PdivR | Op::ZdivR, [a, b]) => a.modulo(b),
         (Op::Cond | Op::Select, [c, a, b]) => c.select(a, b),
         (Op::Eq, [a, b]) => a.equals(b),

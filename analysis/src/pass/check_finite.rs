@@ -1,14 +1,14 @@
-//! Checks that no statement makes a NaN or an infinity.
+//! Assertions that no statement yields a NaN or an infinity.
 //!
-//! **Does**: puts an assertion before every store and reduction of a float that stops the program where the value is
-//! not finite although all that it is computed from is. Its message says which element, what was read, and in which
-//! iteration. A choice (`a if c else b`) becomes a branch around the assertions of its operands.
+//! **Does**: inserts an assertion before every store and reduction of a float that stops the program where the value is
+//! not finite although all operands are finite. Its message names the element, the operands that were read and their
+//! values, and the iteration. A choice (`a if c else b`) becomes a branch around the assertions of its operands.
 //!
-//! **Requires**: a valid logical program. Scheduled ones and gradients are checked as they run.
+//! **Requires**: a valid logical program. Scheduled programs and gradients are checked as they run.
 //!
-//! **Ensures**: a program that makes no such value computes what it did. Ids and origins stay, and the assertions have
-//! the places of what they check. They are not moved by other passes, so that in loops that run in order the first that
-//! fails is the first that was made.
+//! **Ensures**: a program that yields no such value computes the same results. Ids and origins stay, and the assertions
+//! have the source locations of the statements they check. Other passes do not move them, so in loops that run in order
+//! the first assertion that fails is for the first such value.
 //!
 //! **Example**
 //!
@@ -24,9 +24,9 @@
 //!     y[i] = x[i] / z
 //! ```
 //!
-//! **Leaves alone**: what is copied, and constants: an `inf` that the program begins a minimum with is not made by an
-//! operation. Of a reduction whose iterations run in any order the value that is added is checked, but not the sum,
-//! which is in parts there. Loops with assertions in them are not matrix products of a library's, and not vectorised.
+//! **Leaves alone**: copies and constants: the `inf` that initialises a minimum is not the result of an operation. For
+//! a reduction whose iterations run in any order, the added value is checked but not the sum, which is held in partial
+//! results. Loops with assertions do not become library matrix products and are not vectorised.
 
 use crate::query::effects;
 use rustc_hash::FxHashMap;
@@ -38,26 +38,26 @@ use taffeta_ast::{
     Access, DType, Expr, ExprKind, Extent, Func, Literal, ReduceOp, Stmt, StmtId, StmtKind, Symbol, print,
 };
 
-/// More operands of one statement are not shown.
+/// Maximum number of a statement's operands shown in a message.
 const MOST_SHOWN: usize = 6;
 
-/// The program with its assertions.
+/// Returns the program with its assertions.
 pub fn run(func: &Func) -> Func {
     let names = selector::names(func);
     let body = Checks { names: &names, iters: Vec::new(), props: Vec::new() }.stmt(&func.body);
     func.with_body(body)
 }
 
-/// The loops around the present place.
+/// Inserter of the assertions, with the loops around the present statement.
 struct Checks<'n> {
-    /// What schedules call loops.
+    /// Names of the loops in schedules.
     names: &'n FxHashMap<StmtId, String>,
-    /// Iterators, with what their loops are called.
+    /// Iterators with the names of their loops.
     iters: Vec<(Symbol, &'n str)>,
     props: Vec<Arc<LoopProps>>,
 }
 
-/// What a statement writes.
+/// Destination of a store or reduction.
 struct Target<'a> {
     stmt: &'a Stmt,
     tensor: &'a Symbol,
@@ -76,7 +76,7 @@ impl Checks<'_> {
                 let new = self.stmt(body);
                 self.props.pop();
                 self.iters.truncate(outside);
-                // What has checks in it is not a product.
+                // A loop with checks in its body is not a matrix product.
                 let props = LoopProps { library: props.library && new.same_node(body), ..props.clone() };
                 s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: new })
             }
@@ -101,13 +101,14 @@ impl Checks<'_> {
         Stmt::seq(checks.into_iter().chain([s.clone()]), s.origin().derive("check_finite", "group"))
     }
 
-    /// The new element of a reduction. What is added may be a choice, which stays in the sum.
+    /// Checks a reduction's new element. The added value may be a choice, which stays inside of the sum.
     fn reduction(&self, at: &Target<'_>, op: ReduceOp, value: &Expr) -> Option<Stmt> {
         let old = Expr::load(at.tensor, at.indices.to_vec(), value.dtype());
         self.value(at, &Expr::apply(op.info().op, vec![old, value.clone()]))
     }
 
-    /// The assertion before a value is stored; none where no operation in it can make what is not finite.
+    /// Returns the assertion before a store of `value`; `None` where no operation in the value may yield NaN or
+    /// infinity.
     fn value(&self, at: &Target<'_>, value: &Expr) -> Option<Stmt> {
         if !may_make(value) {
             return None;
@@ -123,7 +124,7 @@ impl Checks<'_> {
         Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Finite }, origin))
     }
 
-    /// `` `y[3]` becomes nan: x[3] = 0, z = 0 (i = 3) ``
+    /// Builds the message `` `y[3]` becomes nan: x[3] = 0, z = 0 (i = 3) ``.
     fn message(&self, at: &Target<'_>, value: &Expr) -> Message {
         let mut out = Parts(Vec::new());
         out.text("`");
@@ -153,7 +154,7 @@ impl Checks<'_> {
     }
 }
 
-/// A message that is put together.
+/// Builder of a message.
 struct Parts(Message);
 
 impl Parts {
@@ -183,14 +184,14 @@ impl Parts {
     }
 }
 
-/// Whether the value is neither NaN nor infinite.
+/// Returns the condition that the value is neither NaN nor infinite.
 fn finite(e: &Expr) -> Expr {
     let largest = Expr::float(f64::INFINITY, e.dtype());
     Expr::apply(Op::Lt, vec![Expr::apply(Op::Abs, vec![e.clone()]), largest])
 }
 
-/// Whether all floats that the value is computed from are finite: elements and constants, of a choice those of the
-/// operand that is chosen.
+/// Returns the condition that all float operands of the value are finite: loaded elements and constants, and for a
+/// choice those of the chosen operand.
 fn operands(e: &Expr) -> Expr {
     if !e.dtype().is_float() {
         return Expr::bool(true);
@@ -215,14 +216,14 @@ fn operands(e: &Expr) -> Expr {
     }
 }
 
-/// Whether an operation in the value can make what is not finite of what is.
+/// Returns whether evaluation may yield NaN or infinity from finite operands.
 fn may_make(e: &Expr) -> bool {
     if !e.dtype().is_float() {
         return false;
     }
     match e.kind() {
         ExprKind::Apply(op, args) => !op.info().keeps_finite || args.iter().any(may_make),
-        // Every integer type is in the range of f32.
+        // f32 holds the range of every integer type.
         ExprKind::Cast(inner) => {
             let wide = matches!(e.dtype(), DType::F32 | DType::F64);
             let narrows = inner.dtype().is_float() && inner.dtype().size() > e.dtype().size();
@@ -232,7 +233,7 @@ fn may_make(e: &Expr) -> bool {
     }
 }
 
-/// The loads of numbers that are evaluated whatever the values are, each once.
+/// Collects the loads, without duplicates, that are evaluated whatever the values are.
 fn unconditional(e: &Expr, out: &mut Vec<Expr>) {
     if effects::loads(e).is_empty() {
         return;
@@ -251,7 +252,7 @@ mod tests {
     use taffeta_ast::build::{Builder, block, looped, reduce, store};
     use taffeta_ast::{Origin, Parallel, Reduction, Sharing, validate};
 
-    /// A quotient, a choice, a copy, a constant and a sum that threads make together.
+    /// Checks a quotient, a choice, a copy, a constant and a sum that threads compute together.
     #[test]
     fn example() {
         let mut b = Builder::new("f");
@@ -284,9 +285,9 @@ mod tests {
         let text = print::func(&f);
         assert_eq!(text.matches("# finite").count(), 4, "{text}");
         assert!(text.contains("becomes {x[i] / z}: x[{i}] = {x[i]}, z = {z} (i#2 = {i})"), "{text}");
-        // Of the choice, the operand alone that an operation makes.
+        // Of the choice, only the operand that an operation computes is checked.
         assert!(text.contains("if 0 < i:") && text.contains("becomes {sqrt(x[i])}: x[{i}] = {x[i]}"), "{text}");
-        // What the threads reduce into is read by none of them.
+        // No thread reads the element that the threads reduce into.
         assert!(!text.contains("abs(s)") && text.contains("`s` becomes {x[i] / z}"), "{text}");
     }
 }

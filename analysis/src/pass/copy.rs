@@ -1,17 +1,17 @@
-//! A statement once more.
+//! Copies of statements.
 //!
-//! **Does**: makes a copy of a statement in which everything that it binds (iterators, and tensors that are declared in
-//! it) has a new name, and every statement a new id. What is bound outside of it may stand for something else in the
-//! copy: a tensor for a part of another one, a size or an iterator for an expression.
+//! **Does**: copies a statement with fresh symbols for its bound symbols (iterators, and tensors that are declared in
+//! it), and a new id for every statement. A symbol that is bound outside of the statement may be replaced in the copy:
+//! a tensor by a part of another one, a size or an iterator by an expression.
 //!
-//! **Requires**: what is given to outside functions, and structured tensors, stand for whole tensors; iterators over
-//! the reals stand for such iterators.
+//! **Requires**: arguments of outside functions, and structured tensors, are replaced by whole tensors; iterators over
+//! the reals are replaced by such iterators.
 //!
-//! **Ensures**: copy and original can stand in one program. A copy keeps what its loops say of their reductions, with
-//! the new names, and its statements are derived from those of the original, whose labels and calls they keep.
-//! [`Copier::ids`] knows which is which.
+//! **Ensures**: copy and original can be in one program. A copy keeps the reductions in the properties of its loops,
+//! with the new symbols, and its statements are derived from those of the original, whose labels and calls they keep.
+//! [`Copier::ids`] maps original statements to copies.
 //!
-//! **Example**: with `z[k]` for the tensor `x`, and `m` for the size `n`
+//! **Example**: with `z[k]` in place of the tensor `x`, and `m` in place of the size `n`
 //!
 //! before
 //! ```text
@@ -28,9 +28,9 @@
 //!     y[i] = t
 //! ```
 //!
-//! (where `i` and `t` are other symbols with the names of the old ones)
+//! (where `i` and `t` are fresh symbols with the old names)
 //!
-//! **Leaves alone**: the original, and whatever is neither bound in it nor stands for something else.
+//! **Leaves alone**: the original, and symbols that are neither bound in the statement nor replaced.
 
 use super::substitute;
 use rustc_hash::FxHashMap;
@@ -38,32 +38,31 @@ use std::sync::Arc;
 use taffeta_ast::stmt::{MessagePart, PrintPart};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// A copy in which nothing stands for something else. Its origins are derived by this transformation, in this role.
+/// Copies a statement without replacements. The copy's origins are derived with this step and role.
 pub fn statement(s: &Stmt, step: &'static str, role: &'static str) -> Stmt {
     Copier::new(step, role).stmt(s)
 }
 
-/// What copies statements, and knows what became of what they bind.
+/// Copier of statements, with the replacements of symbols.
 pub struct Copier {
     step: &'static str,
     role: &'static str,
-    /// Tensors with what they stand for: a tensor, and indices that come before their own.
+    /// Replacements of tensors: a tensor, and leading indices that come before the access's own.
     pub tensors: FxHashMap<Symbol, (Symbol, Vec<Access>)>,
-    /// Sizes and iterators with what they stand for.
+    /// Replacements of sizes and iterators.
     pub scalars: FxHashMap<Symbol, Expr>,
-    /// Statements with their copies.
+    /// Ids of the statements with the ids of their copies.
     pub ids: FxHashMap<StmtId, StmtId>,
 }
 
 impl Copier {
-    /// One to which everything stands for itself. The origins of what it makes are derived by this transformation, in
-    /// this role.
+    /// Returns a copier without replacements. The origins of its copies are derived with this step and role.
     pub fn new(step: &'static str, role: &'static str) -> Copier {
         let (tensors, scalars, ids) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         Copier { step, role, tensors, scalars, ids }
     }
 
-    /// The copy of an expression.
+    /// Copies an expression.
     pub fn expr(&self, e: &Expr) -> Expr {
         if self.tensors.is_empty() && self.scalars.is_empty() {
             return e.clone();
@@ -83,7 +82,7 @@ impl Copier {
         substitute::rebuild_expr(e, &mut node, &mut FxHashMap::default())
     }
 
-    /// The declaration with a new name, for which the old one stands from now on.
+    /// Copies a declaration under a fresh symbol, and registers that symbol as the replacement of the old one.
     pub fn declare(&mut self, t: &Tensor) -> Arc<Tensor> {
         let shape = t.shape.iter().map(|d| self.expr(d)).collect();
         let new = Tensor { symbol: t.symbol.fresh(), shape, ..t.clone() };
@@ -121,7 +120,7 @@ impl Copier {
         }
     }
 
-    /// The copy of a statement.
+    /// Copies a statement.
     pub fn stmt(&mut self, s: &Stmt) -> Stmt {
         let kind = match s.kind() {
             StmtKind::Seq(all) => StmtKind::Seq(all.iter().map(|s| self.stmt(s)).collect()),
@@ -183,7 +182,7 @@ mod tests {
     use taffeta_ast::stmt::{LoopProps, Parallel, Reduction, Sharing};
     use taffeta_ast::{Func, Origin, ReduceOp, print, validate};
 
-    /// A program of a statement and its copy. Everything in the statement must have a copy, and the program be valid.
+    /// Prints a program of a statement and its copy. Every statement inside must have a copy, and the program be valid.
     fn both(f: &Func, original: &Stmt, copy: Stmt, copier: &Copier) -> String {
         original.walk(&mut |s| assert!(copier.ids.get(&s.id()).is_some_and(|id| *id != s.id()), "no copy of {s:?}"));
         let both = f.with_body(block([original.clone(), copy]));
@@ -225,7 +224,7 @@ mod tests {
         .assert_eq(&both(&f, &original, copy, &copier));
     }
 
-    /// What a loop says of its reductions, and the values in messages.
+    /// Checks that reductions of loops and values in messages refer to the copies.
     #[test]
     fn whatever_has_a_name_in_it() {
         let mut b = Builder::new("f");

@@ -1,14 +1,14 @@
-//! Removes what nobody reads and what does nothing.
+//! Removal of dead tensors, stores, loops and branches.
 //!
-//! **Does**: removes local tensors that nothing reads which stays, with the stores and reductions into them: tensors
-//! that are only computed from each other go together. Removes loops and branches whose body is empty.
+//! **Does**: removes local tensors that no live statement reads, with the stores and reductions into them: tensors that
+//! are only used to compute each other go together. Removes loops and branches with empty bodies.
 //!
 //! **Requires**: a valid program, logical or lowered.
 //!
-//! **Ensures**: what stays keeps its id and origin. A program that stops still stops, at the same statement. What could
-//! stop it is kept unless it is proved that it does not: a store whose index is not proved to be in range or whose
-//! value may fail (and with it the tensor), a declaration whose sizes may be negative or surely overflow, a loop whose
-//! step may be 0, and every assertion.
+//! **Ensures**: a live statement keeps its id and origin. A program that stops still stops, at the same statement. A
+//! statement that could stop the program is kept unless it is proved not to: a store whose index is not proved in range
+//! or whose value may fail (and with it the tensor), a declaration whose sizes may be negative or surely overflow, a
+//! loop whose step may be 0, and every assertion.
 //!
 //! **Example**
 //!
@@ -29,11 +29,11 @@
 //!
 //! (where `m` is known to be positive, so that `x[i, 0]` is in range)
 //!
-//! A declaration whose sizes only *might* be too large for a tensor goes with the rest, since nothing is to be computed
-//! for the sake of an error. [`run_with_size_checks`] leaves it, with nothing in its scope: C is made from that, checks
-//! the sizes there and needs no memory for it, and so reports what the interpreter reports.
+//! A dead declaration whose sizes only *might* be too large for a tensor is removed, since no code should run for the
+//! sake of an error alone. [`run_with_size_checks`] keeps it, with an empty scope: C is generated from that form,
+//! checks the sizes there without allocating memory, and so reports the interpreter's errors.
 //!
-//! **Leaves alone**: parameters and results, prints, calls of outside functions and what they are given, `while`,
+//! **Leaves alone**: parameters and results, prints, calls of outside functions and their arguments, `while`,
 //! structured tensors.
 
 use crate::query::depend::Dependences;
@@ -45,31 +45,32 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// The program without what is dead. Removing one thing may leave others unread, so it is repeated while it helps.
+/// Removes dead code. A removal may leave other tensors unread, so the sweep is repeated until it changes nothing, up
+/// to eight times.
 pub fn run(func: &Func) -> Func {
     sweep(func, Mode::default())
 }
 
-/// The program without what is dead. Of a tensor whose sizes are not proved to fit, an empty declaration is left.
+/// Removes dead code, but leaves an empty declaration of a tensor whose sizes are not proved to fit.
 pub fn run_with_size_checks(func: &Func) -> Func {
     sweep(func, Mode { size_checks: true, ..Mode::default() })
 }
 
-/// The program without what is dead, and without what only checks indices that something which stays checks too. A
-/// program that stops still stops, but where that is.
+/// Removes dead code, and also stores that only check indices which a live statement checks too. A program that stops
+/// still stops, but maybe at another statement.
 ///
-/// For a gradient: its forward pass is made for the sake of what the backward pass reads, which often reads at the same
+/// For a gradient: its forward pass is run for values that the backward pass reads, which often reads at the same
 /// indices (`x[k[e]]`).
 pub fn run_without_repeated_checks(func: &Func) -> Func {
     sweep(func, Mode { repeated_checks: false, ..Mode::default() })
 }
 
-/// What is kept of what is dead.
+/// Dead code that is kept.
 #[derive(Clone, Copy)]
 struct Mode {
-    /// The declaration of a tensor that might be too large, empty.
+    /// Whether empty declarations of tensors that might be too large are kept.
     size_checks: bool,
-    /// Stores that check indices which others check too.
+    /// Whether stores are kept whose index checks are repeated elsewhere.
     repeated_checks: bool,
 }
 
@@ -104,11 +105,11 @@ fn sweep(func: &Func, mode: Mode) -> Func {
     func
 }
 
-/// Which tensors are read by what.
+/// Tensors by their readers.
 struct Reads {
-    /// Read by what is not a store into a local tensor.
+    /// Tensors read by statements other than stores into local tensors.
     roots: FxHashSet<Symbol>,
-    /// Read by the stores and reductions into a local tensor.
+    /// For each local tensor, the tensors read by the stores and reductions into it.
     through: FxHashMap<Symbol, FxHashSet<Symbol>>,
 }
 
@@ -134,7 +135,7 @@ impl Reads {
         Reads { roots, through }
     }
 
-    /// The tensors whose elements matter, if those of the roots and of `pinned` do.
+    /// Returns the tensors whose elements matter, given that those of the roots and of `pinned` do.
     fn live(&self, pinned: impl IntoIterator<Item = Symbol>) -> FxHashSet<Symbol> {
         let mut found: Vec<Symbol> = self.roots.iter().cloned().chain(pinned).collect();
         let mut live = FxHashSet::default();
@@ -147,19 +148,19 @@ impl Reads {
     }
 }
 
-/// What may be removed.
+/// Survey of the statements that may be removed.
 struct Survey<'f> {
     mode: Mode,
     func: &'f Func,
-    /// Of the program, where it is asked which checks are repeated.
+    /// Dependences of the program, computed on the first query for repeated checks.
     dependences: OnceCell<Dependences<'f>>,
-    /// Parameters and results: the caller's tensors fit.
+    /// Parameters and results; the caller's tensors fit.
     interface: Vec<&'f Tensor>,
     /// Tensors whose elements matter.
     live: FxHashSet<Symbol>,
-    /// Tensors whose declaration, or a store into which, may stop the program.
+    /// Tensors of which a declaration or a store may stop the program.
     pinned: FxHashSet<Symbol>,
-    /// Tensors that might be too large: an empty declaration of them is left.
+    /// Tensors that might be too large: their empty declarations are kept.
     unproved: FxHashSet<Symbol>,
     /// Loops and branches that cannot stop the program by themselves.
     quiet: FxHashSet<StmtId>,
@@ -195,13 +196,13 @@ impl Visitor for Survey<'_> {
     }
 }
 
-/// What is known of the sizes of a declaration.
+/// Verdict on the sizes of a declaration.
 enum Fit {
-    /// None is negative, and their product is that of a tensor.
+    /// Non-negative sizes, with a product that fits a tensor.
     Proved,
-    /// None is negative, and their product might be too large.
+    /// Non-negative sizes, with a product that might be too large.
     Unknown,
-    /// One might be negative or have no value, or the product is surely too large.
+    /// Size that might be negative or fail to evaluate, or product that is surely too large.
     Refuted,
 }
 
@@ -217,7 +218,7 @@ fn fit(tensor: &Tensor, facts: &mut Context) -> Fit {
     if product(|n| n.hi) && tensor.shape.iter().all(|d| is_exact(d, facts)) { Fit::Proved } else { Fit::Unknown }
 }
 
-/// Whether no step of computing a size can wrap, which is an error there.
+/// Returns whether no operation in a size can wrap, which is an error in a declaration.
 fn is_exact(size: &Expr, facts: &mut Context) -> bool {
     let mut exact = true;
     size.walk(&mut |e| {
@@ -230,7 +231,7 @@ fn is_exact(size: &Expr, facts: &mut Context) -> bool {
 }
 
 impl<'f> Survey<'f> {
-    /// Whether all that could stop a store which is dead are indices that something which stays checks too.
+    /// Returns whether a dead store can only be stopped by index checks that are repeated in a live statement.
     fn is_checked_elsewhere(
         &self,
         stmt: &Stmt,
@@ -258,7 +259,7 @@ impl<'f> Survey<'f> {
         !self.live.contains(tensor)
     }
 
-    /// The statement without what is dead. `gone` are the dead tensors around it, which it may write.
+    /// Removes the dead code in a statement. `gone` holds the dead tensors around it, which the statement may write.
     fn sweep(&self, stmt: &Stmt, gone: &mut FxHashSet<Symbol>) -> Stmt {
         let new = match stmt.kind() {
             StmtKind::VarDef { tensor, body } if self.is_dead(&tensor.symbol) => {
@@ -305,7 +306,7 @@ impl<'f> Survey<'f> {
     }
 }
 
-/// An empty declaration, which stops the program where the tensor is too large, and what was in its scope after it.
+/// Returns an empty declaration, which stops the program where the tensor is too large, followed by the former scope.
 fn checked(declaration: &Stmt, tensor: &Arc<Tensor>, rest: Stmt) -> Stmt {
     if matches!(declaration.kind(), StmtKind::VarDef { body, .. } if body.is_nop()) {
         return declaration.clone();

@@ -1,9 +1,9 @@
-//! Rewriting by the algebra of fills (looplets, section 6.1): what a statement becomes where some accesses are known to
-//! be elements that are not stored.
+//! Rewriting by the algebra of fill values (looplets, section 6.1): simplifies a statement where some accesses are
+//! known to be elements that are not stored.
 //!
-//! An expression is *of the fill* if nothing but fills and constants went into it, or if a fill annihilated the rest;
-//! the rules are [`taffeta_ast::algebra`]'s, and the interpreter applies the same ones element by element. A program's
-//! own constants annihilate nothing.
+//! An expression is *of the fill* if its operands are only fill values and constants, or if a fill value annihilated
+//! the rest; the rules are [`taffeta_ast::algebra`]'s, and the interpreter applies the same rules element by element. A
+//! program's own constants annihilate nothing.
 //!
 //! ```text
 //! y[i] += A[i, j] * x[j]                     where A[i, j] is 0, not stored:      pass
@@ -11,12 +11,12 @@
 //! y[i] += 0.0 * x[j]                         stays
 //! ```
 //!
-//! A scalar that is given one value where it is declared ([`definitions`]) is of the fill where that value is, and
-//! what nothing reads any more goes with its declaration. Which scalars those are is a matter of the whole program: a
-//! statement of which one store is left, of several, does not say (`several`, in [`run`]).
+//! A scalar that is given one value in its scope ([`definitions`]) is of the fill where that value is, and a scalar
+//! that no statement reads afterwards is removed with its declaration. The set of such scalars depends on the whole
+//! program: it cannot be told from a statement in which one store of several is left (`several`, in [`run`]).
 //!
-//! One region after the other is rewritten, and what is of the fill stays so: it stands in statements as
-//! `of_fill`, and becomes a constant in the end ([`settled`]).
+//! Regions are rewritten one after the other, and an expression that is of the fill stays so: it is marked in
+//! statements as `of_fill`, and becomes a constant in the end ([`settled`]).
 
 use super::substitute;
 use crate::query::effects;
@@ -26,20 +26,20 @@ use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity};
 use taffeta_ast::stmt::{MessagePart, PrintPart};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol, scalar};
 
-/// How many elements [`is_carried`] tells apart that are stored or not, independently of each other; beyond, what may
-/// make a difference is taken to make one.
+/// Maximum number of elements that [`is_carried`] considers stored or not, independently of each other; with more, an
+/// operand that may make a difference is assumed to make one.
 const MOST_OTHERS: usize = 5;
 
-/// Stands for a tensor whose elements are fills: its index is the value.
+/// Pseudo-tensor whose elements are fill values: the index is the value.
 static FILL: LazyLock<Symbol> = LazyLock::new(|| Symbol::new("fill"));
 
-/// A value of the fill.
+/// Marks a value as of the fill.
 fn of_fill(v: Literal, dtype: DType) -> Folded {
     let index = Expr::raw(ExprKind::Const(v), dtype);
     Folded { expr: Expr::load(&FILL, vec![index.into()], dtype), fill: Some(v), given: false }
 }
 
-/// The value, if that is what it is.
+/// Returns the value of a marked expression.
 fn value_of(e: &Expr) -> Option<Literal> {
     match e.kind() {
         ExprKind::Load(t, at) if *t == *FILL => at[0].index.as_literal(),
@@ -47,7 +47,7 @@ fn value_of(e: &Expr) -> Option<Literal> {
     }
 }
 
-/// The element that a statement writes, as a load: it is looked at, and rewritten, as if it were one.
+/// Returns the element that a statement writes, as a load, so that it is inspected and rewritten like a load.
 pub fn target(s: &Stmt) -> Option<Expr> {
     match s.kind() {
         StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. } => {
@@ -57,16 +57,16 @@ pub fn target(s: &Stmt) -> Option<Expr> {
     }
 }
 
-/// The statement in which values of the fill are constants as others.
+/// Turns marked fill values in a statement into ordinary constants.
 pub fn settled(s: &Stmt) -> Stmt {
     substitute::rebuild(s, &mut |e| match value_of(&e) {
-        // Raw: what is constant by itself is the program's own, and is not computed with here.
+        // Raw: a constant by itself is the program's own, and is not folded here.
         Some(v) => Expr::raw(ExprKind::Const(v), e.dtype()),
         None => e,
     })
 }
 
-/// A rewritten expression, and its value if it is of the fill.
+/// Rewritten expression, with its value if it is of the fill.
 #[derive(Clone, Debug)]
 struct Folded {
     expr: Expr,
@@ -80,12 +80,12 @@ impl Folded {
         Folded { expr, fill: None, given: false }
     }
 
-    /// The same, which is of the fill only if another operand is.
+    /// Returns this expression, marked as given if the other operand is.
     fn with(&self, other: &Folded) -> Folded {
         Folded { given: self.given || other.given, ..self.clone() }
     }
 
-    /// Its value, if that is known.
+    /// Returns the value, if it is known.
     fn value(&self) -> Option<Literal> {
         self.fill.or(self.expr.as_literal())
     }
@@ -98,15 +98,15 @@ impl Folded {
     }
 }
 
-/// Which expressions are elements that are not stored, and their value.
+/// Rewriter for a set of expressions that are elements that are not stored.
 struct Rewriter<'f> {
     fill: &'f dyn Fn(&Expr) -> Option<Literal>,
-    /// What a write to an element becomes that is not stored, unless it leaves the element as it is.
+    /// Replacement of a write to an element that is not stored, unless the write leaves the element as it is.
     outside: &'f dyn Fn(&Stmt, &Expr) -> Stmt,
     done: FxHashMap<Expr, Folded>,
-    /// Scalars that stand for one value each.
+    /// Scalars with a single definition each.
     defined: FxHashSet<Symbol>,
-    /// Whether the fill of the scalar that [`is_carried`] asks about decided what becomes of another value.
+    /// Whether the fill of the scalar that [`is_carried`] asks about decided the result of another value.
     decided: bool,
 }
 
@@ -122,9 +122,9 @@ impl<'f> Rewriter<'f> {
     }
 }
 
-/// The statement where these expressions are elements that are not stored. What is left of it keeps its ids.
-/// `around`: scalars that stand for one value each, and are declared around the statement; `several`: scalars that
-/// stand for several values in the program, whatever the statement has left of their stores.
+/// Rewrites a statement where `fill` maps some expressions to the value of elements that are not stored. Remaining
+/// statements keep their ids. `around`: scalars with a single definition that are declared around the statement;
+/// `several`: scalars with several definitions in the program, even if the statement has one store of them left.
 pub fn run<'s>(
     s: &Stmt,
     around: impl IntoIterator<Item = &'s Symbol>,
@@ -139,9 +139,9 @@ pub fn run<'s>(
     rewriter.stmt(s)
 }
 
-/// Whether it makes a difference to these statements that a scalar which they read is of the fill, if its value is
-/// where these expressions are elements that are not stored. Those among them that the statements read may be stored
-/// or not, each by itself. `around` and `several`: as for [`run`].
+/// Returns whether these statements compute something else if a scalar that they read is of the fill, where its value
+/// is computed from elements that `fill` says are not stored. Elements that `fill` covers and the statements read may
+/// be stored or not, independently. `around` and `several`: as for [`run`].
 pub fn is_carried(
     (scalar, value): (&Symbol, &Expr),
     around: &[Symbol],
@@ -155,7 +155,7 @@ pub fn is_carried(
     let load = Expr::load(scalar, Vec::new(), value.dtype());
     let mut defined: FxHashSet<Symbol> = rest.iter().flat_map(definitions).chain(around.iter().cloned()).collect();
     defined.retain(|scalar| !several.contains(scalar));
-    // What else they read may be stored or not: `min(t, A[k])` is of the fill where neither is.
+    // Other elements that they read may be stored or not: `min(t, A[k])` is of the fill only where `A[k]` is, too.
     let others = accesses_of(rest, fill);
     if others.len() > MOST_OTHERS {
         return true;
@@ -173,7 +173,7 @@ pub fn is_carried(
     })
 }
 
-/// The elements that statements read which may not be stored: the first ones, and one more than are told apart.
+/// Returns the elements that statements read and that may not be stored, at most `MOST_OTHERS + 1` of them.
 fn accesses_of(all: &[Stmt], fill: &dyn Fn(&Expr) -> Option<Literal>) -> Vec<Expr> {
     let mut found = Vec::new();
     for s in all {
@@ -254,10 +254,10 @@ impl Rewriter<'_> {
             StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond).expr, body: self.stmt(body) },
             StmtKind::VarDef { tensor, body } => {
                 let body = self.stmt(body);
-                // (What is structured is accessed as fibres, which have other names.)
+                // Structured tensors are accessed as fibres, under other names, so a search for reads would miss them.
                 let named = tensor.format.is_dense() || body.is_nop();
                 if named && !effects::is_read(&body, &tensor.symbol) {
-                    // What it was computed of may be read by nothing else.
+                    // Tensors that only the removed writes read become dead in turn.
                     return self.stmt(&without_writes(&body, &tensor.symbol));
                 }
                 StmtKind::VarDef { tensor: tensor.clone(), body }
@@ -289,7 +289,7 @@ impl Rewriter<'_> {
         if kind == *s.kind() { s.clone() } else { s.with_kind(kind) }
     }
 
-    /// A write to an element that is not stored.
+    /// Rewrites a write to an element that is not stored.
     fn written_outside(&mut self, s: &Stmt, element: &Expr, fill: Literal) -> Stmt {
         let (keeps, kind) = match s.kind() {
             StmtKind::Store { tensor, indices, value } => {
@@ -317,7 +317,7 @@ impl Rewriter<'_> {
         all.iter().map(|a| a.map(&mut |e| self.expr(e).expr)).collect()
     }
 
-    /// The expression, with what is of the fill computed.
+    /// Rewrites an expression, with operations on fill values evaluated.
     fn expr(&mut self, e: &Expr) -> Folded {
         if let Some(known) = self.done.get(e) {
             return known.clone();
@@ -369,14 +369,14 @@ impl Rewriter<'_> {
             let sides = [(Side::Left, a, b), (Side::Right, b, a)];
             let annihilator =
                 |(side, operand, _): &(_, &Folded, _)| operand.fill.is_some_and(|v| annihilates(op, *side, v));
-            // One that is of the fill whatever the scalar is, if there is one.
+            // Prefer an annihilator that is of the fill regardless of the scalar.
             if let Some((_, operand, _)) = sides.iter().filter(|s| annihilator(s)).min_by_key(|(_, o, _)| o.given) {
                 self.decided |= operand.given;
                 return (*operand).clone();
             }
             for (side, operand, other) in sides {
                 if operand.fill.is_some_and(|v| is_identity(op, side, v)) {
-                    // A constant is of the fill then, as other values of fills and constants are.
+                    // The constant is then of the fill, as results of fills and constants are.
                     if let (None, Some(v)) = (other.fill, other.expr.as_literal()) {
                         return Folded { given: operand.given, ..of_fill(v, other.expr.dtype()) };
                     }
@@ -398,7 +398,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// The statement without what is written to a tensor, which no loop in it reduces into then.
+/// Removes the writes to a tensor from a statement, and the tensor from the reductions of its loops.
 fn without_writes(s: &Stmt, tensor: &Symbol) -> Stmt {
     match s.kind() {
         StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor => Stmt::nop(),
@@ -412,11 +412,11 @@ fn without_writes(s: &Stmt, tensor: &Symbol) -> Stmt {
     }
 }
 
-/// The expression with these operands, and itself if they are its own.
+/// Returns an operation with these operands, or the same node if they are its own.
 fn rebuilt(e: &Expr, op: Op, args: Vec<Expr>) -> Expr {
     match e.kind() {
         ExprKind::Apply(_, old) if *old == args => e.clone(),
-        // Raw: what is constant by itself is the program's own, and is not computed with here.
+        // Raw: a constant by itself is the program's own, and is not folded here.
         _ => Expr::raw(ExprKind::Apply(op, args), e.dtype()),
     }
 }

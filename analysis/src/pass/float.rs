@@ -1,15 +1,15 @@
-//! Constant folding of floats: exactly what the program would compute, in the type of the expression, or nothing.
+//! Constant folding of floats, exactly as the program would compute, in the type of the expression; otherwise no
+//! folding.
 //!
-//! Only operations that IEEE 754 rounds correctly are folded (`OpInfo::exact`). A
-//! result that is NaN is left to the program, so that nothing depends on how a NaN is written; so are `min` and `max`
-//! of zeros of both signs.
+//! Only operations that IEEE 754 rounds correctly are folded (`OpInfo::exact`). A NaN result is left to the program, so
+//! that no output depends on how a NaN is written; so are `min` and `max` of zeros of both signs.
 
 use taffeta_ast::expr::Literal;
 use taffeta_ast::op::Op;
 use taffeta_ast::scalar;
 use taffeta_ast::{DType, Expr};
 
-/// The value of an operator on constants of a floating-point type.
+/// Evaluates an operator on constants of a floating-point type.
 pub(super) fn fold(op: Op, args: &[Expr]) -> Option<Expr> {
     let values: Vec<Literal> = args.iter().map(Expr::as_literal).collect::<Option<_>>()?;
     let dtype = args.first()?.dtype();
@@ -26,7 +26,7 @@ pub(super) fn fold(op: Op, args: &[Expr]) -> Option<Expr> {
     }
 }
 
-/// The value of a cast of a constant from float to integer, unless it stops the program.
+/// Evaluates a cast of a constant from float to integer, unless it stops the program.
 pub(super) fn to_int(value: &Expr, dtype: DType) -> Option<Expr> {
     let folded = scalar::cast(value.as_literal()?, value.dtype(), dtype).ok()?;
     dtype.is_int().then(|| Expr::literal(folded, dtype))

@@ -1,19 +1,19 @@
-//! Moves what does not change in a loop in front of it.
+//! Loop-invariant code motion for assertions and costly expressions.
 //!
 //! **Does**:
-//! - An assertion whose condition does not depend on the loop moves in front of the outermost loop that allows it,
-//!   under the condition that the loops and branches around it would have reached it (`n <= 0 or …`). It does not
-//!   leave a loop that prints: what is printed before the program stops stays the same. So does an empty declaration
-//!   ([`super::dead::run_with_size_checks`]), which asserts that its sizes fit.
-//! - An expression that is costly (a division, a transcendental function), cannot stop the program and does not depend
-//!   on the loop is computed once into a scalar in front of the outermost loop that allows it.
+//! - An assertion whose condition is loop-invariant moves in front of the outermost loop that allows it, under the
+//!   condition that the enclosing loops and branches would have reached it (`n <= 0 or …`). It does not leave a loop
+//!   that prints: the output before the program stops stays the same. An empty declaration
+//!   ([`super::dead::run_with_size_checks`]), which asserts that its sizes fit, moves in the same way.
+//! - A costly expression (a division, a transcendental function) that cannot stop the program and is loop-invariant is
+//!   computed once into a scalar in front of the outermost loop that allows it.
 //!
-//! **Requires**: a valid program, logical or lowered. Run after [`super::simplify`], so that only what is not proved
-//! moves.
+//! **Requires**: a valid program, logical or lowered. Run after [`super::simplify`], so that only unproved assertions
+//! move.
 //!
-//! **Ensures**: a program that stops still stops, before anything that was not written then is written; where several
-//! checks fail, another one of them may be the first. Nothing is evaluated that the program would not have evaluated,
-//! but for expressions that cannot stop it. What moves keeps its origin (and, if it is a statement, its id).
+//! **Ensures**: a program that stops still stops, and writes nothing before that it would not have written; where
+//! several checks fail, another one of them may be the first. The program evaluates no additional expressions, except
+//! ones that cannot stop it. A moved statement or expression keeps its origin, a statement also its id.
 //!
 //! **Example**
 //!
@@ -34,7 +34,7 @@
 //! ```
 //!
 //! **Leaves alone**: loops over the reals and `while`; loads that are not costly by themselves (a C compiler moves
-//! them); loads of anything but parameters (a local may not have been written yet).
+//! them); loads of tensors other than parameters (a local may not have been written yet).
 
 use super::substitute;
 use crate::query::{Context, effects};
@@ -45,7 +45,7 @@ use taffeta_ast::op::Op;
 use taffeta_ast::stmt::{AssertKind, MessagePart, Role};
 use taffeta_ast::{Expr, Extent, Func, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// The program with assertions and costly expressions moved.
+/// Hoists assertions and costly expressions out of loops.
 pub fn run(func: &Func) -> Func {
     let mut h = Hoister::new(func);
     let body = h.stmt(&func.body);
@@ -54,17 +54,17 @@ pub fn run(func: &Func) -> Func {
 
 struct Hoister {
     facts: Context,
-    /// Parameters: they have values everywhere.
+    /// Parameters, which have values everywhere.
     params: FxHashSet<Symbol>,
-    /// Assertions that were put in front of a loop around.
+    /// Assertions that were moved in front of an enclosing loop.
     moved: FxHashSet<StmtId>,
 }
 
-/// What changes in a loop.
+/// Symbols that change in a loop.
 struct Variant {
-    /// Its iterator, those of loops inside, and all that is written or declared in it.
+    /// Iterator of the loop, iterators of inner loops, and tensors that are written in the body.
     symbols: FxHashSet<Symbol>,
-    /// Whether expressions mention any of them.
+    /// Whether expressions mention any of these symbols.
     memo: FxHashMap<Expr, bool>,
 }
 
@@ -80,7 +80,7 @@ impl Variant {
         Variant { symbols, memo: FxHashMap::default() }
     }
 
-    /// Whether the expression may have another value in another iteration.
+    /// Returns whether the expression may have another value in another iteration.
     fn changes(&mut self, e: &Expr) -> bool {
         if let Some(known) = self.memo.get(e) {
             return *known;
@@ -105,7 +105,7 @@ impl Hoister {
         }
     }
 
-    /// The statement with what moved inside it. Afterwards, the facts are those after it.
+    /// Rewrites a statement without the assertions that were moved. Leaves the facts that hold after the statement.
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         if self.moved.contains(&stmt.id()) {
             return Stmt::nop();
@@ -125,7 +125,7 @@ impl Hoister {
         new
     }
 
-    /// The statement with those directly inside it rewritten.
+    /// Rewrites the children of a statement.
     fn inside(&mut self, stmt: &Stmt) -> Stmt {
         let mark = self.facts.mark();
         let new = match stmt.kind() {
@@ -164,7 +164,7 @@ impl Hoister {
         let (scalars, new) = self.expressions(stmt, body, &mut variant);
         let new = self.inside(&new);
         self.facts.after(stmt);
-        // The assertions may be what keeps the expressions from stopping the program, so they come first.
+        // The expressions may be safe only because of the assertions, so the assertions come first.
         let mut rest = new;
         for (tensor, value) in scalars.into_iter().rev() {
             let origin = stmt.origin().derive("hoist", "value");
@@ -179,7 +179,8 @@ impl Hoister {
         Stmt::seq(before, stmt.origin().derive("hoist", "sequence"))
     }
 
-    /// The assertions inside a loop that can stand in front of it, with facts for them. They are marked as moved.
+    /// Collects the assertions inside a loop that can be hoisted in front of it, and assumes them. They are marked as
+    /// moved.
     fn assertions(&mut self, stmt: &Stmt, bounds: [&Expr; 3], variant: &mut Variant) -> Vec<Stmt> {
         let mut out = Vec::new();
         let mut guards = Vec::new();
@@ -192,7 +193,7 @@ impl Hoister {
         out
     }
 
-    /// The condition under which a loop runs at least once; `None` where its bounds may stop the program.
+    /// Returns the condition under which a loop runs at least once; `None` unless its step is a nonzero constant.
     fn runs(&mut self, [begin, end, step]: [&Expr; 3]) -> Option<Expr> {
         let guard = match step.as_int()?.signum() {
             1 => begin.less(end),
@@ -202,8 +203,8 @@ impl Hoister {
         Some(if self.facts.prove(&guard) { Expr::bool(true) } else { guard })
     }
 
-    /// Collects from the first iteration of a loop what it is sure to reach under the guards, which do not change in
-    /// it.
+    /// Collects the assertions and empty declarations that the first iteration of a loop is sure to reach under the
+    /// guards, which are invariant in the loop.
     fn collect(&mut self, stmt: &Stmt, guards: &mut Vec<Expr>, variant: &mut Variant, out: &mut Vec<Stmt>) {
         match stmt.kind() {
             StmtKind::Seq(stmts) => {
@@ -238,7 +239,7 @@ impl Hoister {
                 if variant.changes(cond) || shown.into_iter().any(|e| variant.changes(e)) {
                     return;
                 }
-                // Under the guards, as a condition of its own: it is evaluated lazily.
+                // The guarded condition is a lazily evaluated disjunction: `not guard or cond`.
                 let whole = guards.iter().rev().fold(cond.clone(), |c, g| contrary(g).or(&c));
                 if self.facts.may_stop(&whole) {
                     return;
@@ -254,7 +255,7 @@ impl Hoister {
         }
     }
 
-    /// An empty declaration asserts that its sizes fit.
+    /// Hoists an empty declaration, which asserts that its sizes fit, under the guards.
     fn declaration(
         &mut self,
         stmt: &Stmt,
@@ -288,7 +289,7 @@ impl Hoister {
         guards.truncate(depth);
     }
 
-    /// The costly expressions inside a loop that do not change in it, each with the scalar that holds it, and the loop
+    /// Returns the costly loop-invariant expressions inside a loop, each with the scalar that holds it, and the loop
     /// that reads the scalars.
     fn expressions(&mut self, stmt: &Stmt, body: &Stmt, variant: &mut Variant) -> (Vec<(Tensor, Expr)>, Stmt) {
         let mut found: Vec<(Tensor, Expr)> = Vec::new();
@@ -318,13 +319,14 @@ impl Hoister {
         }
     }
 
-    /// Whether evaluating the expression where the program may not have done so cannot be noticed.
+    /// Returns whether the expression can be evaluated speculatively: it only loads parameters and cannot stop the
+    /// program.
     fn may_run_early(&mut self, e: &Expr) -> bool {
         effects::loads(e).is_subset(&self.params) && !self.facts.may_stop(e)
     }
 }
 
-/// The contrary of a guard; comparisons of integers are turned around.
+/// Negates a guard; an integer comparison is reversed instead.
 fn contrary(guard: &Expr) -> Expr {
     if let ExprKind::Apply(Op::Lt, args) = guard.kind()
         && args[0].dtype().is_int()
@@ -334,7 +336,7 @@ fn contrary(guard: &Expr) -> Expr {
     guard.negate()
 }
 
-/// Which expressions have a costly operation in them.
+/// Memo of the expressions that contain a costly operation.
 #[derive(Default)]
 struct Costly(FxHashMap<Expr, bool>);
 
@@ -349,10 +351,10 @@ impl Costly {
     }
 }
 
-/// Operators of that cost are worth a name.
+/// Minimum cost of an operator for which hoisting is worthwhile.
 const COSTLY: u32 = 4;
 
-/// Whether the operation itself takes many times what an addition takes.
+/// Returns whether the operation itself costs many times an addition.
 fn is_costly(e: &Expr) -> bool {
     let ExprKind::Apply(op, args) = e.kind() else { return false };
     // A division by a constant becomes a multiplication and shifts.
@@ -360,7 +362,7 @@ fn is_costly(e: &Expr) -> bool {
     op.info().cost >= COSTLY && !constant
 }
 
-/// What the scalar of an expression is called.
+/// Returns the name of an expression's scalar.
 fn name(e: &Expr) -> String {
     match e.kind() {
         ExprKind::Apply(Op::FloorDiv | Op::Div, _) => "quotient".to_string(),

@@ -1,4 +1,4 @@
-//! Every pass on random programs: valid before and after, and the same results in the reference interpreter.
+//! Tests of all passes on random programs: valid before and after, with equal results in the reference interpreter.
 
 use super::{dead, hoist, simplify, sroa};
 use taffeta_ast::interp::{Outputs, RuntimeError, run};
@@ -10,7 +10,7 @@ const SEEDS: std::ops::Range<u64> = 0..100;
 
 type Pass = fn(&Func) -> Func;
 
-/// What a run comes to, as text, so that NaN equals itself.
+/// Formats the outcome of a run as text, so that NaN equals itself.
 fn outcome(r: &Result<Outputs, RuntimeError>, codes: bool) -> String {
     match r {
         Ok(out) => format!("{:?} {:?}", out.params, out.results),
@@ -19,8 +19,8 @@ fn outcome(r: &Result<Outputs, RuntimeError>, codes: bool) -> String {
     }
 }
 
-/// Whether the pass breaks the program: makes it invalid, or changes what it does. Which error stops a program is
-/// compared where `codes` says so.
+/// Returns how the pass breaks the program: it becomes invalid, or its outcome changes. The codes of errors are
+/// compared only if `codes` is set.
 fn breaks(case: &Case, pass: Pass, codes: bool) -> Option<String> {
     let after = pass(&case.func);
     if let Err(e) = validate::logical(&after) {

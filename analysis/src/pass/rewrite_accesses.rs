@@ -1,12 +1,12 @@
-//! Other accesses to tensors, for tensors that are stored in another way or whose place another one takes.
+//! Replacement of accesses to tensors that get another layout or are replaced by another tensor.
 //!
-//! **Does**: gives every access to some tensors another tensor and other indices, in loads, stores and reductions, and
-//! in what loops say of their reductions.
+//! **Does**: gives every access to some tensors another tensor and other indices, in loads, stores, reductions and
+//! prints, and renames the tensors in the reductions of loops.
 //!
-//! **Requires**: the new tensors are alive in the statement; none of the old ones is declared in it, given to an
-//! outside function in it or structured; of those that a print shows, new indices only come before the old ones.
+//! **Requires**: the new tensors are alive in the statement; none of the old ones is declared in it, passed to an
+//! outside function in it or structured; for a tensor that a print shows, new indices only come before the old ones.
 //!
-//! **Ensures**: ids, origins and everything that is bound stay.
+//! **Ensures**: ids, origins and bound symbols stay.
 //!
 //! **Example**: with `z` for `y`, and indices in the opposite order
 //!
@@ -19,14 +19,14 @@
 //! z[j, i] += z[i, j] * x[i]
 //! ```
 //!
-//! **Leaves alone**: accesses to other tensors, but for what stands in their subscripts.
+//! **Leaves alone**: accesses to other tensors, except in their subscripts.
 
 use super::substitute;
 use rustc_hash::FxHashMap;
 use taffeta_ast::stmt::PrintPart;
 use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtKind, Symbol};
 
-/// The statement with new tensors for old ones, and new indices made from the old ones.
+/// Rewrites a statement with new tensors for old ones, and new indices computed from the old ones.
 pub fn run(stmt: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<Access>) -> Vec<Access>) -> Stmt {
     let reads = substitute::rebuild(stmt, &mut |e| match e.kind() {
         ExprKind::Load(t, at) if names.contains_key(t) => Expr::load(&names[t], indices(at.clone()), e.dtype()),
@@ -35,7 +35,7 @@ pub fn run(stmt: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<
     targets(&reads, names, indices)
 }
 
-/// Likewise, of what is written.
+/// Rewrites the targets of stores and reductions, reductions of loops, and prints.
 fn targets(s: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<Access>) -> Vec<Access>) -> Stmt {
     let here = match s.kind().clone() {
         StmtKind::Store { tensor, indices: at, value } if names.contains_key(&tensor) => {
@@ -60,7 +60,7 @@ fn targets(s: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<Acc
     here.map(&mut |c| targets(c, names, indices), &mut Expr::clone)
 }
 
-/// A part of a print: indices before those that it has.
+/// Rewrites a part of a print by leading indices.
 fn shown(
     part: PrintPart,
     names: &FxHashMap<Symbol, Symbol>,
@@ -88,8 +88,8 @@ mod tests {
     use taffeta_ast::stmt::{LoopProps, Parallel, Reduction, Sharing};
     use taffeta_ast::{DType, Extent, Origin, ReduceOp, print, validate};
 
-    /// The example, a subscript that is read from the tensor itself, and a loop that says of the tensor how it is
-    /// shared.
+    /// Checks the example, a subscript that is read from the tensor itself, and a loop with the tensor among its
+    /// reductions.
     #[test]
     fn example() {
         let mut b = Builder::new("f");

@@ -1,15 +1,15 @@
-//! Tensors one stored value of which stands for several elements (runs, symmetric matrices), and their writes.
+//! Writes to tensors with shared values, where one stored value stands for several elements (runs, symmetric matrices).
 //!
-//! **Does**: makes of every write to such a tensor a store that all elements of one value agree on: each is what it
-//! would be alone, and a reduction counts once. In nests of loops that do the same with all elements of a value, what
-//! is reduced into an element, or read between two writes, is in a scalar meanwhile. Where that is not proved, the
-//! elements are in a dense tensor, and are compared after the last write.
+//! **Does**: turns every write to such a tensor into a store on which all elements of one value agree: each element has
+//! the value that it would have in a dense tensor, and a reduction counts once. In loop nests that treat all elements
+//! of a value alike, an element that is reduced into, or read between two writes, is promoted to a scalar. Where
+//! agreement is not proved, the elements are in a dense tensor, and are compared after the last write.
 //!
 //! **Requires**: a logical program.
 //!
-//! **Ensures**: of the stores to one value, any may come last. What was not written is the fill.
+//! **Ensures**: any of the stores to one value may come last. An element without a write is the fill.
 //!
-//! **Example**: `B` is stored where `A` is, which has runs
+//! **Example**: `B` has the pattern of `A`, which has runs
 //!
 //! before
 //! ```text
@@ -41,7 +41,7 @@ use std::sync::Arc;
 use taffeta_ast::format::Format;
 use taffeta_ast::{Access, Diagnostics, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor, poly};
 
-/// The program in which any of the stores to one value may come last.
+/// Rewrites the program so that any of the stores to one value may come last.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ pub fn run(func: &Func) -> Result<Func, Diagnostics> {
     }
 }
 
-/// The tensors that are written whose values stand for several elements, each of which is what it would be alone.
+/// Returns the local tensors and results with values that stand for several elements, unless these are summed.
 fn sharing(func: &Func) -> Vec<Arc<Tensor>> {
     let is = |t: &Arc<Tensor>| is_shared(&t.format) && !t.format.sums;
     let mut all: Vec<Arc<Tensor>> = func.results.iter().filter(|t| is(t)).cloned().collect();
@@ -76,9 +76,9 @@ fn is_shared(format: &Format) -> bool {
     !format.is_injective() && format.pattern.is_some()
 }
 
-/// An access to a tensor.
+/// Access to a tensor.
 struct Site {
-    /// The statements around it, outermost first, with its own at the end.
+    /// Enclosing statements, outermost first, ending with the access's own.
     path: Vec<Stmt>,
     indices: Vec<Access>,
     how: How,
@@ -96,13 +96,13 @@ impl Site {
         &self.path[self.path.len() - 1]
     }
 
-    /// Whether it is in a statement.
+    /// Returns whether the access is in a statement.
     fn is_in(&self, s: &Stmt) -> bool {
         self.path.iter().any(|p| p.id() == s.id())
     }
 }
 
-/// The accesses to a tensor, in the order of the text.
+/// Returns the accesses to a tensor, in program order.
 fn sites(func: &Func, tensor: &Symbol) -> Vec<Site> {
     let mut out = Vec::new();
     collect(&func.body, tensor, &mut Vec::new(), &mut out);
@@ -127,8 +127,8 @@ fn collect(s: &Stmt, tensor: &Symbol, path: &mut Vec<Stmt>, out: &mut Vec<Site>)
     path.pop();
 }
 
-/// The loops, by their places in the path to a write, whose iterators tell the elements of one value apart; each comes
-/// to all indices of its dimension. `None` if there are no such loops.
+/// Returns the loops, as positions in the path to a write, whose iterators distinguish the elements of one value; each
+/// runs over all indices of its dimension. `None` if there are no such loops.
 fn loops_over_values(tensor: &Tensor, site: &Site) -> Option<Vec<usize>> {
     let same = tensor.format.identity(tensor.ndim()).same;
     let declares = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { tensor: t, .. } if t.symbol == tensor.symbol);
@@ -148,7 +148,7 @@ fn loops_over_values(tensor: &Tensor, site: &Site) -> Option<Vec<usize>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Whether a loop comes to all indices of a dimension, upwards or downwards.
+/// Returns whether a loop visits all indices of a dimension, upwards or downwards.
 fn is_whole(extent: &Extent, size: &Expr) -> bool {
     let Extent::Range { begin, end, step } = extent else { return false };
     let equal = |a: &Expr, b: &Expr| poly::equal(a, b) == Some(true);
@@ -159,7 +159,7 @@ fn is_whole(extent: &Extent, size: &Expr) -> bool {
     }
 }
 
-/// Whether an expression is one that a loop inside of this statement, or what it writes, changes.
+/// Returns whether an expression depends on a loop inside of the statement, or on a tensor that the statement writes.
 fn varies_in(e: &Expr, s: &Stmt) -> bool {
     let (mut bound, written) = (Vec::new(), crate::query::effects::writes(s));
     s.walk(&mut |s| {

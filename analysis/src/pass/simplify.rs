@@ -1,14 +1,14 @@
-//! Rewrites a program by what is known at every point of it.
+//! Simplification of a program by the facts that hold at each point of it.
 //!
 //! **Does**: removes branches, operands of `and`, `or`, `select`, `min` and `max`, and assertions that the facts
-//! decide; folds integers that can only have one value, and floats exactly; shortens i64 arithmetic (`(i*4 + j) // 4`
-//! with `0 <= j < 4` is `i`); removes loops without iterations or with nothing in them, and puts the first value in the
-//! place of the iterator of a loop with one; removes a store that the next statement overwrites.
+//! decide; folds integers that can only have one value, and floats exactly; simplifies i64 arithmetic (`(i*4 + j) // 4`
+//! with `0 <= j < 4` is `i`); removes loops without iterations or with empty bodies, and replaces the iterator of a
+//! loop with one iteration by its first value; removes a store that the next statement overwrites.
 //!
 //! **Requires**: a valid program, logical or lowered.
 //!
-//! **Ensures**: what stays keeps its id and origin; a loop with one iteration leaves its body. Nothing that could stop
-//! the program is dropped unless it is proved that it does not.
+//! **Ensures**: remaining statements keep their ids and origins; a loop with one iteration is replaced by its body. A
+//! statement that could stop the program is only dropped if it is proved not to.
 //!
 //! **Example**
 //!
@@ -27,7 +27,7 @@
 //!         y[i] = x[i, j]
 //! ```
 //!
-//! **Leaves alone**: floats, but for constants (nothing is reassociated, `x * 0` and `x + 0.0` stay); messages of
+//! **Leaves alone**: floats, except constants (no reassociation, and `x * 0` and `x + 0.0` stay); messages of
 //! assertions; `Assume`; declarations (see [`super::dead`]).
 
 use super::{float, substitute};
@@ -36,7 +36,7 @@ use rustc_hash::FxHashMap;
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Stmt, StmtKind};
 
-/// The simplified program.
+/// Returns the simplified program.
 pub fn run(func: &Func) -> Func {
     let mut s = Simplifier {
         facts: Context::new(func),
@@ -49,17 +49,17 @@ pub fn run(func: &Func) -> Func {
 
 struct Simplifier {
     facts: Context,
-    /// Whether values may be of the fill of a structured tensor, for which conditions on elements count (see
+    /// Whether values may be of the fill of a structured tensor, for which conditions on elements matter (see
     /// [`super::fills`]).
     structured: bool,
-    /// Expressions that were simplified, for which state of the facts.
+    /// Simplified expressions, each with the version of the facts it holds for.
     done: FxHashMap<Expr, (u64, Expr)>,
-    /// The expressions that were made, each once.
+    /// Hash-consed expressions.
     nodes: FxHashMap<Expr, Expr>,
 }
 
 impl Simplifier {
-    /// The statement simplified. Afterwards, the facts are those after it.
+    /// Simplifies a statement. Leaves the facts that hold after it.
     fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         let new = self.rewrite(stmt);
         self.facts.after(stmt);
@@ -86,8 +86,8 @@ impl Simplifier {
                 self.facts.enter_while(cond, body);
                 let new = self.stmt(body);
                 self.facts.pop(mark);
-                // Its condition is evaluated before every iteration, so that nothing but what no write touches is known
-                // of it.
+                // The condition is evaluated before every iteration, so facts from inside of the loop do not hold for
+                // it.
                 if new.same_node(body) {
                     stmt.clone()
                 } else {
@@ -99,7 +99,7 @@ impl Simplifier {
                 self.facts.declare(tensor);
                 let body = self.stmt(body);
                 self.facts.pop(mark);
-                // A size that wraps stops the program, and must go on to do so.
+                // A size that wraps stops the program, and must continue to do so.
                 stmt.map(&mut |_| body.clone(), &mut |e| if self.facts.is_exact(e) { self.expr(e) } else { e.clone() })
             }
             _ => stmt.map(&mut Stmt::clone, &mut |e| self.expr(e)),
@@ -129,8 +129,8 @@ impl Simplifier {
         }
     }
 
-    /// Whether `second` makes the store `first`, right before it, pointless: it writes the same element without reading
-    /// the tensor, and `first` cannot stop the program in a way that `second` does not.
+    /// Returns whether `second` makes the store `first`, right before it, redundant: it writes the same element without
+    /// reading the tensor, and `first` cannot stop the program in a way that `second` does not.
     fn overwrites(&mut self, second: &Stmt, first: &Stmt) -> bool {
         match (first.kind(), second.kind()) {
             (
@@ -192,7 +192,7 @@ impl Simplifier {
             }
             let second = begin.plus(&step);
             let again = if up > 0 { second.less(&end) } else { end.less(&second) };
-            // The value must be what it was when the loop began.
+            // The iterator keeps the value that `begin` had on entry, so `begin` must not load from tensors.
             let constant = crate::query::effects::loads(&begin).is_empty();
             if constant && self.facts.refute(&again) && self.facts.prove(&runs) {
                 return self.stmt(&substitute::variable(body, iter, &begin));
@@ -215,7 +215,7 @@ impl Simplifier {
         }
     }
 
-    /// The expression simplified by the facts here.
+    /// Simplifies an expression under the present facts.
     fn expr(&mut self, e: &Expr) -> Expr {
         if e.children().is_empty() {
             return self.rules(e);
@@ -237,13 +237,13 @@ impl Simplifier {
         new
     }
 
-    /// The one node that stands for all that are equal to it. Comparing equal expressions takes as long as they are
-    /// large where they share no nodes, and large is exponential in depth where operands are shared.
+    /// Returns the hash-consed node for an expression. Comparing equal expressions that share no nodes takes time
+    /// linear in their size, which is exponential in their depth where operands are shared.
     fn canonical(&mut self, e: Expr) -> Expr {
         self.nodes.entry(e).or_insert_with_key(Expr::clone).clone()
     }
 
-    /// Operands that are evaluated only under a condition are simplified under it.
+    /// Simplifies the operands of a lazy operator under the condition under which they are evaluated.
     fn lazy(&mut self, op: Op, args: &[Expr]) -> Expr {
         let first = self.expr(&args[0]);
         let under = |s: &mut Simplifier, holds: bool, e: &Expr| {
@@ -264,7 +264,7 @@ impl Simplifier {
         }
     }
 
-    /// The rules for one node, whose operands are simple already.
+    /// Applies the rules for one node with simplified operands.
     fn rules(&mut self, e: &Expr) -> Expr {
         if e.as_literal().is_some() {
             return e.clone();
@@ -284,7 +284,7 @@ impl Simplifier {
                 float::to_int(inner, e.dtype()).unwrap_or_else(|| e.clone())
             }
             ExprKind::Cast(inner) => {
-                // Through a type that holds every value of the first one.
+                // A cast through a type that holds every value of the first type is dropped.
                 if let (ExprKind::Cast(first), Some((lo, hi))) = (inner.kind(), inner.dtype().int_range())
                     && let Some((from, to)) = first.dtype().int_range()
                     && inner.dtype() != DType::Bool
@@ -333,7 +333,7 @@ impl Simplifier {
         let ExprKind::Apply(op, args) = e.kind() else { return e.clone() };
         match (op, args[0].kind()) {
             (Op::Not, ExprKind::Apply(inner, operands)) if inner.is_comparison() => {
-                // The contrary of `a < b` is `a >= b` where neither can be NaN.
+                // The negation of `a < b` is `a >= b` only if neither operand can be NaN.
                 let exact = !operands[0].dtype().is_float() || matches!(inner, Op::Eq | Op::Ne);
                 let contrary = match inner {
                     Op::Eq => Op::Ne,

@@ -1,15 +1,15 @@
-//! Scalar replacement of aggregates: small arrays as scalars.
+//! Scalar replacement of aggregates: small arrays become scalars.
 //!
-//! **Does**: makes a scalar of every element of an array of at most `MOST_ELEMENTS` elements that is declared in a
-//! loop, which it would keep from lanes, and whose subscripts are all numbers, or iterators of short loops in which
-//! nothing but stores and reductions stands (`l = zeros((4,), f64)` is one, and so are those with which adjoints
-//! begin). Such loops become their iterations.
+//! **Does**: replaces every element of an array by a scalar. The array has at most `MOST_ELEMENTS` elements, is
+//! declared in a loop, where it would prevent vectorisation, and its subscripts are numbers, or iterators of short
+//! loops that contain only stores and reductions (such as `l = zeros((4,), f64)` and the initialisations of adjoints).
+//! Such loops are unrolled.
 //!
 //! **Requires**: a valid logical program.
 //!
-//! **Ensures**: what stays keeps its id and origin; the first scalar takes over the declaration's. Unrolled loops are
-//! gone, and the origins of their iterations derive from their statements. A scalar has the name of its array and the
-//! subscripts of its element (`l_0`), and nothing is declared for elements that nobody touches.
+//! **Ensures**: remaining statements keep their ids and origins; the first scalar takes over the declaration's. The
+//! origins of unrolled iterations derive from the statements of their loop. A scalar is named after its array and the
+//! subscripts of its element (`l_0`), and elements without accesses get no declaration.
 //!
 //! **Example**
 //!
@@ -29,10 +29,10 @@
 //! y[i] = l_0 * l_1
 //! ```
 //!
-//! **Leaves alone**: parameters and results, arrays outside of loops, structured tensors, arrays that somebody has
-//! given a place in memory, and those that are printed or given to an outside function, have a subscript that is out
-//! of range (which stops the program), or are named by a mark of a loop; loops with a mark; arrays beyond
-//! `MOST_ALIVE` scalars that are alive at one point, since each is a scope.
+//! **Leaves alone**: parameters and results, arrays outside of loops, structured tensors, arrays with an explicit
+//! memory type, and arrays that are printed or passed to an outside function, have a subscript out of range (which
+//! stops the program), or are in the reductions of a loop; loops with properties; arrays beyond `MOST_ALIVE` scalars
+//! that are alive at one point, since each scalar is a scope.
 
 use super::{copy, substitute};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,14 +41,14 @@ use std::sync::Arc;
 use taffeta_ast::stmt::{LoopProps, Memory};
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// Arrays with more elements stay: `f[19]` of a lattice and matrices of 4 × 4 are scalars.
+/// Maximum number of elements of an array: a lattice's `f[19]` and 4 × 4 matrices become scalars.
 const MOST_ELEMENTS: i64 = 32;
-/// Scalars that are made inside of each other's scopes.
+/// Maximum number of scalars with nested scopes.
 const MOST_ALIVE: usize = 512;
-/// Statements that a loop becomes at most.
+/// Maximum number of statements of an unrolled loop.
 const MOST_COPIES: usize = 32;
 
-/// Makes scalars of small arrays.
+/// Replaces small arrays by scalars.
 pub fn run(func: &Func) -> Func {
     scalarized(func).unwrap_or_else(|| func.clone())
 }
@@ -60,7 +60,7 @@ pub fn scalarized(func: &Func) -> Option<Func> {
     if all.elements.is_empty() {
         return None;
     }
-    // Which arrays can go is known once all loops over them are their iterations; those over the others stay.
+    // Unroll the loops over all candidates to learn which arrays can be replaced; loops over the other arrays stay.
     let mut arrays = Arrays { shapes: all.shapes.clone(), elements: all.elements.clone() };
     arrays.touched(&iterations(&func.body, &all), &mut FxHashSet::default());
     arrays.elements.retain(|_, elements| !elements.is_empty());
@@ -75,7 +75,7 @@ pub fn scalarized(func: &Func) -> Option<Func> {
     Some(func.with_body(arrays.rewritten(&loads)))
 }
 
-/// The statement with the iterations of short loops over some arrays in their place, innermost first.
+/// Unrolls the short loops over some arrays in a statement, innermost first.
 fn iterations(s: &Stmt, arrays: &Arrays) -> Stmt {
     let s = s.map(&mut |s| iterations(s, arrays), &mut Expr::clone);
     let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = s.kind() else { return s };
@@ -101,12 +101,12 @@ fn iterations(s: &Stmt, arrays: &Arrays) -> Stmt {
     Stmt::seq(copies, s.origin().clone())
 }
 
-/// The subscripts of an element, if they are numbers.
+/// Returns the subscripts of an element, if they are numbers.
 fn constants(at: &[Access]) -> Option<Vec<i64>> {
     at.iter().map(|a| a.index.as_int()).collect()
 }
 
-/// Arrays that become scalars, with the scalar of each element that is touched.
+/// Arrays to be replaced, with the scalar of each element that is accessed.
 #[derive(Default)]
 struct Arrays {
     elements: FxHashMap<Symbol, BTreeMap<Vec<i64>, Symbol>>,
@@ -114,7 +114,7 @@ struct Arrays {
 }
 
 impl Arrays {
-    /// Whether an iterator is a subscript of one of them in some statements.
+    /// Returns whether an iterator is a subscript of one of the arrays in some statements.
     fn are_along(&self, iter: &Symbol, statements: &[Stmt]) -> bool {
         let is_iter = |a: &Access| matches!(a.index.kind(), ExprKind::Var(v) if v == iter);
         let mut along = false;
@@ -132,8 +132,8 @@ impl Arrays {
         along
     }
 
-    /// Notes the arrays that are small and in a loop. `alive` scalars are alive at the statement, if all of these
-    /// become some.
+    /// Records the small arrays that are declared in a loop. `alive` counts the scalars that are alive at the statement
+    /// if all recorded arrays are replaced.
     fn declared(&mut self, s: &Stmt, looped: bool, mut alive: usize) {
         if let StmtKind::VarDef { tensor, .. } = s.kind()
             && let Some(shape) = small(tensor).filter(|_| looped)
@@ -149,8 +149,8 @@ impl Arrays {
         s.kind().inside().for_each(|s| self.declared(s, looped, alive));
     }
 
-    /// Notes the elements that are touched, and forgets the arrays of which others may be. `seen` are expressions that
-    /// were looked at.
+    /// Records the elements that are accessed, and drops the arrays with other uses or unknown subscripts. `seen` holds
+    /// the visited expressions.
     fn touched(&mut self, s: &Stmt, seen: &mut FxHashSet<usize>) {
         match s.kind() {
             StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } => {
@@ -189,12 +189,12 @@ impl Arrays {
         self.elements.remove(tensor);
     }
 
-    /// The scalar of an element.
+    /// Returns the scalar of an element.
     fn scalar(&self, tensor: &Symbol, at: &[Access]) -> Option<&Symbol> {
         self.elements.get(tensor)?.get(&constants(at)?)
     }
 
-    /// The statement with scalars that are declared and written in the place of arrays.
+    /// Rewrites declarations and writes of arrays in a statement to those of their scalars.
     fn rewritten(&self, s: &Stmt) -> Stmt {
         let here = match s.kind() {
             StmtKind::Store { tensor, indices, value } => self.scalar(tensor, indices).map(|scalar| {
@@ -224,7 +224,7 @@ impl Arrays {
     }
 }
 
-/// The sizes of an array that may become scalars.
+/// Returns the sizes of an array that may become scalars.
 fn small(t: &Tensor) -> Option<Vec<i64>> {
     let may = t.ndim() > 0 && t.role.is_local() && t.memory == Memory::Auto && t.format.is_dense();
     let shape: Vec<i64> = t.shape.iter().filter(|_| may).map(Expr::as_int).collect::<Option<_>>()?;
@@ -232,7 +232,7 @@ fn small(t: &Tensor) -> Option<Vec<i64>> {
     (may && elements <= MOST_ELEMENTS).then_some(shape)
 }
 
-/// The declaration of an element.
+/// Returns the declaration of an element's scalar.
 fn scalar_of(array: &Tensor, symbol: &Symbol) -> Arc<Tensor> {
     Arc::new(Tensor::dense(symbol.clone(), array.dtype, Vec::new(), array.role))
 }
@@ -244,7 +244,8 @@ mod tests {
     use taffeta_ast::build::{Builder, block, local, looped, reduce, store, var_def};
     use taffeta_ast::{DType, ReduceOp, print, validate};
 
-    /// The text of a loop over `i` that declares `l` with this shape, and does something with it, after the pass.
+    /// Runs the pass on a loop over `i` that declares `l` with this shape and runs these statements, and prints the
+    /// program.
     fn after(shape: &[i64], inside: impl FnOnce(&Tensor, [&Tensor; 2], &Expr) -> Vec<Stmt>) -> String {
         let mut b = Builder::new("f");
         let n = b.size("n");
@@ -291,7 +292,7 @@ mod tests {
         .assert_eq(&text);
     }
 
-    /// Elements with several subscripts, reductions, and an element that nobody touches.
+    /// Checks elements with several subscripts, reductions, and an element without accesses.
     #[test]
     fn matrices_and_sums() {
         let text = after(&[2, 2], |l, [x, y], i| {
@@ -318,7 +319,7 @@ mod tests {
         .assert_eq(&text);
     }
 
-    /// Loops over an array are their iterations, also one in the other.
+    /// Checks that loops over an array are unrolled, nested ones too.
     #[test]
     fn loops_over_arrays() {
         let text = after(&[2, 2], |l, [x, y], i| {
@@ -352,7 +353,7 @@ mod tests {
                 return y
         "#]]
         .assert_eq(&text);
-        // Where another access is not known, the loop stays, too.
+        // If the array stays because of another access, its loop stays, too.
         let text = after(&[2], |l, [x, y], i| {
             let k = Symbol::new("k");
             let clear = store(l, [&Expr::var(&k)], &x.load([i.clone()]));
@@ -361,7 +362,7 @@ mod tests {
         assert!(text.contains("for k in range(2):"), "{text}");
     }
 
-    /// Arrays that are large, or have a subscript that is not a number, or one that stops the program.
+    /// Checks that arrays stay that are too large, or have a subscript that is not a number or is out of range.
     #[test]
     fn what_stays_an_array() {
         let zero = Expr::int(0);

@@ -1,7 +1,7 @@
-//! Takes `stop_gradient` out of a program, which is its operand there.
+//! Replacement of `stop_gradient` by its operand.
 //!
-//! *Does*: replaces every `stop_gradient(e)` by `e`. *Requires*: nothing is going to differentiate the program.
-//! *Ensures*: analyses, rules and code generation see the value itself. *Leaves alone*: statements.
+//! *Does*: replaces every `stop_gradient(e)` by `e`. *Requires*: the program will not be differentiated afterwards.
+//! *Ensures*: analyses, rules and code generation see the operand itself. *Leaves alone*: statements.
 //!
 //! ```text
 //! y[i] = exp(x[i] - stop_gradient(m))     becomes     y[i] = exp(x[i] - m)
@@ -10,7 +10,7 @@
 use super::substitute;
 use taffeta_ast::{Expr, ExprKind, Func, Op};
 
-/// The program without `stop_gradient`.
+/// Returns the program without `stop_gradient`.
 pub fn run(func: &Func) -> Func {
     func.with_body(substitute::rebuild(&func.body, &mut operand))
 }

@@ -1,9 +1,9 @@
-//! Putting expressions in the place of others, which several passes do. Shared operands are rebuilt once.
+//! Substitution of expressions, for several passes. Shared operands are rebuilt once.
 
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Expr, ExprKind, Stmt, Symbol};
 
-/// The statement with `value` for every mention of an iterator or a size. Ids and origins stay.
+/// Replaces every mention of an iterator or a size by `value`. Ids and origins stay.
 pub fn variable(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
     let mut done = FxHashMap::default();
     rewrite(
@@ -16,12 +16,12 @@ pub fn variable(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
     )
 }
 
-/// The statement with every outermost expression for which `f` gives one replaced by that.
+/// Replaces every outermost expression in a statement for which `f` returns one.
 pub fn rewrite(stmt: &Stmt, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &mut FxHashMap<Expr, Expr>) -> Stmt {
     every(stmt, &mut |e| rewrite_expr(e, f, done))
 }
 
-/// The expression, likewise.
+/// Replaces every outermost subexpression for which `f` returns one.
 pub fn rewrite_expr(e: &Expr, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &mut FxHashMap<Expr, Expr>) -> Expr {
     if let Some(known) = done.get(e) {
         return known.clone();
@@ -34,14 +34,14 @@ pub fn rewrite_expr(e: &Expr, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &m
     new
 }
 
-/// The statement with `f` applied to every expression after its operands, so that it sees new operands, but nothing
-/// that it gave itself (as [`Expr::rewrite`]). Ids and origins stay.
+/// Applies `f` bottom-up to every expression of a statement, so that `f` sees rebuilt operands but is not applied to
+/// its own results (as [`Expr::rewrite`]). Ids and origins stay.
 pub fn rebuild(stmt: &Stmt, f: &mut dyn FnMut(Expr) -> Expr) -> Stmt {
     let mut done = FxHashMap::default();
     every(stmt, &mut |e| rebuild_expr(e, f, &mut done))
 }
 
-/// The expression, likewise.
+/// Applies `f` bottom-up to an expression and its operands, as [`rebuild`] does.
 pub fn rebuild_expr(e: &Expr, f: &mut dyn FnMut(Expr) -> Expr, done: &mut FxHashMap<Expr, Expr>) -> Expr {
     if let Some(known) = done.get(e) {
         return known.clone();
@@ -52,9 +52,9 @@ pub fn rebuild_expr(e: &Expr, f: &mut dyn FnMut(Expr) -> Expr, done: &mut FxHash
     new
 }
 
-/// The statement with `f` applied to the expressions that stand in it and in the statements inside.
+/// Applies `f` to the expressions of a statement and of its descendants.
 fn every(stmt: &Stmt, f: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
-    // One closure for statements and one for expressions cannot both hold `f`, so the statements inside come second.
+    // A closure for statements and one for expressions cannot both hold `f`, so the children are rewritten second.
     let here = stmt.map(&mut Stmt::clone, f);
     if here.kind().inside().next().is_none() {
         return here;

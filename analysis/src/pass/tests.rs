@@ -1,4 +1,4 @@
-//! The passes on small programs, printed; the example in the head of each pass is the first test of its name.
+//! Tests of the passes on small programs, printed; the example in the head of each pass is the first test of its name.
 
 use super::{dead, hoist, simplify, stop_gradient};
 use expect_test::{Expect, expect};
@@ -9,8 +9,7 @@ use taffeta_ast::op::Op;
 use taffeta_ast::stmt::AssertKind;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor, print};
 
-/// A program `f` with sizes `n` and `m`, inputs `x: f32[n, m]`, `idx: i32[n]` and `a: f32`, and a result `y: f32[n *
-/// m]`.
+/// Program `f` with sizes `n` and `m`, inputs `x: f32[n, m]`, `idx: i32[n]` and `a: f32`, and a result `y: f32[n * m]`.
 struct Program {
     interface: Func,
     n: Expr,
@@ -54,7 +53,7 @@ fn branch(cond: Expr, then: Vec<Stmt>, otherwise: Vec<Stmt>) -> Stmt {
     build::branch(&cond, block(then), otherwise)
 }
 
-/// What lowering puts before an access.
+/// Builds an assertion as lowering inserts it before an access.
 fn check_that(cond: Expr) -> Stmt {
     Stmt::new(StmtKind::Assert { cond, message: Vec::new(), kind: AssertKind::Index }, Origin::none())
 }
@@ -140,7 +139,7 @@ fn simplify_keeps_what_it_cannot_prove() {
         &p.n,
         vec![
             check_that(inside.clone()),
-            // The second time it was checked already.
+            // The second assertion is redundant.
             check_that(inside),
             check_that(int(0).less(&p.m)),
             store(&p.y, [Expr::var(&i)], value),
@@ -192,7 +191,7 @@ fn simplify_loops() {
     let (vn, vi, vj) = (p.n.clone(), Expr::var(&i), Expr::var(&j));
     let one = Expr::float(1.0, DType::F32);
     let f = p.func(vec![
-        // From n to n: never. From n to n + 1: once.
+        // The range from n to n is empty, the one from n to n + 1 has one iteration.
         range(&i, [&vn, &vn, &int(1)], store(&p.y, [vi.clone()], one.clone())),
         range(&j, [&vn, &vn.plus(&int(1)), &int(1)], store(&p.y, [vj.clone()], one.clone())),
         repeat(&k, &p.m, vec![repeat(&i, &Expr::var(&k).min_with(&p.m), vec![store(&p.y, [vi], one)])]),
@@ -252,7 +251,7 @@ fn simplify_forgets_what_a_store_changes() {
     let loops = vec![
         branch(positive.clone(), vec![set(1)], vec![set(2)]),
         store(&t, [], t.load([]).minus(&int(1))),
-        // What was stored is known: t is above -2 where it was above -1.
+        // After the store, facts about `t` hold again: `-1 < t` implies `-2 < t`.
         branch(int(-1).less(&t.load([])), vec![branch(int(-2).less(&t.load([])), vec![set(5)], vec![])], vec![]),
     ];
     let body = vec![
@@ -351,7 +350,8 @@ fn dead_removes_what_is_only_read_by_each_other() {
     let (s, w) = (local("s", DType::F32, []), local("w", DType::F32, [&p.n]));
     let (kept, seen) = (local("kept", DType::F32, []), local("seen", DType::F32, []));
     let one = || Expr::float(1.0, DType::F32);
-    // `s` is made of `w` and `w` of `s`, as in a softmax; a condition reads `seen`, which is made of `kept`.
+    // `s` is computed from `w` and `w` from `s`, as in a softmax; a condition reads `seen`, which is computed from
+    // `kept`.
     let f = p.func(vec![var_def(
         &s,
         Stmt::seq(
@@ -427,8 +427,8 @@ fn dead_keeps_what_could_stop_the_program() {
         ),
         // The size may be negative.
         var_def(&negative, Stmt::nop()),
-        // No tensor has so many elements, not even one without any: the product of its other sizes is too large. Of
-        // sizes that are not known nothing is sure.
+        // No tensor has so many elements, not even an empty one: the product of its other sizes is too large. For
+        // unknown sizes an overflow is not sure.
         var_def(&overflows, Stmt::nop()),
         var_def(&surely, Stmt::nop()),
         var_def(&fits, Stmt::nop()),
@@ -510,7 +510,8 @@ fn hoist_stops_where_something_changes() {
     let (vi, vj) = (Expr::var(&i), Expr::var(&j));
     let one = Expr::float(1.0, DType::F32);
     let body = vec![
-        // Changes in both loops; in none, under a branch that does not change; in none, under one that does.
+        // The first changes in both loops; the second in neither, under an invariant branch; the third in neither,
+        // under a variant one.
         check_that(t.load([]).less(&p.n)),
         branch(int(2).less(&p.m), vec![check_that(int(7).less(&p.n))], vec![]),
         branch(vj.less(&vi), vec![check_that(int(8).less(&p.n))], vec![]),
@@ -520,7 +521,7 @@ fn hoist_stops_where_something_changes() {
         store(&p.y, [p.n.plus(&vi).floor_div(&p.m)], one),
     ];
     let nest = repeat(&i, &p.n, vec![repeat(&j, &vi, body)]);
-    // A check that is the same in both loops moves out once.
+    // A check that is repeated in a loop moves out once.
     let again = repeat(&k, &p.n, vec![check_that(p.n.less(&p.m)), check_that(p.n.less(&p.m))]);
     let f = p.func(vec![var_def(&t, block([store(&t, [], int(0)), nest])), again]);
     check(
@@ -556,7 +557,7 @@ fn shared_operands_are_visited_once() {
     let p = Program::new();
     let i = Symbol::new("i");
     let at = p.idx.load([Expr::var(&i)]).cast(DType::I64);
-    // 2^16 paths lead to the load, through sums and through operands that are evaluated under conditions.
+    // There are 2^16 paths to the load, through sums and through lazy operands.
     let mut e = at.clone();
     let mut x = p.x.load([Expr::var(&i), int(0)]);
     for k in 0..8 {
@@ -578,7 +579,7 @@ fn simplify_what_is_equal_to_itself() {
     let more = k.plus(&Expr::literal(Literal::Int(1), DType::I32));
     let x = p.x.load([Expr::var(&i), int(0)]);
     let nothing = repeat(&i, &p.n, vec![check_that(k.equals(&k)), check_that(more.equals(&more))]);
-    // NaN differs from itself, and what may be out of range is still looked at.
+    // NaN differs from itself, and a load that may be out of range is still evaluated.
     let kept = repeat(&i, &p.n, vec![check_that(x.equals(&x))]);
     let beyond = p.idx.load([p.n.clone()]);
     let f = p.func(vec![nothing, kept, check_that(beyond.equals(&beyond))]);
@@ -596,7 +597,7 @@ fn simplify_what_is_equal_to_itself() {
     );
 }
 
-/// What is left of tensors that nobody reads where their sizes are checked: nothing where a parameter is as large.
+/// Checks that a dead tensor leaves a check of its sizes, unless a parameter has the same sizes.
 #[test]
 fn sizes_of_dead_tensors_are_checked() {
     let p = Program::new();
@@ -620,7 +621,8 @@ fn sizes_of_dead_tensors_are_checked() {
     );
 }
 
-/// What a forward pass checks, and the backward pass again.
+/// Checks that a dead store goes if its index checks are repeated elsewhere, as a backward pass repeats those of a
+/// forward pass.
 #[test]
 fn checks_that_are_repeated_are_dead() {
     let p = Program::new();
@@ -628,7 +630,7 @@ fn checks_that_are_repeated_are_dead() {
     let t = local("t", DType::F32, [&p.n]);
     let at = |i: &Symbol| Expr::load(&p.idx.symbol, vec![Expr::var(i).into()], DType::I32).cast(DType::I64);
     let load = |i: &Symbol, j: Expr| Expr::load(&p.x.symbol, vec![at(i).into(), j.into()], DType::F32);
-    // (x[idx[i], 0] needs m > 0.)
+    // The access `x[idx[i], 0]` needs `m > 0`.
     let dead = |last: Expr| {
         let fill = repeat(&i, &p.n, vec![store(&t, [Expr::var(&i)], load(&i, last))]);
         var_def(&t, fill)
@@ -641,7 +643,7 @@ fn checks_that_are_repeated_are_dead() {
     let first = |j: &Symbol| load(j, Expr::int(0));
     let run = |body: Vec<Stmt>| print::func(&dead::run_without_repeated_checks(&p.func(body)));
     let gone = |text: &str| !text.contains("t[i] = ");
-    // The same iterations, in another order, before or after, or more of them.
+    // The same iterations, after or before the dead store, or in reverse order.
     assert!(gone(&run(vec![some.clone(), dead(Expr::int(0)), alive(&p.n, &first)])));
     assert!(gone(&run(vec![some.clone(), alive(&p.n, &first), dead(Expr::int(0))])));
     let backwards = |j: &Symbol| {
@@ -650,7 +652,7 @@ fn checks_that_are_repeated_are_dead() {
         Expr::load(&p.x.symbol, vec![at.into(), Expr::int(0).into()], DType::F32)
     };
     assert!(gone(&run(vec![some.clone(), dead(Expr::int(0)), alive(&p.n, &backwards)])));
-    // Fewer iterations; another tensor's size; an index that nothing else has; a condition; only what is dead too.
+    // Fewer iterations; another dimension's size; an index without a counterpart; a condition; only another dead store.
     assert!(!gone(&run(vec![some.clone(), dead(Expr::int(0)), alive(&p.n.minus(&Expr::int(1)), &first)])));
     let other = |j: &Symbol| Expr::load(&p.x.symbol, vec![Expr::int(0).into(), Expr::var(j).into()], DType::F32);
     assert!(!gone(&run(vec![some.clone(), dead(Expr::int(0)), alive(&p.n, &other)])));
@@ -658,7 +660,7 @@ fn checks_that_are_repeated_are_dead() {
     let guarded = branch(Expr::var(&k).less(&Expr::int(2)), vec![store(&p.y, [Expr::var(&k)], first(&k))], vec![]);
     assert!(!gone(&run(vec![some.clone(), dead(Expr::int(0)), repeat(&k, &p.n, vec![guarded])])));
     assert!(!gone(&run(vec![some.clone(), dead(Expr::int(0)), dead(Expr::int(0))])));
-    // Other passes keep what may stop the program.
+    // Other passes keep a store that may stop the program.
     let kept = print::func(&dead::run(&p.func(vec![some, dead(Expr::int(0)), alive(&p.n, &first)])));
     assert!(kept.contains("t[i] = "), "{kept}");
 }

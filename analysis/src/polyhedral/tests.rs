@@ -9,7 +9,7 @@ fn sum(parts: &[(i64, Term)]) -> Term {
     Term::Sum(parts.to_vec())
 }
 
-/// `low <= term < high`
+/// Returns the conditions `low <= term < high - less`.
 fn between(low: i64, term: Term, high: Term, less: i64) -> Vec<Condition> {
     vec![
         Condition::NotNegative(sum(&[(1, term.clone()), (-low, Term::Number(1))])),
@@ -17,7 +17,7 @@ fn between(low: i64, term: Term, high: Term, less: i64) -> Vec<Condition> {
     ]
 }
 
-/// Two statements per step in time, `0 <= t < steps`, `1 <= i < n - 1`: the second one writes back.
+/// Returns a region of two statements per time step, `0 <= t < steps`, `1 <= i < n - 1`: the second one writes back.
 fn jacobi() -> Region {
     let domain = Condition::All(
         [between(0, index(0), Term::Parameter(0), 0), between(1, index(1), Term::Parameter(1), 1)].concat(),
@@ -27,9 +27,9 @@ fn jacobi() -> Region {
     Region { parameters, known: Condition::All(vec![]), statements: vec![statement.clone(), statement] }
 }
 
-/// Source and sink at least `steps` apart in time, with `|i - i'| <= 1`.
+/// Returns an edge of which source and sink are at least `steps` apart in time, with `|i - i'| <= 1`.
 fn near(source: usize, sink: usize, steps: i64) -> Edge {
-    // 1, t, i, t', i', steps, n
+    // Columns: 1, t, i, t', i', steps, n.
     let rows = vec![vec![-steps, -1, 0, 1, 0, 0, 0], vec![1, 0, 1, 0, -1, 0, 0], vec![1, 0, -1, 0, 1, 0, 0]];
     Edge { source, sink, rows }
 }
@@ -88,7 +88,7 @@ fn generates_loops_in_an_order() {
             S1(t, i)
     "#]],
     );
-    // Skewed tiles, and the old order inside of them.
+    // Skewed tiles, with the original order inside of them.
     let tile = |t: Term| Term::Quotient(Box::new(t), 32);
     let tiled = |k: i64| {
         let skewed = sum(&[(2, index(0)), (1, index(1)), (k, Term::Number(1))]);
@@ -114,14 +114,14 @@ fn generates_loops_in_an_order() {
 #[test]
 fn knows_which_orders_turn_dependences_round() {
     let region = jacobi();
-    // What one step computes, the next one reads.
+    // Each time step reads the results of the one before.
     let edges = [near(0, 1, 0), near(1, 0, 1), near(0, 0, 1), near(1, 1, 1)];
     let kept = |order: &[Vec<Term>]| edges.iter().all(|e| !turned(&region, e, order));
     let original = |k| vec![index(0), Term::Number(k), index(1)];
     assert!(kept(&[original(0), original(1)]));
     // The second statement first.
     assert!(!kept(&[original(1), original(0)]));
-    // No order at all between instances of one time step.
+    // No order between instances of one time step.
     assert!(!kept(&[vec![index(0)], vec![index(0)]]));
     let tile = |t: Term| Term::Quotient(Box::new(t), 32);
     let tiled = |k: i64, slope: i64| {
@@ -138,7 +138,7 @@ fn knows_which_orders_turn_dependences_round() {
 fn proposes_skewed_bands() {
     let region = jacobi();
     let validity = vec![near(0, 1, 0), near(1, 0, 1), near(0, 0, 1), near(1, 1, 1)];
-    // What is to be near is not to be anywhere later: no order would keep that short.
+    // Proximity edges need an upper bound in time, since no order keeps unbounded distances short.
     let next = |(mut e, steps): (Edge, i64)| {
         e.rows.push(vec![steps, 1, 0, -1, 0, 0, 0]);
         e
@@ -147,7 +147,7 @@ fn proposes_skewed_bands() {
     let constraints = OrderConstraints { proximity, validity, ..OrderConstraints::default() };
     let Some(Proposal::Band(members, _)) = propose(&region, &constraints) else { panic!("no band") };
     assert_eq!(members.len(), 2, "{members:?}");
-    // Tiles of the band keep every dependence.
+    // Tiles of the band preserve every dependence.
     let order: Vec<Vec<Term>> = (0..2)
         .map(|s| {
             let row = |m: &Member| {
@@ -161,8 +161,8 @@ fn proposes_skewed_bands() {
     assert!(constraints.validity.iter().all(|e| !turned(&region, e, &order)), "{members:?}");
 }
 
-/// Dependences of programs with many sizes have rows enough that isl would eliminate multipliers for hours, in few of
-/// the operations that it counts.
+/// Checks that edges with many rows are rejected: for dependences of programs with many sizes, isl would eliminate
+/// multipliers for hours, in few of the operations that it counts.
 #[test]
 fn gives_up_on_cones_of_many_rays() {
     let all = [0, 1, 2, 3].map(|k| between(0, index(k), Term::Parameter(k), 0)).concat();
@@ -174,13 +174,13 @@ fn gives_up_on_cones_of_many_rays() {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) as i64 % 3 - 1
     };
-    // Bounds of 43 sums, none of which makes another one superfluous.
+    // Bounds of 43 sums, none of which is redundant.
     let rows = (0..43).map(|_| (0..15).map(|column| if column == 0 { 100 } else { next() }).collect()).collect();
     let edge = Edge { source: 0, sink: 1, rows };
     let proximity = vec![edge.clone()];
     let constraints = OrderConstraints { validity: vec![edge.clone()], proximity, ..OrderConstraints::default() };
     assert!(propose(&region, &constraints).is_none());
-    // Where few of them relate the two, those are what is asked for.
+    // With few rows that relate source and sink, only these are passed to isl.
     let few = edge.rows.into_iter().enumerate().map(|(k, mut row)| {
         row[5..9].iter_mut().filter(|_| k >= 3).for_each(|c| *c = 0);
         row
@@ -191,9 +191,9 @@ fn gives_up_on_cones_of_many_rays() {
     assert!(propose(&region, &constraints).is_some());
 }
 
-/// After the loop over `i`, the edges to the last statement are empty, which takes linear programming to see. Where
-/// strongly connected components are merged one by one, isl sees it halfway, and sorts along edges that it has left out
-/// of the order.
+/// Checks a region in which the edges to the last statement become empty after the loop over `i`, which takes linear
+/// programming to see. While merging strongly connected components one by one, isl finds this halfway, and sorts along
+/// edges that it has left out of the order.
 #[test]
 fn orders_statements_whose_edges_a_loop_makes_empty() {
     let domain = Condition::All(between(0, index(0), Term::Parameter(0), 0));
@@ -202,7 +202,7 @@ fn orders_statements_whose_edges_a_loop_makes_empty() {
     let parameters = (0..3).map(|k| Expr::var(&Symbol::new(format!("n{k}")))).collect();
     let sizes = (0..3).map(|k| Condition::NotNegative(Term::Parameter(k))).collect();
     let region = Region { parameters, known: Condition::All(sizes), statements: vec![inner.clone(), inner, last] };
-    // 1, i, j, p0, p1, p2: `2 p0 - 1 <= p2 <= 2 p0`, `0 <= i < p0`, `i + least <= j < p0`
+    // Columns: 1, i, j, p0, p1, p2. Rows: `2 p0 - 1 <= p2 <= 2 p0`, `0 <= i < p0`, `i + least <= j < p0`.
     let inside = [[1, 0, 0, -2, 0, 1], [0, 0, 0, 2, 0, -1], [0, 1, 0, 0, 0, 0], [-1, -1, 0, 1, 0, 0]];
     let between = |source, sink, least: i64| {
         let later = [[-least, -1, 1, 0, 0, 0], [-1, 0, -1, 1, 0, 0]];

@@ -1,17 +1,16 @@
-//! What is known of integers that wrap: sums and multiples in a type of `w` bits are right modulo 2^w, whatever their
-//! operands are.
+//! Facts about wrapping integers: in a type of `w` bits, sums and multiples are exact modulo 2^w for any operands.
 
 use super::context::{Context, Def, Key};
 use super::linear::Linear;
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind};
 
-/// Operands inside each other that are looked into.
+/// Maximum depth of operands that is inspected.
 const DEEPEST: u32 = 16;
 
 impl Context {
-    /// Two i64 expressions have the same value here, to the end of the scope: `h + i` and `h + j` are equal only where
-    /// `i` and `j` are, whether or not the sums wrap.
+    /// Adds the fact that two i64 expressions are equal, to the end of the scope: `h + i` and `h + j` are equal only
+    /// where `i` and `j` are, whether or not the sums wrap.
     pub(super) fn assume_congruent(&mut self, a: &Expr, b: &Expr) {
         if a.dtype() != DType::I64 || b.dtype() != DType::I64 || !(self.is_opaque(a) || self.is_opaque(b)) {
             return;
@@ -20,7 +19,7 @@ impl Context {
         let bits = p.min(q);
         let (Some(x), Some(y)) = (self.congruent(a, bits, DEEPEST), self.congruent(b, bits, DEEPEST)) else { return };
         let Some(d) = x.minus(&y) else { return };
-        // It is a multiple of 2^bits; of those, only 0 may be in reach.
+        // The difference is a multiple of 2^bits, so it is 0 if no other multiple is in range.
         let range = self.interval(&d);
         if range.lo <= -(1 << bits) || range.hi >= 1 << bits {
             return;
@@ -32,7 +31,7 @@ impl Context {
         self.add_fact(d);
     }
 
-    /// A form that is equal to the expression's value modulo 2^bits.
+    /// Returns a form that equals the expression's value modulo 2^bits.
     fn congruent(&mut self, e: &Expr, bits: u32, depth: u32) -> Option<Linear> {
         if depth == 0 || !self.is_opaque(e) || width(e.dtype()) < bits {
             return Some(self.linear(e));
@@ -55,8 +54,8 @@ impl Context {
         }
     }
 
-    /// Whether nothing is known of the value of an integer expression but its type: it may wrap, or has operators that
-    /// are not understood. (What is read from a tensor is what it is.)
+    /// Returns whether only the type of an integer expression is known: it may wrap, or has operators without a rule.
+    /// (Loads and variables are not opaque.)
     pub(super) fn is_opaque(&mut self, e: &Expr) -> bool {
         let l = self.linear(e);
         l.terms.iter().any(|(a, _)| match (&self.atoms[a.0 as usize].key, &self.atoms[a.0 as usize].def) {
@@ -70,7 +69,7 @@ fn width(dtype: DType) -> u32 {
     8 * dtype.size() as u32
 }
 
-/// What is cast to i64, and the bits that it is computed in.
+/// Strips a cast between integers, and returns the operand with the bit width of its type.
 fn uncast(e: &Expr) -> (&Expr, u32) {
     match e.kind() {
         ExprKind::Cast(inner) if inner.dtype().is_int() => (inner, width(inner.dtype())),

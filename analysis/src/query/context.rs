@@ -1,14 +1,14 @@
-//! What is known at a point of a program: a stack of facts, and the table of atoms that they speak of.
+//! Facts at a point of a program: a stack of facts, and the table of atoms that they mention.
 //!
-//! - **Atoms** are values, not places: once numbered, an atom keeps its meaning for ever. After a write to a tensor,
-//!   expressions that load from it are given new atoms, so facts never have to be taken back because of writes.
-//! - **Laws** follow from what an atom is (`a = 4 * (a // 4) + a % 4`) and hold everywhere.
-//! - **Facts** hold in a scope: a mark is taken, facts are added, the mark is popped. What an atom can be (its interval
-//!   and congruence) is narrowed by facts, and widened again from a trail when their scope ends.
+//! - **Atoms** are values, not places: a numbered atom keeps its meaning for ever. After a write to a tensor,
+//!   expressions that load from it get new atoms, so a write never retracts facts.
+//! - **Laws** follow from the definition of an atom (`a = 4 * (a // 4) + a % 4`) and hold everywhere.
+//! - **Facts** hold in a scope: a mark is taken, facts are added, the mark is popped. Facts narrow the interval and
+//!   congruence of an atom, which are restored from a trail at the end of their scope.
 //!
-//! What becomes a fact on the way through a program is said in `learn`.
+//! `learn` derives facts on a walk through a program.
 //!
-//! Every state of the stack has a version, and what is computed is remembered with the version it holds for.
+//! Every state of the stack has a version, and memoised results are valid for one version.
 
 mod learn;
 
@@ -18,28 +18,28 @@ use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use taffeta_ast::{Expr, ExprKind, Func, Symbol};
 
-/// What an atom is, as far as the provers may look into it.
+/// Definition of an atom, as far as the provers may use it.
 #[derive(Clone, Debug)]
 pub(super) enum Def {
-    /// A size, an iterator, an element, an expression that may wrap.
+    /// Size, iterator, element, or expression that may wrap.
     Free,
-    /// The mathematical product of other atoms, sorted, none of them a product.
+    /// Mathematical product of other atoms, sorted, none of them a product.
     Product(Rc<[Atom]>),
-    /// The floor of `num / den`, for a constant `den > 0`.
+    /// Floor of `num / den`, for a constant `den > 0`.
     Quotient(Linear, i128),
-    /// The smaller one.
+    /// Minimum.
     Min(Linear, Linear),
-    /// The larger one.
+    /// Maximum.
     Max(Linear, Linear),
-    /// The first form where the condition holds, the second one where it does not.
+    /// First form where the condition holds, second form where it does not.
     Select(Expr, Linear, Linear),
 }
 
-/// By what atoms are found again.
+/// Lookup key of an atom.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Expr(Expr),
-    /// The number of earlier iterations of a loop.
+    /// Number of earlier iterations of a loop.
     Trip(Symbol),
     Product(Rc<[Atom]>),
     Quotient(Linear, Linear),
@@ -55,23 +55,23 @@ pub(super) struct AtomInfo {
     pub(super) def: Def,
     pub(super) interval: Interval,
     pub(super) congruence: Congruence,
-    /// Positions in [`Context::facts`] of those that mention it, in increasing order.
+    /// Positions of the facts that mention the atom, in [`Context::facts`], in increasing order.
     pub(super) facts: Vec<u32>,
-    /// Positions in [`Context::laws`] likewise.
+    /// Positions of the laws that mention the atom, in [`Context::laws`], in increasing order.
     pub(super) laws: Vec<u32>,
 }
 
-/// A condition that is known to hold, or not to.
+/// Condition that is known to hold, or not to.
 struct Truth {
     cond: Expr,
     holds: bool,
-    /// The tensors that it loads from.
+    /// Tensors that the condition loads from.
     loads: Rc<[Symbol]>,
-    /// Ended by a write to a tensor that it loads from.
+    /// Whether a write to one of these tensors has invalidated it.
     ended: bool,
 }
 
-/// A state of the stack to return to.
+/// State of the stack to return to.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     facts: usize,
@@ -83,53 +83,53 @@ pub struct Mark {
     unreachable: bool,
 }
 
-/// The facts that hold at a point of a program, in a scope that grows and shrinks with a walk over it.
+/// Facts that hold at a point of a program, in a scope that grows and shrinks with a walk over it.
 pub struct Context {
     pub(super) atoms: Vec<AtomInfo>,
     keys: FxHashMap<Key, Atom>,
-    /// Forms that are at least 0 because of what their atoms are.
+    /// Forms that are at least 0 by the definitions of their atoms.
     pub(super) laws: Vec<Linear>,
     /// Forms that are at least 0 here.
     pub(super) facts: Vec<Linear>,
     truths: Vec<Truth>,
-    /// What atoms were before they were narrowed.
+    /// Undo log: atoms with their interval and congruence before they were narrowed.
     trail: Vec<(Atom, Interval, Congruence)>,
     /// Products of atoms, each at least 0, that are at most [`super::MAX_SIZE`] (with 1 for factors that are 0).
     pub(super) products: Vec<Rc<[Atom]>>,
-    /// The facts contradict each other: this point is never reached.
+    /// Whether the facts contradict each other: this point is never reached.
     pub(super) unreachable: bool,
     pub(super) version: u64,
     last_version: u64,
-    /// How many writes were told of.
+    /// Number of recorded writes.
     writes: u64,
-    /// Keys of atoms that loads from a tensor are in.
+    /// Keys of the atoms that contain loads from a tensor.
     by_tensor: FxHashMap<Symbol, Vec<Key>>,
     loads: FxHashMap<Expr, Rc<[Symbol]>>,
-    /// The dimensions of the tensors that were declared, as they were then; to the end of the walk, since symbols are
+    /// Dimensions of the declared tensors, lowered at their declaration; kept to the end of the walk, since symbols are
     /// unique.
     pub(super) shapes: FxHashMap<Symbol, Vec<Linear>>,
-    /// While lowering the shape of a tensor that is alive: its operations do not wrap.
+    /// Whether the shape of a live tensor is being lowered: its operations do not wrap.
     pub(super) exact: bool,
     pub(super) memo_linear: FxHashMap<Expr, (u64, Linear)>,
     pub(super) memo_prove: FxHashMap<(Expr, bool, bool), (u64, bool)>,
     pub(super) memo_stop: FxHashMap<Expr, (u64, bool)>,
-    /// How often solvers were asked in vain.
+    /// Numbers of unsuccessful solver calls.
     pub(super) failures: super::entail::Failures,
-    /// How many guards there are inside each other.
+    /// Nesting depth of guards.
     pub(super) guards: u32,
-    /// Whether a question is asked in earnest, and not on the way to an answer.
+    /// Whether a caller's query is being answered, by all means, and not an intermediate one, by cheap means.
     pub(super) thorough: bool,
 }
 
 impl Context {
-    /// At the beginning of a program: its sizes are not negative, and so on for the shapes of its parameters and
+    /// Returns the facts at the beginning of a program: those of its sizes, and of the shapes of its parameters and
     /// results.
     pub fn new(func: &Func) -> Context {
         let mut c = Context::empty();
         for s in &func.sizes {
             c.size(s);
         }
-        // Many tensors have the shape of another one, which says the same of the sizes.
+        // Many tensors share a shape, whose facts are added once.
         let mut known: FxHashMap<&[Expr], &Symbol> = FxHashMap::default();
         for t in func.interface() {
             match known.get(t.shape.as_slice()).and_then(|s| c.shapes.get(*s)).cloned() {
@@ -143,7 +143,7 @@ impl Context {
         c
     }
 
-    /// Nothing is known but what sizes are, which must be told by [`Context::size`].
+    /// Returns a context without facts. Sizes must be added by [`Context::size`].
     pub fn empty() -> Context {
         Context {
             atoms: Vec::new(),
@@ -172,7 +172,7 @@ impl Context {
 
     // ---- scopes
 
-    /// The state to return to by [`Context::pop`].
+    /// Returns the state to return to by [`Context::pop`].
     pub fn mark(&self) -> Mark {
         Mark {
             facts: self.facts.len(),
@@ -185,7 +185,7 @@ impl Context {
         }
     }
 
-    /// Forgets every fact that was learnt after `mark`, but not the writes that were told of.
+    /// Drops every fact that was added after `mark`. Recorded writes stay.
     pub fn pop(&mut self, mark: Mark) {
         while self.facts.len() > mark.facts {
             let position = self.facts.len() as u32 - 1;
@@ -211,7 +211,7 @@ impl Context {
         }
     }
 
-    /// Runs `f` in a scope of its own.
+    /// Runs `f` in a new scope.
     pub fn scoped<R>(&mut self, f: impl FnOnce(&mut Context) -> R) -> R {
         let mark = self.mark();
         let r = f(self);
@@ -219,20 +219,20 @@ impl Context {
         r
     }
 
-    /// The facts are not what they were: nothing that was remembered holds.
+    /// Starts a new version of the facts, which invalidates memoised results.
     pub(super) fn changed(&mut self) {
         self.last_version += 1;
         self.version = self.last_version;
     }
 
-    /// Whether the facts contradict each other, so that this point is never reached.
+    /// Returns whether the facts contradict each other, so that this point is never reached.
     pub fn is_unreachable(&self) -> bool {
         self.unreachable
     }
 
     // ---- atoms
 
-    /// The tensors that an expression loads from.
+    /// Returns the tensors that an expression loads from.
     fn loads(&mut self, e: &Expr) -> Rc<[Symbol]> {
         if let Some(known) = self.loads.get(e) {
             return known.clone();
@@ -251,13 +251,13 @@ impl Context {
         all
     }
 
-    /// The atom of an iterator or a size.
+    /// Returns the atom of an iterator or a size.
     pub(super) fn variable(&mut self, symbol: &Symbol) -> Atom {
         let range = Interval::new(i128::from(i64::MIN), i128::from(i64::MAX));
         self.intern(Key::Expr(Expr::var(symbol)), Def::Free, range)
     }
 
-    /// The atom of that key: the one it has, or a new one.
+    /// Returns the key's atom, and adds one if there is none.
     pub(super) fn intern(&mut self, key: Key, def: Def, interval: Interval) -> Atom {
         if let Some(a) = self.keys.get(&key) {
             return *a;
@@ -276,22 +276,22 @@ impl Context {
         a
     }
 
-    /// The atom of that key, if it has one.
+    /// Returns the key's atom, if there is one.
     pub(super) fn atom_of(&self, key: &Key) -> Option<Atom> {
         self.keys.get(key).copied()
     }
 
-    /// The facts that were learnt since `mark`.
+    /// Returns the facts that were added since `mark`.
     pub(super) fn facts_since(&self, mark: Mark) -> &[Linear] {
         &self.facts[mark.facts.min(self.facts.len())..]
     }
 
-    /// Whether the key has an atom already (so that its laws stand).
+    /// Returns whether the key has an atom already, and with it its laws.
     pub(super) fn has(&self, key: &Key) -> bool {
         self.keys.contains_key(key)
     }
 
-    /// The atoms that an atom is the product of: itself, unless it is a product.
+    /// Returns the factors of an atom: itself, unless it is a product.
     pub(super) fn factors(&self, a: Atom) -> Rc<[Atom]> {
         match &self.atoms[a.0 as usize].def {
             Def::Product(f) => f.clone(),
@@ -299,7 +299,7 @@ impl Context {
         }
     }
 
-    /// What an atom can be here.
+    /// Returns the interval of an atom here.
     pub(super) fn atom_interval(&self, a: Atom) -> Interval {
         let info = &self.atoms[a.0 as usize];
         match &info.def {
@@ -311,12 +311,12 @@ impl Context {
         }
     }
 
-    /// What a form can be here, by the intervals of its atoms alone.
+    /// Returns the interval of a form here, from the intervals of its atoms alone.
     pub(super) fn interval(&self, l: &Linear) -> Interval {
         l.terms.iter().fold(Interval::point(l.constant), |sum, (a, c)| sum.plus(self.atom_interval(*a).scale(*c)))
     }
 
-    /// The residue class of a form, by those of its atoms.
+    /// Returns the residue class of a form, from those of its atoms.
     pub(super) fn congruence(&self, l: &Linear) -> Congruence {
         l.terms.iter().fold(Congruence::point(l.constant), |sum, (a, c)| {
             let class = self
@@ -327,11 +327,11 @@ impl Context {
         })
     }
 
-    /// An atom is known more narrowly, to the end of the scope.
+    /// Narrows an atom's interval and congruence, to the end of the scope.
     pub(super) fn refine(&mut self, a: Atom, interval: Interval, congruence: Congruence) {
         let info = &mut self.atoms[a.0 as usize];
         let interval = info.interval.meet(interval);
-        // Of two classes the finer one is kept; their intersection is rarely asked for.
+        // Of two congruences the finer one is kept; their intersection is rarely needed.
         let finer =
             congruence.modulus == 0 || (info.congruence.modulus != 0 && congruence.modulus > info.congruence.modulus);
         let congruence = if finer { congruence } else { info.congruence };
@@ -343,7 +343,7 @@ impl Context {
         self.unreachable |= interval.is_empty();
     }
 
-    /// A law: the form is at least 0 because of what its atoms are.
+    /// Adds a law: the form is at least 0 by the definitions of its atoms.
     pub(super) fn add_law(&mut self, law: Option<Linear>) {
         let Some(law) = law.map(Linear::tighten) else { return };
         for (a, _) in &law.terms {
@@ -352,7 +352,7 @@ impl Context {
         self.laws.push(law);
     }
 
-    /// A fact: the form is at least 0, to the end of the scope. Narrows its atoms.
+    /// Adds a fact: the form is at least 0, to the end of the scope. Narrows its atoms.
     pub(super) fn add_fact(&mut self, fact: Linear) {
         let fact = fact.tighten();
         let interval = self.interval(&fact);
@@ -363,7 +363,7 @@ impl Context {
             return;
         }
         for &(a, c) in &fact.terms {
-            // c * a >= -(rest)
+            // `c * a >= -(rest)`
             let Some(rest) = fact.substitute(a, &Linear::default()) else { continue };
             let most = self.interval(&rest).hi;
             if most >= super::interval::INFINITY {

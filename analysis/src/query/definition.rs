@@ -1,5 +1,5 @@
-//! Integers that have a name and one value in all of its scope (`h: i64 = n // 2`, `p: i64 = 2 * i`): what they are
-//! made of, so that `y[h + i]` is understood as `y[n // 2 + i]`.
+//! Definitions of integer scalars that have a single value in their scope (`h: i64 = n // 2`, `p: i64 = 2 * i`), by
+//! which `y[h + i]` is analysed as `y[n // 2 + i]`.
 
 use super::effects;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -7,21 +7,21 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// Values with more nodes than this are not looked into.
+/// Maximum number of nodes of a definition.
 const MOST_NODES: usize = 64;
 
-/// The values of local integers without dimensions that are stored to once, on the straight way through their scope,
-/// and consist of iterators around it, sizes, and elements that nothing in the program writes.
+/// Definitions of local integer scalars. The scalar has one store, which is executed unconditionally in its scope, and
+/// the value consists of enclosing iterators, sizes, and elements that the program never writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Definitions(Arc<FxHashMap<Symbol, Expr>>);
 
 thread_local! {
-    /// The program that was asked about last, and its definitions: many steps are tried on one program.
+    /// Most recent program with its definitions: many schedule steps are tried on one program.
     static LAST: RefCell<Option<(Stmt, Definitions)>> = const { RefCell::new(None) };
 }
 
 impl Definitions {
-    /// Those of a program, which are not searched for again while the same one is asked about.
+    /// Returns the definitions of a program, memoised while the program is the same.
     pub(super) fn remembered(func: &Func) -> Definitions {
         LAST.with_borrow_mut(|last| match last {
             Some((body, known)) if body.same_node(&func.body) => known.clone(),
@@ -43,7 +43,7 @@ impl Definitions {
         func.body.walk(&mut |s| match s.kind() {
             StmtKind::Seq(_) | StmtKind::VarDef { .. } | StmtKind::For { .. } | StmtKind::If { .. } => {}
             StmtKind::Store { tensor, .. } => *writes.entry(tensor.clone()).or_default() += 1,
-            // Twice: it is not one store.
+            // Counted twice, as any other write is not a single store.
             _ => effects::writes(s).into_iter().for_each(|t| *writes.entry(t).or_default() += 2),
         });
         let mut found = Search { writes, open: FxHashSet::default(), values: FxHashMap::default() };
@@ -51,21 +51,21 @@ impl Definitions {
         Definitions(Arc::new(found.values))
     }
 
-    /// The value of a load, if it is of such a name.
+    /// Returns the definition of a scalar.
     pub(super) fn value(&self, tensor: &Symbol) -> Option<&Expr> {
         self.0.get(tensor)
     }
 }
 
-/// Whether it is an integer without dimensions.
+/// Returns whether a tensor is an integer scalar.
 fn is_name(tensor: &Tensor) -> bool {
     tensor.ndim() == 0 && tensor.dtype.is_int()
 }
 
 struct Search {
-    /// How often each tensor is written in the text of the program.
+    /// Number of statements that write each tensor.
     writes: FxHashMap<Symbol, usize>,
-    /// Names whose scope is around the present statement, with no loop and no branch in between.
+    /// Scalars in scope without a loop or a branch in between.
     open: FxHashSet<Symbol>,
     values: FxHashMap<Symbol, Expr>,
 }
@@ -94,7 +94,7 @@ impl Search {
         }
     }
 
-    /// The value in terms of what never changes; `None` if it is made of something else, or is too large.
+    /// Expresses the value by constants of the program; `None` if it contains other loads, or is too large.
     fn fixed(&self, e: &Expr, nodes: &mut usize) -> Option<Expr> {
         *nodes += 1;
         if *nodes > MOST_NODES {

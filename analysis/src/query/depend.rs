@@ -1,24 +1,24 @@
-//! Dependences at the precision of statement instances (FreeTensor, section 4.2; Feautrier 1991): which two executions
-//! of statements touch one element, one of them writing it, and in which iterations of the loops around them.
+//! Dependences at the precision of statement instances (FreeTensor, section 4.2; Feautrier 1991): pairs of executions
+//! of statements that access one element, one of them writing it, with the iterations of the enclosing loops.
 //!
-//! A question is asked about every pair of [`Reference`]s to one tensor: is there a state in which both are executed,
-//! in iterations related as asked, and address the same element? Bounds, conditions, assertions and subscripts become
-//! facts about two instances (`instance.rs`); isl decides whether they have a common point. Where none exists, that is
-//! a proof. Where one exists it is the *witness*: two concrete instances and the element that they share, exact unless
-//! it rests on values that the program reads (which are then named).
+//! A query asks for every pair of [`Reference`]s to one tensor: is there a state in which both are executed, in
+//! iterations with the requested relations, and address the same element? Bounds, conditions, assertions and subscripts
+//! become facts about two instances (`instance.rs`); isl decides whether they have a common point. If none exists,
+//! independence is proved. Otherwise the point is the *witness*: two concrete instances and the element that they
+//! share, exact unless it rests on values that the program reads (which are then named).
 //!
 //! - **Stack scope**: a tensor is another one in every iteration of the loops around its declaration, so a dependence
 //!   on it stays within one iteration of those.
 //! - **Reductions** of one operator into one element commute: such pairs may be left out ([`Ask::commute`]), unless the
 //!   program says that those of floats do not ([`Func::keeps_order`]).
-//! - **What is not affine** is an unknown value of its instance: the same one for both where its arguments are the same
-//!   and nothing writes what it reads in between. So the answer "no dependence" is always right, and a dependence may
-//!   be one that no run shows.
+//! - **A non-affine expression** is an unknown value of its instance, shared by both instances if its arguments are
+//!   equal and nothing writes the tensors it reads in between. So the answer "no dependence" is always right, but a
+//!   reported dependence may occur in no run.
 //!
-//! Questions are asked once for all pairs that they cannot tell apart (`pairs.rs`), and `direct.rs` leaves out the
-//! dependences that follow from others, so that what is asked grows with the program and not with its square.
+//! A query is answered once for all equivalent pairs (`pairs.rs`), and `direct.rs` leaves out the dependences that
+//! follow from others, so that the number of queries grows with the program and not with its square.
 //!
-//! Not done here: whether a value is overwritten in between (memory-based dependences, not value-based ones).
+//! Not modelled: whether a value is overwritten in between (dependences are memory-based, not value-based).
 
 mod direct;
 mod evaluated;
@@ -37,28 +37,28 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use taffeta_ast::{Expr, Func, Stmt, StmtId, Symbol};
 
-/// Which of both runs first in the program as it is written.
+/// Order of source and sink in the program as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The source.
+    /// Source before sink.
     SourceFirst,
-    /// Either: only the relations of the loops are asked for.
+    /// Either order: only the relations of the loops are constrained.
     Either,
 }
 
-/// What a dependence does.
+/// Kind of a dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DependenceKind {
-    /// The sink reads what the source wrote (RAW, flow).
+    /// Flow dependence (RAW): the sink reads a value that the source wrote.
     ReadAfterWrite,
-    /// The sink overwrites what the source read (WAR, anti).
+    /// Anti-dependence (WAR): the sink overwrites a value that the source read.
     WriteAfterRead,
-    /// The sink overwrites what the source wrote (WAW, output).
+    /// Output dependence (WAW): the sink overwrites a value that the source wrote.
     WriteAfterWrite,
 }
 
 impl DependenceKind {
-    /// As people abbreviate it.
+    /// Returns the usual abbreviation.
     pub fn short(self) -> &'static str {
         match self {
             DependenceKind::ReadAfterWrite => "RAW",
@@ -68,43 +68,43 @@ impl DependenceKind {
     }
 }
 
-/// A condition on both instances, beyond the relations of the loops around both.
+/// Conditions on both instances, in addition to the relations of the common loops.
 pub type Extra<'a> = dyn Fn(&Iterators<'_>, &Iterators<'_>) -> Vec<Expr> + Sync + 'a;
 
-/// The iterators of an instance.
+/// Iterators of an instance.
 pub struct Iterators<'a>(&'a Instance);
 
 impl Iterators<'_> {
-    /// The value of the loop's iterator, if the loop is around the instance.
+    /// Returns the value of the loop's iterator, if the loop is around the instance.
     pub fn of(&self, stmt: StmtId) -> Option<Expr> {
         self.0.iterator(stmt).cloned()
     }
 }
 
-/// Some of the references of a program.
+/// Predicate that selects references of a program.
 pub type Which<'a> = &'a (dyn Fn(&Reference) -> bool + Sync);
 
-/// The iteration that the sink is in, for a loop around both.
+/// Relation of the sink's iteration to the source's, for a common loop.
 pub type Relate<'a> = &'a (dyn Fn(&Stmt) -> Relation + Sync);
 
-/// A question about dependences.
+/// Query for dependences.
 pub struct Ask<'a> {
-    /// Which references can be the source.
+    /// References that can be the source.
     pub source: Which<'a>,
-    /// Which can be the sink.
+    /// References that can be the sink.
     pub sink: Which<'a>,
-    /// The iteration that the sink is in, for every loop around both.
+    /// Relation of the sink's iteration to the source's, for every common loop.
     pub relate: Relate<'a>,
-    /// What must hold besides.
+    /// Additional conditions.
     pub extra: Option<&'a Extra<'a>>,
-    /// Which one runs first.
+    /// Order of source and sink.
     pub order: Order,
-    /// Leave out reductions of one operator.
+    /// Whether pairs that commute, such as reductions of one operator, are left out.
     pub commute: bool,
 }
 
 impl Default for Ask<'_> {
-    /// Every dependence of a program but those between reductions of one operator.
+    /// Returns the query for every dependence of a program, except between reductions of one operator.
     fn default() -> Self {
         Ask {
             source: &|_| true,
@@ -126,70 +126,70 @@ pub struct Witness {
     pub source: Vec<(Symbol, i64)>,
     /// Iterators of the loops around the sink.
     pub sink: Vec<(Symbol, i64)>,
-    /// The element's indices, if they are known.
+    /// Indices of the element, if they are known.
     pub element: Option<Vec<i64>>,
-    /// What the program would have to read for it: an element of a tensor, and its value.
+    /// Values that the program would have to read: elements of tensors with their values.
     pub assumed: Vec<(Expr, i64)>,
-    /// Whether this happens in every run with these sizes (and what is assumed), and is not only not excluded.
+    /// Whether the conflict happens in every run with these sizes (and assumed values), and is not merely unrefuted.
     pub exact: bool,
-    /// A subscript of the element that was not understood: then nothing else in the witness says anything.
+    /// Opaque subscript of the element, for which the rest of the witness has no meaning.
     pub opaque: Option<Expr>,
-    /// Whether instances are known. If not, there is no proof that there are none, and nothing else is said: the
-    /// numbers that were found are none of the program's.
+    /// Whether instances are known. Otherwise there is no proof of independence, and the other fields are empty: the
+    /// numbers that were found do not occur in the program.
     pub found: bool,
 }
 
 impl Witness {
-    /// That there may be instances, of which none is known.
+    /// Returns the witness that instances may exist, but none is known.
     fn not_found(opaque: Option<Expr>) -> Witness {
         let (sizes, source, sink, assumed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Witness { sizes, source, sink, element: None, assumed, exact: false, opaque, found: false }
     }
 }
 
-/// A pair of references that touch one element, one of them writing it.
+/// Pair of references that access one element, one of them writing it.
 #[derive(Clone, Debug)]
 pub struct Dependence {
-    /// The instance that must run first.
+    /// Reference that must run first.
     pub source: Reference,
-    /// The one that must run later.
+    /// Reference that must run later.
     pub sink: Reference,
-    /// What it does.
+    /// Kind.
     pub kind: DependenceKind,
-    /// The loops around both, outermost first, with the iteration that the sink is in.
+    /// Common loops, outermost first, with the relation of the sink's iteration to the source's.
     pub loops: Vec<(Stmt, Relation)>,
-    /// Where it happens.
+    /// Instances that conflict.
     pub witness: Witness,
 }
 
 impl Dependence {
-    /// The loop that carries it: the outermost one in which source and sink are in different iterations. `None` if it
-    /// is within one iteration of all of them.
+    /// Returns the loop that carries the dependence: the outermost one of which source and sink are in different
+    /// iterations. `None` if the dependence is within one iteration of all loops.
     pub fn carrier(&self) -> Option<&Stmt> {
         self.loops.iter().find(|(_, r)| *r != Relation::Same).map(|(s, _)| s)
     }
 
-    /// The same dependence of two other references, which no question tells apart from these.
+    /// Returns the same dependence for two equivalent references.
     fn between(&self, source: &Reference, sink: &Reference) -> Dependence {
         Dependence { source: source.clone(), sink: sink.clone(), ..self.clone() }
     }
 }
 
-/// The references of a program, ready to be asked about.
+/// References of a program, indexed for queries.
 pub struct Dependences<'f> {
     func: &'f Func,
     all: Vec<Reference>,
     definitions: OnceLock<Definitions>,
-    /// Where the references to a tensor stand among them.
+    /// Positions of the references to a tensor.
     by_tensor: FxHashMap<Symbol, Vec<usize>>,
-    /// How many questions were asked.
+    /// Number of queries so far.
     asked: AtomicUsize,
 }
 
-/// Pairs of which fewer are not worth several threads: waking one up, and learning there what the program says of its
-/// sizes, takes as long as many answers.
+/// Number of pairs below which several threads do not pay off: to wake a thread, and to build its facts about the
+/// program's sizes, takes as long as many answers.
 const FEW: usize = 24;
-/// Questions that one thread is given at least, for the same reason.
+/// Minimum number of queries per thread, for the same reason.
 const AT_ONCE: usize = 8;
 
 impl<'f> Dependences<'f> {
@@ -198,7 +198,7 @@ impl<'f> Dependences<'f> {
         Dependences::among(func, references(func))
     }
 
-    /// Collects the references in some statements and inside of them alone, for questions about no others.
+    /// Collects only the references in some statements and their descendants, for queries about no others.
     pub fn inside(func: &'f Func, parts: &[StmtId]) -> Dependences<'f> {
         Dependences::among(func, inside(func, parts))
     }
@@ -211,7 +211,7 @@ impl<'f> Dependences<'f> {
         Dependences { func, all, by_tensor, definitions: OnceLock::new(), asked: AtomicUsize::new(0) }
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn func(&self) -> &'f Func {
         self.func
     }
@@ -220,33 +220,34 @@ impl<'f> Dependences<'f> {
         self.definitions.get_or_init(|| Definitions::remembered(self.func))
     }
 
-    /// All references, in the order of the text.
+    /// Returns all references, in program order.
     pub fn references(&self) -> &[Reference] {
         &self.all
     }
 
-    /// The references to a tensor, in the order of the text.
+    /// Returns the references to a tensor, in program order.
     pub fn of(&self, tensor: &Symbol) -> impl DoubleEndedIterator<Item = &Reference> + ExactSizeIterator {
         self.by_tensor.get(tensor).map_or(&[][..], Vec::as_slice).iter().map(|k| &self.all[*k])
     }
 
-    /// The first dependence that the question allows, in the order of the text; `None` is a proof that there is none.
+    /// Finds the first dependence that the query allows, in program order; `None` proves that there is none.
     pub fn first(&self, ask: &Ask<'_>) -> Option<Dependence> {
         self.first_pair(&self.all, ask)
     }
 
-    /// The first pair of references, one of each kind, that touch one element, in whatever order they run; `None` is a
-    /// proof that there is none. The source of what is found runs first. (`relate`: in the same iteration, or in any.)
+    /// Finds the first pair of references, one of each kind, that access one element, in any order; `None` proves that
+    /// there is none. The source of the returned dependence runs first. (`relate`: in the same iteration, or in any.)
     pub fn meeting(&self, one: Which<'_>, other: Which<'_>, relate: Relate<'_>) -> Option<Dependence> {
         let ask = |source, sink, order| self.first(&Ask { source, sink, relate, order, ..Ask::default() });
         let any = ask(one, other, Order::Either)?;
         let ordered = ask(one, other, Order::SourceFirst).or_else(|| ask(other, one, Order::SourceFirst));
-        // Or it is one instance, which reads before it writes.
+        // Otherwise both are one instance, which reads before it writes.
         let reads_first = || if any.sink.kind.writes() { None } else { ask(other, one, Order::Either) };
         ordered.or_else(reads_first).or(Some(any))
     }
 
-    /// The same as `first` among some of the references, which are in the order of the text.
+    /// Finds the first dependence, as [`Dependences::first`] does, among some of the references, which are in program
+    /// order.
     pub fn first_among(&self, references: &[&Reference], ask: &Ask<'_>) -> Option<Dependence> {
         self.first_pair(references.iter().copied(), ask)
     }
@@ -273,7 +274,7 @@ impl<'f> Dependences<'f> {
         })
     }
 
-    /// Every pair of references that the question allows, once for each loop that carries a dependence between them.
+    /// Returns every dependence that the query allows, once for each loop that carries it.
     pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
         let pairs = pairs::every(&self.all, ask);
         let (asked, which) = pairs::numbered(pairs.iter().copied(), |(a, b)| pairs::key(a, b));
@@ -282,8 +283,8 @@ impl<'f> Dependences<'f> {
         answered.flat_map(|((a, b), found)| found.iter().map(|d| d.between(a, b))).collect()
     }
 
-    /// The same, with one pair for all that the question cannot tell apart: of references in one place that do the same
-    /// to the same element.
+    /// Returns the dependences that the query allows, with one pair for all equivalent ones: references in one place
+    /// with the same use of the same element.
     pub fn distinct(&self, ask: &Ask<'_>) -> Vec<Dependence> {
         let (pairs, prover) = self.distinct_pairs(&self.all, ask);
         self.cases(pairs, prover, ask).into_iter().flatten().collect()
@@ -298,7 +299,7 @@ impl<'f> Dependences<'f> {
         self.each(pairs, prover, |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
     }
 
-    /// The answers to questions that are independent of each other.
+    /// Answers independent queries.
     fn each<'p, Q: Send, A: Send>(
         &'p self,
         questions: Vec<Q>,
@@ -316,7 +317,7 @@ impl<'f> Dependences<'f> {
         taffeta_ast::pool::run(|| all.map_init(|| self.prover(), |prover, q| answer(prover, q)).collect())
     }
 
-    /// The pairs that are asked about, with what found them, where any were looked at.
+    /// Returns the distinct pairs of a query, with the prover that filtered them, if one was needed.
     fn distinct_pairs<'r, 'p>(
         &'p self,
         references: impl IntoIterator<Item = &'r Reference> + Clone,
@@ -333,13 +334,13 @@ impl<'f> Dependences<'f> {
         Prover::new(self.func, self.definitions(), &self.asked)
     }
 
-    /// How many questions were asked of the facts about two instances: what the time goes with.
+    /// Returns the number of queries for two instances, which dominate the time.
     pub fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// How far the sink's iterator is from the source's, for every loop around both of each dependence; `None` where it
-    /// is not always as far.
+    /// Returns the distance of the sink's iterator from the source's, for every common loop of each dependence; `None`
+    /// where it is not constant.
     pub fn distances(&self, all: &[Dependence]) -> Vec<Vec<Option<i64>>> {
         let relations = |d: &Dependence| d.loops.iter().map(|(_, r)| *r).collect::<Vec<Relation>>();
         let (asked, which) = pairs::numbered(all, |d| (pairs::key(&d.source, &d.sink), relations(d)));

@@ -1,14 +1,14 @@
-//! What statements and expressions touch, whatever is known about the program.
+//! Side effects of statements and expressions, independent of facts about the program.
 
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
 
-/// The tensors that a statement may write, as a set to go on with ([`Stmt::writes`] has it without a copy).
+/// Returns the tensors that a statement may write, as an owned set ([`Stmt::writes`] borrows it).
 pub fn writes(stmt: &Stmt) -> FxHashSet<Symbol> {
     stmt.writes().clone()
 }
 
-/// The tensors that a statement loads from, prints or passes to a call. Reductions count as writes alone.
+/// Returns the tensors that a statement loads from, prints or passes to a call. Reductions count as writes only.
 pub fn reads_by_others(stmt: &Stmt) -> FxHashSet<Symbol> {
     let (mut out, mut seen) = (FxHashSet::default(), FxHashSet::default());
     stmt.walk(&mut |s| {
@@ -23,8 +23,8 @@ pub fn reads_by_others(stmt: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-/// Whether a statement loads from a tensor, prints it or passes it to a call ([`reads_by_others`]). It looks no further
-/// than to the first that does.
+/// Returns whether a statement loads from a tensor, prints it or passes it to a call, as [`reads_by_others`], but stops
+/// at the first such use.
 pub fn is_read(stmt: &Stmt, tensor: &Symbol) -> bool {
     fn loads(e: &Expr, tensor: &Symbol, seen: &mut FxHashSet<usize>) -> bool {
         seen.insert(e.address())
@@ -43,12 +43,12 @@ pub fn is_read(stmt: &Stmt, tensor: &Symbol) -> bool {
     within(stmt, tensor, &mut FxHashSet::default())
 }
 
-/// Whether a statement writes lines while the program runs.
+/// Returns whether a statement prints while the program runs.
 pub fn prints(stmt: &Stmt) -> bool {
     matches!(stmt.kind(), StmtKind::Print { .. }) || stmt.kind().children().into_iter().any(prints)
 }
 
-/// Adds the tensors that an expression loads from. `seen` keeps shared operands from being visited twice.
+/// Collects the tensors that an expression loads from. `seen` keeps shared operands from being visited twice.
 fn expr_reads(e: &Expr, seen: &mut FxHashSet<usize>, out: &mut FxHashSet<Symbol>) {
     if !seen.insert(e.address()) {
         return;
@@ -61,14 +61,14 @@ fn expr_reads(e: &Expr, seen: &mut FxHashSet<usize>, out: &mut FxHashSet<Symbol>
     }
 }
 
-/// The tensors that an expression loads from.
+/// Returns the tensors that an expression loads from.
 pub fn loads(e: &Expr) -> FxHashSet<Symbol> {
     let mut out = FxHashSet::default();
     expr_reads(e, &mut FxHashSet::default(), &mut out);
     out
 }
 
-/// Whether an expression mentions one of these iterators and sizes.
+/// Returns whether an expression mentions one of these iterators and sizes.
 pub fn mentions(e: &Expr, symbols: &[&Symbol]) -> bool {
     let mut found = false;
     e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if symbols.contains(&s)));

@@ -1,13 +1,13 @@
-//! Does a form stay at or above 0? Asked of the facts in order of cost:
+//! Proof that a form is at least 0, by methods in order of cost:
 //!
 //! 1. intervals of the atoms;
-//! 2. elimination: the youngest atom of the form is replaced by what a fact, a law or its interval bounds it by, again
-//!    and again. Facts are multiplied by atoms that are not negative where the form has a product: that is how `i*m + j
-//!    < n*m` follows from `i < n` and `j < m`;
-//! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere; what is known to be at least `min(a, b)` is at least
-//!    `a` or at least `b`;
-//! 4. isl: whether the facts and the contrary of the question have an integer point in common;
-//! 5. z3, if there are products: whether they have a real point in common.
+//! 2. elimination: the youngest atom of the form is replaced by its bound from a fact, a law or its interval,
+//!    repeatedly. Facts are multiplied by non-negative atoms where the form has a product: that is how `i*m + j < n*m`
+//!    follows from `i < n` and `j < m`;
+//! 3. cases: `min(a, b)` is `a` where `a <= b`, and `b` elsewhere; an atom that is at least `min(a, b)` is at least `a`
+//!    or at least `b`;
+//! 4. isl: whether the facts and the negated form have an integer point in common;
+//! 5. z3, if there are products: whether the facts and the negated form have a real point in common.
 
 use super::context::{Context, Def};
 use super::interval::INFINITY;
@@ -15,29 +15,29 @@ use super::linear::{Atom, Linear};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
-/// Eliminations that a question may cost while lowering, and when it is asked in earnest.
+/// Maximum number of eliminations for an intermediate query, and for a thorough one.
 pub(super) const QUICK: u32 = 32;
 pub(super) const THOROUGH: u32 = 96;
 /// Longest chain of eliminations.
 const DEPTH: u32 = 8;
-/// Size of the systems that isl is asked about.
+/// Maximum size of the systems passed to isl.
 const MOST_ATOMS: usize = 16;
 const MOST_ROWS: usize = 40;
-/// Bounds beyond this are ends of ranges, and say little.
+/// Limit beyond which a bound is the end of a type's range, and not informative.
 const LARGE: i128 = 1 << 40;
-/// How often solvers may be asked in vain in one walk: it bounds the time that a large program without proofs costs.
+/// Maximum number of unsuccessful solver calls per walk, which bounds the time for a large program without proofs.
 const MOST_FAILURES: Failures = Failures { isl: 100, z3: 6 };
 /// Deepest nesting of cases.
 const CASES: u32 = 3;
 
-/// How often solvers were asked in vain.
+/// Numbers of unsuccessful solver calls.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Failures {
     isl: u32,
     z3: u32,
 }
 
-/// A form on the way to a lower bound.
+/// Form on the way to a lower bound.
 struct Step {
     form: Linear,
     scale: i128,
@@ -45,12 +45,12 @@ struct Step {
 }
 
 impl Context {
-    /// Whether the form is proved to be at least 0, by cheap means alone.
+    /// Proves that the form is at least 0, by cheap methods only.
     pub(super) fn quickly(&mut self, g: &Linear) -> bool {
         self.unreachable || self.interval(g).lo >= 0 || self.lower_bound(g, 0, QUICK) >= 0
     }
 
-    /// Whether the form is proved to be at least 0.
+    /// Proves that the form is at least 0.
     pub(super) fn entails(&mut self, g: &Linear) -> bool {
         self.entails_in_cases(g, CASES)
     }
@@ -80,9 +80,9 @@ impl Context {
         self.entails_by_alternatives(g) || (self.could_hold(g) && self.no_counterexample(g))
     }
 
-    /// A fact `k >= min(a, b)` says that `k >= a` or `k >= b`, and laws say only how `min` is bounded from above:
-    /// whether the form is at least 0 in both cases, by cheap means, for one such fact about its atoms (as many are
-    /// looked at as it has atoms).
+    /// Proves that the form is at least 0 by a fact with alternatives: `k >= min(a, b)` means that `k >= a` or `k >=
+    /// b`, while laws only bound `min` from above. Both cases must be proved, by cheap methods, for one such fact about
+    /// the form's atoms (at most as many facts are tried as the form has atoms).
     fn entails_by_alternatives(&mut self, g: &Linear) -> bool {
         let alternatives = |l: &Linear| {
             l.terms.iter().find_map(|&(a, c)| match &self.atoms[a.0 as usize].def {
@@ -107,8 +107,9 @@ impl Context {
         })
     }
 
-    /// Whether it is worth asking a solver: every term of the form is bounded on the side that matters, by a fact, a
-    /// law or a number that is not just the end of its type's range. An index that was loaded and never checked is not.
+    /// Returns whether a solver call is worthwhile: every term of the form is bounded on the relevant side by a fact, a
+    /// law or a number that is not just the end of its type's range. An index that was loaded and never checked is not
+    /// bounded.
     fn could_hold(&self, g: &Linear) -> bool {
         g.terms.iter().all(|(a, c)| match &self.atoms[a.0 as usize].def {
             Def::Product(factors) => factors.iter().all(|f| self.is_bounded(*f, true) || self.is_bounded(*f, false)),
@@ -125,7 +126,7 @@ impl Context {
             || info.laws.iter().any(|f| right(&self.laws[*f as usize]))
     }
 
-    /// Whether no numbers satisfy what is known of the form's atoms and make the form negative.
+    /// Proves that no numbers satisfy the facts about the form's atoms and make the form negative.
     fn no_counterexample(&mut self, g: &Linear) -> bool {
         if self.failures.isl >= MOST_FAILURES.isl {
             return false;
@@ -161,7 +162,7 @@ impl Context {
         proved
     }
 
-    /// A form with products multiplied out, over unknowns that are numbered on the way.
+    /// Expands the products of a form, over unknowns that are numbered on demand.
     fn polynomial(&self, l: &Linear, unknowns: &mut Vec<Atom>) -> crate::smt::Polynomial {
         let mut number = |f: &Atom| {
             unknowns.iter().position(|u| u == f).unwrap_or_else(|| {
@@ -173,8 +174,9 @@ impl Context {
         crate::smt::Polynomial { constant: l.constant, terms }
     }
 
-    /// What is known of a form's atoms, and of the atoms that this mentions, as far as a small system goes: facts, laws
-    /// and intervals; for products the facts about their factors, multiplied or as they are. All forms are at least 0.
+    /// Collects the constraints on a form's atoms, and on atoms that these mention, up to the size limits: facts, laws
+    /// and intervals; for products the facts about their factors, either multiplied or as they are. All forms are at
+    /// least 0.
     fn around(&mut self, g: &Linear, multiplied: bool) -> (Vec<Atom>, Vec<Linear>) {
         let mut atoms: Vec<Atom> = g.terms.iter().map(|t| t.0).collect();
         let (mut system, mut seen) = (Vec::new(), FxHashSet::default());
@@ -194,7 +196,7 @@ impl Context {
                 let mut choice = 0;
                 while let Some(l) = self.bound_of(a, positive, &mut choice) {
                     let new: Vec<Atom> = l.terms.iter().map(|t| t.0).filter(|b| !atoms.contains(b)).collect();
-                    // The end of a size's range says nothing, and large numbers cost time.
+                    // The end of a size's range is not informative, and large numbers cost time.
                     let telling = l.terms.len() > 1 || l.constant.abs() < LARGE;
                     let fits = atoms.len() + new.len() <= MOST_ATOMS && system.len() < MOST_ROWS;
                     if telling && fits && seen.insert(l.clone()) {
@@ -207,7 +209,7 @@ impl Context {
         (atoms, system)
     }
 
-    /// The form in both cases of one of its atoms.
+    /// Proves the form in both cases of one of its atoms.
     fn entails_by_cases(&mut self, g: &Linear, a: Atom, cases: u32) -> bool {
         let def = self.atoms[a.0 as usize].def.clone();
         let mut case = |value: &Linear, learn: &dyn Fn(&mut Context)| {
@@ -226,7 +228,7 @@ impl Context {
             self.guards -= 1;
             proved
         };
-        // a - b >= 0
+        // `a - b >= 0`
         let at_least = |a: &Linear, b: &Linear| {
             let d = a.minus(b);
             move |c: &mut Context| {
@@ -243,10 +245,10 @@ impl Context {
         }
     }
 
-    /// A lower bound of the form: the best that `fuel` eliminations find, or the first that reaches `target`.
+    /// Returns a lower bound of the form: the best that `fuel` eliminations find, or the first that reaches `target`.
     ///
-    /// The frontier holds forms `h` with `scale * g >= h`. The simplest one goes first, so that a chain of facts that
-    /// leads nowhere does not eat what a short one would need.
+    /// The frontier holds forms `h` with `scale * g >= h`. The simplest form goes first, so that a long chain of facts
+    /// that leads nowhere does not use up the fuel of a short one.
     pub(super) fn lower_bound(&mut self, g: &Linear, target: i128, fuel: u32) -> i128 {
         let mut best = self.least(g);
         let mut frontier = vec![Step { form: g.clone(), scale: 1, depth: 0 }];
@@ -263,7 +265,7 @@ impl Context {
                 }
                 fuel -= 1;
                 let f = fact.coefficient(atom);
-                // f * form = c * fact + rest, for f and c made positive, so form >= rest / f
+                // `f * form = c * fact + rest`, for `f` and `c` made positive, so `form >= rest / f`.
                 let common = super::interval::gcd(f, c);
                 let (j, k) = (f.abs() / common, c.abs() / common);
                 let (Some(rest), Some(scale)) = (form.combine(j, &fact, -k), scale.checked_mul(j)) else { continue };
@@ -282,15 +284,14 @@ impl Context {
         best
     }
 
-    /// The least value of a form by the intervals of its atoms, and by what it can be modulo the content of its
-    /// coefficients.
+    /// Returns the minimum of a form by the intervals of its atoms, rounded up by the content of its coefficients.
     fn least(&self, g: &Linear) -> i128 {
         let (lo, content) = (self.interval(g).lo, g.content());
         if content > 1 && lo > -INFINITY { lo + (g.constant - lo).rem_euclid(content) } else { lo }
     }
 
-    /// The next form that is at least 0 in which the atom has a coefficient of this sign. `next` counts through the
-    /// facts (latest first), the laws, for a product the facts about its factors, and the interval.
+    /// Returns the next form that is at least 0 and in which the atom has a coefficient of this sign. `next` counts
+    /// through the facts (latest first), the laws, for a product the facts about its factors, and the interval.
     fn bound_of(&mut self, atom: Atom, positive: bool, next: &mut usize) -> Option<Linear> {
         let fits = |l: &Linear| (l.coefficient(atom) > 0) == positive;
         let info = &self.atoms[atom.0 as usize];
@@ -314,7 +315,7 @@ impl Context {
         if product.is_some() {
             return product;
         }
-        // Counted far away from the facts, so that it is given once.
+        // The counter jumps far beyond the facts, so that the interval is returned once.
         const INTERVAL: usize = 1 << 30;
         if *next < INTERVAL {
             *next = INTERVAL;
@@ -329,7 +330,7 @@ impl Context {
         None
     }
 
-    /// Facts about one factor, multiplied by the other factors where they are not negative.
+    /// Returns the next fact about one factor, multiplied by the other factors, if they are not negative.
     fn bound_of_product(
         &mut self,
         atom: Atom,

@@ -1,35 +1,35 @@
-//! The most that an integer can be in the loops around it, in terms of the program's sizes: what room a scratch array
-//! of changing size needs.
+//! Upper bounds of integers in enclosing loops, in terms of the program's sizes: the size needed for a scratch array of
+//! varying shape.
 //!
 //! ```text
 //! for i in range(n):  …  i + 1                 at most n
 //! for k in range(0, n, 32):  …  min(32, n - k) at most min(32, n)
 //! ```
 //!
-//! Found by arithmetic on intervals whose ends are expressions. Sums and products are those of mathematics: they are
-//! not what the program computes where that wraps, so who evaluates them must see that they fit.
+//! The bounds come from interval arithmetic with symbolic ends. Sums and products are mathematical and differ from the
+//! program's if these wrap, so whoever evaluates a bound must check that it fits.
 
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
-/// A loop around an expression: its iterator, and where it begins and ends, in positive steps.
+/// Loop around an expression: its iterator and bounds, with a positive step.
 #[derive(Clone, Debug)]
 pub struct Range {
-    /// The iterator.
+    /// Iterator.
     pub iter: Symbol,
-    /// Its first value.
+    /// First value.
     pub begin: Expr,
-    /// It stays below.
+    /// Exclusive end.
     pub end: Expr,
 }
 
-/// An expression that is never less than `e` in any iteration of the loops around it (outermost first), made of
-/// constants and these sizes; `None` if none is found.
+/// Returns an expression of constants and these sizes that is at least `e` in every iteration of the enclosing loops
+/// (outermost first); `None` if none is found.
 pub fn greatest(e: &Expr, around: &[Range], sizes: &[Symbol]) -> Option<Expr> {
     ends(e, around, sizes).most
 }
 
-/// Whether an expression is made of constants and these sizes, and has a value whatever they are.
+/// Returns whether an expression consists of constants and these sizes, and cannot fail.
 pub fn of_sizes(e: &Expr, sizes: &[Symbol]) -> bool {
     let mut alone = !e.may_fail();
     e.walk(&mut |e| match e.kind() {
@@ -40,7 +40,7 @@ pub fn of_sizes(e: &Expr, sizes: &[Symbol]) -> bool {
     alone
 }
 
-/// An expression as it is, if it is made of sizes; else one that is, and never less.
+/// Returns the expression itself if it consists of sizes; otherwise an upper bound that does.
 pub fn room(e: &Expr, around: &[Range], sizes: &[Symbol]) -> Option<Expr> {
     match of_sizes(e, sizes) {
         true => Some(e.clone()),
@@ -48,7 +48,7 @@ pub fn room(e: &Expr, around: &[Range], sizes: &[Symbol]) -> Option<Expr> {
     }
 }
 
-/// What an expression is never less, and never more than.
+/// Lower and upper bound of an expression.
 struct Ends {
     least: Option<Expr>,
     most: Option<Expr>,
@@ -117,7 +117,7 @@ fn larger(a: &Expr, b: &Expr) -> Expr {
 }
 
 impl Ends {
-    /// The same of what grows with it.
+    /// Applies a monotone function to both bounds.
     fn map(self, f: &dyn Fn(&Expr) -> Expr) -> Ends {
         Ends { least: self.least.as_ref().map(f), most: self.most.as_ref().map(f) }
     }
@@ -127,7 +127,7 @@ impl Ends {
 mod tests {
     use super::*;
 
-    /// The most that one expression in `i` and `k` can be where `i` is in `range(n)` and `k` in `range(i, m)`.
+    /// Returns the upper bound of an expression in `i` and `k` with `i` in `range(n)` and `k` in `range(i, m)`.
     fn most(make: impl Fn(&Expr, &Expr, &Expr) -> Expr) -> Option<String> {
         let [n, m, i, k] = ["n", "m", "i", "k"].map(Symbol::new);
         let [size, other, of_i, of_k] = [&n, &m, &i, &k].map(Expr::var);
@@ -144,7 +144,7 @@ mod tests {
         is("n", most(|i, _, _| i.plus(&Expr::int(1))));
         is("n", most(|i, _, n| n.minus(i)));
         is("min(32, n)", most(|i, _, n| smaller(&Expr::int(32), &n.minus(i))));
-        // k is at least i, and that is at least 0.
+        // `k` is at least `i`, which is at least 0.
         is("n", most(|_, k, n| n.minus(k)));
         is("m - 1", most(|_, k, _| k.clone()));
         is("(n - 1) // 4", most(|i, _, _| i.floor_div(&Expr::int(4))));

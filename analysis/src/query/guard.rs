@@ -1,18 +1,18 @@
-//! Guards: conditions under which everything in a loop stands, and which say where its iterator begins or ends.
+//! Guards: conditions around a whole loop body, and the bounds of the iterator that they imply.
 
 use super::effects;
 use super::stride::constant_stride;
 use taffeta_ast::{DType, Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
 
-/// What a guard says of the iterator.
+/// Bound of the iterator implied by a guard.
 pub enum Bound {
-    /// `i < e`
+    /// Exclusive upper bound: `i < e`.
     Below(Expr),
-    /// `e <= i`
+    /// Lower bound: `e <= i`.
     From(Expr),
 }
 
-/// A comparison of integers as a bound of the iterator, which it mentions with the coefficient 1 or -1.
+/// Returns a comparison of integers as a bound of the iterator, if its coefficient is 1 or -1.
 pub fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
     let ExprKind::Apply(op, args) = cond.kind() else { return None };
     let (small, large, or_equal) = match op {
@@ -38,7 +38,7 @@ pub fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
     }
 }
 
-/// The conditions under which everything in a statement stands, and that can be asked before: they read nothing, and
+/// Returns the conditions that guard everything in a statement and can be evaluated early: they load nothing, and
 /// cannot stop the program.
 pub fn guards(s: &Stmt) -> Vec<Expr> {
     match s.kind() {

@@ -1,9 +1,9 @@
 //! Two instances of statements in one set of facts: the source of a dependence, and its sink.
 //!
-//! An instance has symbols of its own for the iterators of the loops around it. Where both instances are in the same
-//! iteration of a loop they share one, so that what they compute from it is structurally the same: `adj[i, j]` is one
-//! unknown value for both (equal arguments give equal values). That holds as long as nothing writes `adj` in between; a
-//! load of a tensor that may be written gets a symbol of its own at every place where it is evaluated.
+//! An instance has its own symbols for the iterators of the loops around it. If both instances are in the same
+//! iteration of a loop, they share its symbol, so that expressions of it are structurally equal: `adj[i, j]` is one
+//! unknown value for both (equal arguments give equal values). This holds as long as nothing writes `adj` in between; a
+//! load of a tensor that may be written gets a fresh symbol at every place where it is evaluated.
 
 use super::Context;
 use super::definition::Definitions;
@@ -14,16 +14,16 @@ use std::rc::Rc;
 use taffeta_ast::format::Identity;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// In which iteration of a loop the sink is, as seen from the source.
+/// Iteration of the sink relative to the source's, for a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
-    /// In the same one.
+    /// Same iteration.
     Same,
-    /// In a later one.
+    /// Later iteration.
     Later,
-    /// In an earlier one.
+    /// Earlier iteration.
     Earlier,
-    /// In any.
+    /// Any iteration.
     Any,
 }
 
@@ -33,45 +33,44 @@ impl Relation {
     }
 }
 
-/// Which of the two instances of a dependence.
+/// Side of a dependence that an instance is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Side {
     Source,
     Sink,
-    /// The only one, or one that shares all iterators that the other one does not have of its own: under their own
-    /// names.
+    /// The only instance, or one that keeps the original iterators, which the other instance shares except for its own.
     Shared,
 }
 
-/// Symbols that instances have for iterators and for loads that may change: the same ones in every question, so that
-/// the table of atoms does not grow from question to question.
+/// Symbols of instances for iterators and for loads that may change: the same ones in every query, so that the table of
+/// atoms does not grow from query to query.
 #[derive(Default)]
 pub(super) struct Names {
     iters: FxHashMap<(Symbol, Side), Symbol>,
     values: FxHashMap<(Expr, Side, usize), Symbol>,
     originals: FxHashMap<Symbol, Expr>,
-    /// The assertions among the statements of sequences, with their places.
+    /// Assertions among the statements of sequences, with their positions.
     assertions: FxHashMap<StmtId, Rc<[(usize, Expr)]>>,
 }
 
-/// One instance of a statement: its iterators under other names.
+/// Instance of a statement: its iterators under other names.
 pub(super) struct Instance {
     side: Side,
     iters: FxHashMap<Symbol, Expr>,
     by_loop: FxHashMap<StmtId, Expr>,
-    /// Counts the places where expressions are evaluated.
+    /// Counter of the places where expressions are evaluated.
     place: usize,
 }
 
-/// Facts about two instances, gathered step by step. What is not a conjunction is kept for later.
+/// Facts about two instances, added step by step. Conditions other than conjunctions are kept aside.
 pub(super) struct Pair<'a> {
     pub(super) ctx: &'a mut Context,
     pub(super) names: &'a mut Names,
-    /// What names of integers stand for.
+    /// Definitions of integer scalars.
     pub(super) definitions: &'a Definitions,
-    /// Tensors whose elements may change between the evaluations that the question is about.
+    /// Tensors whose elements may change between the evaluations that the query is about.
     pub(super) unstable: FxHashSet<Symbol>,
-    /// What was supposed and is not a fact.
+    /// Assumptions that are not facts.
     pub(super) assumed: Assumptions,
 }
 
@@ -80,14 +79,14 @@ impl Instance {
         Instance { side, iters: FxHashMap::default(), by_loop: FxHashMap::default(), place: 0 }
     }
 
-    /// The value of the loop's iterator in this instance, if the loop is around it.
+    /// Returns the value of the loop's iterator in this instance, if the loop is around it.
     pub(super) fn iterator(&self, stmt: StmtId) -> Option<&Expr> {
         self.by_loop.get(&stmt)
     }
 }
 
 impl Pair<'_> {
-    /// Goes down the common way of both instances, with these relations for the loops on it.
+    /// Enters the common path of both instances, with these relations for its loops.
     pub(super) fn enter_common<'s>(
         &mut self,
         steps: impl IntoIterator<Item = &'s Step>,
@@ -106,7 +105,7 @@ impl Pair<'_> {
             let ours = self.bounds(bounds.as_ref(), source);
             let theirs = self.bounds(bounds.as_ref(), sink);
             if relation == Relation::Same && ours == theirs {
-                // One symbol for both.
+                // Both share one symbol.
                 self.iterate(stmt, iter, iter.clone(), ours.as_ref(), source);
                 self.name(stmt, iter, iter.clone(), sink);
                 continue;
@@ -118,7 +117,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Goes down the common way of an instance that comes before the shared one. Gives the iterators that are its own.
+    /// Enters the common path of an instance that precedes the shared one. Returns the instance's own iterators.
     pub(super) fn enter_before<'s>(
         &mut self,
         steps: impl IntoIterator<Item = &'s Step>,
@@ -146,14 +145,14 @@ impl Pair<'_> {
         own
     }
 
-    /// Goes down the rest of an instance's way.
+    /// Enters the rest of an instance's path.
     pub(super) fn enter_rest<'s>(&mut self, steps: impl IntoIterator<Item = &'s Step>, instance: &mut Instance) {
         for step in steps {
             self.enter(step, instance);
         }
     }
 
-    /// What a reference says when it is executed: its guards hold, and its element exists. Gives its indices.
+    /// Adds the facts of a reference's execution: its guards hold, and its indices are in range. Returns its indices.
     pub(super) fn execute(&mut self, r: &Reference, instance: &mut Instance) -> Option<Vec<Expr>> {
         for (cond, holds) in &r.guards {
             let cond = self.rename(cond, instance);
@@ -169,7 +168,7 @@ impl Pair<'_> {
         Some(indices)
     }
 
-    /// Both elements of a tensor are one value that is stored.
+    /// Assumes that both elements of a tensor share one stored value.
     pub(super) fn suppose_one(&mut self, tensor: &Tensor, here: &[Expr], there: &[Expr]) {
         let Identity { same, exchanged } = tensor.format.identity(here.len());
         for (x, y) in same.into_iter().map(|k| (&here[k], &there[k])) {
@@ -184,7 +183,7 @@ impl Pair<'_> {
         }
     }
 
-    /// A condition holds, or does not.
+    /// Assumes that a condition holds, or does not.
     pub(super) fn suppose(&mut self, cond: &Expr, holds: bool) {
         self.ctx.decompose(cond, holds, &mut self.assumed);
     }
@@ -218,7 +217,7 @@ impl Pair<'_> {
         bounds.map(|b| [0, 1, 2].map(|k| self.rename(&b[k], instance)))
     }
 
-    /// The instance is in an iteration of a loop.
+    /// Assumes that the instance is in an iteration of a loop.
     fn iterate(
         &mut self,
         stmt: &Stmt,
@@ -227,11 +226,11 @@ impl Pair<'_> {
         bounds: Option<&[Expr; 3]>,
         instance: &mut Instance,
     ) {
-        // Without a constant step, which values the iterator takes is known in part.
+        // Without a constant step, the values of the iterator are only partly known.
         self.assumed.vague |= bounds.is_none_or(|[_, _, step]| self.ctx.linear(step).as_constant().is_none());
         if let Some([begin, end, step]) = bounds {
             let extent = taffeta_ast::Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
-            // What the body writes is accounted for by `unstable`.
+            // Writes of the body are accounted for by `unstable`.
             self.ctx.enter_loop(&own, &extent, &Stmt::nop());
         }
         self.name(stmt, iter, own, instance);
@@ -253,7 +252,7 @@ impl Pair<'_> {
             (Relation::Same, _) => p.equals(q),
             (Relation::Later, 1) | (Relation::Earlier, -1) => p.less(q),
             (Relation::Later, -1) | (Relation::Earlier, 1) => q.less(p),
-            // Which one comes first is not known; they differ.
+            // The order is unknown, but the iterators differ.
             _ => {
                 self.assumed.vague = true;
                 p.equals(q).negate()
@@ -262,7 +261,7 @@ impl Pair<'_> {
         self.suppose(&cond, true);
     }
 
-    /// An expression as this instance evaluates it, here and now.
+    /// Rewrites an expression to the symbols of this instance, at the present place.
     pub(super) fn rename(&mut self, e: &Expr, instance: &Instance) -> Expr {
         self.rename_in(e, instance, &mut FxHashMap::default())
     }
@@ -310,7 +309,7 @@ impl Names {
         self.iters.entry((iter.clone(), side)).or_insert_with(fresh).clone()
     }
 
-    /// Whether it stands for a load that may have another value elsewhere.
+    /// Returns whether the symbol stands for a load that may have another value elsewhere.
     pub(super) fn may_change(&self, symbol: &Symbol) -> bool {
         self.originals.contains_key(symbol)
     }
@@ -322,7 +321,7 @@ impl Names {
         symbol
     }
 
-    /// A load as it stands in the program, if it was given a symbol of its own.
+    /// Returns the program's load for a symbol that replaced it.
     pub(super) fn original(&self, e: Expr) -> Expr {
         match e.kind() {
             ExprKind::Load(t, _) => self.originals.get(t).cloned().unwrap_or(e),
@@ -331,11 +330,11 @@ impl Names {
     }
 }
 
-/// What a reference loads: for conditions and bounds on the way down, in what it evaluates itself.
+/// Tensors that a reference loads: in conditions and bounds on its path, and in its own indices and guards.
 pub(super) struct Loaded {
-    /// By the conditions and bounds of a step, with the statement that the step leads into.
+    /// Tensors in the conditions and bounds of each step, with the statement that the step enters.
     steps: Vec<(Stmt, FxHashSet<Symbol>)>,
-    /// By the reference, and all of those.
+    /// Tensors loaded by the path and by the reference itself.
     all: FxHashSet<Symbol>,
 }
 
@@ -354,10 +353,10 @@ impl Loaded {
         Loaded { steps, all }
     }
 
-    /// Adds the tensors whose elements may change between the evaluations that a question looks at: of what is loaded,
-    /// what is written inside `outermost`, where everything happens between source and sink. Conditions that load from
-    /// a tensor are looked at from the outermost statement that evaluates one; whatever writes the tensor inside that
-    /// statement makes it unstable.
+    /// Collects the tensors whose elements may change between the evaluations that a query is about: loaded tensors
+    /// that are written inside `outermost`, which contains everything between source and sink. Conditions on the path
+    /// are evaluated outside of it: a tensor that such a condition loads is unstable if the statement that evaluates
+    /// the condition writes it.
     pub(super) fn unstable(&self, outermost: &Stmt, out: &mut FxHashSet<Symbol>) {
         if self.all.is_empty() {
             return;

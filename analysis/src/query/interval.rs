@@ -1,15 +1,15 @@
-//! What a single integer can be: an interval and a residue class. Both over-approximate, and saturate instead of
+//! Abstract values of a single integer: an interval and a residue class. Both over-approximate, and saturate instead of
 //! overflowing, so that every operation is total.
 
-/// Stands for "no bound": far beyond every value of a program and every sum of a few hundred products of them.
+/// Absence of a bound: far beyond every value of a program and every sum of a few hundred products of them.
 pub(crate) const INFINITY: i128 = 1 << 120;
 
-/// All integers `lo <= v <= hi`. Bounds at or beyond `INFINITY` mean that there is none. Empty if `lo > hi`.
+/// Integers `lo <= v <= hi`. A bound at or beyond `INFINITY` is no bound. Empty if `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The smallest value.
+    /// Smallest value.
     pub lo: i128,
-    /// The largest value.
+    /// Largest value.
     pub hi: i128,
 }
 
@@ -17,60 +17,60 @@ fn clamp(v: i128) -> i128 {
     v.clamp(-INFINITY, INFINITY)
 }
 
-/// `a * b` where infinities absorb everything but 0.
+/// Returns `a * b`, where infinities absorb everything but 0.
 fn times(a: i128, b: i128) -> i128 {
     clamp(a.saturating_mul(b))
 }
 
 impl Interval {
-    /// Every integer.
+    /// All integers.
     pub const ALL: Interval = Interval { lo: -INFINITY, hi: INFINITY };
 
-    /// From `lo` to `hi`, both included.
+    /// Returns the interval from `lo` to `hi`, both included.
     pub fn new(lo: i128, hi: i128) -> Interval {
         Interval { lo: clamp(lo), hi: clamp(hi) }
     }
 
-    /// One value.
+    /// Returns the interval of one value.
     pub fn point(v: i128) -> Interval {
         Interval::new(v, v)
     }
 
-    /// The value, if there is only one.
+    /// Returns the value, if there is only one.
     pub fn as_point(self) -> Option<i128> {
         (self.lo == self.hi).then_some(self.lo)
     }
 
-    /// Whether no value is left.
+    /// Returns whether the interval is empty.
     pub fn is_empty(self) -> bool {
         self.lo > self.hi
     }
 
-    /// Whether every value of `self` is one of `other`.
+    /// Returns whether every value of `self` is in `other`.
     pub fn within(self, other: Interval) -> bool {
         self.lo >= other.lo && self.hi <= other.hi
     }
 
-    /// The values of both.
+    /// Returns the intersection.
     pub fn meet(self, other: Interval) -> Interval {
         Interval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
     }
 
-    /// The smallest interval around both.
+    /// Returns the smallest interval that contains both.
     pub fn join(self, other: Interval) -> Interval {
         Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// Sums.
+    /// Returns the interval of sums.
     pub fn plus(self, other: Interval) -> Interval {
-        // An infinite bound stays infinite, whatever is added to it.
+        // An infinite bound absorbs every summand.
         let add = |a: i128, b: i128| if a.abs() >= INFINITY { a } else { clamp(a + b) };
         let lo = if other.lo <= -INFINITY { -INFINITY } else { add(self.lo, other.lo) };
         let hi = if other.hi >= INFINITY { INFINITY } else { add(self.hi, other.hi) };
         Interval { lo, hi }
     }
 
-    /// Multiples by a constant.
+    /// Returns the interval of multiples by a constant.
     pub fn scale(self, k: i128) -> Interval {
         if k == 0 {
             return Interval::point(0);
@@ -79,30 +79,30 @@ impl Interval {
         Interval { lo: a.min(b), hi: a.max(b) }
     }
 
-    /// Products.
+    /// Returns the interval of products.
     pub fn multiply(self, other: Interval) -> Interval {
         let all =
             [times(self.lo, other.lo), times(self.lo, other.hi), times(self.hi, other.lo), times(self.hi, other.hi)];
         Interval { lo: all.into_iter().fold(INFINITY, i128::min), hi: all.into_iter().fold(-INFINITY, i128::max) }
     }
 
-    /// Floors of quotients by a positive constant.
+    /// Returns the interval of floored quotients by a positive constant.
     pub fn floor_div(self, k: i128) -> Interval {
         let div = |a: i128| if a.abs() >= INFINITY { a } else { a.div_euclid(k) };
         Interval { lo: div(self.lo), hi: div(self.hi) }
     }
 }
 
-/// All integers `v` with `v ≡ residue (mod modulus)`. Modulus 0 means the residue itself, modulus 1 every integer.
+/// Integers `v` with `v ≡ residue (mod modulus)`. Modulus 0 means the residue itself, modulus 1 every integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congruence {
-    /// At least 0.
+    /// Modulus, at least 0.
     pub modulus: i128,
-    /// In `0..modulus` where the modulus is not 0.
+    /// Residue, in `0..modulus` where the modulus is not 0.
     pub residue: i128,
 }
 
-/// Greatest common divisor, at least 0; `gcd(0, a) = |a|`.
+/// Returns the greatest common divisor, at least 0; `gcd(0, a) = |a|`.
 pub(crate) fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.abs(), b.abs());
     while b != 0 {
@@ -112,15 +112,15 @@ pub(crate) fn gcd(a: i128, b: i128) -> i128 {
 }
 
 impl Congruence {
-    /// Every integer.
+    /// All integers.
     pub const ALL: Congruence = Congruence { modulus: 1, residue: 0 };
 
-    /// One value.
+    /// Returns the class of one value.
     pub fn point(v: i128) -> Congruence {
         Congruence { modulus: 0, residue: v }
     }
 
-    /// `v ≡ residue (mod modulus)`, for a modulus of at least 0.
+    /// Returns the class `v ≡ residue (mod modulus)`, for a modulus of at least 0.
     pub fn new(modulus: i128, residue: i128) -> Congruence {
         match modulus {
             0 => Congruence::point(residue),
@@ -129,7 +129,7 @@ impl Congruence {
         }
     }
 
-    /// Sums.
+    /// Returns a class that contains all sums.
     pub fn plus(self, other: Congruence) -> Congruence {
         match self.residue.checked_add(other.residue) {
             Some(r) => Congruence::new(gcd(self.modulus, other.modulus), r),
@@ -137,7 +137,7 @@ impl Congruence {
         }
     }
 
-    /// Multiples by a constant.
+    /// Returns a class that contains all multiples by a constant.
     pub fn scale(self, k: i128) -> Congruence {
         match (self.modulus.checked_mul(k), self.residue.checked_mul(k)) {
             (Some(m), Some(r)) => Congruence::new(m.abs(), r),
@@ -145,7 +145,7 @@ impl Congruence {
         }
     }
 
-    /// Products.
+    /// Returns a class that contains all products.
     pub fn multiply(self, other: Congruence) -> Congruence {
         let product = || {
             let m = gcd(
@@ -157,7 +157,7 @@ impl Congruence {
         product().unwrap_or(Congruence::ALL)
     }
 
-    /// The classes that both are part of.
+    /// Returns the smallest class that contains both.
     pub fn join(self, other: Congruence) -> Congruence {
         match self.residue.checked_sub(other.residue) {
             Some(d) => Congruence::new(gcd(gcd(self.modulus, other.modulus), d), self.residue),
@@ -165,7 +165,7 @@ impl Congruence {
         }
     }
 
-    /// The remainder of every value by `m > 0`, if it is the same for all.
+    /// Returns the remainder of every value by `m > 0`, if all have the same one.
     pub fn remainder(self, m: i128) -> Option<i128> {
         (self.modulus % m == 0).then(|| self.residue.rem_euclid(m))
     }

@@ -1,16 +1,17 @@
-//! Kill analysis: is every element that is read in an iteration of a loop certainly written before, in the same
-//! iteration? Then no value comes in from outside, and the iteration may have a tensor of its own (privatisation).
+//! Kill analysis: proves that every element read in an iteration of a loop is certainly written before, in the same
+//! iteration. Then no value comes in from outside, and the iteration may have a private copy of the tensor
+//! (privatisation).
 //!
-//! For a read, the set of all states in which it is executed is taken, larger rather than smaller; for every write
-//! before it, the states in which some instance of the write has certainly overwritten the same element, smaller rather
-//! than larger. isl subtracts the ones from the other.
+//! The set of states in which a read is executed is over-approximated; the set of states in which an instance of a
+//! write before it has certainly overwritten the same element is under-approximated, for every write. isl subtracts the
+//! latter from the former.
 //!
-//! - A write counts only where it is exact when it is executed: its loops have constant steps, its conditions are
-//!   conjunctions of comparisons of integers, or were passed by the read as well.
-//! - A value that is read (an index, a bound) counts as the same for both only where nothing in the loop writes it and
+//! - A write only counts where its execution is exactly known: its loops have constant steps, and its conditions are
+//!   conjunctions of integer comparisons, or guard the read as well.
+//! - A loaded value (an index, a bound) only counts as equal for both where nothing in the loop writes its tensor and
 //!   it belongs to no particular instance of the write.
 //!
-//! Everything else may be exposed.
+//! Any other read may be exposed.
 
 use super::Context;
 use super::context::{Def, Key};
@@ -24,19 +25,19 @@ use crate::isl::{self, Row};
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Stmt, Symbol};
 
-/// Parts of which a set may be put together; isl's subtraction takes exponentially many steps in the worst case.
+/// Maximum number of parts of a union; isl's subtraction takes exponentially many steps in the worst case.
 const MOST_PARTS: usize = 12;
 
 impl Dependences<'_> {
-    /// A read of the tensor, in the body of a loop, that may see what was written before the iteration began; the first
-    /// one in the order of the text. `None` is a proof that every iteration writes all that it reads of the tensor.
+    /// Finds a read of the tensor in the body of a loop that may see a value from before the iteration; the first one
+    /// in program order. `None` proves that every iteration writes all elements that it reads of the tensor.
     ///
     /// A reduction reads the element that it combines.
     pub fn exposed_read(&self, tensor: &Symbol, within: &Stmt) -> Option<Reference> {
         self.exposed_reads(tensor, within).next().cloned()
     }
 
-    /// All of them, in the order of the text.
+    /// Returns all exposed reads (see [`Dependences::exposed_read`]), in program order.
     pub fn exposed_reads<'a>(&'a self, tensor: &Symbol, within: &'a Stmt) -> impl Iterator<Item = &'a Reference> + 'a {
         let inside: Vec<&Reference> = self.of(tensor).filter(|r| depth(r, within).is_some()).collect();
         let (writes, reads): (Vec<&Reference>, Vec<&Reference>) =
@@ -49,9 +50,9 @@ impl Dependences<'_> {
         self.is_met(read, &writes, within)
     }
 
-    /// Whether for every execution of a reference there is one of the others, in iterations that are related to it in
-    /// one of the ways that are given for it (for the loops around both), that has the same element. Nothing is
-    /// believed of what is read that may change in `within`.
+    /// Returns whether for every execution of a reference there is an execution of one of the others on the same
+    /// element, in iterations with one of the relations that are given for it (for the common loops). Loads of tensors
+    /// that may change in `within` are unknown values.
     pub(super) fn is_met(&self, read: &Reference, others: &[(&Reference, Vec<Vec<Relation>>)], within: &Stmt) -> bool {
         let mut changing = FxHashSet::default();
         for r in [read].into_iter().chain(others.iter().map(|(w, _)| *w)) {
@@ -84,18 +85,18 @@ impl Dependences<'_> {
     }
 }
 
-/// At which step of its way a reference enters the loop's body.
+/// Returns the step of a reference's path that enters the loop's body.
 fn depth(r: &Reference, within: &Stmt) -> Option<usize> {
     r.site.path.iter().position(|s| matches!(s, Step::Loop { stmt, .. } if stmt.id() == within.id()))
 }
 
-/// How the write can come before the read in one iteration of `within`, in the scope of the tensor: the relations of the
-/// loops around both.
+/// Returns the ways in which the write can precede the read in one iteration of `within`, in the scope of the tensor:
+/// relations of the common loops.
 fn cases(write: &Reference, read: &Reference, within: &Stmt) -> Vec<Vec<Relation>> {
     let common = write.site.common(&read.site);
     let loops = |steps: &[Step]| steps.iter().filter(|s| matches!(s, Step::Loop { .. })).count();
     let Some(entered) = depth(read, within) else { return Vec::new() };
-    // Iterations of loops around its declaration have a tensor each.
+    // Each iteration of a loop around its declaration has its own tensor.
     let outside = loops(&read.site.path[..read.scope().max(entered + 1)]);
     let all = loops(&read.site.path[..common]);
     let mut out = Vec::new();
@@ -111,8 +112,8 @@ fn cases(write: &Reference, read: &Reference, within: &Stmt) -> Vec<Vec<Relation
     out
 }
 
-/// Supposes that an instance of the write, in iterations that are so related to the read's, has the same element. Gives
-/// the iterators that are the write's own; `None` if it is not known exactly when that is.
+/// Assumes that an instance of the write, in iterations with these relations to the read's, has the same element.
+/// Returns the write's own iterators; `None` if the condition is not exactly known or impossible.
 fn meets(
     pair: &mut Pair<'_>,
     write: &Reference,
@@ -138,15 +139,15 @@ fn meets(
     (exact && possible).then_some(own)
 }
 
-/// Sets over one list of atoms: what a read needs, and what writes give.
+/// Sets over one list of atoms: the executions of a read, and the parts that writes cover.
 struct Sets {
     atoms: Vec<Atom>,
-    /// What writes give. Of atoms of a part alone any value will do.
+    /// Parts covered by writes. Atoms that only occur in a part are existentially quantified.
     parts: Vec<System>,
 }
 
 impl Sets {
-    /// Adds what a write gives, unless it rests on values that only one instance of the write has.
+    /// Adds the part that a write covers, unless it depends on values that only one instance of the write has.
     fn add(&mut self, ctx: &Context, names: &Names, own: &FxHashSet<Symbol>, system: &System) {
         if !system.complete {
             return;
@@ -156,7 +157,7 @@ impl Sets {
             let determined = match &ctx.atoms[a.0 as usize].key {
                 Key::Expr(e) => matches!(e.kind(), ExprKind::Var(s) if own.contains(s)),
                 Key::Trip(s) => own.contains(s),
-                // There is exactly one, by the laws that come with it.
+                // The laws that come with the atom determine its value.
                 Key::Quotient(_, d) | Key::Remainder(_, d) => d.as_constant().is_some(),
                 _ => false,
             };
@@ -172,7 +173,7 @@ impl Sets {
         self.parts.push(system.clone());
     }
 
-    /// Whether every point of `whole` is in some part.
+    /// Returns whether every point of `whole` is in some part.
     fn cover(&self, whole: &System) -> Option<bool> {
         if self.parts.is_empty() || self.parts.len() > MOST_PARTS {
             return None;
@@ -182,8 +183,8 @@ impl Sets {
     }
 }
 
-/// Whether an atom's value belongs to one instance of the write: it is made from its iterators, or from what may
-/// change.
+/// Returns whether an atom's value belongs to one instance of the write: it depends on the write's own iterators, or on
+/// loads that may change.
 fn belongs(ctx: &Context, names: &Names, own: &FxHashSet<Symbol>, a: Atom) -> bool {
     let in_expr = |e: &Expr| {
         let mut found = false;

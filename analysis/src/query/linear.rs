@@ -1,17 +1,17 @@
-//! Linear forms over atoms: what the provers compute with. Coefficients are checked: an operation whose result would be
-//! too large gives `None`, and the caller knows nothing.
+//! Linear forms over atoms, the provers' representation of integers. Coefficients are checked: an operation with a
+//! result that is too large returns `None`, for unknown.
 
 use super::interval::gcd;
 
-/// A mathematical integer that is not looked into: a size, an iterator, an element of a tensor, a product of atoms …
-/// Numbered by a [`super::Context`], in order of first appearance.
+/// Opaque mathematical integer: a size, an iterator, an element of a tensor, a product of atoms … Numbered by a
+/// [`super::Context`], in order of first appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Atom(pub(crate) u32);
 
-/// Coefficients stay below this, so that sums of their products with values fit i128 with room to spare.
+/// Upper limit of coefficients, so that sums of their products with values fit i128 with room to spare.
 const LARGEST: i128 = 1 << 90;
 
-/// `constant + Σ coefficient · atom`, with atoms in increasing order and no coefficient 0.
+/// Linear form `constant + Σ coefficient · atom`, with atoms in increasing order and no coefficient 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Linear {
     pub(crate) terms: Vec<(Atom, i128)>,
@@ -31,7 +31,7 @@ impl Linear {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// The atom, if the form is just that.
+    /// Returns the atom, if the form is a single atom.
     pub(crate) fn as_atom(&self) -> Option<Atom> {
         match self.terms[..] {
             [(a, 1)] if self.constant == 0 => Some(a),
@@ -43,7 +43,7 @@ impl Linear {
         self.terms.binary_search_by_key(&a, |t| t.0).map_or(0, |i| self.terms[i].1)
     }
 
-    /// `j * self + k * other`
+    /// Returns `j * self + k * other`.
     pub(crate) fn combine(&self, j: i128, other: &Linear, k: i128) -> Option<Linear> {
         let checked = |x: i128, y: i128| {
             let v = j.checked_mul(x)?.checked_add(k.checked_mul(y)?)?;
@@ -93,7 +93,7 @@ impl Linear {
         Linear { terms: self.terms.clone(), constant: self.constant.saturating_add(c) }
     }
 
-    /// The form with `value` for an atom.
+    /// Substitutes `value` for an atom.
     pub(crate) fn substitute(&self, a: Atom, value: &Linear) -> Option<Linear> {
         match self.coefficient(a) {
             0 => Some(self.clone()),
@@ -101,19 +101,19 @@ impl Linear {
         }
     }
 
-    /// Greatest common divisor of the coefficients (not the constant); 0 for a constant.
+    /// Returns the greatest common divisor of the coefficients (not the constant); 0 for a constant.
     pub(crate) fn content(&self) -> i128 {
         self.terms.iter().fold(0, |g, t| gcd(g, t.1))
     }
 
-    /// A form that is at least 0 for the same integers, divided by its content, with the constant rounded down: `2i - 3
-    /// >= 0` becomes `i - 2 >= 0`.
+    /// Divides the form by its content and rounds the constant down. The result is at least 0 for the same integers:
+    /// `2i - 3 >= 0` becomes `i - 2 >= 0`.
     pub(crate) fn tighten(self) -> Linear {
         let g = self.content();
         self.tighten_by(g)
     }
 
-    /// The floor of the form over a divisor of its coefficients (0 changes nothing).
+    /// Divides the form by a divisor of its coefficients and rounds down (0 changes nothing).
     pub(crate) fn tighten_by(mut self, g: i128) -> Linear {
         if g > 1 {
             for t in &mut self.terms {

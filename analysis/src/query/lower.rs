@@ -1,5 +1,5 @@
-//! From expressions to linear forms: the mathematical value of an integer expression, wherever it is proved that the
-//! expression does not wrap; an atom otherwise.
+//! Lowering of integer expressions to linear forms: the mathematical value, wherever the expression is proved not to
+//! wrap; an atom otherwise.
 
 use super::context::{Context, Def, Key};
 use super::interval::{Congruence, INFINITY, Interval, gcd};
@@ -9,7 +9,7 @@ use taffeta_ast::expr::Literal;
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind};
 
-/// Forms with more terms are not multiplied out.
+/// Maximum number of terms of a product that is expanded.
 const MOST_TERMS: usize = 12;
 
 pub(super) fn range_of(dtype: DType) -> Interval {
@@ -17,7 +17,7 @@ pub(super) fn range_of(dtype: DType) -> Interval {
 }
 
 impl Context {
-    /// The value of an integer expression (of `bool`, as 0 or 1) at this point.
+    /// Returns the value of an integer expression (of `bool`, as 0 or 1) at this point.
     pub(super) fn linear(&mut self, e: &Expr) -> Linear {
         match e.kind() {
             ExprKind::Const(Literal::Int(c)) => return Linear::constant(*c),
@@ -31,12 +31,12 @@ impl Context {
             return l.clone();
         }
         let range = range_of(e.dtype());
-        // A question on the way to an answer is never asked in earnest: it would ask others in turn.
+        // Queries of the lowering are never thorough, since a thorough query would lower and query in turn.
         let earnest = std::mem::replace(&mut self.thorough, false);
         let lowered = self.lower(e);
         self.thorough = earnest;
         let l = match lowered {
-            // (Of operators in narrower types, nobody checks that they do not wrap.)
+            // (A shape is only known not to wrap in i64; operators in narrower types are not checked at run time.)
             Some(l) if (self.exact && e.dtype() == DType::I64) || self.lies_in(&l, range) => l,
             _ => Linear::atom(self.intern(Key::Expr(e.clone()), Def::Free, range)),
         };
@@ -44,8 +44,8 @@ impl Context {
         l
     }
 
-    /// The mathematical value of a node, which the program's value equals if it does not wrap; `None` where there is no
-    /// form.
+    /// Returns the mathematical value of a node, which equals the program's value if it does not wrap; `None` where
+    /// there is no form.
     fn lower(&mut self, e: &Expr) -> Option<Linear> {
         match e.kind() {
             ExprKind::Cast(inner) if inner.dtype().is_int() && e.dtype().is_int() => Some(self.linear(inner)),
@@ -80,7 +80,7 @@ impl Context {
                 Some(self.larger(a, negative))
             }
             Op::Sign => self.ranged(e, Interval::new(-1, 1)),
-            // In two's complement, keeping the lowest bits is the remainder by their power of two.
+            // In two's complement, a mask of the lowest bits is the remainder by their power of two.
             Op::BitAnd => match b.as_constant() {
                 Some(mask) if mask >= 0 && (mask + 1) & mask == 0 => {
                     Some(self.divide(&a, &Linear::constant(mask + 1))?.1)
@@ -92,13 +92,13 @@ impl Context {
         }
     }
 
-    /// An atom for an expression of which only a range is known, whatever its operands are.
+    /// Returns an atom for an expression of which only a range is known, for any operands.
     fn ranged(&mut self, e: &Expr, interval: Interval) -> Option<Linear> {
         let a = self.intern(Key::Expr(e.clone()), Def::Free, interval.meet(range_of(e.dtype())));
         Some(Linear::atom(a))
     }
 
-    /// Whether the value of a form is proved to lie in an interval.
+    /// Proves that the value of a form lies in an interval.
     pub(super) fn lies_in(&mut self, l: &Linear, range: Interval) -> bool {
         if self.interval(l).within(range) {
             return true;
@@ -114,7 +114,7 @@ impl Context {
         self.quickly(&above) && below.is_some_and(|b| self.quickly(&b))
     }
 
-    /// `a * b`
+    /// Returns `a * b`.
     pub(super) fn product(&mut self, a: &Linear, b: &Linear) -> Option<Linear> {
         if let Some(c) = b.as_constant() {
             return a.scale(c);
@@ -125,7 +125,7 @@ impl Context {
         if (a.terms.len() + 1) * (b.terms.len() + 1) > MOST_TERMS {
             return None;
         }
-        // (A + c)(B + d) = AB + dA + cB + cd, for A and B without constants
+        // `(A + c)(B + d) = AB + dA + cB + cd`, for `A` and `B` without constants
         let mut sum = a.combine(b.constant, b, a.constant)?.plus_constant(-a.constant.checked_mul(b.constant)?);
         for (x, c) in &a.terms {
             for (y, d) in &b.terms {
@@ -136,7 +136,7 @@ impl Context {
         Some(sum)
     }
 
-    /// The atom for the product of two atoms, of up to six factors.
+    /// Returns the atom for the product of two atoms, of up to six factors.
     fn multiply(&mut self, a: Atom, b: Atom) -> Option<Atom> {
         let mut factors: Vec<Atom> = self.factors(a).iter().chain(self.factors(b).iter()).copied().collect();
         if factors.len() > 6 {
@@ -150,7 +150,8 @@ impl Context {
         Some(self.intern(Key::Product(factors.clone()), Def::Product(factors), interval))
     }
 
-    /// If the atom is a product whose factors are at most those of a tensor's number of elements, it is at most that.
+    /// Bounds a product atom by the maximum size of tensors, if its factors are at most those of a known number of
+    /// elements.
     fn bound_product(&mut self, a: Atom) {
         let factors = self.factors(a);
         let limit = i128::from(super::MAX_SIZE);
@@ -167,7 +168,7 @@ impl Context {
         }
     }
 
-    /// Whether every factor is at most another one of `above`.
+    /// Returns whether the factors are at most distinct elements of `above`, one each.
     fn dominated(&mut self, factors: &[Atom], above: &mut Vec<Atom>) -> bool {
         let Some((first, rest)) = factors.split_first() else { return true };
         for i in 0..above.len() {
@@ -187,12 +188,12 @@ impl Context {
         false
     }
 
-    /// Floor of the quotient, and remainder with the sign of the divisor.
+    /// Returns the floor of the quotient, and the remainder with the sign of the divisor.
     pub(super) fn divide(&mut self, a: &Linear, b: &Linear) -> Option<(Linear, Linear)> {
         match b.as_constant() {
             Some(0) => None,
             Some(d) if d < 0 => {
-                // a // -d = -a // d, and a % -d = -(-a % d)
+                // `a // -d = -a // d`, and `a % -d = -(-a % d)`
                 let (q, r) = self.divide_by(&a.scale(-1)?, -d)?;
                 Some((q, r.scale(-1)?))
             }
@@ -201,12 +202,12 @@ impl Context {
         }
     }
 
-    /// Quotient and remainder by a positive constant.
+    /// Returns quotient and remainder by a positive constant.
     fn divide_by(&mut self, a: &Linear, d: i128) -> Option<(Linear, Linear)> {
         if d == 1 {
             return Some((a.clone(), Linear::default()));
         }
-        // a = d * whole + rest
+        // `a = d * whole + rest`
         let mut whole = Linear::constant(a.constant.div_euclid(d));
         let mut rest = Linear::constant(a.constant.rem_euclid(d));
         for &(x, c) in &a.terms {
@@ -219,20 +220,20 @@ impl Context {
 
     fn divide_rest(&mut self, rest: &Linear, d: i128) -> Option<(Linear, Linear)> {
         let span = self.interval(rest);
-        // Within one period: no new atom. The facts may know what the intervals do not.
+        // A form within one period needs no new atom. Facts may prove this where intervals do not.
         if let Some(q) = self.single_quotient(rest, span, d) {
             let q = Linear::constant(q);
             let r = rest.combine(1, &q, -d)?;
             return Some((q, r));
         }
-        // (g*x + c) // (g*e) = (x + c // g) // e
+        // `(g*x + c) // (g*e) = (x + c // g) // e`
         let g = gcd(rest.content(), d);
         if g > 1 {
             let (q, _) = self.divide_by(&rest.clone().tighten_by(g), d / g)?;
             let r = rest.combine(1, &q, -d)?;
             return Some((q, r));
         }
-        // (n // e + c) // d = (n + c*e) // (d*e)
+        // `(n // e + c) // d = (n + c*e) // (d*e)`
         if let [(x, 1)] = rest.terms[..]
             && let Def::Quotient(n, e) = self.atoms[x.0 as usize].def.clone()
             && let (Some(both), Some(shift)) = (d.checked_mul(e), rest.constant.checked_mul(e))
@@ -265,20 +266,20 @@ impl Context {
         }
     }
 
-    /// The quotient by `d`, if it is the same for every value of the form.
+    /// Returns the quotient by `d`, if it is the same for every value of the form.
     fn single_quotient(&mut self, l: &Linear, span: Interval, d: i128) -> Option<i128> {
         let single = |s: Interval| {
             let q = s.floor_div(d);
             (s.lo > -INFINITY && s.hi < INFINITY).then(|| q.as_point()).flatten()
         };
         single(span).or_else(|| {
-            // Only 0 is worth asking the facts about: i % n and (i + 1) % n.
+            // The facts are only queried for the quotient 0, as for `i % n` and `(i + 1) % n`.
             let below = Linear::constant(d - 1).minus(l)?;
             (self.quickly(l) && self.quickly(&below)).then_some(0)
         })
     }
 
-    /// Quotient and remainder by a form that is proved to be positive: `(i*m + j) // m`.
+    /// Returns quotient and remainder by a form that is proved to be positive: `(i*m + j) // m`.
     fn divide_by_form(&mut self, a: &Linear, d: &Linear) -> Option<(Linear, Linear)> {
         if !self.quickly(&d.plus_constant(-1)) {
             return None;
@@ -301,7 +302,7 @@ impl Context {
         let inside = d.minus(&rest)?.plus_constant(-1);
         let (q_key, r_key) = (Key::Quotient(rest.clone(), d.clone()), Key::Remainder(rest.clone(), d.clone()));
         if self.quickly(&rest) && self.quickly(&inside) {
-            // What was learnt of the remainder before that was known holds for it.
+            // Facts that were added about the remainder's atom before hold for the form.
             if let Some(known) = self.atom_of(&r_key) {
                 self.equate(&rest, known);
             }
@@ -310,7 +311,7 @@ impl Context {
         let q = self.intern(q_key, Def::Free, Interval::ALL);
         let r = self.intern(r_key, Def::Free, Interval::ALL);
         let (quotient, remainder) = (Linear::atom(q), Linear::atom(r));
-        // Facts and not laws: they hold only where the divisor is positive.
+        // Facts, not laws, since they only hold where the divisor is positive.
         self.refine(r, Interval::new(0, self.interval(d).hi.saturating_sub(1)), Congruence::ALL);
         if self.interval(&rest).lo >= 0 {
             self.refine(q, Interval::new(0, self.interval(&rest).hi), Congruence::ALL);
@@ -324,7 +325,7 @@ impl Context {
         Some((whole.plus(&quotient)?, remainder))
     }
 
-    /// That a form has the value of an atom, if that is not known.
+    /// Adds the fact that a form equals an atom, unless this is known.
     fn equate(&mut self, l: &Linear, atom: Atom) {
         let atom = Linear::atom(atom);
         for half in [l.minus(&atom), atom.minus(l)].into_iter().flatten() {
@@ -397,7 +398,7 @@ impl Context {
         if a == b {
             return Some(a);
         }
-        // Keyed by the whole expression, so that a write to anything in it ends the key.
+        // The key is the whole expression, so that a write to any tensor in it invalidates the key.
         let key = Key::Select(e.clone(), a.clone(), b.clone());
         let m = self.intern(key, Def::Select(cond.clone(), a, b), Interval::ALL);
         self.refine(m, x.join(y), p.join(q));

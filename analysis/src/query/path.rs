@@ -1,10 +1,10 @@
-//! The way from the root of a program to a statement.
+//! Paths from the root of a program to its statements.
 //!
-//! Ways to the statements of one block have all but their last step in common, and share it: to collect those of a
-//! whole program takes time and memory proportional to the program, however deep it is. (Each declaration is a scope in
-//! the one before, so long programs are deep.) Few of its steps constrain what is executed, and these are found without
-//! the others. Where two ways part is found in as many steps as their lengths have digits. A way is written out, as a
-//! slice, when it is asked for as one.
+//! Paths to the statements of one block share all nodes but the last: collecting the paths of a whole program takes
+//! time and memory proportional to the program, at any depth. (Each declaration is a scope in the one before, so long
+//! programs are deep.) Few steps of a path constrain the execution of its statement, and these are linked, so that the
+//! others are skipped. The fork of two paths is found in logarithmic time, by jump pointers. A path is flattened to a
+//! slice on demand.
 
 use super::effects;
 use super::reference::Step;
@@ -13,23 +13,24 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use taffeta_ast::{Stmt, StmtId, Symbol};
 
-/// The steps from the root of a program to a statement.
+/// Steps from the root of a program to a statement.
 #[derive(Clone, Default)]
 pub struct Path {
     last: Option<Arc<Node>>,
     written_out: OnceLock<Arc<[Step]>>,
 }
 
-/// A step, with those before it.
+/// Step, linked to the steps before it.
 struct Node {
     step: Step,
     before: Option<Arc<Node>>,
-    /// Whether it says in which states the statement is executed, and the last step before it that does.
+    /// Whether the step constrains the states in which the statement is executed, and the last step before it that
+    /// does.
     constrains: bool,
     constraint: Option<Arc<Node>>,
-    /// A step further up, none for the root; how far up follows from the length alone.
+    /// Jump pointer to an earlier step, none for the root; its distance follows from the length alone.
     jump: Option<Arc<Node>>,
-    /// The steps so far, this one included.
+    /// Number of steps up to and including this one.
     length: usize,
 }
 
@@ -38,15 +39,15 @@ fn length(n: Option<&Node>) -> usize {
 }
 
 impl Node {
-    /// Whether both lead to the same place. Ways that meet have come together: a statement stands in one place of a
-    /// program.
+    /// Returns whether both nodes lead to the same place. Paths that meet are equal up to there, since a statement has
+    /// one place in a program.
     fn meets(&self, other: &Node) -> bool {
         std::ptr::eq(self, other) || self.step.same(&other.step)
     }
 
-    /// Where a step after this one jumps to: as far as this one's jump and the next one after it together if both are
-    /// as long, else here. From anywhere, a number of jumps and steps that is logarithmic in the length leads to every
-    /// length (Myers, An applicative random-access stack, 1983).
+    /// Returns the jump pointer of the step after this one: if this node's jump and the next one after it are equally
+    /// long, it spans both; otherwise it points to this node. Any length is reached from any node in a logarithmic
+    /// number of jumps and steps (Myers, An applicative random-access stack, 1983).
     fn jump_after(self: &Arc<Node>) -> Option<Arc<Node>> {
         let far = self.jump.as_ref();
         let farther = far.and_then(|n| n.jump.as_ref());
@@ -55,7 +56,7 @@ impl Node {
     }
 }
 
-/// The end of the first `steps` steps of a way that ends there.
+/// Returns the node after the first `steps` steps of the path that ends in `end`.
 fn up_to(steps: usize, end: Option<&Node>) -> Option<&Node> {
     let mut at = end?;
     while at.length > steps {
@@ -66,12 +67,12 @@ fn up_to(steps: usize, end: Option<&Node>) -> Option<&Node> {
 }
 
 impl Path {
-    /// This way, and a step more.
+    /// Returns this path, extended by a step.
     pub(super) fn then(&self, step: Step) -> Path {
         let constrains = match &step {
             Step::Child { asserted, .. } => *asserted,
             Step::Loop { .. } | Step::Branch { .. } => true,
-            // Its indices are below sizes that may change.
+            // The sizes, which bound indices, may change.
             Step::Scope { .. } => step.evaluated().into_iter().any(|d| !effects::loads(d).is_empty()),
         };
         let constraint = match &self.last {
@@ -84,41 +85,42 @@ impl Path {
         Path { last: Some(Arc::new(node)), written_out: OnceLock::new() }
     }
 
-    /// The number of steps.
+    /// Returns the number of steps.
     pub fn len(&self) -> usize {
         length(self.last.as_deref())
     }
 
-    /// Whether the way ends at the root.
+    /// Returns whether the path ends at the root.
     pub fn is_empty(&self) -> bool {
         self.last.is_none()
     }
 
-    /// The steps, the last one first.
+    /// Iterates over the steps, the last one first.
     pub fn upwards(&self) -> impl Iterator<Item = &Step> {
         std::iter::successors(self.last.as_deref(), |n| n.before.as_deref()).map(|n| &n.step)
     }
 
-    /// The steps that say in which states the statement is executed, outermost first, each with the number of steps
-    /// before it: loops, branches, what follows assertions, and scopes of tensors whose sizes are elements of others.
+    /// Returns the steps that constrain the states in which the statement is executed, outermost first, each with the
+    /// number of steps before it: loops, branches, children that follow assertions, and scopes of tensors whose sizes
+    /// are elements of others.
     pub fn constraints(&self) -> Vec<(usize, &Step)> {
         let mut all: Vec<(usize, &Step)> = self.inner_first().map(|n| (n.length - 1, &n.step)).collect();
         all.reverse();
         all
     }
 
-    /// The same steps, innermost first.
+    /// Iterates over the constraining steps, innermost first.
     fn inner_first(&self) -> impl Iterator<Item = &Node> {
         let innermost = self.last.as_deref().and_then(|n| if n.constrains { Some(n) } else { n.constraint.as_deref() });
         std::iter::successors(innermost, |n| n.constraint.as_deref())
     }
 
-    /// Whether the way leads into the loop.
+    /// Returns whether the path enters the loop.
     pub fn is_in_loop(&self, l: StmtId) -> bool {
         self.inner_first().any(|n| matches!(&n.step, Step::Loop { stmt, .. } if stmt.id() == l))
     }
 
-    /// The loops on the way, outermost first, with their iterators.
+    /// Iterates over the loops on the path, outermost first, with their iterators.
     pub fn loops(&self) -> impl Iterator<Item = (&Stmt, &Symbol)> {
         self.constraints().into_iter().filter_map(|(_, s)| match s {
             Step::Loop { stmt, iter, .. } => Some((stmt, iter)),
@@ -126,12 +128,12 @@ impl Path {
         })
     }
 
-    /// Whether the way leads through the statement.
+    /// Returns whether the path goes through the statement.
     pub fn is_through(&self, stmt: StmtId) -> bool {
         self.upwards().any(|s| s.stmt().id() == stmt)
     }
 
-    /// How many steps both ways have in common, and the next step of each.
+    /// Returns the number of steps that both paths share, and the next step of each.
     pub fn fork<'a>(&'a self, other: &'a Path) -> (usize, [Option<&'a Step>; 2]) {
         let ends = [self.last.as_deref(), other.last.as_deref()];
         let both = self.len().min(other.len());
@@ -139,7 +141,7 @@ impl Path {
         while let (Some(x), Some(y)) = (a, b)
             && !x.meets(y)
         {
-            // Both jump as far, since they are as long.
+            // Both jump equally far, since they are equally long.
             (a, b) = match (x.jump.as_deref(), y.jump.as_deref()) {
                 (Some(p), Some(q)) if !p.meets(q) => (Some(p), Some(q)),
                 _ => (x.before.as_deref(), y.before.as_deref()),
@@ -184,7 +186,7 @@ impl fmt::Debug for Path {
 }
 
 impl Drop for Node {
-    /// One after the other: a way may be longer than a stack is deep.
+    /// Drops the nodes iteratively, since a path may be too long for recursion on the stack.
     fn drop(&mut self) {
         (self.constraint, self.jump) = (None, None);
         let mut rest = self.before.take();
@@ -203,8 +205,7 @@ mod tests {
     use taffeta_ast::build::{Builder, assert, block, branch, local, looped, store, var_def};
     use taffeta_ast::{DType, Expr, Func, StmtKind};
 
-    /// Declarations, each in the scope of the one before, with stores and here and there an assertion; in a loop and a
-    /// branch.
+    /// Returns a program of nested declarations with stores and some assertions, in a loop and a branch.
     fn chain(n: i64) -> Func {
         let mut b = Builder::new("f");
         let size = b.size("n");
@@ -223,7 +224,7 @@ mod tests {
         b.finish(looped(&i, &size, branch(&at.less(&Expr::int(7)), body, None)))
     }
 
-    /// The nodes of ways.
+    /// Counts the nodes of all paths.
     fn nodes(all: &[Reference]) -> usize {
         let mut seen: FxHashSet<*const Node> = FxHashSet::default();
         for r in all {

@@ -1,8 +1,8 @@
-//! Is there a state of the program in which all facts hold? Asked of isl, over everything that the facts of a question
+//! Satisfiability of all facts by a state of the program, decided by isl over all atoms that the facts of a query
 //! mention.
 //!
-//! The forms over atoms are exact but for atoms of which only a range is known (elements that were loaded, products of
-//! unknowns), so "no" is a proof, and "yes" comes with a point that tells what those atoms would have to be.
+//! The forms over atoms are exact, except for atoms of which only a range is known (loaded elements, products of
+//! unknowns), so "no" is a proof, and "yes" comes with a point that gives the values of those atoms.
 
 use super::context::{Context, Def, Key, Mark};
 use super::interval::INFINITY;
@@ -13,30 +13,30 @@ use std::sync::Mutex;
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Symbol};
 
-/// Sizes of the systems that isl is asked about; what does not fit is left out, so that the answer is "yes" more often.
+/// Maximum size of the systems passed to isl; facts beyond it are left out, so that the answer is "yes" more often.
 const MOST_ATOMS: usize = 48;
 const MOST_ROWS: usize = 160;
-/// Fewer quotients than this are not worth a question without them.
+/// Number of quotients below which a separate query without them does not pay off.
 const FEW_QUOTIENTS: usize = 4;
-/// `min` and `max` inside each other that one fact is taken apart for.
+/// Maximum nesting of `min` and `max` that is eliminated from one fact.
 const MOST_EXTREMES: usize = 6;
-/// Bounds beyond this are ends of ranges, and say little.
+/// Limit beyond which a bound is the end of a type's range, and not informative.
 const LARGE: i128 = 1 << 40;
-/// Choices between two facts that are tried, one inside the other.
+/// Maximum nesting of choices between two facts.
 const MOST_CHOICES: u32 = 8;
 
-/// A state in which the facts hold, as far as they are known.
+/// State in which the facts hold, as far as they are known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Point {
     values: FxHashMap<Atom, i64>,
-    /// Values that the program would have to read for it: nothing else is known of them.
+    /// Values that the program would have to read: loaded elements without other constraints.
     pub(super) assumed: Vec<(Expr, i64)>,
-    /// Whether every number in it is certain but for those of `assumed`.
+    /// Whether every number in it is certain, given those of `assumed`.
     pub(super) exact: bool,
 }
 
 impl Point {
-    /// What a form is there.
+    /// Returns the value of a form at the point.
     pub(super) fn of(&self, ctx: &Context, l: &Linear) -> Option<i64> {
         i64::try_from(self.sum(ctx, l)?).ok()
     }
@@ -45,8 +45,8 @@ impl Point {
         l.terms.iter().try_fold(l.constant, |s, (a, c)| s.checked_add(self.value(ctx, *a)?.checked_mul(*c)?))
     }
 
-    /// What an atom is. Those that no fact mentions are computed of what they are made of; nothing else is known of the
-    /// rest, so that any number in their range will do.
+    /// Returns the value of an atom. An atom that no fact mentions is computed from its definition; without one, the
+    /// lower end of its range is taken, since any number in it will do.
     fn value(&self, ctx: &Context, a: Atom) -> Option<i128> {
         if let Some(v) = self.values.get(&a) {
             return Some(i128::from(*v));
@@ -69,30 +69,30 @@ impl Point {
     }
 }
 
-/// Conditions that were supposed, taken apart: what is a conjunction of facts was learnt at once.
+/// Assumed conditions, decomposed: conjunctions of facts are added to the context at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Assumptions {
-    /// One of these holds each: to be tried one after the other.
+    /// Alternatives, of which one each must hold; they are tried one after the other.
     pub(super) choices: Vec<[(Expr, bool); 2]>,
-    /// Two of them exclude each other.
+    /// Whether two assumptions exclude each other.
     pub(super) impossible: bool,
-    /// Something was supposed that no facts over integers stand for: a comparison of floats, a loaded truth value.
+    /// Whether an assumption cannot be expressed by facts over integers: a comparison of floats, a loaded truth value.
     pub(super) vague: bool,
 }
 
-/// What isl is asked about.
+/// System of inequalities for isl.
 #[derive(Clone, Debug)]
 pub(super) struct System {
     pub(super) atoms: Vec<Atom>,
-    /// How many of them should be small.
+    /// Number of leading atoms that should be small.
     first: usize,
     pub(super) rows: Vec<Row>,
-    /// Whether nothing that is known was left out.
+    /// Whether no fact was left out.
     pub(super) complete: bool,
 }
 
 impl System {
-    /// Its rows over these atoms first and its others after them, of which there are so many.
+    /// Returns its rows over these atoms, followed by its other atoms, and the number of the latter.
     pub(super) fn over(&self, atoms: &[Atom]) -> (usize, Vec<Row>) {
         let others: Vec<Atom> = self.atoms.iter().copied().filter(|a| !atoms.contains(a)).collect();
         let all = [atoms, &others].concat();
@@ -109,7 +109,7 @@ impl System {
     }
 }
 
-/// Whether facts over integers do not stand for all of a condition.
+/// Returns whether facts over integers do not express all of a condition.
 fn is_vague(cond: &Expr) -> bool {
     match cond.kind() {
         ExprKind::Apply(Op::Not, args) => is_vague(&args[0]),
@@ -123,10 +123,10 @@ fn is_vague(cond: &Expr) -> bool {
 }
 
 impl Context {
-    /// A condition holds, or does not. Facts are learnt, choices are kept.
+    /// Assumes that a condition holds, or does not. Facts are added to the context, choices are collected.
     pub(super) fn decompose(&mut self, cond: &Expr, holds: bool, assumed: &mut Assumptions) {
         match self.known(cond) {
-            // That two numbers differ can be known without it being known which one is larger.
+            // That two numbers differ may be known without their order.
             Some(known) if known == holds && !self.differ_somehow(cond, holds) => return,
             Some(known) if known == holds => {}
             Some(_) => assumed.impossible = true,
@@ -159,7 +159,7 @@ impl Context {
         }
     }
 
-    /// Whether a condition says that two integers differ, and nothing is known of which one is larger.
+    /// Returns whether a condition says that two integers differ, without a known order.
     fn differ_somehow(&mut self, cond: &Expr, holds: bool) -> bool {
         let ExprKind::Apply(op @ (Op::Ne | Op::Eq), args) = cond.kind() else { return false };
         (*op == Op::Ne) == holds && args[0].dtype().is_int() && self.known(&args[0].less(&args[1])).is_none()
@@ -169,8 +169,8 @@ impl Context {
         if holds { self.assume(cond) } else { self.assume_not(cond) }
     }
 
-    /// A state in which everything holds that was learnt since `mark`, and one fact of every choice; `None` if there is
-    /// none. The values of `first` are made as small as possible, in this order.
+    /// Finds a state that satisfies everything assumed since `mark`, and one alternative of every choice; `None` if
+    /// there is none. The values of `first` are made as small as possible, in this order.
     pub(super) fn point(&mut self, mark: Mark, assumed: &Assumptions, first: &[Symbol]) -> Option<Point> {
         self.choose(mark, assumed, first, MOST_CHOICES)
     }
@@ -187,7 +187,8 @@ impl Context {
         }
         choice.iter().find_map(|(cond, holds)| {
             self.scoped(|c| {
-                // What follows from the choice, since the other one cannot be, is supposed all the same.
+                // If the other alternative is refuted, the context has derived this one already, and `decompose`
+                // returns early without a verdict on vagueness.
                 let vague = assumed.vague || is_vague(cond);
                 let mut assumed = Assumptions { choices: rest.to_vec(), impossible: false, vague };
                 c.decompose(cond, *holds, &mut assumed);
@@ -196,7 +197,7 @@ impl Context {
         })
     }
 
-    /// As [`Context::point`], without choices but those of `min`, `max` and `select`.
+    /// Finds a state as [`Context::point`] does, with no choices left except those of `min`, `max` and `select`.
     fn solve(&mut self, mark: Mark, first: &[Symbol], fuel: u32, vague: bool) -> Option<Point> {
         let system = self.system(mark, first);
         if self.is_empty_without_quotients(&system) {
@@ -226,9 +227,9 @@ impl Context {
         }
     }
 
-    /// Whether what is known of atoms that are not quotients and remainders is enough to exclude a common point: bounds
-    /// of tiles and of fronts are full of quotients, each an unknown more for isl, and say little about which element
-    /// is touched.
+    /// Returns whether the constraints without quotients and remainders exclude a common point: the bounds of tiles and
+    /// wavefronts are full of quotients, each of which is another unknown for isl, and which say little about the
+    /// accessed element.
     fn is_empty_without_quotients(&self, system: &System) -> bool {
         let divided = |a: &Atom| matches!(self.atoms[a.0 as usize].key, Key::Quotient(..) | Key::Remainder(..));
         let kept: Vec<usize> = (0..system.atoms.len()).filter(|k| !divided(&system.atoms[*k])).collect();
@@ -241,7 +242,7 @@ impl Context {
         crate::isl::is_empty(kept.len(), &rows) == Some(true)
     }
 
-    /// Both cases of an atom that is one of two forms.
+    /// Solves both cases of an atom that is one of two forms.
     fn solve_by_cases(&mut self, mark: Mark, a: Atom, first: &[Symbol], fuel: u32, vague: bool) -> Option<Point> {
         let def = self.atoms[a.0 as usize].def.clone();
         let (x, y) = match &def {
@@ -251,7 +252,7 @@ impl Context {
         let mut case = |taken: &Linear, other: &Linear, holds: bool| {
             self.scoped(|c| {
                 let mut assumed = Assumptions { vague, ..Assumptions::default() };
-                // From here on the atom is that form, and no choice any more.
+                // Within its case the atom equals the form, and is not split again.
                 let before = std::mem::replace(&mut c.atoms[a.0 as usize].def, Def::Free);
                 match &def {
                     Def::Min(..) => c.at_most(taken, other),
@@ -276,7 +277,8 @@ impl Context {
         }
     }
 
-    /// Everything that is known of what the facts since `mark` mention: atoms, and rows that are at least 0.
+    /// Returns the system of all atoms that the facts since `mark` mention, with every known constraint on them as a
+    /// row that is at least 0.
     pub(super) fn system(&self, mark: Mark, first: &[Symbol]) -> System {
         let mut atoms: Vec<Atom> = first.iter().filter_map(|s| self.atom_of(&Key::Expr(Expr::var(s)))).collect();
         let count = atoms.len();
@@ -337,8 +339,8 @@ impl Context {
         System { atoms, first: count, rows: found, complete }
     }
 
-    /// A fact as facts that say the same without some `min` and `max`: `i <= min(a, b)` is `i <= a` and `i <= b`. Where
-    /// only these mention them, no cases are left to be tried, and none of their atoms.
+    /// Splits a fact into equivalent facts without some `min` and `max`: `i <= min(a, b)` is `i <= a` and `i <= b`. A
+    /// `min` or `max` without other mentions then needs no case split, and its atom is not in the system.
     fn without_extremes(&self, l: &Linear, fuel: usize) -> Vec<Linear> {
         let taken = l.terms.iter().filter(|_| fuel > 0).find_map(|(a, c)| match &self.atoms[a.0 as usize].def {
             Def::Min(x, y) if *c > 0 => Some((*a, x, y)),
@@ -354,7 +356,7 @@ impl Context {
         }
     }
 
-    /// What the numbers of a point stand for.
+    /// Interprets the numbers of a point.
     fn describe(&self, atoms: &[Atom], values: &[i64]) -> Point {
         let mut p = Point { exact: true, ..Point::default() };
         p.values = atoms.iter().copied().zip(values.iter().copied()).collect();
@@ -387,10 +389,10 @@ impl Context {
     }
 }
 
-/// Answers that isl gave: the same system comes back after every step of a schedule that does not concern it.
+/// Memo of isl's answers: a system recurs after every step of a schedule that does not concern it.
 static KNOWN: Mutex<Option<Memo>> = Mutex::new(None);
 type Memo = FxHashMap<(usize, usize, Vec<Row>), Option<Option<Vec<i64>>>>;
-/// More answers than this are not kept.
+/// Maximum number of memoised answers.
 const MOST_KNOWN: usize = 20_000;
 
 fn memoised(system: &System) -> Option<Option<Vec<i64>>> {

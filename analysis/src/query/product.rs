@@ -1,8 +1,9 @@
-//! Matrix products in loop nests: `C[…] += alpha * A[…] * B[…]`, found by how the subscripts depend on the loops.
+//! Recognition of matrix products in loop nests: `C[…] += alpha * A[…] * B[…]`, by the dependence of the subscripts on
+//! the loops.
 //!
-//! A loop is one over *rows* if C and A depend on it and B does not, over *columns* if C and B do and A does not, and a
-//! *sum* if C does not and both factors do. One of each is taken (a vector has no rows or no columns); the others run
-//! around the product, since a nest of one reduction may run in any order: batches, and further sums.
+//! A loop goes over *rows* if C and A depend on it and B does not, over *columns* if C and B do and A does not, and it
+//! is a *sum* if C does not and both factors do. One of each is taken (a vector has no rows or no columns); the others
+//! run around the product, since a nest of one reduction may run in any order: batches, and further sums.
 //!
 //! ```text
 //! for b in range(h):                          around: b
@@ -12,7 +13,7 @@
 //!                 c[b, i, j] += 2 * x[b, i, k] * y[b, j, k]
 //! ```
 //!
-//! Not decided here: whether C overlaps the factors (the dependence analysis does), and whether every access is in
+//! Not decided here: whether C overlaps the factors (the dependence analysis does that), and whether every access is in
 //! range.
 
 use super::effects;
@@ -20,16 +21,16 @@ use super::stride::strides;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, LoopProps, ReduceOp, Span, Stmt, StmtKind, Symbol, print};
 
-/// Why a nest is not a matrix product.
+/// Reason why a nest is not a matrix product.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
-    /// The number of the condition in the head of `schedule/src/primitives/as_lib.md`.
+    /// Number of the condition in the head of `schedule/src/primitives/as_lib.md`.
     pub condition: u32,
-    /// What was found.
+    /// Description of the mismatch.
     pub message: String,
-    /// Where, with a word on why it is shown.
+    /// Source spans, each with a word on why it is shown.
     pub labels: Vec<(Span, String)>,
-    /// What to write instead.
+    /// Suggested change.
     pub help: Option<String>,
 }
 
@@ -44,29 +45,29 @@ impl Mismatch {
     }
 }
 
-/// A loop of the nest, in constant steps.
+/// Loop of the nest, with a constant step.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    /// The loop.
+    /// Loop statement.
     pub stmt: Stmt,
-    /// Its iterator.
+    /// Iterator.
     pub iter: Symbol,
     /// First value.
     pub begin: Expr,
-    /// Number of iterations; negative or 0 if there are none.
+    /// Trip count; negative or 0 if there are no iterations.
     pub count: Expr,
-    /// From one value to the next.
+    /// Step.
     pub step: i64,
 }
 
-/// A tensor in the product.
+/// Tensor in the product.
 #[derive(Clone, Debug)]
 pub struct Operand {
-    /// The tensor.
+    /// Tensor.
     pub tensor: Symbol,
-    /// Its subscripts.
+    /// Subscripts.
     pub indices: Vec<Expr>,
-    /// By how much each subscript grows with one iteration of each loop: `factors[dimension][loop]`.
+    /// Increment of each subscript per iteration of each loop: `factors[dimension][loop]`.
     pub factors: Vec<Vec<Expr>>,
 }
 
@@ -75,52 +76,52 @@ impl Operand {
         self.factors.iter().any(|d| d[l].as_int() != Some(0))
     }
 
-    /// Whether neighbours in the loop are neighbours in memory.
+    /// Returns whether successive iterations of the loop access adjacent elements in memory.
     fn is_contiguous(&self, l: usize) -> bool {
         self.factors.last().is_some_and(|d| d[l].as_int().is_some_and(|f| f.abs() == 1))
     }
 }
 
-/// A nest that is a matrix product.
+/// Nest that is a matrix product.
 #[derive(Clone, Debug)]
 pub struct Product {
-    /// The loops, outermost first.
+    /// Loops, outermost first.
     pub loops: Vec<Counter>,
-    /// Which of them counts rows of C and A; none if C is a row.
+    /// Loop over the rows of C and A; none if C is a row.
     pub row: Option<usize>,
-    /// Which counts columns of C and B; none if C is a column.
+    /// Loop over the columns of C and B; none if C is a column.
     pub column: Option<usize>,
-    /// Which sums.
+    /// Loop of the sum.
     pub sum: usize,
-    /// What is added to.
+    /// Accumulated matrix.
     pub c: Operand,
-    /// The factors.
+    /// First factor.
     pub a: Operand,
-    /// The other one.
+    /// Second factor.
     pub b: Operand,
-    /// What the product is multiplied by, if that is not 1.
+    /// Scalar multiplier of the product, if it is not 1.
     pub alpha: Option<Expr>,
-    /// The type of all elements.
+    /// Type of all elements.
     pub dtype: DType,
-    /// The statement in the nest.
+    /// Statement in the nest.
     pub update: Stmt,
 }
 
 impl Product {
-    /// The loops that run around the product, in their order.
+    /// Returns the loops that run around the product, in their order.
     pub fn around(&self) -> Vec<usize> {
         let own = [self.row, self.column, Some(self.sum)];
         (0..self.loops.len()).filter(|l| !own.contains(&Some(*l))).collect()
     }
 }
 
-/// What messages call a loop.
+/// Function from a loop to its name in messages.
 pub type Called<'c> = dyn Fn(&Stmt) -> String + 'c;
 
-/// The product that a nest is.
+/// Recognises a nest as a matrix product.
 ///
 /// # Errors
-/// Which condition does not hold.
+/// Condition that does not hold.
 pub fn product(nest: &Stmt, called: &Called<'_>) -> Result<Product, Mismatch> {
     let (loops, update) = loops(nest, called)?;
     // 2. `C += A * B`.
@@ -137,7 +138,7 @@ pub fn product(nest: &Stmt, called: &Called<'_>) -> Result<Product, Mismatch> {
     let c = operand(tensor, indices, &loops, called, tensor, &update)?;
     let a = operand(a.0, a.1, &loops, called, tensor, &update)?;
     let b = operand(b.0, b.1, &loops, called, tensor, &update)?;
-    // 4. What the loops are for.
+    // 4. Roles of the loops.
     let pick = |wanted: [bool; 3]| {
         let fits = |l: &usize| [c.depends(*l), a.depends(*l), b.depends(*l)] == wanted;
         let near = |l: &usize| [&c, &a, &b].iter().any(|o| o.is_contiguous(*l));
@@ -158,7 +159,7 @@ pub fn product(nest: &Stmt, called: &Called<'_>) -> Result<Product, Mismatch> {
         );
         return Err(Mismatch::new(4, text, &update, "this sum").help("a sum of products is `s.vectorize`'s"));
     }
-    // A matrix in one dimension has a row's length between rows.
+    // A matrix in one dimension has a row's length as the stride between rows.
     let mixes = |d: &Vec<Expr>, r: usize, k: usize| match c.indices.len() {
         1 => [&d[r], &d[k]].into_iter().all(|f| f.as_int().is_some_and(|f| f.abs() == 1)),
         _ => d[r].as_int() != Some(0) && d[k].as_int() != Some(0),
@@ -177,7 +178,7 @@ pub fn product(nest: &Stmt, called: &Called<'_>) -> Result<Product, Mismatch> {
     Ok(Product { loops, row, column, sum, c, a, b, alpha, dtype, update: update.clone() })
 }
 
-/// 1. The loops of a perfect nest, and the statement in it.
+/// 1. Collects the loops of a perfect nest, and the statement in it.
 fn loops(nest: &Stmt, called: &Called<'_>) -> Result<(Vec<Counter>, Stmt), Mismatch> {
     let mut loops: Vec<Counter> = Vec::new();
     let mut at = nest.clone();
@@ -223,7 +224,7 @@ fn loops(nest: &Stmt, called: &Called<'_>) -> Result<(Vec<Counter>, Stmt), Misma
     Err(Mismatch::new(1, what, &at, "here"))
 }
 
-/// The bounds do not read what the nest writes.
+/// Checks that the bounds do not load from the tensor that the nest writes.
 fn changing(loops: Vec<Counter>, update: Stmt, called: &Called<'_>) -> Result<(Vec<Counter>, Stmt), Mismatch> {
     let written = effects::writes(&update);
     let reads = |l: &&Counter| [&l.begin, &l.count].into_iter().any(|e| !effects::loads(e).is_disjoint(&written));
@@ -238,7 +239,7 @@ fn changing(loops: Vec<Counter>, update: Stmt, called: &Called<'_>) -> Result<(V
 
 type Element<'e> = (&'e Symbol, &'e [Access]);
 
-/// 2. The two elements of a product, and what else it is multiplied by.
+/// 2. Splits a value into the two elements of a product, and the remaining multiplier.
 fn factors<'e>(
     value: &'e Expr,
     c: &Symbol,
@@ -282,7 +283,7 @@ fn factors<'e>(
     Ok(([*a, *b], alpha))
 }
 
-/// The factors of a product; whether it is negated.
+/// Collects the factors of a product, and returns whether it is negated.
 fn multiplied<'e>(e: &'e Expr, out: &mut Vec<&'e Expr>) -> bool {
     match e.kind() {
         ExprKind::Apply(Op::Mul, args) => args.iter().fold(false, |negative, a| negative ^ multiplied(a, out)),
@@ -294,7 +295,7 @@ fn multiplied<'e>(e: &'e Expr, out: &mut Vec<&'e Expr>) -> bool {
     }
 }
 
-/// 3. How a tensor's subscripts depend on the loops.
+/// 3. Computes the increments of a tensor's subscripts by the loops.
 fn operand(
     tensor: &Symbol,
     indices: &[Access],
@@ -319,8 +320,10 @@ fn operand(
     Ok(Operand { tensor: tensor.clone(), indices, factors })
 }
 
-/// By how much an expression grows with one iteration of each loop; the loop in which it is not affine, if there is
-/// one.
+/// Returns the increment of an expression per iteration of each loop.
+///
+/// # Errors
+/// The loop in which the expression is not affine.
 fn coefficients<'l>(e: &Expr, loops: &'l [Counter]) -> Result<Vec<Expr>, &'l Counter> {
     let iters: Vec<&Symbol> = loops.iter().map(|l| &l.iter).collect();
     let all = strides(e, &iters).map_err(|k| &loops[k])?;

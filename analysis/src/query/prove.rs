@@ -1,4 +1,4 @@
-//! The questions that passes ask.
+//! Queries for passes.
 
 use super::context::{Context, Mark};
 use super::entail::QUICK;
@@ -9,20 +9,20 @@ use taffeta_ast::expr::Literal;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Symbol};
 
-/// Guards inside guards beyond this depth are not looked at: each makes facts of its own, so that shared operands would
-/// be visited once for every way to them.
+/// Maximum nesting of guards that are analysed: each guard adds its own facts, so deeper shared operands would be
+/// visited once for every path to them.
 const GUARDS: u32 = 3;
 
-/// What an integer expression can be.
+/// Abstract value of an integer expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Between which numbers it lies, within the range of its type.
+    /// Interval of the value, within the range of its type.
     pub interval: Interval,
-    /// Which residue it has.
+    /// Residue class of the value.
     pub congruence: Congruence,
 }
 
-/// The comparison that holds where `op` does not.
+/// Returns the comparison that holds where `op` does not.
 pub(super) fn complement(op: Op) -> Op {
     match op {
         Op::Eq => Op::Ne,
@@ -35,30 +35,30 @@ pub(super) fn complement(op: Op) -> Op {
     }
 }
 
-/// An index that is not proved to be in range.
+/// Index that is not proved to be in range.
 #[derive(Clone, Debug)]
 pub struct Unproved {
-    /// Of which tensor.
+    /// Indexed tensor.
     pub tensor: Symbol,
-    /// Of which of its dimensions.
+    /// Indexed dimension.
     pub dim: usize,
-    /// The index.
+    /// Index.
     pub index: Expr,
 }
 
 impl Context {
-    /// Whether the condition is proved to hold whenever this point is reached (and its evaluation does not stop the
-    /// program).
+    /// Proves that the condition holds whenever this point is reached (and its evaluation does not stop the program).
     pub fn prove(&mut self, cond: &Expr) -> bool {
         self.thoroughly(|c| c.decide(cond, true))
     }
 
-    /// Whether the condition is proved not to hold, likewise.
+    /// Proves that the condition does not hold whenever this point is reached (and its evaluation does not stop the
+    /// program).
     pub fn refute(&mut self, cond: &Expr) -> bool {
         self.thoroughly(|c| c.decide(cond, false))
     }
 
-    /// What an integer expression can be here, if its evaluation does not stop the program.
+    /// Bounds the value of an integer expression here, if its evaluation does not stop the program.
     pub fn bounds(&mut self, e: &Expr) -> Bounds {
         let l = self.linear(e);
         let class = self.congruence(&l);
@@ -71,8 +71,8 @@ impl Context {
         Bounds { interval: whole.meet(Interval { lo, hi }), congruence: class }
     }
 
-    /// Whether evaluating the expression may stop the program here: an index that is not proved to be in range, a
-    /// divisor that is not proved to be other than 0, a cast from float to integer.
+    /// Returns whether evaluating the expression may stop the program here: an index that is not proved to be in range,
+    /// a divisor that is not proved to be nonzero, a cast from float to integer.
     pub fn may_stop(&mut self, e: &Expr) -> bool {
         if self.unreachable || e.children().is_empty() {
             return false;
@@ -107,8 +107,8 @@ impl Context {
         }
     }
 
-    /// Collects the indices that are not proved to be in range where an expression is evaluated. False if it may stop
-    /// the program for another reason.
+    /// Collects the indices that are not proved to be in range where an expression is evaluated. Returns false if it
+    /// may stop the program for another reason.
     pub fn unproved(&mut self, e: &Expr, out: &mut Vec<Unproved>) -> bool {
         if !self.may_stop(e) {
             return true;
@@ -129,7 +129,8 @@ impl Context {
         }
     }
 
-    /// The same for the indices of an element of a tensor that is alive.
+    /// Collects the unproved indices of an element of a live tensor, and in their expressions. Returns false if the
+    /// evaluation of an index may stop the program for another reason.
     pub fn unproved_indices(&mut self, tensor: &Symbol, indices: &[Access], out: &mut Vec<Unproved>) -> bool {
         indices.iter().enumerate().all(|(k, a)| {
             if !self.unproved(&a.index, out) {
@@ -142,12 +143,12 @@ impl Context {
         })
     }
 
-    /// Whether addressing an element of a tensor that is alive may stop the program.
+    /// Returns whether addressing an element of a live tensor may stop the program.
     pub fn element_may_stop(&mut self, tensor: &Symbol, indices: &[Access]) -> bool {
         indices.iter().enumerate().any(|(k, a)| self.may_stop(&a.index) || !self.in_range(tensor, k, &a.index))
     }
 
-    /// Whether `0 <= index < dim` is proved for dimension `k` of a tensor that is alive, if the index has a value.
+    /// Proves `0 <= index < dim` for dimension `k` of a live tensor, if the index has a value.
     pub fn in_range(&mut self, tensor: &Symbol, k: usize, index: &Expr) -> bool {
         let Some(dim) = self.shapes.get(tensor).and_then(|dims| dims.get(k)).cloned() else { return false };
         self.thoroughly(|c| {
@@ -156,7 +157,7 @@ impl Context {
         })
     }
 
-    /// Whether an integer division, shift or power is proved not to stop the program.
+    /// Proves that an integer division, shift or power does not stop the program.
     fn has_value(&mut self, op: Op, a: &Expr, b: &Expr) -> bool {
         let divisor = self.linear(b);
         if !matches!(op, Op::FloorDiv | Op::Mod) {
@@ -176,8 +177,8 @@ impl Context {
         }
     }
 
-    /// Whether the mathematical value of `Σ c · e + constant`, over i64 expressions that have a value here, is proved
-    /// to be an i64. (The expressions themselves may wrap: they are what the program computes.)
+    /// Proves that the mathematical value of `Σ c · e + constant`, over i64 expressions that have a value here, fits an
+    /// i64. (The expressions themselves may wrap: their values are the program's.)
     pub fn sum_fits(&mut self, terms: &[(&Expr, i64)], constant: i128) -> bool {
         if self.unreachable {
             return true;
@@ -190,13 +191,14 @@ impl Context {
         sum.is_some_and(|l| self.lies_in(&l, range_of(DType::I64)))
     }
 
-    /// Whether the mathematical value of `a * b` is proved to be an i64.
+    /// Proves that the mathematical value of `a * b` fits an i64.
     pub fn product_fits(&mut self, a: &Expr, b: &Expr) -> bool {
         let (a, b) = (self.linear(a), self.linear(b));
         self.unreachable || self.product(&a, &b).is_some_and(|l| self.lies_in(&l, range_of(DType::I64)))
     }
 
-    /// Whether no operation of an integer expression or a condition is one that may wrap here.
+    /// Returns whether no operation of an integer expression or a condition may wrap here. Indices of loads are not
+    /// inspected.
     pub fn is_exact(&mut self, e: &Expr) -> bool {
         if self.unreachable || e.children().is_empty() {
             return true;
@@ -219,8 +221,8 @@ impl Context {
         exact && e.children().into_iter().all(|c| self.is_exact(c))
     }
 
-    /// Whether two integers are proved to differ by reasoning about products, which isl cannot do: `i*m + j` is not
-    /// `k*m + l` where `i < k`, `j < m` and `l >= 0`.
+    /// Proves that two integers differ by reasoning about products, which isl cannot do: `i*m + j` differs from `k*m +
+    /// l` where `i < k`, `j < m` and `l >= 0`.
     pub(super) fn differ(&mut self, a: &Expr, b: &Expr) -> bool {
         let (x, y) = (self.linear(a), self.linear(b));
         let Some(d) = x.minus(&y) else { return false };
@@ -241,7 +243,7 @@ impl Context {
         r
     }
 
-    /// Begins a scope in which the condition holds (or does not); [`Context::leave_guard`] ends it.
+    /// Begins a scope in which the condition holds (or does not), to be ended by [`Context::leave_guard`].
     pub fn enter_guard(&mut self, cond: &Expr, holds: bool) -> Mark {
         let mark = self.mark();
         self.guards += 1;
@@ -257,19 +259,19 @@ impl Context {
         self.pop(mark);
     }
 
-    /// The value of an integer expression as a literal, if it can only have one.
+    /// Returns the value of an integer expression as a literal, if it can only have one.
     pub fn constant(&mut self, e: &Expr) -> Option<Expr> {
         let l = self.linear(e);
         let value = self.interval(&l).as_point()?;
         Some(Expr::literal(Literal::Int(value), e.dtype()))
     }
 
-    /// Tells states of the facts apart: what was computed for a version holds whenever the context has that version.
+    /// Returns the version of the facts: a result that was computed for a version holds whenever the context has it.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Runs `f` with all means of proof.
+    /// Runs `f` with all methods of proof enabled.
     fn thoroughly<R>(&mut self, f: impl FnOnce(&mut Context) -> R) -> R {
         let before = std::mem::replace(&mut self.thorough, true);
         let r = f(self);
@@ -277,7 +279,7 @@ impl Context {
         r
     }
 
-    /// Whether it is proved that the condition holds (or does not).
+    /// Proves that the condition holds (or does not).
     pub(super) fn decide(&mut self, cond: &Expr, holds: bool) -> bool {
         if self.unreachable {
             return true;

@@ -1,4 +1,4 @@
-//! Back from linear forms to expressions, of type i64.
+//! Conversion of linear forms back to expressions, of type i64.
 
 use super::context::{Context, Def, Key};
 use super::linear::{Atom, Linear};
@@ -6,9 +6,9 @@ use super::lower::range_of;
 use taffeta_ast::{DType, Expr};
 
 impl Context {
-    /// The shortest i64 expression for the value of an i64 expression that is found: sums collected, quotients and
-    /// remainders reduced by what is known here. The same expression if there is no shorter one. Operands that may stop
-    /// the program may be gone: see [`Context::may_stop`].
+    /// Simplifies an i64 expression: sums are collected, quotients and remainders reduced by the facts here. Returns
+    /// the same expression if the result is not cheaper. Operands that may stop the program may be dropped: see
+    /// [`Context::may_stop`].
     pub fn shorten(&mut self, e: &Expr) -> Expr {
         if e.dtype() != DType::I64 {
             return e.clone();
@@ -20,11 +20,10 @@ impl Context {
         }
     }
 
-    /// An i64 expression with the value of a form that lies in the range of i64. Sums may wrap on the way, and come
-    /// back.
+    /// Builds an i64 expression for a form with a value in the range of i64. Intermediate sums may wrap, and wrap back.
     fn expression(&self, l: &Linear) -> Option<Expr> {
         let mut sum: Option<Expr> = None;
-        // What is added comes first: `n - i`, not `-i + n`.
+        // Positive terms come first: `n - i`, not `-i + n`.
         let signed = |positive: bool| l.terms.iter().copied().filter(move |(_, c)| (*c > 0) == positive);
         for (a, c) in signed(true).chain(signed(false)) {
             let factor = Expr::int(i64::try_from(c.abs()).ok()?);
@@ -73,8 +72,8 @@ impl Context {
     }
 }
 
-/// Roughly what computing an expression takes. Large expressions all cost the same, so that shared operands are not
-/// counted over and over.
+/// Estimates the cost of evaluating an expression. The cost is capped, so that shared operands of large expressions are
+/// not counted over and over.
 fn cost(e: &Expr) -> u32 {
     fn add(e: &Expr, total: &mut u32) {
         use taffeta_ast::ExprKind;

@@ -1,5 +1,5 @@
-//! Every read and write of a tensor that stands in a program, with the way from the root to it: loops, branches, blocks
-//! and declarations. What the dependence analysis starts from.
+//! References: all reads and writes of tensors in a program, with the path from the root to each through loops,
+//! branches, blocks and declarations. They are the input of the dependence analysis.
 
 pub use super::path::Path;
 use crate::tree;
@@ -8,65 +8,65 @@ use std::sync::Arc;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, Literal, ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// What a reference does to the element.
+/// Use of an element by a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Use {
-    /// Its value is needed.
+    /// Read of the element's value.
     Read,
-    /// It is replaced.
+    /// Replacement of the element.
     Write,
-    /// It is combined with a value. Two reductions by one operator commute.
+    /// Combination of the element with a value. Two reductions by one operator commute.
     Reduce(ReduceOp),
 }
 
 impl Use {
-    /// Whether the element may be another one afterwards.
+    /// Returns whether the use may change the element.
     pub fn writes(self) -> bool {
         self != Use::Read
     }
 }
 
-/// One step on the way from the root of a program to a statement.
+/// Step on the path from the root of a program to a statement.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Into a statement of a sequence. The assertions before it were passed.
+    /// Child of a sequence. The assertions before it have passed.
     Child {
-        /// The sequence.
+        /// Sequence.
         seq: Stmt,
-        /// Which of its statements.
+        /// Position of the child.
         position: usize,
-        /// Whether there is an assertion among those before it.
+        /// Whether there is an assertion before it.
         asserted: bool,
     },
-    /// Into the scope of a declaration.
+    /// Scope of a declaration.
     Scope {
-        /// The declaration.
+        /// Declaration.
         stmt: Stmt,
-        /// What it declares.
+        /// Declared tensor.
         tensor: Arc<Tensor>,
     },
-    /// Into the body of a loop (also of a `while`, which has an iterator that nobody sees).
+    /// Body of a loop (also of a `while`, with an artificial iterator).
     Loop {
-        /// The loop.
+        /// Loop.
         stmt: Stmt,
-        /// Its iterator.
+        /// Iterator.
         iter: Symbol,
-        /// Its bounds; `None` where the order and number of iterations are unknown.
+        /// Bounds; `None` where the order and number of iterations are unknown.
         bounds: Option<[Expr; 3]>,
     },
-    /// Into a branch.
+    /// Branch.
     Branch {
-        /// The `if`.
+        /// The `if` statement.
         stmt: Stmt,
-        /// Its condition.
+        /// Condition.
         cond: Expr,
-        /// Into the first branch.
+        /// Whether it is the first branch.
         then: bool,
     },
 }
 
 impl Step {
-    /// The statement that the step leads into.
+    /// Returns the statement that the step enters.
     pub fn stmt(&self) -> &Stmt {
         match self {
             Step::Child { seq: stmt, .. }
@@ -76,12 +76,12 @@ impl Step {
         }
     }
 
-    /// What is evaluated on the way into it: bounds, conditions, shapes, and the assertions before.
+    /// Returns the expressions evaluated on entering it: bounds, conditions, shapes, and preceding assertions.
     pub(super) fn evaluated(&self) -> Vec<&Expr> {
         match self {
             Step::Loop { bounds: Some(b), .. } => b.iter().collect(),
             Step::Branch { cond, .. } => vec![cond],
-            // What is said about indices uses shapes as they were at the declaration.
+            // Facts about indices refer to shapes at the time of the declaration.
             Step::Scope { tensor, .. } => tensor.shape.iter().collect(),
             Step::Child { seq, position, asserted: true } => match seq.kind() {
                 StmtKind::Seq(all) => asserted(&all[..*position]).map(|(_, cond)| cond).collect(),
@@ -91,7 +91,7 @@ impl Step {
         }
     }
 
-    /// Whether both lead to the same place.
+    /// Returns whether both steps lead to the same place.
     pub fn same(&self, other: &Step) -> bool {
         self.stmt().id() == other.stmt().id()
             && match (self, other) {
@@ -102,7 +102,7 @@ impl Step {
     }
 }
 
-/// The assertions among some statements, with their places.
+/// Iterates over the conditions of the assertions among some statements, with their positions.
 pub(super) fn asserted(all: &[Stmt]) -> impl Iterator<Item = (usize, &Expr)> {
     all.iter().enumerate().filter_map(|(k, s)| match s.kind() {
         StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => Some((k, cond)),
@@ -110,102 +110,103 @@ pub(super) fn asserted(all: &[Stmt]) -> impl Iterator<Item = (usize, &Expr)> {
     })
 }
 
-/// A statement with the way to it.
+/// Statement with its path.
 #[derive(Debug)]
 pub struct Site {
-    /// The statement that the reference stands in. For a bound of a loop or a condition this is the loop or the `if`.
+    /// Statement that contains the reference. For a bound of a loop or a condition, the loop or the `if`.
     pub stmt: Stmt,
-    /// From the root to it; for the condition of a `while`, into its loop.
+    /// Path from the root to the statement; for the condition of a `while`, into its loop.
     pub path: Path,
-    /// The same number for statements that follow each other with nothing but statements between them: the same loops
-    /// and conditions are around them, the same assertions were passed, and any other one is before or after all.
+    /// Number of its straight-line run. The statements of a run follow each other without other control flow or
+    /// assertions in between: they share loops, conditions and passed assertions, and any other statement is before or
+    /// after the whole run.
     pub(super) run: usize,
-    /// The same number where the same loops are around.
+    /// Number of its loop nest, equal for statements in the same loops.
     pub(super) nest: usize,
 }
 
 impl Site {
-    /// The loops around the statement, outermost first.
+    /// Iterates over the loops around the statement, outermost first.
     pub fn loops(&self) -> impl Iterator<Item = (&Stmt, &Symbol)> {
         self.path.loops()
     }
 
-    /// Whether the statement is, or stands inside, the one with this id.
+    /// Returns whether the statement is, or is inside, the one with this id.
     pub fn inside(&self, id: StmtId) -> bool {
         self.stmt.id() == id || self.path.is_through(id)
     }
 
-    /// Whether the statement is, or stands inside, the loop with this id.
+    /// Returns whether the statement is, or is inside, the loop with this id.
     pub fn in_loop(&self, id: StmtId) -> bool {
         self.stmt.id() == id || self.path.is_in_loop(id)
     }
 
-    /// How many steps this way has in common with another one.
+    /// Returns the number of steps that both paths share.
     pub fn common(&self, other: &Site) -> usize {
         self.path.fork(&other.path).0
     }
 
-    /// Whether this statement runs before the other one where all loops around both are in the same iteration. Two
-    /// branches of one `if` never run in the same iteration; what stands in one statement is ordered by that statement
-    /// alone.
+    /// Returns whether this statement runs before the other one in equal iterations of all common loops. Two branches
+    /// of one `if` never run in the same iteration; references in one statement are ordered by that statement alone.
     pub fn before(&self, other: &Site) -> bool {
         match self.path.fork(&other.path).1 {
             [Some(Step::Child { position: a, .. }), Some(Step::Child { position: b, .. })] => a < b,
-            // Bounds and conditions are evaluated before what is inside.
+            // Bounds and conditions are evaluated before the body.
             [None, Some(_)] => true,
-            // The condition of a `while` stands in its loop, beside the body.
+            // The condition of a `while` is in its loop, beside the body.
             [None, None] => self.stmt.id() != other.stmt.id() && matches!(self.stmt.kind(), StmtKind::While { .. }),
             _ => false,
         }
     }
 }
 
-/// A read or write of a tensor.
+/// Read or write of a tensor.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// Where it stands.
+    /// Site of the reference.
     pub site: Arc<Site>,
-    /// The tensor.
+    /// Tensor.
     pub tensor: Symbol,
-    /// What is done to the element.
+    /// Use of the element.
     pub kind: Use,
-    /// Which element; `None` if it may be any of them (an outside function, a print of a tensor).
+    /// Indices of the element; `None` if it may be any element (an outside function, a print of a tensor).
     pub indices: Option<Vec<Expr>>,
-    /// Conditions under which the element is touched, within the statement: `x[i - 1] if i > 0 else 0`.
+    /// Conditions within the statement under which the element is accessed: `x[i - 1] if i > 0 else 0`.
     pub guards: Vec<(Expr, bool)>,
-    /// The declaration.
+    /// Declaration.
     pub declared: Arc<Tensor>,
     /// Whether it is a reduction that does not commute with others ([`Func::keeps_order`]).
     pub ordered: bool,
-    /// How many steps of the way lead into its scope.
+    /// Number of steps on the path into the tensor's scope.
     pub(super) scope: usize,
-    /// Its place among all references of the program.
+    /// Position among all references of the program.
     pub(super) place: usize,
-    /// The same number for references of one run to one element, which do the same: no question tells them apart but
-    /// for which one comes first.
+    /// Number of its class: references of one run with the same use of the same element under the same guards. They are
+    /// equivalent in queries, except for their order.
     pub(super) class: usize,
-    /// The same number for references in one nest of loops to one element, whatever the conditions are.
+    /// Number of its broad class: references in one loop nest with the same use of the same element, under any
+    /// conditions.
     pub(super) broad: usize,
 }
 
 impl Reference {
-    /// Whether both are reductions by one operator, whose order is nobody's.
+    /// Returns whether both are reductions by one operator that may run in any order.
     pub fn commutes(&self, other: &Reference) -> bool {
         matches!((self.kind, other.kind), (Use::Reduce(a), Use::Reduce(b)) if a == b) && !self.ordered
     }
 
-    /// Whether both stand in one statement.
+    /// Returns whether both are in one statement.
     pub(super) fn beside(&self, other: &Reference) -> bool {
         Arc::ptr_eq(&self.site, &other.site)
     }
 
-    /// Whether both are one reference of a program.
+    /// Returns whether both are the same reference of a program.
     pub fn is(&self, other: &Reference) -> bool {
         self.place == other.place
     }
 
-    /// The constant that is stored, if one value of the tensor stands for several elements: which of several stores of it
-    /// comes last is all the same. (Such tensors are set to a constant by loops over all of their elements.)
+    /// Returns the stored constant, if one value of the tensor stands for several elements: the order of stores of one
+    /// constant does not matter. (Such tensors are initialised to a constant by loops over all of their elements.)
     pub(super) fn constant(&self) -> Option<Literal> {
         match self.site.stmt.kind() {
             StmtKind::Store { value, .. } if self.kind == Use::Write && !self.declared.format.is_injective() => {
@@ -215,18 +216,18 @@ impl Reference {
         }
     }
 
-    /// How many steps of the way lead into the scope of the tensor; 0 if none does.
+    /// Returns the number of steps on the path into the tensor's scope; 0 if the path enters no such scope.
     pub fn scope(&self) -> usize {
         self.scope
     }
 }
 
-/// All references of a program, in the order of its text; in a statement, reads come before writes.
+/// Returns all references of a program, in program order; in a statement, reads come before writes.
 pub fn references(func: &Func) -> Vec<Reference> {
     collect(func, None)
 }
 
-/// Those in some statements and inside of them alone.
+/// Returns the references in some statements and their descendants.
 pub(super) fn inside(func: &Func, parts: &[StmtId]) -> Vec<Reference> {
     let ways = parts.iter().flat_map(|id| tree::path(&func.body, *id).unwrap_or_default());
     let way = ways.map(|s| s.id()).collect();
@@ -242,7 +243,7 @@ fn collect(func: &Func, ways: Option<Ways>) -> Vec<Reference> {
     c.out
 }
 
-/// Gives references their places, and the same numbers where they are alike.
+/// Numbers references by position, class and broad class.
 fn number(all: &mut [Reference]) {
     let (mut classes, mut broad) = (FxHashMap::default(), FxHashMap::default());
     for (place, r) in all.iter_mut().enumerate() {
@@ -254,7 +255,7 @@ fn number(all: &mut [Reference]) {
     }
 }
 
-/// Statements that references are collected in, and all that is on the way to them.
+/// Statements in which references are collected, and the statements on the paths to them.
 struct Ways {
     parts: FxHashSet<StmtId>,
     way: FxHashSet<StmtId>,
@@ -262,14 +263,14 @@ struct Ways {
 
 struct Collector {
     path: Path,
-    /// The tensors that are alive, with how many steps lead into the scope of each.
+    /// Live tensors, with the number of steps into the scope of each.
     tensors: FxHashMap<Symbol, (Arc<Tensor>, usize)>,
     out: Vec<Reference>,
-    /// Those of the present [`Site`], and how many numbers were given.
+    /// Run and nest of the present [`Site`], and the last number given out.
     run: usize,
     nest: usize,
     numbers: usize,
-    /// Where references are collected, as long as that was not reached.
+    /// Restriction to some statements, until one of them is entered.
     ways: Option<Ways>,
     keeps_order: bool,
 }
@@ -308,7 +309,7 @@ impl Collector {
                 let mut asserted = false;
                 for (position, child) in v.iter().enumerate() {
                     let asserts = matches!(child.kind(), StmtKind::Assert { .. } | StmtKind::Assume { .. });
-                    // What has statements inside is a run of its own, and an assertion says something from here on.
+                    // A statement with a body is a run of its own, and an assertion holds from here on.
                     let alone = asserts || has_body(child);
                     if alone {
                         self.new_run();
@@ -346,7 +347,7 @@ impl Collector {
         }
     }
 
-    /// Whether references are collected somewhere in a statement.
+    /// Returns whether references are collected in a statement or below it.
     fn leads_to(&self, s: &Stmt) -> bool {
         self.ways.as_ref().is_none_or(|ways| ways.way.contains(&s.id()))
     }
@@ -374,7 +375,7 @@ impl Collector {
         self.nest = nest;
     }
 
-    /// The references that stand in the statement itself.
+    /// Collects the references in the statement itself.
     fn direct(&mut self, s: &Stmt) {
         if matches!(s.kind(), StmtKind::Seq(_)) || self.ways.is_some() {
             return;
@@ -407,7 +408,7 @@ impl Collector {
         for (tensor, kind, indices, guards) in touched {
             let (site, (declared, scope)) = (site.clone(), self.tensors[&tensor].clone());
             let (place, class, broad) = (0, 0, 0);
-            // (`min` and `max` of zeros and NaN give one of them: which one depends on the order.)
+            // `min` and `max` of zeros and NaN return one operand, which depends on the order.
             let ordered = self.keeps_order && matches!(kind, Use::Reduce(_)) && declared.dtype.is_float();
             self.out.push(Reference {
                 site,
@@ -426,18 +427,19 @@ impl Collector {
     }
 }
 
-/// Whether there are statements inside of it.
+/// Returns whether a statement has children.
 fn has_body(s: &Stmt) -> bool {
     s.kind().inside().next().is_some()
 }
 
-/// Operands under guards that one statement may have; with more of them, guards are left out.
+/// Maximum number of operands under guards of one statement; beyond it, guards are left out.
 const MOST_VISITS: usize = 4096;
 
-/// A tensor, what is done to which element, and under which conditions.
+/// Tensor with the use, the indices and the guards of an access.
 type Touch = (Symbol, Use, Option<Vec<Expr>>, Vec<(Expr, bool)>);
 
-/// The loads in the expressions of one statement. A shared operand is visited once for each stack of guards over it.
+/// Collector of the loads in the expressions of one statement. A shared operand is visited once for each stack of
+/// guards over it.
 struct Loads {
     guarded: bool,
     guards: Vec<(Expr, bool)>,
@@ -482,7 +484,7 @@ impl Loads {
         self.guards.pop();
     }
 
-    /// What was found; where there was too much of it, found again without guards.
+    /// Returns the collected loads; beyond the limit, collects them again without guards.
     fn finish(self, s: &Stmt) -> Vec<Touch> {
         if self.seen.len() <= MOST_VISITS {
             return self.found;

@@ -1,9 +1,10 @@
-//! Dependences between the statements of a region as relations between their iterations: what a polyhedral scheduler
-//! needs, which looks at all of them at once.
+//! Dependences between the statements of a region as relations between their iterations, as a polyhedral scheduler
+//! needs them: all at once.
 //!
-//! A relation is made of the same facts that [`super::depend`] asks isl about, with unknowns for whatever is no
-//! iterator and no parameter. It is never smaller than the dependence. Where it is larger (alternatives between facts
-//! are left out), an order may be found wrong that is right; [`Dependences::first`] has the last word there.
+//! A relation consists of the facts that [`super::depend`] passes to isl, with existentially quantified unknowns for
+//! atoms other than iterators and parameters. The relation over-approximates the dependence. Where it is larger
+//! (alternatives between facts are left out), a valid order may be rejected; [`Dependences::first`] has the last word
+//! there.
 
 use super::depend::{Conflict, DependenceKind, Dependences, Meeting, Prover, kind_of, orders};
 use super::instance::Relation;
@@ -15,36 +16,36 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Expr, StmtId, Symbol};
 
-/// A statement of a region, and the loops around it in the region, outermost first.
+/// Statement of a region, with the loops around it in the region, outermost first.
 #[derive(Clone, Debug)]
 pub struct Leaf {
-    /// The statement.
+    /// Statement.
     pub stmt: StmtId,
-    /// The loops.
+    /// Loops.
     pub loops: Vec<StmtId>,
 }
 
-/// Pairs of instances that touch one element.
+/// Pairs of instances that access one element.
 #[derive(Clone, Debug)]
 pub struct Related {
-    /// The pairs.
+    /// Relation.
     pub edge: Edge,
-    /// What the dependence does.
+    /// Kind of the dependence.
     pub kind: DependenceKind,
-    /// Both are reductions by one operator, which commute.
+    /// Whether both are reductions by one operator, which commute.
     pub commutes: bool,
-    /// How many of the loops around both, in the region, are in the same iteration for both.
+    /// Number of common loops in the region, from the outermost inwards, that are in the same iteration.
     pub level: usize,
     /// Positions in [`Dependences::references`].
     pub references: (usize, usize),
 }
 
-/// Numbers beyond this are ends of ranges of types, and say little.
+/// Limit beyond which a number is the end of a type's range, and not informative.
 const LARGE: i64 = 1 << 30;
 
 impl Dependences<'_> {
-    /// The dependences between instances of the leaves, in one iteration of all other loops. The parameters are
-    /// integers that nothing in the region changes.
+    /// Returns the dependences between instances of the leaves, in one iteration of all other loops. The parameters are
+    /// integers that are constant in the region.
     pub fn related(&self, leaves: &[Leaf], parameters: &[Expr]) -> Vec<Related> {
         let leaf = |r: &Reference| leaves.iter().position(|l| r.site.inside(l.stmt));
         let all: Vec<(usize, usize, &Reference)> =
@@ -71,7 +72,8 @@ impl Dependences<'_> {
     }
 }
 
-/// One edge for every loop that can carry a dependence of the pair, or none.
+/// Returns one edge for every loop that can carry a dependence of the pair, and one for a dependence that no loop
+/// carries.
 fn pieces(
     prover: &mut Prover<'_>,
     (a, source): (&Reference, usize),
@@ -86,15 +88,16 @@ fn pieces(
     for (k, step) in a.site.path[..common].iter().enumerate() {
         let Step::Loop { stmt, .. } = step else { continue };
         let inside = leaves[source].loops.contains(&stmt.id());
-        // Loops inside of a leaf are in any iteration; around the region both are in one.
+        // Loops of the region and loops inside of a leaf are in any iteration; loops around the region are in the same
+        // one.
         let free = inside || (source == sink && below(a, k, leaves[source].stmt));
-        // Around its declaration it is another tensor in every iteration.
+        // The tensor is another one in every iteration of a loop around its declaration.
         asked.push(if free && k >= scope { Relation::Any } else { Relation::Same });
         own.push(inside);
     }
     let mut out = Vec::new();
     for relations in orders(&asked, super::depend::Order::SourceFirst, a.site.before(&b.site)) {
-        // Within one instance of a leaf nothing is to be ordered.
+        // Dependences within one instance of a leaf impose no order.
         let together = relations.iter().zip(&own).all(|(r, own)| !own || *r == Relation::Same);
         if source == sink && together {
             continue;
@@ -108,12 +111,12 @@ fn pieces(
     out
 }
 
-/// Whether the step `k` of a reference's way lies inside a statement.
+/// Returns whether step `k` of a reference's path is inside a statement.
 fn below(r: &Reference, k: usize, stmt: StmtId) -> bool {
     r.site.path[..=k].iter().any(|s| s.stmt().id() == stmt)
 }
 
-/// The facts as rows; `None` if they exclude each other.
+/// Returns the facts as rows; `None` if they contradict each other.
 fn rows(p: &mut Prover<'_>, s: Conflict, source: &Leaf, sink: &Leaf, parameters: &[Expr]) -> Option<Vec<Row>> {
     if s.assumed.impossible || p.ctx.is_unreachable() {
         return None;
@@ -127,7 +130,7 @@ fn rows(p: &mut Prover<'_>, s: Conflict, source: &Leaf, sink: &Leaf, parameters:
     let named: Vec<Linear> = ours.chain(theirs).chain(parameters.iter().cloned()).map(|e| p.ctx.linear(&e)).collect();
     let first: Vec<Symbol> = Vec::new();
     let system = p.ctx.system(s.mark, &first);
-    // Columns: 1, what is named, then all other atoms.
+    // Columns: 1, iterators and parameters, then all other atoms.
     let mut columns: FxHashMap<Atom, usize> = FxHashMap::default();
     let mut equal = Vec::new();
     for (k, l) in named.iter().enumerate() {

@@ -1,15 +1,14 @@
-//! Checks of indices that are made more than once: does the program check elsewhere, in some iteration, what it checks
-//! here?
+//! Redundant index checks: proof that an index is checked elsewhere in the program too, in some iteration.
 //!
 //! ```text
 //! for e in range(m):                       for e in range(m):
 //!     t[e] = x[k[e]]      # k[e] < n           y[e] = x[k[e]] + z[e]      # k[e] < n, for the same e
 //! ```
 //!
-//! For a check, the set of all states in which it is made is taken, larger rather than smaller; for every other one of
-//! the same index and size, the states in which some instance of it has the same index, smaller rather than larger. isl
-//! subtracts the ones from the other, as for kills. An index that is read from a tensor is the same where its place in
-//! the tensor is, if nothing writes that.
+//! The set of states in which a check is made is over-approximated; for every other check of the same index and size,
+//! the set of states in which some instance of it has the same index is under-approximated. isl subtracts the latter
+//! from the former, as for kills. Indices that are read from a tensor are equal where their positions in the tensor
+//! are, if nothing writes that tensor.
 
 use super::Unproved;
 use super::depend::Dependences;
@@ -19,14 +18,14 @@ use std::sync::Arc;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, ExprKind, StmtId, Symbol, Tensor, poly};
 
-/// Checks alike of which more are not asked about.
+/// Maximum number of similar checks that are considered.
 const MOST_ASKED: usize = 8;
 
-/// An index that is checked.
+/// Index that is checked.
 struct Index {
-    /// The tensor that it is read from, and the types that it is cast to on the way.
+    /// Tensor that the index is read from, and the types that it is cast to.
     read: Option<(Symbol, Vec<DType>)>,
-    /// Where in that; or the index itself.
+    /// Position in that tensor; otherwise the index itself.
     place: Vec<Expr>,
 }
 
@@ -45,9 +44,10 @@ impl Index {
         }
     }
 
-    /// A reference to its place, where it is checked.
+    /// Returns a reference to the position, at the site of the check.
     fn at(self, site: &Arc<Site>, guards: &[(Expr, bool)]) -> Reference {
-        // Nothing is supposed of the place: that an index is in range is what is asked about.
+        // The shape is empty, so that no bounds of the position are assumed: in-range facts are the property in
+        // question.
         let declared = Arc::new(Tensor::dense(Symbol::new("index"), DType::I64, Vec::new(), Role::Workspace));
         Reference {
             site: site.clone(),
@@ -66,8 +66,8 @@ impl Index {
 }
 
 impl Dependences<'_> {
-    /// Whether an index that the statement checks is, whenever it does so, checked by one of the references too that
-    /// `by` picks, whatever the order in which they run.
+    /// Proves that whenever the statement checks an index, one of the references that `by` selects checks it too, in
+    /// any order.
     pub fn is_checked_elsewhere(&self, stmt: StmtId, check: &Unproved, by: &dyn Fn(&Reference) -> bool) -> bool {
         let here = |r: &&Reference| r.site.stmt.id() == stmt;
         let Some(r) = self.of(&check.tensor).find(here) else { return false };
@@ -86,7 +86,7 @@ impl Dependences<'_> {
                 }
             }
         }
-        // Those in the most alike loops first.
+        // References in the most similar loops come first.
         others.sort_by_key(|r| {
             (r.site.loops().count().abs_diff(site.loops().count()), r.indices != Some(ours.place.clone()))
         });

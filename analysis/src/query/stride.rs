@@ -1,13 +1,13 @@
-//! How an index grows with the loops around it: `i * n + 2 * j + k` by `n` with `i`, and by 2 with `j`.
+//! Strides of an index in the loops around it: `i * n + 2 * j + k` has stride `n` in `i`, and 2 in `j`.
 
 use super::effects;
 use taffeta_ast::poly::Poly;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
-/// By how much an expression grows where each of these iterators grows by 1.
+/// Returns the increment of an expression for an increment of each of these iterators by 1.
 ///
 /// # Errors
-/// The number of an iterator in which it is not affine.
+/// The number of an iterator in which the expression is not affine.
 pub fn strides(e: &Expr, iters: &[&Symbol]) -> Result<Vec<Expr>, usize> {
     let mut out = vec![Expr::int(0); iters.len()];
     let mentioned = |e: &Expr| iters.iter().position(|i| effects::mentions(e, &[i]));
@@ -18,7 +18,7 @@ pub fn strides(e: &Expr, iters: &[&Symbol]) -> Result<Vec<Expr>, usize> {
         let (mut of, mut rest) = (None, Expr::int(c));
         for atom in monomial {
             match (mentioned(atom), of) {
-                // Once in each product, and not inside a quotient, a minimum, an element …
+                // An iterator may occur once in each product, and not inside a quotient, a minimum, an element …
                 (Some(k), None) if matches!(atom.kind(), ExprKind::Var(_)) => of = Some(k),
                 (Some(k), _) => return Err(k),
                 (None, _) => rest = rest.times(atom),
@@ -31,7 +31,7 @@ pub fn strides(e: &Expr, iters: &[&Symbol]) -> Result<Vec<Expr>, usize> {
     Ok(out)
 }
 
-/// By how much an expression grows where the iterator grows by 1, if that is a constant.
+/// Returns the increment of an expression for an increment of the iterator by 1, if it is constant.
 pub fn constant_stride(e: &Expr, iter: &Symbol) -> Option<i64> {
     strides(e, &[iter]).ok()?.first()?.as_int()
 }

@@ -1,4 +1,4 @@
-//! The provers against enumeration: random scopes with small sizes, every point that they reach, and random questions.
+//! Tests of the provers against enumeration: random scopes with small sizes, all points in them, and random queries.
 
 use super::Context;
 use crate::testing::{Env, Rng};
@@ -6,14 +6,14 @@ use taffeta_ast::expr::Literal;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, Extent, Stmt, Symbol, Tensor, print};
 
-/// How a scope gets narrower.
+/// Layer of a scope.
 #[derive(Clone, Debug)]
 enum Layer {
     Loop(Symbol, Extent),
     Given(Expr),
 }
 
-/// A random scope: loops and conditions over `n` and `m`.
+/// Random scope: loops and conditions over `n` and `m`.
 struct Scope {
     sizes: [Symbol; 2],
     table: Tensor,
@@ -48,7 +48,7 @@ impl Scope {
         Scope { sizes, table, layers, vars }
     }
 
-    /// The facts of the scope.
+    /// Returns the facts of the scope.
     fn context(&self) -> Context {
         let mut c = Context::empty();
         for s in &self.sizes {
@@ -64,7 +64,7 @@ impl Scope {
         c
     }
 
-    /// Every point that is reached for small sizes and a few tables.
+    /// Enumerates the points of the scope for small sizes and a few tables.
     fn points(&self, rng: &mut Rng) -> Vec<Env> {
         let mut out = Vec::new();
         for n in SIZES {
@@ -115,9 +115,9 @@ fn enumerate(layers: &[Layer], mut env: Env, out: &mut Vec<Env>) {
     }
 }
 
-/// Sizes that programs are enumerated for: a larger one, so that less is true by chance.
+/// Sizes for the enumeration; the largest one makes fewer conditions true by chance.
 const SIZES: [i64; 6] = [0, 1, 2, 3, 4, 9];
-/// Rounds of the random tests, and their seed.
+/// Number of rounds of the random tests, and their seed.
 const ROUNDS: u64 = 400;
 const SEED: u64 = 20_240_229;
 
@@ -183,7 +183,7 @@ fn bounds_hold_at_every_point() {
             }
             if values.len() > 5 && e.as_literal().is_none() {
                 all += 1;
-                // Sizes have no upper bound: one end that is met is all that can be asked.
+                // Sizes have no upper bound, so only one end of the interval must be attained.
                 let meets = |b: i128| values.iter().any(|(_, v)| *v == b);
                 tight += u32::from(meets(bounds.interval.lo) || meets(bounds.interval.hi));
             }
@@ -193,7 +193,7 @@ fn bounds_hold_at_every_point() {
     assert!(tight * 100 >= all * 48, "precision fell: {tight} of {all}");
 }
 
-/// A scope with sizes, and an iterator below each of them.
+/// Returns a scope with sizes, and an iterator below each of them.
 fn below(names: &[(&str, &str)]) -> (Context, Vec<Expr>, Vec<Expr>) {
     let mut c = Context::empty();
     let sizes: Vec<Symbol> = names.iter().map(|(n, _)| Symbol::new(*n)).collect();
@@ -221,15 +221,15 @@ fn flattened_indices_are_in_range() {
         let total = sizes.iter().fold(Expr::int(1), |p, n| p.times(n));
         assert!(c.prove(&Expr::int(0).less_eq(&flat)), "{dims} dimensions, lower bound");
         assert!(c.prove(&flat.less(&total)), "{dims} dimensions, upper bound");
-        // isl and z3 find nothing here.
+        // isl and z3 find no proof here.
         assert!(!c.prove(&flat.plus(&Expr::int(1)).less(&total)));
-        // And back.
+        // The reverse: the last iterator is recovered from the flattened index.
         let last = &sizes[dims - 1];
         assert_eq!(print::expr(&c.shorten(&flat.modulo(last))), print::expr(&iters[dims - 1]));
     }
 }
 
-/// What is known of a remainder is known of the number itself where a later fact makes them one.
+/// Checks that facts about a remainder hold for the dividend once a later fact makes both equal.
 #[test]
 fn a_remainder_may_turn_out_to_be_the_number() {
     let (mut c, sizes, iters) = below(&[("n", "i"), ("m", "j")]);
@@ -243,7 +243,7 @@ fn a_remainder_may_turn_out_to_be_the_number() {
 
 #[test]
 fn what_is_at_least_the_smaller_one_is_at_least_one_of_both() {
-    // The tail of a block that stands at the end: k >= min(m - o, 8), k < 8 and o + k < m.
+    // The tail of a block aligned to the end: `k >= min(m - o, 8)`, `k < 8` and `o + k < m`.
     let (m, o, k) = (Symbol::new("m"), Symbol::new("o"), Symbol::new("k"));
     let e = [&m, &o, &k].map(Expr::var);
     let [m_, o_, k_] = &e;
@@ -254,14 +254,14 @@ fn what_is_at_least_the_smaller_one_is_at_least_one_of_both() {
     let begin = m_.minus(o_).min_with(&int(8));
     c.enter_loop(&k, &Extent::Range { begin, end: int(8), step: int(1) }, &Stmt::nop());
     assert!(c.refute(&o_.plus(k_).less(m_)));
-    // With one iteration more, both can be.
+    // With one more iteration, all three can hold.
     let mut c = Context::empty();
     c.size(&m);
     c.size(&o);
     let begin = m_.minus(o_).min_with(&int(8));
     c.enter_loop(&k, &Extent::Range { begin, end: int(9), step: int(1) }, &Stmt::nop());
     assert!(!c.refute(&o_.plus(k_).less(m_)));
-    // The head likewise: k < max(o, 3), k >= 3 and k >= o.
+    // The head of a block: `k < max(o, 3)`, `k >= 3` and `k >= o`.
     let mut c = Context::empty();
     c.size(&o);
     c.enter_loop(&k, &Extent::Range { begin: int(3), end: o_.max_with(&int(3)), step: int(1) }, &Stmt::nop());
@@ -285,7 +285,7 @@ fn where_a_product_is_positive_its_factors_are() {
     let mut c = scope(&n_.times(m_));
     assert!(c.prove(&int(1).less_eq(m_)) && c.prove(&int(1).less_eq(n_)));
     assert!(!c.may_stop(&i_.floor_div(m_)), "i // m");
-    // Of a sum, either part may be 0.
+    // Either term of a sum may be 0.
     let mut c = scope(&n_.times(m_).plus(&int(1)));
     assert!(!c.prove(&int(1).less_eq(m_)));
 }

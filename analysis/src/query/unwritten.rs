@@ -1,12 +1,12 @@
-//! Elements that are read and that nothing has written.
+//! Reads of uninitialised elements.
 //!
-//! *Does*: finds the reads of local tensors and results that no write can come before. *How*: the dependence analysis
-//! is asked for a write of the same tensor that runs before the read and may touch its element; that there is none is a
-//! proof, for every size and every input. A read is left out if nothing can reach it. *Does not find*: elements that
-//! are written in some runs only; of tensors that are written in part, [`elements`] finds what is never written.
+//! *Does*: finds the reads of local tensors and results that no write can precede. *How*: the dependence analysis is
+//! queried for a write of the same tensor that runs before the read and may access its element; the absence of such a
+//! write is a proof, for every size and every input. Unreachable reads are left out. *Does not find*: elements that are
+//! written in some runs only; for partly written tensors, [`elements`] finds elements that are never written.
 //!
-//! Where a transformation evaluates something that the program may not have evaluated, [`early_read`] asks the opposite
-//! question: whether all of it surely is written.
+//! Where a transformation evaluates an expression that the program might not have evaluated, [`early_read`] answers the
+//! opposite query: whether all loaded elements are surely written.
 
 mod early;
 mod elements;
@@ -21,23 +21,24 @@ use rustc_hash::FxHashMap;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Func, Span, Stmt, StmtKind, Symbol};
 
-/// Reads of one program that are looked at: each is compared with the writes of its tensor until one may come before.
+/// Maximum number of reads of one program that are considered: each is compared with the writes of its tensor until one
+/// may precede it.
 const MAX_READS: usize = 2_000;
 
-/// A read of an element that nothing has written.
+/// Read of an uninitialised element.
 #[derive(Clone, Debug)]
 pub struct Unwritten {
-    /// The tensor.
+    /// Tensor.
     pub tensor: Symbol,
-    /// The statement that reads it.
+    /// Statement that reads the element.
     pub read: Stmt,
-    /// Where the tensor is declared; none for a result.
+    /// Span of the tensor's declaration; none for a result.
     pub declared: Span,
-    /// Whether anything writes the tensor at all.
+    /// Whether any statement writes the tensor.
     pub written: bool,
 }
 
-/// The reads of elements that nothing writes before, in the order of the text.
+/// Returns the reads of elements that no write precedes, in program order.
 pub fn reads(dependences: &Dependences<'_>) -> Vec<Unwritten> {
     let func = dependences.func();
     let mut declarations: FxHashMap<Symbol, Span> = FxHashMap::default();
@@ -50,10 +51,10 @@ pub fn reads(dependences: &Dependences<'_>) -> Vec<Unwritten> {
     let mut out = Vec::new();
     for (read, before) in with_last_writes(dependences.references()).filter(|(r, _)| looked_at(r)).take(MAX_READS) {
         let is_read = |r: &Reference| std::ptr::eq(r, read);
-        // A reduction reads what it writes: its first run needs another write before it.
+        // A reduction reads the element that it writes: its first execution needs another write before it.
         let writes = |r: &Reference| r.kind.writes() && !std::ptr::eq(r, read);
         let ask = Ask { source: &writes, sink: &is_read, commute: false, ..Ask::default() };
-        // In most programs the write that stands last before the read comes before it.
+        // In most programs the last write before the read in program order precedes it, so it is queried first.
         let likely = before.is_some_and(|before| dependences.first_among(&[before, read], &ask).is_some());
         if likely {
             continue;
@@ -72,7 +73,7 @@ pub fn reads(dependences: &Dependences<'_>) -> Vec<Unwritten> {
     out
 }
 
-/// References, each with the write of its tensor that stands last before it.
+/// Pairs each reference with the last write of its tensor before it in program order.
 fn with_last_writes(all: &[Reference]) -> impl Iterator<Item = (&Reference, Option<&Reference>)> {
     let mut last: FxHashMap<&Symbol, &Reference> = FxHashMap::default();
     all.iter().map(move |r| {
@@ -84,7 +85,7 @@ fn with_last_writes(all: &[Reference]) -> impl Iterator<Item = (&Reference, Opti
     })
 }
 
-/// Whether no run comes to a read.
+/// Returns whether no run reaches a read.
 fn unreachable(func: &Func, read: &Reference) -> bool {
     let Some(mut facts) = walk::at(func, read.site.stmt.id()) else { return true };
     for (cond, holds) in &read.guards {

@@ -1,19 +1,19 @@
-//! Goes through a program in order, with a [`Context`] of what is known at every statement.
+//! Walk through a program in order, with a [`Context`] of the facts at every statement.
 
 use super::Context;
 use crate::tree;
 use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind};
 
-/// What is to be done on the way. Statements are visited before what is inside them.
+/// Visitor of a walk. Statements are visited before their children.
 pub trait Visitor {
-    /// A statement, with the facts that hold before it.
+    /// Visits a statement, with the facts that hold before it.
     fn stmt(&mut self, stmt: &Stmt, facts: &mut Context);
 
-    /// An expression that stands directly in `stmt`, with the facts that hold where it is evaluated.
+    /// Visits an expression directly in `stmt`, with the facts that hold where it is evaluated.
     fn expr(&mut self, _expr: &Expr, _stmt: &Stmt, _facts: &mut Context) {}
 }
 
-/// Visits a statement and all inside it.
+/// Visits a statement and its descendants.
 pub fn walk(stmt: &Stmt, facts: &mut Context, visitor: &mut dyn Visitor) {
     visitor.stmt(stmt, facts);
     for e in stmt.kind().exprs() {
@@ -23,8 +23,8 @@ pub fn walk(stmt: &Stmt, facts: &mut Context, visitor: &mut dyn Visitor) {
     facts.after(stmt);
 }
 
-/// The statement with what `f` makes of every statement directly inside, which gets the facts that hold before it. What
-/// a caller does to the context for the statement itself is [`Context::after`].
+/// Replaces every child of a statement by the result of `f`, which gets the facts that hold before the child. The
+/// caller must update the context for the statement itself by [`Context::after`].
 pub fn map(stmt: &Stmt, facts: &mut Context, f: &mut dyn FnMut(&Stmt, &mut Context) -> Stmt) -> Stmt {
     let mut made = Vec::new();
     inside(stmt, facts, &mut |s, facts| made.push(f(s, facts)));
@@ -32,8 +32,8 @@ pub fn map(stmt: &Stmt, facts: &mut Context, f: &mut dyn FnMut(&Stmt, &mut Conte
     stmt.map(&mut |old| made.next().unwrap_or_else(|| old.clone()), &mut Expr::clone)
 }
 
-/// Calls `f` on every statement directly inside, with the facts that hold before it. What a caller does to the context
-/// for the statement itself is [`Context::after`].
+/// Calls `f` on every child of a statement, with the facts that hold before the child. The caller must update the
+/// context for the statement itself by [`Context::after`].
 pub fn inside(stmt: &Stmt, facts: &mut Context, f: &mut dyn FnMut(&Stmt, &mut Context)) {
     match stmt.kind() {
         StmtKind::Seq(v) => {
@@ -69,7 +69,7 @@ pub fn inside(stmt: &Stmt, facts: &mut Context, f: &mut dyn FnMut(&Stmt, &mut Co
     }
 }
 
-/// What is known before the statement with this id runs; `None` if there is no such statement.
+/// Returns the facts before the statement with this id; `None` if there is no such statement.
 pub fn at(func: &Func, id: StmtId) -> Option<Context> {
     let path = tree::path(&func.body, id)?;
     let mut facts = Context::new(func);
@@ -79,7 +79,7 @@ pub fn at(func: &Func, id: StmtId) -> Option<Context> {
     Some(facts)
 }
 
-/// Goes down to a statement directly inside, and stays in its scope.
+/// Enters the scope of a child, and stays in it.
 fn enter(stmt: &Stmt, next: &Stmt, facts: &mut Context) {
     match stmt.kind() {
         StmtKind::Seq(all) => all.iter().take_while(|s| s.id() != next.id()).for_each(|s| facts.skip(s)),

@@ -1,6 +1,6 @@
-//! The dependence analysis against brute force: programs are run at small sizes, every pair of touches of one element
-//! is a true dependence, and every true dependence must be in the analysis's answers. Witnesses that are said to be
-//! exact are looked up in a run at their sizes.
+//! Tests of the dependence analysis against brute force: programs are run at small sizes, every pair of accesses to one
+//! element is a true dependence, and the analysis must report every true dependence. Exact witnesses are looked up in a
+//! run at their sizes.
 
 use std::collections::{HashMap, HashSet};
 use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Order, Relation};
@@ -10,7 +10,7 @@ use taffeta_ast::random::trace::{Event, Fault, Instance, Iteration, Touch, Trace
 use taffeta_ast::random::{Case, shrink};
 use taffeta_ast::{Expr, Func, StmtId, StmtKind, Symbol, print};
 
-/// Sizes that programs are run at, and how what has no value is taken there.
+/// Sizes of the runs, with the treatment of expressions that have no value.
 const RUNS: [([i64; 2], Fault); 6] = [
     ([0, 1], Fault::Skips),
     ([1, 1], Fault::Stops),
@@ -19,35 +19,35 @@ const RUNS: [([i64; 2], Fault); 6] = [
     ([4, 4], Fault::Skips),
     ([6, 5], Fault::Skips),
 ];
-/// Longest runs, and most pairs that are looked at in one.
+/// Maximum number of events in a run, and of pairs considered in one.
 const MOST_EVENTS: usize = 1500;
 const MOST_PAIRS: usize = 60_000;
-/// Sizes of witnesses that are run.
+/// Largest size of a witness that is run.
 const LARGEST: i64 = 24;
 
-/// What a campaign has seen.
+/// Counts of a campaign.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Kinds of true dependence: two references, and the relation of every loop.
+    /// True dependences: two references, with the relation of every loop.
     pub true_ones: u64,
-    /// Dependences that the analysis gave.
+    /// Dependences that the analysis reported.
     pub reported: u64,
-    /// Those of which some run showed one, be it the run of their witness.
+    /// Reported dependences that some run showed, possibly the run of their witness.
     pub seen: u64,
-    /// Witnesses that are exact and rest on nothing that is read.
+    /// Exact witnesses that do not depend on loaded values.
     pub exact: u64,
-    /// Those that were found in a run at their sizes.
+    /// Exact witnesses that were found in a run at their sizes.
     pub found: u64,
-    /// Random questions that had a true answer.
+    /// Random queries that had a true answer.
     pub asked: u64,
-    /// Loops and tensors of which no run showed that an iteration reads what it did not write.
+    /// Loops and tensors for which no run showed a read of an element that its iteration did not write.
     pub private: u64,
-    /// Those of which it is proved.
+    /// Loops and tensors that are proved private.
     pub killed: u64,
 }
 
 impl Counts {
-    /// Adds those of another program.
+    /// Adds the counts of another program.
     pub fn add(&mut self, other: &Counts) {
         self.true_ones += other.true_ones;
         self.reported += other.reported;
@@ -60,7 +60,7 @@ impl Counts {
     }
 }
 
-/// What is wrong with the analysis of a seed's program, made small.
+/// Returns the fault in the analysis of a seed's program, shrunk.
 pub fn fault(seed: u64, class: Class, counts: &mut Counts) -> Option<String> {
     let func = nest::nest(seed, class);
     problem(&func, seed, counts)?;
@@ -70,7 +70,7 @@ pub fn fault(seed: u64, class: Class, counts: &mut Counts) -> Option<String> {
     Some(format!("seed {seed}, {class:?}: {what}\n{}", print::func(&small.func)))
 }
 
-/// What is wrong with the analysis of a seed's program, of a class that the seed decides.
+/// Returns the fault in the analysis of a seed's program, of a class chosen by the seed.
 pub fn either(seed: u64, all: &mut Counts) -> Option<String> {
     let class = [Class::Affine, Class::Wild, Class::Private][(seed % 3) as usize];
     let mut counts = Counts::default();
@@ -79,7 +79,7 @@ pub fn either(seed: u64, all: &mut Counts) -> Option<String> {
     found
 }
 
-/// A reference as it is found again in a run: guards do not count.
+/// Identity of a reference in a run, without guards.
 pub type Key = (StmtId, Symbol, Use, Option<Vec<Expr>>);
 
 pub fn key(r: &Reference) -> Key {
@@ -95,7 +95,8 @@ fn key_of(e: &Event) -> Key {
     (e.instance.stmt, e.tensor.clone(), kind, Some(e.indices.to_vec()))
 }
 
-/// The iteration of every loop around both that the sink is in; `None` where the directions of the loop differ.
+/// Returns the relation of the sink's iteration to the source's for every common loop; `None` where the directions of
+/// the loop differ.
 pub fn relations(a: &Instance, b: &Instance) -> Option<Vec<Relation>> {
     let relation = |(p, q): (&Iteration, &Iteration)| match (q.value - p.value) * p.step.signum() {
         _ if p.step.signum() != q.step.signum() => None,
@@ -106,7 +107,7 @@ pub fn relations(a: &Instance, b: &Instance) -> Option<Vec<Relation>> {
     a.loops.iter().zip(&b.loops).take_while(|(p, q)| p.stmt == q.stmt).map(relation).collect()
 }
 
-/// Every two touches of one element by two instances, one of them writing, the first one first.
+/// Calls `f` with every two accesses to one element by two instances, one of them writing, in order of execution.
 pub fn pairs<'t>(trace: &'t Trace, f: &mut dyn FnMut(&'t Event, &'t Event)) {
     let mut elements: HashMap<(usize, &[i64]), Vec<&Event>> = HashMap::new();
     let mut left = MOST_PAIRS;
@@ -129,7 +130,7 @@ fn allows(asked: Relation, found: Relation) -> bool {
     asked == Relation::Any || asked == found
 }
 
-/// Whether one of the answers is this pair.
+/// Returns whether the answers contain this pair.
 pub fn covered(answers: &HashMap<(Key, Key), Vec<Vec<Relation>>>, a: &Event, b: &Event, between: &[Relation]) -> bool {
     let fits = |r: &Vec<Relation>| r.len() == between.len() && r.iter().zip(between).all(|(x, y)| allows(*x, *y));
     answers.get(&(key_of(a), key_of(b))).is_some_and(|all| all.iter().any(fits))
@@ -156,7 +157,7 @@ fn show(a: &Event, b: &Event) -> String {
     format!("{} {:?}: {}, then {}", a.tensor, a.element, one(a), one(b))
 }
 
-/// What is wrong with the analysis of a program.
+/// Returns the fault in the analysis of a program.
 pub fn problem(func: &Func, seed: u64, counts: &mut Counts) -> Option<String> {
     let analysis = Dependences::new(func);
     let run = |(sizes, fault): ([i64; 2], Fault), k: usize| {
@@ -178,7 +179,7 @@ pub fn problem(func: &Func, seed: u64, counts: &mut Counts) -> Option<String> {
     wrong
 }
 
-/// Whether every true dependence is in the answer to the plain question.
+/// Checks that every true dependence is in the answer to the plain query.
 fn everything(runs: &[Trace], answers: &[Dependence], shown: &mut [bool], counts: &mut Counts) -> Option<String> {
     let by = by_pair(answers);
     let mut seen: HashSet<(Key, Key, Vec<Relation>)> = HashSet::new();
@@ -204,7 +205,7 @@ fn everything(runs: &[Trace], answers: &[Dependence], shown: &mut [bool], counts
     wrong
 }
 
-/// A small generator of numbers, for questions.
+/// Small random number generator, for queries.
 struct Random(u64);
 
 impl Random {
@@ -214,7 +215,7 @@ impl Random {
     }
 }
 
-/// A condition on two iterators: `sink's q <op> source's p + by`.
+/// Condition on two iterators: `sink's q <op> source's p + by`.
 #[derive(Clone, Copy, Debug)]
 struct Shifted {
     p: StmtId,
@@ -245,7 +246,7 @@ impl Shifted {
     }
 }
 
-/// Whether a random question is answered with all that is true.
+/// Checks that the answer to a random query contains all true dependences.
 fn question(func: &Func, analysis: &Dependences<'_>, runs: &[Trace], seed: u64, counts: &mut Counts) -> Option<String> {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mut relate: HashMap<StmtId, Relation> = HashMap::new();
@@ -301,7 +302,7 @@ fn question(func: &Func, analysis: &Dependences<'_>, runs: &[Trace], seed: u64, 
     wrong
 }
 
-/// Whether what exact witnesses say happens.
+/// Checks that the conflicts of exact witnesses happen.
 fn witnesses(func: &Func, answers: &[Dependence], seed: u64, seen: &mut [bool], counts: &mut Counts) -> Option<String> {
     let mut runs: HashMap<Vec<i64>, Trace> = HashMap::new();
     let exact = |d: &Dependence| d.witness.exact && d.witness.assumed.is_empty();
@@ -328,7 +329,7 @@ fn witnesses(func: &Func, answers: &[Dependence], seed: u64, seen: &mut [bool], 
             counts.found += 1;
             *seen = true;
         } else if trace.finished {
-            // Otherwise an assertion elsewhere, or a subscript out of range.
+            // Otherwise the run stopped at an assertion elsewhere, or a subscript out of range.
             return Some(format!(
                 "{} of {}: the witness at {sizes:?} is wrong: {:?}, then {:?}, element {:?} ({} and {} of them happen)",
                 d.kind.short(),
@@ -344,7 +345,7 @@ fn witnesses(func: &Func, answers: &[Dependence], seed: u64, seen: &mut [bool], 
     None
 }
 
-/// Whether reads that are said to see nothing from outside of an iteration see nothing from there.
+/// Checks that reads that are proved not to be exposed see no value from outside of an iteration.
 fn kills(func: &Func, analysis: &Dependences<'_>, seed: u64, counts: &mut Counts) -> Option<String> {
     let sizes = [[1, 1], [2, 3], [3, 2], [4, 4], [6, 5]];
     let run = |(k, s): (usize, &[i64; 2])| {
@@ -383,7 +384,7 @@ fn kills(func: &Func, analysis: &Dependences<'_>, seed: u64, counts: &mut Counts
     None
 }
 
-/// A read of an element that was not written before in the same iteration of the loop.
+/// Finds a read of an element that was not written before in the same iteration of the loop.
 fn exposed<'t>(trace: &'t Trace, tensor: &Symbol, within: StmtId, reads: &mut u64) -> Option<&'t Event> {
     let mut written = HashSet::new();
     for e in trace.events.iter().filter(|e| e.tensor == *tensor) {

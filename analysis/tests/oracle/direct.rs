@@ -1,5 +1,5 @@
-//! What is answered without asking about every pair, against what is answered pair by pair, and against brute force:
-//! every pair of touches of one element in a run is ordered by a chain of direct dependences.
+//! Tests of the direct dependences and of the grouping of queries, against queries pair by pair, and against brute
+//! force: a chain of direct dependences orders every pair of accesses to one element in a run.
 
 use super::check::{Key, by_pair, commutes, covered, key, pairs, relations};
 use std::collections::{BTreeSet, HashMap};
@@ -11,21 +11,21 @@ use taffeta_ast::{Func, print};
 
 const SIZES: [[i64; 2]; 4] = [[1, 1], [2, 3], [4, 4], [6, 5]];
 const MOST_EVENTS: usize = 1500;
-/// As many pairs as are looked at in a run; a run with more of them is left out.
+/// Maximum number of pairs considered in a run; a run with more is left out.
 const MOST_PAIRS: usize = 60_000;
 
-/// What was compared.
+/// Counts of the comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Dependences.
+    /// All dependences.
     pub all: u64,
-    /// Those that are direct.
+    /// Direct dependences.
     pub direct: u64,
-    /// Pairs of touches that are ordered by several direct dependences, and by no single one.
+    /// Pairs of accesses that are ordered by several direct dependences, and by no single one.
     pub chains: u64,
 }
 
-/// What is wrong with the direct dependences of a seed's program.
+/// Returns the fault in the direct dependences of a seed's program.
 pub fn fault(seed: u64, class: Class, counts: &mut Counts) -> Option<String> {
     let func = nest::nest(seed, class);
     let problem = answers(&func, counts).or_else(|| {
@@ -35,7 +35,7 @@ pub fn fault(seed: u64, class: Class, counts: &mut Counts) -> Option<String> {
     Some(format!("seed {seed}, {class:?}: {}\n{}", problem?, print::func(&func)))
 }
 
-/// What is wrong with them beside what is answered pair by pair.
+/// Returns the first difference between the direct dependences and the answers pair by pair.
 pub fn answers(func: &Func, counts: &mut Counts) -> Option<String> {
     let dependences = Dependences::new(func);
     let all = dependences.all(&Ask::default());
@@ -55,13 +55,13 @@ pub fn answers(func: &Func, counts: &mut Counts) -> Option<String> {
         .or_else(|| reductions(&dependences))
 }
 
-/// What a dependence says but for its witness, which may be another one where other questions were asked before.
+/// Prints a dependence without its witness, which may differ after other queries.
 fn shown(d: &Dependence) -> String {
     let loops: Vec<_> = d.loops.iter().map(|(s, r)| (s.id(), *r)).collect();
     format!("{:?} {:?} {:?} {loops:?}", d.kind, key(&d.source), key(&d.sink))
 }
 
-/// Whether every pair has the same answer on its own.
+/// Checks that every pair has the same answer on its own.
 fn pair_by_pair(dependences: &Dependences<'_>, all: &[Dependence]) -> Option<String> {
     let references = dependences.references();
     let is = |x: &Reference, y: &Reference| std::ptr::eq(x, y);
@@ -76,13 +76,13 @@ fn pair_by_pair(dependences: &Dependences<'_>, all: &[Dependence]) -> Option<Str
     differs.or_else(|| (x.len() != y.len()).then(|| format!("{} alone, and {}", x.len(), y.len())))
 }
 
-/// Whether the direct ones are among all of them, in their order.
+/// Checks that the direct dependences are among all, in the same order.
 fn among(direct: &[Dependence], all: &[Dependence]) -> Option<String> {
     let mut rest = all.iter().map(shown);
     direct.iter().map(shown).find(|d| !rest.any(|a| a == *d)).map(|d| format!("direct, and not there: {d}"))
 }
 
-/// Which loops carry something on which tensor.
+/// Returns the loops that carry dependences, with the tensors.
 fn carriers(all: &[Dependence]) -> BTreeSet<(u64, u64)> {
     all.iter().filter_map(|d| Some((d.carrier()?.id().0, d.source.tensor.id()))).collect()
 }
@@ -95,7 +95,7 @@ fn reductions(dependences: &Dependences<'_>) -> Option<String> {
     (x != y).then(|| format!("loops carry reductions {y:?}, and are said to carry {x:?}"))
 }
 
-/// Whether direct dependences order all touches of one element, one of them writing it.
+/// Checks that direct dependences order all accesses to one element, one of them writing it.
 fn ordered(func: &Func, direct: &[Dependence], seed: u64, counts: &mut Counts) -> Option<String> {
     let by: HashMap<(Key, Key), Vec<Vec<Relation>>> = by_pair(direct);
     SIZES.into_iter().enumerate().find_map(|(k, sizes)| {
@@ -111,7 +111,7 @@ fn unordered(run: &Trace, by: &HashMap<(Key, Key), Vec<Vec<Relation>>>, counts: 
         return None;
     }
     let last = run.events.iter().map(|e| e.time).max()? + 1;
-    // For every instance, those that it comes before: as bits.
+    // For every instance, a bit set of the instances that it precedes.
     let mut before: Vec<Vec<u64>> = vec![vec![0; last / 64 + 1]; last];
     let mut steps: Vec<Vec<usize>> = vec![Vec::new(); last];
     for (a, b) in &touches {

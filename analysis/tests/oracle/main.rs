@@ -1,4 +1,5 @@
-//! The dependence analysis on random loop nests, against brute force: sound always, and how often it is precise.
+//! Tests of the dependence analysis on random loop nests, against brute force: it must always be sound, and its
+//! precision is measured.
 //!
 //! `FIRST` and `MOST` in the environment choose other seeds.
 
@@ -9,7 +10,7 @@ use check::{Counts, either, fault};
 use rayon::prelude::*;
 use taffeta_ast::random::nest::Class;
 
-/// Runs the seeds of a class and adds up what was seen.
+/// Runs the seeds of a class and sums up the counts.
 fn campaign(class: Class, most: u64) -> Counts {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
     let first = number("FIRST", 0);
@@ -34,7 +35,7 @@ fn campaign(class: Class, most: u64) -> Counts {
 #[test]
 fn affine_nests_exactly() {
     let c = campaign(Class::Affine, 1000);
-    // What is not seen needs sizes that are not run, or comes after an assertion that does not hold.
+    // Dependences that no run shows need other sizes, or follow an assertion that fails.
     assert!(c.seen * 100 >= c.reported * 97, "precision fell: {c:?}");
     assert!(c.exact * 100 >= c.reported * 98, "fewer witnesses are exact: {c:?}");
 }

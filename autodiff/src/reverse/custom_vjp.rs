@@ -1,5 +1,5 @@
-//! The backward pass of a call that has its own gradient: the user's, with the values of arguments and results from
-//! where `values` has them.
+//! Backward pass of a call with a custom gradient: the user's function, applied to the arguments and results at the
+//! places that `values` gives.
 //!
 //! ```text
 //! x.own = backward(x, y, y.grad)
@@ -16,8 +16,8 @@ use taffeta_ast::stmt::Role;
 use taffeta_ast::{Access, Diagnostic, Expr, ExprKind, Func, Literal, ReduceOp, Stmt, StmtId, Tensor};
 
 impl Reverse<'_, '_> {
-    /// The backward pass of the call that ends with a statement; `None` if it is made already, or if there is nothing
-    /// to do.
+    /// Builds the backward pass of the call that ends with a statement; returns `None` if it is built already, or if
+    /// there is nothing to do.
     pub(super) fn custom_vjp(&mut self, k: usize, last: &Stmt) -> Option<Stmt> {
         if !self.calls_done.insert(k) {
             return None;
@@ -88,18 +88,18 @@ impl Reverse<'_, '_> {
         Some(build::declared(declared, Stmt::seq(steps, origin.clone()), &origin))
     }
 
-    /// A declaration in the backward pass of a statement.
+    /// Translates a declaration for the backward pass of a statement.
     fn here(&mut self, id: StmtId, t: &Tensor) -> Arc<Tensor> {
         Arc::new(Tensor { shape: t.shape.iter().map(|d| self.value(id, d)).collect(), ..t.clone() })
     }
 
-    /// A statement in names of the program, in the backward pass of a statement.
+    /// Translates a statement in the program's names for the backward pass of a statement.
     fn through(&mut self, id: StmtId, s: &Stmt) -> Stmt {
         let here = s.map(&mut Stmt::clone, &mut |e| self.value(id, e));
         here.map(&mut |s| self.through(id, s), &mut Expr::clone)
     }
 
-    /// The calls that a backward pass makes, for the gradient's own gradient.
+    /// Records the calls that a backward pass makes, for the gradient's own gradient.
     fn calls_inside(&mut self, id: StmtId, backward: &Func, copier: &Copier) {
         for call in &backward.custom_vjps {
             let exprs = |r: &mut Self, all: &[Expr]| -> Vec<Expr> {
@@ -117,7 +117,7 @@ impl Reverse<'_, '_> {
         }
     }
 
-    /// The calls of the forward pass, with their arguments and results where the gradient has them.
+    /// Records the calls of the forward pass, with the places of their arguments and results in the gradient.
     pub(super) fn calls_of_forward_pass(&mut self) {
         for call in &self.calls.all {
             let place = |r: &mut Self, p: &SubTensor| r.kept_place(p, call);

@@ -1,4 +1,4 @@
-//! The steps of a backward pass that undo what the forward pass did to integers, for the tensors that `invert` has
+//! Statements of a backward pass that invert integer updates of the forward pass, for the tensors that `invert` has
 //! chosen.
 
 use super::Reverse;
@@ -8,7 +8,7 @@ use crate::facts::Facts;
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Access, Expr, Extent, LoopProps, Op, Origin, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
 
-/// The backward pass, with the copies that it begins with.
+/// Prepends the copies of inverted tensors to the backward pass.
 pub(super) fn begin(facts: &Facts<'_>, inverted: &FxHashMap<Symbol, Inverted>, back: Stmt, origin: &Origin) -> Stmt {
     let mut copied: Vec<_> = inverted.iter().filter(|(t, u)| u.now.symbol != **t).collect();
     copied.sort_by_key(|(t, _)| t.name().to_string());
@@ -18,7 +18,7 @@ pub(super) fn begin(facts: &Facts<'_>, inverted: &FxHashMap<Symbol, Inverted>, b
 }
 
 impl Reverse<'_, '_> {
-    /// What undoes one statement.
+    /// Builds the inverse of one statement.
     pub(super) fn undo(&mut self, s: &Stmt, tensor: &Symbol, indices: &[Access], value: &Expr) -> Stmt {
         let origin = s.origin().derive("grad", "undo");
         let at = self.accesses(s.id(), indices);
@@ -27,8 +27,8 @@ impl Reverse<'_, '_> {
         build::update(&now, at, Some(ReduceOp::Add), value, &origin)
     }
 
-    /// What undoes an iteration of a loop, for the tensors that are undone before anything else in it. Sums commute, so
-    /// that the order is that of the forward pass.
+    /// Builds the inverse of one iteration of a loop, for the tensors that are inverted before anything else in it.
+    /// Sums commute, so that the order is that of the forward pass.
     pub(super) fn undo_first(&mut self, l: StmtId, s: &Stmt) -> Option<Stmt> {
         let origin = s.origin().derive("grad", "undo");
         let kind = match s.kind() {

@@ -1,4 +1,4 @@
-//! The backward pass of a program, statement by statement from its end to its beginning (FreeTensor, section 5.1).
+//! Backward pass of a program, statement by statement from its end to its beginning (FreeTensor, section 5.1).
 //!
 //! For `x[I] = e` with the adjoint `x.grad`, from the last statement to the first:
 //!
@@ -7,9 +7,9 @@
 //! x.grad[I] = 0                          unless nothing has written x[I] before
 //! ```
 //!
-//! `x[I] += e` leaves `x.grad[I]`. `x[I] *= e` multiplies it by `e`. `x[I] = max(x[I], e)` passes it on to the last `e`
-//! that is the maximum. Loops run backwards, branches stay, declarations declare adjoints. What statements read comes
-//! back by `values`.
+//! `x[I] += e` leaves `x.grad[I]` as it is. `x[I] *= e` multiplies it by `e`. `x[I] = max(x[I], e)` passes it on to the
+//! last `e` that is the maximum. Loops run backwards, branches stay, declarations declare adjoints. The forward values
+//! of operands come from `values`.
 
 mod custom_vjp;
 mod invert;
@@ -34,44 +34,44 @@ use taffeta_ast::{
     StmtId, StmtKind, Symbol, Tensor,
 };
 
-/// What a backward pass is made from.
+/// Inputs of the construction of a backward pass.
 pub(crate) struct Forward<'a, 'f> {
     pub facts: &'a Facts<'f>,
-    /// Calls that have their own gradients.
+    /// Calls with custom gradients.
     pub calls: &'a Calls,
     /// Tensors that have adjoints.
     pub active: FxHashSet<Symbol>,
-    /// The types in which adjoints are collected.
+    /// Accumulation types of adjoints.
     pub collected: Collected,
-    /// The adjoints of parameters and results.
+    /// Adjoints of parameters and results.
     pub adjoints: FxHashMap<Symbol, Arc<Tensor>>,
     pub values: Values,
-    /// What comes before the backward pass: zeros, and seeds.
+    /// Statements before the backward pass: zeros and seeds.
     pub first: Vec<Stmt>,
-    /// What comes after it: adjoints that are rounded.
+    /// Statements after it: roundings of adjoints.
     pub last: Vec<Stmt>,
-    /// Whether the gradient says which calls in it have their own gradients.
+    /// Whether the gradient records which of its calls have custom gradients.
     pub differentiable: bool,
     pub origin: &'a Origin,
 }
 
-/// Both passes.
+/// Forward pass and backward pass.
 pub(crate) struct Passes {
     pub body: Stmt,
     pub info: BackwardInfo,
     /// Adjoints that the backward pass writes.
     pub written: FxHashSet<Symbol>,
-    /// What it reads of the forward pass.
+    /// Forward values that the backward pass reads.
     pub values: Values,
-    /// Calls in it that have their own gradients.
+    /// Calls in it that have custom gradients.
     pub calls: Vec<CustomVjp>,
 }
 
-/// The forward pass of a program and its backward pass.
+/// Builds the forward pass of a program and its backward pass.
 ///
 /// # Errors
 ///
-/// `grad::…` where a value is needed of which it is not known how many there are.
+/// `grad::…` if the number of values to keep is not known.
 pub(crate) fn run(from: Forward<'_, '_>) -> Result<Passes, Diagnostics> {
     let Forward { facts, calls, active, collected, adjoints, values, first, last, differentiable, origin } = from;
     let mut reverse = Reverse {
@@ -110,43 +110,43 @@ pub(crate) fn run(from: Forward<'_, '_>) -> Result<Passes, Diagnostics> {
     Ok(Passes { body, info: reverse.info, written: reverse.written, values: reverse.values, calls })
 }
 
-/// What makes the backward pass.
+/// Builder of the backward pass.
 struct Reverse<'a, 'f> {
     facts: &'a Facts<'f>,
     /// Tensors that have adjoints.
     active: FxHashSet<Symbol>,
     collected: Collected,
     adjoints: FxHashMap<Symbol, Arc<Tensor>>,
-    /// Tensors whose contents at the beginning carry a derivative: a value that is overwritten is not an end for it.
+    /// Tensors whose initial contents carry a derivative: every store to one resets the element's adjoint.
     initial: FxHashSet<Symbol>,
     values: Values,
-    /// What the program's iterators are called here.
+    /// Iterators of the program, as expressions in the backward pass.
     iters: FxHashMap<Symbol, Expr>,
-    /// The part of the program that is being run again, if one is.
+    /// Part of the program that is being replayed, if any.
     replayed: Option<Replayed>,
     /// Adjoints that the backward pass writes.
     written: FxHashSet<Symbol>,
-    /// What stands for expressions that are in terms of the backward pass already.
+    /// Placeholders, with the expressions in terms of the backward pass that they stand for.
     marks: Vec<(Expr, Expr)>,
-    /// Calls that have their own gradients.
+    /// Calls with custom gradients.
     calls: &'a Calls,
-    /// Those whose backward pass has been made.
+    /// Calls whose backward pass is built.
     calls_done: FxHashSet<usize>,
-    /// Calls in the gradient: those in its forward pass, and those that backward passes make.
+    /// Calls in the gradient: those of its forward pass, and those that custom backward passes make.
     calls_made: Vec<CustomVjp>,
     info: BackwardInfo,
     problems: Vec<Diagnostic>,
-    /// What they say, and where: each is said once.
+    /// Messages and positions of `problems`, so that each is reported once.
     reported: FxHashSet<(String, Span)>,
 }
 
-/// The element that a statement writes.
+/// Element that a statement writes.
 struct Target<'t> {
     stmt: &'t Stmt,
     tensor: &'t Symbol,
     indices: &'t [Access],
     dtype: DType,
-    /// Of what is made from the statement.
+    /// Origin of the statements generated from it.
     origin: Origin,
 }
 
@@ -157,7 +157,7 @@ impl Target<'_> {
 }
 
 impl Reverse<'_, '_> {
-    /// The backward pass of a statement; `None` if there is nothing to do.
+    /// Builds the backward pass of a statement; returns `None` if there is nothing to do.
     fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
         if let Some(call) = self.calls.at(s.id()) {
             return self.custom_vjp(call, s);
@@ -231,7 +231,7 @@ impl Reverse<'_, '_> {
             self.info.forwards.insert(turned.id(), [begin, end, step]);
             return Some(turned);
         }
-        // With a step that is not known, or near the ends of i64, numbers of iterations are counted down.
+        // With an unknown step, or near the ends of i64, the loop counts iteration numbers down.
         let count = Symbol::new(format!("{iter}~k"));
         let value = begin.plus(&Expr::var(&count).times(&step));
         let body = taffeta_analysis::pass::substitute::variable(&body, &backwards, &value);
@@ -254,7 +254,8 @@ impl Reverse<'_, '_> {
         out
     }
 
-    /// Reads what was written where a derivative would compute it again (`exp(x)` is its own), if it is still there.
+    /// Reuses the written value where a derivative would recompute it (`exp(x)` is its own), unless it is overwritten
+    /// later.
     fn reuse(&mut self, x: &Target<'_>, e: &Expr, found: &mut [Contribution]) {
         let costly = matches!(e.kind(), ExprKind::Apply(op, _) if !matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg));
         let mark = Expr::load(&Symbol::new("written"), Vec::new(), x.dtype);
@@ -295,17 +296,17 @@ impl Reverse<'_, '_> {
         }
     }
 
-    /// `x[I] = max(x[I], e)`: the adjoint goes to the last `e` that became the maximum, and to what came before where
-    /// none did.
+    /// Differentiates `x[I] = max(x[I], e)`: the adjoint goes to the last `e` that became the maximum, and to the
+    /// initial value if none did.
     fn extremum(&mut self, x: &Target<'_>, op: ReduceOp, e: &Expr) -> Stmt {
         let id = x.stmt.id();
-        // Nothing but the extremum is ever read, so that only what made it counts.
+        // Only the final extremum is ever read, so that only the `e` that produced it matters.
         let whole = !self.facts.overwritten(id, &What::Reduced) && !self.facts.read_on_the_way(id);
         let old = x.load();
         let changes = partials::is_first(op.info().op, &old, e).negate();
         let loaded = matches!(e.kind(), ExprKind::Load(t, _) if self.values.home(t) == Home::Program);
         let won = if whole && loaded {
-            // What was loaded is bit by bit what the reduction saw. What is computed again need not be.
+            // A loaded value is bitwise equal to the one that the reduction saw. A recomputed value need not be.
             let last = self.element(id, &What::Reduced, &old);
             self.value(id, e).equals(&last)
         } else if let Some(last) = whole.then(|| self.values.last_change(self.facts, id, x.tensor, &changes)).flatten()
@@ -325,7 +326,7 @@ impl Reverse<'_, '_> {
         Stmt::new(StmtKind::If { cond: won, then, otherwise: None }, x.origin.clone())
     }
 
-    /// Whether this iteration was the last one to change the element.
+    /// Builds the test whether this iteration was the last one to change the element.
     fn is_last(&mut self, x: &Target<'_>, last: &[Snapshot]) -> Expr {
         let at = self.accesses(x.stmt.id(), x.indices);
         let one = |r: &mut Self, s: &Snapshot| {
@@ -336,19 +337,19 @@ impl Reverse<'_, '_> {
         last.iter().map(|s| one(self, s)).reduce(|a, b| a.and(&b)).unwrap_or_else(|| Expr::bool(true))
     }
 
-    /// The adjoint of the element, in names of the program.
+    /// Returns the adjoint of the element, in the program's names.
     fn adjoint(&self, x: &Target<'_>) -> Expr {
         let adjoint = &self.adjoints[x.tensor];
         Expr::load(&adjoint.symbol, x.indices.to_vec(), adjoint.dtype)
     }
 
-    /// The same in the type in which derivatives are computed.
+    /// Returns the adjoint of the element, in the type in which derivatives are computed.
     fn seed(&self, x: &Target<'_>) -> Expr {
         self.adjoint(x).cast(working(x.dtype))
     }
 
-    /// Adds contributions to adjoints, and then makes `next` the adjoint of the element itself (or combines both by an
-    /// operator).
+    /// Adds contributions to adjoints, and then sets the adjoint of the element itself to `next` (or combines both by
+    /// an operator).
     fn contributions(
         &mut self,
         x: &Target<'_>,
@@ -361,7 +362,7 @@ impl Reverse<'_, '_> {
         let (adjoint, dtype) = (self.adjoints[x.tensor].symbol.clone(), self.adjoints[x.tensor].dtype);
         let place = self.accesses(id, x.indices);
         let mut out = Vec::new();
-        // Where the element is among those that the statement reads, its adjoint is taken before it is changed.
+        // If the statement reads the element that it writes, its adjoint is saved before the update.
         let now = Arc::new(Tensor::dense(Symbol::new(format!("{}.now", adjoint)), dtype, Vec::new(), Role::Adjoint));
         if itself {
             out.push(build::store(&now.symbol, Vec::new(), Expr::load(&adjoint, place.clone(), dtype), origin));
@@ -408,14 +409,14 @@ impl Reverse<'_, '_> {
         }
     }
 
-    // ---- values of the forward pass
+    // ---- forward values
 
-    /// An expression of a statement, as it is computed in the backward pass of that statement.
+    /// Translates an expression of a statement for the backward pass of that statement.
     fn value(&mut self, stmt: StmtId, e: &Expr) -> Expr {
         match e.kind() {
             ExprKind::Var(s) => self.iters.get(s).cloned().unwrap_or_else(|| e.clone()),
             ExprKind::Load(t, accesses) => {
-                // Adjoints, and what this pass has made itself, are not tensors of the program.
+                // Adjoints, and tensors that this pass declares, are not tensors of the program.
                 if self.facts.declared.contains_key(t) && !self.is_replayed(t) {
                     return self.element(stmt, &What::Loaded(e.clone()), e);
                 }
@@ -437,7 +438,7 @@ impl Reverse<'_, '_> {
         self.replayed.as_ref().is_some_and(|r| r.tensors.contains_key(t) || r.current.contains(t))
     }
 
-    /// The value of an element that a statement reads or writes; `load` names the element.
+    /// Returns the value of an element that a statement reads or writes; `load` names the element.
     fn element(&mut self, stmt: StmtId, what: &What, load: &Expr) -> Expr {
         let ExprKind::Load(_, accesses) = load.kind() else { unreachable!("elements are loads") };
         match self.values.find(self.facts, stmt, what) {
@@ -467,7 +468,7 @@ impl Reverse<'_, '_> {
         Expr::load(&s.tensor.symbol, all, s.tensor.dtype)
     }
 
-    /// Which iteration of every loop this is: the version number.
+    /// Returns the iteration number of every loop: the version number.
     fn slots(&mut self, loops: &[StmtId]) -> Vec<Access> {
         let slot = |r: &mut Self, l: &StmtId| {
             let facts = r.facts;
@@ -479,7 +480,7 @@ impl Reverse<'_, '_> {
         loops.iter().map(|l| slot(self, l)).collect()
     }
 
-    /// An expression over sizes and iterators alone.
+    /// Translates an expression over sizes and iterators alone.
     fn renamed(&self, e: &Expr) -> Expr {
         e.rewrite(&mut |e| match e.kind() {
             ExprKind::Var(s) => self.iters.get(s).cloned().unwrap_or(e),
@@ -488,7 +489,7 @@ impl Reverse<'_, '_> {
     }
 }
 
-/// A contribution in the type in which it is collected: what was rounded on the way alone is not.
+/// Casts a contribution to its accumulation type; an intermediate rounding by a final cast is dropped.
 fn collected(value: Expr, dtype: DType) -> Expr {
     match value.kind() {
         ExprKind::Cast(inner) if inner.dtype() == dtype => inner.clone(),
@@ -496,7 +497,7 @@ fn collected(value: Expr, dtype: DType) -> Expr {
     }
 }
 
-/// `e` with `new` in the place of `old`.
+/// Replaces `old` by `new` in `e`.
 fn replaced(e: &Expr, old: &Expr, new: &Expr) -> Expr {
     e.rewrite(&mut |e| if e == *old { new.clone() } else { e })
 }

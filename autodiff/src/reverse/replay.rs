@@ -1,6 +1,5 @@
-//! The forward pass of a home: the program itself, or the part of a loop's body that has to run again before the
-//! backward pass of the same iteration. Kept tensors are declared around both passes, and snapshots are made on the
-//! way.
+//! Forward pass of a home: the program itself, or the part of a loop's body that is recomputed before the backward pass
+//! of the same iteration. Kept tensors are declared around both passes, and snapshots are made on the way.
 
 use super::Reverse;
 use crate::build;
@@ -12,23 +11,23 @@ use taffeta_ast::{
     Access, Expr, ExprKind, Extent, Literal, LoopProps, Origin, PrintPart, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
-/// The forward pass that is being made.
+/// Forward pass under construction.
 #[derive(Default)]
 pub(super) struct Replayed {
-    /// Tensors that it writes elsewhere than the program does.
+    /// Tensors that this pass redirects to others.
     pub(super) tensors: FxHashMap<Symbol, Kept>,
-    /// Tensors that it reads and writes as the program does.
+    /// Tensors that this pass accesses under the program's names.
     pub(super) current: FxHashSet<Symbol>,
-    /// Copies that it makes, by the statements before which it does.
+    /// Snapshots, by the statements before which they are made.
     snapshots: FxHashMap<StmtId, Vec<Snapshot>>,
-    /// Those that are declared around both passes, and no longer where they were.
+    /// Tensors whose declarations are hoisted around both passes.
     hoisted: FxHashSet<Symbol>,
-    /// Whether all of the program runs, or only what the values are made of.
+    /// Whether the whole program runs, or only the slice that the values depend on.
     whole: bool,
 }
 
 impl Reverse<'_, '_> {
-    /// Both passes of a home: `back` after what it needs of `body`.
+    /// Builds both passes of a home: `back` after the part of `body` that it needs.
     pub(super) fn at_home(&mut self, home: Home, body: &Stmt, back: Stmt) -> Stmt {
         let origin = body.origin().derive("grad", "forward");
         let kept: Vec<(Symbol, Kept)> =
@@ -66,12 +65,12 @@ impl Reverse<'_, '_> {
         build::declared(declared, both, &origin)
     }
 
-    /// Tensors declared in a home that its values are made of: what is kept, and what that is computed from.
+    /// Returns the tensors declared in a home that its kept tensors and snapshots depend on, themselves included.
     fn made_here(&self, home: Home, kept: &[(Symbol, Kept)], snapshots: &[Snapshot]) -> FxHashSet<Symbol> {
         let mut all: FxHashSet<Symbol> = FxHashSet::default();
         let mut todo: Vec<Symbol> = kept.iter().map(|(t, _)| t.clone()).collect();
         let mut places: Vec<StmtId> = Vec::new();
-        // What stands around many of them is looked at once.
+        // An enclosing statement of several writes is visited once.
         let mut seen: FxHashSet<StmtId> = FxHashSet::default();
         for s in snapshots {
             places.push(s.anchor);
@@ -86,7 +85,7 @@ impl Reverse<'_, '_> {
         }
         loop {
             while let Some(place) = places.pop() {
-                // The statement, and the loops and branches around it.
+                // Visit the statement, and the loops and branches around it.
                 let mut at = Some(place);
                 while let Some(id) = at.filter(|id| home != Home::Body(*id) && seen.insert(*id)) {
                     let stmt = &self.facts.stmts[&id];
@@ -104,7 +103,7 @@ impl Reverse<'_, '_> {
         all
     }
 
-    /// The tensors in an expression that are declared in a home and are made there or further in.
+    /// Collects the tensors in an expression that are declared in a home and have that home or one further in.
     fn loaded_here(&self, home: Home, e: &Expr, out: &mut Vec<Symbol>) {
         let Home::Body(here) = home else { return };
         e.walk(&mut |e| {
@@ -123,7 +122,7 @@ impl Reverse<'_, '_> {
         self.replayed.as_ref().expect("a forward pass is being made")
     }
 
-    /// A statement of the forward pass, with the copies that are made before it.
+    /// Builds a statement of the forward pass, after the snapshots that are made before it.
     fn replay_stmt(&mut self, s: &Stmt) -> Option<Stmt> {
         let copies: Vec<Snapshot> = self.replaying().snapshots.get(&s.id()).cloned().unwrap_or_default();
         let origin = s.origin().derive("grad", "forward");
@@ -190,7 +189,7 @@ impl Reverse<'_, '_> {
         Some(made(kind))
     }
 
-    /// A part of a print, of a tensor that may be elsewhere now.
+    /// Translates a part of a print, whose tensor may be redirected.
     fn shown(&mut self, stmt: StmtId, part: &PrintPart) -> PrintPart {
         let kept = match part {
             PrintPart::Tensor { tensor, .. } => self.replaying().tensors.get(tensor).cloned(),
@@ -206,7 +205,7 @@ impl Reverse<'_, '_> {
         }
     }
 
-    /// Where a statement writes in this pass; `None` if it does not.
+    /// Returns the target of a statement's write in this pass; `None` if there is no write.
     fn target(&mut self, stmt: StmtId, tensor: &Symbol, indices: &[Access]) -> Option<(Symbol, Vec<Access>)> {
         let kept = self.replaying().tensors.get(tensor).cloned();
         if kept.is_none() && !self.replaying().whole {
@@ -218,8 +217,8 @@ impl Reverse<'_, '_> {
         Some((kept.tensor.symbol.clone(), all))
     }
 
-    /// Whether a copy inside a loop that runs in any order would read what its threads or lanes reduce into, or what
-    /// they share: then it runs in order.
+    /// Returns whether a snapshot inside a concurrent loop would read a reduction of its threads or lanes, or write an
+    /// element that they share; the loop then runs in order.
     fn disturbed(&self, l: StmtId, props: &LoopProps) -> bool {
         let shared = |t: &Symbol| props.reductions.iter().any(|r| r.tensor == *t);
         let within = |c: &&Snapshot| self.facts.around[&c.anchor].contains(&l);
@@ -235,7 +234,7 @@ impl Reverse<'_, '_> {
             })
     }
 
-    /// How a loop runs, with the tensors that are elsewhere now.
+    /// Redirects the tensors in a loop's properties.
     fn moved(&self, props: &LoopProps) -> LoopProps {
         let mut props = props.clone();
         for r in &mut props.reductions {
@@ -246,7 +245,7 @@ impl Reverse<'_, '_> {
         props
     }
 
-    /// The copy that a snapshot is.
+    /// Builds the copy that a snapshot describes.
     fn copy(&mut self, stmt: StmtId, c: &Snapshot, origin: &Origin) -> Stmt {
         let slots = self.slots(&c.loops);
         match &c.saved {

@@ -1,4 +1,4 @@
-//! What every gradient must do, whatever the program is.
+//! Properties of every gradient, whatever the program is.
 
 use itertools::Itertools as _;
 use rand::{Rng, SeedableRng};
@@ -11,7 +11,7 @@ use taffeta_autodiff::memory::Sizes;
 use taffeta_autodiff::{Kind, Request, Tape, differentiate, explain};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
-/// The program of a text that has one entry.
+/// Elaborates the last entry of a text.
 pub fn program(text: &str) -> Func {
     let program = Program::load(Source::inline("test.ft", text), &NoLoader);
     let name = program
@@ -23,7 +23,7 @@ pub fn program(text: &str) -> Func {
     program.elaborate(&name, &BTreeMap::new(), &NoHooks).unwrap_or_else(|d| panic!("{d}\n{text}"))
 }
 
-/// A derivative of it with respect to all its floats.
+/// Differentiates a program with respect to all its float parameters.
 pub fn derivative(func: &Func, kind: Kind, tape: Tape) -> Func {
     let wrt: Vec<String> = floats(func).map(|t| t.symbol.name().to_string()).collect();
     let request = Request { tape, ..Request::new(kind, "derivative", func, &wrt) };
@@ -51,7 +51,7 @@ fn dot(a: &[Value], b: &[Value]) -> f64 {
     a.iter().zip_eq(b).flat_map(|(a, b)| a.numbers().into_iter().zip_eq(b.numbers())).map(|(x, y)| x * y).sum()
 }
 
-/// Results and final values of `inout` parameters, of floats, in the order of the seeds.
+/// Returns the results and the final values of `inout` parameters that are floats, in the order of the seeds.
 fn outcome(func: &Func, out: &interp::Outputs) -> Vec<Value> {
     let inouts = func.params.iter().zip_eq(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
     let results = func.results.iter().zip_eq(&out.results).filter(|(t, _)| t.dtype.is_float()).map(|(_, v)| v.clone());
@@ -59,8 +59,8 @@ fn outcome(func: &Func, out: &interp::Outputs) -> Vec<Value> {
     results.chain(inouts).collect()
 }
 
-/// The gradients of a program at a point: by `vjp` with every choice of what is kept, by `jvp`, and by finite
-/// differences. All must agree.
+/// Checks that the gradients of a program at a point agree: by `vjp` with every choice of tapes, by `jvp`, and by
+/// finite differences.
 pub fn check(text: &str, params: &[Value], sizes: &[(&str, i64)]) {
     check_func(&program(text), params, &sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect(), 1);
 }
@@ -70,7 +70,7 @@ pub fn check_func(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>, 
     check_tapes(func, params, sizes, seed, &[Tape::All, Tape::None, Tape::Auto, Tape::Named(names)]);
 }
 
-/// The same with some choices of what is kept.
+/// Checks gradients as [`check`] does, with some choices of tapes.
 pub fn check_tapes(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>, seed: u64, tapes: &[Tape]) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let before = run(func, params, sizes);
@@ -79,7 +79,7 @@ pub fn check_tapes(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>,
     let inputs: Vec<usize> = (0..params.len()).filter(|k| func.params[*k].tensor.dtype.is_float()).collect();
     let directions: Vec<Value> = inputs.iter().map(|k| random(&params[*k], &mut rng)).collect();
 
-    // Finite differences in the direction.
+    // Finite differences in a random direction, extrapolated from two steps.
     let step = 1e-5;
     let moved = |by: f64| {
         let mut at = params.to_vec();
@@ -93,7 +93,7 @@ pub fn check_tapes(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>,
     let narrow = (moved(step / 2.0) - moved(-step / 2.0)) / step;
     let expected = narrow + (narrow - wide) / 3.0;
 
-    // Forward mode. The tangents of `inout` parameters follow those of the inputs in no other order than theirs.
+    // Forward mode. The tangents of `inout` parameters are in the order of these parameters.
     let jvp = derivative(func, Kind::Jvp, Tape::Auto);
     let given: Vec<Value> = params.iter().chain(&directions).cloned().collect();
     let out = run(&jvp, &given, sizes);
@@ -124,7 +124,7 @@ pub fn check_tapes(func: &Func, params: &[Value], sizes: &BTreeMap<String, i64>,
     }
 }
 
-/// Random floats of a shape.
+/// Returns random floats of a shape.
 pub fn floats_of(shape: &[usize], seed: u64) -> Value {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let n = shape.iter().product();
@@ -132,13 +132,14 @@ pub fn floats_of(shape: &[usize], seed: u64) -> Value {
     Value::new(shape.to_vec(), data).expect("as many")
 }
 
-/// Integers.
+/// Returns integers of a shape.
 pub fn ints(shape: &[usize], data: &[i32]) -> Value {
     Value::new(shape.to_vec(), Buffer::I32(data.to_vec())).expect("as many")
 }
 
-/// Whether the gradients of a random program could be compared; panics where `<jvp(d), s>` is not `<d, vjp(s)>`. A
-/// program whose values cannot be kept is refused, and others whose values or gradients are not numbers say nothing.
+/// Returns whether the gradients of a random program could be compared; panics where `<jvp(d), s>` is not
+/// `<d, vjp(s)>`. A program whose values cannot be kept is refused, and one whose values or gradients are not finite is
+/// skipped.
 pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let Ok(before) = interp::run(func, inputs) else { return false };
@@ -158,7 +159,7 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
     let written =
         jvp.params.iter().zip_eq(&out.params).skip(inputs.params.len()).filter(|(p, _)| p.mode == ParamMode::InOut);
     let tangents: Vec<Value> = out.results.iter().chain(written.map(|(_, v)| v)).cloned().collect();
-    // What the program never wrote is nothing in particular.
+    // Elements that the program never wrote have no defined value.
     if before.unwritten.iter().any(|u| !u.is_empty()) {
         return false;
     }
@@ -174,7 +175,7 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
         let vjp = match explain(&request) {
             Ok((vjp, explanation)) => {
                 if let (true, Ok(peak)) = (std::mem::take(&mut first), &explanation.peak) {
-                    // With less memory than it takes: what is on tapes is computed again, loops run from checkpoints.
+                    // Budgets below the peak: tapes are recomputed, loops run from checkpoints.
                     plans.extend([peak.saturating_sub(1), peak / 2].map(|budget| (Tape::Auto, Some(budget))));
                 }
                 vjp
@@ -206,7 +207,7 @@ pub fn transposed(func: &Func, inputs: &Inputs, seed: u64) -> bool {
     compared
 }
 
-/// The gradient with respect to a parameter.
+/// Returns the gradient with respect to a parameter.
 fn answer(vjp: &Func, out: &interp::Outputs, name: &str) -> Value {
     let name = format!("{name}.grad");
     let result = vjp.results.iter().position(|t| t.symbol.name() == name).map(|k| out.results[k].clone());

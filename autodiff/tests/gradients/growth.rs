@@ -1,21 +1,22 @@
-//! Gradients are as long as the program, in proportion. (How long it takes to make them is `benches/growth.rs`'s.)
+//! Length of gradients, in proportion to that of the program. (The time to make them is measured by
+//! `benches/growth.rs`.)
 
 use crate::check::program;
 use taffeta_autodiff::{Kind, Request, differentiate};
 
-/// `n` tensors, each made of the one before.
+/// Builds a chain of `n` tensors, each computed from the one before.
 fn chain(n: usize) -> String {
     let before = |k: usize| if k == 0 { "x".to_string() } else { format!("t{}", k - 1) };
     let lines: String = (0..n).map(|k| format!("    t{k} = sin({}) * 1.5 + x\n", before(k))).collect();
     format!("def f(x: f64[n]):\n{lines}    return t{}\n", n - 1)
 }
 
-/// One tensor that is overwritten `n` times.
+/// Builds a program that overwrites one tensor `n` times.
 fn overwritten(n: usize) -> String {
     format!("def f(x: f64[n]):\n    y = x * 1.0\n{}    return y\n", "    y[...] = sin(y) * 1.5 + x\n".repeat(n))
 }
 
-/// How many statements the gradient of a program has.
+/// Counts the statements in the gradient of a program.
 fn statements(text: &str) -> usize {
     let func = program(text);
     let wrt = ["x".to_string()];

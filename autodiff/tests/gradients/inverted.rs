@@ -1,10 +1,10 @@
-//! Integers whose old values come back by undoing.
+//! Integers whose old values are recovered by inversion.
 
 use crate::check::{check, check_tapes, floats_of, ints, program};
 use taffeta_ast::{Buffer, Value};
 use taffeta_autodiff::{Kind, Request, Tape, explain};
 
-/// What is decided of a tensor.
+/// Returns the decisions for a tensor.
 fn decision(text: &str, tensor: &str, tape: Tape) -> Vec<&'static str> {
     let func = program(text);
     let wrt = vec!["x".to_string()];
@@ -19,7 +19,7 @@ fn integer(v: i64) -> Value {
 
 #[test]
 fn counters_are_undone() {
-    // Beside what runs again in its iteration, after it, and in loops and branches of its own.
+    // Updates next to recomputed values of the same iteration, after them, and in loops and branches of their own.
     let text = "def f(x: f64[n], k: f64[m], h: inout[i64[3]]) -> f64[n]:
     y = empty((n,), f64)
     at: i64 = 0
@@ -36,7 +36,7 @@ fn counters_are_undone() {
     assert_eq!(decision(text, "at", Tape::Auto), ["undone"]);
     assert_eq!(decision(text, "h", Tape::None), ["undone"]);
     assert_eq!(decision(text, "at", Tape::All), ["copied"]);
-    // A loop whose length only its data say: there is no tape that would be long enough.
+    // A loop whose trip count is data: no tape would be long enough.
     let text = "def f(x: f64[n], k: i32[m]) -> f64:
     s: f64 = 0.0
     at: i32 = 0
@@ -49,7 +49,7 @@ fn counters_are_undone() {
     let given = [floats_of(&[3], 1), ints(&[4], &[2, 0, 3, 1])];
     check_tapes(&program(text), &given, &Default::default(), 1, &[Tape::Auto, Tape::None]);
     assert_eq!(decision(text, "at", Tape::Auto), ["undone"]);
-    // Types that wrap around.
+    // A type that wraps around.
     let text = "def f(x: f64[n], by: i64) -> f64:
     s: f64 = 0.0
     at: u8 = 250
@@ -64,8 +64,8 @@ fn counters_are_undone() {
 
 #[test]
 fn what_cannot_be_undone_is_kept() {
-    // Stored again, multiplied, added to by itself, under a condition on itself, read after it was added to where it
-    // runs again.
+    // Stored again, multiplied, added to itself, added to under a condition on itself, read after an addition in a
+    // recomputed iteration.
     for (before, update) in [
         ("", "at = at * 2 + 1"),
         ("", "at *= 3"),

@@ -1,9 +1,9 @@
-//! The modules of this crate stand in one order, in which each uses only those before it.
+//! Layers of this crate: its modules stand in one order, in which each uses only those before it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// From data and facts to the whole; `reverse` is a folder.
+/// Modules, from data and facts to the crate's root; `reverse` is a folder.
 const ORDER: [&str; 30] = [
     "memory",
     "request",
@@ -37,13 +37,13 @@ const ORDER: [&str; 30] = [
     "lib",
 ];
 
-/// The text of a file without its comments.
+/// Returns the text of a file without its comments.
 fn code(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     text.lines().map(|l| l.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// The modules that are named in `crate::…` paths: `crate::a`, `crate::{a, b::{self, C}}`.
+/// Returns the modules named in `crate::…` paths: `crate::a`, `crate::{a, b::{self, C}}`.
 fn used(code: &str) -> Vec<String> {
     let word = |s: &str| s.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     let mut out = Vec::new();
@@ -75,7 +75,7 @@ fn used(code: &str) -> Vec<String> {
     out
 }
 
-/// Every module with its text: those of a folder are one.
+/// Returns the text of every module; the files of a folder are one module.
 fn modules() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut all: BTreeMap<String, String> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Gradients of small programs against finite differences, forward mode against reverse mode, and what is kept against
-//! what is computed again.
+//! Gradients of small programs: against finite differences, forward mode against reverse mode, tapes against
+//! recomputation.
 
 mod check;
 mod growth;

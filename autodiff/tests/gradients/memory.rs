@@ -1,4 +1,4 @@
-//! Budgets of memory: they are kept, and the gradient stays what it is.
+//! Memory budgets: gradients keep within them, and compute the same.
 
 use crate::check::{floats_of, ints, program};
 use expect_test::expect;
@@ -16,7 +16,7 @@ fn within(func: &Func, sizes: &Sizes, memory: Option<u64>) -> Result<(Func, Expl
     explain(&request).map_err(|d| d.to_string())
 }
 
-/// All numbers that a gradient gives, for seeds of ones.
+/// Returns all numbers that a gradient computes for seeds of ones.
 fn answers(vjp: &Func, params: &[Value], sizes: &Sizes) -> Vec<f64> {
     let mut given = params.to_vec();
     for p in &vjp.params[params.len()..] {
@@ -29,7 +29,8 @@ fn answers(vjp: &Func, params: &[Value], sizes: &Sizes) -> Vec<f64> {
     out.results.iter().chain(&out.params).flat_map(Value::numbers).collect()
 }
 
-/// With less and less memory, until there is no plan that takes less. Says how often loops were cut into segments.
+/// Checks gradients within ever smaller budgets, until no plan takes less. Returns how often loops were cut into
+/// segments.
 fn thrifty(text: &str, params: &[Value], sizes: &[(&str, i64)]) -> usize {
     let func = program(text);
     let sizes: Sizes = sizes.iter().map(|(n, v)| (n.to_string(), *v)).collect();
@@ -75,7 +76,7 @@ fn loops_over_time_run_from_checkpoints() {
     return s
 ";
     assert!(thrifty(heat, &[floats_of(&[5], 1), floats_of(&[5], 2)], &[("n", 5)]) >= 2);
-    // In place, backwards, in steps of 3, with integers and scalars that change too, in a parameter.
+    // A sweep of a parameter in place, backwards, in steps of 3, whose state includes integers and scalars.
     let sweep = "def f(u: inout[f64[n]], k: f64[n], steps: i64) -> f64:
     at: i64 = 0
     a: f64 = 1.0
@@ -266,7 +267,7 @@ fn windows_are_as_wide_as_their_bounds_say() {
     let (_, explanation) = explain(&request).unwrap_or_else(|d| panic!("{d}"));
     let tape = explanation.rows.iter().find(|r| r.tensor == "w").expect("`w` is kept");
     assert_eq!(tape.amount, Some(1000 * 9 * 8), "{}", tape.bytes);
-    // Of a window that has no other bound, n.
+    // The bound on the width of a window without another bound is n.
     let func = program(&window.replace("max(0, i - 4)", "max(0, i - n)"));
     let (_, explanation) = explain(&Request { func: &func, ..request }).unwrap_or_else(|d| panic!("{d}"));
     let tape = explanation.rows.iter().find(|r| r.tensor == "w").expect("`w` is kept");

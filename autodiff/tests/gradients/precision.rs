@@ -1,4 +1,4 @@
-//! In which types derivatives are collected.
+//! Accumulation types of derivatives.
 
 use crate::check::{derivative, program};
 use expect_test::{Expect, expect};
@@ -7,7 +7,7 @@ use taffeta_ast::interp::{Inputs, run};
 use taffeta_ast::{Buffer, DType, Func, StmtKind, Value};
 use taffeta_autodiff::{Kind, Tape, memory};
 
-/// The types of the tensors that collect derivatives, by name.
+/// Checks the types of the tensors that accumulate derivatives, by name.
 #[track_caller]
 fn check(text: &str, kind: Kind, expect: Expect) {
     let func = derivative(&program(text), kind, Tape::All);
@@ -163,7 +163,7 @@ fn halves_are_collected_in_f32() {
     );
 }
 
-/// A sum of halves to the last digit of its result, forward and backward.
+/// Checks that sums of 16-bit floats are exact to the last digit, forward and backward.
 #[test]
 fn sums_of_halves_are_rounded_once() {
     let text = "def f(x: bf16[n], c: f16, k: i32[n], e: f16[2]) -> (bf16, f32):
@@ -188,7 +188,7 @@ fn sums_of_halves_are_rounded_once() {
         let out = run(func, &Inputs { params, sizes }).unwrap_or_else(|e| panic!("{e:?}"));
         out.results.iter().map(Value::numbers).collect()
     };
-    // The program itself stops at 256.
+    // The program's own sum stops at 256.
     assert_eq!(numbers(&func, &[])[0], [256.0]);
     let jvp = derivative(&func, Kind::Jvp, Tape::Auto);
     let tangents = numbers(&jvp, &[ones(DType::Bf16, vec![n]), ones(DType::F16, vec![]), ones(DType::F16, vec![2])]);

@@ -1,4 +1,4 @@
-//! One program for each thing that a program can do.
+//! Programs, one for each feature of the language.
 
 use crate::check::{check, check_func, derivative, floats_of, ints, program};
 use taffeta_ast::interp::{Inputs, run};
@@ -22,7 +22,7 @@ fn straight_lines_and_every_way_to_write() {
     );
 }
 
-/// A triangular solution in place: each row reads those before it, and a copy is of all rows.
+/// Checks a triangular solve in place: each row reads those before it, and a snapshot copies all rows.
 #[test]
 fn copies_are_made_of_what_is_not_written_yet() {
     let solve = |first: &str| {
@@ -54,7 +54,7 @@ fn copies_are_made_of_what_is_not_written_yet() {
     return y
 ";
     check(entered, &[floats_of(&[3, 3], 3), floats_of(&[3, 3], 4)], &[]);
-    // Nothing is filled that is written.
+    // A tensor that is written in full before the snapshot is not filled.
     let zeros = |func: &Func| taffeta_ast::print::func(func).matches("x[x.d0] = 0.0").count();
     assert_eq!(zeros(&derivative(&program(&solve("empty")), Kind::Vjp, Tape::All)), 1);
     assert_eq!(zeros(&derivative(&program(&solve("zeros")), Kind::Vjp, Tape::All)), 1);
@@ -128,7 +128,7 @@ fn numbers_of_steps_that_are_given() {
     }
 }
 
-/// Loops whose begin or end is at an end of i64, or beyond the other one.
+/// Checks loops whose begin or end is at an end of i64, or far beyond the other.
 #[test]
 fn loops_at_the_ends_of_i64() {
     let (min, max, half) = (i64::MIN, i64::MAX, 1i64 << 62);
@@ -166,7 +166,7 @@ fn loops_at_the_ends_of_i64() {
             number(end),
             number(step)
         );
-        // What is kept of iterations is counted from the begin, in 64 bits.
+        // Tapes count iterations from `begin`, in 64 bits.
         let kept = i128::from(end).abs_diff(i128::from(begin)) < 1 << 63 || (end < begin) == (step > 0);
         if kept {
             check(&text, &[floats_of(&[3], 1)], &[]);
@@ -222,7 +222,7 @@ fn reductions_of_every_kind() {
 
 #[test]
 fn elements_that_are_read_where_they_are_changed() {
-    // Two reads of the tensor that a sum is added to, of which one may be the element itself.
+    // The addend of a sum reads the tensor twice, one time possibly the written element itself.
     check(
         "def f(x: inout[f64[n]], k: i32[n]):
     for i in range(n):
@@ -232,7 +232,7 @@ fn elements_that_are_read_where_they_are_changed() {
         &[floats_of(&[4], 1), ints(&[4], &[2, 2, 0, 3])],
         &[],
     );
-    // The maximum so far is read before it is done.
+    // The running maximum is read before the reduction is done.
     check(
         "def f(x: f64[n], y: f64[n]) -> f64:
     s = empty((), f64)
@@ -412,7 +412,7 @@ fn gradients_of_gradients() {
 
 #[test]
 fn choices_that_would_be_nan_elsewhere() {
-    // Nothing is computed of what was not chosen, where 0 times infinity would be NaN.
+    // Nothing is computed for an operand that is not chosen, where 0 times infinity would be NaN.
     let f = program(
         "def f(x: f64[n]) -> f64[n]:
     y = empty((n,), f64)
@@ -451,7 +451,7 @@ fn ties_and_kinks_are_as_documented() {
 
 #[test]
 fn one_of_several_results() {
-    // The other result is read on the way to the one that is asked for.
+    // The other result is an intermediate value of the requested one.
     let f = program(
         "def f(x: f64[n]):
     y = empty((n,), f64)
@@ -496,14 +496,14 @@ fn extrema_with_numbers_ask_one_question() {
     let grad = derivative(&program(text), Kind::Grad, Tape::None);
     let shown = taffeta_ast::print::func(&grad);
     assert!(!shown.contains("isnan"), "{shown}");
-    // Of equals the last one, which is the number; NaN is the result where an operand is.
+    // Of equals the second operand wins, which is the number; NaN is the result if an operand is NaN.
     let (x, expected) = ([-1.0, 0.0, 0.5, 1.0, 2.0, f64::NAN], [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
     let x = Value::new(vec![x.len()], Buffer::F64(x.to_vec())).expect("as many");
     let out = run(&grad, &Inputs { params: vec![x], ..Inputs::default() }).expect("it runs");
     assert_eq!(out.results[0].numbers(), expected);
 }
 
-/// The names in the interface of a derivative.
+/// Returns the names in the interface of a derivative: parameters, and results.
 fn names(f: &Func) -> [Vec<&str>; 2] {
     let params = f.params.iter().map(|p| p.tensor.symbol.name()).collect();
     [params, f.results.iter().map(|t| t.symbol.name()).collect()]
@@ -514,7 +514,7 @@ fn names_in_an_interface_are_given_once() {
     let f = program("def f(y: inout[f64[n]], x: f64):\n    for i in range(n):\n        y[i] = y[i] * x\n");
     let vjp = derivative(&f, Kind::Vjp, Tape::Auto);
     assert_eq!(names(&vjp), [vec!["y", "x", "y.grad"], vec!["x.grad"]]);
-    // The seed of `y` once more, and that of `y.grad`, which is one itself.
+    // A second seed of `y`, and one of `y.grad`, which is a seed itself.
     let again = derivative(&vjp, Kind::Vjp, Tape::Auto);
     let seeds = ["x.grad.grad", "y.grad2", "y.grad.grad"];
     assert_eq!(names(&again), [[vec!["y", "x", "y.grad"], seeds.to_vec()].concat(), vec!["x.grad"]]);

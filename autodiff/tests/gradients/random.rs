@@ -1,12 +1,11 @@
-//! Random programs: forward and reverse mode are each other's transpose, whatever is kept and whatever is computed
-//! again.
+//! Random programs: forward and reverse mode are each other's transpose, with tapes and with recomputation.
 
 use crate::check::transposed;
 use taffeta_ast::DType;
 use taffeta_ast::interp::run;
 use taffeta_ast::random::{Floats, Options, dense, nest, program};
 
-/// Programs of each kind; `MOST` in the environment makes it another number, `FIRST` the first seed.
+/// Returns the seeds of a family of programs; `MOST` in the environment overrides their number, `FIRST` the first one.
 fn seeds(most: u64) -> impl Iterator<Item = u64> {
     let number = |name: &str, or| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
     let first = number("FIRST", 0);

@@ -1,20 +1,20 @@
-//! Whether loads that lie beside each other stand under conditions of their own in a loop: `y[3 * i + j] = x[3 * i + j]
-//! if c[3 * i + j] else 0.0` for a `j` of 0 to 2.
+//! Detection of adjacent loads under separate conditions in a loop: `y[3 * i + j] = x[3 * i + j] if c[3 * i + j] else
+//! 0.0` for a `j` of 0 to 2.
 //!
-//! gcc before 12.4 and 13.3 unrolls the loop over `j`, makes masked vector loads of such loads, and gives lanes the
-//! masks of other ones (its bug 114375): wrong results in silence, at `-O3` and in loops that a pragma vectorises.
-//! Where [`beside_each_other`] finds them, the program says so to `taffeta_runtime.h`, which takes the conversion of
-//! branches to masks away from these compilers. Loops in which gcc cannot do this keep it, since without it no loop
-//! with a branch is vectorised: it takes two loads from one tensor, and two sums or stores that are made in any case.
+//! gcc before 12.4 and 13.3 unrolls the loop over `j`, combines such loads into masked vector loads, and confuses the
+//! masks of their lanes (its bug 114375): silently wrong results, at `-O3` and in loops that a pragma vectorises. Where
+//! [`beside_each_other`] finds such loads, the program defines a macro for `taffeta_runtime.h`, which disables
+//! if-conversion in these compilers. Other programs keep if-conversion, without which no loop with a branch is
+//! vectorised: the bug needs two conditional loads from one tensor, and two sums or unconditional stores.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::{Expr, ExprKind, Extent, Func, Op, Stmt, StmtKind, Symbol, poly};
 
-/// Loops up to this length may be unrolled by the compiler (gcc: 16), in which case their iterations lie beside each
-/// other.
+/// Maximum trip count of loops that compilers may unroll completely (gcc: 16), which makes their loads adjacent.
 const UNROLLED: i128 = 32;
 
-/// Whether a loop of the program, its short inner ones unrolled, has several conditional loads from one tensor.
+/// Returns whether a loop of the program, with its short inner loops unrolled, has several conditional loads from one
+/// tensor.
 pub(super) fn beside_each_other(func: &Func) -> bool {
     let mut found = false;
     func.body.walk(&mut |s| {
@@ -27,17 +27,17 @@ pub(super) fn beside_each_other(func: &Func) -> bool {
     found
 }
 
-/// What one iteration of a loop does.
+/// Summary of one iteration of a loop.
 #[derive(Default)]
 struct Inside {
     iter: Option<Symbol>,
-    /// Loads that are made in any case: what they load can be loaded under no condition too.
+    /// Unconditional loads; a conditional load of the same element needs no mask.
     always: FxHashSet<Expr>,
-    /// Loads under a condition, and how often each is made.
+    /// Conditional loads, with the number of unrolled copies of each.
     conditional: FxHashMap<Expr, i128>,
-    /// Stores that are made in any case, and sums over the loop.
+    /// Number of unconditional stores, and of sums over the loop.
     results: i128,
-    /// Whether a loop is in it that is not unrolled: branches of outer loops stay branches.
+    /// Whether the loop contains one that is not unrolled; branches of outer loops are not if-converted.
     is_outer: bool,
 }
 
@@ -52,12 +52,12 @@ impl Inside {
         !self.is_outer && self.results >= 2 && of.values().any(|times| *times >= 2)
     }
 
-    /// `times`: in so many unrolled iterations. `conditional`: under a branch.
+    /// Summarises a statement. `times`: number of unrolled copies. `conditional`: whether it is in a branch.
     fn stmt(&mut self, s: &Stmt, times: i128, conditional: bool) {
         match s.kind() {
             StmtKind::For { extent, body, .. } => match length(extent) {
                 Some(n) if n <= UNROLLED => self.stmt(body, times * n, conditional),
-                // A loop of its own.
+                // The inner loop is not unrolled, and is examined by itself.
                 _ => self.is_outer = true,
             },
             StmtKind::While { .. } => self.is_outer = true,
@@ -66,7 +66,7 @@ impl Inside {
                 self.stmt(then, times, true);
                 if let Some(otherwise) = otherwise {
                     self.stmt(otherwise, times, true);
-                    // What both branches store is stored in any case.
+                    // Stores in both branches count as unconditional.
                     self.results += 2;
                 }
             }
@@ -119,7 +119,7 @@ impl Inside {
     }
 }
 
-/// How many iterations a loop has, where the compiler can see it.
+/// Returns the trip count of a loop, if the compiler can determine it.
 fn length(extent: &Extent) -> Option<i128> {
     let Extent::Range { begin, end, step } = extent else { return None };
     let step = i128::from(step.as_int()?);

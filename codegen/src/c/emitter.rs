@@ -1,11 +1,11 @@
-//! The state of printing one program, and how an error leaves the present place.
+//! State of printing one program, and error exits.
 //!
-//! What is printed is in `expr`, `stmt`, `loops`, `regions`, `lanes`, `library`, `outline`, `reduce` and `entry`,
-//! each with an `impl` of its own.
+//! The modules `expr`, `stmt`, `loops`, `regions`, `lanes`, `library`, `outline`, `reduce` and `entry` print, each with
+//! an `impl` of its own.
 //!
-//! An error leaves by `return` where nothing has to be given back, by `goto` to the end of the scope of a heap tensor
-//! (which frees it and goes on leaving), and out of an iteration of a parallel loop by `goto` to its end, where the
-//! status in the context tells the other threads and, after the loop, the function.
+//! An error exits by `return` where no resource is held, by `goto` to the end of the scope of a heap tensor (which
+//! frees it and continues the exit), and from an iteration of a parallel loop by `goto` to its end, where the status in
+//! the context informs the other threads and, after the loop, the function.
 
 use super::helpers::Helpers;
 use super::names::Names;
@@ -21,29 +21,29 @@ use rustc_hash::FxHashMap;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, DType, Expr, Origin, ReduceOp, SourceMap, Symbol};
 
-/// How a tensor's elements are named.
+/// C form of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Storage {
-    /// A scalar in a variable.
+    /// Scalar in a variable.
     Variable,
-    /// A scalar behind a pointer.
+    /// Scalar behind a pointer.
     Pointer,
-    /// An array or a pointer to the first element.
+    /// Array, or pointer to the first element.
     Array,
 }
 
-/// How an error leaves the present place.
+/// Exit from the current position on an error.
 #[derive(Clone, Debug)]
 pub(super) enum ErrorExit {
     /// `return` with the status.
     Return,
-    /// `return` from the body of a parallel loop.
+    /// `return` from the function of a parallel loop's body.
     Stop,
     /// `goto` the label.
     Goto(String),
 }
 
-/// The state of printing one program.
+/// State of printing one program.
 pub(super) struct Emitter<'a> {
     pub lowered: &'a Lowered,
     pub sources: &'a SourceMap,
@@ -54,32 +54,32 @@ pub(super) struct Emitter<'a> {
     pub sites: IndexSet<Site>,
     /// Whether there are matrix products.
     pub products: bool,
-    /// How tensors are named, and in how many loops each is declared.
+    /// C form of each declared tensor, and number of loops around its declaration.
     places: FxHashMap<Symbol, (Storage, usize)>,
     pub dtypes: FxHashMap<Symbol, DType>,
-    /// The number of elements of arrays.
+    /// Number of elements of each array.
     pub counts: FxHashMap<Symbol, Expr>,
-    /// How reductions are kept apart in the parallel loop around.
+    /// Protection of each concurrent reduction in the current parallel loop.
     pub shared: FxHashMap<(Symbol, ReduceOp), Shared>,
-    /// The members of the plan that say where tensors lie in the arena.
+    /// Plan members with the offsets of tensors in the arena.
     pub offsets: FxHashMap<Symbol, String>,
     pub error_exit: ErrorExit,
-    /// How often an error leaves by the present `leave`.
+    /// Number of error exits printed for the current `error_exit`.
     pub leaves: usize,
-    /// The comment that was printed last.
+    /// Source-line comment printed last.
     pub shown: String,
-    /// Whether the loop around is on vector lanes.
+    /// Whether the current loop is vectorised.
     pub vectorised: bool,
-    /// The region that this stands in directly.
+    /// Region whose direct child is being printed.
     pub region: Option<Region>,
-    /// The iterators of the loops around.
+    /// Iterators of the surrounding loops.
     pub loops: Vec<Symbol>,
-    /// Whether the statement changes one element in every iteration of the loop around, which is then no loop that a C
-    /// compiler vectorises.
+    /// Whether the current statement updates the same element in every iteration of the innermost loop; C compilers do
+    /// not vectorise such a loop.
     pub carried: bool,
-    /// The variables of the kernel, by name.
+    /// Variables of the kernel, by name.
     pub scope: FxHashMap<String, Outer>,
-    /// The bodies of parallel loops.
+    /// Functions of the bodies of parallel loops.
     pub functions: Vec<String>,
 }
 
@@ -111,12 +111,13 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Says how the elements of a parameter or result are named.
+    /// Records the C form of a tensor's elements, and the number of loops around its declaration.
     pub fn declare(&mut self, tensor: &Symbol, place: Storage) {
         self.places.insert(tensor.clone(), (place, self.loops.len()));
     }
 
-    /// Whether these elements are one in every iteration of the loop around, which declares no tensor for each.
+    /// Returns whether the element is the same in every iteration of the innermost loop, which is not vectorised and
+    /// does not declare the tensor.
     pub fn is_carried(&self, tensor: &Symbol, indices: &[Access]) -> bool {
         let outside = self.places.get(tensor).is_some_and(|(_, loops)| *loops < self.loops.len());
         let iter = self.loops.last();
@@ -130,7 +131,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The member of the plan that says where a tensor lies in the arena.
+    /// Returns the plan member with the offset of a tensor in the arena.
     pub fn offset(&self, tensor: &Symbol) -> String {
         match self.offsets.get(tensor) {
             Some(member) => member.clone(),
@@ -138,7 +139,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Records an error and leaves.
+    /// Records an error and exits.
     pub fn fail(&mut self, origin: &Origin, status: &str, format: &str, values: &[String]) {
         let (site, line) = self.site(origin);
         let place = self.location(origin);
@@ -160,7 +161,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Leaves because of an error that is recorded already.
+    /// Exits because of an error that is recorded already.
     pub fn leave_failed(&mut self) {
         match self.error_exit.clone() {
             ErrorExit::Return => self.out.line("return ctx->status;"),
@@ -175,12 +176,12 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// `file:line` of a statement; empty where no user wrote it.
+    /// Returns `file:line` of a statement; empty where no user wrote it.
     pub fn location(&self, origin: &Origin) -> String {
         if origin.span().is_none() { String::new() } else { self.sources.locate(origin.span()) }
     }
 
-    /// The number of a place that can fail, and its line.
+    /// Returns the index of a source location in the list of sites, and its line.
     pub fn site(&mut self, origin: &Origin) -> (usize, u32) {
         let span = origin.span();
         let name = |file| self.sources.get(file).map_or(String::new(), |f| f.name.clone());

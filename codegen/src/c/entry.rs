@@ -1,5 +1,5 @@
-//! An entry's two functions: the ABI around the program. They check every argument, give sizes their values and local
-//! tensors their places in the arena, and call the kernel, which is the program itself.
+//! The two functions of an entry: the ABI around the program. They check every argument, bind sizes, place local
+//! tensors in the arena, and call the kernel, which is the program itself.
 
 use super::emitter::{Emitter, Storage};
 use super::outline::Outer;
@@ -10,8 +10,8 @@ use crate::signature::{Passing, Signature, Size, TensorSig};
 use std::sync::Arc;
 use taffeta_ast::{Symbol, Tensor};
 
-/// The head of the file. `products`: with matrix products. `levels`: with structured parameters. `said`: what the
-/// run-time header is told of the program, if it is so.
+/// Returns the head of the file. `products`: whether there are matrix products. `levels`: whether there are structured
+/// parameters. `said`: macros for the run-time header, with whether they apply to the program.
 pub(super) fn prologue(signature: &Signature, products: bool, levels: bool, said: &[(&str, bool)]) -> String {
     let mut text = format!("/* {} */\n", declaration(signature.logical()).replace("*/", "* /"));
     text.push_str("/* Compile with: -std=c99 -O3 -march=native -fopenmp -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast -lm -ldl */\n");
@@ -30,7 +30,7 @@ pub(super) fn prologue(signature: &Signature, products: bool, levels: bool, said
     text
 }
 
-/// `def matmul(a: f32[n, p], b: f32[p, m]) -> y: f32[n, m]`, as people would write it.
+/// Prints the declaration as in the source: `def matmul(a: f32[n, p], b: f32[p, m]) -> y: f32[n, m]`.
 fn declaration(signature: &Signature) -> String {
     let show = |t: &TensorSig| {
         let dims: Vec<&str> = t.shape.iter().map(|d| d.text.as_str()).collect();
@@ -49,7 +49,7 @@ fn declaration(signature: &Signature) -> String {
     format!("def {}({}){arrow}", signature.name, params.join(", "))
 }
 
-/// The header for callers.
+/// Returns the header for callers.
 pub(super) fn header(lowered: &Lowered) -> String {
     let signature = lowered.signature().logical();
     let name = &signature.c_name;
@@ -88,10 +88,10 @@ pub(super) fn plan_head(name: &str) -> String {
     )
 }
 
-/// The functions of an entry, in the order in which C needs them.
+/// Prints the functions of an entry, in the order that C requires.
 pub(super) fn unit(e: &mut Emitter<'_>) -> String {
     let signature = e.lowered.signature();
-    // Sizes and tensors come first, so that they get the names of the source.
+    // Sizes and tensors come first, so that they keep their names of the source.
     let sizes: Vec<(Symbol, String)> = e.lowered.func().sizes.iter().map(|s| (s.clone(), e.names.get(s))).collect();
     for (s, _) in &sizes {
         e.ranges.size(s);
@@ -133,7 +133,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// Sizes, places in the arena and bytes of arguments of one call.
+    /// Prints the plan structure of one call: sizes, offsets in the arena and bytes of arguments.
     fn plan_type(&self, e: &mut Emitter<'_>) {
         e.out.open(format!("typedef struct {}_plan {{", self.base));
         for (_, n) in &self.sizes {
@@ -156,7 +156,7 @@ impl Unit {
         specifications(e, &format!("{}_args", self.base), specs);
     }
 
-    /// Checks types and shapes, and fills in the plan.
+    /// Prints the function that checks types and shapes, and fills in the plan.
     fn bind(&self, e: &mut Emitter<'_>) {
         let base = &self.base;
         e.out.open(format!(
@@ -224,7 +224,7 @@ impl Unit {
         }
     }
 
-    /// The program.
+    /// Prints the program.
     fn kernel(&self, e: &mut Emitter<'_>) {
         let mut params =
             vec!["taffeta_ctx *ctx".to_string(), format!("const {}_plan *plan", self.base), "char *arena".into()];
@@ -293,7 +293,7 @@ impl Unit {
         e.lowered.slots().iter().any(|slot| slot.tensor.constant_bytes().is_none())
     }
 
-    /// Emits the function that names the largest local tensor where there is no memory for the arena.
+    /// Prints the function that names the largest local tensor where there is no memory for the arena.
     fn no_memory(&self, e: &mut Emitter<'_>) {
         if !self.has_symbolic_locals(e) {
             return;
@@ -357,7 +357,7 @@ impl Unit {
     }
 }
 
-/// The table of what an entry expects of its arguments.
+/// Prints the table of an entry's requirements on its arguments.
 pub(super) fn specifications<'t>(
     e: &mut Emitter<'_>,
     name: &str,
@@ -381,7 +381,7 @@ pub(super) fn specifications<'t>(
     e.out.line("");
 }
 
-/// The dimension that fixes a size.
+/// Returns the C expression for the dimension that determines a size; its compiled-in value, or -1, if there is none.
 pub(super) fn fixed(signature: &Signature, k: usize) -> String {
     for (a, t) in signature.tensors.iter().enumerate().filter(|(_, t)| t.passing != Passing::Result) {
         if let Some(d) = t.shape.iter().position(|d| d.value == Some(Size::Param(k))) {
@@ -391,7 +391,7 @@ pub(super) fn fixed(signature: &Signature, k: usize) -> String {
     signature.sizes[k].known.map_or("-1".to_string(), |v| format!("INT64_C({v})"))
 }
 
-/// Leaves the function if a step fails.
+/// Prints a call of a checking function, and the return of its status if it fails.
 pub(super) fn check(e: &mut Emitter<'_>, call: &str) {
     e.out.line(format!("if ((status = {call}) != TAFFETA_OK) return status;"));
 }

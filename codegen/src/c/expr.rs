@@ -1,4 +1,4 @@
-//! Expressions as C text with as few parentheses as C's precedences need.
+//! Expressions as C text, with as few parentheses as C's precedences need.
 
 use super::emitter::{Emitter, Storage};
 use super::half::Conversion;
@@ -6,7 +6,7 @@ use super::types;
 use taffeta_ast::expr::{Access, Literal};
 use taffeta_ast::{DType, Expr, ExprKind, Kind, Op, Symbol};
 
-/// C's precedences, higher binds tighter.
+/// C's operator precedences; higher binds tighter.
 pub(super) mod prec {
     pub const TERNARY: u8 = 3;
     pub const OR: u8 = 4;
@@ -23,7 +23,7 @@ pub(super) mod prec {
     pub const PRIMARY: u8 = 16;
 }
 
-/// C text and how tightly its outermost operator binds.
+/// C text with the precedence of its outermost operator.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub text: String,
@@ -35,19 +35,19 @@ impl Text {
         Text { text: text.into(), prec }
     }
 
-    /// The text where an operand of at least that precedence must stand.
+    /// Returns the text as an operand of at least the precedence `prec`, in parentheses if necessary.
     pub fn at(&self, prec: u8) -> String {
         if self.prec < prec { format!("({})", self.text) } else { self.text.clone() }
     }
 }
 
 impl Emitter<'_> {
-    /// An expression where anything but a comma may stand.
+    /// Prints an expression for a context that allows any operator but the comma.
     pub fn expr(&mut self, e: &Expr) -> String {
         self.text(e).text
     }
 
-    /// An expression as the operand of an operator.
+    /// Prints an expression as an operand of an operator.
     pub fn text(&mut self, e: &Expr) -> Text {
         match e.kind() {
             ExprKind::Const(v) => constant(types::literal(*v, e.dtype(), false)),
@@ -59,7 +59,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An element as an lvalue.
+    /// Prints an element as an lvalue.
     pub fn element(&mut self, tensor: &Symbol, indices: &[Access]) -> Text {
         let name = self.names.get(tensor);
         match (self.place(tensor), indices) {
@@ -79,21 +79,21 @@ impl Emitter<'_> {
         element
     }
 
-    /// The function for a conversion of 16-bit floats.
+    /// Returns the function for a conversion of 16-bit floats.
     pub fn half(&mut self, what: Conversion, dtype: DType) -> String {
         self.helpers.half_conversion(what, dtype, self.carried)
     }
 
-    /// A value as it is stored.
+    /// Prints a value in its storage type.
     pub fn stored(&mut self, value: &Expr) -> String {
         let dtype = value.dtype();
         if !types::is_narrow_float(dtype) {
             return self.expr(value);
         }
         let text = match value.kind() {
-            // A load's storage is the value's already.
+            // A loaded element is in storage form already.
             ExprKind::Load(t, indices) => return self.element(t, indices).text,
-            // Storing rounds, so that the operation need not.
+            // The store rounds, so the operation need not.
             ExprKind::Apply(op, args) if rounds(*op) => self.exact(*op, args, dtype).text,
             ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Apply(..) | ExprKind::Cast(_) | ExprKind::Measure(..) => {
                 self.expr(value)
@@ -108,7 +108,7 @@ impl Emitter<'_> {
             return Text::new(format!("{} != 0", self.text(e).at(prec::EQUAL + 1)), prec::EQUAL);
         }
         if types::is_narrow_float(to) {
-            // By way of double, as the interpreter does; a float is rounded at once.
+            // Via double, as in the interpreter; a float is rounded directly.
             let (what, text) = match from.kind() {
                 Kind::Float if from == DType::F64 => (Conversion::RoundF64, self.expr(e)),
                 Kind::Float => (Conversion::Round, self.expr(e)),
@@ -132,8 +132,8 @@ impl Emitter<'_> {
         text
     }
 
-    /// The function for e^x: on lanes in f32 our own, since that of libmvec leaves for a slow scalar one where a lane
-    /// is out of range.
+    /// Returns the function for e^x: in vectorised loops in f32 our own, since libmvec's falls back to slow scalar code
+    /// if any lane is out of range.
     fn exponential(&mut self, dtype: DType) -> String {
         if self.vectorised && dtype == DType::F32 {
             self.helpers.exponential()
@@ -142,7 +142,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An operator, in `float` and not rounded yet where the type is narrower.
+    /// Prints an operator, in `float` and not yet rounded if the type is narrower.
     fn exact(&mut self, op: Op, args: &[Expr], dtype: DType) -> Text {
         let operand = args.last().map_or(dtype, Expr::dtype);
         if op == Op::Select {
@@ -158,7 +158,7 @@ impl Emitter<'_> {
     fn select(&mut self, args: &[Expr]) -> Text {
         let cond = self.text(&args[0]).at(prec::OR);
         let mut arm = |e: &Expr| match e.as_literal() {
-            // Two constants have nothing beside them that would give them their width.
+            // Between two constants there is no operand to determine the width.
             Some(v) => constant(types::literal(v, e.dtype(), true)).at(prec::TERNARY + 1),
             None => self.text(e).at(prec::TERNARY + 1),
         };
@@ -169,7 +169,7 @@ impl Emitter<'_> {
     fn infix(&mut self, args: &[Expr], symbol: &str, level: u8) -> Text {
         let (a, b) = (self.text(&args[0]), self.text(&args[1]));
         let (left, right) = match level {
-            // Few know C's order of & ^ | and shifts: parentheses for readers.
+            // Few readers know C's precedences of `&`, `^`, `|` and shifts, so operands are in parentheses.
             prec::BIT_OR..=prec::BIT_AND | prec::SHIFT => (a.at(prec::UNARY), b.at(prec::UNARY)),
             prec::EQUAL | prec::LESS => (a.at(prec::SUM), b.at(prec::SUM)),
             prec::OR => (a.at(if a.prec == prec::OR { prec::OR } else { prec::BIT_OR }), b.at(prec::BIT_OR)),
@@ -197,7 +197,7 @@ impl Emitter<'_> {
 
     fn bool_operator(&mut self, op: Op, args: &[Expr]) -> Text {
         match op {
-            // Lanes have no branches, and compilers see through few of them.
+            // Vectorised loops need code without branches, and compilers convert few of the short-circuit operators.
             Op::And if self.vectorised && is_free(&args[1]) => self.infix(args, "&", prec::BIT_AND),
             Op::Or if self.vectorised && is_free(&args[1]) => self.infix(args, "|", prec::BIT_OR),
             Op::And => self.infix(args, "&&", prec::AND),
@@ -223,7 +223,8 @@ impl Emitter<'_> {
             Op::BitXor => self.infix(args, "^", prec::BIT_XOR),
             Op::Neg => self.prefix(&args[0], "-"),
             Op::BitNot => self.prefix(&args[0], "~"),
-            // Rounds down, as shifts do in every compiler that takes this code; so do the bits that they lose.
+            // An arithmetic right shift rounds down in every compiler that takes this code; masking gives the matching
+            // remainder.
             Op::FloorDiv if signed && !self.is_plain_division(args) && power_of_two(&args[1]).is_some() => {
                 let count = Expr::int(i64::from(power_of_two(&args[1]).unwrap_or(0)));
                 self.infix(&[args[0].clone(), count], ">>", prec::SHIFT)
@@ -275,8 +276,8 @@ impl Emitter<'_> {
             Op::Neg => self.prefix(&args[0], "-"),
             Op::FloorDiv => self.helper("floordiv", computed, args),
             Op::Mod => self.helper("mod", computed, args),
-            // With a number first there is nothing to ask about NaN. (Not 0: which zero of two equal ones it is would
-            // change.)
+            // With a constant as first operand, the test for NaN folds away. (Not with 0: the order of equal zeros
+            // determines the sign of the result.)
             Op::Min | Op::Max => {
                 let name = if op == Op::Min { "min" } else { "max" };
                 match args[1].as_literal() {
@@ -317,7 +318,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A size, computed so that it is `INT64_MIN` where a step of it does not fit: no tensor has such a size. Analysis
+    /// Prints a size that evaluates to `INT64_MIN` if a step of it overflows; no tensor has such a size. The analysis
     /// relies on shapes that do not wrap.
     pub fn dim(&mut self, e: &Expr) -> String {
         let ExprKind::Apply(op, args) = e.kind() else { return self.expr(e) };
@@ -333,7 +334,7 @@ impl Emitter<'_> {
                 let cond = self.expr(&args[0]);
                 format!("({cond} ? {} : {})", dims[1], dims[2])
             }
-            // Of the other operators none can leave the range by itself.
+            // The other operators cannot overflow by themselves.
             _ => {
                 let value = self.expr(e);
                 dims.iter().fold(value, |value, dim| format!("wf_dim_if({dim}, {value})"))
@@ -341,14 +342,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether C's truncating division of these operands is the floor: none of them is negative, and the divisor is a
-    /// constant.
+    /// Returns whether C's truncating division of these operands rounds down: the dividend is not negative, and the
+    /// divisor is a positive constant.
     fn is_plain_division(&self, args: &[Expr]) -> bool {
         args[1].as_int().is_some_and(|d| d > 0) && self.ranges.is_not_negative(&args[0])
     }
 }
 
-/// What the validator of lowered programs excludes. (That no operator of the domain comes here is tested below.)
+/// Panics on an operator outside its domain, which the validator of lowered programs excludes. (A test below checks
+/// that no operator on its domain gets here.)
 fn not_in_domain(op: Op, operands: DType) -> ! {
     unreachable!("Operands: `{}` of {operands}", op.info().name)
 }
@@ -358,7 +360,7 @@ fn constant(text: String) -> Text {
     Text::new(text, prec)
 }
 
-/// Whether a result in `f16` or `bf16` must be rounded: of the others, operands and result are the same numbers.
+/// Returns whether a result in `f16` or `bf16` must be rounded; the other operators give numbers of the type already.
 fn rounds(op: Op) -> bool {
     !matches!(
         op,
@@ -376,15 +378,15 @@ fn rounds(op: Op) -> bool {
     )
 }
 
-/// Whether an operand may be computed where it would not have been: it reads no element that may not be there, and
-/// cannot fail.
+/// Returns whether an operand may be evaluated speculatively: it loads no element that may be out of range, and cannot
+/// fail.
 fn is_free(e: &Expr) -> bool {
     let mut free = !e.may_fail();
     e.walk(&mut |e| free &= !matches!(e.kind(), ExprKind::Load(_, indices) if !indices.is_empty()));
     free
 }
 
-/// The exponent, if an expression is a constant power of two.
+/// Returns the exponent, if an expression is a constant power of two.
 fn power_of_two(e: &Expr) -> Option<u32> {
     e.as_int().filter(|v| v.count_ones() == 1 && *v > 0).map(i64::trailing_zeros)
 }
@@ -395,7 +397,7 @@ mod tests {
     use taffeta_ast::build::Builder;
     use taffeta_ast::{SourceMap, Stmt};
 
-    /// Prints an expression that no validator has seen.
+    /// Prints an expression without validation.
     fn printed(e: &Expr) -> String {
         let lowered = crate::lower(&Builder::new("f").finish(Stmt::nop()), &crate::LowerOptions::default());
         let sources = SourceMap::default();
@@ -427,7 +429,7 @@ mod tests {
         printed(&Expr::load(&Symbol::new("t"), Vec::new(), DType::F64));
     }
 
-    /// Every operator has its text on every type of its domain: no arm that is left to `unreachable!` is reached.
+    /// Checks that every operator has a text on every type of its domain, and no `unreachable!` is reached.
     #[test]
     fn every_operator_is_printed_on_its_domain() {
         for op in Op::ALL {

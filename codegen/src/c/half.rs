@@ -1,32 +1,32 @@
 //! Conversions between the storage of 16-bit floats and `float`, in C.
 //!
-//! The conversions are integer arithmetic without branches, so that every loop they stand in can be vectorised: with 16
-//! lanes they cost less than the instructions for one number (F16C), which compilers do not vectorise, and with them
-//! nothing else in the loop. Where an element depends on the one before, loops are not vectorised anyway, and the
-//! instructions are faster: those are the conversions called `_scalar`. Compilers have names of their own for these
-//! instructions and give them up again (clang 22 has no `__builtin_ia32_vcvtph2ps`), so they are asked for both
-//! (`TAFFETA_F16C` in `taffeta_runtime.h`); one that lacks either gets the arithmetic.
+//! The conversions are integer arithmetic without branches, so that every loop with them can be vectorised: with 16
+//! lanes they cost less than the single-number instructions (F16C), which compilers do not vectorise, nor any loop
+//! around them. Where an element depends on the one before, loops are not vectorised anyway, and the instructions are
+//! faster: they are the conversions with the suffix `_scalar`. The builtins for these instructions differ between
+//! compilers and versions (clang 22 has no `__builtin_ia32_vcvtph2ps`), so both are tested for (`TAFFETA_F16C` in
+//! `taffeta_runtime.h`); compilers without one of them get the arithmetic.
 //!
 //! Casts to `_Float16` are never printed: gcc 12 drops the rounding of `(float)(_Float16)x` in loops of known length
-//! that it vectorises for AVX512-FP16, and elsewhere calls a function of its library for each number.
+//! that it vectorises for AVX512-FP16, and elsewhere calls a library function for each number.
 
 use taffeta_ast::DType;
 
-/// What a conversion does.
+/// Kind of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Conversion {
     /// From storage to `float`.
     Load,
-    /// From `float` to storage, rounded.
+    /// From `float` to storage, with rounding.
     Store,
-    /// A `float` that the type holds.
+    /// From `float` to the nearest `float` that the 16-bit type represents.
     Round,
-    /// The same from `double`, rounded once.
+    /// From `double` to the nearest `float` that the 16-bit type represents, with a single rounding.
     RoundF64,
 }
 
 impl Conversion {
-    /// The name of its function; `scalar`: in code that is not vectorised.
+    /// Returns the name of the conversion's function; `scalar`: for code that is not vectorised.
     pub fn name(self, dtype: DType, scalar: bool) -> String {
         let what = match self {
             Conversion::Load => "load",
@@ -34,13 +34,13 @@ impl Conversion {
             Conversion::Round => "round",
             Conversion::RoundF64 => "round_f64",
         };
-        // Of bf16 there is one kind: it is the upper half of a float.
+        // bf16 has one version only, since it is the upper half of a float.
         let kind = if scalar && dtype == DType::F16 { "_scalar" } else { "" };
         format!("wf_{}_{what}{kind}", dtype.name())
     }
 }
 
-/// The functions of a type, which are short and rely on each other.
+/// Returns the conversion functions of a type, which are short and call each other.
 pub(super) fn conversions(dtype: DType) -> &'static str {
     match dtype {
         DType::F16 => F16,
@@ -49,8 +49,8 @@ pub(super) fn conversions(dtype: DType) -> &'static str {
     }
 }
 
-/// A double as a float that still tells which way it was rounded: rounding the result once more, to fewer bits, gives
-/// what rounding the double at once would.
+/// Round-to-odd from `double` to `float`: the result retains the direction of rounding, so rounding it again, to fewer
+/// bits, equals rounding the double directly.
 pub(super) const ROUND_TO_ODD: &str = "\
 static inline TAFFETA_UNUSED float wf_odd(double x) {
     float f = (float)x;

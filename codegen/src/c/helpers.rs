@@ -1,30 +1,30 @@
-//! Operators that C does not have, as `static inline` functions. Only those that a program uses are printed.
+//! Operators that C lacks, as `static inline` functions. Only those that a program uses are printed.
 //!
-//! Each is the definition in `ast/src/scalar.rs` in C. `min` and `max` are written as one comparison and one
-//! test for NaN joined by `|`, which gcc turns into vector blends; of a constant that is not NaN, the comparison
-//! alone, in the direction in which it fails for NaN.
+//! Each translates the definition in `ast/src/scalar.rs`. `min` and `max` are a comparison and a test for NaN joined by
+//! `|`, which gcc turns into vector blends; with a constant operand that is not NaN, the comparison alone, in the
+//! direction that is false for NaN.
 
 use super::half::{self, Conversion};
 use super::types;
 use std::collections::BTreeMap;
 use taffeta_ast::{DType, Op};
 
-/// What has been used so far, with its text. Ordered by name, so that equal programs print equally.
+/// Helpers used so far, with their text. Ordered by name, so that equal programs print equally.
 #[derive(Debug, Default)]
 pub(super) struct Helpers {
     /// Vector types.
     vectors: BTreeMap<String, String>,
-    /// Vector declarations of mathematical functions.
+    /// Declarations of mathematical functions with vector versions.
     simd: BTreeMap<String, String>,
-    /// Conversions of 16-bit floats, on which others rely.
+    /// Conversions of 16-bit floats, which other helpers call.
     conversions: BTreeMap<String, String>,
     functions: BTreeMap<String, String>,
-    /// Reductions that OpenMP does not have, which call functions.
+    /// Reductions that OpenMP lacks, which call functions.
     reductions: BTreeMap<String, String>,
 }
 
-/// The polynomial of Cephes' `expf`; within 2 units in the last place. Powers of two are multiplied in two steps, since
-/// one would leave the range where the result does not yet.
+/// `expf` with the polynomial of Cephes; within 2 units in the last place. The power of two is multiplied in two steps,
+/// since a single factor may be out of range where the result is not.
 const EXPONENTIAL: &str = "\
 static inline float wf_pow2_f32(int32_t n) {
     int32_t bits = (n + 127) << 23;
@@ -50,7 +50,7 @@ static inline float wf_exp_f32(float x) {
 }";
 
 impl Helpers {
-    /// All of them, for the head of the file.
+    /// Returns the text of all used helpers, for the head of the file.
     pub fn text(&self) -> String {
         let groups = [&self.vectors, &self.simd, &self.conversions, &self.functions, &self.reductions];
         let mut out = String::new();
@@ -64,13 +64,13 @@ impl Helpers {
         out
     }
 
-    /// Whether one of two floats is selected somewhere, which gcc does better without some of its passes.
+    /// Returns whether a used helper selects between floats; gcc compiles such code better without some of its passes.
     pub fn selects(&self) -> bool {
         let selecting = ["wf_min_f", "wf_max_f", "wf_sign_f", "wf_exp_f"];
         self.functions.keys().any(|name| selecting.iter().any(|s| name.starts_with(s)))
     }
 
-    /// The operator's function of `math.h`, declared as having vector versions where libmvec has them.
+    /// Returns the operator's function of `math.h`, declared with its vector versions where libmvec has them.
     pub fn math(&mut self, op: Op, dtype: DType) -> String {
         let info = op.info();
         let Some(name) = info.c_name else { unreachable!("`{}` is a function of math.h", info.name) };
@@ -86,7 +86,7 @@ impl Helpers {
         c_name
     }
 
-    /// A vector of so many lanes, and what it is in memory, where it may lie at any element.
+    /// Declares a vector type of `lanes` lanes, and the type of such a vector in memory, aligned to an element only.
     pub fn vector(&mut self, dtype: DType, lanes: usize) -> String {
         let (t, name, bytes) = (types::stored(dtype), format!("wf_{}x{lanes}", dtype.name()), lanes * dtype.size());
         let text = format!(
@@ -98,23 +98,23 @@ impl Helpers {
         name
     }
 
-    /// e^x in f32 without a branch: 2^n e^r with |r| <= ln 2 / 2, e^r by a polynomial.
+    /// Declares e^x in f32 without branches: 2^n e^r with |r| <= ln 2 / 2, e^r by a polynomial.
     pub fn exponential(&mut self) -> String {
         self.functions.insert("wf_exp_f32".to_string(), EXPONENTIAL.to_string());
         "wf_exp_f32".to_string()
     }
 
-    /// The function that sums the lanes of a vector, by halves.
+    /// Declares the function that sums the lanes of a vector by halves.
     ///
-    /// From a register of 16 bytes on, the other half is turned over in it: gcc takes vectors of 8 bytes through memory
-    /// where they are in one of the registers that only AVX-512 has.
+    /// Once the sum of halves would not fill 16 bytes, the upper half is rotated down within the register: gcc moves
+    /// vectors of 8 bytes through memory if they are in a register that only AVX-512 has.
     pub fn horizontal_sum(&mut self, dtype: DType, lanes: usize) -> String {
         let of_type = self.vector(dtype, lanes);
         let base = dtype.name();
         let t = types::stored(dtype);
         let mut text = format!("static inline {t} wf_sum_{base}x{lanes}({of_type} v) {{\n");
         text.push_str("#if TAFFETA_SHUFFLES\n");
-        // The first `n` lanes of a vector of `width` are still to be summed.
+        // Invariant: the first `n` lanes of a vector of `width` lanes are still to be summed.
         let (mut name, mut width, mut n) = ("v".to_string(), lanes, lanes);
         while n > 2 {
             let half = n / 2;
@@ -135,13 +135,13 @@ impl Helpers {
         name
     }
 
-    /// The function that sums the lanes of each of four vectors, by halves, into one vector of four: with a third of
-    /// the instructions that four sums take.
+    /// Declares the function that sums the lanes of each of four vectors by halves, into one vector of four, with a
+    /// third of the instructions of four separate sums.
     pub fn four_horizontal_sums(&mut self, dtype: DType, lanes: usize) -> String {
         let (of_type, of_four) = (self.vector(dtype, lanes), self.vector(dtype, 4));
         let name = format!("wf_sum4_{}x{lanes}", dtype.name());
         let (half, quarter) = (lanes / 2, lanes / 4);
-        // Parts of two vectors, `wide` lanes from each of these.
+        // Concatenates groups of `wide` lanes of two vectors, starting at the lanes `from`.
         let parts =
             |a: &str, b: &str, from: &[usize], wide: usize| shuffle(a, b, from.iter().flat_map(|k| *k..*k + wide));
         let mut text =
@@ -167,21 +167,22 @@ impl Helpers {
         name
     }
 
-    /// A conversion of 16-bit floats; `scalar`: in code that is not vectorised.
+    /// Declares a conversion of 16-bit floats; `scalar`: for code that is not vectorised.
     pub fn half_conversion(&mut self, what: Conversion, dtype: DType, scalar: bool) -> String {
         self.conversions.insert("_odd".to_string(), half::ROUND_TO_ODD.to_string());
         self.conversions.insert(dtype.name().to_string(), half::conversions(dtype).to_string());
         what.name(dtype, scalar)
     }
 
-    /// A reduction of OpenMP clauses: from `start`, combined by a statement on `omp_out` and `omp_in`.
+    /// Declares a reduction for OpenMP clauses: it starts from `start`, and combines `omp_out` with `omp_in` by a
+    /// statement.
     pub fn reduction(&mut self, name: &str, dtype: DType, start: &str, combine: &str) {
         let c = types::stored(dtype);
         let text = format!("#pragma omp declare reduction({name} : {c} : {combine}) initializer(omp_priv = {start})");
         self.reductions.insert(name.to_string(), text);
     }
 
-    /// An atomic update of one element.
+    /// Declares an atomic update of one element.
     pub fn atomic(&mut self, what: &str, dtype: DType, combine: &str) -> String {
         let name = format!("wf_atomic_{what}_{}", dtype.name());
         let text = ATOMIC.replace("NAME", &name).replace("COMBINE", combine);
@@ -190,7 +191,7 @@ impl Helpers {
         name
     }
 
-    /// An operator on values of one type.
+    /// Declares an operator on values of one type.
     pub fn operator(&mut self, what: &str, dtype: DType) -> String {
         let dtype = if types::is_narrow_float(dtype) { DType::F32 } else { dtype };
         let name = format!("wf_{what}_{}", dtype.name());
@@ -209,7 +210,7 @@ impl Helpers {
     }
 }
 
-/// Tried again until nobody else has changed the element in between.
+/// Compare-and-swap loop of an atomic update, retried until no other thread interferes.
 const ATOMIC: &str = "static inline TAFFETA_UNUSED void NAME(STORED *at, VALUE value) {
     STORED seen, made;
     __atomic_load(at, &seen, __ATOMIC_RELAXED);
@@ -229,7 +230,7 @@ fn unsigned(dtype: DType) -> DType {
     }
 }
 
-/// The text of an operator; `T` is the value type.
+/// Returns the text of an operator; `T` is the value type.
 fn define(what: &str, dtype: DType) -> &'static str {
     let float = dtype.is_float();
     match what {
@@ -293,7 +294,7 @@ static inline T NAME(T a, T b) {
 }"
         }
         "shl" => "static inline T NAME(T a, T count) { return count >= BITS ? 0 : (T)((uint64_t)a << count); }",
-        // Shifting a negative number right keeps its sign, in every compiler that takes this code.
+        // Right shifts of negative numbers keep the sign in every compiler that takes this code.
         "shr" => {
             "static inline T NAME(T a, T count) { return (T)(a >> (count >= BITS ? BITS - 1 : count) >> (count >= BITS)); }"
         }
@@ -301,7 +302,7 @@ static inline T NAME(T a, T b) {
     }
 }
 
-/// The vector of these lanes of two others, which are counted through both.
+/// Prints a shuffle: a vector of lanes of two others, numbered through both.
 fn shuffle(a: &str, b: &str, lanes: impl IntoIterator<Item = usize>) -> String {
     let lanes: Vec<String> = lanes.into_iter().map(|k| k.to_string()).collect();
     format!("__builtin_shufflevector({a}, {b}, {})", lanes.join(", "))

@@ -1,4 +1,4 @@
-//! Arrays that are vectors, and the loops over their lanes (see `lower/vectors`).
+//! Arrays in vector registers, and the loops over their lanes (see `lower/vectors`).
 //!
 //! ```text
 //! wf_f32x16 acc[2];
@@ -14,14 +14,16 @@ use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Access;
 use taffeta_ast::{DType, Expr, ExprKind, Op, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 
-/// The vectors of partial sums of one sum: an addition takes about four cycles, and one can start in each.
+/// Number of vectors of partial sums per sum: an addition has a latency of about four cycles, and one can start in
+/// each.
 const CHAINS: i64 = 4;
-/// Rows of fewer elements are not worth vectors that gather them, where the rows' lengths cannot be guessed.
+/// Minimum length of a row for vectorised gathers, where row lengths are unpredictable.
 const SHORT_ROW: i64 = 32;
-/// Of lists with more elements, lengths of rows are not guessed: processors learn some thousands of branches.
+/// Maximum number of elements of a list for predictable row lengths: branch predictors learn some thousands of
+/// branches.
 const LONG_LIST: i64 = 1 << 18;
 
-/// A loop over lanes, from one value of its iterator to before another.
+/// A loop over lanes: its iterator, first value and end (exclusive).
 #[derive(Clone, Copy)]
 pub(super) struct LaneLoop<'s> {
     pub iter: &'s Symbol,
@@ -32,7 +34,7 @@ pub(super) struct LaneLoop<'s> {
 /// One vector of a loop over lanes.
 struct Lane<'s> {
     iter: &'s Symbol,
-    /// The iterator's value in its first lane.
+    /// Value of the iterator in the first lane.
     first: Expr,
     dtype: DType,
     lanes: i64,
@@ -53,7 +55,7 @@ impl Emitter<'_> {
         (self.helpers.vector(dtype, lanes), lanes as i64)
     }
 
-    /// A loop over lanes: every statement of its body, for each vector of them.
+    /// Prints a loop over lanes: every statement of its body, once for each vector.
     pub fn lane_loop(&mut self, over: LaneLoop<'_>, body: &Stmt) {
         match body.kind() {
             StmtKind::Seq(v) => v.iter().for_each(|s| self.lane_loop(over, s)),
@@ -80,8 +82,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores a value into an element, or combines it with it, for so many iterations from the `first` one on, in
-    /// vectors.
+    /// Prints a store or an update of elements for `count` iterations from `first` on, in vectors.
     fn lane_stmt(&mut self, iter: &Symbol, (first, count): (&Expr, i64), s: &Stmt) {
         self.show(s);
         let (tensor, indices, value, operator) = match s.kind() {
@@ -90,7 +91,7 @@ impl Emitter<'_> {
             StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Mul, value } => (tensor, indices, value, "*="),
             _ => unreachable!("lower/vectors: a loop over lanes holds other statements"),
         };
-        // The thread's copy of the array.
+        // Name of the thread's copy of the array.
         let own = match s.kind() {
             StmtKind::ReduceTo { op, .. } => match self.shared.get(&(tensor.clone(), *op)) {
                 Some(Shared::Copy(own)) => Some(own.clone()),
@@ -109,7 +110,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The vector of elements that begins where the lanes do.
+    /// Prints the vector of elements that starts at the first lane.
     fn lane_element(
         &mut self,
         lane: &Lane<'_>,
@@ -131,17 +132,17 @@ impl Emitter<'_> {
         format!("*({constant}{of_type}_at *)&{name}[{index}]")
     }
 
-    /// A value as a vector.
+    /// Prints a value as a vector.
     fn lane_vector(&mut self, lane: &Lane<'_>, value: &Expr, of_type: &str) -> String {
         match self.lane_value(lane, value) {
             (text, true) => text.text,
-            // Subtracting 0 makes a vector of a number and changes none, not even -0.
+            // Subtracting 0 broadcasts a scalar and changes no value, not even -0.
             (text, false) => format!("{} - ({of_type}){{0}}", text.at(prec::SUM)),
         }
     }
 
-    /// A vectorised loop that adds up: partial sums in vectors, at least four at a time so that they do not wait for
-    /// each other, and then what is left, one by one.
+    /// Prints a vectorised summing loop: partial sums in vectors, at least four at a time as independent dependence
+    /// chains, and then a scalar loop for the remainder.
     ///
     /// ```text
     /// wf_f32x16 dot_lanes[4]; …
@@ -151,11 +152,11 @@ impl Emitter<'_> {
     /// for (; c < d; c++) dot += …;
     /// ```
     ///
-    /// What the loop stores beside sums, it stores in vectors too, statement by statement.
+    /// Stores beside the sums are in vectors too, statement by statement.
     ///
-    /// Where elements are gathered, that is what takes the time, and one vector of sums is enough. Such loops are over
-    /// the elements of a row of a matrix, of which many have none for a whole vector. In the short rows of a large
-    /// matrix, the processor guesses wrongly where the vectors end, and loses more than they gain.
+    /// Gathers dominate the time of a loop, so one vector of partial sums is enough there. Such loops traverse the rows
+    /// of a matrix, many of which are too short for a whole vector. In the short rows of a large matrix, the branches
+    /// at the end of the vectors are mispredicted, which costs more than the vectors gain.
     ///
     /// ```text
     /// if (p + (A_n1 > 262144 ? 32 : 4) <= end) {
@@ -177,7 +178,7 @@ impl Emitter<'_> {
         let lanes = parts.iter().map(|s| self.vector_type(computed(s).dtype()).1).max().unwrap_or(1);
         let length = begin.as_int().zip(end.as_int()).map(|(b, e)| e.saturating_sub(b).max(0));
         let gathering = parts.iter().any(|s| gathers(computed(s), iter));
-        // As many sums do not wait for each other either.
+        // Several sums are independent chains themselves.
         let most = if gathering || summing.len() as i64 >= CHAINS { 1 } else { CHAINS };
         if gathering {
             let least = match self.list_of(&parts, iter).filter(|_| length.is_none() && lanes < SHORT_ROW) {
@@ -215,7 +216,7 @@ impl Emitter<'_> {
         self.out.close("}");
     }
 
-    /// Adds what so many iterations compute to partial sums.
+    /// Prints the additions of `step` iterations' values to partial sums.
     fn add_lanes(&mut self, (iter, step): (&Symbol, i64), s: &Stmt, (sum, of_type): &(String, String), chains: i64) {
         let value = computed(s);
         self.show(s);
@@ -228,7 +229,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The length of the list of indices, a parameter, by which sums gather elements.
+    /// Returns the length of the index list, a parameter, by which sums gather elements.
     fn list_of(&self, parts: &[&Stmt], iter: &Symbol) -> Option<Expr> {
         let mut found = None;
         for s in parts {
@@ -244,7 +245,7 @@ impl Emitter<'_> {
         params.map(|p| &p.tensor).find(|t| Some(&t.symbol) == found.as_ref())?.shape.first().cloned()
     }
 
-    /// Adds up the lanes of partial sums, those of four statements at once.
+    /// Prints the horizontal sums of partial sums; those of four statements are computed together.
     fn finish_sums(&mut self, parts: &[&Stmt], sums: &[(String, String)], chains: i64) {
         let whole = |sum: &String| match chains {
             1 => format!("{sum}[0]"),
@@ -277,8 +278,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Declares the partial sums of a statement, which start from -0 so that a sum of nothing changes nothing: their
-    /// name and type.
+    /// Declares the partial sums of a statement, and returns their name and type. They start from -0, so that an empty
+    /// sum changes nothing.
     fn start_sum(&mut self, s: &Stmt, chains: i64) -> (String, String) {
         let (tensor, _, value) = summed(s);
         let (of_type, _) = self.vector_type(value.dtype());
@@ -290,7 +291,7 @@ impl Emitter<'_> {
         (name, of_type)
     }
 
-    /// A value, and whether it is a vector; a number stands for all lanes.
+    /// Prints a value, and returns whether it is a vector; a scalar stands for all lanes.
     fn lane_value(&mut self, lane: &Lane<'_>, e: &Expr) -> (Text, bool) {
         let mut varies = false;
         e.walk(&mut |e| match e.kind() {
@@ -347,7 +348,7 @@ impl Emitter<'_> {
     }
 }
 
-/// What a statement stores, or adds.
+/// Returns the value that a statement stores or adds.
 fn computed(s: &Stmt) -> &Expr {
     match s.kind() {
         StmtKind::Store { value, .. } | StmtKind::ReduceTo { value, .. } => value,
@@ -355,7 +356,7 @@ fn computed(s: &Stmt) -> &Expr {
     }
 }
 
-/// The element of a sum, and what is added to it.
+/// Returns the element of a sum, and the value added to it.
 fn summed(s: &Stmt) -> (&Symbol, &[Access], &Expr) {
     match s.kind() {
         StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } => (tensor, indices, value),

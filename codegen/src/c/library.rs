@@ -1,5 +1,5 @@
-//! Nests that a schedule gave to a library (`LoopProps::library`): a call, and the nest itself where the call is not
-//! taken.
+//! Loop nests that a schedule marked as a library call (`LoopProps::library`): the call, and the nest itself as a
+//! fallback.
 //!
 //! ```text
 //! for i in range(n):  # library          if (!(n > 0 && m > 0 && p > 0 && wf_product_f32(ctx, n, m, p, 1.0f,
@@ -8,9 +8,9 @@
 //!             c[i * m + j] += …                    …
 //! ```
 //!
-//! Which loops are rows, columns and the sum follows from the subscripts again, since passes may have changed the nest;
-//! one that is not a product any more is printed as it stands. That C does not overlap the factors was proved by the
-//! schedule, for this very nest, and passes keep what it means. Loops that are not among the three run around the call.
+//! Rows, columns and the sum are derived from the subscripts again, since passes may have changed the nest; a nest that
+//! is not a product is printed as loops. The schedule has proved for this nest that C does not overlap the factors, and
+//! passes preserve its meaning. Further loops run around the call.
 
 use super::emitter::Emitter;
 use super::loops::Shared;
@@ -19,9 +19,9 @@ use taffeta_analysis::query::product::{Operand, Product, product};
 use taffeta_ast::{DType, Expr, ExprKind, LoopProps, ReduceOp, Stmt, StmtKind};
 
 impl Emitter<'_> {
-    /// Prints a nest as a matrix product; false if it is none.
+    /// Prints a nest as a matrix product; returns false if it is none.
     pub fn library(&mut self, nest: &Stmt) -> bool {
-        // Nobody is told why it is none.
+        // The reason is not reported.
         let Ok(p) = product(nest, &|_| String::new()) else { return false };
         if [&p.a, &p.b, &p.c].into_iter().any(|o| o.indices.len() != 1) {
             return false;
@@ -77,7 +77,7 @@ impl Emitter<'_> {
     }
 }
 
-/// A subscript in the first iteration of the product's own loops.
+/// Returns a subscript in the first iteration of the product's own loops.
 fn first(index: &Expr, p: &Product) -> Expr {
     let own: Vec<usize> = [p.row, p.column, Some(p.sum)].into_iter().flatten().collect();
     let value = index.rewrite(&mut |e| match e.kind() {
@@ -89,7 +89,7 @@ fn first(index: &Expr, p: &Product) -> Expr {
     taffeta_ast::poly::tidy(&value)
 }
 
-/// The nest with its loops in another order, the one with that number being the library's.
+/// Reorders the loops of the nest; the loop with the number `library` is marked as the library's.
 fn reordered(p: &Product, order: &[usize], library: usize) -> Stmt {
     order.iter().enumerate().rev().fold(p.update.clone(), |body, (k, l)| {
         let stmt = &p.loops[*l].stmt;
@@ -99,7 +99,7 @@ fn reordered(p: &Product, order: &[usize], library: usize) -> Stmt {
     })
 }
 
-/// The nest as loops.
+/// Removes the library mark from the nest.
 fn unmarked(nest: &Stmt) -> Stmt {
     let StmtKind::For { iter, extent, body, .. } = nest.kind() else { return nest.clone() };
     let props = LoopProps::default();

@@ -1,6 +1,6 @@
-//! The ABI of an entry with structured parameters: tensors with levels, as the program declares them. It takes the
-//! arrays out of the levels, finds the numbers that only the data say, checks what the levels promise, and calls the
-//! entry on arrays.
+//! The ABI of an entry with structured parameters: tensors with levels, as the program declares them. It extracts the
+//! arrays from the levels, determines the sizes given by the data, checks the levels' contracts, and calls the entry on
+//! arrays.
 
 use super::emitter::Emitter;
 use super::entry::{Unit, check, fixed, plan_head, run_head, specifications};
@@ -12,10 +12,10 @@ use crate::signature::{Passing, TensorSig};
 use taffeta_ast::format::{Contract, Counted, LevelKind, Rule};
 use taffeta_ast::{DType, Literal, Symbol};
 
-/// What the names of functions and tables end with, behind the entry's.
+/// Suffixes of functions and tables, after the entry's name.
 pub(super) const NAMES: [&str; 5] = ["_tensors", "_levels", "_fill", "_storage", "_unpack"];
 
-/// What the header says of structured parameters: levels with their arrays, one after the other.
+/// Describes structured parameters for the header: levels with their arrays, in order.
 pub(super) fn described(lowered: &Lowered) -> String {
     let Some(logical) = lowered.logical() else { return String::new() };
     let mut arrays = lowered.signature().params();
@@ -48,7 +48,7 @@ pub(super) fn described(lowered: &Lowered) -> String {
     text
 }
 
-/// The functions of the entry as the program declares it; `flat` are those on arrays.
+/// Prints the functions of the entry as the program declares it; `flat` holds those on arrays.
 pub(super) fn unit(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit) {
     let params = Params::of(logical);
     tables(e, logical, flat);
@@ -86,9 +86,9 @@ pub(super) fn unit(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit) {
     e.out.close("}");
 }
 
-/// Where arguments stand among those of the entry on arrays.
+/// Positions of arguments among those of the entry on arrays.
 struct Params {
-    /// The place of the first array of each argument.
+    /// Position of the first array of each argument.
     first: Vec<usize>,
 }
 
@@ -105,16 +105,16 @@ impl Params {
     }
 }
 
-/// Structured parameters, with their place.
+/// Iterates over structured parameters, with their positions.
 fn structured(logical: &Logical) -> impl Iterator<Item = (usize, &[LogicalLevel])> {
     logical.levels.iter().enumerate().filter(|(_, l)| !l.is_empty()).map(|(k, l)| (k, l.as_slice()))
 }
 
-/// What is expected of the arguments.
+/// Prints the tables of requirements on the arguments.
 fn tables(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit) {
     let base = &flat.base;
     e.out.line("");
-    // Of what is stored where a parameter is, the elements alone are given.
+    // A tensor with another's pattern is passed as its elements alone.
     let params = Params::of(logical);
     let specs = logical.signature.tensors.iter().zip(&logical.tensors).enumerate().map(|(k, (sig, t))| match sig.of {
         Some(_) => (&*flat.tensors[params.first[k]].0, sig.passing),
@@ -135,7 +135,7 @@ fn tables(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit) {
     }
 }
 
-/// A constant as it is stored: of 16-bit floats the bits.
+/// Prints a constant in its storage type: 16-bit floats as bits.
 fn constant(value: Literal, dtype: DType) -> String {
     match (value, dtype) {
         (Literal::Float(f), DType::F16) => half::f16::from_f64(f).to_bits().to_string(),
@@ -144,7 +144,7 @@ fn constant(value: Literal, dtype: DType) -> String {
     }
 }
 
-/// Arguments become arrays, with all sizes.
+/// Prints the function that turns arguments into arrays, and determines all sizes.
 fn unpack(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit, params: &Params) {
     let (base, signature) = (&flat.base, &logical.signature);
     let (n_args, n_arrays) = (signature.tensors.len(), flat.tensors.len());
@@ -206,14 +206,14 @@ fn unpack(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit, params: &Params) 
     e.out.close("}");
 }
 
-/// A level with the place of its first array.
+/// A level with the position of its first array.
 struct Placed<'l> {
     level: &'l LogicalLevel,
     first: usize,
-    /// The lists above: where their coordinates are, outermost first, and the partition of the first one.
+    /// Coordinate arrays of the lists directly above, outermost first, and the position array of the first of them.
     lists: Vec<usize>,
     parts: Option<usize>,
-    /// The number of slots of the outermost level, if it is one of slots.
+    /// Number of slots of the outermost level, if it is sliced.
     slots: Option<Symbol>,
 }
 
@@ -226,7 +226,7 @@ impl Placed<'_> {
     }
 }
 
-/// All levels of all parameters.
+/// Iterates over all levels of all parameters.
 fn levels<'l>(logical: &'l Logical, params: &'l Params) -> impl Iterator<Item = Placed<'l>> {
     structured(logical).flat_map(|(k, levels)| {
         let mut first = params.first[k];
@@ -246,17 +246,17 @@ fn levels<'l>(logical: &'l Logical, params: &'l Params) -> impl Iterator<Item = 
     })
 }
 
-/// What functions take of an array: what it is, the array, and its type.
+/// Prints an array as arguments of a check: its specification, the tensor and its element type.
 fn array(flat: &Unit, at: usize) -> String {
     format!("&{}_args[{at}], &arrays[{at}], {}", flat.base, types::abi(flat.tensors[at].0.dtype))
 }
 
-/// Likewise without what it is.
+/// Prints an array as arguments of a check, without its specification.
 fn plain_array(flat: &Unit, at: usize) -> String {
     format!("&arrays[{at}], {}", types::abi(flat.tensors[at].0.dtype))
 }
 
-/// The call that checks a rule; `None` where nothing can break it.
+/// Prints the call that checks a rule; `None` where the rule holds trivially.
 fn rule_call(e: &mut Emitter<'_>, flat: &Unit, level: &Placed<'_>, rule: &Rule) -> Option<String> {
     let count = |hidden: usize| &flat.sizes[size_of(flat, &level.level.hidden[hidden])].1;
     let size = e.dim(&level.level.size);
@@ -285,7 +285,7 @@ fn rule_call(e: &mut Emitter<'_>, flat: &Unit, level: &Placed<'_>, rule: &Rule) 
             format!("wf_check_slots(ctx, {}, {slots}, {size})", array(flat, at(crd)))
         }
         Rule::Tuples { crd, unique } => {
-            // Without a list that has parts, no two positions are below one.
+            // Without a partitioned list above, every position has its own parent.
             let pos = level.parts?;
             let lists: Vec<String> = level.lists.iter().map(|a| format!("&arrays[{a}]")).collect();
             let n = lists.len();
@@ -305,7 +305,7 @@ fn rule_call(e: &mut Emitter<'_>, flat: &Unit, level: &Placed<'_>, rule: &Rule) 
     })
 }
 
-/// Where a hidden size stands among the sizes of the entry on arrays.
+/// Returns the position of a hidden size among the sizes of the entry on arrays.
 fn size_of(flat: &Unit, hidden: &Symbol) -> usize {
     match flat.sizes.iter().position(|(s, _)| s == hidden) {
         Some(at) => at,

@@ -1,4 +1,4 @@
-//! Loops: one after the other, on threads, and on vector lanes.
+//! Loops: sequential, on threads, and on vector lanes.
 //!
 //! ```text
 //! wf_region i_region = wf_fork(wf_threads(ctx));
@@ -15,9 +15,8 @@
 //! The body of a parallel loop is a function of its own (see `outline`). Where threads do not get their cores, a region
 //! runs on fewer of them (`wf_fork` in `taffeta_runtime.h`), unless its results depend on their number (`wf_fork_all`).
 //!
-//! Partial results: the iterations are cut into parts, one for each thread that there may be. The first part reduces
-//! into an array itself, each of the others into a copy, and each part into a scalar of its own, whichever thread runs
-//! it.
+//! Partial results: the iterations are divided into parts, one for each possible thread. The first part reduces into an
+//! array itself, every other part into a copy, and each part into a scalar of its own, whichever thread runs it.
 //!
 //! ```text
 //! const size_t i_bytes = (sizeof(float) * (size_t)m + 63) / 64 * 64;
@@ -40,10 +39,10 @@
 //! for (int part = 0; part < i_team; part++) total += total_parts[part];
 //! ```
 //!
-//! Where a schedule says which thread has which iterations, parts are what threads have. Scalars alone, whatever their
-//! order, are OpenMP's (`reduction`).
+//! Where a schedule assigns iterations to threads, copies of arrays belong to threads in place of parts, and scalars
+//! are left to OpenMP (`reduction`). So are scalars without arrays whose reduction is independent of the order.
 //!
-//! In a sequential loop that all threads run (`regions`) there is no region for each loop: they meet at its end.
+//! In a sequential loop that all threads run (`regions`), parallel loops fork no regions: a barrier follows each.
 
 use super::emitter::{Emitter, ErrorExit};
 use super::expr::prec;
@@ -64,18 +63,18 @@ pub(super) struct Loop<'s> {
     pub body: &'s Stmt,
 }
 
-/// An array of which every thread has a copy.
+/// An array of which every thread or part has a copy.
 struct Copied {
     tensor: Symbol,
     op: ReduceOp,
     dtype: DType,
-    /// The array.
+    /// Name of the array.
     name: String,
-    /// The thread's copy.
+    /// Name of the current copy.
     own: String,
-    /// The number of elements.
+    /// Name of the variable with the number of elements.
     count: String,
-    /// The bytes of the copies before it.
+    /// Offset in bytes: the size of the copies before this one.
     offset: String,
 }
 
@@ -84,52 +83,53 @@ struct Scalar {
     op: ReduceOp,
     dtype: DType,
     name: String,
-    /// The array of what parts left in it.
+    /// Name of the array of the parts' results.
     parts: String,
 }
 
 /// Threads with partial results of their own.
 struct Team {
-    /// The variable with the bytes that each thread but the first needs.
+    /// Variable with the size of one thread's or part's copies in bytes; the first needs none.
     bytes: String,
-    /// That with the number of threads.
+    /// Variable with the number of threads.
     threads: String,
-    /// That with the memory of the copies.
+    /// Variable with the memory of the copies.
     copies: String,
     arrays: Vec<Copied>,
     scalars: Vec<Scalar>,
-    /// Parts of the iterations, which any thread may run.
+    /// Parts of the iterations, which any thread may run; `None` if partial results belong to threads.
     parts: Option<Parts>,
 }
 
 impl Team {
-    /// The number of the part or thread.
+    /// Returns the C expression for the number of the part or thread.
     fn number(&self) -> &str {
         self.parts.as_ref().map_or("wf_thread()", |p| &p.number)
     }
 }
 
 impl Parts {
-    /// Whether a loop counts by ones, and no schedule says which thread has which iterations.
+    /// Returns whether iterations may be divided into parts: the loop has step 1, and no schedule assigns iterations to
+    /// threads.
     fn may_be(l: &Loop<'_>) -> bool {
         let plain = |p: &Parallel| p.distribution == Distribution::Static && p.chunk.is_none();
         l.props.parallel.as_ref().is_some_and(plain) && l.bounds[2].as_int() == Some(1)
     }
 }
 
-/// Parts of a loop's iterations.
+/// Variables that divide a loop's iterations into parts.
 struct Parts {
-    /// The variable with a part's number.
+    /// Number of the part.
     number: String,
-    /// Those with its first iterator and with that after the last.
+    /// First value of the part's iterator, and its end (exclusive).
     begin: String,
     end: String,
-    /// Those with the first iterator of all and with the number of all.
+    /// First value of the whole loop's iterator, and the trip count.
     first: String,
     count: String,
 }
 
-/// Loops whose bodies have more lines are printed once, for all numbers of threads.
+/// Maximum number of lines of an outlined body for which a separate single-threaded loop is printed.
 const MOST_LINES_TWICE: usize = 60;
 
 impl Emitter<'_> {
@@ -200,14 +200,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether one thread can run a loop without calling the others, where it has few iterations: a region of OpenMP
-    /// takes a microsecond, whoever is in it.
+    /// Returns whether one thread can run a loop of few iterations without an OpenMP region, which takes a microsecond
+    /// even for one thread.
     fn may_run_alone(&self, l: &Loop<'_>) -> bool {
         let above = l.props.parallel.is_some_and(|p| p.above.is_some());
         above && self.can_outline(l) && l.props.reductions.iter().all(|r| r.sharing != Sharing::Partial)
     }
 
-    /// Calls the threads. The variable with the region, and where their block begins.
+    /// Prints the fork of a region. Returns its variable, and the position at which its block begins.
     fn open_region(&mut self, i: &str, l: &Loop<'_>, team: Option<&Team>) -> (String, usize) {
         let region = self.names.fresh(&format!("{i}_region"));
         let threads = match (team, self.worth_threads(l)) {
@@ -226,18 +226,18 @@ impl Emitter<'_> {
         (region, at)
     }
 
-    /// Whether partial results are rounded otherwise where other iterations meet in one of them.
+    /// Returns whether the rounding of partial results depends on the division of iterations among them.
     fn is_rounded(&self, r: &Reduction) -> bool {
         let is_float = self.dtypes.get(&r.tensor).is_some_and(|d| d.is_float());
         r.sharing == Sharing::Partial && is_float && matches!(r.op, ReduceOp::Add | ReduceOp::Mul)
     }
 
-    /// The head of a loop, and what its body starts with.
+    /// Prints the head of a loop, and returns it with the first statement of the body, if one is needed.
     fn header(&mut self, i: &str, l: &Loop<'_>) -> (String, Option<String>) {
         let [begin, end, step] = l.bounds;
         let begin_text = self.expr(begin);
         let end_text = self.loop_end(i, end);
-        // OpenMP counts the iterations of a parallel loop before it runs, and takes them for a difference.
+        // OpenMP computes the trip count of a parallel loop before it runs, as a difference.
         let one_by_one = |from, to| l.props.parallel.is_none() || self.ranges.is_difference_exact(from, to);
         let header = match step.as_int() {
             Some(1) if one_by_one(begin, end) => (format!("int64_t {i} = {begin_text}; {i} < {end_text}; {i}++"), None),
@@ -250,14 +250,14 @@ impl Emitter<'_> {
                 let (less, add) = if s > 0 { ("<", "+=") } else { (">", "-=") };
                 (format!("int64_t {i} = {begin_text}; {i} {less} {end_text}; {i} {add} {}", s.unsigned_abs()), None)
             }
-            // Counted, since the last step, or the number of all, could wrap around.
+            // Counted by trips, since the iterator after the last step, or the difference of the bounds, could wrap.
             _ => {
                 let left = self.names.fresh(&format!("{i}_left"));
                 let step_name = self.names.fresh(&format!("{i}_step"));
                 let step = self.expr(step);
                 self.out.line(format!("const int64_t {step_name} = {step};"));
                 if l.props.is_concurrent() {
-                    // OpenMP takes loops in one variable alone.
+                    // OpenMP requires a single loop variable.
                     let (start, count) = (self.names.fresh(&format!("{i}_begin")), self.names.fresh(&format!("{i}_k")));
                     self.out.line(format!("const int64_t {start} = {begin_text};"));
                     self.out
@@ -278,7 +278,7 @@ impl Emitter<'_> {
         header
     }
 
-    /// The end of a loop, in a variable of its own where the loop's body could change its value.
+    /// Prints the end of a loop, in a variable of its own if the loop's body could change its value.
     pub fn loop_end(&mut self, i: &str, end: &Expr) -> String {
         let mut loads = false;
         end.walk(&mut |e| loads |= matches!(e.kind(), ExprKind::Load(..)));
@@ -291,7 +291,8 @@ impl Emitter<'_> {
         name
     }
 
-    /// Whether a parallel loop has more iterations than one thread should run alone, where that is asked.
+    /// Returns the condition that a parallel loop has enough iterations for several threads, if the schedule sets a
+    /// threshold.
     pub fn worth_threads(&mut self, l: &Loop<'_>) -> Option<String> {
         let above = l.props.parallel?.above?;
         let [begin, end, step] = l.bounds.map(|e| self.expr(e));
@@ -299,7 +300,7 @@ impl Emitter<'_> {
     }
 
     fn loop_pragma(&mut self, l: &Loop<'_>, team: Option<&Team>) {
-        // Of a loop in parts only its lanes are OpenMP's.
+        // For a loop in parts, OpenMP handles the lanes alone.
         let parallel = l.props.parallel.filter(|_| team.is_none_or(|t| t.parts.is_none()));
         if l.props.parallel.is_some() && parallel.is_none() && l.props.vectorize.is_none() {
             return;
@@ -331,12 +332,13 @@ impl Emitter<'_> {
             let length = crate::lower::unroll_length(&Extent::Range { begin, end, step }).unwrap_or(1);
             self.out.pragma(&format!("GCC unroll {}", length.max(1)));
         } else if gathers_rows(l) {
-            // gcc would jam two iterations together, and then take the row of the second one for elements anywhere.
+            // gcc's unroll-and-jam would merge two iterations, and then compile the loads of the second one's row as
+            // gathers.
             self.out.pragma("GCC unroll 1");
         }
     }
 
-    /// `reduction(+: a, b)` for the scalars.
+    /// Returns the clauses `reduction(+: a, b)` for the scalars.
     fn clauses(&mut self, reductions: &[Reduction]) -> Vec<String> {
         let mut by_name: Vec<(String, Vec<String>)> = Vec::new();
         for r in reductions.iter().filter(|r| r.sharing == Sharing::Partial) {
@@ -355,8 +357,8 @@ impl Emitter<'_> {
         by_name.into_iter().map(|(c, names)| format!("reduction({c}: {})", names.join(", "))).collect()
     }
 
-    /// The body of a parallel loop: an error ends the iteration, and those that start later do nothing. Whether there
-    /// can be an error.
+    /// Prints the body of a parallel loop: an error ends the iteration, and iterations that start later do nothing.
+    /// Returns whether it may fail.
     fn parallel_body(&mut self, i: &str, body: &Stmt) -> bool {
         let label = self.names.fresh(&format!("next_{i}"));
         let outer = std::mem::replace(&mut self.error_exit, ErrorExit::Goto(label.clone()));
@@ -373,8 +375,8 @@ impl Emitter<'_> {
         may_fail
     }
 
-    /// The arrays of which every thread needs a copy, with the bytes of all, and the scalars of which every part has
-    /// its own.
+    /// Plans the arrays that need copies, with the size of all, and the scalars of which every part has its own; `None`
+    /// if there are neither.
     fn copied(&mut self, i: &str, l: &Loop<'_>) -> Option<Team> {
         let mut arrays: Vec<Copied> = Vec::new();
         let bytes = self.names.fresh(&format!("{i}_bytes"));
@@ -416,7 +418,7 @@ impl Emitter<'_> {
             self.out.line(format!("int {threads} = {alone}wf_team(ctx, {bytes});"));
             let size = format!("(size_t)({threads} - 1) * {bytes}");
             self.out.line(format!("char *{copies} = {threads} > 1 ? (char *)wf_heap_take(ctx, {size}) : NULL;"));
-            // Without memory for copies one thread does it all.
+            // Without memory for copies, one thread runs all iterations.
             self.out.line(format!("const size_t {copies}_bytes = {copies} != NULL ? {size} : 0;"));
             self.out.line(format!("if ({copies} == NULL) {threads} = 1;"));
         }
@@ -431,7 +433,7 @@ impl Emitter<'_> {
         Some(Team { bytes, threads, copies, arrays, scalars, parts })
     }
 
-    /// Cuts the iterations of a loop into parts.
+    /// Prints the variables that divide the iterations of a loop into parts.
     fn parts(&mut self, i: &str, l: &Loop<'_>) -> Parts {
         let [begin, end, _] = l.bounds;
         let mut name = |what: &str| self.names.fresh(&format!("{i}_{what}"));
@@ -444,7 +446,7 @@ impl Emitter<'_> {
         Parts { number, begin: from, end: to, first, count }
     }
 
-    /// The copies of a thread, or of a part.
+    /// Prints the copies of a thread or part.
     fn open_copies(&mut self, team: &Team) {
         let Team { bytes, threads, copies, arrays, scalars, parts } = team;
         if let Some(Parts { number, .. }) = parts {
@@ -475,7 +477,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Combines the copies, in the order of threads or parts.
+    /// Prints the combination of the copies, in the order of threads or parts.
     fn combine_copies(&mut self, team: &Team) {
         let Team { bytes, threads, copies, arrays, scalars, parts } = team;
         let mut many = "wf_team_size()";
@@ -502,7 +504,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Combines the scalars of all parts, in their order, and gives the memory of copies back.
+    /// Prints the combination of the scalars of all parts, in order, and frees the copies.
     fn close_team(&mut self, team: &Team) {
         let Team { threads, copies, arrays, scalars, .. } = team;
         for Scalar { op, dtype, name, parts } in scalars {
@@ -518,8 +520,8 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether a loop comes to rows that an array says: a scalar that it reads from an array of integers is in indices of
-/// loops inside.
+/// Returns whether a loop traverses rows selected by an index array: loops inside use a scalar, read from an integer
+/// array, in their indices.
 fn gathers_rows(l: &Loop<'_>) -> bool {
     let mut read: FxHashSet<Symbol> = FxHashSet::default();
     l.body.walk(&mut |s| {
@@ -552,7 +554,8 @@ fn gathers_rows(l: &Loop<'_>) -> bool {
     found
 }
 
-/// `schedule(dynamic, 4)`. (Loops whose shares go by what is stored were cut into parts: `structured::lower`.)
+/// Returns the clause `schedule(dynamic, 4)`. (Loops distributed by stored positions were divided in
+/// `structured::lower`.)
 fn schedule(p: &Parallel) -> String {
     let chunk = p.chunk.map_or(String::new(), |c| format!(", {c}"));
     format!("schedule({}{chunk})", p.distribution.name())

@@ -1,26 +1,25 @@
-//! C99 with OpenMP, for people to read: names from the source, the source line above every statement, one function for
+//! Printing of readable C99 with OpenMP: names from the source, the source line above every statement, one function for
 //! an entry and its ABI around it.
 //!
 //! - [`names`]: C names. `types`: C types and constants. `expr`, `stmt`: the program. `entry`: the ABI. `emitter`: the
-//!   state of all of them.
-//! - `loops`, `regions`, `outline`, `reduce`: loops on threads and vector lanes, sequential ones around them that
-//!   threads run together, their bodies, and what keeps their reductions right.
-//! - `library`: nests that are matrix products.
-//! - `logical`: the ABI of entries with structured parameters, around that of the arrays.
-//! - `lanes`: arrays that are vectors.
-//! - `conditional`: loads under conditions that some compilers load wrongly.
-//! - `helpers`: operators that C does not have, of which only those that are used are printed; `half`: conversions of
-//!   16-bit floats.
+//!   state shared by all of them.
+//! - `loops`, `regions`, `outline`, `reduce`: loops on threads and vector lanes, sequential loops around them inside
+//!   one parallel region, outlined loop bodies, and the protection of concurrent reductions.
+//! - `library`: loop nests that are matrix products.
+//! - `logical`: the ABI of entries with structured parameters, around the ABI on arrays.
+//! - `lanes`: arrays in vector registers.
+//! - `conditional`: detection of conditional loads that some compilers miscompile.
+//! - `helpers`: operators that C lacks, printed only where used; `half`: conversions of 16-bit floats.
 //!
-//! On a [`Lowered`] program nothing here can fail: what a rule of the validator excludes is `unreachable!` under the
-//! rule's name, and never printed as something else.
+//! Printing a [`Lowered`] program cannot fail: a violation of the validator's rules is `unreachable!` under the rule's
+//! name, never other code.
 //!
-//! # What the flags have to say
+//! # Required compiler flags
 //!
 //! Integers wrap: `-fwrapv`. Floats are IEEE with one rounding per operation, except that a multiplication and an
-//! addition may be contracted (`-ffp-contract=fast`); errno and traps are not used (`-fno-math-errno
-//! -fno-trapping-math`), so that loops with `sqrt`, `floor` or a comparison vectorise. Never `-ffast-math`: NaN,
-//! infinities and -0 behave.
+//! addition may be contracted (`-ffp-contract=fast`); errno and traps are not used
+//! (`-fno-math-errno -fno-trapping-math`), so that loops with `sqrt`, `floor` or a comparison vectorise. Never
+//! `-ffast-math`: NaN, infinities and -0 behave.
 
 mod conditional;
 mod emitter;
@@ -49,29 +48,29 @@ use taffeta_ast::SourceMap;
 
 /// The published header, `taffeta.h`.
 pub const TAFFETA_H: &str = include_str!("../../include/taffeta.h");
-/// What generated code includes, `taffeta_runtime.h`.
+/// Header included by all generated code, `taffeta_runtime.h`.
 pub const TAFFETA_RUNTIME_H: &str = include_str!("../../include/taffeta_runtime.h");
-/// What generated code with matrix products includes, `taffeta_gemm.h`.
+/// Header included by generated code with matrix products, `taffeta_gemm.h`.
 pub const TAFFETA_GEMM_H: &str = include_str!("../../include/taffeta_gemm.h");
-/// What generated code with structured parameters includes, `taffeta_levels.h`.
+/// Header included by generated code with structured parameters, `taffeta_levels.h`.
 pub const TAFFETA_LEVELS_H: &str = include_str!("../../include/taffeta_levels.h");
 
 /// A program in C.
 #[derive(Clone, Debug)]
 pub struct CSource {
-    /// The translation unit; it includes `taffeta_runtime.h`.
+    /// Translation unit; it includes `taffeta_runtime.h`.
     pub code: String,
-    /// The declarations of its two functions, for callers; it includes `taffeta.h`.
+    /// Declarations of its two functions for callers; it includes `taffeta.h`.
     pub header: String,
-    /// What callers must know, with the places that can fail.
+    /// Interface for callers, with the source locations of run-time errors.
     pub signature: Signature,
-    /// Whether it includes `taffeta_gemm.h`.
+    /// Whether the code includes `taffeta_gemm.h`.
     pub products: bool,
-    /// Whether it includes `taffeta_levels.h`.
+    /// Whether the code includes `taffeta_levels.h`.
     pub levels: bool,
 }
 
-/// Prints a lowered program. `sources` is where comments and places in messages come from.
+/// Prints a lowered program. `sources` provides source lines for comments and locations for messages.
 pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
     let mut emitter = emitter::Emitter::new(lowered, sources);
     let unit = entry::unit(&mut emitter);

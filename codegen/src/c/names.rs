@@ -1,11 +1,10 @@
-//! C names for the program's symbols: as in the source where that is a C name that nothing else has.
+//! C names for the program's symbols: the names of the source, where these are valid and unused.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::{Op, Symbol};
 
-/// Words that generated code cannot give to a variable: C's and C++'s keywords, macros and functions of the headers
-/// that it includes, and what the emitter itself names. (The functions that operators are stand in the operators'
-/// table.)
+/// Words that generated code cannot use as variables: keywords of C and C++, macros and functions of the included
+/// headers, and names that the emitter uses itself. (Functions of operators are in the operators' table.)
 const RESERVED: &[&str] = &[
     // keywords of C, C++ and common extensions
     "alignas",
@@ -157,7 +156,7 @@ const RESERVED: &[&str] = &[
     "P_tmpdir",
 ];
 
-/// `name` as a C identifier: other characters become `_` or their code point.
+/// Converts `name` to a C identifier: other characters become `_` or their code point.
 pub fn identifier(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
@@ -176,20 +175,20 @@ pub fn identifier(name: &str) -> String {
 const PUBLIC: &[&str] =
     &["array", "ctx", "ctx_release", "dtype", "free", "level", "level_kind", "owner", "status", "tensor"];
 
-/// The C function of an entry.
+/// Returns the C function of an entry.
 pub fn entry(name: &str) -> String {
     let name = identifier(name);
     if PUBLIC.contains(&name.as_str()) { format!("taffeta_{name}_") } else { format!("taffeta_{name}") }
 }
 
-/// The C function of an entry on the arrays of its structured parameters. No header declares it.
+/// Returns the C function of an entry on the arrays of its structured parameters. No header declares it.
 pub fn arrays_entry(name: &str) -> String {
     format!("wf_arrays_{}", identifier(name))
 }
 
 fn is_reserved(name: &str) -> bool {
-    // `_X`, `__x` are the compiler's, `taffeta_x` and `wf_x` ours, `x_t` of POSIX; `INT32_MAX`, `PRId64`, `FP_NAN`,
-    // `M_PI` are macros.
+    // Compilers reserve `_X` and `__x`, the run-time headers `taffeta_x` and `wf_x`, POSIX `x_t`; `INT32_MAX`,
+    // `PRId64`, `FP_NAN`, `M_PI` are macros.
     let shouted = name.len() > 2
         && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         && (name.contains('_') || name.starts_with("PRI") || name.starts_with("SCN"));
@@ -210,17 +209,17 @@ fn is_word(name: &str) -> bool {
     RESERVED.contains(&name) || Op::ALL.iter().any(|op| op.info().c_name == Some(name))
 }
 
-/// Hands out names, each to one symbol.
+/// Allocator of unique names for symbols.
 #[derive(Debug, Default)]
 pub struct Names {
     of: FxHashMap<Symbol, String>,
     taken: FxHashSet<String>,
-    /// The last number that was tried for a name: those before it are taken, and stay so.
+    /// Last number tried for each name; the numbers before it are taken for good.
     numbered: FxHashMap<String, usize>,
 }
 
 impl Names {
-    /// The symbol's name in C.
+    /// Returns the symbol's name in C.
     pub fn get(&mut self, symbol: &Symbol) -> String {
         if let Some(name) = self.of.get(symbol) {
             return name.clone();
@@ -230,7 +229,7 @@ impl Names {
         name
     }
 
-    /// A name like `wish` that, with each of these suffixes, is a name that nothing else has.
+    /// Returns a name like `wish` that is unused with each of these suffixes, and reserves these names.
     pub fn family(&mut self, wish: &str, suffixes: &[&str]) -> String {
         let mut base = identifier(wish);
         while suffixes.iter().any(|s| self.taken.contains(&format!("{base}{s}"))) {
@@ -240,7 +239,7 @@ impl Names {
         base
     }
 
-    /// A name that nothing else has, like `wish`.
+    /// Returns an unused name like `wish`, and reserves it.
     pub fn fresh(&mut self, wish: &str) -> String {
         let mut base = identifier(wish);
         if is_reserved(&base) {

@@ -1,15 +1,15 @@
-//! The body of a parallel loop, as a function of its own.
+//! Outlining of the bodies of parallel loops into functions.
 //!
 //! ```text
 //! static TAFFETA_BODY void f_i(const float *restrict x, float *restrict y, int64_t i) { … }
 //! ```
 //!
-//! OpenMP moves a parallel loop into a function that takes all variables in a structure, and there compilers forget
-//! what `restrict` said about them: every store may then change every array (gcc 12: half the speed of a gather). A
-//! function whose parameters say it again is inlined with what they say.
+//! OpenMP outlines a parallel loop into a function that takes all variables in a structure, where compilers lose their
+//! `restrict` qualifiers: every store may then alias every array (gcc 12: half the speed of a gather). A function whose
+//! parameters repeat `restrict` is inlined with that information.
 //!
-//! A scalar that threads reduce into is private to each of them: it is passed by its address, and lives in a variable
-//! of the function.
+//! A scalar that threads reduce into is private to each of them: it is passed by address, and held in a variable of the
+//! function.
 
 use super::emitter::{Emitter, ErrorExit, Storage};
 use super::loops::Loop;
@@ -19,17 +19,17 @@ use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Sharing, Stmt, Symbol};
 
-/// A variable of the kernel, as the body of a loop takes it.
+/// A variable of the kernel, as parameter of an outlined body.
 #[derive(Clone, Debug)]
 pub(super) struct Outer {
-    /// `const float *restrict x`
+    /// C declaration, `const float *restrict x`.
     declaration: String,
-    /// The type, where it is a scalar that may change.
+    /// Type of a scalar that may be assigned.
     changes: Option<String>,
 }
 
 impl Outer {
-    /// What the body never changes: pointers, iterators, sizes.
+    /// Makes a variable that bodies never assign: a pointer, an iterator, a size.
     pub fn value(declaration: String) -> Outer {
         Outer { declaration, changes: None }
     }
@@ -41,15 +41,15 @@ impl Outer {
 }
 
 impl Emitter<'_> {
-    /// Whether the body of a parallel loop may be a function: not where its own iterations are lanes, which compilers
-    /// want to see, nor where a scalar of the kernel changes in other ways than by private partial results.
+    /// Returns whether the body of a parallel loop may be outlined: not if the loop is vectorised too, since compilers
+    /// must see the body, nor if the body assigns a scalar of the kernel other than a private partial result.
     pub fn can_outline(&self, l: &Loop<'_>) -> bool {
         let partial = |t: &Symbol| l.props.reductions.iter().any(|r| r.tensor == *t && r.sharing == Sharing::Partial);
         let outer = |t: &Symbol| self.dtypes.contains_key(t) && self.place(t) == Storage::Variable;
         l.props.vectorize.is_none() && effects::writes(l.body).iter().all(|t| !outer(t) || partial(t))
     }
 
-    /// Prints a statement of a loop as a function, and calls it. Whether there can be an error.
+    /// Prints a statement of a loop as a function, with a call of it. Returns whether it may fail.
     pub fn outlined(&mut self, i: &str, body: &Stmt) -> bool {
         let name = self.names.fresh(&format!("{}_{i}", self.lowered.signature().name));
         let mut written = effects::writes(body);
@@ -103,7 +103,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The variables that a piece of generated C names, in the order in which they come; not members, comments or strings.
+/// Collects the variables in a piece of generated C, in order of appearance, without members, comments and strings.
 fn identifiers(code: &str) -> IndexSet<&str> {
     let (mut found, mut at) = (IndexSet::new(), 0);
     while let Some(c) = code[at..].chars().next() {
@@ -118,7 +118,7 @@ fn identifiers(code: &str) -> IndexSet<&str> {
                 }
                 end
             }
-            // A number with its suffix: 0x1p-3, 1.0f.
+            // A number with its suffix: `0x1p-3`, `1.0f`.
             c if c.is_ascii_digit() => {
                 rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.').unwrap_or(rest.len())
             }
@@ -129,7 +129,7 @@ fn identifiers(code: &str) -> IndexSet<&str> {
     found
 }
 
-/// The length of the string literal that `code` begins with.
+/// Returns the length of the string literal at the start of `code`.
 fn string_length(code: &str) -> usize {
     let mut escaped = false;
     for (k, c) in code.char_indices().skip(1) {

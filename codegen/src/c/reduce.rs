@@ -1,21 +1,21 @@
-//! Reductions: in place, atomic, and combining partial results.
+//! Reductions: in place, atomic, and combination of partial results.
 
 use super::emitter::Emitter;
 use super::half::Conversion;
 use super::types;
 use taffeta_ast::{Access, DType, Expr, ExprKind, ReduceOp, Symbol};
 
-/// How reductions are kept apart in the parallel loop around them.
+/// Protection of a reduction in the parallel loop around it.
 #[derive(Clone, Debug)]
 pub(super) enum Shared {
-    /// The thread's own copy of the array.
+    /// Update of the thread's own copy of the array, with the copy's name.
     Copy(String),
-    /// Every update is atomic.
+    /// Atomic update.
     Atomic,
 }
 
 impl Emitter<'_> {
-    /// A reduction into an element, as a statement.
+    /// Prints a reduction into an element.
     pub fn reduce(&mut self, tensor: &Symbol, indices: &[Access], op: ReduceOp, value: &Expr) {
         let dtype = value.dtype();
         let mut target = self.element(tensor, indices).text;
@@ -24,7 +24,7 @@ impl Emitter<'_> {
             Some(Shared::Copy(name)) => {
                 let [a] = indices else { unreachable!("Flat: {} indices of `{tensor}`", indices.len()) };
                 target = format!("{name}[{}]", self.expr(&a.index));
-                // The value that is there already is that of the copy.
+                // The previous value is the copy's, so the tensor's element must not be loaded.
                 if operator(op, dtype).is_none() {
                     let value = self.expr(value);
                     let text = self.combined(op, dtype, &target, &value);
@@ -55,7 +55,7 @@ impl Emitter<'_> {
         self.out.line(format!("{helper}(&{target}, {value});"));
     }
 
-    /// A statement that combines an element with a value (not with another element as it is stored).
+    /// Returns a statement that combines an element with a value (not with another element in its storage form).
     fn combined(&mut self, op: ReduceOp, dtype: DType, element: &str, value: &str) -> String {
         if let Some(operator) = operator(op, dtype) {
             return format!("{element} {operator} {value};");
@@ -82,7 +82,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A statement that combines two elements. A `bool` that nobody has written yet is not read.
+    /// Returns a statement that combines two elements. The previous value of a `bool` is not read, since it may be
+    /// uninitialised.
     pub fn combine(&mut self, op: ReduceOp, dtype: DType, element: &str, other: &str) -> String {
         match op {
             ReduceOp::And => format!("if (!{other}) {element} = false;"),
@@ -95,14 +96,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// What partial results start from, as it is stored.
+    /// Prints the initial value of partial results in its storage type.
     pub fn neutral(&mut self, op: ReduceOp, dtype: DType) -> String {
         let value = types::literal(crate::lower::neutral(op, dtype), dtype, true);
         if types::is_narrow_float(dtype) { format!("{}({value})", self.half(Conversion::Store, dtype)) } else { value }
     }
 
-    /// The name of a reduction in OpenMP's clauses; what they do not have is declared. Their sum of floats starts from
-    /// 0.0, which makes 0.0 of -0.0, and their minimum and maximum lose NaN.
+    /// Returns the name of a reduction for OpenMP's clauses, and declares reductions that OpenMP lacks: its sums of
+    /// floats start from 0.0, which turns -0.0 into 0.0, and its minimum and maximum lose NaN.
     pub fn clause(&mut self, op: ReduceOp, dtype: DType) -> String {
         let own = match op {
             ReduceOp::And => return "&&".to_string(),
@@ -120,7 +121,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The operator in a name.
+/// Returns the operator's name as part of an identifier.
 fn word(op: ReduceOp) -> &'static str {
     match op {
         ReduceOp::Add => "add",
@@ -129,13 +130,13 @@ fn word(op: ReduceOp) -> &'static str {
     }
 }
 
-/// The operator of an augmented assignment in C, where there is one for the type.
+/// Returns C's augmented assignment for the operator, if there is one for the type.
 fn operator(op: ReduceOp, dtype: DType) -> Option<&'static str> {
     let plain = !types::is_narrow_float(dtype);
     match op {
         ReduceOp::Add if plain => Some("+="),
         ReduceOp::Mul if plain => Some("*="),
-        // The value has no effect and cannot fail, so that it may be computed in any case.
+        // Evaluating the value has no side effect and cannot fail, so no short circuit is needed.
         ReduceOp::And | ReduceOp::BitAnd => Some("&="),
         ReduceOp::Or | ReduceOp::BitOr => Some("|="),
         ReduceOp::Add | ReduceOp::Mul | ReduceOp::Min | ReduceOp::Max => None,

@@ -1,4 +1,5 @@
-//! Sequential loops that all threads run, meeting each other after every parallel loop (`lower/regions`).
+//! Sequential loops that all threads run inside one parallel region, with a barrier after every parallel loop
+//! (`lower/regions`).
 //!
 //! ```text
 //! int64_t t_next = 0;
@@ -25,8 +26,8 @@
 //! }
 //! ```
 //!
-//! What one thread does alone is a function of its own, as bodies of parallel loops are (see `outline`). Where it or a
-//! parallel loop may stop the program, all threads learn of it where they meet next, and leave:
+//! A single-threaded part is a function of its own, as bodies of parallel loops are (see `outline`). If such a part or
+//! a parallel loop may fail, all threads learn of the error at the next barrier, and leave:
 //!
 //! ```text
 //!             if (wf_meet_failed(ctx, &t_region, &t_meetings)) goto t_end;
@@ -39,21 +40,21 @@ use crate::lower::Part;
 use indexmap::IndexSet;
 use taffeta_ast::{Extent, Origin, Stmt, StmtKind};
 
-/// The region that is being printed.
+/// The region being printed.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
-    /// Its loop's iterator.
+    /// Iterator of the region's loop.
     iter: String,
-    /// Its variable.
+    /// Variable of the region.
     name: String,
-    /// That with the number of meetings.
+    /// Variable with the number of barriers passed.
     meetings: String,
-    /// The label at its end.
+    /// Label at the end of the region.
     end: String,
 }
 
 impl Emitter<'_> {
-    /// A loop that all threads run; false if it counts in a way that is not printed so.
+    /// Prints a loop that all threads run; returns false if its bounds or step do not permit that.
     pub fn region(&mut self, l: &Loop<'_>) -> bool {
         let [begin, end, step] = l.bounds;
         let Some(step) = step.as_int().filter(|s| s.unsigned_abs() < 1 << 32) else { return false };
@@ -114,7 +115,7 @@ impl Emitter<'_> {
         true
     }
 
-    /// As many threads as any of the parallel loops should have.
+    /// Returns the number of threads: all if any of the parallel loops is worth it.
     fn region_threads(&mut self, body: &Stmt) -> String {
         let (mut worth, mut all) = (IndexSet::new(), false);
         body.walk(&mut |s| {
@@ -133,7 +134,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A sequence directly in a region.
+    /// Prints a sequence directly in a region.
     pub fn sequence_in_region(&mut self, v: &[Stmt]) {
         let parts = self.lowered.regions().parts(v);
         let last = parts.len();
@@ -145,19 +146,19 @@ impl Emitter<'_> {
         }
     }
 
-    /// What one thread does while others wait for it.
+    /// Prints statements that one thread runs while others wait.
     pub fn alone(&mut self, v: &[Stmt]) {
         let Some(region) = self.region.take() else { unreachable!("it is in a region") };
         let all = Stmt::seq(v.iter().cloned(), Origin::none());
         let start = self.out.position();
         let may_fail = self.outlined(&format!("{}_alone", region.iter), &all);
-        // (The call is one line.)
+        // The call is a single line, so the prefix guards all of it.
         self.out.prefix(start, "if (wf_thread() == 0) ");
         self.region = Some(region);
         self.meet(may_fail);
     }
 
-    /// Threads wait for each other, at the end of what may have stopped the program.
+    /// Prints a barrier, with an error exit if the preceding statement may fail.
     pub fn meet(&mut self, may_fail: bool) {
         let Some(Region { name, meetings, end, .. }) = self.region.clone() else { unreachable!("it is in a region") };
         if may_fail {

@@ -1,4 +1,4 @@
-//! Statements. Loops are in `loops`, reductions in `reduce`, how an error leaves in `emitter`.
+//! Statements. Loops are in `loops`, reductions in `reduce`, error exits in `emitter`.
 
 use super::emitter::{Emitter, ErrorExit, Storage};
 use super::expr::prec;
@@ -12,7 +12,7 @@ use taffeta_ast::stmt::{AssertKind, Memory, Message, MessagePart};
 use taffeta_ast::{Access, DType, Expr, Extent, PrintPart, Stmt, StmtKind, Tensor};
 
 impl Emitter<'_> {
-    /// A statement inside the present block.
+    /// Prints a statement inside the current block.
     pub fn stmt(&mut self, s: &Stmt) {
         if self.region.is_some() && !self.lowered.regions().parallel.contains(&s.id()) {
             return self.alone(std::slice::from_ref(s));
@@ -67,7 +67,7 @@ impl Emitter<'_> {
                 self.show(s);
                 self.print(parts);
             }
-            // For the analysis alone.
+            // Assumptions print no code.
             StmtKind::Assume { .. } => {}
             StmtKind::While { cond, body } => {
                 self.show(s);
@@ -88,7 +88,8 @@ impl Emitter<'_> {
         v.iter().enumerate().for_each(|(k, s)| self.in_block(s, k + 1 == v.len()));
     }
 
-    /// A declaration that is not the last statement ends before the block does.
+    /// Prints a statement of a block. A declaration before other statements gets a block of its own, which ends its
+    /// scope.
     pub fn in_block(&mut self, s: &Stmt, last: bool) {
         if matches!(s.kind(), StmtKind::VarDef { .. }) && !last {
             self.out.open("{");
@@ -99,7 +100,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The source line of a statement, where it is another one than that above.
+    /// Prints the source line of a statement as a comment, unless it is the one printed last.
     pub fn show(&mut self, s: &Stmt) {
         let span = s.origin().span();
         if span.is_none() {
@@ -143,7 +144,7 @@ impl Emitter<'_> {
             self.scope.insert(t.clone(), Outer::value(format!("{c} *restrict {t}")));
         }
         if body.is_nop() {
-            // Nobody uses it, but its sizes are checked (`pass::dead`).
+            // The tensor is unused, but its sizes are checked (`pass::dead`).
             return self.check_local(s, tensor, None);
         }
         match tensor.memory {
@@ -185,7 +186,7 @@ impl Emitter<'_> {
         self.stmt(body);
     }
 
-    /// A tensor that is allocated here and freed where its scope ends, whatever happens between.
+    /// Prints a tensor that is allocated here and freed at the end of its scope, on error exits too.
     fn heap(&mut self, s: &Stmt, tensor: &Tensor, t: &str, body: &Stmt) {
         self.declare(&tensor.symbol, Storage::Array);
         let c = types::stored(tensor.dtype);
@@ -216,11 +217,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// The sizes of a local tensor are not negative, and their product fits; nothing where that is known.
+    /// Prints the check that the sizes of a local tensor are not negative and their product fits; nothing where that is
+    /// known and no byte count is needed.
     fn check_local(&mut self, s: &Stmt, tensor: &Tensor, bytes: Option<&str>) {
         let lowered = self.lowered;
         let shape = lowered.local_shape(&tensor.symbol);
-        // Arguments were checked, so a part of their sizes fits too.
+        // Arguments were checked, so a shape made of their sizes fits too.
         let fits = self.ranges.fits(shape) || lowered.interface().iter().any(|t| t.has_sizes(shape));
         if fits && bytes.is_none() {
             return;
@@ -273,7 +275,7 @@ impl Emitter<'_> {
         self.out.close("}");
     }
 
-    /// A value in a message, printed as the interpreter prints it.
+    /// Prints a value for a message, formatted as by the interpreter.
     fn shown_value(&mut self, e: &Expr) -> (&'static str, String) {
         let text = self.text(e);
         match e.dtype() {
@@ -285,7 +287,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Puts a line together and prints it.
+    /// Prints the code that assembles a line and prints it.
     fn print(&mut self, parts: &[PrintPart]) {
         let line = self.names.fresh("line");
         self.out.open("{");

@@ -1,12 +1,12 @@
 //! C types and constants of element types.
 //!
 //! `f16` and `bf16` are stored as 16 bits (`uint16_t`, so that every compiler takes them) and computed as `float`: the
-//! value of an expression of such a type is a `float` that the type holds exactly.
+//! value of an expression of such a type is a `float` that the type represents exactly.
 
 use taffeta_ast::expr::Literal;
 use taffeta_ast::{DType, Kind};
 
-/// The type of an element in memory.
+/// Returns the C type of an element in memory.
 pub(super) fn stored(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool => "bool",
@@ -23,17 +23,17 @@ pub(super) fn stored(dtype: DType) -> &'static str {
     }
 }
 
-/// The type of a value.
+/// Returns the C type of a value.
 pub(super) fn value(dtype: DType) -> &'static str {
     if is_narrow_float(dtype) { "float" } else { stored(dtype) }
 }
 
-/// Whether it is stored in 16 bits and computed as `float`.
+/// Returns whether the type is stored in 16 bits and computed as `float`.
 pub(super) fn is_narrow_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16)
 }
 
-/// Its name in `taffeta_dtype`.
+/// Returns the name in `taffeta_dtype`.
 pub(crate) fn abi(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool => "TAFFETA_BOOL",
@@ -52,7 +52,7 @@ pub(crate) fn abi(dtype: DType) -> &'static str {
     }
 }
 
-/// A constant as C text. `exact`: it must have the type's width by itself, since no operand beside it has.
+/// Prints a constant. `exact`: the literal must have the type's width by itself, since no other operand determines it.
 pub(super) fn literal(v: Literal, dtype: DType, exact: bool) -> String {
     match v {
         Literal::Bool(b) => b.to_string(),

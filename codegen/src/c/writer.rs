@@ -1,6 +1,6 @@
-//! Lines with indentation, and text inside comments and string literals.
+//! Indented lines, and escaping of text in comments and string literals.
 
-/// Generated lines.
+/// Generated lines, with the current indentation.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     lines: Vec<String>,
@@ -13,22 +13,22 @@ impl Writer {
         self.lines.push(if text.is_empty() { String::new() } else { format!("{}{text}", "    ".repeat(self.depth)) });
     }
 
-    /// A line with its indentation.
+    /// Adds a line that contains its indentation.
     pub fn raw(&mut self, text: &str) {
         self.lines.push(text.to_string());
     }
 
-    /// What follows stands one step to the right.
+    /// Increases the indentation of the following lines.
     pub fn indent(&mut self) {
         self.depth += 1;
     }
 
-    /// A preprocessor line, which stands at the margin.
+    /// Adds a preprocessor line, at the margin.
     pub fn pragma(&mut self, text: &str) {
         self.lines.push(format!("#pragma {text}"));
     }
 
-    /// A line that opens a block.
+    /// Adds a line that opens a block.
     pub fn open(&mut self, text: impl AsRef<str>) {
         self.line(text);
         self.depth += 1;
@@ -45,32 +45,32 @@ impl Writer {
         self.open(text);
     }
 
-    /// A label stands one step to the left of what follows it.
+    /// Adds a label, one step to the left of the following lines.
     pub fn label(&mut self, name: &str) {
         self.depth -= 1;
         self.line(format!("{name}:;"));
         self.depth += 1;
     }
 
-    /// Where the next line will stand.
+    /// Returns the position of the next line.
     pub fn position(&self) -> usize {
         self.lines.len()
     }
 
-    /// Puts a line, with today's indentation, where `position` was.
+    /// Inserts a line at `position`, with the current indentation.
     pub fn insert(&mut self, position: usize, text: &str) {
         self.lines.insert(position, format!("{}{text}", "    ".repeat(self.depth)));
     }
 
-    /// The lines from a position on.
+    /// Returns the lines from a position on.
     pub fn since(&self, position: usize) -> Vec<String> {
         self.lines[position..].to_vec()
     }
 
-    /// Puts a branch around what stands from a position on, which is its other case; these lines are its first one.
+    /// Wraps the lines from a position on into the else branch of `cond`, with the lines `then` as its first branch.
     pub fn close_branch(&mut self, position: usize, cond: &str, then: Vec<String>) {
         let margin = "    ".repeat(self.depth);
-        // Preprocessor lines stand at the margin.
+        // Preprocessor lines stay at the margin.
         for line in self.lines[position..].iter_mut().filter(|l| !l.starts_with('#') && !l.is_empty()) {
             line.insert_str(0, "    ");
         }
@@ -80,7 +80,7 @@ impl Writer {
         self.lines.push(format!("{margin}}}"));
     }
 
-    /// Puts text before what stands in a line.
+    /// Inserts text before a line's content.
     pub fn prefix(&mut self, position: usize, text: &str) {
         let line = &mut self.lines[position];
         let start = line.len() - line.trim_start().len();
@@ -94,13 +94,13 @@ impl Writer {
     }
 }
 
-/// `text` as it can stand in a comment.
+/// Returns `text` as a comment.
 pub(super) fn comment(text: &str) -> String {
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     format!("/* {} */", clean.replace("*/", "* /").replace("/*", "/ *").trim())
 }
 
-/// `text` as a string literal. Other characters than printable ASCII are written in octal, which ends after three
+/// Returns `text` as a string literal. Characters other than printable ASCII are octal escapes, which end after three
 /// digits.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::from("\"");
@@ -108,7 +108,7 @@ pub(super) fn string(text: &str) -> String {
         match b {
             b'"' => out.push_str("\\\""),
             b'\\' => out.push_str("\\\\"),
-            // Trigraphs.
+            // A question mark could start a trigraph.
             b'?' => out.push_str("\\?"),
             b' '..=b'~' => out.push(b as char),
             _ => out.push_str(&format!("\\{b:03o}")),
@@ -118,7 +118,7 @@ pub(super) fn string(text: &str) -> String {
     out
 }
 
-/// `text` as a piece of a format string, still to be quoted.
+/// Returns `text` as a piece of a format string, still to be quoted.
 pub(super) fn format_text(text: &str) -> String {
     text.replace('%', "%%")
 }

@@ -1,8 +1,8 @@
-//! Where entries are made, and what is left there when a process is killed.
+//! Scratch directories for new entries, and removal of those left by killed processes.
 //!
-//! `making/make-X/lock` is locked by the process that makes something in `making/make-X/files`, for as long as it does;
-//! a lock goes with its process. What is not locked, and is not brand new, is nobody's: the next one who makes
-//! something removes it. `making/old-X` is on its way out.
+//! The process that fills `making/make-X/files` holds a lock on `making/make-X/lock` meanwhile; the lock ends with the
+//! process. A directory that is not locked and older than a grace period is abandoned, and the next process that makes
+//! an entry removes it. `making/old-X` is being removed.
 
 use super::{Cache, FAILED, MAKING, private};
 use crate::temporary::Folder;
@@ -13,10 +13,10 @@ use std::time::Duration;
 const FRESH: &str = "make-";
 const OLD: &str = "old-";
 const LOCK: &str = "lock";
-/// Between making a directory and locking it.
+/// Grace period between creating a directory and locking it.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// A directory in which an entry is made; removed with what is left in it.
+/// A directory in which an entry is made; removed on drop with its remaining contents.
 pub(super) struct Scratch {
     files: PathBuf,
     _lock: File,
@@ -24,7 +24,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Where the entry's files go.
+    /// Returns the directory of the entry's files.
     pub fn files(&self) -> &Path {
         &self.files
     }
@@ -35,7 +35,7 @@ impl Cache {
         let making = self.dir.join(MAKING);
         let dir = Folder::inside(&making, FRESH)?;
         let lock = File::create_new(dir.path().join(LOCK))?;
-        // Where there are no locks (some network file systems), old age alone says that a directory is nobody's.
+        // Without file locks (some network file systems), only the age shows that a directory is abandoned.
         let _ = lock.lock();
         let files = dir.path().join("files");
         std::fs::create_dir(&files)?;
@@ -43,7 +43,7 @@ impl Cache {
         Ok(Scratch { files, _lock: lock, _dir: dir })
     }
 
-    /// Removes what interrupted processes left. What cannot be removed stays for the next time.
+    /// Removes the leftovers of interrupted processes. Directories that cannot be removed stay until the next attempt.
     pub(super) fn remove_leftovers(&self) {
         let Ok(all) = std::fs::read_dir(self.dir.join(MAKING)) else { return };
         for entry in all.flatten() {
@@ -58,22 +58,22 @@ impl Cache {
         }
     }
 
-    /// Takes an entry away at once, as others see it, and then removes it.
+    /// Discards an entry: renames it atomically, as other processes see it, and then removes it.
     pub(super) fn discard(&self, entry: &Path) -> std::io::Result<()> {
         let making = self.dir.join(MAKING);
         let old = Folder::inside(&making, OLD)?;
         match std::fs::rename(entry, old.path().join("entry")) {
-            // Another process took it away.
+            // Another process has renamed the entry already.
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
             _ => Ok(()),
         }
     }
 
-    /// Keeps the files of an entry that could not be made.
+    /// Keeps the files of an entry that failed to compile.
     pub(super) fn keep_failed(&self, files: &Path) -> std::io::Result<PathBuf> {
         let failed = self.dir.join(FAILED);
         let dir = Folder::inside(&failed, "")?;
-        // Over a directory that is empty.
+        // The rename replaces an empty directory.
         std::fs::rename(files, dir.path())?;
         let dir = dir.keep();
         self.account(super::limit::size(&dir), &dir);
@@ -81,7 +81,7 @@ impl Cache {
     }
 }
 
-/// Whether no process makes anything there any more.
+/// Returns whether a scratch directory is in use by no process.
 fn abandoned(dir: &Path) -> bool {
     let old = |path: &Path| {
         let modified = std::fs::symlink_metadata(path).and_then(|m| m.modified()).ok();

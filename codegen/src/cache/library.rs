@@ -1,6 +1,6 @@
-//! Libraries of the cache: made by the C compiler from generated code, found again, loaded.
+//! Libraries in the cache: compiling them from generated code, finding and loading them.
 
-#![allow(unsafe_code)] // `Compiled::load` runs what it loads
+#![allow(unsafe_code)] // `Compiled::load` runs the code that it loads
 
 use super::{Cache, Kind};
 use crate::c::CSource;
@@ -16,17 +16,17 @@ const SIGNATURE: &str = "signature.json";
 /// A compiled program in the cache, ready to be loaded.
 #[derive(Clone, Debug)]
 pub struct LibraryEntry {
-    /// Only this module writes it.
+    /// Directory of the entry; only this module writes it.
     dir: PathBuf,
 }
 
 impl Cache {
-    /// The library with that key, if it is there and as it was made.
+    /// Finds the library with this key, if it exists and is intact.
     pub fn library(&self, key: &str) -> Option<LibraryEntry> {
         self.whole(key, Kind::Library).map(|dir| LibraryEntry { dir })
     }
 
-    /// The library with that key, compiled from `source` unless it is there.
+    /// Returns the library with this key, compiling it from `source` if it is missing.
     ///
     /// # Errors
     ///
@@ -42,8 +42,8 @@ impl Cache {
         let dir = self.whole_or_made(key, Kind::Library, |dir| {
             Toolchain::write(source, dir, stem)?;
             let library = toolchain.shared(dir, stem, options)?;
-            // What cannot be loaded is not kept.
-            // SAFETY: made from this source just now, in a directory that is the user's alone.
+            // Test-load, since a library that cannot be loaded must not be cached.
+            // SAFETY: the library was just compiled from this source, in a directory that only the user can access.
             if let Err(d) = unsafe { Compiled::load(&library, source.signature.clone()) } {
                 return Err(toolchain.unloadable(dir, options, loads, d));
             }
@@ -54,11 +54,11 @@ impl Cache {
 }
 
 impl LibraryEntry {
-    /// Loads the program. `None` if another process has removed the entry since it was found.
+    /// Loads the program. Returns `None` if another process has removed the entry since it was found.
     ///
     /// # Errors
     ///
-    /// A library that the system's loader does not take.
+    /// A library that the system's loader refuses.
     pub fn load(&self) -> Result<Option<Compiled>, Diagnostic> {
         let broken = |what: String| {
             Diagnostic::new("cache::broken", format!("`{}`: {what}", self.dir.display())).help("remove the directory")
@@ -70,10 +70,9 @@ impl LibraryEntry {
         };
         let signature: Signature = serde_json::from_slice(&text).map_err(|e| broken(e.to_string()))?;
         let library = self.dir.join(format!("lib{}{}", signature.c_name, std::env::consts::DLL_SUFFIX));
-        // SAFETY: an entry of this type is made by `make_library` alone, which compiles what `c::emit` made, and writes
-        // the signature of the same program beside it. `whole` has compared every file with the checksum that it had
-        // then, and found that the cache, what it lies in, the entry and each file can be written by nobody but the
-        // user (and root).
+        // SAFETY: only `make_library` makes entries of this type; it compiles code made by `c::emit`, and writes the
+        // signature of the same program beside it. `whole` has compared every file with the checksum taken then, and
+        // found that only the user (and root) can write the cache, its parent directories, the entry and each file.
         let loaded = unsafe { Compiled::load(&library, signature) };
         match loaded {
             Err(_) if !library.exists() => Ok(None),
@@ -82,9 +81,9 @@ impl LibraryEntry {
     }
 }
 
-/// Whether the system's loader takes a library that the C compiler made of an empty function; else what it says.
+/// Returns an error message unless the system's loader takes `library`, compiled from an empty function.
 fn loads(library: &Path) -> Result<(), String> {
-    // SAFETY: it has no initialisers of its own, as the libraries that programs are compiled to.
+    // SAFETY: the library has no initialisers of its own, as those compiled from programs.
     unsafe { Library::new(library) }.map(drop).map_err(|e| e.to_string())
 }
 

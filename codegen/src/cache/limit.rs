@@ -1,9 +1,9 @@
-//! How much a cache may hold. What was not used for longest goes first.
+//! Size limit of a cache, with eviction of the least recently used entries.
 //!
-//! `state` has the bytes of all that was made, and is locked by who changes it. It may be too much (something was made
-//! again) or too little (a process was killed before it counted), so that it only says when to look: beyond the limit
-//! everything is counted, and entries go until a fifth of the room is free. A process that has found an entry and not
-//! yet loaded it makes it again if it is gone by then (`library.rs`); a library that is loaded needs its file no more.
+//! `state` holds the bytes of all entries, and is locked for updates. The number may be too high (an entry was made
+//! again) or too low (a process was killed before it counted), so it only triggers a recount: above the limit, all
+//! entries are counted and evicted until a fifth of the room is free. A process that has found an entry and not yet
+//! loaded it makes it again if the entry is gone by then (`library.rs`); a loaded library does not need its file.
 
 use super::{Cache, ENTRIES, FAILED, LIST, STATE};
 use std::fs::{File, OpenOptions};
@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// An entry, as far as it matters here.
+/// An entry's directory, size and time of last use.
 struct Item {
     dir: PathBuf,
     size: u64,
@@ -20,8 +20,8 @@ struct Item {
 }
 
 impl Cache {
-    /// Counts what was made in `made`, and makes room if there is too much; `made` itself stays. A cache that cannot be
-    /// counted works all the same.
+    /// Adds `size` to the total, and makes room if the limit is exceeded; the new entry `made` is never evicted.
+    /// Failures are logged only, since a cache works without its total.
     pub(super) fn account(&self, size: u64, made: &Path) {
         if let Err(e) = self.try_account(size, made) {
             tracing::debug!("cannot count what the cache `{}` holds: {e}", self.dir.display());
@@ -32,7 +32,7 @@ impl Cache {
         let path = self.dir.join(STATE);
         let mut state =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
-        // Where there are no locks, two processes may both make room.
+        // Without file locks, two processes may both make room.
         let _ = state.lock();
         let mut text = String::new();
         (&state).take(32).read_to_string(&mut text)?;
@@ -43,7 +43,7 @@ impl Cache {
         rewrite(&mut state, total)
     }
 
-    /// Removes entries until there is room; gives what the others take.
+    /// Evicts entries until a fifth of the room is free; returns the size of the others.
     fn make_room(&self, made: &Path) -> std::io::Result<u64> {
         let mut items = Vec::new();
         for part in [ENTRIES, FAILED] {
@@ -77,12 +77,12 @@ fn rewrite(state: &mut File, total: u64) -> std::io::Result<()> {
 
 fn item(dir: PathBuf) -> Item {
     let modified = |path: &Path| std::fs::symlink_metadata(path).and_then(|m| m.modified());
-    // What cannot be looked at, or has no list, is not an entry and goes first.
+    // An unreadable directory, or one without a list, is not an entry and is evicted first.
     let used = modified(&dir.join(LIST)).or_else(|_| modified(&dir)).unwrap_or(SystemTime::UNIX_EPOCH);
     Item { size: size(&dir), used, dir }
 }
 
-/// The bytes of the files in a directory (not deeper: entries have no directories).
+/// Sums the sizes of the files in a directory (not recursive: entries have no subdirectories).
 pub(super) fn size(dir: &Path) -> u64 {
     let Ok(files) = std::fs::read_dir(dir) else { return 0 };
     files.flatten().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum()

@@ -1,4 +1,4 @@
-//! Compiled programs, kept between runs.
+//! Persistent cache of compiled programs.
 //!
 //! ```text
 //!  DIR/entries/KEY/   files, and a list of them (`entry.json`: the key, names, lengths, checksums)
@@ -7,12 +7,12 @@
 //!  DIR/state          how much all of it takes (`limit.rs`)
 //! ```
 //!
-//! An entry is made in `making` and renamed, so that other processes see all of it or nothing. One that does not fit
-//! its list, file by file, is made again. Keys and checksums are BLAKE3's, so that nobody finds a program whose key is
-//! that of another one.
+//! An entry is made in `making` and renamed into place, so other processes see either all of it or nothing. An entry
+//! that differs from its list in any file is made again. Keys and checksums are BLAKE3 hashes, so nobody can construct
+//! a program whose key collides with another's.
 //!
-//! Loading a library runs its code, so nothing is taken from a directory that anybody else could have written
-//! (`private.rs`): not the cache, not what it lies in, not an entry, not a file. `library.rs` loads.
+//! Loading a library runs its code, so nothing is taken from a directory that another user could have written
+//! (`private.rs`): this covers the cache, its parent directories, the entry and each file. `library.rs` loads.
 
 mod leftovers;
 mod library;
@@ -36,7 +36,7 @@ const MAKING: &str = "making";
 const FAILED: &str = "failed";
 const STATE: &str = "state";
 
-/// How much a cache holds, unless it is told otherwise: some ten thousand programs.
+/// Default size limit, in bytes: some ten thousand programs.
 pub const DEFAULT_LIMIT: u64 = 1_000_000_000;
 
 /// A directory of compiled programs.
@@ -47,38 +47,37 @@ pub struct Cache {
     limit: u64,
 }
 
-/// What is in the place of a cache that cannot be used, until the process ends.
+/// Temporary replacement of a cache that cannot be used, until the process ends.
 struct StandsIn {
     process: u32,
     dir: Folder,
-    /// What was said of caches that cannot be used.
+    /// Warnings already reported.
     told: Vec<String>,
 }
 
 static STANDS_IN: Mutex<Option<StandsIn>> = Mutex::new(None);
 
-/// What an entry is for.
+/// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Kind {
-    /// Files that are read.
+    /// Files to be read.
     Data,
-    /// A library, which is loaded: only `library.rs` makes them.
+    /// A library to be loaded; only `library.rs` makes them.
     Library,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct List {
     kind: Kind,
-    /// An entry under another name than its own is none.
+    /// Key of the entry: one found under another name is invalid.
     key: String,
     /// Length and checksum of each file.
     files: FxHashMap<String, (u64, String)>,
 }
 
 impl Cache {
-    /// The user's cache: `TAFFETA_CACHE_DIR`, else `taffeta` in `XDG_CACHE_HOME` or `~/.cache`. Where that cannot be
-    /// used, a temporary directory of this process. What the user should know of that is the second part, the first
-    /// time.
+    /// Opens the user's cache: `TAFFETA_CACHE_DIR`, else `taffeta` in `XDG_CACHE_HOME` or `~/.cache`. If that cannot be
+    /// used, opens a temporary directory of this process. The second component is a warning for the user, given once.
     ///
     /// # Errors
     ///
@@ -94,11 +93,11 @@ impl Cache {
         };
         let warning = warning.note("compiled programs are kept for this run only");
         let mut stands_in = STANDS_IN.lock().unwrap_or_else(PoisonError::into_inner);
-        // A child that was forked has one of its own: its parent removes this one.
+        // A forked child makes a replacement of its own: the parent removes its one.
         if stands_in.as_ref().is_none_or(|s| s.process != std::process::id()) {
             let dir = Folder::new("taffeta-cache-")
                 .map_err(|e| Diagnostic::new("cache::nowhere", format!("cannot make a temporary directory: {e}")))?;
-            // The parent's is not the child's to remove, which dropping it would be.
+            // Forget the parent's folder: dropping it in the child would remove it.
             std::mem::forget(stands_in.replace(StandsIn { process: std::process::id(), dir, told: Vec::new() }));
         }
         let Some(stands_in) = stands_in.as_mut() else { unreachable!("it was made") };
@@ -108,13 +107,13 @@ impl Cache {
         Ok((cache, new.then_some(warning)))
     }
 
-    /// The cache in `dir`, which is made if it is not there, and what the user should know of it: that others could
-    /// write it, so that what it held was discarded.
+    /// Opens the cache in `dir`, creating the directory if necessary. The second component is a warning for the user:
+    /// others could write the cache, so its contents were discarded.
     ///
     /// # Errors
     ///
-    /// It cannot be made or written (`cache::unusable`), or others can write it or what it lies in, and that is not
-    /// ours to change (`cache::unsafe`).
+    /// The directory cannot be made or written (`cache::unusable`), or others can write it or one of its parents, and
+    /// the permissions are not ours to change (`cache::unsafe`).
     pub fn open_at(dir: &Path) -> Result<(Cache, Option<Diagnostic>), Diagnostic> {
         let Opened { dir, owner, discarded } = private::open(dir)?;
         let warning = discarded.map(|why| {
@@ -125,23 +124,23 @@ impl Cache {
         Ok((Cache { dir, owner, limit: DEFAULT_LIMIT }, warning))
     }
 
-    /// With room for so many bytes; what was not used for longest makes room for what is new.
+    /// Limits the cache to this number of bytes; least recently used entries make room for new ones.
     #[must_use]
     pub fn limited(self, bytes: u64) -> Cache {
         Cache { limit: bytes, ..self }
     }
 
-    /// Where it is.
+    /// Returns the directory of the cache.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The directory of the entry with that key, if there is one and all of its files are as they were made.
+    /// Returns the directory of the entry with this key, if it exists and all of its files are intact.
     pub fn get(&self, key: &str) -> Option<PathBuf> {
         self.whole(key, Kind::Data)
     }
 
-    /// The directory of the entry with that key, which `make` fills if there is none.
+    /// Returns the directory of the entry with this key, which `make` fills if there is none.
     ///
     /// # Errors
     ///
@@ -158,8 +157,8 @@ impl Cache {
         self.dir.join(ENTRIES).join(file_name(key))
     }
 
-    /// An entry of that kind, if it is exactly what its list says: these files and no others, each as it was made, and
-    /// nothing that anybody else could have written.
+    /// Finds an entry of this kind and verifies it against its list: exactly the listed files, each intact, and none
+    /// that another user could have written.
     fn whole(&self, key: &str, kind: Kind) -> Option<PathBuf> {
         let dir = self.place(key);
         self.owner.private_dir(&dir).ok()?;
@@ -183,7 +182,7 @@ impl Cache {
         if found != list.files.len() {
             return None;
         }
-        // When it was used last. Where that cannot be written, it is as old as it was.
+        // The list's modification time records the last use. If it cannot be written, the entry keeps its age.
         let _ = std::fs::File::open(&list_file).and_then(|f| f.set_modified(SystemTime::now()));
         Some(dir)
     }
@@ -205,7 +204,7 @@ impl Cache {
         let scratch = self.scratch().map_err(refuse)?;
         match make(scratch.files()) {
             Ok(()) => {}
-            // Its files, a log among them, are what somebody needs to see what is wrong.
+            // The generated files, with the log, are needed to find the mistake.
             Err(d) if d.code.starts_with("internal::") => {
                 return Err(match self.keep_failed(scratch.files()) {
                     Ok(kept) => d.note(format!("the generated files are in {}", kept.display())),
@@ -217,7 +216,7 @@ impl Cache {
         let size = self.seal(scratch.files(), key, kind).map_err(refuse)?;
         let place = self.place(key);
         while std::fs::rename(scratch.files(), &place).is_err() {
-            // Another process was faster, or what lies there is broken.
+            // Another process was faster, or the entry in this place is broken.
             if let Some(dir) = self.whole(key, kind) {
                 return Ok(dir);
             }
@@ -227,7 +226,7 @@ impl Cache {
         Ok(place)
     }
 
-    /// Writes the list of an entry's files, and closes them to others. Gives what they take.
+    /// Writes the list of an entry's files, and revokes others' permissions. Returns the entry's size in bytes.
     fn seal(&self, dir: &Path, key: &str, kind: Kind) -> std::io::Result<u64> {
         let mut list = List { kind, key: key.to_string(), files: FxHashMap::default() };
         let mut size = 0;
@@ -246,17 +245,17 @@ impl Cache {
     }
 }
 
-/// A key from everything that an entry depends on.
+/// Hashes everything that an entry depends on into a key.
 pub fn key(parts: &[&str]) -> String {
     let mut hash = blake3::Hasher::new();
     for part in parts {
-        // With its length, so that parts cannot be cut elsewhere.
+        // Length-prefixed, so that different divisions into parts differ.
         hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }
     hash.finalize().to_hex().to_string()
 }
 
-/// Keys become names of directories: anything but a plain word is hashed.
+/// Returns the directory name of a key: plain words stand for themselves, anything else is hashed.
 fn file_name(key_text: &str) -> String {
     let plain = !key_text.is_empty()
         && key_text.len() <= 100

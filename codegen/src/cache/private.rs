@@ -1,12 +1,12 @@
-//! Whether anybody else could have written a directory or a file.
+//! Checks that no other user could have written a directory or a file.
 //!
-//! *Trusted* are the user and root. A directory is *open* if its group or all others may write it, but for a group that
-//! is the user's own (same number, as where every user has one) and, of directories on the way, those with the sticky
-//! bit (`/tmp`), in which nobody moves what is another's. Links on the way must belong to who is trusted; the cache
-//! itself and what is in it are not reached through links.
+//! *Trusted* users are the user and root. A directory is *open* if its group or others may write it, with two
+//! exceptions: a group that is the user's own (equal number, as where every user has a group), and, for parent
+//! directories, the sticky bit (`/tmp`), which keeps users from moving each other's files. Symbolic links in the path
+//! must belong to trusted users; the cache itself and its contents are not reached through links.
 //!
-//! An open cache was open before we looked, so closing it is not enough: what it holds is discarded. That is done only
-//! to what is a cache by its looks. A directory of other things is neither emptied nor closed: it is refused.
+//! An open cache was open before we looked, so closing it is not enough: its contents are discarded. That is done only
+//! to a directory that looks like a cache. A directory with other contents is neither emptied nor closed, but refused.
 
 use super::{ENTRIES, FAILED, MAKING, STATE};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -17,9 +17,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use taffeta_ast::Diagnostic;
 
-/// Links on the way to a directory: more are a circle.
+/// Maximum number of symbolic links in a path; more are taken for a cycle.
 const MOST_LINKS: u32 = 40;
-/// Written by its group, or by all.
+/// Permission bits for writing by the group or by others.
 const WRITTEN_BY_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
@@ -27,11 +27,11 @@ const STICKY: u32 = 0o1000;
 pub(super) struct Opened {
     pub dir: PathBuf,
     pub owner: Owner,
-    /// Why what it held was discarded, if it was.
+    /// Reason for which its contents were discarded, if they were.
     pub discarded: Option<String>,
 }
 
-/// The user whose cache it is.
+/// Owner of the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     user: u32,
@@ -42,13 +42,13 @@ fn unusable(dir: &Path, why: &str) -> Diagnostic {
         .help("set TAFFETA_CACHE_DIR to a directory of your own")
 }
 
-/// Whether files can be made in a directory of the cache: its file system may be one to read only.
+/// Checks that files can be created in a directory of the cache, whose file system may be read-only.
 pub(super) fn takes_files(dir: &Path) -> Result<(), Diagnostic> {
     accessat(CWD, dir, Access::WRITE_OK, AtFlags::EACCESS)
         .map_err(|e| unusable(dir, &std::io::Error::from(e).to_string()))
 }
 
-/// Opens a directory as a cache: makes it, or closes it to others.
+/// Opens a directory as a cache: creates it, or revokes others' permissions.
 pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
     let refuse = |why: String| unusable(dir, &why);
     let distrust = |why: String, help: String| {
@@ -74,7 +74,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
     {
         return Err(refuse(e.to_string()));
     }
-    // Again, with what was made meanwhile.
+    // Check again, with the directories created meanwhile.
     on_the_way()?;
     let meta = std::fs::symlink_metadata(&dir).map_err(|e| refuse(e.to_string()))?;
     if meta.file_type().is_symlink() {
@@ -94,13 +94,13 @@ pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
         let help = "set TAFFETA_CACHE_DIR to a directory of its own, or close this one (chmod go-w)";
         return Err(distrust("others can write it, and it holds other things".into(), help.into()));
     }
-    // A directory of other things that others may only read is theirs to read.
+    // Permissions of a directory with other contents stay as they are, if others may only read it.
     if is_cache && meta.mode() & 0o077 != 0 {
         std::fs::set_permissions(&dir, only_ours()).map_err(failed)?;
     }
     let mut discarded = None;
     if open && !held.is_empty() {
-        // Now that it is closed, nothing comes in again.
+        // After the directory is closed, so that nothing enters it again.
         for part in [ENTRIES, MAKING, FAILED, STATE].map(|part| dir.join(part)) {
             if part.symlink_metadata().is_ok() {
                 remove(&part).map_err(failed)?;
@@ -125,13 +125,13 @@ pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
 }
 
 impl Owner {
-    /// A directory of the user's that nobody else can write, and no link; else what it is.
+    /// Checks that the path is a directory that only the user can write, and no link; the error names the defect.
     pub fn private_dir(self, dir: &Path) -> Result<(), String> {
         let meta = std::fs::symlink_metadata(dir).map_err(|e| e.to_string())?;
         if meta.is_dir() { self.private(&meta) } else { Err("is not a directory".into()) }
     }
 
-    /// The contents of a file of the user's that nobody else can write, and no link.
+    /// Reads a file that only the user can write, and that is no link.
     pub fn read(self, file: &Path) -> std::io::Result<Vec<u8>> {
         let meta = std::fs::symlink_metadata(file)?;
         if !meta.is_file() {
@@ -149,7 +149,7 @@ impl Owner {
         }
     }
 
-    /// Goes the way to a directory, link by link; else what stands on it that others can change, and why they can.
+    /// Walks the path to a directory, link by link; the error is a component that others can change, and the reason.
     fn way(self, dir: &Path) -> Result<(), (PathBuf, String)> {
         let mut at = PathBuf::from("/");
         self.step(&at)?;
@@ -163,7 +163,7 @@ impl Owner {
             let next = at.join(part);
             let meta = match std::fs::symlink_metadata(&next) {
                 Ok(meta) => meta,
-                // What is not there is made by us; what cannot be looked at cannot be used either.
+                // A missing component is created by us; one that cannot be examined cannot be used either.
                 Err(_) => return Ok(()),
             };
             if !meta.file_type().is_symlink() {
@@ -184,14 +184,14 @@ impl Owner {
         Ok(())
     }
 
-    /// One directory on the way.
+    /// Checks one directory of a path.
     fn step(self, dir: &Path) -> Result<(), (PathBuf, String)> {
         let because = |why: &str| Err((dir.to_path_buf(), why.to_string()));
         let Ok(meta) = std::fs::metadata(dir) else { return Ok(()) };
         if !self.trusts(meta.uid()) {
             return because("belongs to another user");
         }
-        // Where every user has a group of their own, what they make may be open to that group.
+        // Where every user has a group of their own, files of the user may be open to it.
         let own_group = self.user != 0 && meta.gid() == self.user && meta.mode() & 0o002 == 0;
         if meta.mode() & WRITTEN_BY_OTHERS != 0 && meta.mode() & STICKY == 0 && !own_group {
             return because("can be written by others");
@@ -204,12 +204,12 @@ impl Owner {
     }
 }
 
-/// Read, written and entered by the user alone.
+/// Returns permissions for the user alone: read, write, enter.
 pub(super) fn only_ours() -> Permissions {
     Permissions::from_mode(0o700)
 }
 
-/// Takes the permissions of all others away.
+/// Revokes the permissions of the group and of others.
 pub(super) fn close(file: &Path) -> std::io::Result<()> {
     let meta = std::fs::symlink_metadata(file)?;
     if meta.is_file() {
@@ -218,7 +218,7 @@ pub(super) fn close(file: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Removes whatever it is; of a link, the link.
+/// Removes a file or a directory tree; of a link, only the link.
 pub(super) fn remove(path: &Path) -> std::io::Result<()> {
     let meta = std::fs::symlink_metadata(path)?;
     if meta.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
@@ -228,7 +228,7 @@ fn names(dir: &Path) -> std::io::Result<Vec<OsString>> {
     std::fs::read_dir(dir)?.map(|e| e.map(|e| e.file_name())).collect()
 }
 
-/// The parts of a path, the last one first.
+/// Returns the components of a path, the last one first.
 fn parts(path: &Path) -> Vec<OsString> {
     let part = |c: Component<'_>| match c {
         Component::Normal(name) => Some(name.to_os_string()),

@@ -1,9 +1,9 @@
-//! Puts an assertion before every statement that might fail.
+//! Insertion of run-time checks: an assertion before every statement that might fail.
 //!
-//! *does*: for every access, division, shift, power, cast and loop step, states what must hold as an `Assert` before
-//! the statement, under the conditions that guard a lazy operand; what the prover decides is left out. *requires*: a
-//! logical program. *ensures*: after it, operators and accesses need no care in C; statements keep their ids,
-//! assertions are derived from the statement they guard.
+//! *does*: for every access, division, shift, power, cast and loop step, inserts an `Assert` of its precondition before
+//! the statement, under the conditions that guard a lazy operand; proved conditions are omitted. *requires*: a logical
+//! program. *ensures*: operators and accesses need no checks in C; statements keep their ids, and the origin of an
+//! assertion is derived from its statement's.
 //!
 //! ```text
 //! y[i] += e[adj[i, j]]          →          assert 0 <= adj[i, j] and adj[i, j] < n_faces       (kind Index)
@@ -14,7 +14,7 @@
 //!                                          y[i] = x[k] if k < n else 0.0
 //! ```
 //!
-//! *leaves alone*: floating-point operators, which always have a value. What was asserted once is known from there on,
+//! *leaves alone*: floating-point operators, which always have a value. An asserted condition is a fact from there on,
 //! and is not asserted again until a tensor in it is written.
 
 use rustc_hash::FxHashMap;
@@ -24,7 +24,8 @@ use taffeta_ast::expr::{Access, Literal};
 use taffeta_ast::stmt::{AssertKind, Message, MessagePart};
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Op, Origin, PrintPart, Stmt, StmtKind, Symbol, Tensor};
 
-/// The program with its assertions, and those that shapes of parameters and results need before anything is computed.
+/// The program with its assertions, and the entry's assertions: conditions on the shapes of parameters and results that
+/// must hold before any computation.
 pub(super) struct Checked {
     pub func: Func,
     pub entry: Stmt,
@@ -32,7 +33,7 @@ pub(super) struct Checked {
 
 pub(super) fn run(func: &Func) -> Checked {
     let mut shapes: FxHashMap<Symbol, Vec<Expr>> = FxHashMap::default();
-    // Shapes are computed before anything is known but that sizes are sizes.
+    // Shapes are computed when nothing is known except that sizes are in their range.
     let mut sizes_alone = Context::empty();
     func.sizes.iter().for_each(|s| sizes_alone.size(s));
     let mut entry = Vec::new();
@@ -61,8 +62,8 @@ fn stmt(s: &Stmt, shapes: &mut FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context
     Stmt::seq(checks.into_iter().chain([s]), origin)
 }
 
-/// What must hold for `index` to have a value in the range of a dimension, as one condition whose parts are evaluated
-/// in order. What is proved is left out.
+/// Returns the condition that `index` has a value in the range of a dimension, as a conjunction evaluated in order.
+/// Proved parts are omitted.
 pub(super) fn in_range(
     tensors: &FxHashMap<Symbol, Arc<Tensor>>,
     (tensor, d): (&Tensor, usize),
@@ -80,7 +81,7 @@ pub(super) fn in_range(
     })
 }
 
-/// Whether assertions would pass.
+/// Returns the conjunction of assertions, which may be under conditions.
 fn all(assertions: &[Stmt]) -> Expr {
     let one = |s: &Stmt| match s.kind() {
         StmtKind::Assert { cond, .. } => cond.clone(),
@@ -91,7 +92,7 @@ fn all(assertions: &[Stmt]) -> Expr {
     assertions.iter().map(one).fold(Expr::bool(true), |a, b| a.and(&b))
 }
 
-/// The assertions of one statement, in order of evaluation.
+/// Collects the assertions for one statement, in order of evaluation.
 fn checks(s: &Stmt, shapes: &FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context) -> Vec<Stmt> {
     let mut found = Obligations::new(shapes, facts, s.origin().clone());
     match s.kind() {
@@ -100,7 +101,7 @@ fn checks(s: &Stmt, shapes: &FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context) 
             found.expr(value);
         }
         StmtKind::VarDef { tensor, .. } => {
-            // Whether the sizes make a tensor (not negative, not too large) is checked where it is allocated.
+            // The allocation checks the tensor's sizes (not negative, not too large).
             tensor.shape.iter().for_each(|size| found.expr(size));
         }
         StmtKind::For { extent: Extent::Range { begin, end, step }, .. } => {
@@ -112,7 +113,7 @@ fn checks(s: &Stmt, shapes: &FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context) 
         }
         StmtKind::Assert { cond, message, .. } => {
             found.expr(cond);
-            // The message is evaluated only if the condition does not hold.
+            // The message is evaluated only if the condition fails.
             let values: Vec<&Expr> = message
                 .iter()
                 .filter_map(|p| match p {
@@ -131,17 +132,17 @@ fn checks(s: &Stmt, shapes: &FxHashMap<Symbol, Vec<Expr>>, facts: &mut Context) 
             }
             s.kind().exprs().into_iter().for_each(|e| found.expr(e));
         }
-        // Nobody evaluates an assumption.
+        // Assumptions are not evaluated.
         StmtKind::Assume { .. } => {}
         other => other.exprs().into_iter().for_each(|e| found.expr(e)),
     }
     found.out
 }
 
-/// What must hold for the expressions of one statement.
+/// Collector of the preconditions of one statement's expressions.
 struct Obligations<'a> {
     shapes: &'a FxHashMap<Symbol, Vec<Expr>>,
-    /// What is known at the present place, required conditions included.
+    /// Facts at the current position, including the preconditions required so far.
     facts: &'a mut Context,
     origin: Origin,
     out: Vec<Stmt>,
@@ -190,7 +191,7 @@ impl<'a> Obligations<'a> {
         }
     }
 
-    /// What `operands` need, where `cond` holds (or does not).
+    /// Collects the preconditions of `operands`, evaluated only where `cond` is `holds`.
     fn guarded(&mut self, cond: &Expr, holds: bool, operands: &[&Expr]) {
         let outer = std::mem::take(&mut self.out);
         let guard = self.facts.enter_guard(cond, holds);
@@ -205,7 +206,7 @@ impl<'a> Obligations<'a> {
         }
     }
 
-    /// Every index has a value in the range of its dimension.
+    /// Requires that every index has a value in the range of its dimension.
     fn access(&mut self, tensor: &Symbol, indices: &[Access]) {
         let Some(shape) = self.shapes.get(tensor) else { return };
         for (d, (access, size)) in indices.iter().zip(shape).enumerate() {
@@ -213,7 +214,7 @@ impl<'a> Obligations<'a> {
         }
     }
 
-    /// The index of one dimension.
+    /// Requires that the index of one dimension has a value in range.
     fn index(&mut self, tensor: &str, d: usize, index: &Expr, size: &Expr) {
         self.expr(index);
         let cond = Expr::int(0).less_eq(index).and(&index.less(size));
@@ -257,8 +258,8 @@ impl<'a> Obligations<'a> {
         }
     }
 
-    /// A float that is cast to an integer type is a number in its range. Compared in f64, which holds every float and
-    /// the ends of every range exactly, but for the upper end, for which the next power of two stands.
+    /// Requires that a float cast to an integer type lies in its range. The comparison is done in f64, which represents
+    /// every float and every lower end exactly; for the upper end the next power of two is the exclusive bound.
     fn cast(&mut self, e: &Expr, to: DType) {
         let Some((lo, hi)) = to.int_range() else { return };
         let wide = e.clone().cast(DType::F64);

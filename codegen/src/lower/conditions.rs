@@ -1,15 +1,14 @@
-//! Conditions in lanes: a vectorised loop that reduces under conditions becomes straight code.
+//! If-conversion of vectorised loops with conditional reductions or loads.
 //!
 //! *does*, for each vectorised loop that reduces into scalars under conditions, or loads elements under them: every
-//! value is computed in every iteration, into a local scalar that is written once; what branches leave is selected; and
-//! each scalar is reduced into once, by what is neutral where the program does not reduce. What the loop stores under a
-//! condition, it stores under one. Compilers make masks of branches, and some make wrong ones: gcc before 12.4, where
-//! one scalar is reduced in several branches and values are wider than what the conditions compare.
+//! value is computed in every iteration, into a local scalar that is written once; values that branches leave are
+//! selected; and each scalar is reduced into once per iteration, with the neutral value where the program does not
+//! reduce. Conditional stores stay conditional. Compilers turn branches into masks, and some make wrong ones: gcc
+//! before 12.4, where one scalar is reduced in several branches and values are wider than the compared operands.
 //!
-//! *requires*: `checks` and `vectorise` (nothing in the loop can stop the program where the program gets to it),
-//! `reductions` (what iterations share is a partial result, which starts from the neutral value). *ensures*: every
-//! value but those of sums with several terms in one iteration, which are added up first; nothing is loaded that is not
-//! there.
+//! *requires*: `checks` and `vectorise` (nothing in the loop can fail where the program executes it), `reductions`
+//! (scalars shared by iterations are partial results, which start from the neutral value). *ensures*: all values,
+//! except that several terms of a sum in one iteration are added up first; all loads are in bounds.
 //!
 //! ```text
 //! for i in range(n):  # vectorize, partial(s +)       for i in range(n):  # vectorize, partial(s +)
@@ -22,9 +21,9 @@
 //!                                                         s += s_2
 //! ```
 //!
-//! An index that is not proved to be in range where the condition does not hold is 0 there, a divisor 1, and a float
-//! that becomes an integer 0. Where it is not known whether a tensor has an element, the loop runs on lanes if it has
-//! one, and else as it was written, in order:
+//! Where its condition does not hold, an index that is not proved in range is replaced by 0, a divisor by 1, and a
+//! float cast to an integer by 0. Where a tensor may be empty, the loop is vectorised if the tensor has an element, and
+//! otherwise runs as written, in order:
 //!
 //! ```text
 //! for i in range(n):  # vectorize             if 0 < m:
@@ -39,10 +38,10 @@
 //!                                                     …
 //! ```
 //!
-//! *leaves alone*: loops that reduce into no scalar, whose masked loads and stores compilers get right, and those whose
-//! bodies C cannot have on lanes (`parallel` refuses them). A loop that loads `bool`s under conditions from what may
-//! not have been written (a byte that is neither 0 nor 1 is no value), or from what may have no element and whose size
-//! is read from memory, is vectorised no longer.
+//! *leaves alone*: loops without reductions into scalars, whose masked loads and stores compilers get right, and loops
+//! whose bodies C cannot vectorise (`parallel` refuses them). A loop loses its vectorisation if it conditionally loads
+//! `bool`s from a tensor that may be uninitialised (a byte that is neither 0 nor 1 is no valid value), or loads from a
+//! tensor that may be empty and whose size is read from memory.
 
 use super::reductions::neutral;
 use indexmap::IndexMap;
@@ -57,14 +56,14 @@ use taffeta_ast::{
     DType, Expr, ExprKind, Extent, Func, Literal, Op, Origin, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
-/// A program without conditions in the loops on lanes that reduce.
+/// A program whose vectorised loops with reductions are free of conditions.
 pub(super) struct Straight {
     pub func: Func,
-    /// The loops that are not vectorised any more, each with the reason.
+    /// Loops that lost their vectorisation, each with the reason.
     pub in_order: InOrder,
 }
 
-/// Reasons why loops are not vectorised.
+/// Reasons for which loops are not vectorised.
 pub(super) type InOrder = FxHashMap<StmtId, &'static str>;
 
 pub(super) fn run(func: &Func) -> Straight {
@@ -78,7 +77,7 @@ pub(super) fn run(func: &Func) -> Straight {
 struct Pass {
     in_order: InOrder,
     tensors: FxHashMap<Symbol, Arc<Tensor>>,
-    /// Tensors that callers have written.
+    /// Tensors initialised by callers.
     written: FxHashSet<Symbol>,
 }
 
@@ -100,7 +99,7 @@ impl Pass {
         new
     }
 
-    /// A loop without branches; or one that runs in order, where that cannot be.
+    /// If-converts a loop, or makes it run in order where that is impossible.
     fn straight(
         &mut self,
         s: &Stmt,
@@ -143,15 +142,15 @@ impl Pass {
     }
 }
 
-/// Why a loop cannot be straight code.
+/// Reason for which a loop cannot be if-converted.
 struct Stays(&'static str);
 
-/// The scalars that iterations reduce into, each with partial results of its own.
+/// Returns the scalars into which iterations reduce with partial results of their own.
 fn sums(props: &LoopProps) -> impl Iterator<Item = (Symbol, ReduceOp)> + '_ {
     props.reductions.iter().filter(|r| r.sharing == Sharing::Partial).map(|r| (r.tensor.clone(), r.op))
 }
 
-/// The loop, not vectorised.
+/// Removes the loop's vectorisation.
 fn in_order(s: &Stmt) -> Stmt {
     let StmtKind::For { iter, extent, props, body } = s.kind() else { return s.clone() };
     let mut props = LoopProps { vectorize: None, ..props.clone() };
@@ -163,21 +162,21 @@ fn in_order(s: &Stmt) -> Stmt {
 
 // ---- which loops
 
-/// Whether the body of a loop that reduces into scalars does so under conditions, or loads something under one.
+/// Returns whether a loop reduces into scalars and has conditional reductions or loads.
 fn is_conditional(body: &Stmt, props: &LoopProps) -> bool {
     let mut seen = Seen { sums: sums(props).map(|(t, _)| t).collect(), ..Seen::default() };
     seen.stmt(body, false);
     seen.plain && seen.reduces && (seen.under_condition || !seen.conditional.is_subset(&seen.always))
 }
 
-/// What one iteration does.
+/// Summary of the statements of one iteration.
 struct Seen {
     sums: FxHashSet<Symbol>,
     plain: bool,
     reduces: bool,
-    /// Whether it reduces into a scalar under a condition.
+    /// Whether a reduction into a scalar is under a condition.
     under_condition: bool,
-    /// Elements that are loaded in any case, and under conditions.
+    /// Elements loaded unconditionally, and under conditions.
     always: FxHashSet<Expr>,
     conditional: FxHashSet<Expr>,
 }
@@ -191,7 +190,7 @@ impl Default for Seen {
 
 impl Seen {
     fn stmt(&mut self, s: &Stmt, conditional: bool) {
-        // Nothing is loaded for what is assumed.
+        // Assumptions are not evaluated, so they load nothing.
         if let StmtKind::Assume { .. } = s.kind() {
             return;
         }
@@ -234,22 +233,22 @@ impl Seen {
 
 // ---- straight code
 
-/// A loop's body while it is made straight.
+/// State of if-converting one loop body.
 struct Lanes<'p, 'f> {
     pass: &'p Pass,
-    /// What is known of the original loop where an iteration is, whatever its conditions are.
+    /// Facts of the original loop that hold in every iteration, whatever its conditions.
     facts: &'f mut Context,
-    /// The iterator, and what stands for it.
+    /// Iterator, and its replacement.
     iter: (&'p Symbol, Expr),
     sums: FxHashSet<(Symbol, ReduceOp)>,
-    /// The local scalars of the body, in order.
+    /// Local scalars of the body, in order.
     declared: Vec<Symbol>,
-    /// What has been loaded under conditions, and the scalars that hold it.
+    /// Elements already loaded under conditions, with the scalars that hold them.
     at_hand: Vec<(Expr, Expr)>,
-    /// What must hold so that what is loaded in the place of others is there.
+    /// Conditions under which the tensors of substituted loads have an element.
     non_empty: Vec<Expr>,
     made: Vec<Made>,
-    /// Where what is made comes from.
+    /// Origin of new statements.
     origin: Origin,
 }
 
@@ -259,12 +258,12 @@ enum Made {
     Stmt(Stmt),
 }
 
-/// What is known at one point of the body.
+/// Values at one point of the body.
 #[derive(Clone, Default)]
 struct State {
-    /// The values of local scalars.
+    /// Values of local scalars.
     locals: FxHashMap<Symbol, Expr>,
-    /// What has been reduced into scalars, since the last branch began.
+    /// Terms reduced into scalars since the last branch began.
     sums: IndexMap<(Symbol, ReduceOp), Expr, FxBuildHasher>,
 }
 
@@ -284,7 +283,7 @@ impl Lanes<'_, '_> {
                 self.branch(cond, [Some(then), otherwise.as_ref()], state, under)?;
                 self.facts.after(s);
             }
-            // What is assumed under a condition was used in proofs that are done.
+            // Assumptions under a condition have served their proofs before this pass.
             StmtKind::Assume { cond } => {
                 if under.is_none() {
                     let assume = StmtKind::Assume { cond: self.assumed(cond, state) };
@@ -304,7 +303,7 @@ impl Lanes<'_, '_> {
         Ok(())
     }
 
-    /// A store, or a reduction by an operator.
+    /// Converts a store, or a reduction by an operator.
     fn write(
         &mut self,
         s: &Stmt,
@@ -339,7 +338,7 @@ impl Lanes<'_, '_> {
             let (tensor, indices) = (tensor.clone(), at);
             let value = if under.is_some() { self.held(&tensor, new) } else { new };
             self.at_hand.retain(|(loaded, _)| !effects::loads(loaded).contains(&tensor));
-            // Another statement: the loop may stay as it was beside this one.
+            // A statement with an id of its own, since the original loop may be kept beside this one.
             let write = match op {
                 Some(op) => StmtKind::ReduceTo { tensor, indices, op, value },
                 None => StmtKind::Store { tensor, indices, value },
@@ -353,7 +352,7 @@ impl Lanes<'_, '_> {
                 None => write,
             }));
         }
-        // What stands for a value that there is not, the facts do not know.
+        // A substitute for a value that does not exist must not become a fact.
         if has_value {
             self.facts.after(s);
         } else {
@@ -362,7 +361,7 @@ impl Lanes<'_, '_> {
         Ok(())
     }
 
-    /// Both branches, one after the other, and what they leave.
+    /// Converts both branches one after the other, and selects the values that they leave.
     fn branch(
         &mut self,
         cond: &Expr,
@@ -418,7 +417,7 @@ impl Lanes<'_, '_> {
         }
     }
 
-    /// The statements, each in the scope of the scalars before it.
+    /// Nests the statements into the scopes of the scalars before them.
     fn finish(self) -> Stmt {
         let mut block: VecDeque<Stmt> = VecDeque::new();
         for made in self.made.into_iter().rev() {
@@ -436,7 +435,7 @@ impl Lanes<'_, '_> {
         Stmt::seq(block, self.origin)
     }
 
-    /// A value in a scalar, which later statements do not change.
+    /// Stores a value in a new scalar that is never overwritten, unless it is a constant or such a scalar.
     fn held(&mut self, name: &Symbol, value: Expr) -> Expr {
         let is_held = match value.kind() {
             ExprKind::Const(_) => true,
@@ -456,7 +455,7 @@ impl Lanes<'_, '_> {
         indices.iter().map(|a| Ok(Access { index: self.value(&a.index, state, under)?, ..a.clone() })).collect()
     }
 
-    /// A value where all conditions are evaluated, in the place of one `under` some of them.
+    /// Rewrites a value for unconditional evaluation, in place of evaluation `under` conditions.
     fn value(&mut self, e: &Expr, state: &State, under: Option<&Expr>) -> Result<Expr, Stays> {
         match e.kind() {
             ExprKind::Const(_) => Ok(e.clone()),
@@ -494,7 +493,7 @@ impl Lanes<'_, '_> {
         }
     }
 
-    /// A condition that is assumed, of the new iterator and the values of scalars.
+    /// Rewrites an assumption in terms of the new iterator and the scalars' values.
     fn assumed(&self, cond: &Expr, state: &State) -> Expr {
         let value = &mut |e: &Expr| match e.kind() {
             ExprKind::Var(v) if v == self.iter.0 => Some(self.iter.1.clone()),
@@ -504,7 +503,7 @@ impl Lanes<'_, '_> {
         substitute::rewrite_expr(cond, value, &mut FxHashMap::default())
     }
 
-    /// An operator that evaluates only those operands that it needs.
+    /// Converts an operator that evaluates only the operands needed.
     fn lazy(
         &mut self,
         e: &Expr,
@@ -529,7 +528,7 @@ impl Lanes<'_, '_> {
         Ok(Expr::raw(ExprKind::Apply(op, new), e.dtype()))
     }
 
-    /// An element, loaded in any case; where the condition does not hold, some element.
+    /// Loads an element unconditionally; where the condition does not hold, some other valid element may be loaded.
     fn element(
         &mut self,
         e: &Expr,
@@ -557,7 +556,7 @@ impl Lanes<'_, '_> {
         Ok(held)
     }
 
-    /// Sees to it that the index 0 is in range.
+    /// Ensures that index 0 is in range, by proof or by a run-time condition of the loop.
     fn must_have_element(&mut self, tensor: &Symbol, k: usize) -> Result<(), Stays> {
         if self.facts.in_range(tensor, k, &Expr::int(0)) {
             return Ok(());

@@ -1,14 +1,14 @@
-//! Row-major flat buffers.
+//! Flattening of tensors into row-major buffers.
 //!
 //! *does*: gives every tensor one dimension (scalars keep none), and every access one index. *requires*: every access
-//! is in range of each dimension where it stands (`checks`). *ensures*: ids and origins are kept.
+//! is in range of each dimension in its context (`checks`). *ensures*: ids and origins are kept.
 //!
 //! ```text
 //! y[i, j] += a[i, k] * b[k, j]      →      y[i * m + j] += a[i * p + k] * b[k * m + j]
 //! ```
 //!
-//! The shapes that local tensors had before are given back with their accesses flattened as well: C checks each size
-//! where the tensor is declared, and a size may be an element of another tensor.
+//! The original shapes of local tensors are returned with their accesses flattened as well: C checks each size at the
+//! tensor's declaration, and a size may be an element of another tensor.
 //!
 //! *leaves alone*: tensors with at most one dimension.
 
@@ -18,7 +18,7 @@ use taffeta_ast::expr::Access;
 use taffeta_ast::format::Format;
 use taffeta_ast::{Expr, ExprKind, Func, Param, PrintPart, Stmt, StmtKind, Symbol, Tensor};
 
-/// The program on flat buffers, and these shapes of its local tensors with flat accesses.
+/// Flattens the program's buffers, and the accesses in the shapes `locals` of its local tensors.
 pub(super) fn run(func: &Func, mut locals: Shapes) -> (Func, Shapes) {
     let mut pass = Pass { shapes: FxHashMap::default() };
     let params = func.params.iter().map(|p| Param { tensor: pass.declare(&p.tensor), mode: p.mode }).collect();
@@ -31,7 +31,7 @@ pub(super) fn run(func: &Func, mut locals: Shapes) -> (Func, Shapes) {
 /// Shapes of tensors.
 type Shapes = FxHashMap<Symbol, Vec<Expr>>;
 
-/// The number of elements of a shape.
+/// Returns the number of elements of a shape.
 pub(crate) fn count(shape: &[Expr]) -> Expr {
     shape.iter().fold(Expr::int(1), |n, d| n.times(d))
 }
@@ -78,7 +78,7 @@ impl Pass {
         }
     }
 
-    /// Elements from where they begin, with the sizes that they are shown with.
+    /// Flattens a printed tensor: its start becomes a flat index, its shape stays.
     fn shown(&self, part: &PrintPart) -> PrintPart {
         let part = part.map(&mut Symbol::clone, &mut |e| self.expr(e));
         let PrintPart::Tensor { tensor, at, shape } = &part else { return part };
@@ -100,7 +100,7 @@ impl Pass {
         })
     }
 
-    /// Horner's rule: `(i * m + j) * p + k`.
+    /// Computes the flat index by Horner's rule: `(i * m + j) * p + k`.
     fn flat(&self, tensor: &Symbol, indices: &[Access]) -> Vec<Access> {
         match (indices, self.shapes.get(tensor)) {
             ([first, rest @ ..], Some(shape)) if !rest.is_empty() => {
@@ -121,7 +121,7 @@ mod tests {
     use taffeta_ast::build::{Builder, block, local, store, var_def};
     use taffeta_ast::{DType, Expr, Op, SourceMap};
 
-    /// A size that is an element of a tensor of two dimensions.
+    /// Checks a size that is an element of a two-dimensional tensor.
     #[test]
     fn sizes_of_locals_are_flat_too() {
         let mut b = Builder::new("f");

@@ -1,10 +1,10 @@
-//! Guards on a loop's own iterator become its bounds.
+//! Conversion of guards on a loop's iterator into loop bounds.
 //!
-//! *does*, for loops in steps of 1: a comparison of integers that grows by 1 or -1 with the iterator, and under which
-//! everything in the loop stands, cuts the range of the loop instead of being asked in each iteration.
+//! *does*, for loops of step 1: an integer comparison that guards the whole body, and one side of which grows by 1 or
+//! -1 with the iterator, restricts the loop's range, and is not evaluated in each iteration.
 //!
-//! *requires*: checks, so that bounds do not have to be proved from the guards. *ensures*: ids and origins are kept;
-//! the same statements run in the same order, where that is proved.
+//! *requires*: checks, so that bounds need not be proved from the guards. *ensures*: ids and origins are kept; the same
+//! statements run in the same order, which is proved for each guard.
 //!
 //! ```text
 //! for j in range(16):                      for j in range(min(16, n - i * 16)):
@@ -14,10 +14,9 @@
 //!         y[i * 16 + j] = 0.0
 //! ```
 //!
-//! Vectorised loops are what it is for: compilers make vectors of a loop without branches, and of one whose length is a
-//! constant straight code.
+//! The aim is vectorised loops: compilers vectorise loops without branches, and fully unroll those of constant length.
 //!
-//! *leaves alone*: conditions that read, loops that are to be unrolled.
+//! *leaves alone*: conditions with loads, loops to be unrolled.
 
 use taffeta_analysis::query::guard::{Bound, bound, guards};
 use taffeta_analysis::query::{Context, walk};
@@ -33,7 +32,7 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
     new
 }
 
-/// A loop with the guards of all that is in it as bounds.
+/// Turns the guards of a loop's whole body into its bounds.
 fn bounded(s: &Stmt, facts: &mut Context) -> Stmt {
     let StmtKind::For { iter, extent, props, body } = s.kind() else { return s.clone() };
     let Extent::Range { begin, end, step } = extent else { return s.clone() };
@@ -53,7 +52,7 @@ fn bounded(s: &Stmt, facts: &mut Context) -> Stmt {
     s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body: rest })
 }
 
-/// Whether a bound is proved to hold exactly where a guard does: integers wrap.
+/// Proves that a bound is equivalent to a guard in every iteration; integers wrap, so it may not be.
 fn says_the_same(b: &Bound, guard: &Expr, l: &Stmt, facts: &mut Context) -> bool {
     let StmtKind::For { iter, extent, body, .. } = l.kind() else { return false };
     let i = Expr::var(iter);
@@ -72,7 +71,7 @@ fn says_the_same(b: &Bound, guard: &Expr, l: &Stmt, facts: &mut Context) -> bool
     })
 }
 
-/// A statement without a guard of all that is in it.
+/// Removes a guard that covers the whole statement.
 fn without(s: &Stmt, guard: &Expr) -> Stmt {
     match s.kind() {
         StmtKind::If { cond, then, otherwise: None } => {
@@ -83,7 +82,7 @@ fn without(s: &Stmt, guard: &Expr) -> Stmt {
                 None => then,
             }
         }
-        // What stood under the guard may be a sequence: it becomes a part of this one.
+        // A guarded sequence is spliced into this one.
         StmtKind::Seq(_) => s.map(&mut |p| without(p, guard), &mut Expr::clone),
         StmtKind::VarDef { tensor, body } => {
             s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: without(body, guard) })

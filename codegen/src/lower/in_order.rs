@@ -1,7 +1,7 @@
-//! Vectorised loops that print, or that stop where a value is not finite, in order.
+//! De-vectorisation of loops that print or check that values are finite.
 //!
-//! *does*: takes the mark from vectorised loops with a statement in them that no lane can do by itself: a line is
-//! printed after the other, and the first value that is not finite is found. *requires*: nothing. *ensures*: ids and
+//! *does*: removes the mark from vectorised loops with a statement that depends on the order of iterations: lines are
+//! printed in order, and the first value that is not finite is reported. *requires*: nothing. *ensures*: ids and
 //! origins are kept.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!     print(y[i])                              print(y[i])
 //! ```
 //!
-//! *leaves alone*: that a loop is parallel; other loops.
+//! *leaves alone*: marks of parallel loops; other loops.
 
 use taffeta_ast::stmt::AssertKind;
 use taffeta_ast::{Expr, Func, LoopProps, Stmt, StmtKind};

@@ -1,14 +1,14 @@
-//! What is the same in all lanes is computed before them.
+//! Hoisting of lane-invariant values out of vectorised loops.
 //!
 //! *does*, for each vectorised loop that runs at least once:
-//! - a local scalar whose one value does not depend on the loop is declared in front of it;
-//! - a `min`, `max`, choice or division of scalars that do not change is computed once, into such a scalar.
+//! - hoists the declaration of a local scalar that gets a single, loop-invariant value;
+//! - hoists a loop-invariant `min`, `max`, choice or division of scalars into such a scalar.
 //!
-//! Compilers move most of that themselves, but not choices: gcc moves their conditions, and then cannot make vectors of
-//! what is left.
+//! Compilers hoist most of these themselves, but not choices: gcc hoists their conditions, and then cannot vectorise
+//! the rest.
 //!
-//! *requires*: checks, so that nothing here can stop the program. *ensures*: ids and origins of what stays; every value
-//! is that of the first iteration, which would have computed it.
+//! *requires*: checks, so that nothing here can fail. *ensures*: ids and origins of remaining statements; every value
+//! is the one that the first iteration would compute.
 //!
 //! ```text
 //! for j in range(8):  # vectorize          dx = p[1] - p[0]
@@ -17,7 +17,7 @@
 //!                                              y[j] = x[j] / larger
 //! ```
 //!
-//! *leaves alone*: what stands under a condition or behind a check, and what reads elements that the loop writes.
+//! *leaves alone*: values under a condition or after a check, and loads from tensors that the loop writes.
 
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -55,14 +55,14 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
 
 struct Moved<'s> {
     iter: &'s Symbol,
-    /// What the loop writes, less what has been moved.
+    /// Symbols that the loop writes, except for hoisted scalars.
     written: FxHashSet<Symbol>,
-    /// What goes in front of the loop, in order.
+    /// Hoisted scalars with their values, in order.
     found: Vec<(Arc<Tensor>, Expr)>,
 }
 
 impl Moved<'_> {
-    /// The statements of a block that surely run, down to the first that may stop or branch.
+    /// Hoists from the statements of a block that definitely run, up to the first that may fail or branch.
     fn block(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
             StmtKind::Seq(v) => {
@@ -92,7 +92,7 @@ impl Moved<'_> {
         }
     }
 
-    /// Whether a value is the same in every iteration.
+    /// Returns whether a value is loop-invariant.
     fn is_same(&self, e: &Expr) -> bool {
         let mut same = true;
         e.walk(&mut |e| match e.kind() {
@@ -103,8 +103,8 @@ impl Moved<'_> {
         same
     }
 
-    /// The expression with scalars for the choices in it that do not change. What reads an array or divides integers
-    /// stays, since it may be in a branch that is never taken.
+    /// Replaces loop-invariant choices in an expression by scalars. Array loads and integer divisions are not hoisted,
+    /// since they may be in a branch that is never taken.
     fn shortened(&mut self, e: &Expr) -> Expr {
         let scalars = !e.may_fail();
         let choice = matches!(e.kind(), ExprKind::Apply(Op::Min | Op::Max | Op::Select | Op::Div, _));
@@ -126,7 +126,7 @@ impl Moved<'_> {
     }
 }
 
-/// Whether what follows a statement surely runs.
+/// Returns whether the statements after this one definitely run.
 fn is_straight(s: &Stmt) -> bool {
     match s.kind() {
         StmtKind::Store { .. } | StmtKind::ReduceTo { .. } | StmtKind::Assume { .. } => true,
@@ -136,14 +136,14 @@ fn is_straight(s: &Stmt) -> bool {
     }
 }
 
-/// The value that a scalar gets at the start of its scope and keeps, and the rest of the scope.
+/// Returns the value that a scalar gets at the start of its scope and keeps, with the rest of the scope.
 fn only_value(scalar: &Symbol, body: &Stmt) -> Option<(Expr, Stmt)> {
     let (value, rest) = first_value(scalar, body)?;
     let rest = Stmt::seq(rest.iter().cloned(), body.origin().clone());
     (!effects::writes(&rest).contains(scalar)).then(|| (value.clone(), rest))
 }
 
-/// The value that a scalar gets first of all in its scope, and what follows.
+/// Returns the value that the first statement of a scope gives to a scalar, with the remaining statements.
 pub(crate) fn first_value<'s>(scalar: &Symbol, scope: &'s Stmt) -> Option<(&'s Expr, &'s [Stmt])> {
     let (first, rest): (&Stmt, &[Stmt]) = match scope.kind() {
         StmtKind::Seq(v) => v.split_first()?,

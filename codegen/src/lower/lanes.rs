@@ -1,4 +1,5 @@
-//! What can be computed for all lanes at once: consecutive iterations of a loop side by side in a vector.
+//! Analysis of the values that can be computed for all lanes at once. Lanes are consecutive iterations of a loop, side
+//! by side in a vector.
 //!
 //! ```text
 //! for j in range(16):                      a[k] is the same for all lanes, b[k * 16 + j] is a vector:
@@ -14,14 +15,13 @@ use taffeta_ast::{DType, Expr, ExprKind, Op, Symbol};
 /// A loop over lanes.
 pub(super) struct Lanes<'s> {
     pub iter: &'s Symbol,
-    /// Tensors of which no element is known to be the same for all lanes: what the loop stores into, and what is held
-    /// in vectors.
+    /// Tensors whose elements may differ between lanes, since the loop stores into them or vectors hold them.
     pub varying: FxHashSet<Symbol>,
-    /// Whether elements from anywhere may be put into a vector, one by one.
+    /// Whether gathers are allowed: vectors assembled from elements anywhere in memory.
     pub gathers: bool,
 }
 
-/// Whether a value has elements that do not stand side by side in consecutive iterations.
+/// Returns whether a value needs elements that are not adjacent in consecutive iterations.
 pub(crate) fn gathers(e: &Expr, iter: &Symbol) -> bool {
     match e.kind() {
         ExprKind::Load(_, indices) => {
@@ -33,18 +33,18 @@ pub(crate) fn gathers(e: &Expr, iter: &Symbol) -> bool {
 }
 
 impl Lanes<'_> {
-    /// Whether consecutive iterations access consecutive elements.
+    /// Returns whether consecutive iterations access consecutive elements.
     pub fn vector(&self, indices: &[Access]) -> bool {
         let [index] = indices else { return false };
         constant_stride(&index.index, self.iter) == Some(1) && effects::loads(&index.index).is_disjoint(&self.varying)
     }
 
-    /// Whether each lane knows where its element is.
+    /// Returns whether gathers are allowed and each lane can compute the index of its element.
     fn gathered(&self, indices: &[Access]) -> bool {
         self.gathers && indices.iter().all(|a| effects::loads(&a.index).is_disjoint(&self.varying))
     }
 
-    /// Whether a value of that type can be computed for all lanes at once.
+    /// Returns whether a value of type `dtype` can be computed for all lanes at once.
     pub fn value(&self, e: &Expr, dtype: DType) -> bool {
         if self.same(e) {
             return true;
@@ -57,7 +57,7 @@ impl Lanes<'_> {
             ExprKind::Apply(Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Div, args) => {
                 args.iter().all(|a| self.value(a, dtype))
             }
-            // Sums of f32 are in f64.
+            // Sums of f32 accumulate in f64.
             ExprKind::Cast(inner) => {
                 dtype == DType::F64 && inner.dtype() == DType::F32 && !self.same(inner) && self.value(inner, DType::F32)
             }
@@ -65,7 +65,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// Whether a value is the same for all lanes.
+    /// Returns whether a value is the same for all lanes.
     pub fn same(&self, e: &Expr) -> bool {
         !effects::mentions(e, &[self.iter]) && effects::loads(e).is_disjoint(&self.varying)
     }

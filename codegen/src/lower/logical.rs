@@ -1,39 +1,39 @@
-//! The interface of a program as it is written, where the lowered one takes the arrays of structured parameters.
+//! Interface of a program as written, where the lowered one takes the arrays of structured parameters.
 
 use crate::signature::Signature;
 use std::sync::Arc;
 use taffeta_ast::format::{Contract, LevelKind};
 use taffeta_ast::{Expr, Symbol, Tensor};
 
-/// A program's own interface.
+/// Logical interface of a program.
 #[derive(Clone, Debug)]
 pub struct Logical {
-    /// What callers must know of it.
+    /// Description for callers.
     pub signature: Signature,
     /// Parameters, then results.
     pub tensors: Vec<Arc<Tensor>>,
-    /// Of each parameter its levels, outermost first; none of dense ones.
+    /// Levels of each parameter, outermost first; empty for a dense one.
     pub levels: Vec<Vec<LogicalLevel>>,
 }
 
-/// A level of a structured parameter. Its arrays are the next ones of the lowered program's parameters; behind those of
-/// the last level come the elements.
+/// A level of a structured parameter. The lowered program's parameters list the arrays of the levels in order, and the
+/// elements after those of the last level.
 #[derive(Clone, Debug)]
 pub struct LogicalLevel {
-    /// What it is.
+    /// Kind of the level.
     pub kind: LevelKind,
-    /// How many arrays it has.
+    /// Number of its arrays.
     pub arrays: usize,
     /// Sizes of the lowered program that are known only with the data.
     pub hidden: Vec<Symbol>,
-    /// The dimension's size.
+    /// Size of the dimension.
     pub size: Expr,
-    /// What arrays that a caller lends must be; `None`: they cannot be lent.
+    /// Requirements on arrays borrowed from the caller; `None` if they cannot be borrowed.
     pub contract: Option<Contract>,
 }
 
 impl Logical {
-    /// Whether callers can give structured parameters by their arrays: every level says what these must be.
+    /// Returns whether callers can pass structured parameters as arrays: every level has a contract for them.
     pub fn can_be_lent(&self) -> bool {
         self.levels.iter().flatten().all(|l| l.contract.is_some())
     }

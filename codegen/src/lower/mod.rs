@@ -1,7 +1,8 @@
-//! Lowering: the logical program → a program on flat buffers in which everything that can stop it is a statement.
+//! Lowering: from the logical program to a program on flat buffers in which every possible failure is an explicit
+//! statement.
 //!
-//! [`lower`] is the list of passes, in order, with the reason for each place. Every pass works on the same tree as the
-//! rest of the compiler; what is done is told by the validator, which alone hands out a [`Lowered`].
+//! [`lower`] lists the passes in order, with the reason for each position. All passes work on the same tree as the rest
+//! of the compiler; only the validator certifies a program as [`Lowered`].
 
 mod checks;
 mod conditions;
@@ -40,26 +41,26 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_ast::{Diagnostics, Expr, Func, Stmt, StmtId, Symbol, Tensor, validate};
 
-/// What lowering may assume.
+/// Options of lowering.
 #[derive(Clone, Debug)]
 pub struct LowerOptions {
-    /// Sizes that are compiled in, by name. The others stay parameters.
+    /// Compiled-in sizes, by name. The others stay parameters.
     pub sizes: FxHashMap<String, i64>,
-    /// The bytes of a vector register: 16, 32 or 64 ([`vector_bytes`]).
+    /// Size of a vector register in bytes: 16, 32 or 64 ([`vector_bytes`]).
     pub vector_bytes: usize,
 }
 
 impl Default for LowerOptions {
-    /// Nothing is compiled in; for this machine.
+    /// No compiled-in sizes; vectors of the host CPU.
     fn default() -> LowerOptions {
         LowerOptions { sizes: FxHashMap::default(), vector_bytes: vector_bytes(false) }
     }
 }
 
-/// A program that C can be printed from: every tensor has at most one dimension, every access is in range where it
-/// stands, every operator has a value, and every local tensor has its place in memory.
+/// A program ready for printing as C: every tensor has at most one dimension, every access is in range in its context,
+/// every operation has a defined value, and every local tensor is placed in memory.
 ///
-/// Only [`lower`] makes one, after the validator has passed it.
+/// Only [`lower`] makes one, after validation.
 #[derive(Clone, Debug)]
 pub struct Lowered {
     func: Func,
@@ -75,7 +76,7 @@ pub struct Lowered {
 }
 
 impl Lowered {
-    /// Which arrays are vectors, and which loops go over their lanes.
+    /// Returns the arrays held in vector registers, and the loops over their lanes.
     pub(crate) fn vectors(&self) -> &Vectors {
         &self.vectors
     }
@@ -85,17 +86,18 @@ impl Lowered {
         self.vectors.loops.contains(&l) || self.vectors.sums.contains(&l)
     }
 
-    /// Returns the reason why a loop with conditions, which a schedule vectorised, runs in order.
+    /// Returns the reason for which a conditional loop, vectorised by the schedule, runs in order.
     pub fn why_in_order(&self, l: StmtId) -> Option<&'static str> {
         self.in_order.get(&l).copied()
     }
 
-    /// Which loops all threads run.
+    /// Returns the sequential loops that run inside one parallel region.
     pub(crate) fn regions(&self) -> &Regions {
         &self.regions
     }
 
-    /// The same program, for callers that know it by another interface. That has the entry's name in C.
+    /// Attaches the logical interface for callers. It takes over the entry's C name; this program gets that of the
+    /// entry for arrays.
     #[must_use]
     pub fn called_by(mut self, logical: Logical) -> Lowered {
         self.signature.c_name = crate::c::names::arrays_entry(&self.signature.name);
@@ -104,117 +106,118 @@ impl Lowered {
         self
     }
 
-    /// The interface of the program as it is written, if that is another one.
+    /// Returns the interface of the program as written, if it differs from this one's.
     pub fn logical(&self) -> Option<&Logical> {
         self.logical.as_ref()
     }
 
-    /// The program on flat buffers.
+    /// Returns the program on flat buffers.
     pub fn func(&self) -> &Func {
         &self.func
     }
 
-    /// Parameters, then results, with the shapes that callers see.
+    /// Returns the parameters, then the results, with their shapes as callers see them.
     pub fn interface(&self) -> &[Arc<Tensor>] {
         &self.interface
     }
 
-    /// Assertions on sizes that must hold before any shape is computed.
+    /// Returns the assertions on sizes that must hold before any shape is computed.
     pub fn entry_checks(&self) -> &Stmt {
         &self.entry_checks
     }
 
-    /// The pieces of the arena.
+    /// Returns the pieces of the arena.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// The shape of a local tensor before it was flattened.
+    /// Returns the shape of a local tensor before flattening.
     pub fn local_shape(&self, tensor: &Symbol) -> &[Expr] {
         self.locals.get(tensor).map_or(&[], Vec::as_slice)
     }
 
-    /// What callers must know.
+    /// Returns the interface for callers.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
 }
 
-/// Lowers a logical program. What the target cannot express yet is refused with a diagnostic.
+/// Lowers a logical program. Constructs that C code generation does not support are refused with a diagnostic.
 pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics> {
-    // First of all, so that no later pass meets a statement that it has no rule for.
+    // First, so that later passes meet no statement for which they have no rule.
     supported::check(func)?;
     validate::dense_stage(func, "what runs before lowering")?;
 
-    // Constants for sizes come before everything that proves: the more is known, the more checks disappear.
+    // Constant sizes come before all proofs: the more facts, the fewer checks remain.
     let signature = Signature::of(func, &options.sizes);
     let func = valid("specialise", specialise::interface(&specialise::body(func, &options.sizes)?, &options.sizes)?)?;
     let interface: Vec<Arc<Tensor>> = func.interface().cloned().collect();
 
-    // Before anything computes with shapes.
+    // Before any pass computes with shapes.
     let func = valid("shapes", shapes::run(&func))?;
 
-    // Before the passes that make vectors of loops.
+    // Before the passes that vectorise loops.
     let func = in_order::run(&func);
 
-    // Checks go in while accesses still have one index for each dimension, which is what messages speak of and what the
-    // prover can decide; a flat index could be in range although a dimension is not.
+    // Checks are inserted while accesses have one index per dimension: messages name these, and the prover can decide
+    // them. A flat index could be in range although an index is not.
     let checks::Checked { func, entry: entry_checks } = checks::run(&func);
     valid("the entry's checks", func.with_body(entry_checks.clone()))?;
     let func = valid("checks", func)?;
 
-    // Gradients and schedules leave what nobody reads: a result of which a gradient needs nothing, a tensor that a
-    // `cache` stands for. What the program declares must fit all the same.
+    // Gradients and schedules leave dead code: results that a gradient does not use, tensors that a `cache` replaces.
+    // Their declared sizes must be valid all the same.
     let func = valid("dead", taffeta_analysis::pass::dead::run_with_size_checks(&func))?;
 
-    // Only now are there checks to move; they leave loops so that what remains inside can be vectorised. Costly
-    // invariants leave too, which brings locals that still need a place.
+    // After checks, so that they can be hoisted, which makes the remaining loop bodies vectorisable. Costly invariants
+    // are hoisted too, into locals that need placement.
     let func = valid("hoist", taffeta_analysis::pass::hoist::run(&func))?;
 
-    // What checks proved from guards is proved; without them loops are straight.
+    // Checks are already proved from the guards; without guards loop bodies are free of branches.
     let func = valid("guards", guards::run(&func))?;
 
-    // Checks have left; what is computed under none of them may leave vectorised loops too.
+    // With checks hoisted, unconditional invariants can leave vectorised loops too.
     let func = valid("invariants", invariants::run(&func))?;
 
-    // What is left in vectorised loops leaves them now that checks are where they stay.
+    // After hoisting: the checks that remain in vectorised loops are moved before them.
     let func = valid("vectorise", vectorise::run(&func))?;
 
-    // Partial results are tensors like others and need their places. Their combination is not checked again.
+    // Partial results are ordinary tensors that need placement. Their combination gets its own range conditions, not
+    // checks.
     let func = valid("reductions", reductions::run(&func))?;
 
-    // Partial results are scalars already; what still is in memory is known to be in range, or checked.
+    // After `reductions`: partial results are scalars already, and the remaining memory accesses are proved or checked.
     let func = valid("promote", promote::run(&func))?;
 
-    // Nothing is written under a condition that could be in a scalar; indices still have a dimension each, so that
-    // those of loads can be proved.
+    // After `promote`, so that elements that could be scalars are, and no conditional store to them is left; before
+    // `flatten`, so that the range of each load's indices can be proved.
     let conditions::Straight { func, in_order } = conditions::run(&func);
     let func = valid("conditions", func)?;
 
-    // What a schedule asked of loops must be something that C can say.
+    // C must be able to express the loop annotations of the schedule.
     parallel::check(&func)?;
 
-    // Places are chosen by shape, so before shapes are flattened to element counts.
+    // Placement depends on shapes, so it precedes their flattening to element counts.
     let placement::Placed { func, slots, shapes: locals } = placement::run(&func);
     let func = valid("placement", func)?;
 
-    // Late: index arithmetic is easier to reason about before it is one product.
+    // Late: index arithmetic is easier to reason about before indices are merged into one product.
     let (func, locals) = flatten::run(&func, locals);
     let func = valid("flatten", func)?;
 
-    // Flat indices say which lanes an access meets.
+    // After `flatten`: flat indices show which lanes an access covers.
     let (func, vectors) = vectors::run(&func, options.vector_bytes);
 
-    // Of the statements that will be printed.
+    // Last, since regions are found among the statements that will be printed.
     let regions = regions::find(&func);
 
-    // C is printed from what the validator of lowered trees passes, and relies on every rule of it.
+    // The printer relies on every rule of the validator for lowered trees.
     validate::lowered(&func).map_err(|e| e.made_by("lowering"))?;
     let logical = None;
     Ok(Lowered { func, interface, entry_checks, slots, locals, signature, logical, vectors, regions, in_order })
 }
 
-/// What a pass made, which debug builds check.
+/// Validates the output of a pass in debug builds.
 fn valid(pass: &str, func: Func) -> Result<Func, Diagnostics> {
     validate::dense_pass(&func, pass)?;
     Ok(func)
@@ -233,7 +236,7 @@ mod tests {
         let broken = b.finish(store(&y, [&Expr::float(0.5, DType::F64)], &Expr::float(1.0, DType::F64)));
         let told = lower(&broken, &LowerOptions::default()).expect_err("its index is a float");
         assert_eq!(told.0[0].code, "internal::tree");
-        // What a pass made is told with the pass's name, where such builds ask.
+        // Validation errors name the pass, in builds that validate passes.
         let told = valid("hoist", broken);
         assert_eq!(told.is_err(), cfg!(debug_assertions));
         assert!(told.err().is_none_or(|d| d.0[0].message.starts_with("hoist made")));

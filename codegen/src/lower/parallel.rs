@@ -1,9 +1,9 @@
-//! Whether what schedules ask of loops can be written in C.
+//! Checks that C can express the loop annotations of schedules.
 //!
-//! *does*: refuses parallel loops inside parallel or vectorised ones, a vectorised loop that is not innermost, has
-//! checks left in it or shares what lanes cannot share, and an unrolled loop of unknown length. That iterations do not
-//! meet but in the reductions that the loop lists is what made the schedule legal; it is not asked about here.
-//! *requires*: `hoist`, since it moves checks out, and `reductions`. *leaves alone*: the program.
+//! *does*: refuses parallel loops inside parallel or vectorised ones; a vectorised loop that is not innermost, contains
+//! checks, or updates an element from several lanes; and an unrolled loop of unknown length. That iterations conflict
+//! only in the listed reductions is a condition of the schedule's legality, and not checked here. *requires*: `hoist`,
+//! since it moves checks out, and `reductions`. *leaves alone*: the program.
 
 use super::reductions;
 use rustc_hash::FxHashSet;
@@ -36,8 +36,8 @@ pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
     Err(Diagnostics(found.into_iter().map(refused).collect()))
 }
 
-/// `concurrent`: inside a loop that runs in any order. `tensors`: local scalars, and arrays whose shapes are read from
-/// memory. `found`: loops, with what they cannot be.
+/// Collects the loops with unsupported annotations. `concurrent`: whether the statement is inside a concurrent loop.
+/// `tensors`: local scalars, and arrays whose shapes are read from memory. `found`: loops with the reason of refusal.
 fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mut Vec<(Stmt, &'static str)>) {
     let [registers, unsure] = tensors;
     let mut concurrent = concurrent;
@@ -55,7 +55,7 @@ fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mu
                 found.push(refuse("vectorised: its body has loops, arrays or checks that depend on it"));
             }
             let alone = |r: &Reduction| r.sharing == Sharing::Partial && registers.contains(&r.tensor);
-            // Every thread has a copy of an array, in which lanes do not meet in elements that change with them.
+            // Every thread has a copy of an array; lanes never meet in elements whose index varies with them.
             let copied = |r: &Reduction| {
                 props.parallel.is_some() && r.sharing == Sharing::Partial && changes_with_lanes(s, &r.tensor)
             };
@@ -71,7 +71,7 @@ fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mu
     s.kind().children().into_iter().for_each(|c| walk(c, concurrent, tensors, found));
 }
 
-/// Whether all reductions of a loop into a tensor are into elements that are others in other iterations.
+/// Returns whether all reductions of a loop into a tensor have indices that vary with the iteration.
 fn changes_with_lanes(s: &Stmt, tensor: &Symbol) -> bool {
     let variant = reductions::variant(s);
     let mut all = true;
@@ -83,7 +83,7 @@ fn changes_with_lanes(s: &Stmt, tensor: &Symbol) -> bool {
     all
 }
 
-/// The length of a loop that can be unrolled.
+/// Returns the trip count of a loop that can be unrolled.
 pub(crate) fn length(extent: &Extent) -> Option<i64> {
     let Extent::Range { begin, end, step } = extent else { return None };
     let (begin, end, step) = (begin.as_int()?, end.as_int()?, step.as_int()?);
@@ -95,7 +95,7 @@ pub(crate) fn length(extent: &Extent) -> Option<i64> {
     (length <= 64).then_some(length)
 }
 
-/// Stores and reductions, and branches, which become masks.
+/// Returns whether a statement consists of stores, reductions and branches, which become masks.
 fn is_plain(s: &Stmt) -> bool {
     match s.kind() {
         StmtKind::Seq(v) => v.iter().all(is_plain),
@@ -112,7 +112,7 @@ mod tests {
     use taffeta_ast::build::{Builder, block, looped, store};
     use taffeta_ast::{DType, Expr, LoopProps, Parallel};
 
-    /// Loops of one name, of which the second is parallel inside of a parallel one.
+    /// Loops of one name, the second of which is parallel inside a parallel loop.
     #[test]
     fn loops_are_named_as_schedules_do() {
         let mut b = Builder::new("f");

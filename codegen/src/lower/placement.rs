@@ -1,18 +1,18 @@
-//! Where local tensors live.
+//! Placement of local tensors in memory.
 //!
 //! *does*: sets `memory` of every `VarDef` to one of
 //!
 //! - `Register`: scalars, as C variables;
-//! - `Stack`: arrays whose size is a constant, small, and within a total for the whole entry;
-//! - `Arena`: arrays whose size depends on size parameters alone: one [`Slot`] of the arena in the caller's context, at
-//!   an offset computed once per call. So are those that a schedule has put there whose size changes with loops around
-//!   and has a bound in size parameters; the slot has room for the largest. What is alive at the
-//!   same time lies one after the other, and what is not shares memory (the scopes of `VarDef`s nest, so this is a
-//!   stack). Those in parallel loops are a stack of their own, of which each thread has one, behind the others. Small
-//!   ones that several threads never touch are a stack before the others: where one thread writes what another one
-//!   had before, each line of the cache has to change hands first;
-//! - `Heap`: arrays whose size depends on an iterator or on data. They are allocated where they are declared and freed
-//!   where their scope ends. An empty declaration, which is left for the sake of its sizes alone, allocates nothing.
+//! - `Stack`: small arrays of constant size, within a total for the whole entry;
+//! - `Arena`: arrays whose size depends on size parameters alone: one [`Slot`] in the arena of the caller's context, at
+//!   an offset computed once per call. A schedule may also place an array there whose size varies with surrounding
+//!   loops and has a bound in size parameters; its slot has room for the largest. Arrays alive at the same time follow
+//!   each other, others share memory (the scopes of `VarDef`s nest, so this is a stack). Arrays in parallel loops are
+//!   on a separate stack behind the others, of which each thread has one. Small arrays that are never shared by threads
+//!   are on a stack in front of the others: writing to memory last written by another thread costs a transfer of each
+//!   cache line;
+//! - `Heap`: arrays whose size depends on an iterator or on data, allocated at their declaration and freed at the end
+//!   of their scope. A declaration with an empty body, which is kept for the check of its sizes, allocates nothing.
 //!
 //! *requires*: logical shapes. *ensures*: ids and origins are kept; no array of run-time size is on the stack.
 //!
@@ -31,7 +31,7 @@
 //!              u[…] = …
 //! ```
 //!
-//! *leaves alone*: a place that a schedule has chosen, where the shape allows it.
+//! *leaves alone*: a placement chosen by a schedule, where the shape permits it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -43,30 +43,30 @@ use taffeta_ast::{Expr, Extent, Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 /// A piece of the arena.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// The tensor with its logical shape.
+    /// Tensor with its logical shape.
     pub tensor: Arc<Tensor>,
-    /// The largest shape that it has; sizes alone occur in it.
+    /// Largest shape of the tensor, in terms of size parameters alone.
     pub room: Vec<Expr>,
-    /// The slot that it lies behind, if there is one.
+    /// Preceding slot, if any.
     pub behind: Option<usize>,
-    /// Where it lies if there is none: bytes from the start of the arena, or of the thread's part.
+    /// Offset in bytes from the start of the arena, or of the thread's part, if there is no preceding slot.
     pub start: i64,
-    /// Whether each thread has one.
+    /// Whether each thread has a copy.
     pub of_thread: bool,
-    /// The place in the source of the tensor's declaration.
+    /// Source location of the tensor's declaration.
     pub origin: Origin,
 }
 
-/// The most bytes of arrays that lie apart from what several threads touch.
+/// Maximum total bytes of the arrays placed apart from memory that threads share.
 const APART_TOTAL_BYTES: i64 = 128 << 10;
 
-/// Slots start at lines of the cache.
+/// Alignment of slots in bytes: a cache line.
 const LINE_BYTES: i64 = 64;
 
 pub(super) struct Placed {
     pub func: Func,
     pub slots: Vec<Slot>,
-    /// Shapes of local tensors, before they are flattened.
+    /// Shapes of local tensors before flattening.
     pub shapes: FxHashMap<Symbol, Vec<Expr>>,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn run(func: &Func) -> Placed {
     Placed { func: func.with_body(body), slots, shapes: pass.shapes }
 }
 
-/// The tensors that several threads touch; `None` if there are no loops on several threads.
+/// Returns the tensors that several threads access; `None` if no loop runs on several threads.
 fn shared(body: &Stmt) -> Option<FxHashSet<Symbol>> {
     let mut found: Option<FxHashSet<Symbol>> = None;
     body.walk(&mut |s| {
@@ -104,32 +104,32 @@ fn shared(body: &Stmt) -> Option<FxHashSet<Symbol>> {
     found
 }
 
-/// The stack of the arrays that several threads never touch.
+/// Stack of the arrays that threads never share.
 #[derive(Default)]
 struct Apart {
-    /// The slot of the innermost one around the present place.
+    /// Slot of the innermost such array around the current position.
     innermost: Option<usize>,
-    /// Bytes of those around the present place.
+    /// Bytes of such arrays around the current position.
     bytes: i64,
-    /// The most that there ever were.
+    /// Maximum of `bytes` so far.
     most: i64,
 }
 
 struct Pass {
     sizes: Vec<Symbol>,
     slots: Vec<Slot>,
-    /// The tensors that several threads touch, if there are several.
+    /// Tensors that several threads access; `None` if there is one thread only.
     shared: Option<FxHashSet<Symbol>>,
-    /// The slot of the innermost arena tensor around the present place.
+    /// Slot of the innermost arena tensor around the current position.
     innermost: Option<usize>,
     apart: Apart,
-    /// The slots that lie behind all that lies apart.
+    /// Slots that directly follow the stack of unshared arrays.
     bottoms: Vec<usize>,
-    /// Bytes of stack arrays around the present place.
+    /// Bytes of stack arrays around the current position.
     stack: i64,
-    /// Number of parallel loops around the present place.
+    /// Number of parallel loops around the current position.
     parallel: usize,
-    /// The loops around the present place, as far as their iterators grow.
+    /// Surrounding loops with positive steps.
     around: Vec<Range>,
     shapes: FxHashMap<Symbol, Vec<Expr>>,
 }
@@ -163,7 +163,7 @@ impl Pass {
                     self.around.truncate(depth);
                     return out;
                 }
-                // (Parallel loops do not nest.)
+                // Parallel loops do not nest.
                 let innermost = self.innermost.take();
                 self.parallel += 1;
                 let out = s.map(&mut |inner| self.stmt(inner), &mut Expr::clone);
@@ -176,7 +176,7 @@ impl Pass {
         }
     }
 
-    /// A place in the arena.
+    /// Adds a slot to the arena.
     fn slot(&mut self, tensor: &Arc<Tensor>, origin: &Origin) {
         let of_thread = self.parallel > 0;
         let room = self.room(tensor).unwrap_or_else(|| tensor.shape.clone());
@@ -196,7 +196,7 @@ impl Pass {
         self.slots.push(slot);
     }
 
-    /// The bytes of a tensor that lies apart from what several threads touch.
+    /// Returns the bytes of a tensor that is placed apart from shared memory; `None` for other tensors.
     fn bytes_apart(&self, tensor: &Tensor) -> Option<i64> {
         let is_alone = self.shared.as_ref().is_some_and(|shared| !shared.contains(&tensor.symbol));
         let bytes = tensor.constant_bytes().filter(|b| *b <= APART_TOTAL_BYTES)?;
@@ -224,8 +224,8 @@ impl Pass {
         }
     }
 
-    /// The largest shape that a tensor has here, if sizes alone say it. Computed before the body runs, so it must not
-    /// be able to fail either: a division could.
+    /// Bounds the shape of a tensor in terms of size parameters, if possible. The bound is evaluated before the body
+    /// runs, so it must not fail either, as a division could.
     fn room(&self, t: &Tensor) -> Option<Vec<Expr>> {
         t.shape.iter().map(|e| room(e, &self.around, &self.sizes)).collect()
     }

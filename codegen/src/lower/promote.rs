@@ -1,13 +1,12 @@
-//! Scalar promotion: an element that a loop reduces into under conditions is kept in a local scalar while the loop
-//! runs.
+//! Scalar promotion of elements that a loop reduces into under conditions.
 //!
-//! *does*, for each loop that runs in order: an element whose indices do not change in it, to which all accesses of its
-//! tensor in the loop are, is loaded before the loop and stored after it. Compilers do the same where every iteration
-//! writes the element; where only some do, they must not: a store that the program does not make could meet one of
-//! another thread.
+//! *does*, for each sequential loop: an element with loop-invariant indices, which is the only one of its tensor that
+//! the loop accesses, is loaded into a local scalar before the loop and stored after it. Compilers do so where every
+//! iteration writes the element; where only some do, they must not: an additional store could race with another
+//! thread's.
 //!
-//! *requires*: `checks` (a loop with a check in it is left alone: what it wrote before it stops is seen), `reductions`.
-//! *ensures*: every value and its order of rounding; ids and origins of what stays.
+//! *requires*: `checks` (a loop with a check in it is left alone, since its stores before a failure are visible),
+//! `reductions`. *ensures*: every value and the order of rounding; ids and origins of existing statements.
 //!
 //! ```text
 //!                                          y_i = y[i]
@@ -18,8 +17,8 @@
 //!                                          y[i] = y_i
 //! ```
 //!
-//! *leaves alone*: what every iteration writes; elements that may not be in range or may have no value before the loop;
-//! in parallel loops, tensors of which another iteration may access the same element.
+//! *leaves alone*: elements that every iteration writes; elements that may be out of range or uninitialised before the
+//! loop; in parallel loops, tensors of which another iteration may access the same element.
 
 use super::reductions::{changes, variant};
 use indexmap::IndexMap;
@@ -32,7 +31,7 @@ use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 type Tensors = FxHashMap<Symbol, Arc<Tensor>>;
-/// What of each tensor is accessed in a loop, in the order of first accesses.
+/// Accesses to each tensor in a loop, in the order of first accesses.
 type Found = IndexMap<Symbol, Accessed, FxBuildHasher>;
 
 pub(super) fn run(func: &Func) -> Func {
@@ -44,19 +43,19 @@ pub(super) fn run(func: &Func) -> Func {
 }
 
 struct Pass {
-    /// Tensors with memory.
+    /// Tensors in memory, not in registers.
     tensors: Tensors,
-    /// Elements that have a value where the pass is; `None`: all of a tensor.
+    /// Elements initialised at the current position; `None` stands for all of a tensor.
     filled: Vec<(Symbol, Option<Vec<Access>>)>,
-    /// Parallel loops around it.
+    /// Parallel loops around the current position.
     parallel: Vec<Stmt>,
 }
 
-/// The accesses to a tensor in a loop.
+/// Accesses to a tensor in a loop.
 struct Accessed {
-    /// Their indices, if they are the same.
+    /// Indices, if all accesses have the same.
     at: Option<Vec<Access>>,
-    /// Whether some write under a condition.
+    /// Whether a write is under a condition.
     conditional: bool,
 }
 
@@ -78,7 +77,7 @@ impl Pass {
             self.parallel.push(s.clone());
         }
         let renamed = kept.iter().fold(s.clone(), |s, (local, element)| renamed(&s, local, element));
-        // What the last one of a sequence fills is read by nothing in it; so a chain of scopes is gone through once.
+        // The last statement of a sequence is followed by no read; skipping it keeps a chain of nested scopes linear.
         let last = match renamed.kind() {
             StmtKind::Seq(all) => all.last(),
             _ => None,
@@ -98,7 +97,7 @@ impl Pass {
         kept.iter().rev().fold(new, |new, (local, element)| around(new, s, local, element))
     }
 
-    /// The elements that are kept in scalars while a loop runs.
+    /// Returns the elements to keep in scalars while a loop runs, with these scalars.
     fn kept(&self, s: &Stmt, facts: &mut Context) -> Vec<(Arc<Tensor>, Expr)> {
         let mut found = Found::default();
         accesses(s, false, &mut found);
@@ -111,7 +110,7 @@ impl Pass {
             let (Some(at), true, Some(tensor)) = (at, conditional, self.tensors.get(&symbol)) else { continue };
             let fixed = at.iter().all(|a| !changes(&a.index, &variant) && !facts.may_stop(&a.index));
             let mut in_range = || at.iter().enumerate().all(|(k, a)| facts.in_range(&symbol, k, &a.index));
-            // A byte that is no `bool` must not be loaded as one.
+            // A byte that is neither 0 nor 1 must not be loaded as a `bool`.
             if fixed
                 && tensor.dtype != DType::Bool
                 && self.is_filled(&symbol, &at)
@@ -130,8 +129,8 @@ impl Pass {
         self.filled.iter().any(|(t, e)| t == tensor && e.as_ref().is_none_or(|e| same(e, at)))
     }
 
-    /// Whether no other iteration of a parallel loop around accesses the same element: all accesses have its iterator
-    /// as the same index.
+    /// Returns whether no other iteration of a surrounding parallel loop accesses the same element: all accesses have
+    /// the loop's iterator as index of the same dimension.
     fn is_own(&self, tensor: &Symbol) -> bool {
         self.parallel.iter().all(|s| {
             let StmtKind::For { iter, props, body, .. } = s.kind() else { return false };
@@ -149,7 +148,7 @@ impl Pass {
     }
 }
 
-/// Adds the accesses in a statement, those that are made under a condition apart.
+/// Collects the accesses in a statement, and notes whether writes are conditional.
 fn accesses(s: &Stmt, conditional: bool, found: &mut Found) {
     let mut note = |tensor: &Symbol, at: Option<&[Access]>, conditional: bool| match found.get_mut(tensor) {
         Some(known) => {
@@ -160,7 +159,7 @@ fn accesses(s: &Stmt, conditional: bool, found: &mut Found) {
     };
     each_own_access(s, &mut |tensor, at, written| note(tensor, at, written && conditional));
     match s.kind() {
-        // Threads and lanes share no scalar.
+        // Threads and lanes cannot share a scalar.
         StmtKind::For { props, body, .. } if props.is_concurrent() => {
             each_access(body, &mut |tensor, _| note(tensor, None, false));
         }
@@ -171,10 +170,10 @@ fn accesses(s: &Stmt, conditional: bool, found: &mut Found) {
     }
 }
 
-/// What is called on accesses: the tensor, the indices (`None`: of all elements), and whether it is a write.
+/// Callback for accesses: the tensor, the indices (`None` for all elements), and whether it is a write.
 type OnAccess<'a> = dyn FnMut(&Symbol, Option<&[Access]>, bool) + 'a;
 
-/// Calls `f` on every access that stands in a statement itself.
+/// Calls `f` on every access of a statement itself, without those of nested statements.
 fn each_own_access(s: &Stmt, f: &mut OnAccess<'_>) {
     for e in s.kind().exprs() {
         e.walk(&mut |e| {
@@ -192,7 +191,7 @@ fn each_own_access(s: &Stmt, f: &mut OnAccess<'_>) {
     }
 }
 
-/// Calls `f` on every access in a statement and inside it; one to all elements has no indices.
+/// Calls `f` on every access of a statement and of nested ones; an access to all elements has no indices.
 fn each_access(s: &Stmt, f: &mut dyn FnMut(&Symbol, &[Access])) {
     s.walk(&mut |s| each_own_access(s, &mut |tensor, at, _| f(tensor, at.unwrap_or_default())));
 }
@@ -212,8 +211,8 @@ fn declares(s: &Stmt, symbol: &Symbol) -> bool {
     }
 }
 
-/// The elements to which a statement surely gives a value. `around`: the iterators of loops over all of a dimension,
-/// and its size.
+/// Collects the elements that a statement definitely initialises. `around` lists the surrounding loops over
+/// `range(size)`, as pairs of iterator and size.
 fn filled(s: &Stmt, tensors: &Tensors, around: &mut Vec<(Symbol, Expr)>, out: &mut Vec<(Symbol, Option<Vec<Access>>)>) {
     match s.kind() {
         StmtKind::Seq(_) | StmtKind::VarDef { .. } => {
@@ -232,7 +231,8 @@ fn filled(s: &Stmt, tensors: &Tensors, around: &mut Vec<(Symbol, Expr)>, out: &m
                 let is_iter = |iter: &Symbol| matches!(a.index.kind(), ExprKind::Var(v) if v == iter);
                 around.iter().position(|(iter, end)| end == size && is_iter(iter))
             };
-            // Every loop is a dimension's: others may not run, and a diagonal is not all.
+            // Every loop must belong to a dimension of its own: a further loop may have no iterations, and a diagonal
+            // does not cover the tensor.
             let loops: FxHashSet<Option<usize>> = indices.iter().zip(shape).map(|(a, size)| of(a, size)).collect();
             if !loops.contains(&None) && loops.len() == shape.len() && loops.len() == around.len() {
                 out.push((tensor.clone(), None));
@@ -244,7 +244,7 @@ fn filled(s: &Stmt, tensors: &Tensors, around: &mut Vec<(Symbol, Expr)>, out: &m
     }
 }
 
-/// The loop with a scalar in the place of an element.
+/// Replaces an element by a scalar in a loop.
 fn renamed(s: &Stmt, local: &Tensor, element: &Expr) -> Stmt {
     let ExprKind::Load(of, _) = element.kind() else { return s.clone() };
     let scalar = |e: &Expr| matches!(e.kind(), ExprKind::Load(t, _) if t == of).then(|| local.load([]));
@@ -265,7 +265,7 @@ fn written(s: &Stmt, of: &Symbol, local: &Tensor) -> Stmt {
     }
 }
 
-/// The loop between loading an element and storing it.
+/// Wraps the loop between the load of an element and the store back.
 fn around(new: Stmt, s: &Stmt, local: &Arc<Tensor>, element: &Expr) -> Stmt {
     let ExprKind::Load(of, at) = element.kind() else { return new };
     let origin = s.origin().derive("promote", "scalar");

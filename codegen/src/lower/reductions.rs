@@ -1,13 +1,13 @@
-//! Partial results of loops that run in any order.
+//! Partial results (privatised reductions) of concurrent loops.
 //!
-//! *does*: where a schedule says that a loop keeps the reductions into a tensor right by partial results, makes the
-//! tensor that holds them, as small as it can be: a scalar for every element that is the same in all iterations, and
-//! for an array only the dimensions that change. After the loop they are combined with what the tensor held.
+//! *does*: where a schedule protects the reductions of a loop into a tensor by partial results, declares the tensor of
+//! partial results, as small as possible: a scalar for every element whose index is loop-invariant, and otherwise an
+//! array of the varying dimensions alone. After the loop, partial results are combined with the tensor's previous
+//! value.
 //!
-//! *requires*: `checks` (what is added here is in range, under conditions of its own where that is not proved), and
-//! `hoist`. *ensures*: of a parallel or vectorised loop, each tensor that is listed as `Partial` is a local scalar or
-//! (if it is parallel) a whole array, of which every thread can have a copy. Ids and origins of what was there are
-//! kept.
+//! *requires*: `checks` (accesses added here are in range, under conditions of their own where that is not proved), and
+//! `hoist`. *ensures*: each tensor listed as `Partial` by a concurrent loop is a local scalar or (in a parallel loop) a
+//! whole array, of which every thread can have a copy. Ids and origins of existing statements are kept.
 //!
 //! ```text
 //! for i in range(n):  # parallel, partial(y +)
@@ -24,11 +24,11 @@
 //!     y[b, y_part.d0] += y_part[y_part.d0]
 //! ```
 //!
-//! A loop that lists a tensor into which nothing in it reduces lists it no longer.
+//! A tensor is removed from a loop's list if nothing in the loop reduces into it.
 //!
-//! *leaves alone*: local scalars and arrays all of whose dimensions change, if the loop does nothing else with them: C
-//! makes copies of them. (What else is done, in iterations that do not reduce into the same element, is done with the
-//! tensor, and copies have its name.)
+//! *leaves alone*: local scalars, and arrays all of whose dimensions vary, that the loop uses for these reductions
+//! only: C makes copies of them. (Other uses, in iterations that do not reduce into the same element, access the tensor
+//! itself, whose name copies would shadow.)
 
 use super::checks;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,7 +48,8 @@ pub(super) fn run(func: &Func) -> Func {
     func.with_body(body)
 }
 
-/// What partial results start from. A float sum starts from -0.0, so that adding it to -0.0 changes nothing.
+/// Returns the initial value of partial results: the operator's identity, except -0.0 for float sums, since -0.0 + -0.0
+/// must stay -0.0.
 pub(crate) fn neutral(op: ReduceOp, dtype: DType) -> Literal {
     match op.identity(dtype) {
         Literal::Float(0.0) => Literal::Float(-0.0),
@@ -58,29 +59,29 @@ pub(crate) fn neutral(op: ReduceOp, dtype: DType) -> Literal {
 
 struct Pass {
     tensors: FxHashMap<Symbol, Arc<Tensor>>,
-    /// Those that are declared in the program.
+    /// Tensors declared in the program.
     locals: FxHashSet<Symbol>,
-    /// Inside a parallel loop.
+    /// Whether the position is inside a parallel loop.
     concurrent: bool,
 }
 
 /// A tensor of partial results.
 struct Partial {
     tensor: Arc<Tensor>,
-    /// What it is a part of.
+    /// Tensor into which the partial results are combined.
     of: Arc<Tensor>,
     op: ReduceOp,
-    /// For each dimension of the whole: the index, if it is the same in all iterations.
+    /// Index in each dimension of `of`, where it is loop-invariant.
     fixed: Vec<Option<Expr>>,
 }
 
 impl Partial {
-    /// Whether reductions at these indices go into it.
+    /// Returns whether a reduction at these indices goes into the partial result.
     fn holds(&self, indices: &[Access]) -> bool {
         self.fixed.iter().zip(indices).all(|(f, a)| f.as_ref().is_none_or(|f| *f == a.index))
     }
 
-    /// The indices in it.
+    /// Projects indices to the dimensions of the partial result.
     fn indices(&self, indices: &[Access]) -> Vec<Access> {
         self.fixed.iter().zip(indices).filter(|(f, _)| f.is_none()).map(|(_, a)| a.clone()).collect()
     }
@@ -101,7 +102,7 @@ impl Pass {
         }
         let outside = self.concurrent;
         self.concurrent |= matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
-        // Facts about the tensors that were made here are not needed inside.
+        // The new tensors are left out of the facts, since the body needs no facts about them.
         let mut new = walk::map(&renamed, facts, &mut |inside, facts| self.stmt(inside, facts));
         self.concurrent = outside;
         if !partials.is_empty() {
@@ -111,7 +112,7 @@ impl Pass {
         new
     }
 
-    /// The partial results that a loop needs.
+    /// Plans the partial results of a loop.
     fn partials(&self, s: &Stmt, facts: &mut Context) -> Vec<Partial> {
         let StmtKind::For { props, .. } = s.kind() else { return Vec::new() };
         let variant = variant(s);
@@ -123,8 +124,8 @@ impl Pass {
                 continue;
             }
             let mut same = |k: usize, e: &Expr| {
-                // Shapes that are read from memory may have changed since: then there is nothing to compare an index
-                // with.
+                // A shape read from memory may have changed since the declaration, so indices cannot be compared with
+                // it.
                 let fixed = |t: &Arc<Tensor>| t.shape.iter().all(|d| effects::loads(d).is_empty());
                 let ranged = effects::loads(&of.shape[k]).is_empty() || facts.in_range(tensor, k, e);
                 let valued = || effects::loads(e).iter().all(|t| self.tensors.get(t).is_some_and(fixed));
@@ -149,7 +150,7 @@ impl Pass {
                     whole.iter_mut().zip(fixed).for_each(|(w, f)| *w = w.take().filter(|w| Some(w) == f.as_ref()));
                 }
             });
-            // Elements that change with a vector lane do not meet.
+            // Elements whose index varies with the lane are never updated by two lanes.
             if props.parallel.is_some() && (whole.iter().any(Option::is_some) || !whole.is_empty() && !alone) {
                 parts.push(whole);
             }
@@ -159,8 +160,8 @@ impl Pass {
     }
 }
 
-/// A loop without the reductions of tensors that nothing in it reduces into: what did was decided and is gone, or is in
-/// another one of the loops that a traversal of structured tensors became.
+/// Removes reductions from a loop's list if nothing in the loop reduces into their tensors: their branch was decided
+/// and removed, or is in another of the loops into which a traversal of structured tensors was split.
 fn without_unused(s: &Stmt) -> Stmt {
     let StmtKind::For { iter, extent, props, body } = s.kind() else { return s.clone() };
     if props.reductions.is_empty() {
@@ -180,7 +181,7 @@ fn without_unused(s: &Stmt) -> Stmt {
     s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
 }
 
-/// Whether a loop does something else with a tensor than to reduce into it by this operator.
+/// Returns whether a loop uses a tensor for anything but reductions by this operator.
 fn is_used_otherwise(s: &Stmt, tensor: &Symbol, op: ReduceOp) -> bool {
     let mut found = effects::is_read(s, tensor);
     s.walk(&mut |s| match s.kind() {
@@ -198,7 +199,7 @@ fn partial(of: &Arc<Tensor>, op: ReduceOp, fixed: Vec<Option<Expr>>) -> Partial 
     Partial { tensor, of: of.clone(), op, fixed }
 }
 
-/// What may be another one in another iteration.
+/// Returns the symbols whose values may differ between iterations.
 pub(super) fn variant(s: &Stmt) -> FxHashSet<Symbol> {
     let mut symbols = effects::writes(s);
     s.walk(&mut |s| {
@@ -209,7 +210,7 @@ pub(super) fn variant(s: &Stmt) -> FxHashSet<Symbol> {
     symbols
 }
 
-/// Whether an expression mentions one of them.
+/// Returns whether an expression mentions a variant symbol.
 pub(super) fn changes(e: &Expr, variant: &FxHashSet<Symbol>) -> bool {
     let mut found = false;
     e.walk(&mut |e| {
@@ -220,13 +221,13 @@ pub(super) fn changes(e: &Expr, variant: &FxHashSet<Symbol>) -> bool {
     found
 }
 
-/// The partial result that a reduction goes into: the smallest one.
+/// Returns the smallest partial result into which a reduction can go.
 fn target<'p>(partials: &'p [Partial], tensor: &Symbol, op: ReduceOp, indices: &[Access]) -> Option<&'p Partial> {
     let fits = partials.iter().filter(|p| p.of.symbol == *tensor && p.op == op && p.holds(indices));
     fits.min_by_key(|p| p.tensor.ndim())
 }
 
-/// The statement, with the reductions in it going into partial results.
+/// Redirects the reductions in a statement to the partial results.
 fn renamed(s: &Stmt, partials: &[Partial]) -> Stmt {
     if partials.is_empty() {
         return s.clone();
@@ -242,7 +243,7 @@ fn renamed(s: &Stmt, partials: &[Partial]) -> Stmt {
             None => s.clone(),
         },
         StmtKind::For { iter, extent, props, body } => {
-            // What this loop (and those inside of it) listed is now what the reductions inside go into.
+            // List the partial results in place of the tensors, for this loop and those inside.
             let mut reductions: Vec<Reduction> = Vec::new();
             let variant = variant(s);
             for r in &props.reductions {
@@ -250,8 +251,8 @@ fn renamed(s: &Stmt, partials: &[Partial]) -> Stmt {
                     let StmtKind::ReduceTo { tensor, indices, op, .. } = inner.kind() else { return };
                     if *tensor == r.tensor && *op == r.op {
                         let part = target(partials, tensor, *op, indices);
-                        // Lanes never meet in elements that change with them. (What does not change and is still listed
-                        // has no partial result, and is refused later.)
+                        // Lanes never meet in elements whose index varies with them. (An invariant element that is
+                        // still listed has no partial result, and is refused later.)
                         let lanes = props.parallel.is_none() && indices.iter().any(|a| changes(&a.index, &variant));
                         if part.is_none() && lanes {
                             return;
@@ -273,7 +274,7 @@ fn renamed(s: &Stmt, partials: &[Partial]) -> Stmt {
 }
 
 impl Pass {
-    /// The loop between making the partial results and combining them.
+    /// Wraps the loop into the declaration, initialisation and combination of its partial results.
     fn around(&self, new: Stmt, s: &Stmt, partials: &[Partial], facts: &mut Context) -> Stmt {
         let origin = s.origin().derive("reductions", "partial");
         let clear = partials.iter().map(|p| {
@@ -292,7 +293,7 @@ impl Pass {
             .fold(body, |body, p| Stmt::new(StmtKind::VarDef { tensor: p.tensor.clone(), body }, origin.clone()))
     }
 
-    /// What follows the loop: partial results go into what they are a part of.
+    /// Makes the statement after the loop that combines partial results into their tensor.
     fn combine(&self, s: &Stmt, new: &Stmt, p: &Partial, origin: &Origin, facts: &mut Context) -> Stmt {
         let combine = over(&p.tensor, origin, |at| {
             let mut rest = at.iter();
@@ -301,9 +302,9 @@ impl Pass {
             let value = p.tensor.load(at.iter().cloned());
             StmtKind::ReduceTo { tensor: p.of.symbol.clone(), indices, op: p.op, value }
         });
-        // The loop may not run, or may not reach the reduction, and then the element may not be one.
+        // If the loop does not run or does not reach the reduction, the index may be out of range.
         let mut cond = match s.kind() {
-            // What the bounds read may have changed in the loop.
+            // Only if the loop does not overwrite the tensors read by its bounds.
             StmtKind::For { extent: Extent::Range { begin, end, step }, body, .. }
                 if effects::loads(begin).union(&effects::loads(end)).all(|t| !effects::writes(body).contains(t)) =>
             {
@@ -315,7 +316,7 @@ impl Pass {
             let Some(index) = index else { continue };
             cond = cond.and(&checks::in_range(&self.tensors, (&p.of, k), index, facts));
         }
-        // Where nothing was reduced the element may be one that another thread changes.
+        // If nothing was reduced, another thread may be updating the element.
         if self.concurrent && p.tensor.ndim() == 0 && !surely_reduces(new, &p.tensor.symbol) {
             cond = cond.and(&is_not_neutral(p));
         }
@@ -326,7 +327,7 @@ impl Pass {
     }
 }
 
-/// Whether every iteration of a loop updates the tensor.
+/// Returns whether every iteration of a loop updates the tensor.
 fn surely_reduces(s: &Stmt, tensor: &Symbol) -> bool {
     match s.kind() {
         StmtKind::ReduceTo { tensor: t, .. } => t == tensor,
@@ -337,7 +338,7 @@ fn surely_reduces(s: &Stmt, tensor: &Symbol) -> bool {
     }
 }
 
-/// Whether a partial result is another one than it was before the loop, the sign of zero included.
+/// Returns the condition that a partial result differs from its initial value, including the sign of zero.
 fn is_not_neutral(p: &Partial) -> Expr {
     let (now, dtype) = (p.tensor.load([]), p.tensor.dtype);
     let start = Expr::literal(neutral(p.op, dtype), dtype);
@@ -350,7 +351,7 @@ fn is_not_neutral(p: &Partial) -> Expr {
     other
 }
 
-/// Whether a loop has iterations, as a condition.
+/// Returns the condition that a loop has iterations.
 fn runs([begin, end, step]: [&Expr; 3], facts: &mut Context) -> Expr {
     let cond = match step.as_int().map(i64::signum) {
         Some(1) => begin.less(end),
@@ -360,7 +361,7 @@ fn runs([begin, end, step]: [&Expr; 3], facts: &mut Context) -> Expr {
     if facts.prove(&cond) { Expr::bool(true) } else { cond }
 }
 
-/// A statement for every element of a tensor.
+/// Makes a loop nest that runs a statement for every element of a tensor.
 fn over(t: &Tensor, origin: &Origin, inner: impl FnOnce(&[Expr]) -> StmtKind) -> Stmt {
     let iters: Vec<Symbol> = (0..t.ndim()).map(|d| Symbol::new(format!("{}.d{d}", t.symbol))).collect();
     let at: Vec<Expr> = iters.iter().map(Expr::var).collect();

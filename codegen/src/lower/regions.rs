@@ -1,11 +1,11 @@
-//! Sequential loops around parallel ones whose threads are called once, and not for every loop.
+//! Sequential loops around parallel ones that run inside one parallel region, with one fork for all iterations.
 //!
-//! *does*: finds the outermost sequential loops of which every thread can run all iterations, meeting the others after
-//! each parallel loop in them. To call threads and to wait for them takes three times as long as a meeting: with loops
-//! of 10 µs in a loop over time that is a fifteenth of all.
+//! *does*: finds the outermost sequential loops all of whose iterations every thread can execute, with a barrier after
+//! each parallel loop inside. A fork and join costs three times as much as a barrier: with parallel loops of 10 µs in a
+//! time loop, this saves a fifteenth of the total.
 //!
-//! *requires*: flat indices, places, and loops as they will be printed. *ensures*: nothing changes; the emitter
-//! (`c/regions`) asks which loops they are.
+//! *requires*: flat indices, placement, and loops as they will be printed. *ensures*: the program is unchanged; the
+//! emitter (`c/regions`) looks up these loops.
 //!
 //! ```text
 //! for t in range(steps):                             every thread:
@@ -16,17 +16,17 @@
 //!         a[i] = b[i]
 //! ```
 //!
-//! A region does not last: it ends with the iteration in which it is a millisecond old, and another one begins, so that
-//! there are fewer threads where something else takes their cores (`wf_fork` in `taffeta_runtime.h`).
+//! A region is short-lived: it ends with the iteration in which it is a millisecond old, and another one is forked,
+//! with fewer threads if other processes take their cores (`wf_fork` in `taffeta_runtime.h`).
 //!
 //! *leaves alone*: a loop with
 //!
-//! - a parallel loop that has partial results, which are combined where one thread runs alone;
-//! - a scalar that changes, or an array on the stack or of its own memory, around a parallel loop in it, which would be
-//!   another one for each thread; and what writes into scalars around it;
-//! - parallel loops under conditions, or loops around them with ends that it writes itself;
-//! - matrix products that a library may take, which has threads of its own;
-//! - more places where one thread works alone than parallel loops: they cost a meeting too.
+//! - a parallel loop that has partial results, which are combined outside of parallel regions;
+//! - around a parallel loop inside it, a scalar that changes, or an array on the stack or the heap, since each thread
+//!   would have its own; or a write to a scalar declared outside;
+//! - parallel loops under conditions, or loops around them whose bounds it writes;
+//! - matrix products that may be calls of a library, which has threads of its own;
+//! - more single-threaded parts than parallel loops: a barrier follows these too.
 
 use super::invariants::first_value;
 use rustc_hash::FxHashSet;
@@ -34,21 +34,21 @@ use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::Memory;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, LoopProps, Sharing, Stmt, StmtId, StmtKind, Symbol};
 
-/// Where threads are called once.
+/// Parallel regions of a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions {
-    /// The sequential loops that all threads run.
+    /// Sequential loops that all threads run.
     pub loops: FxHashSet<StmtId>,
-    /// The statements that are parallel loops, or have some inside.
+    /// Parallel loops, and all statements that contain one.
     pub parallel: FxHashSet<StmtId>,
 }
 
-/// How often threads meet in one iteration.
+/// Number of barriers in one iteration.
 #[derive(Default)]
 struct Meetings {
-    /// After parallel loops.
+    /// Barriers after parallel loops.
     parallel: usize,
-    /// After what one thread does alone.
+    /// Barriers after parts that one thread runs alone.
     alone: usize,
 }
 
@@ -65,16 +65,16 @@ struct Pass {
     scalars: FxHashSet<Symbol>,
 }
 
-/// A loop that may be a region.
+/// A loop that may become a region.
 struct Candidate {
     written: FxHashSet<Symbol>,
-    /// Its iterator, and those of sequential loops in it around parallel ones.
+    /// Iterators of this loop, and of sequential loops in it around parallel ones.
     iterators: FxHashSet<Symbol>,
     meetings: Meetings,
 }
 
 impl Pass {
-    /// Finds local scalars, and what has parallel loops inside; whether this has.
+    /// Collects local scalars, and statements that contain parallel loops; returns whether this one does.
     fn gather(&mut self, s: &Stmt) -> bool {
         if let StmtKind::VarDef { tensor, .. } = s.kind()
             && tensor.memory == Memory::Register
@@ -120,7 +120,7 @@ impl Pass {
             && c.meetings.alone <= c.meetings.parallel
     }
 
-    /// Whether every thread can run this statement, with parts of it by one thread alone.
+    /// Returns whether every thread can run this statement, except for parts that one thread runs alone.
     fn all_run(&self, s: &Stmt, c: &mut Candidate) -> bool {
         if !self.found.parallel.contains(&s.id()) {
             c.meetings.alone += 1;
@@ -129,9 +129,9 @@ impl Pass {
         match s.kind() {
             StmtKind::Seq(v) => self.sequence(v, c),
             StmtKind::VarDef { tensor, body } => match tensor.memory {
-                // The same place for all of them.
+                // The same memory for all threads.
                 Memory::Arena => self.all_run(body, c),
-                // The same value, that never changes.
+                // A value that is equal in all threads and never changes.
                 Memory::Register => first_value(&tensor.symbol, body).is_some_and(|(value, rest)| {
                     effects::loads(value).is_disjoint(&c.written) && self.sequence(rest, c)
                 }),
@@ -145,7 +145,7 @@ impl Pass {
                 if let Some(parallel) = &props.parallel {
                     c.meetings.parallel += 1;
                     let partial = props.reductions.iter().any(|r| r.sharing == Sharing::Partial);
-                    // Whether there are threads at all is decided before the region begins.
+                    // The threshold for starting threads (`above`) is evaluated before the region begins.
                     let known = parallel.above.is_none() || bounds.iter().all(|e| is_known_before(e, &c.iterators));
                     return known && !partial && !props.library && !self.changes_scalars(body);
                 }
@@ -166,14 +166,14 @@ impl Pass {
         })
     }
 
-    /// Whether one thread can run this statement while others wait.
+    /// Returns whether one thread can run this statement while the others wait.
     fn one_runs(&self, s: &Stmt) -> bool {
         let mut libraries = false;
         s.walk(&mut |s| libraries |= matches!(s.kind(), StmtKind::For { props, .. } if props.library));
         !libraries && !self.changes_scalars(s)
     }
 
-    /// Whether it writes into scalars that are declared outside of it.
+    /// Returns whether a statement writes to scalars declared outside it.
     fn changes_scalars(&self, s: &Stmt) -> bool {
         let mut own = FxHashSet::default();
         s.walk(&mut |s| {
@@ -185,23 +185,23 @@ impl Pass {
     }
 }
 
-/// A part of a sequence inside of a region.
+/// A part of a sequence inside a region.
 pub(crate) enum Part<'s> {
-    /// What every thread runs.
+    /// A statement that every thread runs.
     All(&'s Stmt),
-    /// What one thread runs alone.
+    /// Statements that one thread runs alone.
     One(&'s [Stmt]),
 }
 
 impl Regions {
-    /// A sequence as what every thread runs, and what one of them runs alone.
+    /// Splits a sequence into parts that every thread runs and parts that one thread runs alone.
     pub(crate) fn parts<'s>(&self, v: &'s [Stmt]) -> Vec<Part<'s>> {
         let mut parts = Vec::new();
         let all = |s: &Stmt| self.parallel.contains(&s.id());
         for same in v.chunk_by(|a, b| !all(a) && !all(b)) {
             match same {
                 [s] if all(s) => parts.push(Part::All(s)),
-                // (For the analysis alone.)
+                // Assumptions print no code.
                 _ if same.iter().all(|s| matches!(s.kind(), StmtKind::Assume { .. })) => {}
                 _ => parts.push(Part::One(same)),
             }
@@ -210,7 +210,7 @@ impl Regions {
     }
 }
 
-/// A loop that threads can run as it stands.
+/// Returns whether a loop is sequential as printed: not concurrent, not unrolled, no library call.
 fn is_plain(props: &LoopProps) -> bool {
     !props.is_concurrent() && !props.unroll && !props.library
 }

@@ -1,9 +1,9 @@
-//! Shapes that are read from memory, and are what they are where the tensor is declared.
+//! Freezing of shapes that are read from memory, at the tensor's declaration.
 //!
-//! *does*: a size that reads what the scope of the tensor writes is kept in a scalar of its own: checks, strides and
-//! allocations compute with shapes wherever they need them. (No program has such a shape that people write; steps of a
-//! schedule may make one of what a block of it reads.) *requires*: nothing. *ensures*: no tensor's shape changes while
-//! the tensor is alive; ids and origins are kept.
+//! *does*: copies a size that reads a tensor written in the scope into a scalar of its own, since checks, strides and
+//! allocations evaluate shapes anywhere in the scope. (Programs have no such shapes as written; steps of a schedule may
+//! derive one from the values that a block reads.) *requires*: nothing. *ensures*: no tensor's shape changes while it
+//! is alive; ids and origins are kept.
 //!
 //! ```text
 //! t = empty((s,))              t_n0 = s

@@ -1,9 +1,9 @@
-//! Compiles known sizes in.
+//! Specialisation for known sizes.
 //!
 //! *does*: [`body`] replaces a size parameter by its value everywhere in the program, [`interface`] in the shapes of
-//! parameters and results. Others may work on the program in between: as long as the interface speaks of `n`, messages
-//! to callers do. *requires*: nothing. *ensures*: ids and origins are kept; the size is still a parameter of the entry,
-//! which checks that callers agree.
+//! parameters and results. Other passes may run in between: while the interface mentions `n`, so do messages to
+//! callers. *requires*: nothing. *ensures*: ids and origins are kept; the size is still a parameter of the entry, which
+//! checks that callers agree.
 //!
 //! ```text
 //! sizes: n = 4          for i in range(n): y[i] = x[i]      →      for i in range(4): y[i] = x[i]
@@ -17,11 +17,11 @@ use taffeta_ast::{DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Op, Para
 
 type Known = FxHashMap<Symbol, Expr>;
 
-/// The program with these sizes compiled in, but for the shapes of parameters and results.
+/// Compiles sizes into the program, except for the shapes of parameters and results.
 ///
 /// # Errors
 ///
-/// A name that is not a size of the entry, or a value that no size can have.
+/// A name that is not a size of the entry, or a value out of the range of sizes.
 pub fn body(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnostics> {
     let known = known(func, sizes)?;
     if known.is_empty() {
@@ -30,11 +30,11 @@ pub fn body(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnos
     Ok(func.with_body(statement(&func.body, &known)))
 }
 
-/// The program with these sizes compiled into the shapes of parameters and results.
+/// Compiles sizes into the shapes of parameters and results.
 ///
 /// # Errors
 ///
-/// As [`body`].
+/// Those of [`body`].
 pub fn interface(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Diagnostics> {
     let known = known(func, sizes)?;
     let declare = |t: &Arc<Tensor>| Arc::new(Tensor { shape: shape(t, &known), ..(**t).clone() });
@@ -69,7 +69,7 @@ fn replace(e: &Expr, known: &Known) -> Expr {
     })
 }
 
-/// `TAFFETA_MAX_SIZE` of the run-time header: below it, index arithmetic in 64 bits cannot overflow unnoticed.
+/// Largest size, `TAFFETA_MAX_SIZE` of the run-time header: below it, 64-bit index arithmetic cannot overflow.
 pub(crate) const MAX_SIZE: i64 = taffeta_analysis::query::MAX_SIZE;
 
 fn statement(s: &Stmt, known: &Known) -> Stmt {
@@ -80,7 +80,8 @@ fn statement(s: &Stmt, known: &Known) -> Stmt {
     s.map(&mut |inner| statement(inner, known), &mut |e| replace(e, known))
 }
 
-/// The sizes of a tensor. One that overflows is the least integer, which is not a size.
+/// Returns a tensor's shape with known sizes replaced. A size that overflows becomes the least integer, which is no
+/// valid size.
 fn shape(t: &Tensor, known: &Known) -> Vec<Expr> {
     t.shape
         .iter()
@@ -88,7 +89,7 @@ fn shape(t: &Tensor, known: &Known) -> Vec<Expr> {
         .collect()
 }
 
-/// An integer as mathematicians compute it.
+/// Value of a size in unbounded integer arithmetic.
 #[derive(PartialEq)]
 enum Exact {
     Is(i128),
@@ -105,7 +106,7 @@ fn exact(e: &Expr, known: &Known) -> Exact {
     }
     let ExprKind::Apply(op, args) = e.kind() else { return Exact::Unknown };
     if e.dtype() != DType::I64 || *op == Op::Select {
-        // Of the operands of `select`, one is not computed.
+        // One of `select`'s branches is not evaluated.
         return Exact::Unknown;
     }
     let mut values = Vec::new();

@@ -1,8 +1,8 @@
-//! Refuses what C code generation has no rule for yet: structured locals and results, continuous tensors, and calls of
-//! libraries.
+//! Refusal of constructs that C code generation does not support: structured locals and results, continuous tensors,
+//! and calls of libraries.
 //!
-//! *does*: walks the program once and reports every such place. *ensures*: the passes after it meet dense tensors,
-//! integer loops and plain operators only.
+//! *does*: walks the program once and reports every such construct. *ensures*: later passes meet only dense tensors,
+//! integer loops and plain operators.
 
 use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Span, Stmt, StmtKind, Tensor};
 

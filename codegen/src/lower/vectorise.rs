@@ -1,11 +1,11 @@
-//! Loops that become vector code: their bodies have no way out.
+//! Hoisting of assertions out of vectorised loops, whose bodies must have no exits.
 //!
 //! *does*, for each vectorised loop: assertions in it move into a loop of their own before it, with the branches and
-//! the local scalars that they need.
+//! local scalars that they depend on.
 //!
-//! *requires*: `checks`, `hoist` and `guards`; the schedule has seen to it that assertions do not depend on what the
-//! loop writes. *ensures*: ids and origins are kept by what stays; a program that stops still stops, before the loop
-//! has written anything.
+//! *requires*: `checks`, `hoist` and `guards`; the schedule has ensured that assertions do not depend on the loop's
+//! writes. *ensures*: remaining statements keep ids and origins; a failing program still fails, before the loop has
+//! written anything.
 //!
 //! ```text
 //! for j in range(32):  # vectorize                 for j in range(min(32, n - o * 32)):
@@ -14,8 +14,9 @@
 //!         y[o * 32 + j] = x[k[o * 32 + j]]             y[o * 32 + j] = x[k[o * 32 + j]]
 //! ```
 //!
-//! A loop with nothing but assertions whose conditions have values in every iteration, whether others hold or not, is
-//! run on lanes: it finds whether one fails, and only then does the loop with the ways out find which one is first.
+//! A check loop that consists of assertions alone, all of whose conditions can be evaluated in every iteration whether
+//! others hold or not, is vectorised: it finds whether any condition fails, and only then does the loop with exits run,
+//! to report the first failure.
 //!
 //! ```text
 //! fails = 0
@@ -26,8 +27,8 @@
 //!         assert k[e] < n
 //! ```
 //!
-//! *leaves alone*: other loops; conditions that depend on data, which become masks; assertions that depend on what the
-//! loop writes (`parallel` refuses them).
+//! *leaves alone*: other loops; data-dependent conditions, which become masks; assertions that depend on the loop's
+//! writes (`parallel` refuses them).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -56,7 +57,7 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
     new
 }
 
-/// The loop, after a loop with the assertions in it.
+/// Puts a loop with the assertions of a vectorised loop before it.
 fn checked_before(s: &Stmt, facts: &mut Context) -> Stmt {
     let StmtKind::For { iter, extent, body, .. } = s.kind() else { return s.clone() };
     let Some(needed) = needed(body) else { return s.clone() };
@@ -74,11 +75,12 @@ fn checked_before(s: &Stmt, facts: &mut Context) -> Stmt {
     Stmt::seq([checks, without(s)], origin)
 }
 
-/// Loops with fewer iterations are as fast with a way out of each.
+/// Minimum trip count for a vectorised check; shorter loops are as fast with exits.
 const FEWEST_AT_ONCE: i64 = 64;
 
-/// The conditions of a loop with nothing but assertions, if lanes can evaluate them all: each has a value in every
-/// iteration without the others. Loops as short as what is stored in a row keep their ways out.
+/// Returns the conditions of a check loop that can be vectorised: it consists of assertions, each of which can be
+/// evaluated in every iteration whether the others hold or not. Loops with bounds read from memory, such as rows of a
+/// sparse matrix, count as short and keep their exits.
 fn at_once(iter: &Symbol, extent: &Extent, checks: &Stmt, facts: &mut Context) -> Option<Vec<Expr>> {
     let Extent::Range { begin, end, .. } = extent else { return None };
     let is_short = match (begin.as_int(), end.as_int()) {
@@ -96,8 +98,9 @@ fn at_once(iter: &Symbol, extent: &Extent, checks: &Stmt, facts: &mut Context) -
     have_values.then_some(conditions)
 }
 
-/// The conditions of a statement that is nothing but assertions. (Not one for all of them, as `checks::all` makes it:
-/// behind `&&` compilers load element by element, which takes three times as long.)
+/// Returns the conditions of a statement that consists of assertions alone; `None` for any other. (They are not joined
+/// into one conjunction, as by `checks::all`: with `&&` compilers load element by element, which takes three times as
+/// long.)
 fn assertions(s: &Stmt) -> Option<Vec<Expr>> {
     match s.kind() {
         StmtKind::Assert { cond, .. } => Some(vec![cond.clone()]),
@@ -106,7 +109,7 @@ fn assertions(s: &Stmt) -> Option<Vec<Expr>> {
     }
 }
 
-/// A loop with ways out, which runs only where one of its conditions does not hold.
+/// Guards a check loop with exits by a vectorised loop over its conditions: it runs only if one of them fails.
 fn if_any_fails(conditions: &[Expr], checks: Stmt, origin: &Origin) -> Stmt {
     let StmtKind::For { iter, extent, .. } = checks.kind() else { return checks };
     let flag = Arc::new(Tensor::dense(Symbol::new("fails"), DType::I32, Vec::new(), Role::Workspace));
@@ -131,8 +134,8 @@ fn if_any_fails(conditions: &[Expr], checks: Stmt, origin: &Origin) -> Stmt {
     make(StmtKind::VarDef { tensor: flag, body })
 }
 
-/// The local scalars that assertions in a loop's body need; `None` if there are no assertions, or they need what the
-/// loop writes.
+/// Returns the local scalars that the assertions in a loop's body depend on; `None` if there are no assertions, or if
+/// they depend on the loop's writes.
 fn needed(body: &Stmt) -> Option<FxHashSet<Symbol>> {
     let (mut locals, mut needed) = (FxHashSet::default(), FxHashSet::default());
     let mut any = false;
@@ -155,8 +158,8 @@ fn needed(body: &Stmt) -> Option<FxHashSet<Symbol>> {
     early.then(|| needed.intersection(&locals).cloned().collect())
 }
 
-/// Whether assertions stand in a statement, or what sets a local scalar that they need. What these load, and the
-/// conditions around them, are needed too.
+/// Returns whether a statement contains assertions, or assigns a local scalar in `needed`; adds the operands of these,
+/// and of the conditions around them, to `needed`.
 fn needs(s: &Stmt, locals: &FxHashSet<Symbol>, needed: &mut FxHashSet<Symbol>) -> bool {
     let mut inside = false;
     for inner in s.kind().inside() {
@@ -178,7 +181,7 @@ fn needs(s: &Stmt, locals: &FxHashSet<Symbol>, needed: &mut FxHashSet<Symbol>) -
     }
 }
 
-/// The statement without assertions.
+/// Removes the assertions from a statement.
 fn without(s: &Stmt) -> Stmt {
     match s.kind() {
         StmtKind::Assert { .. } => Stmt::nop(),
@@ -186,7 +189,7 @@ fn without(s: &Stmt) -> Stmt {
     }
 }
 
-/// A copy of the assertions and what they need, with names of its own.
+/// Copier of assertions and their dependencies, with fresh names.
 struct Copy {
     needed: FxHashSet<Symbol>,
     names: FxHashMap<Symbol, Symbol>,

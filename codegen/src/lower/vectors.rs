@@ -1,11 +1,12 @@
-//! Small local arrays that are held in vector registers.
+//! Small local arrays held in vector registers.
 //!
-//! *does*: finds arrays on the stack whose every access is a whole number of vectors, in loops over lanes of a known
-//! length; writes the loops out that their other indices need; and says which loops and arrays the emitter prints as
-//! vectors. Compilers hold such an array in registers only if each of a dozen passes of theirs does the right thing;
-//! vectors that are variables stay there.
+//! *does*: finds stack arrays whose every access is a whole number of vectors, in loops over lanes of constant length;
+//! unrolls the loops whose iterators occur in other indices of such arrays; and marks the loops and arrays that the
+//! emitter prints as vectors. Compilers hold such an array in registers only if a dozen of their passes all succeed;
+//! variables of vector types stay there.
 //!
-//! *requires*: flat indices and places. *ensures*: the program computes the same, in the same order in each lane.
+//! *requires*: flat indices and placement. *ensures*: the program computes the same values, in the same order in each
+//! lane.
 //!
 //! ```text
 //! acc: f32[32] on the stack                        acc: two vectors of 16 lanes
@@ -17,11 +18,11 @@
 //!         acc[j] += a[k] * b[k * 16 + j]
 //! ```
 //!
-//! Vectorised loops that add products and the like to scalars are found too: their sums are vectors of partial sums,
-//! which OpenMP's reductions would combine one lane after the other. What they store beside it, they store in vectors.
+//! Vectorised loops that add products and the like to scalars are marked too: their sums become vectors of partial
+//! sums, which OpenMP's reductions would combine lane by lane. Their stores are vectors too.
 //!
-//! *leaves alone*: arrays that something else touches, element types that vectors do not have, and what would be longer
-//! than [`MOST_VECTORS`] registers or [`MOST_STATEMENTS`] statements.
+//! *leaves alone*: arrays with other accesses, element types without vectors, and arrays that would need more than
+//! [`MOST_VECTORS`] registers or [`MOST_STATEMENTS`] statements.
 
 use super::lanes::Lanes;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,15 +31,15 @@ use taffeta_ast::expr::Access;
 use taffeta_ast::stmt::{LoopProps, Memory};
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// The vectors of one array: as many as the largest machines have registers.
+/// Maximum number of vectors of one array: the number of registers of the largest machines.
 const MOST_VECTORS: i64 = 32;
-/// The vector statements that an array may be written out to.
+/// Maximum number of vector statements into which the accesses of an array are unrolled.
 const MOST_STATEMENTS: usize = 1024;
-/// The sums of a loop that adds up, and what it stores beside them.
+/// Maximum number of sums in a summing loop, and of stores beside them.
 const MOST_SUMS: usize = 4;
 const MOST_STORED: usize = 4;
 
-/// The statements of a loop that adds up: its sums, and stores. What is assumed in it has been used by then.
+/// Returns the statements of a summing loop: its sums and stores. Assumptions have served their purpose.
 pub(crate) fn parts(body: &Stmt) -> Vec<&Stmt> {
     match body.kind() {
         StmtKind::Seq(v) => v.iter().filter(|s| !matches!(s.kind(), StmtKind::Assume { .. })).collect(),
@@ -46,25 +47,25 @@ pub(crate) fn parts(body: &Stmt) -> Vec<&Stmt> {
     }
 }
 
-/// Whether a statement of a loop that adds up is one of its sums, and no store.
+/// Returns whether a statement of a summing loop is one of its sums, rather than a store.
 pub(crate) fn is_sum(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::ReduceTo { indices, op: ReduceOp::Add, .. } if indices.is_empty())
 }
 
-/// What is printed as vectors.
+/// Loops and arrays to be printed as vectors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vectors {
-    /// The bytes of a vector.
+    /// Size of a vector in bytes.
     pub bytes: usize,
-    /// The arrays in registers.
+    /// Arrays in registers.
     pub arrays: FxHashSet<Symbol>,
-    /// The loops over lanes.
+    /// Loops over lanes.
     pub loops: FxHashSet<StmtId>,
-    /// The loops that add up.
+    /// Summing loops.
     pub sums: FxHashSet<StmtId>,
 }
 
-/// The bytes of a vector register of the machine that this runs on; what is compiled for any machine takes the least.
+/// Returns the size of the host's vector registers in bytes; for portable code, the smallest.
 pub fn vector_bytes(portable: bool) -> usize {
     #[cfg(target_arch = "x86_64")]
     if !portable {
@@ -87,7 +88,7 @@ pub(super) fn run(func: &Func, bytes: usize) -> (Func, Vectors) {
 
 struct Pass {
     found: Vectors,
-    /// What threads of loops around update one element at a time.
+    /// Tensors that threads of surrounding loops update atomically.
     atomic: FxHashSet<Symbol>,
 }
 
@@ -111,8 +112,8 @@ impl Pass {
         s.map(&mut |inner| self.stmt(inner), &mut Expr::clone)
     }
 
-    /// Whether a vectorised loop adds values, which lanes can compute, to scalars, and does nothing else but to store
-    /// such values side by side.
+    /// Returns whether a vectorised loop adds vectorisable values to scalars, and otherwise only stores such values to
+    /// consecutive elements.
     fn adds_up(&self, s: &Stmt) -> bool {
         let StmtKind::For { iter, extent: Extent::Range { step, .. }, props, body } = s.kind() else { return false };
         let width = props.vectorize.is_some_and(|v| v.width.is_none());
@@ -132,7 +133,7 @@ impl Pass {
             && stores.iter().all(|part| self.is_lane_store(part, props, &lanes))
     }
 
-    /// Whether a statement adds to a scalar what lanes can compute.
+    /// Returns whether a statement adds a vectorisable value to a scalar.
     fn is_lane_sum(&self, s: &Stmt, props: &LoopProps, lanes: &Lanes<'_>) -> bool {
         let StmtKind::ReduceTo { tensor, value, .. } = s.kind() else { return false };
         let dtype = value.dtype();
@@ -142,7 +143,7 @@ impl Pass {
             && lanes.value(value, dtype)
     }
 
-    /// Whether a statement stores side by side what lanes can compute.
+    /// Returns whether a statement stores a vectorisable value to consecutive elements.
     fn is_lane_store(&self, s: &Stmt, props: &LoopProps, lanes: &Lanes<'_>) -> bool {
         let (tensor, indices, value) = match s.kind() {
             StmtKind::Store { tensor, indices, value } => (tensor, indices, value),
@@ -161,7 +162,8 @@ impl Pass {
             && lanes.value(value, dtype)
     }
 
-    /// The scope of an array with the loops written out that it needs, and the loops over its lanes.
+    /// Returns the scope of an array with the necessary loops unrolled, and the loops over its lanes; `None` if the
+    /// array cannot be held in registers.
     fn in_registers(&self, tensor: &Tensor, scope: &Stmt) -> Option<(Stmt, Vec<StmtId>)> {
         if tensor.memory != Memory::Stack || !matches!(tensor.dtype, DType::F32 | DType::F64) {
             return None;
@@ -172,7 +174,7 @@ impl Pass {
             return None;
         }
         let array = &tensor.symbol;
-        // Loops of which a copy is needed for every value of their iterator.
+        // Loops to be unrolled.
         let mut unrolled = FxHashSet::default();
         Self::other_iterators(array, scope, None, &mut unrolled)?;
         let scope = if unrolled.is_empty() { scope.clone() } else { write_out(scope, &unrolled)? };
@@ -184,7 +186,8 @@ impl Pass {
         (check.statements <= MOST_STATEMENTS).then_some((scope, check.loops))
     }
 
-    /// The iterators, other than that of the innermost loop, in the array's indices. `None` where it cannot be held.
+    /// Collects the iterators in the array's indices, other than that of the innermost loop. `None` if an index has a
+    /// load, so that the array cannot be held in registers.
     fn other_iterators(
         array: &Symbol,
         s: &Stmt,
@@ -214,8 +217,7 @@ impl Pass {
 
 // ---- writing out
 
-/// The statement with these loops written out, an element of the list for every iteration. `None` where that is not
-/// possible.
+/// Unrolls the loops with these iterators, into a copy of the body for every iteration. `None` if that is not possible.
 fn write_out(s: &Stmt, iters: &FxHashSet<Symbol>) -> Option<Stmt> {
     if let StmtKind::For { iter, extent, props, body } = s.kind()
         && iters.contains(iter)
@@ -245,14 +247,14 @@ fn write_out(s: &Stmt, iters: &FxHashSet<Symbol>) -> Option<Stmt> {
     ok.then_some(new)
 }
 
-/// First value and length of a loop with constant bounds and the step 1.
+/// Returns the first value and the length of a loop with constant bounds and step 1.
 fn constant(extent: &Extent) -> Option<(i64, i64)> {
     let Extent::Range { begin, end, step } = extent else { return None };
     let (begin, end) = (begin.as_int()?, end.as_int()?);
     (step.as_int() == Some(1)).then(|| (begin, end.saturating_sub(begin).max(0)))
 }
 
-/// A copy with names and ids of its own. Declarations are not copied: there are none in the loops that are written out.
+/// Copies a statement with fresh iterators and ids. Declarations are refused, so unrolled loops contain none.
 fn copy(s: &Stmt, names: &FxHashMap<Symbol, Expr>) -> Option<Stmt> {
     let mut names = names.clone();
     let mut kind = s.kind().clone();
@@ -284,12 +286,12 @@ fn copy(s: &Stmt, names: &FxHashMap<Symbol, Expr>) -> Option<Stmt> {
 
 // ---- checking
 
-/// Calls `see` with every access that stands in a statement itself, not in those inside it.
+/// Calls `see` with every access of a statement itself, without those of nested statements.
 fn accesses(s: &Stmt, see: &mut dyn FnMut(&Symbol, &[Access])) {
     if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind() {
         see(tensor, indices);
     }
-    // Many elements: what is printed is in memory.
+    // A printed tensor has no single index, which keeps it in memory.
     s.kind().printed().into_iter().for_each(|t| see(t, &[]));
     for e in s.kind().exprs() {
         e.walk(&mut |e| {
@@ -300,7 +302,7 @@ fn accesses(s: &Stmt, see: &mut dyn FnMut(&Symbol, &[Access])) {
     }
 }
 
-/// Whether an array is accessed in a statement; adds those in which it is.
+/// Returns whether an array is accessed in a statement; adds all accessing statements to `touching`.
 fn touches(s: &Stmt, array: &Symbol, touching: &mut FxHashSet<StmtId>) -> bool {
     let mut found = false;
     accesses(s, &mut |t, _| found |= t == array);
@@ -313,16 +315,16 @@ fn touches(s: &Stmt, array: &Symbol, touching: &mut FxHashSet<StmtId>) -> bool {
     found
 }
 
-/// Whether every access of an array is one to a whole vector.
+/// Checker that every access of an array is to a whole vector.
 struct Check<'a> {
     array: &'a Symbol,
     dtype: DType,
     lanes: i64,
     atomic: &'a FxHashSet<Symbol>,
-    /// The statements in which it is accessed.
+    /// Statements that access the array.
     touching: FxHashSet<StmtId>,
     loops: Vec<StmtId>,
-    /// Vector statements.
+    /// Number of vector statements.
     statements: usize,
 }
 
@@ -383,13 +385,13 @@ impl Check<'_> {
         self.lane_stmt(body, &Lanes { iter, varying: stored, gathers: false }, (length / self.lanes) as usize)
     }
 
-    /// Whether the array is accessed from where one of its vectors begins.
+    /// Returns whether the first access of the loop is to the start of one of the array's vectors.
     fn is_whole(&self, indices: &[Access], iter: &Symbol, begin: i64) -> bool {
         let first = |a: &Access| at(&a.index, iter, &Expr::int(begin)).as_int();
         indices.first().and_then(first).is_some_and(|k| k >= 0 && k % self.lanes == 0)
     }
 
-    /// Whether a statement can be done for all lanes at once, which takes so many vectors.
+    /// Checks that a statement can be executed for all lanes at once, which takes `vectors` vector statements.
     fn lane_stmt(&mut self, s: &Stmt, lanes: &Lanes<'_>, vectors: usize) -> Option<()> {
         let (indices, value) = match s.kind() {
             StmtKind::Seq(v) => return v.iter().try_for_each(|s| self.lane_stmt(s, lanes, vectors)),
@@ -407,8 +409,8 @@ impl Check<'_> {
     }
 }
 
-/// Whether each iteration only touches elements that no other one stores into: all accesses of what is stored have one
-/// index.
+/// Returns whether no iteration accesses an element that another one stores into: all accesses of a stored tensor have
+/// the same index.
 fn independent(body: &Stmt, stored: &FxHashSet<Symbol>) -> bool {
     let mut index: FxHashMap<Symbol, Vec<Access>> = FxHashMap::default();
     let mut one = true;
@@ -422,7 +424,7 @@ fn independent(body: &Stmt, stored: &FxHashSet<Symbol>) -> bool {
     one
 }
 
-/// An index where the iterator has a value.
+/// Substitutes a value for the iterator in an index.
 pub(crate) fn at(index: &Expr, iter: &Symbol, value: &Expr) -> Expr {
     taffeta_ast::poly::tidy(&index.rewrite(&mut |e| match e.kind() {
         ExprKind::Var(v) if v == iter => value.clone(),

@@ -1,8 +1,8 @@
-//! What is checked: a program of elementwise loops, the values that they are run on, and what must come of it.
+//! The probe's program: elementwise loops, their operands, and the expected results.
 //!
-//! The program is lowered and printed as every other one is, so it is made of the C that programs are made of. What
-//! must come of it is what the reference interpreter computes; of mathematical functions, of which vector versions are
-//! used, what lies within [`MOST_ULPS`] units in the last place of it.
+//! The program is lowered and printed like any other, so it consists of the C that programs consist of. Expected
+//! results are the reference interpreter's; results of mathematical functions, which have vector versions, may be off
+//! by [`MOST_ULPS`] units in the last place.
 
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, block, branch, looped, reduce, store};
@@ -15,53 +15,54 @@ use taffeta_ast::{
     Tensor, Value,
 };
 
-/// The types of conditions, and of what there are sums, minima and maxima under them: one of each size and kind, since
-/// masks are the same for numbers with a sign and without. (All types would take a compiler half a minute.)
+/// Types of conditions, and of conditional sums, minima and maxima: one of each size and kind, since masks do not
+/// depend on signedness. (All types would take a compiler half a minute.)
 const NUMBERS: [DType; 6] = [DType::U8, DType::I16, DType::I32, DType::I64, DType::F32, DType::F64];
 
-/// Elements of every array, and iterations of every loop.
+/// Number of elements of every array, and of iterations of every loop.
 pub(super) const LENGTH: usize = 64;
 
-/// Iterations of the loops of known length.
+/// Trip count of the loops whose length is a constant.
 pub(super) const ROW: usize = 16;
 
-/// How far a mathematical function may be from the exact value: what glibc promises of libmvec.
+/// Tolerance of mathematical functions around the exact value, in units in the last place: the error bound of glibc's
+/// libmvec.
 const MOST_ULPS: f64 = 4.0;
 
-/// The probe's program, with the values that it is run on.
+/// A part of the probe's program, with its operands.
 pub(super) struct Program {
-    /// What is compiled.
+    /// Program to compile.
     pub func: Func,
-    /// The values of its parameters.
+    /// Values of the parameters.
     pub inputs: Vec<Value>,
-    /// What its results are, in order.
+    /// Descriptions of the results, in order.
     checks: Vec<Check>,
 }
 
-/// One result.
+/// Description of one result.
 struct Check {
-    /// As it is told: `minimum of f32`.
+    /// Name in diagnostics: `minimum of f32`.
     name: String,
-    /// The parameters that it is computed from.
+    /// Parameters from which the result is computed.
     of: Vec<usize>,
-    /// The function, where it need not be exact.
+    /// Function of the result, where it need not be exact.
     function: Option<Op>,
 }
 
-/// Functions that are asked for on the same intervals, one for each operand.
+/// Functions that are probed on the same intervals, one interval for each operand.
 type Group = (&'static [(f64, f64)], Vec<Op>);
 
-/// Something that a compiler computes wrongly.
+/// A miscompilation.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Wrong {
-    /// What is computed.
+    /// Name of the operation.
     pub what: String,
-    /// Of which operands, what came of it, and what is right.
+    /// Operands, with the wrong and the right result.
     pub found: String,
 }
 
 impl Program {
-    /// The probe, in parts that are compiled at once.
+    /// Makes the parts of the probe, which are compiled concurrently.
     pub fn parts() -> Vec<Program> {
         let part = |add: &dyn Fn(&mut Parts, DType), of: &[DType]| {
             let mut p = Parts::default();
@@ -79,12 +80,12 @@ impl Program {
         ]
     }
 
-    /// The types of the results, in order.
+    /// Returns the types of the results, in order.
     pub fn results(&self) -> impl Iterator<Item = DType> + '_ {
         self.func.results.iter().map(|t| t.dtype)
     }
 
-    /// What of these results is not as it must be: the first element of each.
+    /// Compares results with the interpreter's: returns the first wrong element of each.
     pub fn wrong(&self, results: &[Buffer]) -> Vec<Wrong> {
         let sizes = [("n", LENGTH), ("m", LENGTH / ROW)].map(|(name, v)| (name.to_string(), v as i64));
         let inputs = Inputs { params: self.inputs.clone(), sizes: sizes.into() };
@@ -94,7 +95,7 @@ impl Program {
         };
         let mut found: Vec<Wrong> = Vec::new();
         for ((check, want), have) in self.checks.iter().zip(&expected).zip(results) {
-            // Of the loops that compute the same, one is told.
+            // Several loops compute the same operation; one report is enough.
             if found.iter().any(|w| w.what == check.name) {
                 continue;
             }
@@ -122,7 +123,7 @@ impl Program {
     }
 }
 
-/// The distance of a number from the next one of its type.
+/// Returns the distance of a number from the next one of its type (unit in the last place).
 fn unit_in_the_last_place(v: f64, dtype: DType) -> f64 {
     match dtype {
         DType::F64 => v.abs().next_up() - v.abs(),
@@ -141,19 +142,19 @@ fn shown(v: Literal) -> String {
     }
 }
 
-/// The program while it is made.
+/// A part of the program under construction.
 struct Parts {
     builder: Builder,
-    /// The size of every array, which the compiler does not know.
+    /// Extent of every array, unknown to the compiler.
     size: Expr,
-    /// The rows of those in rows.
+    /// Number of rows of the two-dimensional arrays.
     rows: Expr,
     inputs: Vec<Value>,
     loops: Vec<Stmt>,
     checks: Vec<Check>,
 }
 
-/// What one statement of a loop computes.
+/// Value computed by one statement of a loop.
 struct Column {
     name: String,
     value: Expr,
@@ -170,7 +171,7 @@ impl Default for Parts {
 
 fn apply(op: Op, args: &[&Expr]) -> Expr {
     let operand = args.last().map_or(DType::Bool, |e| e.dtype());
-    // As it is written: constructors must not decide what compilers are asked.
+    // Raw, since the smart constructors would simplify the operation under test.
     Expr::raw(ExprKind::Apply(op, args.iter().map(|e| (*e).clone()).collect()), op.result(operand))
 }
 
@@ -179,7 +180,7 @@ fn exact(name: String, value: Expr) -> Column {
 }
 
 impl Parts {
-    /// A parameter with these values, over and over.
+    /// Adds a parameter that repeats these values.
     fn input(&mut self, dtype: DType, values: &[Literal]) -> (usize, Arc<Tensor>) {
         let k = self.inputs.len();
         let tensor = self.builder.input(&format!("x{k}"), dtype, [&self.size]);
@@ -197,14 +198,14 @@ impl Parts {
         self.input(dtype, &all)
     }
 
-    /// All pairs of eight values and eight.
+    /// Adds two parameters that together run through all pairs of eight values and eight.
     fn pairs(&mut self, dtype: DType, a: &[Literal; 8], b: &[Literal; 8]) -> [(usize, Arc<Tensor>); 2] {
         let first: Vec<Literal> = (0..LENGTH).map(|k| a[k / 8]).collect();
         [self.input(dtype, &first), self.input(dtype, b)]
     }
 
-    /// A loop of a length that the compiler does not know; with `known`, also loops of a length that it knows, around
-    /// which is one that it does not: there gcc 12 drops the rounding to f16 on a CPU with AVX512-FP16.
+    /// Adds a loop of a length unknown to the compiler; with `known`, also a loop of constant length inside one of
+    /// unknown length: there gcc 12 drops the rounding to f16 on a CPU with AVX512-FP16.
     fn loops(&mut self, operands: &[(usize, Arc<Tensor>)], known: bool, columns: impl Fn(&[Expr]) -> Vec<Column>) {
         let of: Vec<usize> = operands.iter().map(|o| o.0).collect();
         let (i, size) = (Symbol::new("i"), self.size.clone());
@@ -229,7 +230,7 @@ impl Parts {
         self.loops.push(looped(&i, &rows, looped(&j, &row, body)));
     }
 
-    /// A result for each column, of that shape, and what is stored in it.
+    /// Adds a result of this shape for each column, and returns the stores to them.
     fn columns(&mut self, of: &[usize], shape: &[&Expr], at: &[Expr], columns: Vec<Column>) -> Stmt {
         let mut body = Vec::new();
         for Column { name, value, function } in columns {
@@ -254,7 +255,8 @@ impl Parts {
                 exact(format!("`isnan` of {d}"), apply(Op::IsNan, &[x])),
             ]
         });
-        // In rows that the compiler unrolls: gcc 12.2 gives lanes of masked loads the masks of other ones.
+        // Rows of constant length, which the compiler unrolls: gcc 12.2 confuses the masks of the lanes of masked
+        // loads.
         self.loops(&operands, true, |a| {
             let zero = Expr::float(0.0, d);
             let positive = apply(Op::Gt, &[&a[0], &zero]);
@@ -327,7 +329,7 @@ impl Parts {
         });
     }
 
-    /// What becomes of 16-bit floats, or of numbers that become this integer.
+    /// Adds checks of 16-bit floats, or of conversions to and from an integer type.
     fn conversions(&mut self, to: DType) {
         if to.is_float() {
             return self.halves(to);
@@ -341,7 +343,7 @@ impl Parts {
         self.loops(&[x], false, |a| vec![exact(format!("{to} of f64"), a[0].clone().cast(to))]);
         let x = self.floats_of(DType::F32, &small);
         self.loops(&[x], false, |a| vec![exact(format!("{to} of f32"), a[0].clone().cast(to))]);
-        // From the integer, and from the one without a sign.
+        // From the integer type, and from the unsigned one.
         let (narrow, unsigned) = if to == DType::I64 { (DType::I16, DType::U64) } else { (DType::I8, DType::U32) };
         for from in [to, unsigned] {
             let (least, most) = from.int_range().unwrap_or_default();
@@ -380,7 +382,7 @@ impl Parts {
         ];
         for from in [DType::F32, DType::F64] {
             let x = self.floats_of(from, &one);
-            // The result goes on as a wider number: the rounding between is what compilers may lose.
+            // The result is widened again: compilers may lose the rounding in between.
             self.loops(&[x], true, |a| vec![exact(format!("{d} of {from}"), a[0].clone().cast(d).cast(from))]);
         }
         let (x, y) = (self.floats_of(d, &one[..19]), self.floats_of(d, &[1.0, 0.3, -2.0, 0.007, 100.0, 0.99]));
@@ -390,8 +392,8 @@ impl Parts {
         });
     }
 
-    /// What is reduced and stored under conditions in conditions, on lanes: elements of all types that vectors are
-    /// longer or shorter of than those of what is compared.
+    /// Adds vectorised loops with reductions and stores under nested conditions: for compared elements of one type, and
+    /// reduced elements of all types, whose vectors are longer or shorter.
     fn conditions(&mut self, compared: DType) {
         let numbers = |of: &[i32]| -> Vec<Literal> {
             let number = |v: &i32| match compared.is_float() {
@@ -412,7 +414,8 @@ impl Parts {
         }
     }
 
-    /// Loops on lanes: sums, minima and maxima of what is above each element, and what two conditions choose.
+    /// Adds vectorised loops: conditional sums, minima and maxima over all elements for each element, and a choice by
+    /// two conditions.
     fn lanes(&mut self, [a, b, x]: [&(usize, Arc<Tensor>); 3]) {
         let (compared, reduced) = (a.1.dtype, x.1.dtype);
         let (i, j, size) = (Symbol::new("i"), Symbol::new("j"), self.size.clone());
@@ -454,19 +457,19 @@ impl Parts {
         self.loops.push(vectorised(&j, &size, Vec::new(), body));
     }
 
-    /// A result that is computed from these parameters.
+    /// Adds a result computed from these parameters.
     fn result(&mut self, name: String, of: &[usize], dtype: DType) -> Arc<Tensor> {
         let y = self.builder.result(&format!("y{}", self.checks.len()), dtype, [&self.size]);
         self.checks.push(Check { name, of: of.to_vec(), function: None });
         y
     }
 
-    /// The functions that have vector versions.
+    /// Adds the functions that have vector versions.
     fn functions(&mut self, d: DType) {
         let functions = Op::ALL.iter().filter_map(|op| Some((*op, op.info().libmvec?.probed)));
         let mut groups: Vec<Group> = Vec::new();
         for (op, probed) in functions {
-            // A few of them in each loop: enough to be told apart, and fewer loops to compile.
+            // At most five functions per loop, each with a result of its own: fewer loops to compile.
             match groups.iter_mut().find(|(of, ops)| *of == probed && ops.len() < 5) {
                 Some((_, ops)) => ops.push(op),
                 None => groups.push((probed, vec![op])),
@@ -488,7 +491,7 @@ impl Parts {
     }
 }
 
-/// A loop on lanes.
+/// Makes a vectorised loop.
 fn vectorised(iter: &Symbol, size: &Expr, reductions: Vec<Reduction>, body: Stmt) -> Stmt {
     let plain = looped(iter, size, body);
     let StmtKind::For { extent, body, .. } = plain.kind() else { unreachable!("it is a loop") };
@@ -496,14 +499,14 @@ fn vectorised(iter: &Symbol, size: &Expr, reductions: Vec<Reduction>, body: Stmt
     plain.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
 }
 
-/// Values that are spread over an interval, in another order for the second operand.
+/// Spreads values over an interval, in another order for the second operand.
 fn spread((lo, hi): (f64, f64), operand: usize) -> Vec<f64> {
     let step = (hi - lo) / (LENGTH - 1) as f64;
     let order = |i: usize| if operand == 0 { i } else { i * 37 % LENGTH };
     (0..LENGTH).map(|i| (lo + step * order(i) as f64).clamp(lo, hi)).collect()
 }
 
-/// The bytes of an array, as they lie in memory.
+/// Returns the bytes of an array, as they lie in memory.
 pub(super) fn bytes(data: &Buffer) -> Vec<u8> {
     let number = |v: Literal| -> Vec<u8> {
         let size = data.dtype().size();
@@ -521,7 +524,7 @@ pub(super) fn bytes(data: &Buffer) -> Vec<u8> {
     (0..data.len()).flat_map(|i| number(data.get(i))).collect()
 }
 
-/// An array of so many bytes; `None` if they are too few.
+/// Makes an array from bytes; `None` if these are too few.
 pub(super) fn buffer(dtype: DType, bytes: &[u8]) -> Option<Buffer> {
     let mut out = Buffer::zeros(dtype, LENGTH);
     let size = dtype.size();
@@ -532,7 +535,7 @@ pub(super) fn buffer(dtype: DType, bytes: &[u8]) -> Option<Buffer> {
         let word = u64::from_ne_bytes(wide);
         let unused = 64 - 8 * size as u32;
         let value = match dtype.kind() {
-            // What is neither 0 nor 1 is shown as what it is.
+            // Any nonzero byte is read as `True`.
             Kind::Bool => Literal::Bool(word != 0),
             Kind::Int if dtype.is_signed_int() => Literal::Int(i128::from(((word << unused) as i64) >> unused)),
             Kind::Int => Literal::Int(i128::from(word)),
@@ -550,7 +553,7 @@ pub(super) fn buffer(dtype: DType, bytes: &[u8]) -> Option<Buffer> {
     Some(out)
 }
 
-/// Where the low bytes of a number of 16 bytes lie.
+/// Returns the position of the low bytes in a number of 16 bytes.
 fn low_bytes(size: usize) -> std::ops::Range<usize> {
     low_bytes_of(16, size)
 }

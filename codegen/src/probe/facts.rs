@@ -1,4 +1,4 @@
-//! What a compiler and the machine have: asked of a small program, for people.
+//! Facts about a compiler and the machine, reported by a small program, for `taffeta doctor`.
 
 use super::{failed, finished};
 use crate::c::{TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_RUNTIME_H};
@@ -7,24 +7,24 @@ use crate::toolchain::{CompileOptions, Toolchain};
 use std::collections::BTreeMap;
 use taffeta_ast::Diagnostic;
 
-/// What `taffeta doctor` shows of a compiler that works.
+/// Facts that `taffeta doctor` shows of a working compiler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// `gcc`, `clang`, or what else there is.
+    /// Family of the compiler: `gcc`, `clang`, or another name.
     pub kind: String,
-    /// As the compiler says it itself.
+    /// Version as the compiler reports it.
     pub version: String,
-    /// The version of OpenMP; `None` where loops run on one thread.
+    /// Version of OpenMP; `None` where loops run on one thread.
     pub openmp: Option<String>,
-    /// The threads that OpenMP starts for a parallel loop.
+    /// Number of threads that OpenMP starts for a parallel loop.
     pub threads: usize,
     /// Whether mathematical functions have vector versions.
     pub libmvec: bool,
-    /// The library that does matrix products (`as_lib`); `None`: our own kernel.
+    /// Library for matrix products (`as_lib`); `None` for our own kernel.
     pub blas: Option<String>,
 }
 
-/// Compiles and runs the program that tells.
+/// Compiles and runs the reporting program.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ fn read(text: &str) -> Facts {
     }
 }
 
-/// The version that a value of `_OPENMP` stands for, which is the month of its specification.
+/// Returns the OpenMP version for a value of `_OPENMP`, which is the month of its specification.
 fn openmp(month: &str) -> Option<String> {
     let name = match month {
         "" | "0" => return None,

@@ -1,4 +1,4 @@
-//! What instructions, memory and threads take on this machine, measured by a small program in a process of its own.
+//! Costs of instructions, memory and threads on this machine, measured by a small program in a process of its own.
 
 use super::{failed, finished};
 use crate::c::{TAFFETA_H, TAFFETA_RUNTIME_H};
@@ -8,62 +8,62 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use taffeta_ast::Diagnostic;
 
-/// The program that measures.
+/// Source of the measuring program.
 const PROGRAM: &str = include_str!("machine.c");
 
-/// What is to be measured.
+/// Parameters of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Areas {
-    /// Bytes of a vector.
+    /// Size of a vector in bytes.
     pub vector_bytes: usize,
-    /// Threads of a parallel loop.
+    /// Number of threads of a parallel loop.
     pub threads: usize,
-    /// For each level of the cache behind the first one, and then for memory: how many bytes one thread goes through
-    /// alone, and each of all threads.
+    /// Working sets in bytes, for each cache level beyond the first, and then for memory: of one thread alone, and of
+    /// each thread when all run.
     pub bytes: Vec<[usize; 2]>,
 }
 
-/// What was measured, in nanoseconds.
+/// Measured costs, in nanoseconds unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// A multiply-add of vectors that waits for nothing: of 16 bytes, and of the longest vectors.
+    /// Independent multiply-add of vectors: of 16 bytes, and of the longest vectors.
     pub multiply_add: [f64; 2],
-    /// An addition in a chain of them.
+    /// Latency of an addition in a dependence chain.
     pub latency: f64,
-    /// A vector of the first level that is loaded.
+    /// Load of a vector from the first cache level.
     pub load: f64,
-    /// A vector of the first level that is stored.
+    /// Store of a vector to the first cache level.
     pub store: f64,
-    /// An element at an address of its own, of a vector.
+    /// Gather, per element.
     pub gather: f64,
-    /// An element of a vector of which all lie equally far apart: a float, and an integer.
+    /// Strided load of a vector, per element: of a float, and of an integer.
     pub strided: [f64; 2],
-    /// A division, of a single number and of a vector.
+    /// Division: scalar, and of a vector.
     pub divide: [f64; 2],
-    /// `exp`, of a single number and of a vector.
+    /// `exp`: scalar, and of a vector.
     pub transcendental: [f64; 2],
-    /// To start the threads of a parallel loop and to wait for the last one, right after another parallel loop.
+    /// Fork and join of a parallel loop, right after another parallel loop.
     pub region: f64,
-    /// A byte that is loaded after another core has stored it.
+    /// Load of a byte that another core has stored.
     pub transfer: f64,
-    /// An atomic addition, where other threads add to the same array.
+    /// Atomic addition, where other threads add to the same array.
     pub atomic: f64,
-    /// Of each area: a byte, on one thread, and by how much all threads are faster together.
+    /// For each area: cost per byte on one thread, and the speed-up of all threads together.
     pub levels: Vec<[f64; 2]>,
-    /// What part of the cores the program had while it ran on all threads; the rest was taken by others.
+    /// Fraction of the cores that the program had while it ran on all threads; other processes took the rest.
     pub share: f64,
 }
 
-/// Tells programs that measure apart, for keys of a cache.
+/// Returns a key that identifies the measuring program, for cache keys.
 pub fn program_key() -> String {
     crate::cache::key(&[PROGRAM, TAFFETA_RUNTIME_H])
 }
 
-/// Compiles the program that measures, and runs it: half a second.
+/// Compiles and runs the measuring program: half a second.
 ///
 /// # Errors
 ///
-/// The compiler does not work, or what it made does not run, or says something else than numbers that can be times.
+/// The compiler does not work, or its output does not run, or prints anything but positive finite numbers.
 pub fn measure(toolchain: &Toolchain, options: &CompileOptions, areas: &Areas) -> Result<Measured, Diagnostic> {
     let dir = Folder::new("taffeta-machine-").map_err(failed)?;
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).map_err(failed);
@@ -91,7 +91,7 @@ fn run(binary: &Path, areas: &Areas) -> Result<Measured, Diagnostic> {
     read(&text, areas.bytes.len()).ok_or_else(|| wrong(format!("says what cannot be: {text}")))
 }
 
-/// What the program says; `None` if a number is missing, or is not a time.
+/// Parses the program's output; `None` if a number is missing, or is not a valid time.
 fn read(text: &str, levels: usize) -> Option<Measured> {
     let line = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(' '));
     let one = |name: &str| numbers(line(name)?).map(|[n]| n);
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// That it compiles, runs and says all that is read; never how fast it is.
+    /// Checks that the program compiles, runs and prints every number; never how fast the machine is.
     #[test]
     fn this_machine_can_be_measured() {
         let toolchain = Toolchain::find().expect("there is a compiler");

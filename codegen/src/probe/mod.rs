@@ -1,13 +1,13 @@
-//! Whether a C compiler computes rightly: asked once for each compiler, its flags and the CPU.
+//! Tests of a C compiler for miscompilation, once for each compiler, its flags and the CPU.
 //!
-//! Compilers have faults, and `CFLAGS` may hold what changes arithmetic (`-ffast-math`); both would give wrong numbers
-//! in silence. So before the first program is compiled, a small one is (`checks`), with exactly the flags that programs
-//! get; it runs in a process of its own, and its results are compared with the reference interpreter's. Where something
-//! is wrong, flags that are known to help are tried in the same way, and used if they do. Where none does, the compiler
-//! is refused, and told what it computes wrongly.
+//! Compilers have bugs, and `CFLAGS` may hold flags that change arithmetic (`-ffast-math`); both would silently give
+//! wrong numbers. Before the first program, a small one (`checks`) is compiled with exactly the flags of programs and
+//! run in a process of its own, and its results are compared with the reference interpreter's. Where results differ,
+//! flags that are known to help are tried in the same way, and used if they do. If none helps, the compiler is refused,
+//! with a list of the wrong results.
 //!
-//! The verdict is kept in the cache. Programs that are in the cache themselves were made by a compiler that had passed,
-//! so a warm cache asks nothing.
+//! The verdict is kept in the cache. Programs in the cache were made by a compiler that had passed, so a warm cache
+//! runs no probe.
 
 mod checks;
 mod facts;
@@ -30,8 +30,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use taffeta_ast::{Buffer, Diagnostic, SourceMap};
 
-/// Flags that make compilers right that are known to be wrong in some way, in the order in which they are tried: those
-/// that cost least first.
+/// Flags that work around known miscompilations, in the order of trial: cheapest first.
 const WORKAROUNDS: [&str; 6] = [
     "-DTAFFETA_NO_LIBMVEC",
     "-mno-avx512fp16",
@@ -41,34 +40,34 @@ const WORKAROUNDS: [&str; 6] = [
     "-O1",
 ];
 
-/// How long the probe may run; it needs a few milliseconds.
+/// Time limit of the probe, which needs a few milliseconds.
 const MOST_TIME: Duration = Duration::from_secs(20);
 
 const VERDICT: &str = "verdict.json";
 
-/// What the probe found.
+/// Outcome of the probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What the compiler computes wrongly with the flags that programs would get.
+    /// Wrong results with the flags that programs would get.
     pub wrong: Vec<Wrong>,
-    /// The flags with which it computes rightly; none are needed where nothing is wrong, and `None` if none are known.
+    /// Flags that make the compiler correct: empty if nothing is wrong, `None` if no known flags help.
     pub workaround: Option<Vec<String>>,
-    /// Whether they undo flags of the environment (`CFLAGS`), and stand after these.
+    /// Whether `workaround` overrides flags of the environment (`CFLAGS`), and so stands after them.
     pub overrules: bool,
 }
 
 impl Verdict {
-    /// Whether programs may be compiled.
+    /// Returns whether programs may be compiled.
     pub fn is_usable(&self) -> bool {
         self.workaround.is_some()
     }
 
-    /// A compiler with these flags, where the verdict says that they stand.
+    /// Adds flags to a compiler, in the position that the verdict demands.
     fn placed(&self, toolchain: Toolchain, flags: &[String]) -> Toolchain {
         if self.overrules { toolchain.overruled_by(flags) } else { toolchain.with_flags(flags) }
     }
 
-    /// The diagnostic for a compiler that must not be used; `None` if it may.
+    /// Makes the diagnostic for a compiler that must not be used; `None` if it may be.
     pub fn refusal(&self, compiler: &str) -> Option<Diagnostic> {
         if self.is_usable() {
             return None;
@@ -86,11 +85,11 @@ impl Verdict {
     }
 }
 
-/// The compiler with the flags that make it compute rightly. `stamp` tells builds of Taffeta apart.
+/// Returns the compiler with the flags that make it correct. `stamp` distinguishes builds of Taffeta.
 ///
 /// # Errors
 ///
-/// It does not work, or computes wrongly whatever is tried.
+/// The compiler does not work, or computes wrongly with all known flags.
 pub fn conforming(
     toolchain: Toolchain,
     options: &CompileOptions,
@@ -109,7 +108,7 @@ pub fn conforming(
     Ok(verdict.placed(toolchain, flags))
 }
 
-/// What the probe says of a compiler: from the cache, or asked now.
+/// Returns the verdict on a compiler, from the cache or by running the probe.
 ///
 /// # Errors
 ///
@@ -133,20 +132,20 @@ fn key(toolchain: &Toolchain, options: &CompileOptions, stamp: &str) -> String {
     cache::key(&["probe", stamp, toolchain.identity(), &Toolchain::flags(options).join(" ")])
 }
 
-/// Keeps a verdict, so that nobody asks again.
+/// Stores a verdict in the cache.
 pub fn keep(verdict: &Verdict, toolchain: &Toolchain, options: &CompileOptions, cache: &Cache, stamp: &str) {
     let kept = cache.get_or_make(&key(toolchain, options, stamp), |dir| {
         let failed = |e: String| Diagnostic::new("cache::write", format!("cannot keep the verdict of a probe: {e}"));
         let text = serde_json::to_vec(&verdict).map_err(|e| failed(e.to_string()))?;
         std::fs::write(dir.join(VERDICT), text).map_err(|e| failed(e.to_string()))
     });
-    // Without it the next program is asked about again, and nothing else.
+    // Without a stored verdict, only the next program's probe is run again.
     if let Err(d) = kept {
         tracing::warn!("{d}");
     }
 }
 
-/// Compiles and runs the probe, and what may mend what it finds.
+/// Compiles and runs the probe, and tries workarounds for wrong results.
 ///
 /// # Errors
 ///
@@ -157,7 +156,7 @@ pub fn ask(toolchain: &Toolchain, options: &CompileOptions) -> Result<Verdict, D
     let wrong = probe.run(toolchain, options)?;
     tracing::debug!(ms = start.elapsed().as_millis() as u64, wrong = wrong.len(), "probed the C compiler");
     let mut verdict = Verdict { workaround: wrong.is_empty().then(Vec::new), wrong, overrules: false };
-    // The environment's flags are the last ones, unless they are what is wrong.
+    // The environment's flags come last, unless they cause the wrong results.
     let places = if Toolchain::flags_of_user().is_empty() { &[false][..] } else { &[false, true] };
     for overrules in places {
         if verdict.workaround.is_none() {
@@ -168,7 +167,7 @@ pub fn ask(toolchain: &Toolchain, options: &CompileOptions) -> Result<Verdict, D
     Ok(verdict)
 }
 
-/// The program in C, in parts.
+/// The probe's program in C, in parts.
 struct Probe(Vec<Part>);
 
 impl Probe {
@@ -176,7 +175,8 @@ impl Probe {
         Program::parts().into_iter().map(Part::new).collect::<Result<_, _>>().map(Probe)
     }
 
-    /// The flags that mend it where the verdict says that they stand: one, else all that the compiler takes.
+    /// Finds flags with which the compiler passes the probe, in the position that the verdict demands: a single flag,
+    /// else all flags that the compiler accepts.
     fn workaround(&self, toolchain: &Toolchain, options: &CompileOptions, verdict: &Verdict) -> Option<Vec<String>> {
         let left = |flags: &[String]| self.run(&verdict.placed(toolchain.clone(), flags), options);
         let mut taken: Vec<String> = Vec::new();
@@ -185,14 +185,14 @@ impl Probe {
             match left(&flags) {
                 Ok(left) if left.is_empty() => return Some(flags),
                 Ok(_) => taken.extend(flags),
-                // A flag that the compiler does not know.
+                // The compiler does not know this flag.
                 Err(_) => {}
             }
         }
         left(&taken).is_ok_and(|left| left.is_empty()).then_some(taken)
     }
 
-    /// What is wrong with these flags. The parts are compiled at once.
+    /// Runs the probe with these flags and collects wrong results. The parts are compiled concurrently.
     fn run(&self, toolchain: &Toolchain, options: &CompileOptions) -> Result<Vec<Wrong>, Diagnostic> {
         std::thread::scope(|scope| {
             let running: Vec<_> = self.0.iter().map(|p| scope.spawn(|| p.run(toolchain, options))).collect();
@@ -205,7 +205,7 @@ impl Probe {
     }
 }
 
-/// A part of the program in C.
+/// A part of the probe's program in C.
 struct Part {
     program: Program,
     source: c::CSource,
@@ -221,19 +221,19 @@ impl Part {
         Ok(Part { program, source, main })
     }
 
-    /// What is wrong with these flags.
+    /// Compiles and runs the part with these flags, and collects wrong results.
     fn run(&self, toolchain: &Toolchain, options: &CompileOptions) -> Result<Vec<Wrong>, Diagnostic> {
         let dir = Folder::new("taffeta-probe-").map_err(failed)?;
         Toolchain::write(&self.source, dir.path(), &self.source.signature.c_name)?;
         let file = dir.path().join("main.c");
         std::fs::write(&file, &self.main).map_err(failed)?;
         let compiled = toolchain.executable(dir.path(), &self.source.signature.c_name, &[file], options);
-        // Every compiler of C takes this program.
+        // The program is plain C, which every C compiler must accept.
         let binary = compiled.map_err(|d| match d.code {
             "internal::c" => Diagnostic {
                 code: "toolchain::broken",
                 message: format!("the C compiler `{}` refuses a program in plain C", toolchain.command()),
-                // The log is removed with everything else.
+                // The log is removed with the temporary folder.
                 notes: d.notes.clone().into_iter().filter(|n| !n.starts_with("log: ")).collect(),
                 help: Some("repair it, or set CC to another one, and look at what CFLAGS holds".to_string()),
                 labels: Vec::new(),
@@ -266,14 +266,14 @@ impl Part {
     }
 }
 
-/// What the compiler made cannot be run.
+/// Makes the diagnostic for a compiler whose output cannot be run.
 fn useless(toolchain: &Toolchain, e: &std::io::Error) -> Diagnostic {
     Diagnostic::new("toolchain::broken", format!("{} makes programs that cannot be run: {e}", toolchain.name())).help(
         "repair it, or set CC to another one; if TMPDIR forbids programs, set it to a directory where they may run",
     )
 }
 
-/// Why nothing could be asked.
+/// Makes the diagnostic for a probe that could not be run.
 fn failed(e: std::io::Error) -> Diagnostic {
     Diagnostic::new("toolchain::probe", format!("cannot run programs that ask what the C compiler does: {e}"))
         .help("make room for temporary files, or set TMPDIR to a directory whose programs may run")
@@ -283,7 +283,7 @@ fn internal(what: &str) -> Diagnostic {
     Diagnostic::new("internal::probe", format!("the probe of C compilers: {what}"))
 }
 
-/// The program around the probe's own: its operands, and how they get there.
+/// Makes the C `main` around the probe: it defines the operands and passes them.
 fn main(program: &Program, source: &c::CSource) -> String {
     let mut out = String::from("#include \"taffeta.h\"\n");
     let mut line = |text: String| {
@@ -293,7 +293,7 @@ fn main(program: &Program, source: &c::CSource) -> String {
     line(format!("int {name}(taffeta_ctx *, taffeta_tensor *, size_t, const int64_t *);"));
     for (k, value) in program.inputs.iter().enumerate() {
         let bytes: Vec<String> = checks::bytes(value.data()).iter().map(u8::to_string).collect();
-        // Not constants: nothing must be computed while compiling.
+        // Not `const`: the compiler must not fold the computations.
         line(format!("static unsigned char input{k}[] __attribute__((aligned(64))) = {{{}}};", bytes.join(",")));
     }
     let inputs: Vec<String> = (0..program.inputs.len()).map(|k| format!("input{k}")).collect();
@@ -311,7 +311,7 @@ fn main(program: &Program, source: &c::CSource) -> String {
     out
 }
 
-/// Runs a program to its end, or until it has taken too long.
+/// Runs a program to its end, or kills it at the time limit; returns its exit status (`None` if killed) and its output.
 fn finished(binary: &Path) -> std::io::Result<(Option<ExitStatus>, Vec<u8>)> {
     let mut child = Command::new(binary).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let mut pipe = child.stdout.take();

@@ -1,5 +1,5 @@
-//! Whose mistake it is that a compiler does not make what it should: the compiler's, that of the flags or the compiler
-//! that the user's environment names, or ours. Each is asked by leaving one thing away.
+//! Attribution of compiler failures: to the compiler, to the flags or the compiler named by the user's environment, or
+//! to the generated code. Each suspect is tested by leaving it out.
 
 use super::{CompileOptions, Job, Toolchain, flag_variables, which, write};
 use std::ffi::OsString;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use taffeta_ast::Diagnostic;
 
-/// What came of running a tool.
+/// Outcome of running a tool.
 pub(super) struct Ran {
     pub command: String,
     pub status: ExitStatus,
-    /// What it printed about errors.
+    /// Contents of its standard error.
     pub said: String,
-    /// Whether the file that it was asked for is there.
+    /// Whether the requested file exists.
     pub made: bool,
 }
 
@@ -24,9 +24,9 @@ impl Ran {
 }
 
 impl Toolchain {
-    /// Why the compiler does not take an entry's C (`dir/stem.c`); `first` is what came of it.
+    /// Explains why the compiler refuses an entry's C (`dir/stem.c`); `first` is the outcome of compiling it.
     pub(super) fn fault(&self, job: &Job<'_>, stem: &str, first: &Ran) -> Result<Diagnostic, Diagnostic> {
-        // A compiler that fails on an empty function does not dislike our code.
+        // A compiler that fails on an empty function is broken, whatever our code.
         let (probed, _) = self.probe(job.dir, job.options)?;
         if !probed.ok() {
             return Ok(self.useless(broken(&self.name(), &probed)));
@@ -52,7 +52,7 @@ impl Toolchain {
         Ok(refused(first, &job.dir.join(format!("{stem}.log"))))
     }
 
-    /// What is wrong where a library that the compiler has just made cannot be loaded: `ours` if it makes others that
+    /// Explains why a library that was just compiled cannot be loaded: returns `ours` if a library of an empty function
     /// can be.
     pub(crate) fn unloadable(
         &self,
@@ -91,10 +91,10 @@ impl Toolchain {
         Ok((ran, library))
     }
 
-    /// The compiler without the flags of the environment.
+    /// Makes the compiler's command without the flags of the environment.
     fn plain(&self, job: &Job<'_>, openmp: bool) -> Command {
         let mut plain = Command::new(&self.program);
-        // `CC` may be a path with blanks in it, or a program with arguments.
+        // `CC` may be a path with spaces in it, or a program with arguments.
         if which(&self.command).is_none() {
             plain.args(self.command.split_whitespace().skip(1));
         }
@@ -124,7 +124,7 @@ fn with(mut compiler: Command, flags: Vec<OsString>) -> Command {
     compiler
 }
 
-/// `CFLAGS="-O2"`
+/// Formats variables: `CFLAGS="-O2"`.
 fn list(variables: &[(String, String)]) -> String {
     variables.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect::<Vec<_>>().join(" and ")
 }
@@ -133,19 +133,19 @@ fn names(variables: &[(String, String)]) -> String {
     variables.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" and ")
 }
 
-/// What the user's environment brings about.
+/// Makes the diagnostic for failures caused by the user's environment.
 fn disliked(what: String, ran: &Ran) -> Diagnostic {
     let d = Diagnostic::new("toolchain::refused", what).note(format!("what was run: {}", ran.command));
     errors(ran).into_iter().fold(d, Diagnostic::note)
 }
 
-/// The first lines with errors.
+/// Returns the first three lines with errors.
 fn errors(ran: &Ran) -> Vec<String> {
     let is_error = |l: &&str| l.contains("error") || l.contains("undefined reference");
     ran.said.lines().filter(is_error).take(3).map(String::from).collect()
 }
 
-/// A tool that cannot do its work at all.
+/// Makes the diagnostic for a tool that does not work at all.
 pub(super) fn broken(tool: &str, ran: &Ran) -> Diagnostic {
     let how = if ran.status.success() {
         "it ended well and made no file".to_string()
@@ -160,7 +160,7 @@ pub(super) fn broken(tool: &str, ran: &Ran) -> Diagnostic {
     }
 }
 
-/// A compiler that works, and does not take what we made.
+/// Makes the diagnostic for generated code that a working compiler refuses, and writes the log.
 fn refused(ran: &Ran, log: &Path) -> Diagnostic {
     let d = Diagnostic::new("internal::c", "the C compiler refused the generated code")
         .help("this is a mistake in Taffeta, not in your program; keep the program, the log and what was printed");

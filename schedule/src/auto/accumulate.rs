@@ -1,4 +1,4 @@
-//! `auto_accumulate`: what a loop adds up is summed in registers, and added to its place once.
+//! `auto_accumulate`: accumulators in registers for the sums of a loop, added to memory once.
 //!
 //! ```text
 //! for k in range(n):                       sums of 32 elements in registers
@@ -8,10 +8,10 @@
 //!                                          y[i, :] += sums
 //! ```
 //!
-//! For loops of a constant length inside of the one that sums. Of several rows, registers may hold some columns at a
-//! time: all of the loop is done for these before others (`y[0, j] += …`, `y[1, j] += …`, `y[2, j] += …` for 64 `j`,
-//! sixteen at a time). What the rows are summed of is read as often as there are parts, from a near cache, and no sum
-//! is written in between.
+//! The rule is for loops of constant trip count inside of the reduction loop. If the sums of several rows exceed the
+//! registers, the whole loop runs for some columns before others (`y[0, j] += …`, `y[1, j] += …`, `y[2, j] += …` for 64
+//! `j`, sixteen at a time). Operands of the rows are then read once per part, from a near cache level, and no sum is
+//! written in between.
 
 use super::model::Model;
 use super::{Choice, Known, Others, Rule, nest};
@@ -33,17 +33,17 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// What it may take more by the model in loops over what is stored, as a part. Rows that lists point to are no nest
-/// that C compilers take apart: sums in an array of their own are 2 to 4 times as fast there, in registers or not.
+/// Accepted increase of the estimate in loops over stored elements, as a fraction. C compilers do not optimise nests
+/// over rows that lists point to: sums in an array of their own are 2 to 4 times as fast there, in registers or not.
 const STORED: f64 = 0.1;
 
-/// Elements of which more are not registers.
+/// Maximum number of elements of an array in registers.
 const MOST_ELEMENTS: i64 = 256;
 
-/// The part of the registers that sums of columns may take; the others are for what is added to them.
+/// Fraction of the registers for sums of columns; the others hold operands.
 const SUMS: f64 = 2.0 / 3.0;
 
-/// Loops with another one inside, outermost first, without marks.
+/// Collects unmarked loops that contain another one, outermost first.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     s.func().body.walk(&mut |l| {
@@ -56,7 +56,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
 
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = tree::find(&s.func().body, site).as_ref().and_then(Loop::of) else { return Vec::new() };
-    // A trip count that is a fact when the program is compiled.
+    // Trip counts must be known at compile time.
     let trips = |l: &Loop| {
         let found = model.trips(s.func(), &[], l);
         (found.known == Known::Fact).then_some(found.value as i64)
@@ -67,7 +67,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     found.flat_map(|t| [Some(whole(s, &l, &t)), columns(s, model, &l, &t, &trips)]).flatten().collect()
 }
 
-/// All that a loop adds to a tensor, in registers.
+/// Returns the option to keep all sums of a loop into a tensor in registers.
 fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Choice {
     let steps = format!("cache_reduction(\"{}\", \"{}\")", s.called(&l.stmt), t.name());
     let lanes = rows(&l.body, t);
@@ -84,7 +84,7 @@ fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Choice {
     })
 }
 
-/// Some columns after the other, where there are more of several rows than registers hold.
+/// Returns the option to sum blocks of columns one after the other, if the rows have more columns than registers hold.
 fn columns(s: &Schedule, model: &Model<'_>, l: &Loop, t: &Symbol, trips: &Trips<'_>) -> Option<Choice> {
     let [inner] = nest::loops_in(&l.body).try_into().ok()?;
     let own = Loop::of(&inner).filter(|own| nest::is_alone(&l.stmt, &inner) && !nest::has_loop(&own.body))?;
@@ -105,7 +105,7 @@ fn columns(s: &Schedule, model: &Model<'_>, l: &Loop, t: &Symbol, trips: &Trips<
     }))
 }
 
-/// How many statements add to a tensor, and the bytes of one of its elements.
+/// Returns the number of statements that reduce into a tensor, and the size of its elements in bytes.
 fn added(s: &Stmt, t: &Symbol) -> Option<(i64, usize)> {
     let mut found = None;
     s.walk(&mut |s| {
@@ -119,21 +119,21 @@ fn added(s: &Stmt, t: &Symbol) -> Option<(i64, usize)> {
     found
 }
 
-/// What a statement declares if that has as few elements as registers hold: it is in them as it is.
+/// Returns the tensor that a statement declares, if it is small enough to be in registers anyway.
 fn small_array(s: &Stmt) -> Option<&Symbol> {
     let StmtKind::VarDef { tensor, .. } = s.kind() else { return None };
     let elements = tensor.shape.iter().try_fold(1i64, |n, d| n.checked_mul(d.as_int()?))?;
     (elements <= MOST_ELEMENTS).then_some(&tensor.symbol)
 }
 
-/// The trip count of a loop, if it is known when the program is compiled.
+/// Lookup of a loop's trip count, if it is known at compile time.
 type Trips<'t> = dyn Fn(&Loop) -> Option<i64> + 't;
 
-/// The arrays that a loop adds to, at the same few elements in each of its iterations.
+/// Collects the arrays that a loop reduces into at the same few elements in every iteration.
 fn sums(l: &Loop, trips: &Trips<'_>) -> Vec<Symbol> {
     let mut out: Vec<Symbol> = Vec::new();
     gather(&l.body, &l.iter, trips, &mut Vec::new(), &mut out);
-    // What an iteration has of its own is summed by no other.
+    // Tensors declared in the body carry no sum across iterations.
     l.body.walk(&mut |s| {
         if let StmtKind::VarDef { tensor, .. } = s.kind() {
             out.retain(|t| *t != tensor.symbol);
@@ -163,7 +163,7 @@ fn gather(s: &Stmt, iter: &Symbol, trips: &Trips<'_>, inside: &mut Vec<Loop>, ou
     }
 }
 
-/// The innermost loops in which a tensor is added to: registers hold vectors of it where these have lanes.
+/// Collects the unmarked innermost loops that reduce into a tensor: with lanes there, registers hold vectors of it.
 fn rows(s: &Stmt, tensor: &Symbol) -> Vec<StmtId> {
     let mut out = Vec::new();
     s.walk(&mut |l| {
@@ -177,7 +177,7 @@ fn rows(s: &Stmt, tensor: &Symbol) -> Vec<StmtId> {
     out
 }
 
-/// How many elements loops go over with an access, if that is a constant.
+/// Returns the number of elements that an access covers in the loops around it, if that is a constant.
 fn elements<'e>(at: impl Iterator<Item = &'e taffeta_ast::Expr>, trips: &Trips<'_>, inside: &[Loop]) -> Option<i64> {
     let at: Vec<_> = at.collect();
     let own = inside.iter().filter(|l| at.iter().any(|e| effects::mentions(e, &[&l.iter])));

@@ -1,4 +1,4 @@
-//! `auto_blend`: loops of a few iterations around others, jammed into them.
+//! `auto_blend`: unroll-and-jam of short loops into the loops inside of them.
 //!
 //! ```text
 //! for j in range(3):                       for c in range(n):
@@ -7,7 +7,7 @@
 //!                                              y[c] += x[k[2], c]
 //! ```
 //!
-//! What the iterations share is then loaded and stored once.
+//! Loads and stores shared by the iterations are then executed once.
 
 use super::model::Model;
 use super::{Choice, Others, Rule, nest, unroll};
@@ -28,7 +28,7 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Short loops inside of others, with nothing but longer innermost loops in them, without marks.
+/// Collects unmarked short loops nested in other loops, whose inner loops are all innermost and longer.
 pub(super) fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     for outer in nest::loops_in(&s.func().body) {

@@ -1,5 +1,4 @@
-//! Matrix products that stand among other statements of a loop: cut out, so that a library can do them for all
-//! iterations at once.
+//! Matrix products among other statements of a loop, cut out so that one library call can do them for all iterations.
 //!
 //! ```text
 //! for i:                                       for i: t[i, :] = …
@@ -8,9 +7,9 @@
 //!     use y[i, :]                       ─▶
 //! ```
 //!
-//! Local tensors that an iteration has of its own get a place for each of them where they are used on both sides
-//! (`fission`); what that takes is in the estimate. Cheap scalars, as gradients compute factors to, are computed in the
-//! product again (`inline`).
+//! Local tensors of an iteration that are used on both sides of a cut are expanded to an element per iteration
+//! (`fission`); the estimate includes that cost. Cheap scalars, such as the factors that gradients compute, are
+//! recomputed in the product (`inline`).
 
 use super::nest::{self, Scalars};
 use super::{Choice, Others, inline};
@@ -24,10 +23,10 @@ use taffeta_analysis::query::effects;
 use taffeta_analysis::query::product::Product;
 use taffeta_ast::{Access, Expr, ExprKind, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
 
-/// Whether a product, in the loops from this one on, is worth a call.
+/// Predicate that accepts a product if it is worth a library call in the nest that starts at the given loop.
 pub(super) type Pays<'p> = dyn Fn(StmtId, &Product) -> bool + 'p;
 
-/// The sums that may be products: over a loop, in loops without marks.
+/// Collects the candidates for products: additive reductions over a loop, in unmarked loops.
 pub(super) fn sums(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     gather_sums(&s.func().body, &mut Vec::new(), &mut out);
@@ -46,7 +45,7 @@ fn gather_sums(s: &Stmt, way: &mut Vec<Stmt>, out: &mut Vec<StmtId>) {
     way.pop();
 }
 
-/// A sum's product in the loops from one of those around it on, the outermost with which `pays` takes it.
+/// Returns the option to cut a sum's product out of the outermost loop from which on `pays` accepts it.
 pub(super) fn option(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Choice> {
     let outer = among_others(s, sum, pays)?;
     let steps = format!("as_lib of the product in \"{}\", cut out", s.called(&outer));
@@ -54,7 +53,8 @@ pub(super) fn option(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Choic
     Some(Choice::new(steps, move |s| take(s, outer, sum).map(|()| Others::default())))
 }
 
-/// All products in a loop at once: what iterations have of their own gets places for all of them only once.
+/// Returns the option to cut all products out of a loop at once, so that local tensors of its iterations are expanded
+/// only once.
 pub(super) fn all(s: &Schedule, l: &Loop, pays: &Pays<'_>) -> Option<Choice> {
     let mut way = tree::path(&s.func().body, l.stmt.id())?;
     way.pop();
@@ -87,7 +87,8 @@ pub(super) fn all(s: &Schedule, l: &Loop, pays: &Pays<'_>) -> Option<Choice> {
     Some(Choice::new(steps, take))
 }
 
-/// The outermost loop around a sum that is a product which `pays` takes, if something stands beside the sum in it.
+/// Returns the outermost loop from which on a sum is a product that `pays` accepts, if other statements stand beside
+/// the sum in that loop.
 fn among_others(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     let outer = around(s, sum, pays)?;
     let way = tree::path(&outer, sum)?;
@@ -95,7 +96,7 @@ fn among_others(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     (!stands_alone).then_some(outer)
 }
 
-/// The outermost loop around a sum that is a product which `pays` takes.
+/// Returns the outermost loop from which on a sum is a product that `pays` accepts.
 fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     let way = tree::path(&s.func().body, sum)?;
     let loops = || way.iter().enumerate().filter(|(_, l)| matches!(l.kind(), StmtKind::For { .. }));
@@ -112,8 +113,9 @@ fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     found(&|way| scalars(way, &cheap)).or_else(|| found(&|_| Vec::new())).map(|(_, outer)| outer.clone())
 }
 
-/// Whether a loop around a sum adds to one element: neither the indices nor a declaration inside of it depend on it.
-/// Without such a loop the sum is not a product, which is known before it is asked what its scalars are computed from.
+/// Returns whether some loop around a sum is a reduction loop: its iterator occurs in no index, and the accumulator is
+/// declared outside of it. Without such a loop the sum is no product, which is cheaper to find out than the expressions
+/// of its scalars.
 fn sums_over_a_loop(way: &[Stmt]) -> bool {
     let Some(StmtKind::ReduceTo { tensor, indices, .. }) = way.last().map(Stmt::kind) else { return false };
     let declares = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { tensor: t, .. } if t.symbol == *tensor);
@@ -124,7 +126,7 @@ fn sums_over_a_loop(way: &[Stmt]) -> bool {
     })
 }
 
-/// Cuts off what comes before the sum and after it, and has a library do the rest.
+/// Cuts off the statements before and after the sum, and has a library execute the rest.
 fn take(s: &mut Schedule, outer: StmtId, sum: StmtId) -> Result<(), Refusal> {
     let mut nest = outer;
     let way = tree::path(&s.func().body, sum).unwrap_or_default();
@@ -149,14 +151,14 @@ fn take(s: &mut Schedule, outer: StmtId, sum: StmtId) -> Result<(), Refusal> {
     s.call("as_lib", &[Arg::from(nest)]).map(drop)
 }
 
-/// Whether a nest is one product as it stands.
+/// Returns whether a nest is one product as it stands.
 fn is_product(s: &Schedule, nest: &Stmt) -> bool {
     Loop::of(nest).is_some_and(|l| as_lib::sketch(s, &l).is_some())
 }
 
-/// Cheap scalars on the way to a sum, outermost first, and what they are computed from: those that its value is
-/// computed from, and those of the innermost loop, which would get a place for each of its iterations otherwise.
-/// `cheap`: what cheap tensors hold ([`inline::cheap`]).
+/// Returns cheap scalars around a sum, outermost first, with their defining expressions: the ones that the sum's value
+/// is computed from, and the ones in the innermost loop, which would otherwise be expanded to an element per iteration.
+/// `cheap` holds the expressions of cheap tensors ([`inline::cheap`]).
 fn scalars(way: &[Stmt], cheap: &FxHashMap<Symbol, Expr>) -> Scalars {
     let Some(StmtKind::ReduceTo { value, .. }) = way.last().map(Stmt::kind) else { return Vec::new() };
     let cheap = |d: &Stmt| match d.kind() {
@@ -178,8 +180,8 @@ fn scalars(way: &[Stmt], cheap: &FxHashMap<Symbol, Expr>) -> Scalars {
     out
 }
 
-/// The loops on the way to a sum, with nothing else in them. Local tensors of their iterations have a place for each;
-/// some scalars stand as what they are computed from.
+/// Builds the loops around a sum with nothing else in them. Local tensors of their iterations are expanded to an
+/// element per iteration, and `scalars` are replaced by their defining expressions.
 fn alone(way: &[Stmt], scalars: &[(Symbol, Expr)]) -> Stmt {
     let (mut iters, mut own): (Vec<Expr>, Vec<(Symbol, Vec<Expr>)>) = (Vec::new(), Vec::new());
     for s in way {
@@ -213,7 +215,7 @@ fn alone(way: &[Stmt], scalars: &[(Symbol, Expr)]) -> Stmt {
     })
 }
 
-/// Whether nothing comes before a statement in the loops on the way to it (`first`), or after it.
+/// Returns whether no statement precedes (`first`) or follows the last one of `way` in the loops around it.
 pub(super) fn is_end(way: &[Stmt], first: bool) -> bool {
     way.windows(2).all(|pair| match pair[0].kind() {
         StmtKind::Seq(all) => {

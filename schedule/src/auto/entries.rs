@@ -1,4 +1,4 @@
-//! The rules as methods of schedules: `s.auto()` applies all of them, `s.auto_reorder()` one.
+//! Rules as methods of schedules: `s.auto()` applies all of them, `s.auto_reorder()` one.
 
 use super::apply;
 use crate::primitives::{Entry, Run};
@@ -15,7 +15,7 @@ pub(crate) const AUTO: Entry = Entry {
     run: Run::Meta(|s, args| run(s, args, "s.auto()", None)),
 };
 
-/// The method that applies one rule.
+/// Builds the entry of a method that applies one rule.
 macro_rules! one {
     ($module:ident, $signature:literal) => {
         Entry {

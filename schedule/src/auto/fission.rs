@@ -1,4 +1,4 @@
-//! `auto_fission`: what threads cannot share out, parted from what they can.
+//! `auto_fission`: loop distribution that separates scatters, which threads cannot share, from the rest of a loop.
 //!
 //! ```text
 //! for e in range(m):                       for e in range(m): w[e] = f(e)    # threads can
@@ -6,10 +6,10 @@
 //!     y[to[e]] += w
 //! ```
 //!
-//! Statements that write where a tensor says are cut out of outermost loops; what iterations have of their own, and use
-//! on both sides, gets a place for each of them. Whether that pays is asked of the program in which the other loops run
-//! on threads, as far as they may, and threads have columns of what scatters rows (`scatter`); or in which all of them
-//! have lanes alone, if that takes less.
+//! Statements that write at loaded indices are cut out of outermost loops; per-iteration locals that are live across a
+//! cut get an element per iteration. The gain is judged on the program whose other loops run on threads where that is
+//! legal and whose scattering loops have columns per thread (`scatter`), or on the program with lanes alone if that
+//! estimate is lower.
 
 use super::model::Model;
 use super::{Choice, Others, Rule, nest};
@@ -31,17 +31,17 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Statements of one loop that are cut out.
+/// Maximum number of scattering statements in a loop.
 const MOST_CUTS: usize = 8;
 
-/// Outermost loops without marks that write where a tensor says, and do something else.
+/// Collects unmarked outermost loops that scatter and have other writes too.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let outermost = nest::loops_in(&s.func().body);
     let parted = |l: &Stmt| !nest::has_marks(l) && (1..=MOST_CUTS).contains(&nest::scatters(l).len()) && has_others(l);
     outermost.iter().filter(|l| parted(l)).map(Stmt::id).collect()
 }
 
-/// Whether a loop has more to do than to scatter.
+/// Returns whether a loop has writes other than scatters.
 fn has_others(l: &Stmt) -> bool {
     let apart = nest::scatters(l);
     let mut others = false;
@@ -68,7 +68,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     }]
 }
 
-/// Cuts before each of the statements and after it, where there is something.
+/// Distributes the loop before and after each of the statements, except where nothing is left on that side.
 fn take(s: &mut Schedule, site: StmtId, cuts: &[StmtId]) -> Result<Others, Refusal> {
     let mut rest = site;
     for at in cuts {

@@ -1,5 +1,5 @@
-//! `auto_fuse`: loops that follow each other as one, where the second one uses what the first one has just touched, and
-//! what is left of the tensors between them (`contract`).
+//! `auto_fuse`: fusion of consecutive loops where the second one uses data that the first has just touched, and
+//! contraction of the tensors between them (`contract`).
 //!
 //! ```text
 //! for i: t[i] = f(x[i])                    for i:
@@ -7,8 +7,8 @@
 //!                                              y[i] = g(t)
 //! ```
 //!
-//! Loops inside are fused too, as far as they use each other's tensors. Loops of different lengths stay apart, and so
-//! do those that could run on threads each by itself and not together.
+//! Inner loops are fused too, as far as they share tensors. Loops of different trip counts stay apart, and so do loops
+//! that are parallel separately but not once fused.
 
 use super::model::Model;
 use super::{Choice, Others, Rule, nest};
@@ -34,7 +34,7 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Loops that another one follows.
+/// Collects loops followed by a candidate for fusion.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     blocks(&s.func().body, &mut out);
@@ -53,7 +53,7 @@ fn blocks(s: &Stmt, out: &mut Vec<StmtId>) {
     }
 }
 
-/// Whether two statements are loops of one length, without marks, one of which uses what the other one touches.
+/// Returns whether two statements are unmarked loops of equal trip count that touch a common array.
 fn neighbours(a: &Stmt, b: &Stmt) -> bool {
     let (Some(one), Some(two)) = (Loop::of(a), Loop::of(b)) else { return false };
     let same = match (one.length(), two.length()) {
@@ -63,7 +63,7 @@ fn neighbours(a: &Stmt, b: &Stmt) -> bool {
     nest::is_unmarked(a) && nest::is_unmarked(b) && same && !touched(a).is_disjoint(&touched(b))
 }
 
-/// The arrays that a statement reads or writes.
+/// Returns the arrays that a statement reads or writes.
 fn touched(s: &Stmt) -> FxHashSet<Symbol> {
     let mut out = effects::writes(s);
     s.walk(&mut |s| s.kind().exprs().into_iter().for_each(|e| out.extend(effects::loads(e))));
@@ -86,14 +86,14 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     }]
 }
 
-/// The statement that follows in the same block.
+/// Returns the next statement of the same block.
 fn next(s: &Schedule, id: StmtId) -> Option<Stmt> {
     let block = Block::around(s.func(), id)?;
     let at = block.items.iter().position(|i| i.id() == id)?;
     block.items.get(at + 1).cloned()
 }
 
-/// Fuses two loops, those inside of them that use the same tensors, and contracts what is then used in one iteration.
+/// Fuses two loops, then inner loops that share tensors, and contracts tensors used within one iteration.
 fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result<(), Refusal> {
     let free = |s: &Schedule, l: &Value| s.trying().call("parallelize", &[Arg::from(l.clone())]).is_ok();
     let before = s.trying();
@@ -104,7 +104,7 @@ fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result
     let l = s.loop_(&Arg::from(made.clone()))?;
     for pair in Block::of(&l.body).items.windows(2) {
         if neighbours(&pair[0], &pair[1]) {
-            // One that cannot be fused stays as it is.
+            // An inner pair that cannot be fused stays as it is.
             let (mut inner, mut more) = (s.trying(), Vec::new());
             let text = format!("fuse(\"{}\", \"{}\")", s.called(&pair[0]), s.called(&pair[1]));
             if fuse(&mut inner, pair[0].id().into(), pair[1].id().into(), &mut more).is_ok() {
@@ -118,7 +118,7 @@ fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result
     let (written, elsewhere) = (effects::writes(&l.stmt), touched_beside(&s.func().body, l.stmt.id()));
     let own = |t: &Symbol| written.contains(t) && !elsewhere.contains(t);
     for t in declared_around(s, l.stmt.id()).into_iter().filter(own) {
-        // What is alive beyond an iteration stays as it is.
+        // Contraction is refused for tensors live across iterations.
         let name = t.name().to_string();
         if s.call("contract", &[Arg::from(Value::Handle(Handle::Tensor(t)))]).is_ok() {
             steps.push(format!("contract(\"{name}\")"));
@@ -127,7 +127,7 @@ fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result
     Ok(())
 }
 
-/// The arrays that are read or written in a statement, but not in a part of it.
+/// Returns the arrays read or written in a statement outside of one part of it.
 fn touched_beside(s: &Stmt, part: StmtId) -> FxHashSet<Symbol> {
     if s.id() == part {
         return FxHashSet::default();
@@ -141,7 +141,7 @@ fn touched_beside(s: &Stmt, part: StmtId) -> FxHashSet<Symbol> {
     }
 }
 
-/// The local tensors that are alive at a statement.
+/// Returns the local tensors in scope at a statement.
 fn declared_around(s: &Schedule, id: StmtId) -> Vec<Symbol> {
     let way = tree::path(&s.func().body, id).unwrap_or_default();
     let declared = way.iter().filter_map(|s| match s.kind() {

@@ -1,4 +1,4 @@
-//! `auto_inline`: what a local tensor holds is computed where it is read, where that is cheaper than to keep it.
+//! `auto_inline`: recomputation of a local tensor's elements at their uses, where that is cheaper than storing them.
 
 use super::model::Model;
 use super::{Choice, Others, Rule};
@@ -21,10 +21,10 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// What an expression that is computed again may take, in additions of floats.
+/// Maximum cost of a recomputed expression, in float additions.
 const MOST_COST: u32 = 4;
 
-/// Declarations of arrays that one statement writes, by a store of a cheap expression.
+/// Collects declarations of arrays whose only write is a store of a cheap expression.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let cheap = cheap(&s.func().body);
     let mut out = Vec::new();
@@ -39,7 +39,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-/// What tensors hold that one statement in `s` writes, by a store of a cheap expression.
+/// Returns the stored expression of each tensor whose only write in `s` is a store of a cheap expression.
 pub(super) fn cheap(s: &Stmt) -> FxHashMap<Symbol, Expr> {
     let mut stored: FxHashMap<Symbol, Option<Expr>> = FxHashMap::default();
     s.walk(&mut |s| match s.kind() {
@@ -56,7 +56,7 @@ pub(super) fn cheap(s: &Stmt) -> FxHashMap<Symbol, Expr> {
     stored.into_iter().filter_map(|(t, value)| Some((t, value?))).collect()
 }
 
-/// What an expression takes; nothing is said of one that reads at indices which are read.
+/// Returns the cost of evaluating an expression; `None` for selects and for gathers (loads at loaded indices).
 fn cost(e: &Expr) -> Option<u32> {
     match e.kind() {
         ExprKind::Load(_, at) => {

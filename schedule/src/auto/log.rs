@@ -1,47 +1,47 @@
-//! What automatic scheduling decided, for people: `taffeta show --schedule auto --explain`.
+//! Decisions of automatic scheduling, rendered for people: `taffeta show --schedule auto --explain`.
 
 use crate::refusal::Refusal;
 use std::fmt::Write as _;
 use taffeta_ast::Span;
 
-/// The options that are named of those that were not tried.
+/// Maximum number of untried options that are all named.
 const MOST_NAMED: usize = 3;
 
-/// What was decided at one place.
+/// Decision of a rule at one site.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// The rule: `auto_parallelize`.
+    /// Method name of the rule: `auto_parallelize`.
     pub rule: &'static str,
-    /// What it is about, as a schedule would name it then.
+    /// Site, named as a schedule would name it at that point.
     pub site: String,
-    /// The place of the site in the source; none where the decision is about all of the program.
+    /// Source location of the site; none where the decision concerns the whole program.
     pub span: Span,
-    /// The program as it was, and what else was tried.
+    /// Options compared, the unchanged program first.
     pub options: Vec<Outcome>,
-    /// Which of them was taken; 0 is the program as it was.
+    /// Index of the option taken; 0 is the unchanged program.
     pub taken: usize,
 }
 
-/// What came of one option.
+/// Option with its evaluation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The steps, as a schedule would have them; `keep`.
+    /// Steps as a schedule spells them, or `keep`.
     pub steps: String,
-    /// What became of it.
+    /// Result of the evaluation.
     pub answer: Answer,
 }
 
-/// What became of an option. Times are those of the whole program, in nanoseconds.
+/// Result of evaluating an option. Times are of the whole program, in nanoseconds.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// What the program would take.
+    /// Estimated time.
     Takes(f64),
-    /// What is left to search in what is stored: less is better. (Not a time.)
+    /// Search left in stored elements: lower is better. (Not a time.)
     Weighs(f64),
-    /// Why it cannot be done.
+    /// Reason for the refusal.
     Refused(String),
-    /// What the program would take at best, which is not worth it, or no less than what another option takes: nobody
-    /// asked whether it can be done.
+    /// Lower bound of the time, too high to be worth a trial or no lower than another option's estimate; legality was
+    /// not checked.
     AtBest(f64),
 }
 
@@ -53,7 +53,7 @@ impl Outcome {
 
 impl Decision {
     /// Renders the decision for people: the site with `place`, then every option once, the taken one marked by a star,
-    /// and one line for those that were not tried.
+    /// and one line for the untried options.
     pub fn text(&self, place: &str) -> String {
         let mut out = format!("`{}`", self.site);
         if !place.is_empty() {
@@ -78,7 +78,7 @@ impl Decision {
         out + &self.not_tried()
     }
 
-    /// Renders the options whose estimate at best is too high.
+    /// Renders the options ruled out by their lower bounds.
     fn not_tried(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
         let mut least = f64::INFINITY;
@@ -101,7 +101,7 @@ impl Decision {
     }
 }
 
-/// A time in three digits.
+/// Formats a time with three significant digits.
 pub fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 1e3 => (ns, "ns"),

@@ -1,8 +1,8 @@
-//! How each loop of a program runs, and why it runs neither on threads nor in lanes: of any schedule, by hand, none or
-//! by rules.
+//! Report of how each loop of a program runs, and of why it runs neither on threads nor in lanes; for any schedule, by
+//! hand, by rules or empty.
 //!
-//! A loop without a mark is asked of the primitive that would set it. A refusal is the reason; where the primitive
-//! would take the loop, the estimates with and without the mark are.
+//! For an unmarked loop, the primitive that would set the mark is tried. Its refusal is the reason; if it accepts the
+//! loop, the reason is the estimates with and without the mark.
 
 use super::log::time;
 use super::model::{Model, Stage, branch, compilers};
@@ -13,34 +13,34 @@ use crate::value::Arg;
 use taffeta_ast::stmt::{Reduction, Sharing};
 use taffeta_ast::{LoopProps, Span, Stmt, StmtId, StmtKind};
 
-/// A loop of a program, and how it runs.
+/// Execution of one loop of a program.
 #[derive(Clone, Debug)]
 pub struct LoopReport {
-    /// The loop.
+    /// Id of the loop.
     pub id: StmtId,
-    /// The loop as a schedule would name it.
+    /// Selector of the loop in a schedule.
     pub site: String,
-    /// The place in the source.
+    /// Source location.
     pub span: Span,
-    /// The number of loops around.
+    /// Number of enclosing loops.
     pub depth: usize,
-    /// On threads or not; `None` inside of a loop that is.
+    /// Execution on threads; `None` inside of a loop that runs on threads.
     pub threads: Option<Execution>,
-    /// In lanes of vectors or not.
+    /// Execution in vector lanes.
     pub lanes: Execution,
 }
 
-/// The answer to one question about a loop.
+/// Answer to one question about a loop's execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// It runs so, in this manner.
+    /// Positive answer, with the manner of execution.
     Yes(String),
-    /// It does not, for this reason.
+    /// Negative answer, with the reason.
     No(String),
 }
 
 impl Schedule {
-    /// Reports all loops of the program as it is now, in the order of the text.
+    /// Reports all loops of the current program, in program order.
     ///
     /// ```
     /// use taffeta_schedule::Schedule;
@@ -64,11 +64,11 @@ impl Schedule {
     }
 }
 
-/// The walk over a schedule's program that asks about its loops.
+/// Visitor that reports the loops of a schedule's program.
 struct Asked<'s> {
     schedule: &'s Schedule,
     model: Model<'s>,
-    /// The estimate of the program as it is.
+    /// Estimate of the program without a further mark, computed on first use.
     now: Option<f64>,
 }
 
@@ -115,7 +115,7 @@ impl Asked<'_> {
             return Execution::Yes(format!("lanes: {width}{}", shared(&props.reductions)));
         }
         let without = self.without(l, vectorize::RULE.method, "vectorize");
-        // Elements that lowering has yet to find are nothing that the model of compilers knows.
+        // The compiler model cannot judge loops over stored elements, which only lowering finds.
         let Some(plain) = Loop::of(l).filter(|_| !structured::traverses(self.schedule.func(), l)) else {
             return without.into();
         };
@@ -128,7 +128,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Returns the reason why a loop has no mark: the refusal of the primitive that sets it, or estimates.
+    /// Returns the reason why a loop has no mark: the refusal of the primitive that sets it, or the estimates.
     fn without(&mut self, l: &Stmt, rule: &str, primitive: &str) -> Unmarked {
         let mut trial = self.schedule.trying();
         if let Err(r) = trial.call(primitive, &[Arg::from(l.id())]) {
@@ -152,11 +152,11 @@ impl Asked<'_> {
     }
 }
 
-/// The reason why a loop has no mark.
+/// Reason why a loop has no mark.
 enum Unmarked {
-    /// The primitive refuses the loop.
+    /// Refusal by the primitive.
     Refused(String),
-    /// The primitive would take it.
+    /// Estimates of a mark that the primitive accepts.
     Legal(String),
 }
 
@@ -167,7 +167,7 @@ impl From<Unmarked> for Execution {
     }
 }
 
-/// Describes how reductions that meet in one element are kept apart.
+/// Describes how concurrent reductions into one element are resolved.
 fn shared(reductions: &[Reduction]) -> String {
     let one = |r: &Reduction| match r.sharing {
         Sharing::Partial => format!(", partial results of `{}`", r.tensor),

@@ -1,12 +1,13 @@
-//! `auto_mem_type`: scratch arrays whose size changes with loops around them, in memory that is laid out once per call.
+//! `auto_mem_type`: arena memory, laid out once per call, for scratch arrays whose size changes with the loops around
+//! them.
 //!
 //! ```text
 //! for i in range(n):                       for i in range(n):
 //!     t = empty((i + 1,), f64)       ─▶        t = empty((i + 1,), f64)  # arena: room for n
 //! ```
 //!
-//! Where all other local arrays live is chosen when the program is lowered, and nothing is better. These alone would
-//! be allocated in every iteration.
+//! Lowering chooses the memory of all other local arrays, and no other choice is better. Only these arrays would be
+//! allocated in every iteration.
 
 use super::model::Model;
 use super::{Choice, Others, Rule};
@@ -30,7 +31,7 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Arrays that would be allocated in every iteration of a loop.
+/// Collects declarations of arrays that would be allocated in every iteration of a loop.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     allocated(s.func(), &s.func().body, false, &mut out);
@@ -49,8 +50,8 @@ fn allocated(func: &Func, s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
     s.kind().children().into_iter().for_each(|c| allocated(func, c, inside, out));
 }
 
-/// Whether an array that nobody has chosen a place for is allocated where it is declared: its shape is not made of
-/// sizes alone.
+/// Returns whether an array of default memory is allocated at its declaration, since its shape depends on more than
+/// size parameters.
 pub(super) fn is_allocated(sizes: &[Symbol], tensor: &Tensor) -> bool {
     let changes = !tensor.shape.iter().all(|e| of_sizes(e, sizes));
     tensor.ndim() > 0 && tensor.memory == Memory::Auto && changes

@@ -1,20 +1,20 @@
-//! Automatic schedules: rules that take the public primitives where a model of the machine says that it pays (the rules
-//! of FreeTensor, section 4.3, with a cost model).
+//! Automatic scheduling: rules that apply the public schedule primitives where a cost model of the machine predicts a
+//! gain (the rules of FreeTensor, section 4.3, with a cost model).
 //!
 //! ```text
 //!  rule: sites ─▶ options, each a few primitives ─▶ tried on a copy ─▶ estimated ─▶ the cheapest is taken
 //!                                                    └─▶ refused, with the reason      └─▶ Decision
 //! ```
 //!
-//! - A rule calls nothing but primitives, so whatever it chooses is legal, and what it chose is in the trace:
-//!   `s.auto()` itself leaves no step there.
-//! - The first option of every site is to keep what there is. Another one is taken only where its estimate is lower by
-//!   a part of what the outermost statement takes (`Rule::gain`).
-//! - Rules run in the order of `RULES`, each with the reason for its place. A later rule sees what earlier ones made;
-//!   no rule undoes another one.
-//! - Nothing depends on time or chance: the same program gets the same schedule for the same [`Target`].
-//! - Marks that the user has set stay, and what stands in marked loops is left alone. So are loops that print: their
-//!   lines come in the order in which they are written.
+//! - A rule calls nothing but primitives, so every schedule it chooses is legal, and its choices are recorded in the
+//!   trace: `s.auto()` itself leaves no step there.
+//! - The first option of every site is to keep the program. Another option is taken only if its estimate is lower by a
+//!   fraction of the estimate of the outermost statement (`Rule::gain`).
+//! - Rules run in the order of `RULES`, each with the reason for its place. A later rule sees the results of earlier
+//!   ones; no rule undoes another one.
+//! - Schedules depend neither on time nor on chance: the same program gets the same schedule for the same [`Target`].
+//! - Marks (`parallel`, `vectorize`, …) set by the user stay, and the bodies of marked loops are left alone. So are
+//!   loops that print, since their lines must appear in program order.
 
 mod accumulate;
 mod blend;
@@ -57,70 +57,72 @@ use model::{Model, Stage};
 use std::borrow::Cow;
 use taffeta_ast::{Func, LoopProps, Stmt, StmtId, StmtKind, print};
 
-/// A step that changes the structure of a program must save this part of what the outermost statement around its site
-/// takes.
+/// Minimum gain of a structural change, as a fraction of the estimate of the outermost statement around its site.
 const STRUCTURE: f64 = 0.05;
-/// One that changes how a loop runs must save this part.
+/// Minimum gain of a mark, which changes only how a loop runs, as a fraction of that statement's estimate.
 const MARK: f64 = 0.005;
-/// Of two options whose estimates differ by less than this part, the first one is as good.
+/// Minimum lead of an option's lower bound over the best estimate so far, as a fraction of that statement's estimate;
+/// closer options are not tried, so the earlier of two near-equal options wins.
 const NEAR: f64 = 0.02;
-/// Trials of one rule in one program; after these, what is left is kept. (A program of 800 statements takes fewer.)
+/// Maximum number of trials per rule and program; the remaining sites are kept unchanged. (A program of 800 statements
+/// takes fewer.)
 const MOST_TRIALS: usize = 400;
 
-/// A rule of automatic scheduling.
+/// Rule of automatic scheduling.
 struct Rule {
-    /// The method of schedules that applies it alone: `auto_reorder`.
+    /// Name of the schedule method that applies the rule alone: `auto_reorder`.
     pub method: &'static str,
-    /// What it does, in one sentence.
+    /// Description of the rule in one sentence.
     pub summary: &'static str,
-    /// Why it comes after those before it, and before those after it.
+    /// Reason for the rule's place after its predecessors and before its successors.
     pub why_here: &'static str,
-    /// The part of what the outermost statement around a site takes that a step must save.
+    /// Minimum gain of a step, as a fraction of the estimate of the outermost statement around its site.
     pub gain: f64,
-    /// The same near loops over stored elements; `None`: it does not look there. How these are driven depends on their
-    /// order and on what stands in them, so that what it does there may not leave more to search
-    /// ([`Schedule::traversal`]). Less than nothing: what is done may take a little more by the model, which knows less
-    /// of such loops.
+    /// Minimum gain near loops over stored elements of structured tensors; `None` disables the rule there. The access
+    /// protocol of these loops depends on their order and their bodies, so a step there must not increase the search
+    /// left in lowered code ([`Schedule::traversal`]). A negative value admits a slightly higher estimate, since the
+    /// model knows less about such loops.
     pub near_stored: Option<f64>,
-    /// What a program is weighed by, if that is not what the model says that it takes.
+    /// Objective of the rule, where that is not the model's estimate.
     pub weighs: Option<fn(&Schedule) -> f64>,
-    /// How often it looks at all sites, as long as it finds something.
+    /// Maximum number of passes over all sites; a pass without a step is the last one.
     pub rounds: usize,
-    /// Where it looks, in order.
+    /// Candidate sites, in order.
     pub sites: fn(&Schedule) -> Vec<StmtId>,
-    /// What could be done at a site. The first one may be to keep what there is ([`Choice::keep`]).
+    /// Options at a site. The first one may be to keep the program ([`Choice::keep`]).
     pub options: fn(&Schedule, &Model<'_>, StmtId) -> Vec<Choice>,
 }
 
-/// Steps that are tried, and then taken.
+/// Steps of an option, run on a trial copy that replaces the schedule if the option is taken.
 type Take = dyn Fn(&mut Schedule) -> Result<Others, Refusal>;
 
-/// The steps before those that a choice is named by, and after them.
+/// Steps that an option executed before and after the steps it is named by.
 #[derive(Default)]
 struct Others {
     before: Vec<String>,
     after: Vec<String>,
 }
 
-/// What a program would take if it may be changed so.
+/// Lower bound of a program's estimate with an option applied, on the assumption that the option is legal.
 type Least = dyn Fn(&Schedule, &mut Model<'_>) -> f64;
 
-/// In the place of a rule: the decision what a gradient keeps, which is made by comparing schedules.
+/// Name that stands for a rule in decisions about the values that a gradient materialises, made by comparing schedules.
 pub const MATERIALISE: &str = "materialise";
 
-/// How it is said that nothing is done.
+/// Steps text of the option to change nothing.
 const KEEP: &str = "keep";
 
-/// Something that could be done.
+/// Candidate transformation of a site.
 struct Choice {
-    /// As a schedule would have it: `reorder([i, k, j])`.
+    /// Steps as a schedule spells them: `reorder([i, k, j])`.
     pub steps: String,
-    /// Does it, by calls of primitives. Gives the steps that turned out to be needed before, and that followed.
+    /// Application by calls of primitives. Returns the extra steps that turned out to be needed before, and the steps
+    /// that followed.
     pub take: Box<Take>,
-    /// What later rules are expected to do with it, for the estimate alone.
+    /// Follow-up steps expected of later rules, applied for the estimate alone.
     pub then: Option<Box<Take>>,
-    /// What the program takes with it at best. To find that out takes far less than to prove that it can be done, which
-    /// is not tried where this is too much.
+    /// Lower bound of the program's estimate with this option. The bound is far cheaper to compute than a proof of
+    /// legality, so options whose bound is too high are not tried.
     pub least: Option<Box<Least>>,
 }
 
@@ -129,24 +131,24 @@ impl Choice {
         Choice { steps, take: Box::new(take), then: None, least: None }
     }
 
-    /// To keep what there is, where later rules are expected to do something with it.
+    /// Returns the option to keep the program, with the follow-up steps expected of later rules.
     fn keep(then: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
         Choice::new(KEEP.into(), |_| Ok(Others::default())).expecting(then)
     }
 
-    /// With what later rules are expected to do.
+    /// Adds the follow-up steps expected of later rules.
     fn expecting(self, then: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
         Choice { then: Some(Box::new(then)), ..self }
     }
 
-    /// With the least that it takes: what the program takes where the loop has other properties.
+    /// Adds a lower bound: the estimate of the program in which loop `l` has the properties `props`.
     fn marked(self, l: StmtId, props: LoopProps) -> Choice {
         let least = move |s: &Schedule, model: &mut Model<'_>| model.program(&with_props(s.func(), l, &props));
         Choice { least: Some(Box::new(least)), ..self }
     }
 }
 
-/// A program in which a loop has other properties.
+/// Returns a copy of the program in which loop `l` has the properties `props`.
 fn with_props(func: &Func, l: StmtId, props: &LoopProps) -> Func {
     let Some(stmt) = tree::find(&func.body, l) else { return func.clone() };
     let StmtKind::For { iter, extent, body, .. } = stmt.kind() else { return func.clone() };
@@ -154,7 +156,7 @@ fn with_props(func: &Func, l: StmtId, props: &LoopProps) -> Func {
     tree::replace(func, l, &stmt.with_kind(StmtKind::For { iter, extent, props, body }))
 }
 
-/// All rules, in the order in which they run.
+/// All rules, in execution order.
 const RULES: &[&Rule] = &[
     &storage::RULE,
     &use_lib::RULE,
@@ -175,24 +177,24 @@ const RULES: &[&Rule] = &[
     &mem_type::RULE,
 ];
 
-/// What is said of a rule.
+/// Documentation of a rule.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleDocumentation {
-    /// The method of schedules that applies it alone.
+    /// Name of the schedule method that applies the rule alone.
     pub method: &'static str,
-    /// What it does, in one sentence.
+    /// Description of the rule in one sentence.
     pub summary: &'static str,
-    /// Why it has its place in the order.
+    /// Reason for the rule's place in the order.
     pub why_here: &'static str,
 }
 
-/// All rules, in the order in which they run.
+/// Returns the documentation of all rules, in execution order.
 pub fn rules() -> impl Iterator<Item = RuleDocumentation> {
     RULES.iter().map(|r| RuleDocumentation { method: r.method, summary: r.summary, why_here: r.why_here })
 }
 
 impl Schedule {
-    /// What the program takes as it is now, in nanoseconds, by the model that rules choose by.
+    /// Returns the estimated run time of the current program in nanoseconds, by the cost model of the rules.
     ///
     /// ```
     /// use taffeta_schedule::Schedule;
@@ -213,22 +215,22 @@ impl Schedule {
         Model::new(target, Stage::Compiled).program(self.func())
     }
 
-    /// The statements that the program consists of, as text, each with what it would take if innermost loops had lanes:
-    /// what rules begin with, before any of them has run.
+    /// Returns the program's outermost statements as text, each with its estimate if innermost loops had lanes. The
+    /// rules start from these estimates.
     pub fn parts(&self, target: &Target) -> Vec<(String, f64)> {
         let mut model = Model::new(target, Stage::Structure);
         model.statements(self.func()).into_iter().map(|(s, time)| (print::stmt(&s), time)).collect()
     }
 }
 
-/// Applies one rule, or all of them (`None`), for a machine. What was decided is kept with the schedule.
+/// Applies one rule, or all of them (`None`), for the schedule's target. The schedule records the decisions.
 pub(crate) fn apply(s: &mut Schedule, rule: Option<&str>) {
     let target = s.target();
     let mut model = Model::new(&target, Stage::Structure);
-    // Only while rules choose: what a schedule function asks for is done.
+    // Float order is fixed only while rules choose; a schedule function's own steps are executed as asked.
     let kept = s.keep_order(target.strict_floats);
     if rule.is_none() {
-        // A refusal: there is no small array.
+        // A refusal means that the program has no small array.
         let _ = s.call("scalarize", &[]);
     }
     let lanes = RULES.iter().position(|r| r.method == vectorize::RULE.method);
@@ -250,7 +252,7 @@ fn run(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>) {
     }
 }
 
-/// Whether a loop prints: primitives may change the order of lines, and nobody has asked for that here.
+/// Returns whether a loop prints. Primitives may reorder its lines of output, which no user asked of the rules.
 fn prints(s: &Stmt) -> bool {
     let mut found = false;
     if matches!(s.kind(), StmtKind::For { .. }) {
@@ -259,7 +261,8 @@ fn prints(s: &Stmt) -> bool {
     found
 }
 
-/// A program once later rules have done what is expected of them, if it takes less then.
+/// Returns the program after the follow-up steps expected of later rules if that lowers the estimate, else the program
+/// itself.
 fn expected<'s>(s: &'s Schedule, then: Option<&Take>, model: &mut Model<'_>) -> Cow<'s, Schedule> {
     let Some(then) = then else { return Cow::Borrowed(s) };
     let mut later = s.trying();
@@ -269,7 +272,7 @@ fn expected<'s>(s: &'s Schedule, then: Option<&Take>, model: &mut Model<'_>) -> 
 
 fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usize) {
     for site in (rule.sites)(s) {
-        // What an earlier site made may have no such statement any more.
+        // A step at an earlier site may have removed this statement.
         let Some(stmt) = tree::find(&s.func().body, site) else { continue };
         if prints(&stmt) {
             continue;
@@ -308,7 +311,7 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
                             model.program(later.func())
                         }
                     };
-                    // Asked last: all of the program is lowered for it.
+                    // Checked last, since it lowers the whole program.
                     let more = || searched.is_some_and(|now| trial.traversal().is_none_or(|then| then > now));
                     if estimate < enough && best.as_ref().is_none_or(|(least, ..)| estimate < *least) && !more() {
                         best = Some((estimate, options.len(), trial));

@@ -1,4 +1,4 @@
-//! What rules ask about nests of loops, steps that they share, and what they expect later rules to do.
+//! Queries on loop nests, steps shared by rules, and follow-up steps expected of later rules.
 
 use super::{Others, scatter};
 use crate::block::Block;
@@ -9,31 +9,31 @@ use crate::value::{Arg, Value};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, LoopProps, Stmt, StmtId, StmtKind, Symbol};
 
-/// Whether a statement is a counted loop without marks.
+/// Returns whether a statement is a counted loop without marks.
 pub(super) fn is_unmarked(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::For { props, .. } if *props == LoopProps::default()) && Loop::of(s).is_some()
 }
 
-/// Whether a statement is a part of what a library does.
+/// Returns whether a statement stands inside of a loop that a library executes.
 pub(super) fn is_in_library(s: &Schedule, id: StmtId) -> bool {
     s.around(id).iter().any(|l| matches!(l.kind(), StmtKind::For { props, .. } if props.library))
 }
 
-/// Whether a loop in a statement has marks, or it has itself.
+/// Returns whether a statement is or contains a marked loop.
 pub(super) fn has_marks(s: &Stmt) -> bool {
     let mut found = false;
     s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::For { .. }) && !is_unmarked(s));
     found
 }
 
-/// Whether there is a loop in a statement, or it is one.
+/// Returns whether a statement is or contains a loop.
 pub(super) fn has_loop(s: &Stmt) -> bool {
     let mut found = false;
     s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
     found
 }
 
-/// The outermost loops in a statement, itself if it is one.
+/// Collects the outermost loops in a statement, or the statement itself if it is a loop.
 pub(super) fn loops_in(s: &Stmt) -> Vec<Stmt> {
     match s.kind() {
         StmtKind::For { .. } => vec![s.clone()],
@@ -41,7 +41,7 @@ pub(super) fn loops_in(s: &Stmt) -> Vec<Stmt> {
     }
 }
 
-/// A loop and those inside of it, each the only loop of the one before, without marks.
+/// Returns the unmarked loops of a nest from `s` inwards, each the only loop in the one around it.
 pub(super) fn chain(s: &Stmt) -> Vec<Stmt> {
     let mut out = Vec::new();
     let mut next = Some(s.clone());
@@ -55,7 +55,8 @@ pub(super) fn chain(s: &Stmt) -> Vec<Stmt> {
     out
 }
 
-/// A loop and those inside of it, each the one with the deepest nest of those in the loop before, without marks.
+/// Returns the unmarked loops of a nest from `s` inwards, each with the deepest nest among the loops of the one around
+/// it. A tie ends the nest.
 pub(super) fn deepest(s: &Stmt) -> Vec<Stmt> {
     let mut out = Vec::new();
     let mut next = Some(s.clone());
@@ -64,20 +65,21 @@ pub(super) fn deepest(s: &Stmt) -> Vec<Stmt> {
         let inside: Vec<(usize, Stmt)> = loops_in(body).into_iter().map(|l| (depth(&l), l)).collect();
         let most = inside.iter().map(|(depth, _)| *depth).max();
         let mut deep = inside.into_iter().filter(|(depth, _)| Some(*depth) == most);
-        // Of two that are as deep, none stands for the rest.
+        // With two inner nests of equal depth, neither represents the body.
         next = deep.next().filter(|_| deep.next().is_none()).map(|(_, l)| l);
         out.push(l);
     }
     out
 }
 
-/// How many loops stand in each other in a statement, at most.
+/// Returns the maximum loop depth of a statement.
 fn depth(s: &Stmt) -> usize {
     let own = usize::from(matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
     own + s.kind().children().into_iter().map(depth).max().unwrap_or(0)
 }
 
-/// The outermost loops of chains of so many loops; what stands in the last loop of a chain may be chains again.
+/// Collects the outermost loops of chains whose length is in the range. The body of a chain's last loop may contain
+/// further chains.
 pub(super) fn chains(s: &Stmt, lengths: std::ops::RangeInclusive<usize>) -> Vec<Stmt> {
     let mut out = Vec::new();
     gather_chains(s, &lengths, &mut out);
@@ -96,10 +98,10 @@ fn gather_chains(s: &Stmt, lengths: &std::ops::RangeInclusive<usize>, out: &mut 
     s.kind().children().into_iter().for_each(|c| gather_chains(c, lengths, out));
 }
 
-/// Local scalars, and what each is computed from.
+/// Local scalars, each with its defining expression.
 pub(super) type Scalars = Vec<(Symbol, Expr)>;
 
-/// An expression in which these scalars, each computed from those before it, stand as what they are computed from.
+/// Replaces scalars by their defining expressions, each of which may use the scalars listed before it.
 pub(super) fn in_terms_of_arrays(e: &Expr, scalars: &[(Symbol, Expr)]) -> Expr {
     scalars.iter().rev().fold(e.clone(), |e, (t, from)| {
         e.rewrite(&mut |e| match e.kind() {
@@ -109,7 +111,7 @@ pub(super) fn in_terms_of_arrays(e: &Expr, scalars: &[(Symbol, Expr)]) -> Expr {
     })
 }
 
-/// The two loops that a step gives: `split` or `fission`.
+/// Returns the two loops made by `split` or `fission`.
 pub(super) fn halves(made: Value) -> Result<(Value, Value), Refusal> {
     let both = match made {
         Value::List(both) => <[Value; 2]>::try_from(both).ok(),
@@ -119,13 +121,13 @@ pub(super) fn halves(made: Value) -> Result<(Value, Value), Refusal> {
     Ok((first, second))
 }
 
-/// Whether a loop has nothing but another statement in it, beside declarations.
+/// Returns whether a loop's body is the other statement alone, apart from declarations.
 pub(super) fn is_alone(outer: &Stmt, inner: &Stmt) -> bool {
     Loop::of(outer).is_some_and(|l| matches!(Block::of(&l.body).items.as_slice(), [one] if one.id() == inner.id()))
 }
 
-/// Gives what stands in a loop before another one, and behind it, loops of its own. The loop that has the other one
-/// alone; `outer` becomes the last part.
+/// Isolates a statement of a loop by fission before and after it. Returns the loop that contains the statement alone;
+/// `outer` becomes the last loop of the parts.
 pub(super) fn alone(
     s: &mut Schedule,
     outer: &mut Value,
@@ -150,8 +152,7 @@ pub(super) fn alone(
     Ok(own)
 }
 
-/// Gives what stands between the loops of a nest loops of its own. The nest that is left: each loop has nothing but the
-/// next one in it.
+/// Makes a nest perfect by fission of the statements between its loops. Returns the perfect nest, outermost loop first.
 pub(super) fn perfect(s: &mut Schedule, nest: &[StmtId], steps: &mut Vec<String>) -> Result<Vec<Value>, Refusal> {
     let mut out: Vec<Value> = Vec::new();
     for l in nest.iter().rev() {
@@ -164,7 +165,7 @@ pub(super) fn perfect(s: &mut Schedule, nest: &[StmtId], steps: &mut Vec<String>
     Ok(out)
 }
 
-/// Takes a step if it is not refused. Whether it was taken.
+/// Applies a step unless it is refused. Returns whether it was applied.
 pub(super) fn attempt(s: &mut Schedule, step: &str, args: &[Arg]) -> bool {
     let mut trial = s.trying();
     let done = trial.call(step, args).is_ok();
@@ -174,7 +175,7 @@ pub(super) fn attempt(s: &mut Schedule, step: &str, args: &[Arg]) -> bool {
     done
 }
 
-/// The statements in a loop that write where a tensor says.
+/// Collects the statements of a loop that write at loaded indices.
 pub(super) fn scatters(l: &Stmt) -> Vec<StmtId> {
     let mut out = Vec::new();
     l.walk(&mut |s| {
@@ -187,8 +188,8 @@ pub(super) fn scatters(l: &Stmt) -> Vec<StmtId> {
     out
 }
 
-/// Gives threads to the outermost loops that a statement of some others is or has become, as the rules that come last
-/// would have it: what is expected of them. `before` has the outermost loops that there were.
+/// Runs the outermost loops that `site` is or was turned into on threads, as the last rules are expected to do; loops
+/// that scatter get columns per thread. `before` lists the outermost loops of the program before the change.
 pub(super) fn on_threads(s: &mut Schedule, site: StmtId, before: &[StmtId]) -> Others {
     let is_part = |l: &&Stmt| (l.id() == site || !before.contains(&l.id())) && !has_marks(l);
     let parts = loops_in(&s.func().body);

@@ -1,13 +1,13 @@
-//! `auto_parallelize`: loops on several threads, as far outside as it goes.
+//! `auto_parallelize`: loops on several threads, as far outside as possible.
 //!
-//! The outermost loop that may is tried, then those inside of it, where it is refused or too short; two loops directly
-//! inside of each other as one, where the outer one has few iterations. How reductions are shared is the primitive's;
-//! what copies and atomic updates take is in the estimate, as is the start of the threads, so small loops stay as they
-//! are. Local tensors that every iteration writes before it reads them become its own (`privatize`), where they alone
-//! stand against threads. Loops inside of a sequential one are tried together too: one alone may have its data move
-//! from core to core and back in each iteration of that, while all of them leave it where it is. Where a trip count is
-//! a guess, threads are started only above the number of iterations from which it pays, or for parts of so many
-//! positions of lists; the estimate is that of a call for which they are.
+//! The outermost loop is tried first, then the loops inside of it; two loops directly nested are also tried merged,
+//! where the outer one has few iterations. The primitive chooses how reductions are shared; the estimate includes
+//! copies, atomic updates and the start of threads, so small loops stay sequential. Local tensors that every iteration
+//! writes before it reads them are privatised (`privatize`), where they alone prevent threads. Loops inside of a
+//! sequential one are also tried together: a single parallel one may move its data from core to core and back in each
+//! outer iteration, while all of them leave the data in place. For a guessed trip count, threads start only above the
+//! number of iterations at which they pay, or for parts of that many list positions; the estimate is of a call in which
+//! they start.
 
 use super::model::{Model, Stage, is_guess};
 use super::structured::{has_lists, traverses};
@@ -31,26 +31,26 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Fewer iterations for each thread are worth merging two loops.
+/// Iterations per thread below which two nested loops are worth merging.
 const FEW: f64 = 4.0;
-/// No part needs more positions.
+/// Maximum number of positions that a part needs.
 const MOST_POSITIONS: f64 = 1e7;
-/// Tensors that a loop gets of its own for the sake of threads.
+/// Maximum number of tensors privatised for one loop.
 const MOST_PRIVATE: usize = 8;
-/// Sizes that are not known are taken to be 2 to the power of this at most.
+/// Binary logarithm of the largest value assumed for unknown sizes.
 const MOST_UNKNOWN: u32 = 24;
-/// Loops inside of each other that are tried.
+/// Maximum depth of loops tried.
 const MOST_DEPTH: usize = 3;
 
-/// All loops, outermost first.
+/// Collects all loops, outermost first.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     s.func().body.walk(&mut |l| out.extend(Loop::of(l).map(|l| l.stmt.id())));
     out
 }
 
-/// What is inside of an outermost loop is tried with it; once threads run a part of that, the other parts are tried
-/// too.
+/// Lists options for an outermost loop and the loops inside of it; inner loops become sites once threads run a part of
+/// the outermost one.
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let mut around = s.around(site);
@@ -73,11 +73,11 @@ fn has_threads(s: &Stmt) -> bool {
     found
 }
 
-/// The ways to run a loop on threads, or those inside of it.
+/// Collects the options to run a loop, or loops inside of it, on threads.
 fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, out: &mut Vec<Choice>) {
     let Some(l) = Loop::of(stmt) else { return };
     let StmtKind::For { props, .. } = stmt.kind() else { return };
-    // Whether threads can share what is stored, lowering says.
+    // Lowering decides whether threads can share stored elements.
     let is_stored = traverses(s.func(), stmt);
     if props.library || is_stored && (props.vectorize.is_some() || !s.is_lowered()) {
         return;
@@ -97,14 +97,15 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     }
     if around.len() + 1 < MOST_DEPTH {
         around.push(stmt.clone());
-        // Where all of them may, no single one does better, and none is asked about.
+        // Tried before single loops: if all of them are legal together, lower bounds rule the single ones out untried.
         out.extend(together(s, model, stmt, &within, around));
         within.iter().for_each(|inner| inside(s, model, inner, around, out));
         around.pop();
     }
 }
 
-/// All loops directly inside of another one that may, and take longer than it takes to start threads.
+/// Returns the option to run all loops directly inside of another one on threads, as far as they are unmarked and take
+/// longer than the start of threads.
 fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], around: &[Stmt]) -> Option<Choice> {
     if within.len() < 2 {
         return None;
@@ -133,7 +134,7 @@ fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], arou
     Some(Choice { least: Some(Box::new(least)), ..choice })
 }
 
-/// Runs those of some loops on threads that may.
+/// Runs each of the loops on threads unless that is refused.
 fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<Others, Refusal> {
     let (mut refused, mut taken) = (None, 0);
     let mut others = Others::default();
@@ -154,21 +155,21 @@ fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<Others,
     }
 }
 
-/// The number of iterations above which a loop runs on threads, where its trip count is a guess.
+/// Returns the trip count above which a loop runs on threads, if its trip count is a guess.
 fn above(s: &Schedule, model: &Model<'_>, (l, trips): (&Loop, Estimate), around: &[Stmt]) -> Option<i64> {
     if !is_guess(trips) {
         return None;
     }
-    // One iteration is for one thread, however long it takes.
+    // A single iteration occupies one thread, however long it takes.
     worth(s, model.target, l, around).or((trips.value < 2.0).then_some(1))
 }
 
-/// The number of iterations above which threads pay, for a loop whose trip count is a guess: all sizes that are not
-/// known are taken to be as small as they may be. `None` if threads pay with any.
+/// Returns the trip count above which threads pay, for a loop with a guessed trip count: its trip count at the smallest
+/// value of unknown sizes at which threads pay. `None` if they pay for any trip count, or for no assumed size.
 fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64> {
     let saved = 1.0 - 1.0 / target.threads as f64;
     let small = |k: u32| Target { unknown: f64::from(1 << k), ..target.clone() };
-    // The more there is to do, the more it takes.
+    // Times grow with sizes, so the threshold is found by bisection.
     let (mut too_small, mut most) = (0, MOST_UNKNOWN + 1);
     while most - too_small > 1 {
         let middle = too_small + (most - too_small) / 2;
@@ -188,19 +189,19 @@ fn parallel(s: &Schedule, (l, props): (&Stmt, &LoopProps), above: Option<i64>) -
     choice.marked(id, LoopProps { vectorize: props.vectorize, ..on_threads(above) })
 }
 
-/// The arguments of `parallelize`.
+/// Returns the arguments of `parallelize`.
 fn args(l: StmtId, above: Option<i64>) -> Vec<Arg> {
     [Arg::from(l)].into_iter().chain(above.map(|n| Arg::named("above", n))).collect()
 }
 
-/// The properties that it gives a loop.
+/// Returns the loop properties that `parallelize` sets.
 fn on_threads(above: Option<i64>) -> LoopProps {
     let threads = Parallel { distribution: Distribution::Static, chunk: None, above: above.map(i64::unsigned_abs) };
     LoopProps { parallel: Some(threads), ..LoopProps::default() }
 }
 
-/// The same for a loop over rows that may be long or short: equal parts of what is stored. How much there is, is known
-/// when it runs, and threads start then if it makes more than one part of so many positions.
+/// Returns the option to divide a loop over uneven rows into equal parts of stored positions. Their number is known at
+/// run time, when threads start if it exceeds one part of `chunk` positions.
 fn by_positions(s: &Schedule, l: &Stmt, chunk: Option<i64>) -> Choice {
     let id = l.id();
     let text = chunk.map_or(String::new(), |n| format!(", chunk={n}"));
@@ -213,7 +214,7 @@ fn by_positions(s: &Schedule, l: &Stmt, chunk: Option<i64>) -> Choice {
     choice.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
 }
 
-/// The positions that take as long as it takes to start threads, if these are more than threads share anyway.
+/// Returns the number of positions that take as long as the start of threads, if it exceeds the default minimum.
 fn positions_that_pay(s: &Schedule, model: &Model<'_>, l: &Stmt, around: &[Stmt]) -> Option<i64> {
     let mut way = around.to_vec();
     let mut inner = l.clone();
@@ -230,7 +231,7 @@ fn positions_that_pay(s: &Schedule, model: &Model<'_>, l: &Stmt, around: &[Stmt]
     (chunk > Parallel::POSITIONS[usize::from(!loops.is_empty())]).then_some(chunk)
 }
 
-/// Runs a loop on threads, after it was given local tensors of its own where nothing else stands against it.
+/// Runs a loop on threads, after privatising the local tensors that alone prevent it.
 fn with_tensors_of_their_own(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Result<Others, Refusal> {
     let mut steps = Vec::new();
     loop {

@@ -1,5 +1,5 @@
-//! `auto_polyhedral`: nests in which every loop carries a dependence, skewed until tiles of them can run at the same
-//! time.
+//! `auto_polyhedral`: skewing and tiling of nests in which every loop carries a dependence, so that tiles can run in
+//! parallel.
 //!
 //! ```text
 //! for t: for i: for j:  a[i, j] = f(its neighbours, some of them of this sweep)
@@ -9,7 +9,8 @@
 //!         t, t + i, 2 t + i + j in a tile
 //! ```
 //!
-//! Where some loop of the nest is free, threads take that, and nothing is skewed: the bounds of skewed loops cost.
+//! A nest with a parallel loop is not skewed, since threads can take that loop and the bounds of skewed loops are
+//! costly.
 
 use super::model::Model;
 use super::{Choice, Others, Rule, nest};
@@ -34,12 +35,12 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Loops of a nest that are tiled.
+/// Maximum depth of a nest to tile.
 const MOST_LOOPS: usize = 4;
-/// Iterations of a tile: of its outermost loop, and of the others.
+/// Tile size of the outermost loop, and of the others.
 const TILE: [i64; 2] = [16, 32];
 
-/// Outermost loops of nests whose innermost loop reads elements of what it stores into.
+/// Collects the outermost loops of perfect nests whose innermost loop reads a tensor it stores into.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let outermost = nest::loops_in(&s.func().body);
     outermost.iter().filter(|l| is_in_place(&nest::chain(l))).map(Stmt::id).collect()
@@ -67,7 +68,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     if model.target.threads < 2 || loops.iter().any(is_free) {
         return Vec::new();
     }
-    // Of one tile in time there are no fronts.
+    // A single tile in time has no wavefronts.
     let trips = Loop::of(&root).map_or(0.0, |l| model.trips(s.func(), &[], &l).value);
     let sizes: Vec<i64> = (0..loops.len())
         .map(|k| match k {
@@ -81,7 +82,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     vec![Choice::new(steps, move |s| fronts(s, site, depth, &of).map(|_| Others::default()))]
 }
 
-/// Tiles that run by fronts, those of a front on threads: that is what they are for.
+/// Tiles a nest for wavefronts and runs the tiles of a front on threads.
 fn fronts(s: &mut Schedule, site: StmtId, depth: usize, sizes: &[i64]) -> Result<Value, Refusal> {
     let band = s.call("polyhedral", &[Arg::from(site)])?;
     match &band {

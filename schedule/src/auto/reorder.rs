@@ -1,16 +1,16 @@
-//! `auto_reorder`: the order of nested loops, so that the innermost one goes through what lies side by side.
+//! `auto_reorder`: interchange of nested loops, so that the innermost one accesses consecutive elements.
 //!
 //! ```text
 //! for i: for j: for k: c[i, j] += a[i, k] * b[k, j]    ─▶    for i: for k: for j: …
 //! ```
 //!
-//! Each loop of a nest is tried as the innermost one; those around it keep their order. Where that alone does not help,
-//! each is also tried as the outermost one: what the others touch may then stay in a cache. Where there is more between
-//! two loops than the inner one, that is also tried with loops of its own (`fission`), so that no condition in the
-//! innermost loop says when it is its turn.
+//! Each loop of a nest is tried as the innermost one, first with the order of the others kept, then with each of the
+//! others as the outermost one: data touched by the loops between may then stay in a cache. Where a loop contains more
+//! than the next loop, its statements are also tried in loops of their own (`fission`), so that the innermost loop
+//! needs no condition for them.
 //!
-//! Where a loop has several loops in it, of which some go along columns and it goes along their rows, each of them is
-//! tried with a loop of its own around it, in the other order:
+//! Where a loop contains several loops, one of which runs down columns of a tensor whose rows the outer loop follows,
+//! each of them is tried with an outer loop of its own and interchanged:
 //!
 //! ```text
 //! for j:                                     for j: r[j] = 0
@@ -42,21 +42,21 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Loops of a nest of which more are not moved.
+/// Maximum depth of a nest to permute.
 const MOST_LOOPS: usize = 5;
 
-/// Loops in one loop of which more are not parted.
+/// Maximum number of loops in a loop to distribute.
 const MOST_PARTS: usize = 4;
 
-/// The outermost loops of nests of two and more, and loops that have several in them.
+/// Collects the outermost loops of nests of two or more, and loops that contain several loops.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut sites: Vec<StmtId> = nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect();
     s.func().body.walk(&mut |l| sites.extend((!columns(l).is_empty()).then(|| l.id())));
     sites
 }
 
-/// The loops directly in a loop, if there are several without marks and one goes along the columns of what the loop
-/// around goes along the rows of.
+/// Returns the loops directly in a loop, if there are several, all unmarked, and one of them has a large stride in an
+/// access with unit stride in the outer loop.
 fn columns(s: &Stmt) -> Vec<StmtId> {
     let Some(l) = Loop::of(s).filter(|_| nest::is_unmarked(s)) else { return Vec::new() };
     let inner: Vec<Loop> = Block::of(&l.body).items.iter().filter_map(Loop::of).collect();
@@ -84,7 +84,8 @@ fn columns(s: &Stmt) -> Vec<StmtId> {
     if inner.iter().any(crosses) { inner.iter().map(|i| i.stmt.id()).collect() } else { Vec::new() }
 }
 
-/// Gives each of the loops in a loop one of its own around it, and these pairs the other order, where that is legal.
+/// Returns the option to distribute a loop over the loops in it, and to interchange each of the pairs where that is
+/// legal.
 fn parted(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Choice {
     let steps = format!("fission(\"{}\") around each loop in it", s.called(outer));
     let outer = outer.id();
@@ -124,7 +125,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         return Vec::new();
     }
     let mut out: Vec<Choice> = orders(count).into_iter().map(|order| reordered(s, &loops, &order)).collect();
-    // The innermost loops that have more between them than each other, cut out first.
+    // Inner loops with other statements between them are distributed first.
     if let Some(from) = (0..count - 1).rev().find(|k| !nest::is_alone(&loops[*k], &loops[k + 1])) {
         let part = &loops[from..];
         out.extend(orders(part.len()).into_iter().map(|order| cut_out(s, part, &order)));
@@ -132,8 +133,8 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     out
 }
 
-/// Whether each loop goes along one dimension of everything that they touch, the innermost one from each element to the
-/// one beside it, without a value that one iteration makes and another one uses: no other order can do better.
+/// Returns whether a perfect nest accesses one dimension per loop in nest order, and no iteration uses a value made by
+/// another one: no other order can do better.
 fn goes_in_order(loops: &[Stmt]) -> bool {
     let all: Vec<Loop> = loops.iter().filter_map(Loop::of).collect();
     let Some(last) = all.last() else { return false };
@@ -153,7 +154,8 @@ fn goes_in_order(loops: &[Stmt]) -> bool {
     in_order
 }
 
-/// Orders of so many loops, but for the one that there is: each loop innermost, and with that each other one outermost.
+/// Lists permutations of so many loops except the identity: each loop innermost, alone and with each other loop
+/// outermost.
 fn orders(count: usize) -> Vec<Vec<usize>> {
     let mut orders: Vec<Vec<usize>> = Vec::new();
     let mut add = |order: Vec<usize>| {
@@ -182,8 +184,7 @@ fn reordered(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
     Choice { least: Some(Box::new(least)), ..choice }
 }
 
-/// Loops in another order, whether that is legal or not: if each is all that is in the one before, and knows nothing
-/// of it.
+/// Builds the nest in another order without a check of legality; `None` if it is not perfect and rectangular.
 fn in_order(loops: &[Stmt], order: &[usize]) -> Option<Stmt> {
     let all: Vec<Loop> = loops.iter().filter_map(Loop::of).collect();
     let iters: Vec<&Symbol> = all.iter().map(|l| &l.iter).collect();
@@ -201,7 +202,7 @@ fn text(s: &Schedule, loops: &[Stmt], order: &[usize]) -> String {
     format!("reorder([{}])", names.join(", "))
 }
 
-/// The same, after what stands between the loops was given loops of its own.
+/// Returns the option to permute loops after distribution of the statements between them.
 fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
     let (steps, ids) = (text(s, loops, order), loops.iter().map(Stmt::id).collect::<Vec<StmtId>>());
     let order = order.to_vec();

@@ -1,9 +1,8 @@
-//! How far a program is from what its machine can do: its estimate against the roofline (Williams, Waterman and
-//! Patterson 2009), nest by nest, and what stands in the way.
+//! Distance of a program from its machine's peak: estimate against roofline (Williams, Waterman and Patterson 2009) per
+//! nest, and the obstacles.
 //!
-//! The roof of a nest is the larger of two times: *arithmetic*, all its operations in whole vectors on all threads, and
-//! *memory*, every tensor that it touches brought once from the level that holds all of them, at that level's
-//! bandwidth.
+//! The roof of a nest is the larger of two times: *arithmetic*, all its operations in full vectors on all threads, and
+//! *memory*, one transfer of every touched tensor from the level that holds all of them, at that level's bandwidth.
 
 use super::model::{Model, Stage};
 use super::{Answer, parallelize, vectorize};
@@ -12,40 +11,39 @@ use crate::tree;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind};
 
-/// A nest that takes more than this many times its roof is far from it.
+/// Ratio of estimate to roof above which a nest is far from its roof.
 const FAR: f64 = 3.0;
-/// Nests that take less than this part of the program are not warned about.
+/// Fraction of the program's estimate below which nests are not reported.
 const SMALL: f64 = 0.1;
-/// Refusals that are told of a nest.
+/// Maximum number of obstacles reported per nest.
 const MOST_OBSTACLES: usize = 3;
 
-/// An outermost loop of the program.
+/// Outermost loop of the program.
 #[derive(Clone, Debug)]
 pub struct Nest {
-    /// As a schedule would name it.
+    /// Selector of the nest in a schedule.
     pub site: String,
-    /// What it takes by the model, in nanoseconds.
+    /// Estimated time in nanoseconds.
     pub estimate: f64,
-    /// What its arithmetic takes at least.
+    /// Lower bound of the arithmetic's time.
     pub arithmetic: f64,
-    /// What its bytes take at least.
+    /// Lower bound of the memory transfers' time.
     pub memory: f64,
-    /// What it waits for, if it is far from its roof and a part of the program that counts: what could not be done with
-    /// it, with the reason.
+    /// Obstacles, if `is_far`: execution on one thread, gathers, and refused marks with their reasons.
     pub obstacles: Vec<String>,
-    /// Whether it is far from its roof, and a part of the program that counts.
+    /// Whether the nest is far from its roof and a significant part of the program.
     pub is_far: bool,
 }
 
 impl Nest {
-    /// What it takes at least.
+    /// Returns the lower bound of the nest's time.
     pub fn roof(&self) -> f64 {
         self.arithmetic.max(self.memory)
     }
 }
 
 impl Schedule {
-    /// The outermost loops of the program as it is now, each against its roof.
+    /// Returns the outermost loops of the current program, each with its roof.
     pub fn nests(&self) -> Vec<Nest> {
         let target = self.target();
         let model = Model::new(&target, Stage::Compiled);
@@ -69,7 +67,7 @@ impl Schedule {
         nests
     }
 
-    /// What marks were refused in a loop.
+    /// Lists the obstacles in a loop, marks refused by the rules among them.
     fn obstacles(&self, l: &Stmt) -> Vec<String> {
         let (mut names, mut threads, mut gathers) = (Vec::new(), false, false);
         l.walk(&mut |s| {
@@ -102,7 +100,7 @@ impl Schedule {
     }
 }
 
-/// Whether an expression loads at an index that is loaded.
+/// Returns whether an expression has a load at a loaded index.
 fn is_gather(e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| {

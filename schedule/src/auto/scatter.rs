@@ -1,4 +1,4 @@
-//! `auto_scatter`: loops that add to elements that a tensor says, on threads that have some columns each.
+//! `auto_scatter`: scatter reductions on threads, each of which owns a block of columns.
 //!
 //! ```text
 //! for e in range(m):                       for some in range(2):  # parallel
@@ -7,8 +7,8 @@
 //!                                                      y[to[e], j] += x[e, j]
 //! ```
 //!
-//! Any two iterations of `e` may meet in a row, but no two columns do: no update has to be atomic, and no thread needs
-//! rows of its own.
+//! Any two iterations of `e` may update the same row, but never the same column on two threads: updates need not be
+//! atomic, and threads need no private copies of rows.
 
 use super::model::{Model, Stage, is_guess};
 use super::{Choice, Others, Rule, nest};
@@ -31,9 +31,9 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Loops inside of each other of which more are left alone.
+/// Maximum depth of a nest.
 const MOST_LOOPS: usize = 5;
-/// Vectors of columns that a thread has at least.
+/// Minimum number of a thread's columns, in vectors.
 const LEAST_VECTORS: i64 = 2;
 
 fn sites(s: &Schedule) -> Vec<StmtId> {
@@ -61,7 +61,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     vec![Choice::new(steps, move |s| take(s, &ids, width))]
 }
 
-/// Gives threads columns of their own in a loop, if the rule would try that.
+/// Gives each thread its own columns of a loop, if the rule has a legal option for it.
 pub(super) fn expect_columns(s: &mut Schedule, site: StmtId) {
     let target = s.target();
     for choice in options(s, &Model::new(&target, Stage::Structure), site) {
@@ -72,7 +72,7 @@ pub(super) fn expect_columns(s: &mut Schedule, site: StmtId) {
     }
 }
 
-/// Whether a statement adds to elements at indices that are read.
+/// Returns whether a statement contains a reduction at loaded indices.
 fn scatters(s: &Stmt) -> bool {
     let mut found = false;
     s.walk(&mut |s| {

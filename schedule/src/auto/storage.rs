@@ -1,4 +1,4 @@
-//! `auto_storage`: loops in the order in which a structured tensor stores its levels.
+//! `auto_storage`: loop order that matches the order in which a structured tensor stores its levels.
 //!
 //! ```text
 //! csc: the columns are stored first               for i: for j     ─▶    for j: for i
@@ -6,8 +6,8 @@
 //! dia: (j - i, i)                                 for i: for j     ─▶    for j - i: for i
 //! ```
 //!
-//! Against that order coordinates are searched for, or what is stored is gone through several times. What an order is
-//! worth is not a matter of trip counts, which are not known before the data is: lowering says what is left to search.
+//! In any other order lowered code searches for coordinates, or traverses stored elements several times. Trip counts
+//! cannot rank the orders, since they depend on the data; lowering reports the search that is left instead.
 
 use super::model::Model;
 use super::structured::{accesses, formats};
@@ -31,15 +31,15 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Loops of a nest of which more are not moved.
+/// Maximum depth of a nest to reorder.
 const MOST_LOOPS: usize = 6;
-/// Elements along diagonals that a thread does at a time: what is added to stays near, and memory is still read in long
-/// pieces.
+/// Elements along diagonals per part of a thread: accumulated elements stay in cache, and memory is still read in long
+/// runs.
 const PART: i64 = 1 << 15;
-/// What a program weighs that cannot be lowered.
+/// Weight of a program that cannot be lowered.
 const NEVER: f64 = 1e18;
 
-/// What is left to scan, then to search, then to go through more than once.
+/// Weighs the search left in lowered code: scans first, then searches, then levels traversed out of order.
 fn weight(s: &Schedule) -> f64 {
     s.traversal().map_or(NEVER, |t| 1e9 * t.scans as f64 + 1e3 * t.seeks as f64 + t.disorder as f64)
 }
@@ -68,26 +68,27 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     orders.into_iter().map(|order| choice(s, &loops, order, model.target.threads > 1)).collect()
 }
 
-/// What a loop of the new order runs over, in terms of the loops of the nest.
+/// Iteration space of a loop in the new order, in terms of the loops of the nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Loop(usize),
-    /// The quotient by a number.
+    /// Quotient of an iterator by a constant.
     Block(usize, i64),
-    /// The remainder.
+    /// Remainder of an iterator by a constant.
     Within(usize, i64),
-    /// The first loop's iterator less that of the second.
+    /// First loop's iterator minus the second's.
     Diagonal(usize, usize),
 }
 
-/// The order in which a format stores what an access finds, if its indices are iterators of the nest or fixed in it.
+/// Returns the order in which a format stores the elements of an access, if its coordinates are iterators of the nest,
+/// functions of them, or invariant in the nest, and at least two loops take part.
 fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<Place>> {
     let iter = |d: usize| match at[d].index.kind() {
         ExprKind::Var(v) => loops.iter().position(|l| l.iter == *v),
         _ => None,
     };
     let mut out: Vec<Place> = Vec::new();
-    // What follows from the diagonal and the other index is not a loop.
+    // The diagonal and the other index determine this iterator, so it needs no loop.
     let follows = |out: &[Place], k: usize| {
         out.iter().any(|p| match p {
             Place::Diagonal(a, b) => {
@@ -102,9 +103,9 @@ fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<Pl
     };
     for c in format.coords.iter() {
         match c {
-            // What nothing in the nest changes stands outside of it.
+            // Indices invariant in the nest need no loop.
             Coord::Dim(d) => iter(*d).into_iter().for_each(|k| add(Place::Loop(k))),
-            // Slots are gone through row by row.
+            // Slots are traversed row by row.
             Coord::Counter(_) | Coord::Int(_) => {}
             Coord::Apply(op, args) => match (op, &**args) {
                 (Op::FloorDiv, [Coord::Dim(d), Coord::Int(by)]) => add(Place::Block(iter(*d)?, *by)),
@@ -131,7 +132,7 @@ fn choice(s: &Schedule, loops: &[Loop], order: Vec<Place>, threads: bool) -> Cho
     Choice::new(steps, move |s| take(s, &ids, &order, threads))
 }
 
-/// Brings the loops of a nest into an order; those that are not in it follow.
+/// Reorders the loops of a nest; loops missing in `order` follow.
 fn take(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> Result<Others, Refusal> {
     let mut steps = Vec::new();
     let loops = nest::perfect(s, nest, &mut steps)?;
@@ -174,8 +175,8 @@ fn take(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> Re
     Ok(Others { after: steps, ..Others::default() })
 }
 
-/// Loops over diagonals, and along each of them: with threads, in parts that these share out, since all diagonals may
-/// add to one element.
+/// Makes loops over the diagonals and along each of them. For threads the loop along a diagonal is cut into parts that
+/// they share, since all diagonals may update the same element.
 fn diagonals(
     s: &mut Schedule,
     loops: &[Value],
@@ -187,7 +188,7 @@ fn diagonals(
         [Place::Diagonal(..), Place::Loop(k)] if *k == a || *k == b => k,
         _ => return Err(Refusal::target("what is stored beside the diagonal is not one index of it")),
     };
-    // Both beside each other, those that are not in it inside.
+    // Makes the pair adjacent; the loops between them move inside.
     let pair = [a.min(b), a.max(b)];
     if pair[1] != pair[0] + 1 {
         let rest = (pair[0]..loops.len()).filter(|k| !pair.contains(k));
@@ -218,7 +219,7 @@ fn diagonals(
     Ok(Others { after: steps, ..Others::default() })
 }
 
-/// The selector of a loop, in quotes.
+/// Returns the loop's selector in quotes.
 fn named(s: &Schedule, l: &Value) -> String {
     s.loop_(&Arg::from(l.clone())).map(|l| format!("\"{}\"", s.called(&l.stmt))).unwrap_or_default()
 }

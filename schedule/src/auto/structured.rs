@@ -1,4 +1,4 @@
-//! What rules ask about structured tensors: which loops traverse what is stored.
+//! Queries on structured tensors: which loops traverse stored elements.
 
 use crate::schedule::Schedule;
 use crate::tree::Loop;
@@ -6,7 +6,7 @@ use taffeta_analysis::query::effects;
 use taffeta_ast::format::{Coord, Format, LevelKind};
 use taffeta_ast::{Access, ExprKind, Func, Stmt, StmtKind, Symbol};
 
-/// Whether a loop in a statement, or around it, goes through a level that does not store every coordinate.
+/// Returns whether a loop in or around a statement traverses a level that does not store every coordinate.
 pub(super) fn is_near_stored(s: &Schedule, stmt: &Stmt) -> bool {
     let formats = formats(s.func());
     if formats.is_empty() {
@@ -17,8 +17,8 @@ pub(super) fn is_near_stored(s: &Schedule, stmt: &Stmt) -> bool {
     loops.iter().any(|l| traverses_one_of(&formats, l))
 }
 
-/// Whether a loop goes through a level that does not store every coordinate: what it does there depends on where
-/// something is stored, and it may not be one that threads or lanes can share.
+/// Returns whether a loop traverses a level that does not store every coordinate. Its work then depends on the stored
+/// coordinates, and threads or lanes may be unable to share it.
 pub(super) fn traverses(func: &Func, l: &Stmt) -> bool {
     traverses_one_of(&formats(func), l)
 }
@@ -31,8 +31,8 @@ fn traverses_one_of(formats: &[(Symbol, Format)], l: &Stmt) -> bool {
     })
 }
 
-/// Whether each iteration of a loop goes through a list of its own, as rows of a matrix are: there may be more to do in
-/// one of them than in another.
+/// Returns whether each iteration of a loop traverses a fibre of its own, as each row of a CSR matrix does; the work
+/// per iteration may then be uneven.
 pub(super) fn has_lists(func: &Func, l: &Stmt) -> bool {
     let is_list = |kind: LevelKind| {
         use LevelKind::{Banded, Blocklist, Bytemap, Compressed, Hashed, PackBits, Ragged, RunLength};
@@ -45,8 +45,8 @@ pub(super) fn has_lists(func: &Func, l: &Stmt) -> bool {
     })
 }
 
-/// Whether a loop has an access to one of these tensors of which `f` says so: it gets the loop's iterator, the format
-/// and the indices.
+/// Returns whether a loop's body accesses one of these tensors such that `f` holds of the loop's iterator, the tensor's
+/// format and the indices.
 fn any_access(formats: &[(Symbol, Format)], l: &Stmt, f: &dyn Fn(&Symbol, &Format, &[Access]) -> bool) -> bool {
     let Some(l) = Loop::of(l) else { return false };
     if formats.is_empty() {
@@ -59,7 +59,7 @@ fn any_access(formats: &[(Symbol, Format)], l: &Stmt, f: &dyn Fn(&Symbol, &Forma
     found
 }
 
-/// The formats of structured tensors.
+/// Collects the structured tensors of a program with their formats.
 pub(super) fn formats(func: &Func) -> Vec<(Symbol, Format)> {
     let mut formats: Vec<(Symbol, Format)> = Vec::new();
     let mut note = |symbol: &Symbol, format: &Format| {
@@ -76,7 +76,7 @@ pub(super) fn formats(func: &Func) -> Vec<(Symbol, Format)> {
     formats
 }
 
-/// Calls `f` on every access in a statement, to what is written and what is read.
+/// Calls `f` on every access in a statement, writes and reads.
 pub(super) fn accesses(s: &Stmt, f: &mut dyn FnMut(&Symbol, &[Access])) {
     s.walk(&mut |s| {
         if let StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } = s.kind() {

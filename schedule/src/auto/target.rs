@@ -1,96 +1,95 @@
-//! The machine that a program is scheduled for, and the sizes that it is expected to run with.
+//! Machine that a program is scheduled for, and the sizes that it is expected to run with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-/// The machine, as the cost model sees it, and what is expected of the program's sizes. Times are in nanoseconds, of
-/// one thread; what a vector instruction does takes as long as the scalar one unless another price is given.
+/// Machine as the cost model sees it, and expected program sizes. Times are in nanoseconds on one thread; a vector
+/// instruction takes as long as the scalar one unless another price is given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// Threads of a parallel loop.
+    /// Number of threads of a parallel loop.
     pub threads: usize,
-    /// Bytes of a vector.
+    /// Vector width in bytes.
     pub vector_bytes: usize,
-    /// Levels of the cache that a thread reads through, from the smallest one on; then memory, whose bytes are without
-    /// end.
+    /// Cache levels that a thread reads through, smallest first; then memory, of infinite capacity.
     pub levels: Vec<Level>,
-    /// What instructions and events take.
+    /// Costs of instructions and events.
     pub prices: Prices,
-    /// Sizes of the entry that are known, or expected.
+    /// Known or expected sizes of the entry.
     pub sizes: BTreeMap<String, i64>,
-    /// Which of them it has whenever it runs: they are compiled in.
+    /// Sizes that are the same in every run and compiled in.
     pub fixed: BTreeSet<String>,
-    /// What a size is taken for of which nothing is known.
+    /// Value assumed for an unknown size.
     pub unknown: f64,
-    /// Whether rules leave sums and products of floats in the order in which the program computes them.
+    /// Whether rules keep sums and products of floats in program order.
     pub strict_floats: bool,
 }
 
-/// A level of the cache, or memory.
+/// Cache level, or memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// What fits; of a level that threads share, what one of them can count on.
+    /// Capacity; for a level shared by threads, the share that one of them can count on.
     pub bytes: f64,
-    /// Nanoseconds for a byte that comes from there.
+    /// Nanoseconds per byte transferred from this level.
     pub per_byte: f64,
-    /// By how much threads together are faster than one, at most.
+    /// Maximum bandwidth of all threads together, as a multiple of one thread's.
     pub scales: f64,
 }
 
-/// What instructions and events take, in nanoseconds.
+/// Costs of instructions and events, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
-    /// An addition, a multiplication, a comparison: one instruction of those that a core does several of in a cycle.
+    /// Addition, multiplication or comparison: an instruction of which a core issues several per cycle.
     pub simple: f64,
-    /// What a chain of additions waits for each of them.
+    /// Latency of one addition in a chain of dependent additions.
     pub latency: f64,
-    /// A load that the first level has.
+    /// Load that hits the first cache level.
     pub load: f64,
-    /// A store.
+    /// Store.
     pub store: f64,
-    /// An element that is loaded or stored at an address of its own by a vector instruction.
+    /// Element of a gather or scatter by a vector instruction.
     pub gather: f64,
-    /// An element of a vector whose elements lie apart: a float, and an integer, of which some compilers put vectors
-    /// together in memory.
+    /// Element of a vector of strided elements: of floats, and of integers, whose vectors some compilers assemble in
+    /// memory.
     pub strided: [f64; 2],
-    /// Division and square root of floats; of a vector.
+    /// Float division or square root; the second price is for a vector.
     pub divide: [f64; 2],
-    /// `exp` and its like; of a vector.
+    /// `exp` and similar functions; the second price is for a vector.
     pub transcendental: [f64; 2],
-    /// A branch.
+    /// Branch.
     pub branch: f64,
-    /// To enter a loop and to leave it.
+    /// Entry and exit of a loop.
     pub enter: f64,
-    /// To allocate an array, and to free it.
+    /// Allocation and release of an array.
     pub allocate: f64,
-    /// To look up the address of a page.
+    /// TLB miss: address lookup of a page.
     pub page: f64,
-    /// To start the threads of a parallel loop, and to wait for the last one.
+    /// Fork and join of a parallel loop's threads.
     pub region: f64,
-    /// A byte that another core has written last.
+    /// Byte last written by another core.
     pub transfer: f64,
-    /// An atomic update.
+    /// Atomic update.
     pub atomic: f64,
-    /// To call a library for a matrix product.
+    /// Library call of a matrix product.
     pub call: f64,
-    /// How fast a library is, as a part of how fast multiply-adds can be.
+    /// Library throughput as a fraction of peak multiply-add throughput.
     pub library: f64,
 }
 
-/// A [`Target`] that is made when a rule first chooses by it: what asks no rule needs to know nothing of the machine.
+/// Lazily made [`Target`]: a program to which no rule is applied needs no description of the machine.
 #[derive(Clone)]
 pub struct Aim(Arc<LazyLock<Arc<Target>, Make>>);
 
 type Make = Box<dyn FnOnce() -> Arc<Target> + Send>;
 
 impl Aim {
-    /// The target that `make` gives when it is first asked for.
+    /// Wraps `make`, which is called when the target is first requested.
     pub fn at(make: impl FnOnce() -> Target + Send + 'static) -> Aim {
         Aim(Arc::new(LazyLock::new(Box::new(move || Arc::new(make())))))
     }
 
-    /// The target.
+    /// Returns the target, made on the first call.
     pub fn target(&self) -> Arc<Target> {
         LazyLock::force(&self.0).clone()
     }
@@ -108,20 +107,20 @@ impl fmt::Debug for Aim {
     }
 }
 
-/// Bytes of a cache line.
+/// Cache line size in bytes.
 pub const LINE: f64 = 64.0;
-/// Bytes of a page of memory.
+/// Page size in bytes.
 pub(super) const PAGE: f64 = 4096.0;
-/// Pages whose addresses a core knows without looking them up.
+/// TLB capacity of a core, in pages.
 pub(super) const PAGES: f64 = 1024.0;
 
 impl Target {
-    /// Registers of a vector that loops can keep values in; the others are for what is loaded meanwhile.
+    /// Returns the number of vector registers that loops can keep values in; the others hold loaded operands.
     pub(super) fn registers(&self) -> f64 {
         if self.vector_bytes >= 64 { 24.0 } else { 12.0 }
     }
 
-    /// A machine like those that most people have, with so many threads: what is chosen for it is the same everywhere.
+    /// Returns a typical machine with this many threads; schedules for it are the same everywhere.
     pub fn portable(threads: usize) -> Target {
         let shared = threads.max(1) as f64;
         let level = |bytes: f64, per_byte: f64, scales: f64| Level { bytes, per_byte, scales };

@@ -1,4 +1,4 @@
-//! `auto_tile`: contractions in blocks of their result that stay in registers while the sum runs.
+//! `auto_tile`: register blocking of contractions; a block of the result stays in registers while the sum runs.
 //!
 //! ```text
 //! for i: for j: for k: c[i, j] += a[i, k] * b[k, j]
@@ -10,12 +10,13 @@
 //!             4 multiply-adds
 //! ```
 //!
-//! The *vector* loop goes along the rows of the result, the *row* loop over rows for which the same vectors are loaded;
-//! the loops that sum run around the block. So this is for all sums of products that libraries do not know:
-//! convolutions, products in pieces, weighted sums of neighbours. Blocks at the ends of rows and columns are loops of
-//! their own. What the loops do before the sum and behind it, mostly to start it, gets loops of its own first; several
-//! terms of a sum may stand in the innermost loop, as `auto_blend` leaves them. Sums of several tensors there, as the
-//! gradients of contractions have them, get nests of their own, if one of these is made of blocks then.
+//! The *vector* loop runs along rows of the result, the *row* loop over rows for which the same vectors are loaded; the
+//! reduction loops run around the block. The rule serves all sums of products that libraries lack: convolutions,
+//! products in pieces, weighted sums of neighbours. Partial blocks at the ends of rows and columns are peeled.
+//! Statements before and after the sum, mostly its initialisation, are first distributed into loops of their own;
+//! several terms of a sum may stand in the innermost loop, as `auto_blend` leaves them. Sums into several tensors
+//! there, as in gradients of contractions, are distributed into nests of their own, if one of these can then be
+//! blocked.
 
 use super::model::Model;
 use super::model::touch::{Growth, growth};
@@ -41,15 +42,15 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Loops of a contraction of which more are left alone.
+/// Maximum depth of a contraction.
 const MOST_LOOPS: usize = 7;
-/// Statements in the innermost loop of which more are left alone.
+/// Maximum number of statements in the innermost loop.
 const MOST_TERMS: usize = 4;
-/// Rows and vectors of blocks that are tried: they leave registers for what is loaded.
+/// Candidate block shapes in rows and vectors; each leaves registers for operands.
 const BLOCKS: [(i64, i64); 5] = [(4, 2), (6, 2), (4, 3), (3, 4), (2, 4)];
-/// As many of them as are tried with a row loop: those that do least in vain.
+/// Maximum number of shapes tried per row loop: the ones with the least wasted work.
 const MOST_BLOCKS: usize = 3;
-/// Vectors of a row that is not cut.
+/// Maximum number of vectors in a row that is not split.
 const WHOLE: i64 = 4;
 
 fn sites(s: &Schedule) -> Vec<StmtId> {
@@ -58,13 +59,13 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-/// The outermost loops of nests that may be contractions.
+/// Collects the outermost loops of nests that may be contractions.
 fn gather(l: &Stmt, out: &mut Vec<StmtId>) {
     let nest = nest::deepest(l);
     if nest.len() >= 3 {
         out.push(l.id());
     }
-    // What stands beside the loops of the nest, or in the last of them.
+    // Nests may also start beside the loops of this nest, or in its innermost loop.
     for (k, own) in nest.iter().enumerate() {
         let next = nest.get(k + 1).map(Stmt::id);
         let inside = Loop::of(own).map(|l| nest::loops_in(&l.body)).unwrap_or_default();
@@ -76,16 +77,16 @@ fn gather(l: &Stmt, out: &mut Vec<StmtId>) {
     }
 }
 
-/// A sum of products in loops that have nothing else in them, but what starts it or comes after it.
+/// Sum of products in a nest without other statements, except for its initialisation and statements after it.
 struct Contraction {
     loops: Vec<Stmt>,
-    /// Over rows of the result for which the same vectors are loaded.
+    /// Loops over rows of the result for which the same vectors are loaded.
     rows: Vec<usize>,
-    /// Along the rows of the result.
+    /// Loop along the rows of the result.
     vector: usize,
     sums: Vec<usize>,
     result: Symbol,
-    /// Elements of a vector.
+    /// Number of elements per vector.
     lanes: i64,
 }
 
@@ -95,7 +96,7 @@ impl Contraction {
         let terms = Block::of(&last.body).items;
         let (result, at, size) = updated(&terms)?;
         let iters: Vec<Symbol> = nest.iter().filter_map(Loop::of).map(|l| l.iter).collect();
-        // A loop that sums has to have nothing else in it; from one that does not, the rest can be taken out.
+        // A reduction loop must contain nothing else; from other loops the rest can be distributed.
         let alone = |k: usize| k + 1 == nest.len() || nest::is_alone(&nest[k], &nest[k + 1]);
         let sums = |k: usize| !at.iter().any(|e| effects::mentions(e, &[&iters[k]]));
         let first = (0..nest.len()).rev().take_while(|k| alone(*k) || !sums(*k)).last()?;
@@ -114,7 +115,7 @@ impl Contraction {
     }
 }
 
-/// The element that all statements add to, with the bytes that it takes.
+/// Returns the element that all statements reduce into: its tensor, its indices and its size in bytes.
 fn updated(terms: &[Stmt]) -> Option<(Symbol, Vec<Expr>, usize)> {
     let update = |s: &Stmt| match s.kind() {
         StmtKind::ReduceTo { tensor, indices, value, .. } => {
@@ -128,7 +129,7 @@ fn updated(terms: &[Stmt]) -> Option<(Symbol, Vec<Expr>, usize)> {
     (same && terms.len() <= MOST_TERMS).then_some(found)
 }
 
-/// By how much what a statement loads grows with each of some loops.
+/// Returns the stride class in each loop of every load of a statement.
 fn loads(s: &Stmt, iters: &[&Symbol]) -> Vec<Vec<Growth>> {
     let StmtKind::ReduceTo { value, .. } = s.kind() else { return Vec::new() };
     let mut out = Vec::new();
@@ -151,7 +152,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     }
 }
 
-/// Blocks of a contraction, those that do least in vain first for each row loop.
+/// Plans blocks of a contraction, by increasing wasted work for each row loop.
 fn plans(s: &Schedule, model: &Model<'_>, c: &Contraction) -> Vec<Plan> {
     let registers = model.target.registers() as i64;
     let mut out = Vec::new();
@@ -170,7 +171,8 @@ fn plans(s: &Schedule, model: &Model<'_>, c: &Contraction) -> Vec<Plan> {
     out
 }
 
-/// A nest for each of several sums in the innermost loop of one, and blocks for those that are contractions then.
+/// Returns the option to distribute the sums of an innermost loop into nests, and to block those nests that are
+/// contractions.
 fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
     let last = Loop::of(nest.last()?)?;
     let terms = Block::of(&last.body).items;
@@ -179,9 +181,9 @@ fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
     if nest.len() < 3 || !(2..=MOST_TERMS).contains(&sums.len()) {
         return None;
     }
-    // What is computed on the way is computed where it is read.
+    // Scalars computed before the sums are recomputed at their uses.
     let scalars: nest::Scalars = others.iter().filter_map(scalar).collect();
-    // Each in the loops as if they had nothing else in them.
+    // Each sum is planned as if it stood alone in the loops.
     let plan = |sum: &Stmt| {
         let c = Contraction::of(alone(nest, sum, &scalars)?, model.target.vector_bytes)?;
         plans(s, model, &c).into_iter().next()
@@ -206,7 +208,7 @@ fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
         }
         for (sum, plan) in sums.iter().zip(&plans) {
             let Some(plan) = plan else { continue };
-            // The innermost loops around the sum are those that the plan was made for.
+            // The plan was made for the innermost loops around the sum.
             let around = s.around(*sum);
             let own = around.iter().skip(around.len().saturating_sub(plan.loops.len())).map(Stmt::id).collect();
             Plan { loops: own, ..plan.clone() }.take(s)?;
@@ -215,7 +217,7 @@ fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
     }))
 }
 
-/// A local scalar that a statement computes, and what from.
+/// Returns the local scalar that a statement stores, with its defining expression.
 fn scalar(s: &Stmt) -> Option<(Symbol, Expr)> {
     match s.kind() {
         StmtKind::Store { tensor, indices, value } if indices.is_empty() => Some((tensor.clone(), value.clone())),
@@ -223,8 +225,8 @@ fn scalar(s: &Stmt) -> Option<(Symbol, Expr)> {
     }
 }
 
-/// Loops inside of each other with nothing in the innermost one but one of its sums, in which scalars stand as what
-/// they are computed from.
+/// Builds the nest with one of its sums alone in the innermost loop, and scalars replaced by their defining
+/// expressions.
 fn alone(nest: &[Stmt], sum: &Stmt, scalars: &[(Symbol, Expr)]) -> Option<Vec<Stmt>> {
     let mut out: Vec<Stmt> = Vec::new();
     let StmtKind::ReduceTo { tensor, indices, op, value } = sum.kind() else { return None };
@@ -241,15 +243,15 @@ fn alone(nest: &[Stmt], sum: &Stmt, scalars: &[(Symbol, Expr)]) -> Option<Vec<St
     Some(out)
 }
 
-/// What blocks of so many rows and vectors do for each multiply-add that is needed: more of them at the ends of rows
-/// and columns of these lengths, and what is loaded for them. (To make a block and to cut it takes long; this chooses
-/// those that are made.)
+/// Returns the work of a block shape per useful multiply-add: excess multiply-adds of partial blocks at the ends of
+/// rows and columns of these lengths, and operand loads. (Making and peeling a block takes long, so this value selects
+/// the blocks to make.)
 fn wasted([rows, vectors]: [f64; 2], [height, width]: [f64; 2], lanes: f64) -> f64 {
     let whole = |n: f64, part: f64| if n > 0.0 { (n / part).ceil() * part / n } else { 1.0 };
     whole(height, rows) * whole(width, vectors * lanes) * (1.0 + 1.0 / rows + 1.0 / vectors)
 }
 
-/// A plan of blocks, with all that is needed to make them.
+/// Plan of blocks, with all data needed to make them.
 #[derive(Clone)]
 struct Plan {
     loops: Vec<StmtId>,
@@ -259,7 +261,7 @@ struct Plan {
     result: Symbol,
     rows: i64,
     columns: i64,
-    /// Whether rows of the result are short enough to be blocks as they are.
+    /// Whether rows of the result are short enough to be blocks unsplit.
     whole: bool,
 }
 
@@ -283,7 +285,7 @@ impl Plan {
         Choice::new(self.steps(s), move |s| self.take(s))
     }
 
-    /// The steps in short.
+    /// Describes the steps in short.
     fn steps(&self, s: &Schedule) -> String {
         let called = |k: usize| tree::find(&s.func().body, self.loops[k]).map_or(String::new(), |l| s.called(&l));
         let columns = match self.whole {
@@ -319,7 +321,7 @@ impl Plan {
         s.call("cache_reduction", &[at(self.sums[0]), Arg::from(result)])?;
         s.call("unroll", &[Arg::from(row_in)])?;
         s.call("vectorize", &[Arg::from(column_in)])?;
-        // Where all blocks are whole there is nothing to cut.
+        // Without partial blocks there is no tail to peel.
         for l in column.into_iter().chain([row]) {
             nest::attempt(s, "separate_tail", &[Arg::from(l)]);
         }

@@ -1,5 +1,4 @@
-//! `auto_transpose`: blocks for loops that go through one tensor along its rows and through another one along its
-//! columns.
+//! `auto_transpose`: tiling of nests that traverse one tensor along its rows and another one along its columns.
 //!
 //! ```text
 //! for i: for j: y[j, i] = x[i, j]
@@ -8,13 +7,13 @@
 //!     8 columns j and 2 rows i, written out: y[j, i] = x[i, j]
 //! ```
 //!
-//! No order of the loops is good for both: one of them touches a cache line, and soon a page, for each element. In a
-//! block all that is read is used, and what is written goes on where the block before it ended. Blocks are small: where
-//! rows are a multiple of a page apart, as rows of a power of two are, all of them have the same places in the cache.
-//! Blocks that are not whole are cut off (`separate_tail`).
+//! Neither loop order suits both tensors: one of them touches a cache line, and soon a page, per element. A block uses
+//! all elements of the lines that it reads, and its writes continue those of the block before. Blocks are small,
+//! because rows that lie a multiple of a page apart, as power-of-two rows do, map to the same cache sets. Partial
+//! blocks are peeled (`separate_tail`).
 //!
-//! Where computing an element takes longer than moving it, blocks are larger, and their innermost loops go along what
-//! is written, where vectors can:
+//! Where computing an element takes longer than moving it, blocks are larger, and their innermost loops run along rows
+//! of the written tensor, in vectors:
 //!
 //! ```text
 //! for j / 16: for i / 16:
@@ -46,13 +45,13 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Loops of a nest of which more are left alone.
+/// Maximum depth of a nest.
 const MOST_LOOPS: usize = 5;
-/// Rows and columns of a block that moves elements. (Measured on Zen 3: 2048² takes 4.4 ms in blocks of 2 × 8, 3.9 in
-/// 4 × 16, 7.9 in 8 × 8, and 9.4 in rows of 16; 1000² 0.28, 0.30, 0.32 and 0.30; 2000² 3.8, 3.1, 3.9 and 4.2. To
-/// schedule 64 statements takes a second.)
+/// Rows and columns of a block that moves elements. (Measured on Zen 3: in blocks of 2 × 8, 4 × 16 and 8 × 8 and in
+/// rows of 16, 2048² takes 4.4, 3.9, 7.9 and 9.4 ms; 1000² 0.28, 0.30, 0.32 and 0.30; 2000² 3.8, 3.1, 3.9 and 4.2.
+/// Scheduling 64 statements takes a second.)
 const MOVED: [i64; 2] = [2, 8];
-/// Rows and columns of a block that vectors compute: a vector of elements of four bytes, at its longest.
+/// Rows and columns of a block computed in vectors: the longest vector of four-byte elements.
 const COMPUTED: [i64; 2] = [16, 16];
 
 fn sites(s: &Schedule) -> Vec<StmtId> {
@@ -71,8 +70,8 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     vec![Choice::new(steps, move |s| take(s, &ids, row, column, moves))]
 }
 
-/// Whether a nest is of one statement, which writes an element of its own in each iteration and computes no more of it
-/// than sums and products.
+/// Returns whether the nest has a single statement, which writes a distinct element per iteration and computes only
+/// sums and products.
 fn only_moves(loops: &[Stmt]) -> bool {
     let loops: Vec<Loop> = loops.iter().filter_map(Loop::of).collect();
     let Some(block) = loops.last().map(|l| Block::of(&l.body)) else { return false };
@@ -86,8 +85,8 @@ fn only_moves(loops: &[Stmt]) -> bool {
     moves
 }
 
-/// The loop along the rows of what is written, and the one along the rows of what is read across, in a nest that has
-/// nothing but statements in its innermost loop.
+/// Returns the loop with unit stride in all writes, and the loop with unit stride in a load that has a large stride in
+/// the first loop. The nest must be perfect.
 fn crossing(loops: &[Stmt]) -> Option<(usize, usize)> {
     if loops.windows(2).any(|pair| !nest::is_alone(&pair[0], &pair[1])) {
         return None;
@@ -131,7 +130,7 @@ fn take(s: &mut Schedule, loops: &[StmtId], row: usize, column: usize, moves: bo
         s.call("unroll", &[Arg::from(rows_in)])?;
     }
     s.call("unroll", &[Arg::from(columns_in)])?;
-    // Where all blocks are whole there is nothing to cut.
+    // Without partial blocks there is no tail to peel.
     for l in [rows, columns].into_iter().filter(|_| moves) {
         nest::attempt(s, "separate_tail", &[Arg::from(l)]);
     }

@@ -1,4 +1,4 @@
-//! How often loops run, as far as it can be told before a program does.
+//! Estimates of trip counts before a program runs.
 
 use super::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -8,59 +8,59 @@ use taffeta_ast::format::{Coord, Format, LevelKind};
 use taffeta_ast::op::Op;
 use taffeta_ast::{Access, Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// The iterations of a loop whose bounds are read from a tensor, where the sizes say nothing of them.
+/// Value assumed for a loaded integer, such as the trip count between loaded bounds that sizes do not determine.
 const READ: f64 = 64.0;
 
-/// Iterations that a nest is looked at in, where bounds depend on the loops around: half of them, and those opposite.
+/// Number of sampled iterations of a nest whose bounds depend on outer loops: one half are mirror images of the other.
 const SAMPLES: usize = 256;
-/// Steps of sequences that fill the range from 0 to 1 evenly, a different one for each depth.
+/// Steps of sequences that fill the interval [0, 1) evenly, a different one per depth.
 const STEPS: [f64; 6] = [0.618_033_988, 0.414_213_562, 0.732_050_807, 0.236_067_977, 0.645_751_311, 0.316_624_790];
 
-/// How an estimate is known.
+/// Basis of an estimate, from certain to assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Known {
-    /// It follows from constants, and sizes that are compiled in.
+    /// Constants and compiled-in sizes.
     Fact,
-    /// From sizes that are expected.
+    /// Expected sizes.
     Hint,
-    /// From nothing.
+    /// Assumed values.
     Guess,
 }
 
-/// An estimate of a number.
+/// Estimate of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The number.
+    /// Estimated value.
     pub value: f64,
-    /// How it is known.
+    /// Basis of the value.
     pub known: Known,
 }
 
-/// An iterator of a loop that was entered.
+/// Iterator of an entered loop.
 #[derive(Clone, Debug)]
 struct Iteration {
     symbol: Symbol,
-    /// On average.
+    /// Average value.
     middle: Estimate,
-    /// In some of the iterations of the nest.
+    /// Values in sampled iterations of the nest.
     samples: Vec<f64>,
-    /// How many iterations of the nest, up to this loop, each of them stands for.
+    /// Number of iterations of the nest, down to this loop, that each sample stands for.
     weights: Vec<f64>,
 }
 
-/// The values of sizes, and of iterators in their loops.
+/// Values of sizes, and of iterators inside their loops.
 #[derive(Clone, Debug)]
 pub(super) struct Values<'t> {
     target: &'t Target,
-    /// Of the program.
+    /// Size parameters of the program.
     sizes: Vec<Symbol>,
     iterators: Vec<Iteration>,
     tensors: FxHashMap<Symbol, Arc<Tensor>>,
-    /// Structured tensors, and how many elements they store.
+    /// Formats and stored element counts of structured tensors.
     stored: FxHashMap<Symbol, (Format, Estimate)>,
-    /// Of all tensors.
+    /// Total size of all tensors in bytes.
     bytes: f64,
-    /// Local arrays that fit into registers.
+    /// Local scalars and arrays that fit into registers.
     few: FxHashSet<Symbol>,
 }
 
@@ -110,32 +110,33 @@ impl<'t> Values<'t> {
         values
     }
 
-    /// The bytes of all tensors of the program.
+    /// Returns the total size of the program's tensors in bytes.
     pub fn bytes(&self) -> f64 {
         self.bytes
     }
 
-    /// Whether a tensor is a local array of so few elements that registers may hold all of them.
+    /// Returns whether a tensor is local and small enough to be held in registers.
     pub fn may_be_in_registers(&self, tensor: &Symbol) -> bool {
         self.few.contains(tensor)
     }
 
-    /// Whether a local array is allocated where it is declared, since its size is made of more than sizes.
+    /// Returns whether a local array is allocated at its declaration, since its shape depends on more than size
+    /// parameters.
     pub fn is_allocated(&self, tensor: &Tensor) -> bool {
         super::mem_type::is_allocated(&self.sizes, tensor)
     }
 
-    /// The shape of a tensor.
+    /// Returns the shape of a tensor.
     pub fn shape(&self, tensor: &Symbol) -> &[Expr] {
         self.tensors.get(tensor).map_or(&[], |t| &t.shape)
     }
 
-    /// Whether a tensor has integers, or truth values.
+    /// Returns whether a tensor has integer or boolean elements.
     pub fn is_of_integers(&self, tensor: &Symbol) -> bool {
         self.tensors.get(tensor).is_some_and(|t| !t.dtype.is_float())
     }
 
-    /// Enters a loop: its number of iterations, on average over those of the loops around.
+    /// Enters a loop. Returns its trip count, averaged over the iterations of the enclosing loops.
     pub fn enter(&mut self, iter: &Symbol, [begin, end, step]: [&Expr; 3], body: &Stmt) -> Estimate {
         let trips = match reads(begin) || reads(end) {
             true => self.read_trips(iter, end, body),
@@ -153,7 +154,7 @@ impl<'t> Values<'t> {
         trips
     }
 
-    /// The iterator of a loop of so many iterations on average.
+    /// Builds the iterator of a loop with this average trip count.
     fn entered(&self, iter: &Symbol, [begin, end, step]: [&Expr; 3], trips: Estimate) -> Iteration {
         let first = self.value(begin);
         let by = step.as_int().unwrap_or(1) as f64;
@@ -178,20 +179,20 @@ impl<'t> Values<'t> {
         Iteration { symbol: iter.clone(), middle: Estimate { value: middle, known }, samples, weights }
     }
 
-    /// Whether an expression has an iterator in it.
+    /// Returns whether an expression mentions the iterator of an entered loop.
     fn mentions(&self, e: &Expr) -> bool {
         let mut found = false;
         e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if self.iterators.iter().any(|i| i.symbol == *s)));
         found
     }
 
-    /// The iterations of a loop in a sample of those around.
+    /// Returns a loop's trip count in one sample of the enclosing loops.
     fn count_at(&self, [begin, end, step]: [&Expr; 3], k: usize) -> f64 {
         let step = step.as_int().filter(|s| *s != 0).unwrap_or(1) as f64;
         ((self.at(end, k) - self.at(begin, k)) / step).ceil().max(0.0)
     }
 
-    /// Adds what is known of the innermost iterator to what a number is made of.
+    /// Hashes the values of the innermost iterator.
     pub fn hash_iterator(&self, hasher: &mut FxHasher) {
         let Some(of) = self.iterators.last() else { return };
         (of.symbol.id(), of.middle.known as u8).hash(hasher);
@@ -215,7 +216,7 @@ impl<'t> Values<'t> {
         Estimate { value: ((last.value - first.value) / step).ceil().max(0.0), known }
     }
 
-    /// How many elements a structured tensor is taken to store: a few in each of its innermost fibres.
+    /// Returns the number of elements that a structured tensor is assumed to store: at most `READ` per innermost fibre.
     fn guessed(&self, t: &Tensor) -> f64 {
         let extent = |d: &Expr| self.value(d).value.max(1.0);
         let last = t.format.coords.last();
@@ -223,8 +224,9 @@ impl<'t> Values<'t> {
         t.shape.iter().enumerate().map(of).product()
     }
 
-    /// What part of a loop's coordinates is visited, where its body does nothing at those that are not stored: all that
-    /// it does is to reduce what it loads at its coordinate from structured tensors, or to write into them.
+    /// Returns the fraction of a loop's coordinates that are visited. A statement is taken to skip unstored coordinates
+    /// if it reduces a value with a load at the loop's coordinate from a structured tensor, or writes into such a
+    /// tensor; the statement that visits most counts.
     fn part_stored(&self, iter: &Symbol, body: &Stmt) -> Estimate {
         let all = Estimate { value: 1.0, known: Known::Fact };
         let mut most: Option<Estimate> = None;
@@ -248,9 +250,9 @@ impl<'t> Values<'t> {
         most.unwrap_or(all)
     }
 
-    /// What part of a loop's coordinates has something of what a tensor stores, if the loop goes through one of its
-    /// levels, which it does inside of those of the levels before: elements are in the fibres of the innermost level,
-    /// and in as many of those outside as there may be.
+    /// Returns the fraction of a loop's coordinates that a tensor stores; `None` unless the loop traverses one of its
+    /// sparse levels inside of the loops over the levels before. Elements are spread over the fibres of the innermost
+    /// sparse level, and outer levels store as many coordinates as they can.
     fn part_of(&self, iter: &Symbol, tensor: &Symbol, at: &[Access]) -> Option<Estimate> {
         let (format, elements) = self.stored.get(tensor)?;
         let dim = |j: usize| match format.coords.get(j) {
@@ -275,8 +277,8 @@ impl<'t> Values<'t> {
         Some(Estimate { value: (elements.value / (fibres * extent(own))).min(1.0), known: elements.known })
     }
 
-    /// `range(first[i], first[i + 1])`: the elements of what the iterator is an index of, shared out among as many
-    /// ranges as there are.
+    /// Returns the trip count of `range(first[i], first[i + 1])`: the extent of the dimension that the iterator
+    /// indexes, divided by the number of ranges.
     fn read_trips(&self, iter: &Symbol, end: &Expr, body: &Stmt) -> Estimate {
         let guess = Estimate { value: READ, known: Known::Guess };
         let mut bound = end;
@@ -308,12 +310,12 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// The value of an integer on average.
+    /// Returns the average value of an integer expression.
     pub fn value(&self, e: &Expr) -> Estimate {
         self.value_with(e, &|i| i.middle)
     }
 
-    /// The value of an integer in a sample of the iterations of the loops around.
+    /// Returns the value of an integer expression in one sample of the enclosing loops.
     fn at(&self, e: &Expr, k: usize) -> f64 {
         self.value_with(e, &|i| Estimate { value: i.samples[k].floor(), known: i.middle.known }).value
     }
@@ -355,7 +357,7 @@ impl<'t> Values<'t> {
     }
 }
 
-/// Whether an expression reads an element of an array: it may be another one in every iteration.
+/// Returns whether an expression loads an array element, which may differ between iterations.
 fn reads(e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
@@ -367,7 +369,7 @@ mod tests {
     use super::*;
     use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
-    /// The trip counts of the loops of a program, in the order of the text.
+    /// Returns the trip counts of a program's loops, in program order.
     fn trips(text: &str, sizes: &[(&str, i64)]) -> Vec<(f64, Known)> {
         let program = Program::load(Source::inline("test.ft", text), &NoLoader);
         let func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
@@ -402,7 +404,7 @@ def f(x: inout[f64[n, m]]):
 ";
         let (hint, guess) = (Known::Hint, Known::Guess);
         let mut found = trips(text, &[("n", 100)]);
-        // Half of a square and half of its diagonal, by samples.
+        // Half of the square plus half of its diagonal, up to sampling error.
         found[1].0 = (10.0 * found[1].0).round() / 10.0;
         assert_eq!(found, [(100.0, hint), (50.5, hint), (1000.0, guess), (5.0, Known::Fact)]);
     }

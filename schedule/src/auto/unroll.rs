@@ -1,5 +1,4 @@
-//! `auto_unroll`: innermost loops of a few iterations as copies of their bodies, so that the loop around them is the
-//! innermost one.
+//! `auto_unroll`: full unrolling of short innermost loops, so that the enclosing loop becomes the innermost one.
 
 use super::model::Model;
 use super::{Choice, Others, Rule, nest};
@@ -20,12 +19,12 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Iterations of which more are left as a loop.
+/// Maximum trip count of a loop to unroll.
 const MOST_TRIPS: i64 = 4;
-/// Statements of a body of which more are not copied.
+/// Maximum number of statements in a body to copy.
 const MOST_STATEMENTS: usize = 64;
 
-/// Innermost loops of a few iterations inside of others, without marks.
+/// Collects unmarked short innermost loops nested in other loops.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     short(&s.func().body, false, &mut out);
@@ -42,12 +41,12 @@ fn short(s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
     s.kind().children().into_iter().for_each(|c| short(c, inside, out));
 }
 
-/// Whether a loop has so few iterations that copies of its body are better.
+/// Returns whether a loop's trip count is a constant small enough for unrolling.
 pub(super) fn is_short(l: &Loop) -> bool {
     l.constant_trip_count().is_some_and(|n| (1..=MOST_TRIPS).contains(&n))
 }
 
-/// Whether a body is so small that it may be copied, and prints nothing.
+/// Returns whether a body is small enough to copy and prints nothing.
 pub(super) fn has_few_statements(body: &Stmt) -> bool {
     let (mut count, mut silent) = (0, true);
     body.walk(&mut |s| {

@@ -1,7 +1,7 @@
-//! `auto_use_lib`: matrix products by a library, or by our own kernel where there is none.
+//! `auto_use_lib`: matrix products by a library, or by Taffeta's own kernel where there is none.
 //!
-//! The primitive decides what is a product of matrices, and cuts off what stands beside it; the model decides whether
-//! it is large enough for a call. Products among other statements of a loop are cut out of it (`cut`).
+//! The primitive recognises matrix products and cuts off the statements beside them; the model decides whether a
+//! product is large enough for a call. Products among other statements of a loop are cut out of it (`cut`).
 
 use super::model::Model;
 use super::structured::is_near_stored;
@@ -26,14 +26,14 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Rows, columns and sums that are not worth a call.
+/// Minimum number of rows, columns and terms of a product worth a call.
 const SHORT: f64 = 8.0;
 
-/// Products of fewer multiply-adds than the second are our own kernel's, on one thread where they are fewer than the
-/// first (`taffeta_gemm.h`).
+/// Multiply-add limits of Taffeta's own kernel (`taffeta_gemm.h`): one thread below the first, several below the
+/// second, a library from there on.
 const OWN: [f64; 2] = [96.0 * 96.0 * 96.0, 640.0 * 640.0 * 640.0];
 
-/// Loops with another one inside, outermost first, then sums.
+/// Collects loops that contain another one, outermost first, then sums.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     s.func().body.walk(&mut |l| {
@@ -51,26 +51,27 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(stmt) = tree::find(&s.func().body, site) else { return Vec::new() };
     let pays = |l: StmtId, p: &Product| is_for_libraries(p) && is_large(s, model, l, p);
-    // What is cut out of a loop over what is stored keeps for every coordinate what was of one element.
+    // Outlining from a sparse loop would densify its per-element temporaries.
     let near_stored = is_near_stored(s, &stmt);
     let Some(l) = Loop::of(&stmt) else {
         return cut::option(s, site, &pays).filter(|_| !near_stored).map_or(Vec::new(), |c| on_threads(s, site, c));
     };
-    // Inside of a product that a library does already there is none.
+    // A nest that a library executes contains no further product.
     if nest::is_in_library(s, site) {
         return Vec::new();
     }
     let Some(p) = as_lib::sketch(s, &l).filter(|p| pays(site, p)) else {
         return cut::all(s, &l, &pays).filter(|_| !near_stored).map_or(Vec::new(), |c| on_threads(s, site, c));
     };
-    // Large ones are a library's, which has threads of its own; loops are as fast at small ones.
+    // Products of a batch also get a thread each, unless they are large, where a library has threads of its own, or
+    // small, where loops are as fast.
     let one = inside(&p).filter(|_| (OWN[0]..OWN[1]).contains(&work(s, model, site, &p)));
     let whole = [site].into_iter().chain(one);
     whole.filter_map(|id| tree::find(&s.func().body, id)).map(|l| product(s, site, &l)).collect()
 }
 
-/// To cut products out of a loop, or not: the library runs on threads, so the loop is compared as it runs on threads,
-/// and so is what is left of it.
+/// Returns the options to cut products out of a loop or to keep the loop. A library runs on threads, so the estimates
+/// are of the loop, or the rest of it, on threads too.
 fn on_threads(s: &Schedule, site: StmtId, cut: Choice) -> Vec<Choice> {
     let before: Rc<[StmtId]> = nest::loops_in(&s.func().body).iter().map(Stmt::id).collect();
     let outermost = s.around(site).first().map_or(site, Stmt::id);
@@ -78,14 +79,15 @@ fn on_threads(s: &Schedule, site: StmtId, cut: Choice) -> Vec<Choice> {
     vec![Choice::keep(threads.clone()), cut.expecting(threads)]
 }
 
-/// Of products that are done one after another, the loops of one.
+/// Returns the outermost loop of a single product of a batch.
 fn inside(p: &Product) -> Option<StmtId> {
     let around = p.around();
     let first = around.iter().enumerate().take_while(|(k, l)| k == *l).count();
     (first > 0 && first == around.len()).then(|| p.loops[first].stmt.id())
 }
 
-/// A product by a library; one of several on each thread, where the outermost loop is not its own.
+/// Returns the option to have a library execute a product. A product of a batch is expected to run on one thread, in
+/// parallel with others, where `outermost` is not its own loop.
 fn product(s: &Schedule, outermost: StmtId, l: &Stmt) -> Choice {
     let id = l.id();
     let choice = Choice::new(format!("as_lib(\"{}\")", s.called(l)), move |s| {
@@ -98,8 +100,8 @@ fn product(s: &Schedule, outermost: StmtId, l: &Stmt) -> Choice {
     Choice { then: Some(Box::new(threads)), ..choice }
 }
 
-/// Whether libraries have something for a product: it is one of matrices (one with a vector reads every element once,
-/// and a loop does so as fast), in which rows or columns lie side by side.
+/// Returns whether a library has a routine for a product: both operands and the result are matrices with unit stride
+/// along rows or columns. (A matrix-vector product reads every element once, and a loop is as fast.)
 fn is_for_libraries(p: &Product) -> bool {
     let (Some(row), Some(column)) = (p.row, p.column) else { return false };
     let beside = |o: &Operand, loops: [usize; 2]| {
@@ -108,7 +110,7 @@ fn is_for_libraries(p: &Product) -> bool {
     beside(&p.c, [row, column]) && beside(&p.a, [row, p.sum]) && beside(&p.b, [p.sum, column])
 }
 
-/// The trip counts of a product's own loops: rows, columns, sums.
+/// Returns the trip counts of a product's own loops: rows, columns, sums.
 fn trips(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> Vec<f64> {
     let mut around = s.around(site);
     around.extend(p.loops.iter().map(|l| l.stmt.clone()));
@@ -119,12 +121,12 @@ fn trips(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> Vec<f64>
     [p.row, p.column, Some(p.sum)].into_iter().flatten().map(trips).collect()
 }
 
-/// The multiply-adds of one product.
+/// Returns the number of multiply-adds of one product.
 fn work(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> f64 {
     trips(s, model, site, p).into_iter().product()
 }
 
-/// Whether no dimension of a product is so short that its blocks would be mostly ends.
+/// Returns whether every dimension of a product is long enough for mostly whole blocks.
 fn is_large(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> bool {
     trips(s, model, site, p).into_iter().all(|n| n >= SHORT)
 }

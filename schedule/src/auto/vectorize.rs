@@ -1,9 +1,8 @@
 //! `auto_vectorize`: innermost loops by vector instructions.
 //!
-//! Sums into one element and mathematical functions are what C compilers do not do by themselves; a mark on another
-//! loop says that no check is needed. Rows of a few elements, and elements that lie apart, are left as they are: the
-//! model knows what the end of a sum and a gather take. Elements that lie apart and are stored under a condition of
-//! their own are not tried at all.
+//! C compilers do not vectorise sums into one element and mathematical functions by themselves; on other loops a mark
+//! spares a run-time check. The model prices horizontal sums and gathers, so rows of a few elements and strided
+//! elements stay scalar. Strided stores under a condition that varies in the loop are not tried at all.
 
 use super::model::Model;
 use super::model::touch::{Growth, growth};
@@ -28,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Innermost loops that no mark is on.
+/// Collects unmarked innermost loops.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     innermost(&s.func().body, &mut out);
@@ -54,7 +53,7 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
-    // Whether lanes can share what is stored, lowering says.
+    // Lowering decides whether lanes can share stored elements.
     if nest::is_in_library(s, site) || traverses(s.func(), &l) && !s.is_lowered() {
         return Vec::new();
     }
@@ -66,8 +65,8 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     vec![choice.marked(site, LoopProps { vectorize: Some(Vectorize { width: None }), ..LoopProps::default() })]
 }
 
-/// Whether elements that lie apart are stored where a condition says so that changes with the loop. Few machines have
-/// an instruction for that: compilers give each lane a branch of its own, and take minutes where there are many.
+/// Returns whether strided elements are stored under a condition that varies in the loop. Few machines have an
+/// instruction for masked scatters: compilers give each lane a branch, and take minutes where there are many.
 fn masks_what_lies_apart(s: &Stmt, iter: &Symbol, masked: bool) -> bool {
     match s.kind() {
         StmtKind::If { cond, then, otherwise } => {

@@ -1,4 +1,4 @@
-//! `auto_window`: iterations that go through overlapping windows of a tensor, a few of them together.
+//! `auto_window`: blocks of iterations that traverse overlapping windows of a tensor.
 //!
 //! ```text
 //! for i in range(n):                       for i in range(0, n, 4):
@@ -7,10 +7,10 @@
 //!                                                      s[t, k - t] += f(q[i + t], x[i + k])
 //! ```
 //!
-//! A row of `x` is then brought from its cache once for four iterations, and short loops over these are jammed, or have
-//! their sums in registers, by later rules. What an iteration has of its own gets a place for each of them (`fission`),
-//! the window and the iteration change places (`permute` to `(i + j, i)`), and the ends of the windows, which not all
-//! have, are cut off (`separate_tail`).
+//! A row of `x` is then loaded from its cache once per four iterations, and later rules jam the short loops over these,
+//! or keep their sums in registers. Local tensors of an iteration are expanded to an element per iteration (`fission`),
+//! window position and iteration are skewed and interchanged (`permute` to `(i + j, i)`), and the ends of the windows,
+//! which only some iterations have, are peeled (`separate_tail`).
 
 use super::model::Model;
 use super::{Choice, Others, Rule, nest};
@@ -35,16 +35,16 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Iterations that go together: each has a row of what it reads besides the window in registers, or of what it sums.
+/// Number of iterations per block: each keeps a row of its sums, or of its operands beside the window, in registers.
 const TOGETHER: i64 = 4;
 
-/// Windows that are shorter than so many iterations together have no part that all of them share.
+/// Minimum trip count of a window and of the loop around it: shorter windows have no part that a whole block shares.
 const LEAST: f64 = 4.0 * TOGETHER as f64;
 
-/// Loops in one loop of which more are not taken apart.
+/// Maximum number of window loops in one loop.
 const MOST_WINDOWS: usize = 4;
 
-/// Loops that have others in them which go through windows.
+/// Collects loops that contain window loops.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     s.func().body.walk(&mut |l| {
@@ -55,7 +55,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-/// The loops directly in a loop that, with the next iteration of it, go through the same elements but one.
+/// Returns the loops directly in a loop whose windows in consecutive outer iterations differ by one element.
 fn windows(s: &Stmt) -> Vec<Loop> {
     let Some(l) = Loop::of(s).filter(|l| l.step.as_int() == Some(1)) else { return Vec::new() };
     let inner = Block::of(&l.body).items.iter().filter_map(Loop::of).collect::<Vec<_>>();
@@ -63,7 +63,8 @@ fn windows(s: &Stmt) -> Vec<Loop> {
     inner.into_iter().filter(|i| i.step.as_int() == Some(1) && rows(i) && overlaps(&l, i)).collect()
 }
 
-/// Whether a loop reads a tensor where it and the loop around it move by the same, and nowhere else by either.
+/// Returns whether the inner loop has a load with one index that both iterators move by the same nonzero stride, and no
+/// other index that mentions them.
 fn overlaps(outer: &Loop, inner: &Loop) -> bool {
     let mut found = false;
     inner.body.walk(&mut |s: &Stmt| {
@@ -97,7 +98,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
 }
 
 fn take(s: &mut Schedule, site: StmtId, windows: &[StmtId]) -> Result<Others, Refusal> {
-    // What is asked about the ends of the tensor is not asked far from them, if anything is asked.
+    // Keeps bounds conditions, if there are any, to the ends of the tensor.
     nest::attempt(s, "separate_tail", &[Arg::from(site)]);
     let (some, mut rest) = nest::halves(s.call("split", &[Arg::from(site), Arg::from(TOGETHER)])?)?;
     nest::attempt(s, "separate_tail", &[Arg::from(some)]);
@@ -111,7 +112,7 @@ fn take(s: &mut Schedule, site: StmtId, windows: &[StmtId]) -> Result<Others, Re
     Ok(Others::default())
 }
 
-/// The iterations that go together, jammed as the next rule would have it.
+/// Jams short loops, as the next rule is expected to do.
 fn jammed(s: &mut Schedule) -> Result<Others, Refusal> {
     for l in super::blend::sites(s) {
         nest::attempt(s, "blend", &[Arg::from(l)]);

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::Target;
 
-/// What programs are said to run with: nothing, or sizes that they do not have.
+/// Expected sizes of programs: none, or sizes that they do not have.
 const EXPECTED: [Option<i64>; 4] = [None, Some(2), Some(3000), Some(0)];
 
-/// How often rules have changed a program.
+/// Number of programs that each rule has changed.
 pub type Taken = BTreeMap<&'static str, u64>;
 
-/// A program under an automatic schedule, with what is wrong, if anything is.
+/// Schedules a program automatically; returns the case with its fault, if there is any.
 pub fn automatic(seed: u64, sort: Sort, taken: &mut Taken) -> (Case, Option<String>) {
     let func = program(seed, sort);
     let mut case = Case { func: func.clone(), seed, trace: taffeta_schedule::Trace::new(&func.name) };

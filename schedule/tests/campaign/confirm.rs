@@ -1,6 +1,5 @@
-//! Refusals against brute force: the program is run at the sizes of the witness, by a run that notes what every
-//! instance touches, and both instances must be there, the source first, with the element that is named, one of them
-//! writing it.
+//! Refusals against brute force: the program runs at the sizes of the witness, with a trace of every instance's
+//! accesses. Both instances must occur, the source first, and access the named element, one of them by a write.
 
 use taffeta_analysis::query::depend::Dependence;
 use taffeta_analysis::query::reference::{Reference, Use};
@@ -9,27 +8,28 @@ use taffeta_ast::random::trace::{Event, Fault, Touch, trace};
 use taffeta_ast::{Expr, ExprKind, Func, Symbol, print};
 use taffeta_schedule::Refusal;
 
-/// Sizes of witnesses that are run, and how long their runs may be.
+/// Maximum size of a witness that is run, and maximum number of events of a run.
 const LARGEST: i64 = 24;
 const MOST_EVENTS: usize = 60_000;
 
-/// What a run says of a witness.
+/// Verdict of a run on a witness.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Seen {
-    /// Both instances happen, in this order, and touch the element.
+    /// Both instances occur in this order, and access the element.
     Confirmed,
-    /// It rests on what the program reads or how it is stored, or is only not excluded: no run has to show it.
+    /// The dependence rests on values that the program reads or on its storage, or is merely not excluded: no run has
+    /// to show it.
     Conservative,
-    /// It is about the program that the step would have made, of which nothing is left.
+    /// The dependence is in the program after the step, which the refusal has discarded.
     After,
-    /// The run ends before, at a subscript out of range or an assertion, or would be too long.
+    /// The run stops before the instances, at a subscript out of range or an assertion, or would be too long.
     Stopped,
-    /// It does not happen.
+    /// The dependence does not occur.
     Wrong(String),
 }
 
 impl Seen {
-    /// In one word.
+    /// Returns the verdict in one word.
     pub fn word(&self) -> &'static str {
         match self {
             Seen::Confirmed => "confirmed",
@@ -41,13 +41,13 @@ impl Seen {
     }
 }
 
-/// What a run at the witness' sizes says of a refusal, if it names a dependence.
+/// Returns the verdict of a run at the witness' sizes on a refusal, if it names a dependence.
 pub fn seen(func: &Func, refusal: &Refusal, inputs: &dyn Fn(&[i64]) -> Inputs) -> Option<Seen> {
     let d = refusal.dependence.as_ref()?;
     if refusal.condition == Refusal::ORDER_FREE || ![&d.source, &d.sink].iter().all(|r| stands(func, r)) {
         return Some(Seen::After);
     }
-    // (A run knows of elements, and not of values that stand for several.)
+    // A run traces elements, not stored values that stand for several.
     let own = d.source.declared.format.is_injective();
     if !own || !d.witness.exact || d.witness.element.is_none() {
         return Some(Seen::Conservative);
@@ -55,7 +55,7 @@ pub fn seen(func: &Func, refusal: &Refusal, inputs: &dyn Fn(&[i64]) -> Inputs) -
     if d.witness.assumed.is_empty() {
         return Some(run(func, d, &mut |sizes| inputs(sizes)));
     }
-    // Where the inputs can be made so, it happens; the program may have written there before, though.
+    // With inputs that meet the assumptions, the dependence may occur; but the program may have written there before.
     let mut made = true;
     let seen = run(func, d, &mut |sizes| {
         let mut inputs = inputs(sizes);
@@ -65,7 +65,7 @@ pub fn seen(func: &Func, refusal: &Refusal, inputs: &dyn Fn(&[i64]) -> Inputs) -
     Some(if made && seen == Seen::Confirmed { seen } else { Seen::Conservative })
 }
 
-/// Makes an element of a parameter what a witness assumes that it is.
+/// Sets an element of a parameter to the value that a witness assumes.
 fn set(func: &Func, inputs: &mut Inputs, element: &Expr, to: i64) -> bool {
     let ExprKind::Load(t, indices) = element.kind() else { return false };
     let Some(k) = func.params.iter().position(|p| p.tensor.symbol == *t) else { return false };
@@ -79,7 +79,7 @@ fn set(func: &Func, inputs: &mut Inputs, element: &Expr, to: i64) -> bool {
     true
 }
 
-/// Whether the program has the statement of a reference as it is said to be.
+/// Returns whether the program has the statement of a reference, with the same text.
 fn stands(func: &Func, r: &Reference) -> bool {
     let mut found = false;
     let stmt = &r.site.stmt;
@@ -110,7 +110,7 @@ fn run(func: &Func, d: &Dependence, inputs: &mut dyn FnMut(&[i64]) -> Inputs) ->
         a.time < b.time || (a.time == b.time && a.touch == Touch::Read && b.touch != Touch::Read)
     };
     let ordered = |a: &&Event| sinks.iter().any(|b| a.allocation == b.allocation && before(a, b));
-    // A declaration that would leave its loop makes one tensor of those that the iterations have.
+    // A declaration that would leave its loop merges the tensors of the iterations.
     let apart = |a: &&Event| sinks.iter().any(|b| a.allocation != b.allocation && a.time < b.time);
     if sources.iter().any(apart) && !sources.iter().any(ordered) {
         return Seen::After;

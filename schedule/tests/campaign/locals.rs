@@ -1,5 +1,5 @@
-//! Programs in which values pass through local tensors, under the steps that give iterations tensors of their own or
-//! keep less of a tensor, and those that make room for them.
+//! Programs in which values pass through local tensors, under the steps that privatise or contract tensors, and those
+//! that enable them.
 
 use crate::over;
 use crate::steps::Chooser;
@@ -9,7 +9,7 @@ use taffeta_ast::build::{block, local, range, store, var_def};
 use taffeta_ast::random::nest::{Class, nest};
 use taffeta_ast::{Expr, Func, Stmt, Symbol, Tensor};
 
-/// What is chosen from; what stands twice is chosen more often.
+/// Primitives to choose from; duplicates are chosen more often.
 const METHODS: [&str; 11] = [
     "privatize",
     "privatize",
@@ -24,7 +24,7 @@ const METHODS: [&str; 11] = [
     "cache",
 ];
 
-/// All elements of a tensor, from another one of its shape.
+/// Copies all elements of a tensor from another one of its shape.
 fn copied(from: &Tensor, to: &Tensor) -> Stmt {
     let iters: Vec<Symbol> = to.shape.iter().map(|_| Symbol::new("c")).collect();
     let at: Vec<Expr> = iters.iter().map(Expr::var).collect();
@@ -32,8 +32,8 @@ fn copied(from: &Tensor, to: &Tensor) -> Stmt {
     iters.iter().zip(&to.shape).rev().fold(one, |s, (i, n)| range(i, [&Expr::int(0), n, &Expr::int(1)], s))
 }
 
-/// The program with a local tensor in the place of one that it writes. It is filled first, or is not; what it holds at
-/// the end is copied back, or is not.
+/// Replaces a tensor that the program writes by a local one. The local tensor may be filled at the beginning, and
+/// copied back at the end.
 fn localized(func: &Func, seed: u64) -> Func {
     let name = ["x", "x", "y", "q"][seed as usize % 4];
     let Some(p) = func.params.iter().find(|p| p.tensor.symbol.name() == name) else { return func.clone() };
@@ -58,7 +58,7 @@ fn locals(class: Class, most: u64) -> Counts {
     })
 }
 
-/// Fails where a step was hardly ever taken.
+/// Fails if a step was hardly ever accepted.
 fn taken(counts: &Counts, step: &str, least: u64) {
     let taken = counts.steps.get(step).map_or(0, |(_, taken)| *taken);
     assert!(taken >= least, "{step} was taken {taken} times\n{counts}");

@@ -1,4 +1,4 @@
-//! The random programs that automatic schedules are tried on: nests, what random nests hardly have, and gradients.
+//! Random programs for automatic schedules: nests, shapes that random nests hardly have, and gradients.
 
 use taffeta_ast::random::dense::dense;
 use taffeta_ast::random::nest::{Class, nest};
@@ -6,18 +6,18 @@ use taffeta_ast::{FileId, Func, Span};
 use taffeta_autodiff::{Kind, Request, Tape, differentiate};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
-/// What a random program is.
+/// Family of random programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// A nest of a class.
+    /// Nest of a class.
     Nest(Class),
     /// Sweeps in place, scratch arrays of many sizes, sums over windows.
     Shaped,
-    /// The gradient of one of these, or its tangents.
+    /// Gradient or tangents of a program of another family.
     Derivative,
 }
 
-/// All of them.
+/// All families.
 pub const SORTS: [Sort; 6] = [
     Sort::Nest(Class::Dense),
     Sort::Nest(Class::Affine),
@@ -27,7 +27,7 @@ pub const SORTS: [Sort; 6] = [
     Sort::Derivative,
 ];
 
-/// The random program of a seed.
+/// Returns the random program of a seed.
 pub fn program(seed: u64, sort: Sort) -> Func {
     match sort {
         Sort::Nest(class) => nest(seed, class),
@@ -36,12 +36,12 @@ pub fn program(seed: u64, sort: Sort) -> Func {
     }
 }
 
-/// What random nests hardly have.
+/// Returns a program of a shape that random nests hardly have.
 fn shaped(seed: u64) -> Func {
     [sweeps, prefixes, windows][seed as usize % 3](seed / 3)
 }
 
-/// A program that has a derivative with respect to all its floats: most have one.
+/// Returns a program that has a derivative with respect to all its floats; most have one.
 pub fn derivable(seed: u64) -> Func {
     const BETWEEN: u64 = 1 << 32;
     let found = (0..).map(|k| seed + k * BETWEEN).find_map(|seed| {
@@ -51,7 +51,7 @@ pub fn derivable(seed: u64) -> Func {
     found.expect("most programs have a derivative")
 }
 
-/// A derivative, whatever is kept for it.
+/// Returns a derivative, with any choice of tapes.
 fn derivative(seed: u64) -> Func {
     let kind = [Kind::Vjp, Kind::ValueAndVjp, Kind::Vjp, Kind::Jvp][seed as usize / 4 % 4];
     let tape = [Tape::Auto, Tape::All, Tape::None][seed as usize % 3].clone();
@@ -62,12 +62,12 @@ fn derivative(seed: u64) -> Func {
 fn derived(func: &Func, kind: Kind, tape: Tape) -> Option<Func> {
     let floats = func.params.iter().filter(|p| p.tensor.dtype.is_float());
     let wrt: Vec<String> = floats.map(|p| p.tensor.symbol.name().to_string()).collect();
-    // What a derivative does for itself stands where it is asked for.
+    // Generated checks need the position of the request.
     let span = Span { file: FileId(0), start: 0, end: 1 };
     differentiate(&Request { span, tape, ..Request::new(kind, "derivative", func, &wrt) }).ok()
 }
 
-/// A few sweeps in place, in which points see some of their neighbours.
+/// Builds a few sweeps in place, in which points read some of their neighbours.
 fn sweeps(seed: u64) -> Func {
     let neighbours = (0..9).filter(|k| [1, 3].contains(k) || seed >> k & 1 == 1);
     let points: Vec<String> = neighbours.map(|k: u64| format!("a[i + {} - 1, j + {} - 1]", k / 3, k % 3)).collect();
@@ -79,7 +79,7 @@ fn sweeps(seed: u64) -> Func {
     ))
 }
 
-/// Scratch arrays whose size changes with the loop around them.
+/// Builds scratch arrays whose size changes with the loop around them.
 fn prefixes(seed: u64) -> Func {
     let size = ["i + 1", "n - i", "min(i + 2, n)", "2 * i + 1", "i // 2 + 1"][seed as usize % 5];
     elaborated(&format!(
@@ -90,7 +90,7 @@ fn prefixes(seed: u64) -> Func {
     ))
 }
 
-/// Weights of what lies near, and sums by them; near the ends there is less, or enough lies beside it.
+/// Builds sums weighted over windows; windows are cut off at the ends, or padding lies beside the ends.
 fn windows(seed: u64) -> Func {
     let (window, over, columns) = (16 + seed % 5, seed / 5 % 3, [8, 3, 16][seed as usize / 15 % 3]);
     let length = window - 1 - 2 * over;

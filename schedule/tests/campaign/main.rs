@@ -1,7 +1,7 @@
-//! Random programs under random schedules: whatever is taken, the interpreter computes the same before and after, and
-//! whatever is refused because of a dependence is refused with two instances that a run by brute force shows.
+//! Random programs under random schedules: after every accepted step the interpreter computes the same as before, and
+//! every refusal for a dependence names two instances that a brute-force run confirms.
 //!
-//! A failure prints its seed, the program and the steps, made small. `FIRST` and `MOST` in the environment choose other
+//! A failure prints its seed, the program and the steps, shrunk. `FIRST` and `MOST` in the environment choose other
 //! seeds.
 
 mod automatic;
@@ -23,10 +23,10 @@ fn campaign(class: Class, most: u64) -> Counts {
     over(&format!("{class:?}"), most, &|seed, counts| random(seed, class, counts))
 }
 
-/// Takes steps on the program of a seed: the case, and what is wrong with it, if anything is.
+/// Function that takes steps on the program of a seed, and returns the case with its fault, if there is any.
 type One<'a> = &'a (dyn Fn(u64, &mut Counts) -> (Case, Option<String>) + Sync);
 
-/// Runs seeds.
+/// Runs seeds, in parallel.
 fn over(name: &str, most: u64, one: One<'_>) -> Counts {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
     let (first, most) = (number("FIRST", 0), number("MOST", most));
@@ -37,7 +37,7 @@ fn over(name: &str, most: u64, one: One<'_>) -> Counts {
         let failure = wrong.map(|what| {
             let (case, what) = small(&case, &what, &|_, _, _| None);
             let text = format!("{name}, {}", show(&case, &what));
-            // A long run says what it found when it finds it.
+            // Print at once: a long run would show its failures at the end alone.
             println!("{text}");
             text
         });
@@ -67,7 +67,7 @@ fn programs_with_private_tensors() {
     campaign(Class::Private, 500);
 }
 
-/// Programs of which every primitive takes some, and such that are other rewrites with a keyword also with it.
+/// Checks that every primitive applies to some programs, and so does every keyword that makes another rewrite of it.
 #[test]
 fn programs_that_people_schedule() {
     const KEYWORDS: [&str; 5] =
@@ -78,7 +78,7 @@ fn programs_that_people_schedule() {
     assert!(never.is_empty(), "never taken: {never:?}\n{counts}");
 }
 
-/// Automatic schedules, by which every rule changes some programs.
+/// Checks that automatic schedules are correct, and that every rule changes some programs.
 #[test]
 fn automatic_schedules() {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
@@ -96,7 +96,7 @@ fn automatic_schedules() {
         }
     }
     println!("taken: {all:?}");
-    // Random programs hardly have products of large matrices, and those here have no structured tensors.
+    // Random programs hardly have products of large matrices, and these have no structured tensors.
     let apart = ["auto_use_lib", "auto_storage"];
     let random = |rule: &&str| !apart.contains(rule) && !all.contains_key(rule);
     let never: Vec<&str> = taffeta_schedule::auto::rules().map(|r| r.method).filter(random).collect();

@@ -6,7 +6,7 @@ use taffeta_ast::op::Op;
 use taffeta_ast::{ExprKind, ReduceOp, Stmt, StmtKind, Symbol, Tensor};
 use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
 
-/// Chooses steps; the same seed chooses the same ones.
+/// Chooser of steps; the same seed chooses the same ones.
 pub struct Chooser {
     rng: StdRng,
     methods: Vec<&'static str>,
@@ -22,10 +22,10 @@ const MAPS: [&[&[i64]]; 6] = [
     &[&[0, 0, 1, 0], &[1, 0, 0, 0], &[0, 1, 0, 0]],
 ];
 
-/// What changes programs, of everything that is registered; rules, which call these, have a campaign of their own.
+/// Returns the registered primitives that change programs; rules, which call these, have a campaign of their own.
 pub fn primitives() -> Vec<&'static str> {
     const QUERIES: [&str; 6] = ["loops", "innermost", "writes", "parent", "length", "can"];
-    // Random programs here have no arrays with nothing but numbers as subscripts; those of `sroa` have.
+    // Random programs here have no arrays with constant subscripts alone; those of `sroa` have.
     let is_chosen = |n: &&str| !QUERIES.contains(n) && !n.starts_with("auto") && *n != "scalarize";
     documentation().map(|d| d.name).filter(is_chosen).collect()
 }
@@ -35,7 +35,7 @@ impl Chooser {
         Chooser::among(seed, primitives())
     }
 
-    /// Chooses among these primitives.
+    /// Builds a chooser among these primitives.
     pub fn among(seed: u64, methods: Vec<&'static str>) -> Chooser {
         Chooser { rng: StdRng::seed_from_u64(seed), methods }
     }
@@ -56,7 +56,7 @@ impl Chooser {
         self.below(n) == 0
     }
 
-    /// A primitive and its arguments, if the program has what it needs.
+    /// Chooses a primitive and its arguments, if the program has them.
     pub fn step(&mut self, s: &Schedule) -> Option<(String, Vec<Arg>)> {
         let method = self.pick(&self.methods.clone())?;
         let mut all = Vec::new();
@@ -118,7 +118,7 @@ impl Chooser {
                 let mut inside = Vec::new();
                 l.walk(&mut |s| {
                     if let StmtKind::Seq(all) = s.kind() {
-                        // Where there is something on both sides.
+                        // A cut between two statements.
                         inside.extend(all[..all.len().saturating_sub(1)].iter().cloned());
                     }
                 });
@@ -182,7 +182,7 @@ impl Chooser {
         self.one_in(3).then(|| Arg::named("pad", self.number(1, 8)))
     }
 
-    /// Some of the loops around a loop and itself, in any order.
+    /// Chooses some of the loops around a loop and itself, in any order.
     fn nested(&mut self, s: &Schedule, l: &Stmt) -> Vec<Value> {
         let mut chain: Vec<Value> = s.around(l.id()).iter().chain([l]).map(|s| Value::from(s.id())).collect();
         let count = 2 + self.below(2);
@@ -196,7 +196,7 @@ impl Chooser {
         chain
     }
 
-    /// A loop with a sum of products in it.
+    /// Chooses a loop with a sum of products in it.
     fn product(&mut self, loops: &[Stmt]) -> Option<Stmt> {
         let is_product = |s: &Stmt| match s.kind() {
             StmtKind::ReduceTo { op: ReduceOp::Add, value, .. } => {
@@ -212,7 +212,7 @@ impl Chooser {
         self.pick(&loops.iter().filter(fit).cloned().collect::<Vec<_>>())
     }
 
-    /// Two statements that follow each other.
+    /// Chooses two statements that follow each other.
     fn neighbours(&mut self, all: &[Stmt], loops: bool) -> Option<Vec<Arg>> {
         let is_loop = |s: &Stmt| matches!(s.kind(), StmtKind::For { .. });
         let mut pairs = Vec::new();
@@ -225,7 +225,7 @@ impl Chooser {
         self.pick(&pairs)
     }
 
-    /// A loop, and a tensor that is reduced into in it.
+    /// Chooses a loop, and a tensor that a reduction in it writes.
     fn reduced(&mut self, loops: &[Stmt]) -> Option<(Stmt, Symbol)> {
         let mut all = Vec::new();
         for l in loops {
@@ -238,7 +238,7 @@ impl Chooser {
         self.pick(&all)
     }
 
-    /// A tensor, and a loop that uses it; most often one that is declared outside of it.
+    /// Chooses a tensor, and a loop that writes it; most often the loop is inside the tensor's declaration.
     fn used(&mut self, s: &Schedule) -> Option<(Symbol, Stmt)> {
         let mut all = Vec::new();
         s.func().body.walk(&mut |d| {
@@ -261,7 +261,7 @@ impl Chooser {
         self.pick(&all)
     }
 
-    /// Most often a local tensor of that kind, if there is one.
+    /// Chooses a local tensor of that kind most often, if there is one.
     fn local(&mut self, s: &Schedule, fits: impl Fn(&Tensor) -> bool) -> Option<Arg> {
         let mut all = Vec::new();
         s.func().body.walk(&mut |s| {
@@ -277,12 +277,12 @@ impl Chooser {
         self.pick(&all).map(tensor)
     }
 
-    /// A tensor of the interface or a local one.
+    /// Chooses a tensor of the interface or a local one.
     fn tensor(&mut self, s: &Schedule) -> Option<Arg> {
         let mut all: Vec<Symbol> = s.func().interface().map(|t| t.symbol.clone()).collect();
         s.func().body.walk(&mut |s| {
             if let StmtKind::VarDef { tensor, .. } = s.kind() {
-                // Locals are what most primitives are about.
+                // Local tensors are the subject of most primitives.
                 all.extend([tensor.symbol.clone(), tensor.symbol.clone()]);
             }
         });
@@ -290,7 +290,7 @@ impl Chooser {
     }
 }
 
-/// The loops in a statement, in the order of the text.
+/// Returns the loops in a statement, in the order of the text.
 fn loops(inside: &Stmt) -> Vec<Stmt> {
     let mut all = Vec::new();
     inside.walk(&mut |s| all.extend(matches!(s.kind(), StmtKind::For { .. }).then(|| s.clone())));

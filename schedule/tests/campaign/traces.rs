@@ -1,5 +1,5 @@
-//! Traces of schedules of programs that people write: steps are recorded and taken again, and traces that were broken
-//! make nothing panic. What is taken of them computes the same.
+//! Traces of schedules of handwritten programs: recorded steps are replayed, and corrupted traces never cause a panic.
+//! Those that are accepted compute the same.
 
 use crate::steps::primitives;
 use crate::tried::{Case, Counts, again, fault, runs, scheduled, show, small};
@@ -89,7 +89,7 @@ def f(x: f64[n, m], w: f64[m]) -> f64:
     ),
 ];
 
-/// Programs with their names; the last one is differentiated.
+/// Returns the programs with their names; the last one is differentiated.
 fn programs() -> Vec<(&'static str, Func)> {
     let elaborated = |(name, text): &(&'static str, &str)| {
         let program = Program::load(Source::inline("test.ft", *text), &NoLoader);
@@ -104,10 +104,10 @@ fn programs() -> Vec<(&'static str, Func)> {
     PROGRAMS.iter().map(elaborated).collect()
 }
 
-/// Seeds of each program.
+/// Number of seeds of each program.
 const SEEDS: u64 = 40;
 
-/// Every program under random schedules: those that are found wrong, made small; and all, with their programs' names.
+/// Schedules every program at random; returns the failures, shrunk, and all cases with their programs' names.
 fn recorded() -> (Vec<String>, Vec<(&'static str, Case)>, Counts) {
     let all: Vec<(&str, Func, u64)> =
         programs().into_iter().flat_map(|(name, f)| (0..SEEDS).map(move |seed| (name, f.clone(), seed))).collect();
@@ -143,7 +143,7 @@ fn steps_are_taken_again_on_every_kind_of_program() {
 /// Numbers that no step expects.
 const NUMBERS: [i64; 9] = [0, -1, 1, 2, 7, 1 << 40, 1 << 62, i64::MAX, i64::MIN];
 
-/// All places of a trace, as JSON pointers.
+/// Collects all places of a trace, as JSON pointers.
 fn places(at: &str, value: &Json, out: &mut Vec<String>) {
     out.push(at.to_string());
     match value {
@@ -153,7 +153,8 @@ fn places(at: &str, value: &Json, out: &mut Vec<String>) {
     }
 }
 
-/// Breaks a trace somewhere: another number, name, primitive, or kind of value; a step less, or twice, or earlier.
+/// Corrupts a trace somewhere: another number, name, primitive, or kind of value; a step removed, duplicated, or
+/// swapped.
 fn broken(trace: &Json, rng: &mut StdRng) -> Json {
     let mut out = trace.clone();
     let mut all = Vec::new();
@@ -188,7 +189,7 @@ fn broken(trace: &Json, rng: &mut StdRng) -> Json {
     out
 }
 
-/// What is wrong with how a broken trace is taken, and whether it was; `None` if it was read at all.
+/// Replays a corrupted trace: returns its fault, or whether it was accepted; `None` if it could not be parsed.
 fn taken(case: &Case, text: &str) -> Result<Option<bool>, String> {
     let taken = catch_unwind(AssertUnwindSafe(|| {
         let Ok(trace) = Trace::from_json(text) else { return Ok(None) };

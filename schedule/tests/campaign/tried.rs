@@ -1,7 +1,7 @@
-//! One case of the campaign: a random program, random steps, and what is wrong with it, made small.
+//! Case of the campaign: a random program, random steps, and its fault, shrunk.
 //!
-//! A [`Case`] is a program and the steps as they are recorded; [`problem`] takes them one by one and says what is
-//! wrong, so the same function finds failures, makes them small, and repeats one that was kept.
+//! A [`Case`] is a program and the recorded steps; [`problem`] takes them one by one and returns the fault, so that the
+//! same function finds failures, shrinks them, and repeats a saved one.
 
 use crate::confirm::{self, Seen};
 use crate::steps::Chooser;
@@ -14,24 +14,24 @@ use taffeta_ast::random::shrink;
 use taffeta_ast::{DType, Func, Span, Value as Array, print};
 use taffeta_schedule::{Arg, Argument, Recorded, Refusal, Schedule, Step, Trace};
 
-/// Sizes that programs are run at.
+/// Sizes at which programs are run.
 const SIZES: [i64; 5] = [0, 1, 2, 3, 6];
-/// Steps that are tried on a program.
+/// Number of steps tried on a program.
 const TRIED: usize = 8;
-/// A failure that is as small after this as it was made by then is shown as it is.
+/// Time limit for shrinking a failure.
 const SHRINKING: Duration = Duration::from_secs(60);
 
-/// What a campaign has seen.
+/// Statistics of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// How often a primitive was asked for, and how often it was taken.
+    /// Number of calls of each primitive, and of those that were accepted.
     pub steps: BTreeMap<String, (u64, u64)>,
-    /// Refusals that name a dependence, by what a run says of it.
+    /// Refusals that name a dependence, by the verdict of a run.
     pub refusals: BTreeMap<&'static str, u64>,
 }
 
 impl Counts {
-    /// Adds those of another program.
+    /// Adds the statistics of another program.
     pub fn add(&mut self, other: &Counts) {
         for (k, (asked, taken)) in &other.steps {
             let c = self.steps.entry(k.clone()).or_default();
@@ -51,27 +51,27 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// A program, and steps on it.
+/// Program, with steps on it.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The program.
+    /// Program.
     pub func: Func,
-    /// Of the inputs.
+    /// Seed of the inputs.
     pub seed: u64,
-    /// The steps.
+    /// Steps.
     pub trace: Trace,
 }
 
-/// Inputs of which a program without steps comes to its end, and what it computes then.
+/// Inputs on which a program without steps finishes, with its outputs.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What it is run on.
+    /// Inputs of the run.
     pub inputs: Inputs,
-    /// What it computes.
+    /// Outputs of the run.
     pub before: Outputs,
 }
 
-/// Runs that come to their end; which error stops a program may change.
+/// Returns the runs that finish; steps may change which error stops a program.
 pub fn runs(func: &Func, seed: u64) -> Vec<Run> {
     let mut out = Vec::new();
     for (k, n) in SIZES.iter().enumerate() {
@@ -84,11 +84,12 @@ pub fn runs(func: &Func, seed: u64) -> Vec<Run> {
     out
 }
 
-/// What a program under a schedule is tried with, beyond the interpreter: given the program, it after the steps, and
-/// the runs.
+/// Further check of a program under a schedule, beyond the interpreter: it takes the program, the program after the
+/// steps, and the runs.
 pub type Further<'a> = &'a dyn Fn(&Func, &Func, &[Run]) -> Option<String>;
 
-/// Takes random steps on the program of a seed: the case with those that were taken, and what is wrong, if anything is.
+/// Takes random steps on the program of a seed; returns the case with the accepted steps, and its fault, if there is
+/// any.
 pub fn random(seed: u64, class: Class, counts: &mut Counts) -> (Case, Option<String>) {
     scheduled(nest(seed, class), seed, counts)
 }
@@ -98,14 +99,14 @@ pub fn scheduled(func: Func, seed: u64, counts: &mut Counts) -> (Case, Option<St
     by(Chooser::new(seed), func, seed, counts)
 }
 
-/// Takes the steps on a program that are chosen.
+/// Takes chosen steps on a program.
 pub fn by(mut choose: Chooser, func: Func, seed: u64, counts: &mut Counts) -> (Case, Option<String>) {
     let runs = runs(&func, seed);
     let mut s = Schedule::new(func.clone());
     let mut wrong = None;
     for _ in 0..TRIED {
         let Some((method, args)) = choose.step(&s) else { continue };
-        // Also by what is given by a keyword: `cache pad`.
+        // Counted by keyword too: `cache pad`.
         let named = args.iter().filter_map(|a| Some(format!("{method} {}", a.name.as_ref()?)));
         let kinds: Vec<String> = [method.clone()].into_iter().chain(named).collect();
         kinds.iter().for_each(|k| counts.steps.entry(k.clone()).or_default().0 += 1);
@@ -116,7 +117,7 @@ pub fn by(mut choose: Chooser, func: Func, seed: u64, counts: &mut Counts) -> (C
             }
             Ok(false) => {}
             Err(what) => {
-                // The step that is not in the trace, because it never ended.
+                // The step is not in the trace, because it did not finish.
                 let mut trace = s.trace().clone();
                 let args = args.iter().map(|a| Argument::of(a, &s)).collect();
                 trace.steps.push(Step { method, args, notes: Vec::new() });
@@ -131,7 +132,7 @@ pub fn by(mut choose: Chooser, func: Func, seed: u64, counts: &mut Counts) -> (C
     (Case { func, seed, trace }, wrong)
 }
 
-/// Takes a step, and looks at its refusal.
+/// Takes a step, and checks its refusal.
 fn step(s: &mut Schedule, method: &str, args: &[Arg], seed: u64, counts: &mut Counts) -> Result<bool, String> {
     let before = s.clone();
     let called = catch_unwind(AssertUnwindSafe(|| s.call(method, args)));
@@ -149,7 +150,7 @@ fn step(s: &mut Schedule, method: &str, args: &[Arg], seed: u64, counts: &mut Co
     refused(before.func(), method, &refusal, seed, counts).map_or(Ok(false), Err)
 }
 
-/// What is wrong with a refusal.
+/// Returns the fault of a refusal.
 fn refused(func: &Func, method: &str, refusal: &Refusal, seed: u64, counts: &mut Counts) -> Option<String> {
     let seen = confirm::seen(func, refusal, &|sizes| inputs(func, sizes, seed))?;
     *counts.refusals.entry(seen.word()).or_default() += 1;
@@ -159,7 +160,7 @@ fn refused(func: &Func, method: &str, refusal: &Refusal, seed: u64, counts: &mut
     }
 }
 
-/// What a program computes otherwise than before.
+/// Returns the difference between the outputs of a program and those of its runs.
 pub fn fault(runs: &[Run], now: &Func) -> Option<String> {
     if let Err(e) = taffeta_ast::validate::logical(now) {
         return Some(format!("the program is invalid: {e}"));
@@ -171,7 +172,7 @@ pub fn fault(runs: &[Run], now: &Func) -> Option<String> {
     })
 }
 
-/// What is otherwise when the recorded steps are taken again.
+/// Returns the difference if the recorded steps are replayed.
 pub fn again(func: &Func, s: &Schedule) -> Option<String> {
     match s.trace().replay(func.clone()) {
         Ok(again) if print::func(again.func()) == print::func(s.func()) => None,
@@ -180,8 +181,8 @@ pub fn again(func: &Func, s: &Schedule) -> Option<String> {
     }
 }
 
-/// What is wrong with a case, with the steps as far as they could be taken. Steps that are refused are left out: a
-/// smaller program may have no place for them.
+/// Returns the fault of a case, with the steps up to it. Refused steps are left out: a smaller program may have no
+/// place for them.
 pub fn problem(case: &Case, further: Further<'_>) -> Option<(Case, String)> {
     let func = &case.func;
     let runs = runs(func, case.seed);
@@ -215,10 +216,10 @@ pub fn problem(case: &Case, further: Further<'_>) -> Option<(Case, String)> {
     found(&s, None, what)
 }
 
-/// How far back a step looks for what it points at.
+/// Maximum number of statements by which the target of a step may have moved.
 const MOST_BACK: usize = 4;
 
-/// The same in a program that has some statements fewer before what is meant.
+/// Returns the value for a program with fewer statements before its target.
 fn moved(value: &Recorded, back: usize) -> Recorded {
     match value {
         Recorded::Stmt { place, name, .. } => {
@@ -229,12 +230,12 @@ fn moved(value: &Recorded, back: usize) -> Recorded {
     }
 }
 
-/// What went wrong, without how: up to what differs from program to program.
+/// Returns the kind of a fault: its text up to the details of the program.
 fn kind(problem: &str) -> &str {
     problem.split(['\n', ':']).next().unwrap_or_default()
 }
 
-/// The case with as few steps as show the same problem, of a program as small.
+/// Shrinks a case: as few steps, on as small a program, as show the same kind of fault.
 pub fn small(case: &Case, what: &str, further: Further<'_>) -> (Case, String) {
     let start = Instant::now();
     let fails = |case: &Case| problem(case, further).filter(|(_, found)| kind(found) == kind(what));
@@ -261,21 +262,21 @@ pub fn small(case: &Case, what: &str, further: Further<'_>) -> (Case, String) {
     best
 }
 
-/// A case for people: the program, the steps, the program after them, and what is wrong.
+/// Formats a case: the program, the steps, the program after them, and the fault.
 pub fn show(case: &Case, what: &str) -> String {
     let steps: Vec<String> = case.trace.steps.iter().map(ToString::to_string).collect();
     let after = case.trace.replay(case.func.clone()).map_or(String::new(), |s| print::func(s.func()));
     format!("seed {}\n{}\n{}\n\n{after}\n{what}", case.seed, print::func(&case.func), steps.join("\n"))
 }
 
-/// Whether both are the same but for the rounding of sums that were taken in another order.
+/// Returns whether both are equal up to the rounding of reordered sums.
 pub fn close(a: &Outputs, b: &Outputs) -> bool {
     a.unwritten == b.unwritten
         && (a.params.len(), a.results.len()) == (b.params.len(), b.results.len())
         && a.params.iter().chain(&a.results).zip(b.params.iter().chain(&b.results)).all(|(x, y)| near(x, y))
 }
 
-/// Equal but for rounding.
+/// Returns whether both are equal up to rounding.
 pub fn near(x: &Array, y: &Array) -> bool {
     let (xs, ys) = (x.numbers(), y.numbers());
     let most = xs.iter().filter(|v| v.is_finite()).fold(1.0f64, |m, v| m.max(v.abs()));

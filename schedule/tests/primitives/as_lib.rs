@@ -7,7 +7,7 @@ fn outermost(s: &mut Schedule) -> Result<(), Refusal> {
     call(s, "as_lib", args!["i"]).map(drop)
 }
 
-/// Taken, with what is said of the product.
+/// Checks that the step is accepted, with its note on the product.
 fn taken(text: &str, expected: Expect, note: Expect) {
     let mut said = String::new();
     check(
@@ -270,7 +270,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
               `if a[i, k] > 0:` here
         "#]],
     );
-    // What comes after the sum is needed by the next one.
+    // The statement after the sum writes an operand of the next sum.
     not_taken(
         "
 def f(a: inout[f32[n, n]], b: f32[n, n], c: inout[f32[n, n]]):
@@ -406,7 +406,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
           `c[i + j, 0] += a[i, k] * b[k, j]` this sum
     "#]],
     );
-    // No sum, no rows and no columns.
+    // No sum, no rows, and no columns.
     with(
         "i, j",
         "i, 0",
@@ -542,7 +542,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
           help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
     "#]],
     );
-    // Around it, and in an order that keeps it whole, everything may be done.
+    // Steps on the loops around the product are legal, and so is any that keeps it whole.
     check(
         TEXT,
         |s| {
@@ -617,7 +617,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]], d: i64[n]):
               `c[i, k] += a[i, k] * b[i, k]` this sum
         "#]],
     );
-    // The names are those of the program as it is, not of the one with the loops cut.
+    // Names refer to the program before its loops are cut.
     nest(
         "c[i, j] = 0.0
             for k in range(j):
@@ -631,7 +631,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]], d: i64[n]):
 
 #[test]
 fn loops_that_cannot_be_cut_are_named_as_in_the_program() {
-    // What stands before the product is cut off first.
+    // Statements before the product are cut off first.
     not_taken(
         "
 def f(a: f32[n, n], b: inout[f32[n, n]], c: inout[f32[n, n]]):

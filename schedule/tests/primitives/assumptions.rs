@@ -1,5 +1,5 @@
-//! What holds at an assumption may hold only because what is before it did not stop the program: no step makes it
-//! earlier.
+//! Assumptions, which may hold only because the code before them did not stop the program: no step moves them to an
+//! earlier point.
 
 use crate::args;
 use crate::common::{call, entry, list, show};
@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use taffeta_ast::{Stmt, StmtKind};
 use taffeta_schedule::{Refusal, Schedule};
 
-/// Assertions whose message is "assumed" become assumptions, which cannot be written in a program.
+/// Turns assertions whose message is "assumed" into assumptions, which cannot be written in a program.
 fn assumed(s: &Stmt) -> Stmt {
     match s.kind() {
         StmtKind::Assert { cond, message, .. } if !message.is_empty() => {

@@ -115,7 +115,7 @@ def f(x: inout[f32[n]]):
               help: give a factor, or split the loop and unroll the inner one
         "#]],
     );
-    // The second statement of one iteration is needed by the first one of the next.
+    // The first statement of the next iteration needs the second one of this iteration.
     not_blended(
         "
 def f(x: inout[f32[4]], y: inout[f32[4]]):
@@ -131,7 +131,7 @@ def f(x: inout[f32[4]], y: inout[f32[4]]):
               note: the element is y[1]
         "#]],
     );
-    // A loop that would be joined: a later row needs an earlier one to the right of it.
+    // A loop that would be jammed: a later row needs an earlier one to the right of it.
     not_blended(
         "
 def f(x: inout[f32[4, m]]):
@@ -146,7 +146,7 @@ def f(x: inout[f32[4, m]]):
               note: the element is x[1, 1] with m = 3
         "#]],
     );
-    // In the body of a joined loop.
+    // In the body of a jammed loop.
     not_blended(
         "
 def f(x: inout[f32[4, m]], y: inout[f32[4, m]]):

@@ -1,4 +1,4 @@
-//! What `cache` fetches and stores back, and where it is refused.
+//! Fetches and write-backs of `cache`, and its refusals.
 
 use crate::args;
 use crate::common::{call, check, list, refused};
@@ -78,7 +78,7 @@ def f(x: inout[f32[n + 3]]):
                     x[i + x.cache.back.d0] = x_cache[x.cache.back.d0]
         "#]],
     );
-    // The last iteration may not run at all: nothing is written then.
+    // The last iteration may not run at all: then nothing is written.
     cached(
         "
 def f(x: inout[f32[n + 3]]):
@@ -99,7 +99,7 @@ def f(x: inout[f32[n + 3]]):
                     x[i + x.cache.back.d0] = x_cache[x.cache.back.d0]
         "#]],
     );
-    // What is written is read before by the same statement.
+    // The same statement reads the tensor before it writes it.
     cached(
         "
 def f(x: inout[f32[n]]):
@@ -237,7 +237,7 @@ def f(x: inout[f32[n]], y: f32[n]):
             x[k] += t
     "#]];
     cached(text, "j", "t", expected);
-    // It uses both, and one is its own.
+    // The statement uses both tensors called `u`, one of which it declares.
     let text = "
 def f(x: f32[n], y: inout[f32[n]]):
     u = x + 1

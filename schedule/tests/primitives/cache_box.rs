@@ -1,4 +1,4 @@
-//! The box that `cache` keeps: its bounds, as tight as they are proved.
+//! Box of `cache`: its bounds, as tight as they are proved.
 
 use crate::args;
 use crate::cache::cached;
@@ -104,7 +104,7 @@ def f(e: f32[n, m], adj: i32[k, 3]) -> f32[k, m]:
             return y
         "#]],
     );
-    // What does not change inside is a bound like any other, where it surely has a value.
+    // A loop-invariant value is a bound like any other, where it surely has a value.
     cached(
         "
 def f(e: f32[n, m], adj: i32[k]) -> f32[k, m]:
@@ -160,7 +160,7 @@ def f(x: inout[f32[n]], p: inout[i32[2]]):
 
 #[test]
 fn bounds_that_change_inside_are_none() {
-    // What the subscript reads is written in the statement: it is another element every time.
+    // The statement writes an operand of the subscript: the element differs every time.
     cached(
         "
 def f(a: i64[n], s: inout[i64], y: inout[i64[n]]):
@@ -199,7 +199,7 @@ def f(x: inout[i64[n]], k: inout[i64[n]]):
                 x[x.cache.back.d0] = x_cache[x.cache.back.d0]
         "#]],
     );
-    // The tensor itself.
+    // The subscript reads the tensor itself.
     cached(
         "
 def f(x: inout[i64[n]]):
@@ -327,7 +327,7 @@ def f(x: inout[f32[n]], b: bool[n]):
 
 #[test]
 fn an_access_out_of_range_still_is() {
-    // Stops for n > 1, before and after.
+    // The program stops for n > 1, before and after.
     cached(
         "
 def f(x: f32[n]) -> f32[n]:

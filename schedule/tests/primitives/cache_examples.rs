@@ -11,7 +11,7 @@ fn longformer() {
         "attention",
         &[("heads", 2), ("n", 70), ("d", 3)],
         |s| {
-            // The window of keys and values of each token, and the row that it makes.
+            // The window of keys and values of each token, and the row that it computes.
             call(s, "cache", args!["j#1", "k"])?;
             call(s, "cache", args!["j#2", "v"])?;
             call(s, "cache", args!["j#2", "y#1"]).map(drop)

@@ -1,4 +1,4 @@
-//! Small tensors whose rows begin at multiples of a number of elements.
+//! Cached tensors whose rows begin at multiples of a number of elements.
 
 use crate::args;
 use crate::common::{call, check, entry, refused};
@@ -48,7 +48,7 @@ fn only_the_shape_is_rounded_up() {
                 y[i] += x_cache[0, j] * x_cache[0, m - 1 - j]
     "#]],
     );
-    // A box of constant size has a constant padded one.
+    // A box of constant size has a constant padded size.
     padded(
         "
 def f(x: inout[f32[n, 6]]):
@@ -70,7 +70,7 @@ def f(x: inout[f32[n, 6]]):
                     x[i, x.cache.back.d1] = x_cache[0, x.cache.back.d1]
         "#]],
     );
-    // It is a multiple already.
+    // The size is a multiple already.
     padded(
         "
 def f(x: inout[f32[4 * n]]):
@@ -90,7 +90,7 @@ def f(x: inout[f32[4 * n]]):
                 x[x.cache.back.d0] = x_cache[x.cache.back.d0]
         "#]],
     );
-    // At the ends of the large tensor, and of one dimension of one element.
+    // Boxes at the ends of the large tensor, one of them with a dimension of one element.
     check(
         "
 def f(x: f32[n, m], y: inout[f32[n, m]]):
@@ -146,7 +146,7 @@ def f(a: f32[n, m], y: inout[f32[n, 6]]):
     );
 }
 
-/// What later steps make of a padded tensor.
+/// Checks that later steps use the shape of a padded tensor.
 #[test]
 fn later_steps_know_the_padded_shape() {
     check(
@@ -166,7 +166,7 @@ fn later_steps_know_the_padded_shape() {
                     y[i] += x_cache[j, i] * x_cache[m - 1 - j, i]
         "#]],
     );
-    // The box of a box: the padding was never written, and is not fetched.
+    // A box of a box: the padding was never written, and is not fetched.
     check(
         ROWS,
         |s| {
@@ -186,8 +186,8 @@ fn later_steps_know_the_padded_shape() {
                     y[i] += x_cache_cache[0, j] * x_cache_cache[0, m - 1 - j]
         "#]],
     );
-    // Data decides which elements of the small tensor are read: it would be fetched whole, and its padding holds
-    // nothing.
+    // Data decides which elements of the small tensor are read: it would be fetched whole, with its uninitialised
+    // padding.
     refused(
         "
 def f(x: f32[n, 6], k: i32[m], y: inout[f32[m]]):
@@ -213,7 +213,7 @@ fn refuses() {
     let refuse = |text: &str, stmt: &str, by: Value, expected: Expect| {
         refused(text, |s| call(s, "cache", args![stmt, "x"; pad = by]).map(drop), expected)
     };
-    // It means nothing.
+    // Invalid values of `pad`.
     for (by, expected) in [
         (
             Value::Int(0),
@@ -291,7 +291,7 @@ def f(x: inout[f32[n]], k: i32[n], y: f32[n]):
     );
 }
 
-/// What an access out of range would meet is not padding.
+/// Checks that padding does not hide an access out of range.
 #[test]
 fn a_program_that_stops_still_stops() {
     let plain = "
@@ -304,7 +304,7 @@ def f(x: inout[f32[n]]):
     };
     assert_eq!(stops(plain, step(None)), Some(true));
     assert_eq!(stops(plain, step(Some(8))), None);
-    // The first subscript is out of range, and the padding is in the second one.
+    // The first subscript is out of range, and the padding is in the second dimension.
     let rows = "
 def f(x: inout[f32[n, 3]]):
     for i in range(n):
@@ -314,7 +314,7 @@ def f(x: inout[f32[n, 3]]):
     assert_eq!(stops(rows, step(Some(8))), Some(true));
 }
 
-/// Whether a step is taken, and whether the program then still stops.
+/// Returns whether the program still stops after a step; `None` if the step is refused.
 fn stops(text: &str, step: impl FnOnce(&mut Schedule) -> Result<(), Refusal>) -> Option<bool> {
     let (func, _) = entry(text);
     let mut s = Schedule::new(func.clone());

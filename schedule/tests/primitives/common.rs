@@ -1,4 +1,4 @@
-//! One way in for all tests: a program, steps, and the expected text.
+//! Harness of all tests: a program, steps, and the expected text.
 
 use crate::confirm::{self, Seen};
 use expect_test::Expect;
@@ -8,7 +8,7 @@ use taffeta_ast::{DType, Expr, ExprKind, Func, Literal, SourceMap, Value as Arra
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_schedule::{Arg, Refusal, Schedule, Value};
 
-/// The first entry of a program, and its text for diagnostics.
+/// Returns the first entry of a program, and the program for diagnostics.
 pub fn entry(text: &str) -> (Func, Program) {
     let program = Program::load(Source::inline("test.ft", text), &NoLoader);
     let name = program.entries()[0].name.clone();
@@ -16,7 +16,7 @@ pub fn entry(text: &str) -> (Func, Program) {
     (func, program)
 }
 
-/// Arguments of a call: `args!["i", 32]`, `args!["i"; parts = 4]`.
+/// Builds the arguments of a call: `args!["i", 32]`, `args!["i"; parts = 4]`.
 #[macro_export]
 macro_rules! args {
     ($($value:expr),* $(; $($name:ident = $named:expr),*)?) => {
@@ -24,12 +24,12 @@ macro_rules! args {
     };
 }
 
-/// A list of selectors.
+/// Returns a list of selectors.
 pub fn list(names: &[&str]) -> Value {
     Value::List(names.iter().map(|n| Value::from(*n)).collect())
 }
 
-/// The elements of a list of handles.
+/// Returns the elements of a list of handles.
 pub fn handles(v: &Value) -> Vec<Value> {
     match v {
         Value::List(v) => v.clone(),
@@ -37,7 +37,7 @@ pub fn handles(v: &Value) -> Vec<Value> {
     }
 }
 
-/// The program after the steps; it computes the same as before.
+/// Checks the program after the steps, and that it computes the same as before.
 pub fn check(text: &str, steps: impl FnOnce(&mut Schedule) -> Result<(), Refusal>, expected: Expect) {
     let (func, program) = entry(text);
     let mut s = Schedule::new(func.clone());
@@ -49,7 +49,8 @@ pub fn check(text: &str, steps: impl FnOnce(&mut Schedule) -> Result<(), Refusal
     replays(&func, &s);
 }
 
-/// The refusal of the last step; the program is unchanged by it. Where it names two instances, a run shows them.
+/// Checks the refusal of the last step, which leaves the program unchanged. If it names two instances, a run must show
+/// them.
 pub fn refused(text: &str, steps: impl FnOnce(&mut Schedule) -> Result<(), Refusal>, expected: Expect) -> Refusal {
     let (func, program) = entry(text);
     let mut s = Schedule::new(func.clone());
@@ -60,7 +61,7 @@ pub fn refused(text: &str, steps: impl FnOnce(&mut Schedule) -> Result<(), Refus
     r
 }
 
-/// Whether the two instances that a refusal names are there when the program is run at the sizes that it names.
+/// Checks that the two instances named by a refusal occur when the program runs at the named sizes.
 pub fn shown(func: &Func, r: &Refusal) {
     let named = |sizes: &[i64]| func.sizes.iter().zip(sizes).map(|(s, v)| (s.name().to_string(), *v)).collect();
     let seen = confirm::seen(func, r, &|sizes| inputs(func, &named(sizes), 1));
@@ -70,13 +71,13 @@ pub fn shown(func: &Func, r: &Refusal) {
     }
 }
 
-/// The text of a program without its first line, moved to the margin.
+/// Returns the text of a program without its first line, moved to the margin.
 pub fn body(func: &Func) -> String {
     let text = print::func(func);
     text.lines().skip(1).map(|l| l.strip_prefix("    ").unwrap_or(l).to_string() + "\n").collect()
 }
 
-/// A refusal as lines of text: the labels with what they point at.
+/// Formats a refusal as lines of text: labels with the source that they point at.
 pub fn show(r: &Refusal, sources: &SourceMap) -> String {
     let mut out = format!("{} ({}): {}\n", r.code, r.condition, r.message);
     for (span, text) in &r.labels {
@@ -92,7 +93,7 @@ pub fn show(r: &Refusal, sources: &SourceMap) -> String {
     out
 }
 
-/// Both programs compute the same, at several sizes.
+/// Checks that both programs compute the same, at several sizes.
 pub fn same(before: &Func, after: &Func) {
     for (seed, size) in [0i64, 1, 2, 5, 8, 13].into_iter().enumerate() {
         let sizes: BTreeMap<String, i64> = before
@@ -105,14 +106,14 @@ pub fn same(before: &Func, after: &Func) {
         let (a, b) = (interp::run(before, &inputs), interp::run(after, &inputs));
         match (a, b) {
             (Ok(a), Ok(b)) => assert!(close(&a, &b), "at {sizes:?}:\n{a:?}\n{b:?}\n{}", print::func(after)),
-            // Which error stops a program may change.
+            // Steps may change which error stops a program.
             (Err(_), Err(_)) => {}
             (a, b) => panic!("at {sizes:?}: {a:?}\n{b:?}\n{}", print::func(after)),
         }
     }
 }
 
-/// The recorded steps, saved and taken again, give the same program.
+/// Checks that the recorded steps, saved and replayed, give the same program.
 fn replays(func: &Func, s: &Schedule) {
     let json = s.trace().to_json();
     let trace = taffeta_schedule::Trace::from_json(&json).expect("reads what it wrote");
@@ -120,7 +121,7 @@ fn replays(func: &Func, s: &Schedule) {
     assert_eq!(body(again.func()), body(s.func()), "{json}");
 }
 
-/// Pseudo-random inputs; integers are small and not negative, so that they can be indices.
+/// Returns pseudo-random inputs; integers are small and not negative, so that they can be indices.
 pub fn inputs(func: &Func, sizes: &BTreeMap<String, i64>, seed: u64) -> Inputs {
     let value = |e: &Expr| {
         e.rewrite(&mut |e| match e.kind() {
@@ -177,12 +178,13 @@ fn near(x: &Array, y: &Array) -> bool {
         })
 }
 
-/// What a call made.
+/// Calls a primitive, and returns the handles it makes.
 pub fn call(s: &mut Schedule, method: &str, args: &[Arg]) -> Result<Vec<Value>, Refusal> {
     s.call(method, args).map(|v| handles(&v))
 }
 
-/// An entry of one of the repository's examples after the steps; it computes the same as before with these sizes.
+/// Checks an entry of one of the repository's examples after the steps, and that it computes the same as before with
+/// these sizes.
 pub fn example(
     file: &str,
     name: &str,
@@ -206,7 +208,7 @@ pub fn example(
     replays(&func, &s);
 }
 
-/// The operators of the library, and no other files.
+/// Loader of the library's operators, and of no other files.
 pub struct Libop;
 
 impl taffeta_frontend::Loader for Libop {

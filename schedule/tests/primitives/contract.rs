@@ -68,7 +68,7 @@ fn a_row() {
     );
 }
 
-/// Of what an iteration writes it reads three elements.
+/// Checks an iteration that reads three of the elements that it writes.
 #[test]
 fn neighbours_of_one_iteration() {
     contracted(
@@ -116,7 +116,7 @@ fn a_tile() {
     );
 }
 
-/// A part of the tensor is used in all, and its declaration stays outside of the loop that carries values.
+/// Checks a slice that all iterations use: its declaration stays outside of the loop that carries its values.
 #[test]
 fn a_part_where_values_go_on() {
     contracted(
@@ -138,7 +138,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
     );
 }
 
-/// Through branches, other declarations, and from the first statement that uses it to the last one.
+/// Checks uses in branches and other declarations, from the first statement with a use to the last one.
 #[test]
 fn blocks_and_branches() {
     contracted(
@@ -223,7 +223,7 @@ def f(x: i64[n], y: inout[f32[n]]):
     );
 }
 
-/// Loops with other steps, that run backwards, or not at all.
+/// Checks loops with other steps, that run backwards, or not at all.
 #[test]
 fn other_loops() {
     contracted(
@@ -265,7 +265,8 @@ def f(x: f32[n], y: inout[f32[n]]):
     );
 }
 
-/// A size that changes with an iteration is none that memory can be laid out for.
+/// Checks that a dimension stays whole if its contracted size would change with an iteration: its memory could not be
+/// laid out.
 #[test]
 fn sizes_that_change_stay_whole() {
     contracted(
@@ -308,7 +309,7 @@ def f(x: f32[n], first: i64[n], y: inout[f32[n]]):
     );
 }
 
-/// An element that an index tensor picks; what may be out of range still stops the program.
+/// Checks an element that an index tensor picks; an index that may be out of range still stops the program.
 #[test]
 fn checks_stay() {
     contracted(
@@ -430,7 +431,7 @@ fn handles_and_places() {
                     y[k, l] = t[k, l] + 1.0
         "#]],
     );
-    // Once is enough.
+    // A second contraction finds nothing left.
     refused(
         TWO,
         |s| {
@@ -493,7 +494,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 
 #[test]
 fn condition_3() {
-    // An iteration reads what the one before wrote.
+    // An iteration reads an element that the one before wrote.
     not_contracted(
         "
 def f(x: f32[n], y: inout[f32[n]]):

@@ -11,12 +11,12 @@ const MAX: i64 = i64::MAX;
 
 type Step = (&'static str, fn(&mut Schedule) -> Result<(), Refusal>);
 
-/// A literal of any i64.
+/// Formats any i64 as an expression of the language.
 fn number(v: i64) -> String {
     if v == MIN { "(-9223372036854775807 - 1)".into() } else { format!("({v})") }
 }
 
-/// Loops that run a few times, or not at all, near the ends of i64 and elsewhere.
+/// Returns loops that run a few times, or not at all, near the ends of i64 and elsewhere.
 fn ranges() -> Vec<[i64; 3]> {
     let half = 1 << 62;
     vec![
@@ -58,7 +58,7 @@ fn inputs(bounds: &[i64]) -> Inputs {
     Inputs { sizes: BTreeMap::new(), params }
 }
 
-/// Whether the steps were taken; what they make computes the same.
+/// Returns whether the steps are accepted, after checking that the program computes the same.
 fn same(text: &str, bounds: &[i64], (name, steps): &Step) -> bool {
     let (func, program) = entry(text);
     let mut s = Schedule::new(func.clone());
@@ -184,12 +184,12 @@ fn loops_at_the_ends_of_i64() {
             *taken.entry(step.0).or_default() += usize::from(same(&given, &[begin, end], step));
         }
     }
-    // What is refused everywhere is not tested.
+    // A step that is refused everywhere is not tested.
     let never: Vec<_> = taken.iter().filter(|(_, n)| **n == 0).collect();
     assert!(never.is_empty(), "{never:?}");
 }
 
-/// Two loops of 4 iterations each (or none), wherever they begin.
+/// Checks the fusion of two loops of 4 iterations each (or fewer), wherever they begin.
 #[test]
 fn loops_that_are_fused_at_the_ends_of_i64() {
     let begins = [MIN, MIN + 1, -(1 << 62), 0, 1 << 62, MAX - 4];
@@ -224,7 +224,7 @@ fn loops_that_are_fused_at_the_ends_of_i64() {
     assert!(taken > 100, "{taken}");
 }
 
-/// Factors and shifts that are larger than what there is to split.
+/// Checks factors and shifts that are larger than the loop to split.
 #[test]
 fn giant_factors_of_ordinary_loops() {
     let text = "def f(y: inout[i64[n]]):\n    for i in range(n):\n        y[i] = i + 1\n";
@@ -245,7 +245,7 @@ fn giant_factors_of_ordinary_loops() {
     }
 }
 
-/// Sizes whose product no integer of 64 bits holds.
+/// Checks sizes whose product does not fit in 64 bits.
 #[test]
 fn merged_loops_whose_product_wraps() {
     let text = "def f(x: f32[n, 0], z: f32[m, 0], y: inout[f32[4]]):\n    for i in range(n):\n        for j in range(m):\n  \

@@ -1,6 +1,5 @@
-//! The figures of the FreeTensor paper (section 4.2) that say what is legal and what is not: each by its number,
-//! computed before and after; where the paper says that a transformation is incorrect, it is refused with two instances
-//! that a run shows.
+//! Figures of the FreeTensor paper (section 4.2) about legality, each under its number: outputs are compared before and
+//! after, and a transformation that the paper calls incorrect is refused with two instances that a run shows.
 
 use crate::args;
 use crate::common::{call, check, list, refused};
@@ -22,7 +21,7 @@ fn not_parallel(text: &str, expected: Expect) {
     refused(text, |s| call(s, "parallelize", args!["i"]).map(drop), expected);
 }
 
-/// Figure 8 becomes Figure 10: the second loop starts `w` later.
+/// Checks that Figure 8 becomes Figure 10: the second loop starts `w` later.
 #[test]
 fn figure_10() {
     check(
@@ -202,7 +201,7 @@ def f(a: inout[f32], b: f32[n]):
     );
 }
 
-/// One `b` for all threads.
+/// Checks a scalar `b` shared by all threads.
 #[test]
 fn figure_13c_shared() {
     parallel(
@@ -223,7 +222,7 @@ def f(a: inout[f32[n]], x: f32):
     );
 }
 
-/// A `b` that one thread has: the loop around runs on threads, so that this one runs on one of them.
+/// Checks a `b` local to one thread: the enclosing loop runs on threads, so that this one runs on one of them.
 #[test]
 fn figure_13c_thread_local() {
     refused(
@@ -246,7 +245,7 @@ def f(a: inout[f32[m, n]], x: f32[m]):
     );
 }
 
-/// A partial sum for every thread.
+/// Checks a partial sum for every thread.
 #[test]
 fn figure_13d() {
     parallel(
@@ -279,7 +278,7 @@ def f(a: inout[f32[m]], b: f32[n, m]):
     );
 }
 
-/// Elements that the input decides: atomic updates.
+/// Checks elements chosen by the input: the updates are atomic.
 #[test]
 fn figure_13e() {
     parallel(

@@ -21,7 +21,7 @@ def f(x: f32[n], y: inout[f32[n]], z: inout[f32[n]]):
                 z[i] = y[i] + 1.0
         "#]],
     );
-    // Backwards, with gaps, and what is read later in the second half.
+    // Backwards, with gaps, and a later read in the second half.
     check(
         "
 def f(x: inout[f32[n]], z: inout[f32[n]]):
@@ -311,7 +311,7 @@ def f(x: inout[f32[n]], k: inout[i64]):
 
 #[test]
 fn refuses_dependences() {
-    // The first half reads what the second half wrote one iteration before.
+    // The first half reads a value that the second half wrote one iteration before.
     refused(
         "
 def f(x: inout[f32[n]], y: inout[f32[n]]):

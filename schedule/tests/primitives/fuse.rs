@@ -164,7 +164,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
               note: for example with n = 1
         "#]],
     );
-    // The bounds of the second loop are written in between; what is known of them changes when that moves.
+    // The bounds of the second loop are written in between; facts about them change when the write moves.
     fused(
         "
 def f(x: inout[f32[n]], y: inout[f32[n]], k: inout[i32]):
@@ -338,7 +338,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
     );
 }
 
-/// One of two conditions holds, and one cannot: the other one follows, and is a comparison of floats too.
+/// Checks a witness that rests on a disjunction of which one part cannot hold: the other one is a comparison of floats.
 #[test]
 fn a_witness_that_rests_on_a_comparison_of_floats_is_not_exact() {
     refused(

@@ -74,7 +74,7 @@ def f(x: f32[n], k: i32[m], y: inout[f32[m]]):
                 y[i] += x[cast(k[i], i64)] * x[cast(k[i], i64)]
         "#]],
     );
-    // In conditions and bounds.
+    // Reads in conditions and bounds.
     inlined(
         "
 def f(k: i32[n], y: inout[f32[n]]):
@@ -119,7 +119,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 
 #[test]
 fn what_is_read_stays_what_it_was() {
-    // Read and overwritten by one statement: the read comes first.
+    // An operand read and overwritten by one statement: the read comes first.
     inlined(
         "
 def f(x: inout[f32[n]]):
@@ -132,7 +132,7 @@ def f(x: inout[f32[n]]):
                 x[i] = x[i] * 2.0 + 1.0
         "#]],
     );
-    // Overwritten afterwards.
+    // An operand overwritten after the reads.
     inlined(
         "
 def f(x: inout[f32[n]], y: inout[f32[n]]):
@@ -179,7 +179,7 @@ def f(x: inout[f32[n]]):
               note: the element is x[0] with n = 2
         "#]],
     );
-    // Each element is read before it is overwritten: nothing is turned round.
+    // Each element is read before it is overwritten: the order of accesses stays.
     inlined(
         "
 def f(x: inout[f32[n + 1]]):
@@ -210,7 +210,7 @@ def f(x: inout[f32[n + 1]]):
               note: the element is x[1] with n = 2
         "#]],
     );
-    // Through a subscript that changes.
+    // An operand whose subscript changes.
     not_inlined(
         "
 def f(x: f32[n], k: inout[i32[n]], y: inout[f32[n]]):
@@ -336,7 +336,7 @@ def f(x: f32[n, 3], y: inout[f32[n]]):
               `t[2 * i + j] = x[i, j]` written here
         "#]],
     );
-    // Two and no more: every element is written once.
+    // Two loops, no more: every element is written once.
     inlined(
         "
 def f(x: f32[n, 2], y: inout[f32[n]]):
@@ -420,7 +420,7 @@ def f(x: f32[n], y: inout[f32[n]]):
                 y[i] = x[i]
         "#]],
     );
-    // One that may overflow, which only its declaration says.
+    // A size that may overflow, which only the declaration checks.
     inlined(
         "
 def f(x: f32[n], y: inout[i64[1]]):
@@ -590,7 +590,7 @@ def f(k: i64[n], y: inout[f32[n]]):
               help: assert before the access that what it reads is in range
         "#]],
     );
-    // What the value needs is computed in any case.
+    // The operands of the value are evaluated in any case.
     inlined(
         "
 def f(x: f32[n], k: i64[n], y: inout[f32[n]]):

@@ -15,7 +15,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]], k: i32[n]):
             y[i, j] = t[i, m - 1 - j] + 1
 ";
 
-/// The first index may be out of range, or negative.
+/// Program whose first index may be out of range, or negative.
 const INDIRECT: &str = "
 def f(x: f32[n, m], y: inout[f32[n, m]], k: i32[n]):
     t = zeros((n, m), f32)
@@ -27,7 +27,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]], k: i32[n]):
             y[i, j] = t[i, j]
 ";
 
-/// Negative for n = 0.
+/// Program with a size that is negative for n = 0.
 const NEGATIVE: &str = "
 def f(y: inout[f32[n, 8]]):
     t = zeros((n - 1, 8), f32)
@@ -74,7 +74,7 @@ fn split() {
                 y[i, j] = t[i // 3, i % 3, j]
     "#]],
     );
-    // The dimension is a multiple: what is out of range stays so.
+    // The dimension is a multiple of the factor: an index out of range stays out of range.
     check(
         "
 def f(x: inout[f32[n]], k: i32[n]):
@@ -203,7 +203,7 @@ fn merge() {
         schedule::argument (0): `dim` is between 0 and 0 for `t`, and this is 1
     "#]],
     );
-    // There and back again.
+    // Split, and merged the other way.
     check(
         TEXT,
         |s| {
@@ -298,7 +298,7 @@ fn reorder() {
           help: use `s.cache(…, "y")`, and take this step on what it returns
     "#]],
     );
-    // A shape that depends on data comes from `cache`.
+    // `cache` makes a shape that depends on data.
     refused(
         "
 def f(start: i32[n + 1], value: f32[n], y: inout[f32[n]]):
@@ -430,7 +430,7 @@ def f(x: inout[f32[n]]):
     );
 }
 
-/// An index that is 0 where it has a value, and that stops the program where it has none.
+/// Checks that an index is kept that is 0 where it has a value, but stops the program where it has none.
 #[test]
 fn an_index_that_stops_the_program_does_not_go() {
     refused(

@@ -1,5 +1,5 @@
-//! Every primitive on small programs: what it makes of them, what it refuses and why, and that the program computes the
-//! same before and after, at several sizes (0 and 1 among them).
+//! Every primitive on small programs: the program after it, its refusals with their reasons, and equal outputs before
+//! and after, at several sizes (0 and 1 among them).
 
 mod as_lib;
 mod assumptions;

@@ -1,15 +1,15 @@
 //! Every registered primitive on every kind of program: indirect accesses, branches, loops that are empty, run once,
-//! have negative steps or steps that are not 1, sizes that are symbolic or zero, tensors that are declared in loops. A
-//! primitive is asked with everything in the program that fits its parameters; what it takes computes the same, what it
-//! refuses is unchanged, and its witness is there.
+//! have negative steps or steps other than 1, symbolic and zero sizes, tensors declared in loops. A primitive is called
+//! with all arguments in the program that fit its parameters; after an accepted call the program computes the same, a
+//! refused call leaves it unchanged, and the witness of the refusal occurs.
 
 use crate::common::{entry, same, shown};
 use std::collections::BTreeMap;
 use taffeta_ast::{Stmt, StmtKind, Symbol, print};
 use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Value, documentation};
 
-/// Programs by what is special in them. Each has a nest, loops beside each other, and a local tensor, so that every
-/// primitive has something to be asked about.
+/// Programs with the name of their special feature. Each has a nest, loops beside each other, and a local tensor, so
+/// that every primitive has something to be called on.
 const PROGRAMS: &[(&str, &str)] = &[
     (
         "plain",
@@ -219,7 +219,7 @@ fn tensor(t: &Symbol) -> Arg {
     Arg { name: None, value: Value::Handle(Handle::Tensor(t.clone())), span: taffeta_ast::Span::NONE }
 }
 
-/// Everything that a primitive can be asked with. One that is new is asked with every loop, until it has a line here.
+/// Returns all calls of a primitive. A new primitive is called on every loop, until it has a line here.
 fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
     let all = statements(s);
     let loops: Vec<&Stmt> = all.iter().filter(|s| is_loop(s)).collect();
@@ -231,7 +231,7 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
             tensors.push(tensor.symbol.clone());
         }
     }
-    // Two loops of which one is around the other, and statements that follow each other.
+    // Pairs of nested loops, and pairs of adjacent statements.
     let around = |l: &Stmt| s.around(l.id());
     let nested: Vec<(Stmt, Stmt)> =
         loops.iter().flat_map(|l| around(l).into_iter().map(|o| (o, (*l).clone())).collect::<Vec<_>>()).collect();
@@ -300,14 +300,13 @@ fn calls(method: &str, s: &Schedule) -> Vec<Vec<Arg>> {
     }
 }
 
-/// What changes programs, of everything that is registered; rules, which call these, have tests of their own.
+/// Returns the registered primitives that change programs; rules, which call these, have tests of their own.
 fn primitives() -> Vec<&'static str> {
     const QUERIES: [&str; 6] = ["loops", "innermost", "writes", "parent", "length", "can"];
     documentation().map(|d| d.name).filter(|n| !QUERIES.contains(n) && !n.starts_with("auto")).collect()
 }
 
-/// Asks a primitive with everything that fits: how often it is taken, of how many times. An example of a refusal, if
-/// all are.
+/// Makes all calls of a primitive; returns how many are accepted, and how many there are.
 fn cell(method: &str, text: &str) -> (usize, usize) {
     let (func, _) = entry(text);
     let start = Schedule::new(func.clone());

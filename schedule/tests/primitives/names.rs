@@ -1,4 +1,4 @@
-//! What loops are called in whatever is printed is what schedules take.
+//! Names of loops in all printed text, equal to those that schedules accept.
 
 use crate::args;
 use crate::common::{Libop, call, entry};
@@ -7,7 +7,7 @@ use taffeta_ast::{Func, Stmt, StmtKind, print};
 use taffeta_frontend::{NoHooks, Program, Source};
 use taffeta_schedule::{Arg, Refusal, Schedule, selector, show};
 
-/// Loops of the same name beside and inside of each other, of array statements, and of calls that are inlined.
+/// Program with loops of the same name beside and inside of each other, of array statements, and of inlined calls.
 const PROGRAM: &str = "\
 def f(x: f32[n, m], a: f32[n, m]) -> f32[n, m]:
     y = softmax(softmax(x))
@@ -27,7 +27,7 @@ fn program() -> Func {
     program.elaborate("f", &BTreeMap::new(), &NoHooks).unwrap_or_else(|d| panic!("{d}"))
 }
 
-/// The program as it is, and after steps that make loops of their own.
+/// Returns the program as it is, and after steps that make new loops.
 fn schedules() -> Vec<Schedule> {
     let plain = Schedule::new(program());
     let mut split = plain.clone();
@@ -51,7 +51,7 @@ fn loops(func: &Func) -> Vec<Stmt> {
     out
 }
 
-/// The loop that a name means in a schedule.
+/// Returns the loop that a name selects in a schedule.
 fn named(func: &Func, name: &str) -> Stmt {
     selector::loop_(func, name).unwrap_or_else(|r| panic!("`{name}`: {}\n{}", r.message, show::program(func)))
 }
@@ -92,7 +92,7 @@ fn listings_say_what_schedules_call_a_loop() {
             };
             assert_eq!(named(s.func(), name).id(), l.id(), "{line}");
         }
-        // They are comments: the program is the same.
+        // The names are comments: the program is the same.
         let plain = print::func(s.func());
         let without: Vec<&str> = listing.lines().map(|l| l.split("  # \"").next().unwrap_or(l)).collect();
         let plain: Vec<&str> = plain.lines().collect();
@@ -100,7 +100,7 @@ fn listings_say_what_schedules_call_a_loop() {
     }
 }
 
-/// What stands behind `loop` or between backticks in a refusal's texts, and is like a loop's name.
+/// Returns the quoted words in a refusal's texts that look like names of loops.
 fn mentioned(r: &Refusal, func: &Func) -> Vec<String> {
     let bare: Vec<String> = loops(func).iter().filter_map(|l| selector::name(l).map(str::to_string)).collect();
     let texts = std::iter::once(&r.message).chain(&r.notes).chain(&r.help).chain(r.labels.iter().map(|(_, text)| text));
@@ -136,7 +136,7 @@ fn refusals_name_loops_as_schedules_do() {
         for (method, args) in calls {
             let Err(r) = s.clone().call(method, &args) else { continue };
             for name in mentioned(&r, &func) {
-                // Help may speak of loops that steps before make.
+                // Help may name loops that earlier steps make.
                 let found = selector::loop_(&func, &name);
                 assert!(
                     found.is_ok(),

@@ -25,8 +25,8 @@ def f(x: f32[n, m], y: inout[f32[n]]):
     );
 }
 
-/// Rows of a triangle, one after the other. That they are apart is not proved, and what isl takes for two iterations
-/// that meet are two that do not, which is not told.
+/// Checks rows of a triangle, one after the other. Their independence is not proved, and isl's candidate for two
+/// iterations that access one element turns out to be none, so that the refusal does not name it.
 #[test]
 fn a_witness_is_evaluated() {
     refused(
@@ -246,7 +246,7 @@ def f(x: f32[n, m], y: inout[f32[m]]):
             y[j] += x[i, j]
 ",
         |s| {
-            // Inside `i` nothing meets in `j`; when `j` is around `i`, likewise. `i` shares in both orders.
+            // Iterations of `j` share no element, inside `i` or around it. Those of `i` share elements in both orders.
             call(s, "parallelize", args!["i"])?;
             call(s, "reorder", args![list(&["j", "i"])]).map(drop)
         },
@@ -274,7 +274,7 @@ def f(x: f32[n, m], y: inout[f32[m]]):
     );
 }
 
-/// A partial result would hide an update from what reads the element in the same iteration.
+/// Checks that an update is made in place if the same iteration reads the element: a partial result would hide it.
 #[test]
 fn what_is_read_in_the_same_iteration_is_updated_in_place() {
     check(

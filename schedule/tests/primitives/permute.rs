@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use taffeta_ast::{Expr, Symbol};
 use taffeta_schedule::{IndexMap, Refusal, Schedule, Value};
 
-/// A map by its coefficients; the last number of each row is added.
+/// Builds a map from its coefficients; the last number of each row is added.
 fn map(rows: &[&[i64]]) -> Value {
     let count = rows[0].len() - 1;
     let params: Vec<Symbol> = (0..count).map(|k| Symbol::new(format!("p{k}"))).collect();
@@ -55,7 +55,7 @@ def f(x: inout[f32[n, n]]):
                     x[i_j - j, j] = t + cast(j, f32)
         "#]],
     );
-    // The wavefront: after it, one front runs in any order.
+    // The wavefront: after it, the iterations of one front run in any order.
     check(
         "
 def f(x: inout[f32[n, m]]):
@@ -73,7 +73,7 @@ def f(x: inout[f32[n, m]]):
                     x[i_j - j, j] = x[i_j - j - 1, j] + x[i_j - j, j - 1]
         "#]],
     );
-    // A stencil in time: iterations of space are moved with time, so that they can be interchanged.
+    // A stencil in time: iterations of space are skewed by time, so that the loops can be interchanged.
     check(
         "
 def f(x: inout[f32[n]], t: f32[steps]):
@@ -95,7 +95,7 @@ def f(x: inout[f32[n]], t: f32[steps]):
 
 #[test]
 fn other_maps() {
-    // Backwards and moved; the parameters need not be in the order of the nest.
+    // Reversed and shifted; the parameters need not be in the order of the nest.
     check(
         "
 def f(x: inout[f32[n, m]]):

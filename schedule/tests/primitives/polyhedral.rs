@@ -75,7 +75,7 @@ def f(a: f32[n, m], b: f32[m, k]) -> f32[n, k]:
 
 #[test]
 fn takes_what_is_written_in_many_ways() {
-    // Values in arrays of one time step, declared in it; the array goes out of the loop.
+    // Values in arrays of one time step, declared in it; the array moves out of the loop.
     check(
         "
 def f(steps: i32, x: inout[f64[n]]):
@@ -153,7 +153,7 @@ def f(a: f64[n, m], b: f64[m, n]) -> f64[n, n]:
             return c
         "#]],
     );
-    // An index that is read, and a bound that is read, stay as they are.
+    // A loaded index and a loaded bound stay as they are.
     taken(
         "
 def f(x: inout[f64[n]], k: i32[n], m: i32):
@@ -252,7 +252,8 @@ def f(x: inout[f64[n]]):
     );
 }
 
-/// What is known before the loops is evaluated there, even where they would not come to it.
+/// Checks that a bound which may not be written is not used: it would be evaluated before the loops, even in runs that
+/// never reach it.
 #[test]
 fn what_may_not_be_written_is_not_known() {
     let counted = |otherwise: &str| {

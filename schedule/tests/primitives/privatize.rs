@@ -106,10 +106,10 @@ fn doitgen_can_be_parallel() {
     );
 }
 
-/// What is used elsewhere too stays where it is.
+/// Checks that a tensor with uses outside the loop keeps its declaration, beside the private one.
 #[test]
 fn a_tensor_beside_the_old_one() {
-    // Every nest writes what it reads.
+    // Every nest reads only elements that it has written.
     check(
         "
 def f(x: f32[n, m], y: inout[f32[n, m]], z: inout[f32[n, m]]):
@@ -147,7 +147,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]], z: inout[f32[n, m]]):
                     z[k, j] = t[j] + t[m - 1 - j]
         "#]],
     );
-    // Zeros that nothing reads, a bound, and what is read before.
+    // Zeros that nothing reads, a bound, and a read before the loop.
     private(
         "
 def f(x: f32[n, m], y: inout[f32[n, m]]):
@@ -180,7 +180,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
     );
 }
 
-/// No dependence goes from iteration to iteration, though it is not known what was written first.
+/// Checks privatisation without a proof that each element is written first, as no dependence is carried by the loop.
 #[test]
 fn elements_of_iterations() {
     private(
@@ -233,7 +233,7 @@ def f(x: f32[n], y: inout[f32[n]], z: inout[f32[n]]):
     );
 }
 
-/// A declaration in a loop that does not run checks no size.
+/// Checks that a declaration in a loop that does not run checks no size.
 #[test]
 fn sizes_that_may_be_negative() {
     private(
@@ -258,7 +258,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
     );
 }
 
-/// What is shared by marked loops is found again.
+/// Checks that the shared reductions of marked loops are recomputed, and that marks stay legal.
 #[test]
 fn marked_loops() {
     check(
@@ -389,7 +389,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 
 #[test]
 fn condition_3() {
-    // An earlier iteration.
+    // A value of an earlier iteration.
     not_private(
         "
 def f(x: f32[n, m], y: inout[f32[n, m]]):
@@ -410,7 +410,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
               help: write all that an iteration reads of `t` in that iteration, before it reads it
         "#]],
     );
-    // A reduction reads what it adds to.
+    // A reduction reads the element that it adds to.
     not_private(
         "
 def f(x: f32[n], y: inout[f32[n]]):
@@ -426,7 +426,7 @@ def f(x: f32[n], y: inout[f32[n]]):
               help: write all that an iteration reads of `t` in that iteration, before it reads it
         "#]],
     );
-    // From before the loop.
+    // A value from before the loop.
     not_private(
         "
 def f(x: f32[n, m], y: inout[f32[n, m]]):
@@ -446,7 +446,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
               help: write all that an iteration reads of `t` in that iteration, before it reads it
         "#]],
     );
-    // From an earlier iteration of a loop around.
+    // A value from an earlier iteration of an enclosing loop.
     not_private(
         "
 def f(x: f32[n], y: inout[f32[n]]):
@@ -470,7 +470,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 
 #[test]
 fn condition_4() {
-    // After the loop.
+    // A read after the loop.
     not_private(
         "
 def f(x: f32[n], y: inout[f32[n]]):
@@ -489,7 +489,7 @@ def f(x: f32[n], y: inout[f32[n]]):
               help: write what is read outside of `i` to another tensor than `t`
         "#]],
     );
-    // In the bounds of the next run of the loop.
+    // A read in the bounds of the loop's next run.
     not_private(
         "
 def f(x: i64[n], y: inout[i64[n]]):
@@ -508,7 +508,7 @@ def f(x: i64[n], y: inout[i64[n]]):
               help: write what is read outside of `i` to another tensor than `t`
         "#]],
     );
-    // In another loop, part of which is written there.
+    // A read in another loop, which writes a part of the tensor.
     not_private(
         "
 def f(x: f32[n, 4], y: inout[f32[n, 4]], z: inout[f32[n, 4]]):

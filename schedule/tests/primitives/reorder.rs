@@ -186,7 +186,7 @@ def matmul(a: f32[n, k], b: f32[k, m]) -> f32[n, m]:
     );
 }
 
-/// Indices are divided by products of sizes, and what comes of that is divided again: however the loops were merged.
+/// Checks indices that are divided by products of sizes repeatedly, in whatever order the loops were merged.
 #[test]
 fn the_parts_of_a_loop_that_was_merged_from_four() {
     let text = "
@@ -199,7 +199,7 @@ def f(x: f64[n, m, p, q]) -> f64[n, m, p, q]:
                     y[i, j, k, l] = x[i, j, k, l] * 2.0
     return y
 ";
-    // Which of the loops that are left are merged with the one inside of them.
+    // Positions of the loops to merge with the one inside, among those that are left.
     for merged in [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [2, 0, 0], [2, 1, 0]] {
         let (func, _) = entry(text);
         let mut s = Schedule::new(func.clone());
@@ -257,8 +257,8 @@ def f(x: inout[f32[n, 8]]):
     );
 }
 
-/// Bounds that may stop the program are evaluated where they were: under their conditions, and only where the loops
-/// around run.
+/// Checks that bounds that may stop the program are evaluated at the same place: under their conditions, and only where
+/// the loops around run.
 #[test]
 fn bounds_that_may_stop() {
     let guarded = "
@@ -331,7 +331,7 @@ def f(k: i32[m], x: inout[f32[n]]):
               help: give the bounds names before the nest, with an assertion that they are sound
         "#]],
     );
-    // What is known where the nest stands is enough.
+    // Facts at the nest's place are enough.
     taken(
         "
 def f(k: i32[m], x: inout[f32[n]]):
@@ -349,13 +349,13 @@ def f(k: i32[m], x: inout[f32[n]]):
     );
 }
 
-/// Loops up to a scalar, after some lines that may write it.
+/// Builds loops up to a scalar, after some lines that may write it.
 fn counted(before: &str) -> String {
     let nest = "    for i in range(n):\n        for j in range(k):\n            x[i] += j\n";
     format!("def f(x: inout[f32[n]]):\n    k = empty((), i64){before}{nest}")
 }
 
-/// Bounds are evaluated where the nest does not run, and then what they read must be written as well.
+/// Checks that bounds evaluated where the nest does not run read only written elements.
 #[test]
 fn bounds_that_read_what_may_not_be_written() {
     let some = &counted(
@@ -500,7 +500,7 @@ def f(p: i64[n], x: inout[f32[n]]):
     );
 }
 
-/// What stands beside the inner loop goes into it, under a condition; it may not be parallel then.
+/// Checks a statement beside the inner loop, which moves into it, under a condition; it may not be parallel then.
 #[test]
 fn leaves_no_threads_inside_of_threads() {
     refused(

@@ -43,7 +43,7 @@ def f(x: inout[f32[n]]):
             let two = call(s, "split", args!["i", 4])?;
             let parts = call(s, "separate_tail", args![two[0].clone()])?;
             assert_eq!(parts.len(), 2);
-            // The old handle is the main part's.
+            // The old handle refers to the main part.
             call(s, "unroll", args![two[1].clone()]).map(drop)
         },
         expect![[r#"
@@ -178,7 +178,7 @@ def f(x: inout[f32[n, n]]):
                     x[i, j] += 1.0
         "#]],
     );
-    // Where both ends never change with the loop at once, the part in which neither does: a skewed nest.
+    // A skewed nest whose two bounds never change with the loop at once: the middle part has constant bounds.
     separated(
         "
 def f(x: inout[f32[n, 16]]):

@@ -93,7 +93,7 @@ def f(x: inout[f32[n]]):
         text,
         |s| {
             let made = call(s, "split", args!["i", 2])?;
-            // Both are good for the next step.
+            // Both handles are valid in the next step.
             call(s, "split", args![made[0].clone(), 2])?;
             call(s, "split", args![made[1].clone(), 2])?;
             Ok(())

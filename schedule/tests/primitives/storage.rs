@@ -1,5 +1,5 @@
-//! How tensors are stored, and how accesses traverse them, is never lost on the way: not by elaboration, passes,
-//! primitives, gradients, and not in the text of a program.
+//! Preservation of storage formats and access protocols: by elaboration, passes, primitives, gradients, and the text of
+//! a program.
 
 use crate::args;
 use crate::common::{call, entry, list};
@@ -12,8 +12,8 @@ use taffeta_ast::{Access, Expr, ExprKind, Func, StmtKind, Tensor, print};
 use taffeta_autodiff::{Kind, Request, differentiate, differentiate_pair};
 use taffeta_schedule::{Arg, Schedule, Value};
 
-/// Structured parameters in several formats, a local and a result over the pattern of one of them, and dense loops
-/// beside those that traverse them.
+/// Program with structured parameters in several formats, a local and a result over the pattern of one of them, and
+/// dense loops beside those that traverse them.
 const PROGRAM: &str = "
 def f(A: f64[n, m] @ csr, B: f64[m, n] @ format(compressed(index=u8), hashed, order=(1, 0)), c: f64[m] @ rle, x: f64[m]) -> (f64[n, m] @ pattern(A), f64[n]):
     t: f64[n, m] @ pattern(A) = zeros((n, m), f64)
@@ -34,7 +34,7 @@ def f(A: f64[n, m] @ csr, B: f64[m, n] @ format(compressed(index=u8), hashed, or
     return R, y
 ";
 
-/// The program with protocols: `B[gallop(j), i]`, `c[walk(j)]`, `A[i, locate(j)]`.
+/// Returns the program with protocols: `B[gallop(j), i]`, `c[walk(j)]`, `A[i, locate(j)]`.
 fn program() -> Func {
     let func = entry(PROGRAM).0;
     let with = |e: Expr| match e.kind() {
@@ -53,7 +53,7 @@ fn program() -> Func {
     func.with_body(pass::substitute::rebuild(&func.body, &mut |e| with(e)))
 }
 
-/// What is said of storage: formats by the names of tensors, with the tensor that each has the pattern of; and the
+/// Returns the storage of a program: formats by the names of tensors, with the tensor whose pattern each has; and the
 /// protocols of accesses, by tensor.
 fn said(func: &Func) -> (BTreeMap<String, String>, BTreeMap<String, Vec<Protocol>>) {
     let mut tensors: Vec<Tensor> = func.interface().map(|t| (**t).clone()).collect();
@@ -84,7 +84,7 @@ fn said(func: &Func) -> (BTreeMap<String, String>, BTreeMap<String, Vec<Protocol
 fn keeps(step: &str, before: &Func, after: &Func) {
     let ((formats, protocols), (now, protocols_now)) = (said(before), said(after));
     for (name, format) in &formats {
-        // What nothing reads may go.
+        // A tensor that nothing reads may be removed.
         let gone = name == "t" && !now.contains_key(name);
         assert!(gone || now.get(name) == Some(format), "{step}: {name} is {:?}\n{}", now.get(name), print::func(after));
     }
@@ -194,14 +194,14 @@ fn texts_keep_it() {
     }
     let func = entry(PROGRAM).0;
     assert!(same(&func, &entry(&print::func(&func)).0));
-    // Protocols stand in the text as they are written.
+    // Protocols are printed as they are written.
     let text = print::func(&program());
     for access in ["A[i, locate(j)]", "B[gallop(j), i]", "c[walk(j)]"] {
         assert!(text.contains(access), "{text}");
     }
 }
 
-/// A pass that rebuilds statements keeps what it does not look at.
+/// Checks that a pass that rebuilds statements keeps formats and protocols.
 #[test]
 fn names_keep_it() {
     let func = program();

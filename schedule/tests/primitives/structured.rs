@@ -28,7 +28,7 @@ fn they_take_marks_and_reorder() {
     };
     let text = of(&[("reorder", args![list(&["j", "i"])]), ("vectorize", args!["i"])]);
     assert!(text.contains("for i in range(n):  # vectorize"), "{text}");
-    // What does not traverse one takes everything.
+    // A loop that traverses no structured tensor allows every step.
     let text = of(&[("parallelize", args!["i"]), ("split", args!["k", 4]), ("unroll", args!["k~i"])]);
     assert!(text.contains("A: f64[n, m] @ format(dense, compressed)"), "{text}");
 }
@@ -76,7 +76,7 @@ fn they_refuse_others() {
     }
 }
 
-/// Which of two elements that are one value is stored last is a matter of order.
+/// Checks that stores into two elements that share one value stay in order: the last one counts.
 #[test]
 fn stores_into_values_of_several_elements_stay_in_order() {
     refused(

@@ -1,11 +1,11 @@
-//! Subscripts with typed integers in them, which may wrap: what is proved of them, and what is said where nothing is.
+//! Subscripts that contain typed integers, which may wrap: proofs about them, and messages where there is no proof.
 
 use crate::args;
 use crate::common::{call, entry, refused};
 use expect_test::expect;
 use taffeta_schedule::Schedule;
 
-/// The steps are all taken, each on the program as it is written.
+/// Checks that each of the steps is accepted on the program as it is written.
 fn free(text: &str) {
     let (func, _) = entry(text);
     for step in ["parallelize", "vectorize", "reverse"] {
@@ -27,7 +27,7 @@ fn typed_integers_in_subscripts() {
         "def f(y: inout[f32[4 * n]]):\n    for i in range(n):\n        p: i64 = 2 * i\n        q: i64 = p + p + 1\n        \
          y[q] = y[q - 1] * 3\n",
     );
-    // Numbers that are given, of which nothing is known. In a type of w bits, sums meet again after 2^w iterations.
+    // Parameters with unknown values. In a type of w bits, sums repeat after 2^w iterations.
     for (dtype, most) in [("i8", 256), ("u8", 256), ("i32", 1 << 32), ("u32", 1 << 32), ("i64", 1i64 << 47)] {
         for (index, factor) in [("lo + i", 1), ("2 * i - lo", 2), ("lo - i", 1)] {
             let program = |most: i64| {
@@ -54,7 +54,7 @@ fn typed_integers_in_subscripts() {
 
 #[test]
 fn values_that_change_are_not_taken_for_their_definition() {
-    // `p` has another value by the time that it is read.
+    // `p` has another value at the read than at its definition.
     let text = "
 def f(y: inout[f32[n]]):
     for i in range(n):
@@ -67,7 +67,7 @@ def f(y: inout[f32[n]]):
     for step in ["parallelize", "vectorize", "reverse"] {
         assert!(call(&mut Schedule::new(func.clone()), step, args!["i"]).is_err(), "{step}");
     }
-    // What it is made of changes.
+    // An operand of its definition changes.
     let text = "
 def f(y: inout[f32[n]], k: inout[i64[n]]):
     for i in range(n):
@@ -101,7 +101,7 @@ fn says_which_subscript_is_not_understood() {
               note: the subscript `lo + cast(i, i32)` is computed in i32, where it may wrap around: bound what the loop runs over, `assert n <= 2147483647`, or compute it in i64, `cast(…, i64)`
         "#]],
     );
-    // Multiples by an even number may meet.
+    // Multiples of an even number may coincide.
     refused(
         "def f(y: inout[f32[n]], a: i64, b: i64):\n    for i in range(a, b):\n        y[6 * i] = i\n",
         |s| call(s, "parallelize", args!["i"]).map(drop),

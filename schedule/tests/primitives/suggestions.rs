@@ -1,11 +1,11 @@
-//! What a refusal proposes: it is legal when it is taken as it is written.
+//! Proposals of refusals: each is legal as it is written.
 
 use crate::args;
 use crate::common::{call, check, entry, list, refused};
 use expect_test::{Expect, expect};
 use taffeta_schedule::{Refusal, Schedule};
 
-/// The help of the last step's refusal.
+/// Checks the help of the last step's refusal.
 fn proposed(text: &str, step: impl FnOnce(&mut Schedule) -> Result<(), Refusal>, expected: Expect) {
     let (func, _) = entry(text);
     let mut s = Schedule::new(func);
@@ -61,7 +61,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"this is legal: `s.privatize("t", "i")`, then `s.parallelize("i")`"#]],
     );
-    // Several of them, of which one is overwritten by another loop.
+    // Several tensors, one of which is overwritten by another loop.
     proposed(
         "
 def f(x: f32[n, m], y: inout[f32[n, m]]):
@@ -78,7 +78,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[r#"this is legal: `s.privatize("u", "i")`, then `s.privatize("t", "i")`, then `s.parallelize("i")`"#]],
     );
-    // What an iteration finds of the one before stays where it is.
+    // A tensor that carries values from one iteration to the next cannot be privatised.
     let kept =
         text.replace("            t[j] = x[i, j] * 2", "            if x[i, j] > 0:\n                t[j] = x[i, j]");
     proposed(
@@ -245,7 +245,7 @@ def f(x: f32[n, m], k: i32[n], h: inout[f32[n]]):
     );
 }
 
-/// Where nothing is found, nothing is said; and what is only tried says nothing.
+/// Checks that a refusal proposes nothing if no legal step is found, or if the step is only tried.
 #[test]
 fn nothing_is_made_up() {
     let chain = "

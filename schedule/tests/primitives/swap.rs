@@ -18,7 +18,7 @@ def f(x: inout[f32[n]], y: f32[n], z: inout[f32[n]]):
         x[i] += 1
 ",
         |s| {
-            // `B` needs what is declared between them.
+            // `B` reads a tensor that is declared between them.
             call(s, "swap", args![list(&["C", "B"])])?;
             assert!(!s.can("swap", args![list(&["C", "A"])])?);
             Ok(())
@@ -111,7 +111,7 @@ def f(x: inout[f32[n]]):
               `for i in range(n):` this one
         "#]],
     );
-    // What stands between counts as well.
+    // The statement in between counts as well.
     refused(
         "
 def f(x: inout[f32[n]], k: i32[n]):

@@ -120,7 +120,7 @@ fn cuts_stencils_in_time() {
 
 #[test]
 fn cuts_around_statements() {
-    // Beside the inner loop, which surely runs; a local of one iteration; a branch; a reduction.
+    // Statements beside the inner loop, which surely runs; a local of one iteration; a branch; a reduction.
     tiled(
         "
 def f(x: f32[n, m], y: inout[f32[n]]):
@@ -183,7 +183,7 @@ def f(x: inout[f32[n]], k: i32[n]):
                         x[i_i] += cast(j, f32)
         "#]],
     );
-    // Statements in one body go apart where that is legal, unless they are to stay together.
+    // Statements in one body are distributed if that is legal, unless `distribute` is false.
     let two = "
 def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):
     for i in range(n):
@@ -218,7 +218,7 @@ def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):
                             y[i_i, j_i] = x[i_i, j_i] * 2.0
         "#]],
     );
-    // Here the second statement must come before the first one of the next row.
+    // Here the second statement must precede the first one of the next row.
     tiled(
         "
 def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):
@@ -407,7 +407,7 @@ def f(x: inout[f32[n, n]], k: i32[n]):
     );
 }
 
-/// Iterators are shown with the values that they have in the program, and statements where they stand in it.
+/// Checks that refusals show iterators with their values in the program, and statements at their places in it.
 #[test]
 fn tells_of_the_program_as_it_is_written() {
     refused(
@@ -425,7 +425,7 @@ def f(s: inout[i64]):
               help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
         "#]],
     );
-    // The loop around the nest counts downwards, and is not among those that are tiled.
+    // The loop around the nest counts downwards, and is not among the tiled ones.
     refused(
         "
 def f(s: inout[i64]):

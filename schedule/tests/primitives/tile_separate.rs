@@ -1,4 +1,4 @@
-//! Full tiles apart from partial ones.
+//! Full tiles separated from partial ones.
 
 use crate::args;
 use crate::common::{call, check, entry, handles, list, refused};
@@ -34,13 +34,13 @@ fn sizes(of: &[i64]) -> Value {
     Value::from(of.to_vec())
 }
 
-/// The loops of tiles, of full ones, and of partial ones.
+/// Returns the loops over tiles, those of full tiles, and those of partial tiles.
 fn parts(made: &[Value]) -> [Vec<Value>; 3] {
     let [tiles, full, partial] = made else { panic!("three lists, not {made:?}") };
     [tiles, full, partial].map(handles)
 }
 
-/// Tiles the loops; the loops of full tiles that were tiled have constant lengths, if they are to.
+/// Tiles the loops, and checks that there are as many loops of full tiles as of partial ones.
 fn separated(text: &str, loops: &[&str], by: &[i64], expected: Expect) {
     check(
         text,
@@ -54,7 +54,7 @@ fn separated(text: &str, loops: &[&str], by: &[i64], expected: Expect) {
     );
 }
 
-/// The lengths of the loops of full tiles, where they are constant.
+/// Returns the lengths of the loops of full tiles, which must be constant.
 fn lengths(s: &mut Schedule, full: &[Value]) -> Result<Vec<Value>, Refusal> {
     full.iter().map(|l| s.call("length", args![l.clone()])).collect()
 }
@@ -136,7 +136,7 @@ fn of_triangles() {
                                         c[i_i, j_i] += a[i_i, k_i] * a[j_i, k_i]
         "#]],
     );
-    // Against the direction, and by steps.
+    // Backward loops, and steps other than 1.
     separated(
         "
 def f(x: inout[f32[n, n]]):
@@ -248,7 +248,7 @@ fn of_skewed_bands() {
 
 #[test]
 fn of_several_statements() {
-    // Beside the inner loop, which surely runs; a local of one iteration; a branch.
+    // Statements beside the inner loop, which surely runs; a local of one iteration; a branch.
     separated(
         "
 def f(x: f32[n, m], y: inout[f32[n]]):
@@ -286,7 +286,7 @@ def f(x: f32[n, m], y: inout[f32[n]]):
                                     y[i_i] = t + cast(j_i, f32)
         "#]],
     );
-    // Of two that are never in one full tile together, the first one decides.
+    // Of two statements that are never in one full tile together, the first one decides.
     separated(
         "
 def f(x: inout[f32[n, n]]):
@@ -376,7 +376,7 @@ def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):
 
 #[test]
 fn loops_that_are_not_tiled_stay() {
-    // A loop of the nest between those that are tiled, and one that is not affine.
+    // A loop of the nest between the tiled ones, and one that is not affine.
     separated(
         "
 def f(x: inout[f32[n, n]], y: f32[n, n], d: i32[n]):
@@ -450,7 +450,7 @@ fn refuses() {
     let refuse = |text: &str, loops: &[&str], by: &[i64], expected: Expect| {
         let r = refused(text, |s| call(s, "tile", args![list(loops), sizes(by); separate = true]).map(drop), expected);
         assert_eq!(r.condition, 7);
-        // Without it the step is legal.
+        // Without `separate` the step is legal.
         let (func, _) = entry(text);
         assert!(matches!(Schedule::new(func).can("tile", args![list(loops), sizes(by)]), Ok(true)));
     };
@@ -470,7 +470,7 @@ def f(x: inout[f32[8 * n, 12]]):
               help: leave `separate` out: there is nothing to gain
         "#]],
     );
-    // None is.
+    // No tile is full.
     refuse(
         "
 def f(x: inout[f32[5, 7]]):

@@ -77,7 +77,7 @@ def f(x: inout[f32[n]]):
     expect!["this is not a trace of a schedule: missing field `entry` at line 1 column 14"].assert_eq(&r.message);
 }
 
-/// What a schedule function has for a statement is said besides, and not needed.
+/// Checks that a trace without the text of schedule functions for statements means the same.
 #[test]
 fn without_what_functions_say_means_the_same() {
     let (func, _) = entry(TEXT);
@@ -91,7 +91,7 @@ fn without_what_functions_say_means_the_same() {
     assert_ne!(&trace, s.trace());
     let again = trace.replay(func).map_err(|(_, r)| r.message.clone()).expect("taken");
     assert_eq!(again.trace(), s.trace());
-    // Nothing is said of what has no name.
+    // A statement without a name has no text in a schedule function.
     let message = trace.function("f_again", "Again.").expect_err("it does not say what is parallel").message.clone();
     assert_eq!(message, "step 2 works on something without a name: \"i~o\"");
 }

@@ -1,11 +1,11 @@
-//! The primitives as Rust methods.
+//! Primitives as Rust methods.
 
 use crate::common::{body, entry, same};
 use expect_test::expect;
 use taffeta_ast::{Distribution, Parallel};
 use taffeta_schedule::{Refusal, Schedule, SplitBy, documentation, targets};
 
-/// The registry is what there is; a method of each name calls that name.
+/// Checks that every registered primitive and query has a method of its name, which calls it.
 #[test]
 fn every_primitive_and_query_has_a_method() {
     let source = [include_str!("../../src/typed.rs"), include_str!("../../src/schedule.rs")].concat();
@@ -18,7 +18,7 @@ fn every_primitive_and_query_has_a_method() {
     }
 }
 
-/// Every method once; what their arguments mean is what the program becomes.
+/// Checks one call of every method by the program after it, which shows the meaning of the arguments.
 #[test]
 fn methods_are_calls() {
     let text = "
@@ -114,7 +114,7 @@ def f(x: f32[n, 40], w: f32[40]) -> f32[n]:
     "#]].assert_eq(&body(s.func()));
 }
 
-/// What has variants by keywords has a method for each of them.
+/// Checks that primitives with variants by keyword have a method for each variant.
 #[test]
 fn variants_are_methods() {
     let (func, _) = entry(

@@ -34,7 +34,7 @@ def f(x: inout[f32[n, 3]]):
                 x[i, 0] = t + 0.0
         "#]],
     );
-    // Of length one, and empty.
+    // One loop of length one, and an empty one.
     check(
         "
 def f(x: inout[f32[n]]):

@@ -1,4 +1,4 @@
-//! `vectorize`: what it lists, what it refuses, and what it says of accesses.
+//! `vectorize`: its lists of partial results, its refusals, and its notes on accesses.
 
 use crate::args;
 use crate::common::{call, check, entry, refused};
@@ -196,7 +196,8 @@ def f(x: f32[n, m], w: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[2 * n]]
     .assert_eq(&s.trace().steps[0].notes.join("\n"));
 }
 
-/// What was read for the shape may be another number by the time that partial results would be made.
+/// Checks that there are no partial results of a tensor whose shape is loaded: the loaded value may have changed by
+/// then.
 #[test]
 fn no_partial_results_of_what_has_a_shape_that_is_read() {
     let text = "

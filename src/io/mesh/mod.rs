@@ -1,8 +1,8 @@
 //! Triangle meshes: `mesh.obj:vertices` (`f32[n, 3]`), `:faces` (`i32[n_faces, 3]`) and `:adjacency`.
 //!
-//! Polygons are cut into fans of triangles. `adjacency` has for each face the faces across its three edges: edge `j`
-//! lies between the corners `j` and `(j + 1) % 3`; across an edge of the boundary is the face itself. An edge with more
-//! than two faces has no answer, and is refused with its line.
+//! Polygons are split into fans of triangles. `adjacency` lists the neighbours of each face across its three edges:
+//! edge `j` connects corners `j` and `(j + 1) % 3`; across a boundary edge, the neighbour is the face itself. An edge
+//! with more than two faces is refused, with its line.
 
 mod obj;
 mod off;
@@ -12,12 +12,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use taffeta_ast::{Buffer, Diagnostic, Value};
 
-/// A mesh of triangles.
+/// Triangle mesh.
 #[derive(Debug, Default, PartialEq)]
 struct Mesh {
     vertices: Vec<[f64; 3]>,
     faces: Vec<[usize; 3]>,
-    /// The line of each face.
+    /// Line of each face.
     lines: Vec<usize>,
 }
 
@@ -58,13 +58,13 @@ fn indices(rows: Vec<[usize; 3]>) -> Buffer {
     Buffer::I64(rows.into_iter().flatten().map(|i| i as i64).collect())
 }
 
-/// For each face the faces across its edges.
+/// Computes the neighbours of each face across its edges.
 fn adjacency(mesh: &Mesh, path: &Path) -> Result<Vec<[usize; 3]>, Diagnostic> {
     let edge = |f: &[usize; 3], j: usize| {
         let (a, b) = (f[j], f[(j + 1) % 3]);
         (a.min(b), a.max(b))
     };
-    // The first face of each edge, and the second one.
+    // First and second face of each edge.
     let mut faces_of: HashMap<(usize, usize), (usize, Option<usize>)> = HashMap::with_capacity(mesh.faces.len() * 2);
     for (i, f) in mesh.faces.iter().enumerate() {
         for j in 0..3 {
@@ -112,7 +112,7 @@ fn add_polygon(mesh: &mut Mesh, corners: &[usize], line: usize) {
     }
 }
 
-/// A coordinate of a vertex.
+/// Parses a coordinate of a vertex.
 fn coordinate(text: &str, path: &Path, line: usize) -> Result<f64, Diagnostic> {
     super::float(text).ok_or_else(|| line_error(path, line, format!("`{text}` is not a coordinate")))
 }

@@ -1,5 +1,5 @@
 //! Wavefront OBJ: `v x y z` and `f a b c …`, where a corner is `v`, `v/vt`, `v//vn` or `v/vt/vn`, numbered from 1 or,
-//! if negative, back from the latest vertex. Normals, textures, groups and materials are not read.
+//! if negative, backwards from the latest vertex. Normals, textures, groups and materials are ignored.
 
 use super::{Mesh, add_polygon, coordinate, line_error};
 use std::path::Path;
@@ -8,7 +8,7 @@ use taffeta_ast::Diagnostic;
 pub(super) fn parse(text: &str, path: &Path) -> Result<Mesh, Diagnostic> {
     let mut mesh = Mesh::default();
     let mut corners = Vec::new();
-    // Faces may stand before their vertices: they are checked against the number of all vertices at the end.
+    // Faces may precede their vertices, so indices are checked at the end.
     let mut polygons: Vec<(usize, Vec<usize>)> = Vec::new();
     for (line, words) in logical_lines(text) {
         let mut words = words.split_whitespace();
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Mesh, Diagnostic> {
     Ok(mesh)
 }
 
-/// A corner's vertex, from 0; `n` vertices stand before it.
+/// Parses the vertex of a corner, from 0; `n` vertices precede it.
 fn corner(word: &str, n: usize, path: &Path, line: usize) -> Result<usize, Diagnostic> {
     let number = word.split('/').next().unwrap_or("");
     let index: i64 =
@@ -60,7 +60,7 @@ fn corner(word: &str, n: usize, path: &Path, line: usize) -> Result<usize, Diagn
     }
 }
 
-/// Lines without comments, those that end in `\` joined with the next one; each with its number.
+/// Iterates over lines without comments, joining lines that end in `\`; each with its number.
 fn logical_lines(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     let mut lines = text.lines().enumerate();
     std::iter::from_fn(move || {

@@ -1,6 +1,6 @@
 //! OFF: the word `OFF` (or `COFF`, `NOFF`, `STOFF`…, or nothing), the numbers of vertices, faces and edges (on the same
-//! line or the next), then a vertex on each line, then a face on each: its number of corners and their vertices from 0.
-//! Colours, normals and what else follows on a line are not read.
+//! line or the next), then a line for each vertex, then a line for each face: its number of corners and their vertices
+//! from 0. Colours, normals and other trailing words of a line are ignored.
 
 use super::{Mesh, add_polygon, coordinate, line_error};
 use crate::io::truncated;
@@ -44,7 +44,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Mesh, Diagnostic> {
     Ok(mesh)
 }
 
-/// What follows the header's word on its line; `None` if there is no such word.
+/// Returns the rest of the line after the header word; `None` without such a word.
 fn header<'a>(first: &'a str, path: &Path, line: usize) -> Result<Option<&'a str>, Diagnostic> {
     let word = first.split_whitespace().next().unwrap_or("");
     let Some(prefix) = word.strip_suffix("OFF") else {

@@ -1,4 +1,4 @@
-//! Sparse tensors written as `scipy.sparse.save_npz` writes them; the arrays are those of the table above the reader.
+//! Sparse tensors in the layout of `scipy.sparse.save_npz`; the reader's module documents the arrays.
 
 use crate::io::{memory, npz};
 use std::io::{Error, Result, Seek, Write};
@@ -6,23 +6,23 @@ use taffeta_ast::format::{Coord, Format, Level, LevelKind, Named, named};
 use taffeta_ast::value::Places;
 use taffeta_ast::{Buffer, Literal, Value, coordinates};
 
-/// Which of the layouts a tensor is written in.
+/// Layout of a written tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// SciPy's, by rows.
+    /// SciPy's layout by rows.
     Csr,
-    /// SciPy's, by columns.
+    /// SciPy's layout by columns.
     Csc,
-    /// Coordinates: SciPy's where the fill is 0.
+    /// Coordinate lists: SciPy's if the fill is 0.
     Coordinates,
     /// SciPy's diagonals, aligned by column.
     Dia,
-    /// SciPy's blocks of so many rows and columns, which divide the matrix.
+    /// SciPy's blocks of the given rows and columns, which divide the matrix.
     Bsr([usize; 2]),
 }
 
 impl Layout {
-    /// The layout that SciPy has for a format, of tensors of this shape.
+    /// Returns SciPy's layout for a format, for tensors of this shape.
     pub fn of(format: &Format, shape: &[usize]) -> Option<Layout> {
         let alike = |named: &Format| {
             let kinds = |f: &Format| f.levels.iter().map(|l| l.kind).collect::<Vec<_>>();
@@ -41,7 +41,7 @@ impl Layout {
         match (&format.levels.iter().map(lists).collect::<Vec<_>>()[..], &format.order()?[..]) {
             ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [0, 1]) => Some(Layout::Csr),
             ([(LevelKind::Dense, _), (LevelKind::Compressed, true)], [1, 0]) => Some(Layout::Csc),
-            // (A vector's list is one of coordinates whether or not they may stand twice.)
+            // A vector's list is a coordinate list, whether or not coordinates are unique.
             ([(LevelKind::Compressed, unique), rest @ ..], _)
                 if (!unique || rest.is_empty()) && rest.iter().all(|(kind, _)| *kind == LevelKind::Singleton) =>
             {
@@ -52,14 +52,14 @@ impl Layout {
     }
 }
 
-/// The rows and columns of a block, if the format is one of blocks of a matrix.
+/// Returns the rows and columns of a block, if the format is one of matrix blocks.
 fn blocks(format: &Format) -> Option<[i64; 2]> {
     let size = |k: usize| match format.coords.get(k)? {
         Coord::Apply(_, args) => match args[1] {
             Coord::Int(size) if size > 0 => Some(size),
             _ => None,
         },
-        // Of one row or column.
+        // A block of a single row or column.
         Coord::Dim(_) => Some(1),
         _ => None,
     };
@@ -92,7 +92,7 @@ pub fn write(out: impl Write + Seek, value: &Value, layout: Layout) -> Result<()
         fill.set(0, places.fill);
         npz::add(&mut archive, "fill", &Value::scalar(fill).ok_or_else(|| failed("a number"))?)?;
     } else if name == "coo" && ndim != 2 {
-        // SciPy has tensors of other than two dimensions as arrays alone.
+        // SciPy represents tensors of other than two dimensions as sparse arrays only.
         let yes = Value::scalar(Buffer::Bool(vec![true])).ok_or_else(|| failed("a number"))?;
         npz::add(&mut archive, "_is_array", &yes)?;
     }
@@ -110,7 +110,7 @@ fn list(v: Vec<i64>) -> Result<Value> {
     Value::new(vec![v.len()], Buffer::I64(v)).ok_or_else(|| failed("a list"))
 }
 
-/// The lists of `csr`, `csc` and coordinates, and the elements.
+/// Writes the index lists of `csr`, `csc` and coordinates, and the elements.
 fn elements<W: Write + Seek>(archive: &mut Archive<W>, value: &Value, places: &Places, name: &str) -> Result<()> {
     let (shape, ndim, count) = (value.shape(), value.shape().len(), value.data().len());
     let major = if name == "csc" { 1 } else { 0 };
@@ -139,7 +139,7 @@ fn elements<W: Write + Seek>(archive: &mut Archive<W>, value: &Value, places: &P
     npz::add(archive, "data", &Value::new(vec![count], data).ok_or_else(|| failed("a list"))?)
 }
 
-/// Where each of `n` rows begins among entries that are sorted by these.
+/// Returns the start of each of `n` rows among entries sorted by row.
 fn starts(rows: &[i64], n: usize) -> Result<Vec<i64>> {
     check_room(n as u128 * 8)?;
     let mut starts = vec![0i64; n + 1];
@@ -152,7 +152,7 @@ fn check_room(bytes: u128) -> Result<()> {
     memory::check_bytes(bytes, "the result").map_err(|d| failed(&d.message)).map(drop)
 }
 
-/// Diagonals: the element in column `j` of each stands at place `j` of its row in `data`.
+/// Writes diagonals: the element in column `j` of a diagonal is at index `j` of its row in `data`.
 fn diagonals<W: Write + Seek>(archive: &mut Archive<W>, value: &Value, places: &Places) -> Result<()> {
     let width = value.shape()[1];
     let mut offsets: Vec<i64> = places.indices.chunks_exact(2).map(|at| at[1] - at[0]).collect();
@@ -164,7 +164,7 @@ fn diagonals<W: Write + Seek>(archive: &mut Archive<W>, value: &Value, places: &
     npz::add(archive, "offsets", &list(offsets)?)
 }
 
-/// Blocks, by rows of blocks.
+/// Writes blocks, by rows of blocks.
 fn add_blocks<W: Write + Seek>(
     archive: &mut Archive<W>,
     value: &Value,
@@ -186,7 +186,7 @@ fn add_blocks<W: Write + Seek>(
     npz::add(archive, "indptr", &list(starts(&rows, value.shape()[0] / r)?)?)
 }
 
-/// The elements at their positions in `data` of that shape, 0 beside them.
+/// Writes `data` of the given shape with the elements at their positions, and 0 elsewhere.
 fn regions<W: Write + Seek>(
     archive: &mut Archive<W>,
     value: &Value,

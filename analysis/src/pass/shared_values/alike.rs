@@ -1,4 +1,5 @@
-//! Whether all elements that are one value are written alike: the same statements store the same into each of them.
+//! Proof that all elements that share one stored value are written alike: the same statements store the same value into
+//! each.
 
 use super::{How, Site, is_shared, loops_over_values, sites};
 use crate::query::effects;
@@ -7,8 +8,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// Whether a tensor's elements that are one value are, after each nest of loops that writes them, and nothing asks for
-/// them before its end. (Of other tensors whose values stand for several elements it is assumed.)
+/// Returns whether a tensor's elements with a shared value are equal after each loop nest that writes them, where the
+/// nest contains no other access than such stores. (For other tensors with shared values this is assumed.)
 pub(super) fn are(func: &Func, tensor: &Tensor) -> bool {
     let all = sites(func, &tensor.symbol);
     let mut declared: FxHashMap<Symbol, Arc<Tensor>> =
@@ -27,18 +28,19 @@ pub(super) fn are(func: &Func, tensor: &Tensor) -> bool {
     })
 }
 
-/// What is the same for all elements of a value in a nest of loops.
+/// Checker of the expressions that are equal for all elements of one value in a loop nest.
 struct Alike<'a> {
     tensor: &'a Tensor,
     indices: &'a [Access],
-    /// Iterators that tell the elements apart.
+    /// Iterators that distinguish the elements.
     iters: Vec<Symbol>,
-    /// What the nest writes.
+    /// Tensors that the nest writes.
     written: FxHashSet<Symbol>,
-    /// The innermost of the loops with these iterators.
+    /// Innermost loop with one of these iterators.
     inner: &'a Stmt,
     declared: &'a FxHashMap<Symbol, Arc<Tensor>>,
-    /// Tensors of an iteration of that loop that were looked at. (What is not alike ends the search.)
+    /// Local tensors of the innermost loop that were visited. (The first failure ends the search, so no result is
+    /// kept.)
     seen: RefCell<FxHashSet<Symbol>>,
 }
 
@@ -64,7 +66,8 @@ impl<'a> Alike<'a> {
         }
     }
 
-    /// Whether a write is executed alike, below that place of its path, and stores the same.
+    /// Returns whether a write below that position of its path executes equally for all elements and stores the same
+    /// value.
     fn site(&self, site: &Site, from: usize) -> bool {
         let apart = |d: usize| matches!(site.indices[d].index.kind(), ExprKind::Var(v) if self.iters.contains(v));
         let rest = (0..site.indices.len()).filter(|d| !apart(*d)).map(|d| &site.indices[d].index);
@@ -75,7 +78,7 @@ impl<'a> Alike<'a> {
         value && rest.into_iter().all(|e| self.expr(e)) && self.way(&site.path[from..])
     }
 
-    /// Whether the loops and branches on a way are entered alike.
+    /// Returns whether the loops and branches on a path are entered equally for all elements.
     fn way(&self, path: &[Stmt]) -> bool {
         path.iter().all(|s| match s.kind() {
             StmtKind::For { iter, .. } if self.iters.contains(iter) => true,
@@ -99,14 +102,14 @@ impl<'a> Alike<'a> {
         }
     }
 
-    /// Whether an access is to the same element of a tensor over the same pattern.
+    /// Returns whether an access is to the same element of a tensor over the same pattern.
     fn is_element(&self, t: &Symbol, at: &[Access]) -> bool {
         let same = |t: &Arc<Tensor>| is_shared(&t.format) && t.format.pattern == self.tensor.format.pattern;
         let indices = |all: &[Access]| all.iter().map(|a| a.index.clone()).collect::<Vec<_>>();
         self.declared.get(t).is_some_and(same) && indices(at) == indices(self.indices)
     }
 
-    /// Whether a tensor that is declared in each iteration gets the same in each.
+    /// Returns whether a tensor that is declared in each iteration has equal values in each.
     fn own(&self, t: &Symbol) -> bool {
         if !self.seen.borrow_mut().insert(t.clone()) {
             return true;

@@ -1,4 +1,5 @@
-//! Elements that are not proved to be equal where they are one value: in a dense tensor, compared after the last write.
+//! Fallback for elements with a shared value that are not proved to be equal: they are in a dense tensor, and are
+//! compared after the last write.
 
 use super::{How, sites};
 use crate::pass::rewrite_accesses;
@@ -10,11 +11,11 @@ use taffeta_ast::{
     Access, Diagnostic, Diagnostics, Expr, Extent, Func, Literal, Op, Origin, Stmt, StmtKind, Symbol, Tensor,
 };
 
-/// The program with a dense tensor for the elements of one, which is packed in the end.
+/// Replaces a tensor by a dense one for its elements, which is packed and checked at the end.
 ///
 /// # Errors
 ///
-/// The tensor does not store every element: where it stores nothing, a dense one would.
+/// The tensor does not store every element: a dense one would also write the elements that are not stored.
 pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Result<Func, Diagnostics> {
     let name = tensor.symbol.name();
     let all = sites(func, &tensor.symbol);
@@ -61,7 +62,7 @@ pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Result<Func, Diagnostics
     })
 }
 
-/// Loops over all elements of a tensor.
+/// Builds a loop nest over all elements of a tensor.
 fn over(tensor: &Tensor, origin: &Origin, body: &dyn Fn(&[Expr]) -> Stmt) -> Stmt {
     let name = tensor.symbol.name().replace('.', "_");
     let iters: Vec<Symbol> = (0..tensor.ndim()).map(|d| Symbol::new(format!("{name}.d{d}"))).collect();
@@ -79,7 +80,7 @@ fn stored(tensor: &Tensor, at: &[Expr], value: Expr, origin: &Origin) -> Stmt {
     Stmt::new(kind, origin.derive("shared", "elements"))
 }
 
-/// The assertion that an element is what is stored for it.
+/// Builds the assertion that an element equals its stored value.
 fn compared(tensor: &Tensor, own: &Tensor, at: &[Expr], origin: &Origin) -> Stmt {
     let [a, b] = [own, tensor].map(|t| t.load(at.to_vec()));
     let mut message = vec![MessagePart::Text("element [".into())];
@@ -95,7 +96,7 @@ fn compared(tensor: &Tensor, own: &Tensor, at: &[Expr], origin: &Origin) -> Stmt
     Stmt::new(kind, origin.derive("shared", "check"))
 }
 
-/// Whether two elements have equal bits: NaNs are one, 0 and -0 are two.
+/// Builds the condition that two elements have equal bits, except that all NaNs are equal: 0 and -0 differ.
 fn same(a: &Expr, b: &Expr) -> Expr {
     if !a.dtype().is_float() {
         return a.equals(b);

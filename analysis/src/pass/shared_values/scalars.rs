@@ -1,5 +1,5 @@
-//! Elements that are reduced into, or read between two writes, in nests of loops that come to each of them once: in a
-//! scalar meanwhile, which begins with what the element was before the nest.
+//! Promotion of elements to scalars, where elements are reduced into, or read between two writes, in loop nests that
+//! visit each element once. The scalar is initialised with the element's value before the nest.
 
 use super::{How, Site, loops_over_values, sites, varies_in};
 use crate::pass::{rewrite_accesses, substitute};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// The program with scalars for the elements of a tensor, in the nests where there are such.
+/// Promotes the elements of a tensor to scalars in all nests that allow it.
 pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Func {
     let (mut func, mut left) = (func.clone(), Vec::new());
     loop {
@@ -27,9 +27,9 @@ pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Func {
     }
 }
 
-/// A nest of loops that comes to each element once at most.
+/// Loop nest that visits each element at most once.
 struct Nest {
-    /// From its outermost loop to the one whose body has all that is done with an element.
+    /// Statements from its outermost loop to the loop whose body contains all accesses to an element.
     path: Vec<Stmt>,
     indices: Vec<Access>,
     /// Whether an element may be read before the first store to it.
@@ -43,7 +43,7 @@ impl Nest {
             return None;
         }
         let first = site.path.iter().position(|s| s.id() == nest.id())?;
-        // The loops that count an index each; other indices stay what they are.
+        // A loop counts if its iterator is exactly one index; other indices must be invariant in the nest.
         let counts = |s: &Stmt| match s.kind() {
             StmtKind::For { iter, .. } => {
                 site.indices.iter().filter(|a| matches!(a.index.kind(), ExprKind::Var(v) if v == iter)).count() == 1
@@ -72,7 +72,8 @@ impl Nest {
         if !site.path[first..=last].iter().all(between) {
             return None;
         }
-        // What is around it, as far as that does nothing else with the tensor: so it is copied once.
+        // Extend the nest outwards over loops without other accesses to the tensor, so that the copy before it is made
+        // once.
         let around = |k: &usize| {
             let s = &site.path[*k];
             let concurrent = matches!(s.kind(), StmtKind::For { props, .. } if props.is_concurrent());
@@ -115,7 +116,7 @@ impl Nest {
         tree::replace(func, outer.id(), &all)
     }
 
-    /// What the elements are before the nest.
+    /// Builds the loops that copy the elements before the nest.
     fn copied(&self, tensor: &Tensor, before: &Tensor) -> Stmt {
         let origin = || self.path[0].origin().derive("shared", "before");
         let mut own: FxHashMap<Symbol, Expr> = FxHashMap::default();
@@ -144,7 +145,7 @@ impl Nest {
     }
 }
 
-/// Whether threads or lanes share a tensor that a statement, or one inside of it, reduces into.
+/// Returns whether threads or lanes share a reduction into the tensor, in the statement or inside of it.
 fn shares(s: &Stmt, tensor: &Symbol) -> bool {
     let mut shares = false;
     s.walk(&mut |s| {
@@ -155,13 +156,13 @@ fn shares(s: &Stmt, tensor: &Symbol) -> bool {
     shares
 }
 
-/// Whether the first thing that is done with the tensor's element in a body is a store, in any case.
+/// Returns whether the first access to the tensor's element in a body is an unconditional store.
 fn is_stored_first(body: &Stmt, tensor: &Tensor, all: &[Site]) -> bool {
     let Some(first) = all.iter().find(|s| s.is_in(body)) else { return false };
     let from = first.path.iter().position(|s| s.id() == body.id()).unwrap_or(0);
     let straight = |s: &Stmt| matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
     let way = &first.path[from..first.path.len() - 1];
     let store = matches!(first.stmt().kind(), StmtKind::Store { tensor: t, .. } if *t == tensor.symbol);
-    // (What it reads is a site before it.)
+    // A load in the store's own value would be an earlier site.
     store && first.how == How::Stores && way.iter().all(straight)
 }

@@ -6,7 +6,7 @@ use taffeta_ast::format::{Format, Level, LevelKind, Pattern};
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, Func, ReduceOp, Stmt, Symbol, Tensor, print, validate};
 
-/// `B`, a result over the pattern of `A`, which has runs, with a body that is made of both and of `x`.
+/// Builds a program with `B`, a result over the pattern of `A`, which has runs; the body is made from both and `x`.
 fn program(body: &dyn Fn([&Tensor; 3], [&Expr; 2]) -> Stmt) -> Func {
     let mut b = Builder::new("f");
     let (n, m) = (b.size("n"), b.size("m"));
@@ -54,7 +54,7 @@ fn example() {
     .assert_eq(&made(&func));
 }
 
-/// Stores of what is the same for all elements of a value stay.
+/// Checks that stores of a value that is equal for all elements of a run stay.
 #[test]
 fn what_is_written_alike_stays() {
     let func = program(&|[a, b, x], sizes| {
@@ -66,7 +66,7 @@ fn what_is_written_alike_stays() {
     assert_eq!(made(&func), print::func(&func));
 }
 
-/// What differs from element to element is compared.
+/// Checks that elements that may differ are compared.
 #[test]
 fn what_may_differ_is_compared() {
     let func = program(&|[a, b, x], sizes| {

@@ -1,5 +1,5 @@
-//! What is learnt on the way through a program: from declarations, conditions, loops, assertions and stores, and what
-//! a write takes away.
+//! Facts gained on a walk through a program: from declarations, conditions, loops, assertions and stores; and facts
+//! invalidated by writes.
 
 use super::{Context, Def, Key, Truth};
 use crate::query::MAX_SIZE;
@@ -11,14 +11,15 @@ use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Stmt, StmtKind, Symbol, Tensor};
 
 impl Context {
-    /// A size: between 0 and [`MAX_SIZE`].
+    /// Adds the fact that a size is between 0 and [`MAX_SIZE`].
     pub fn size(&mut self, symbol: &Symbol) {
         self.changed();
         let a = self.variable(symbol);
         self.refine(a, Interval::new(0, i128::from(MAX_SIZE)), Congruence::ALL);
     }
 
-    /// A tensor is alive: the operations of its shape do not wrap, and it is not larger than [`MAX_SIZE`].
+    /// Adds the facts about a live tensor: the operations of its shape do not wrap, and it has at most [`MAX_SIZE`]
+    /// elements.
     pub fn declare(&mut self, tensor: &Tensor) {
         self.wrote(std::iter::once(&tensor.symbol));
         self.exact = true;
@@ -33,7 +34,7 @@ impl Context {
             }
             elements = elements.and_then(|e| self.product(&e, d));
         }
-        // If no term is negative, each of them is at most the whole.
+        // If no term is negative, each term is at most the sum.
         if let Some(e) = elements
             && e.constant >= 0
             && e.terms.iter().all(|(_, c)| *c >= 0)
@@ -48,12 +49,12 @@ impl Context {
         }
     }
 
-    /// The condition holds from here to the end of the scope.
+    /// Assumes that the condition holds from here to the end of the scope.
     pub fn assume(&mut self, cond: &Expr) {
         self.suppose(cond, true);
     }
 
-    /// The condition does not hold from here to the end of the scope.
+    /// Assumes that the condition does not hold from here to the end of the scope.
     pub fn assume_not(&mut self, cond: &Expr) {
         self.suppose(cond, false);
     }
@@ -83,7 +84,7 @@ impl Context {
             }
             (Op::And | Op::Or, _) => {
                 self.know(cond, holds);
-                // `a or b` where `a` is known not to hold is `b`.
+                // `a or b` with `a` known to be false is `b`.
                 let given = *op == Op::Or;
                 if self.decide(&args[0], !given) {
                     self.suppose(&args[1], holds);
@@ -100,10 +101,10 @@ impl Context {
         }
     }
 
-    /// Facts of a comparison of forms.
+    /// Adds the facts of a comparison of two forms.
     fn compare(&mut self, op: Op, holds: bool, a: &Linear, b: &Linear) {
         let op = if holds { op } else { complement(op) };
-        // x < y is y - x - 1 >= 0
+        // `x < y` is `y - x - 1 >= 0`.
         let mut less = |x: &Linear, y: &Linear, by: i128| {
             if let Some(d) = y.minus(x) {
                 self.add_fact(d.plus_constant(-by));
@@ -122,7 +123,7 @@ impl Context {
                 }
             }
             _ => {
-                // From a != b and a >= b follows a > b.
+                // `a != b` and `a >= b` imply `a > b`.
                 if let Some(d) = a.minus(b) {
                     if self.quickly(&d) {
                         self.add_fact(d.plus_constant(-1));
@@ -136,7 +137,7 @@ impl Context {
         }
     }
 
-    /// What `d = 0` says about the residues of its atoms: `i = 4k + 2` is 2 modulo 4.
+    /// Derives the residues of atoms from `d = 0`: `i = 4k + 2` is 2 modulo 4.
     fn equal_to_zero(&mut self, d: &Linear) {
         for &(a, c) in &d.terms {
             if c.abs() == 1 {
@@ -155,14 +156,14 @@ impl Context {
         self.truths.push(Truth { cond: cond.clone(), holds, loads, ended: false });
     }
 
-    /// Whether exactly this condition was assumed, or its contrary.
+    /// Returns whether this very condition was assumed to hold or not to hold.
     pub(in crate::query) fn known(&self, cond: &Expr) -> Option<bool> {
         self.truths.iter().rev().find(|t| !t.ended && t.cond == *cond).map(|t| t.holds)
     }
 
-    /// In the body of a loop, in any of its iterations. The writes of the body are taken into account.
+    /// Enters the body of a loop, in any of its iterations. Invalidates facts about tensors that the body writes.
     pub fn enter_loop(&mut self, iter: &Symbol, extent: &Extent, body: &Stmt) {
-        // The bounds are evaluated before the first iteration.
+        // The bounds are evaluated before the first iteration, so they are lowered before the writes.
         let range = match extent {
             Extent::Range { begin, end, step } => Some([begin, end, step].map(|e| self.linear(e))),
             Extent::Reals => None,
@@ -185,11 +186,11 @@ impl Context {
         if let Some(t) = to {
             self.add_fact(t.plus_constant(-1));
         }
-        // There is an iteration: `range(n * m)` has one only where neither is 0.
+        // The body is only entered with a positive trip count: for `range(n * m)`, neither factor is 0.
         let length = if sign.lo > 0 { end.minus(&begin) } else { begin.minus(&end) };
         self.positive_factors(&length);
         let Some(s) = step.as_constant().filter(|s| s.abs() != 1) else { return };
-        // i = begin + s * k, with k >= 0
+        // `i = begin + s * k`, with `k >= 0`
         let k = self.intern(Key::Trip(iter.clone()), Def::Free, Interval::ALL);
         self.refine(k, Interval::new(0, INFINITY), Congruence::ALL);
         let offset = i.minus(&begin).and_then(|d| d.combine(1, &Linear::atom(k), -s));
@@ -202,7 +203,7 @@ impl Context {
         }
     }
 
-    /// What is multiplied to something positive, and is not negative, is not 0 either.
+    /// Derives that the factors of a positive product are positive, if none is negative.
     fn positive_factors(&mut self, sum: &Option<Linear>) {
         for (atom, _) in sum.iter().flat_map(|l| l.terms.clone()) {
             let Def::Product(factors) = self.atoms[atom.0 as usize].def.clone() else { continue };
@@ -216,18 +217,18 @@ impl Context {
         }
     }
 
-    /// In the body of a `while` loop.
+    /// Enters the body of a `while` loop.
     pub fn enter_while(&mut self, cond: &Expr, body: &Stmt) {
         self.wrote_all(body.writes());
         self.assume(cond);
     }
 
-    /// After a statement and all inside it: its writes happened, an assertion was passed, an integer that was stored is
-    /// there to be read.
+    /// Adds the effects of a statement and its children: invalidates facts about written tensors, assumes the condition
+    /// of an assertion, and records a stored integer as the value of its element.
     pub fn after(&mut self, stmt: &Stmt) {
         let (tensor, indices, value) = match stmt.kind() {
-            // What they consist of came before; to collect its writes again at every level would be quadratic in the
-            // depth.
+            // Their children were visited already; collecting the children's writes again at every level would be
+            // quadratic in the depth.
             StmtKind::Seq(_) | StmtKind::VarDef { .. } => return,
             StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => return self.assume(cond),
             StmtKind::Store { tensor, indices, value } => (tensor, indices, value.clone()),
@@ -240,7 +241,7 @@ impl Context {
         if !value.dtype().is_int() {
             return self.wrote([tensor]);
         }
-        // Atoms are values, so what was stored is known even if it came from the same tensor.
+        // Atoms are values, so the stored value is known even if it was computed from the same tensor.
         let stored = self.linear(&value);
         self.wrote([tensor]);
         let element = Expr::load(tensor, indices.clone(), value.dtype());
@@ -251,8 +252,8 @@ impl Context {
         }
     }
 
-    /// After a statement whose inside was not visited: what was learnt inside of scopes is forgotten at their ends, so
-    /// that only its writes count.
+    /// Adds the effects of a statement whose children were not visited. Facts from inner scopes do not survive them, so
+    /// only their writes matter.
     pub(in crate::query) fn skip(&mut self, stmt: &Stmt) {
         match stmt.kind() {
             StmtKind::Seq(all) => all.iter().for_each(|s| self.skip(s)),
@@ -268,12 +269,12 @@ impl Context {
         }
     }
 
-    /// Whether nothing that is known is about elements of tensors, so that writes take nothing away.
+    /// Returns whether no fact is about elements of tensors, so that writes invalidate nothing.
     fn reads_nothing(&self) -> bool {
         self.by_tensor.is_empty() && self.truths.iter().all(|t| t.loads.is_empty())
     }
 
-    /// Elements of these tensors may have other values from here on, to the end of the walk.
+    /// Invalidates the facts about elements of these tensors, to the end of the walk.
     pub fn wrote<'a>(&mut self, tensors: impl IntoIterator<Item = &'a Symbol>) {
         for t in tensors {
             self.forget(t);
@@ -283,7 +284,8 @@ impl Context {
         self.changed();
     }
 
-    /// Forgets the facts about all tensors that a statement writes; looks up the fewer: tensors, or known facts.
+    /// Invalidates the facts about all tensors that a statement writes, iterating over the smaller set: these tensors,
+    /// or those with known facts.
     fn wrote_all(&mut self, tensors: &FxHashSet<Symbol>) {
         let known: Vec<Symbol> = match tensors.len() < self.by_tensor.len() {
             true => tensors.iter().filter(|t| self.by_tensor.contains_key(t)).cloned().collect(),
@@ -295,12 +297,12 @@ impl Context {
         self.changed();
     }
 
-    /// Forgets the symbols of a tensor's former elements.
+    /// Drops the atoms of a tensor's former elements from the table.
     fn forget(&mut self, tensor: &Symbol) {
         for key in self.by_tensor.remove(tensor).unwrap_or_default() {
             if let Some(a) = self.keys.remove(&key) {
                 let def = &mut self.atoms[a.0 as usize].def;
-                // Its condition would now be taken to mean something else.
+                // Its condition would be evaluated with the tensor's new elements.
                 if matches!(def, Def::Select(..)) {
                     *def = Def::Free;
                 }

@@ -1,4 +1,4 @@
-//! The dependences that do not follow from others, found without asking about the others.
+//! Direct dependences, which do not follow from others, found without queries about the others.
 //!
 //! ```text
 //! for i: y[i] = y[i] * a[i]      s1 -> s2 and s2 -> s3 are direct;
@@ -6,21 +6,21 @@
 //!        y[i] = y[i] * c[i]      s1 and s3 touch it
 //! ```
 //!
-//! References to one element that are executed in the same iterations, because loops, conditions and subscripts are
-//! the same but for the names of iterators, and only say what nothing in the program writes, are a *family*. The
-//! members of a family that follow each other and do not conflict (reads; reductions of one operator) are an *epoch*.
-//! Each epoch conflicts with the next one, so that there is a chain of dependences from a member of one epoch to those
-//! of all later ones, in the same iterations of the loops around both.
+//! References to one element form a *family* if they are executed in the same iterations: their loops, conditions and
+//! subscripts are equal up to the names of iterators, and only load from tensors that the program never writes.
+//! Consecutive members of a family that do not conflict (reads; reductions of one operator) form an *epoch*. Each epoch
+//! conflicts with the next one, so that a chain of dependences leads from a member of one epoch to those of all later
+//! ones, in the same iterations of the common loops.
 //!
 //! - **Within one iteration** of the loops around `a` and `b`, their dependence follows from `a -> … -> c` and `c ->
-//!   b`, where `c` is of a later epoch of `a`'s family, comes before `b`, conflicts with it, and has the same loops in
-//!   common with it as `a`. Likewise for a `c` of an earlier epoch of `b`'s family.
+//!   b`, where `c` belongs to a later epoch of `a`'s family, precedes `b`, conflicts with it, and has the same loops in
+//!   common with it as `a`. By symmetry, the dependence also follows from a `c` of an earlier epoch of `b`'s family.
 //! - **Carried by a loop**, it follows where the loop is also around a `c` of a later epoch of `a`'s family that
-//!   conflicts with `b`, or one of an earlier epoch of `b`'s family that conflicts with `a`.
+//!   conflicts with `b`, or of an earlier epoch of `b`'s family that conflicts with `a`.
 //!
-//! Instances of one statement are ordered by the statement, so what it reads and writes counts as one after the other.
-//! By induction on the text between source and sink, everything follows from what is direct, and a loop that carries a
-//! dependence on a tensor carries a direct one.
+//! Instances of one statement are totally ordered, so its reads and its write count as successive. By induction on the
+//! text between source and sink, every dependence follows from direct ones, and a loop that carries a dependence on a
+//! tensor carries a direct one.
 
 use super::pairs::{self, Key, Subscripts, conflicts};
 use super::prover::{Prover, common_loops};
@@ -32,18 +32,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, Symbol};
 
-/// The dependences that do not follow from others.
+/// Dependences that do not follow from others.
 #[derive(Clone, Debug, Default)]
 pub struct Direct {
-    /// In the order of the text; for each pair of references, within one iteration first, then by loops.
+    /// Direct dependences in program order; for each pair of references, within one iteration first, then by loops.
     pub dependences: Vec<Dependence>,
-    /// Whether there are others, which follow from these.
+    /// Whether there are other dependences, which follow from these.
     pub more: bool,
 }
 
 impl Dependences<'_> {
-    /// The dependences of the program that do not follow from others. Those between reductions of one operator are no
-    /// dependences here.
+    /// Returns the dependences of the program that do not follow from others. Reductions of one operator do not depend
+    /// on each other here.
     pub fn direct(&self) -> Direct {
         let mut search = Search::new(self);
         for tensor in self.by_tensor.keys() {
@@ -58,8 +58,8 @@ impl Dependences<'_> {
         search.answer()
     }
 
-    /// For every loop and every tensor and operator of which it carries reductions that meet in one element, one such
-    /// pair.
+    /// Returns a pair of reductions that meet in one element for every loop, tensor and operator for which the loop
+    /// carries such reductions.
     pub fn carried_reductions(&self) -> Vec<Dependence> {
         let mut out = Vec::new();
         for (depth, references) in self.in_loops() {
@@ -81,8 +81,8 @@ impl Dependences<'_> {
         out
     }
 
-    /// The references to a tensor inside of a loop, for every loop that can carry something: with how many loops are
-    /// around that one. The tensor is declared outside of it, and written in it.
+    /// Returns the references to a tensor inside of a loop, with the loop's depth, for every loop and tensor that the
+    /// loop may carry dependences on: the tensor is declared outside of the loop, and written in it.
     fn in_loops(&self) -> Vec<(usize, Vec<&Reference>)> {
         let mut found: FxHashMap<(StmtId, &Symbol), (usize, Vec<&Reference>)> = FxHashMap::default();
         for r in self.references() {
@@ -98,7 +98,7 @@ impl Dependences<'_> {
     }
 }
 
-/// The relations of the loops around a reference where the one at a depth carries.
+/// Returns the relations of the loops around a reference for a dependence carried at a depth.
 fn carried(r: &Reference, depth: usize) -> Vec<Relation> {
     let relation = |k: usize| match k.cmp(&depth) {
         Ordering::Less => Relation::Same,
@@ -108,23 +108,23 @@ fn carried(r: &Reference, depth: usize) -> Vec<Relation> {
     (0..r.site.loops().count()).map(relation).collect()
 }
 
-/// The relation of a loop, if it is around the reference.
+/// Returns the relation of a loop; any, if the loop is not around the reference.
 fn related(r: &Reference, relations: &[Relation], stmt: &Stmt) -> Relation {
     r.site.loops().position(|(s, _)| s.id() == stmt.id()).map_or(Relation::Any, |k| relations[k])
 }
 
-/// A pair that may be direct, and the loop that carries it, as its depth.
+/// Pair that may be a direct dependence, and the depth of the loop that carries it.
 type Candidate<'a> = (&'a Reference, &'a Reference, Option<usize>);
 
 struct Search<'a> {
     all: &'a Dependences<'a>,
     prover: Prover<'a>,
-    /// Of every reference: its family, and its epoch in that.
+    /// Family of every reference, and its epoch in the family.
     member: Vec<(usize, usize)>,
-    /// Of every family, its epochs.
+    /// Epochs of every family.
     families: Vec<Vec<Vec<&'a Reference>>>,
     candidates: Vec<Candidate<'a>>,
-    /// Pairs that would follow from others, one for each that no question tells apart.
+    /// Pairs that would follow from others, one for each key.
     following: FxHashMap<(Key, Option<usize>), Candidate<'a>>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
                 let next = numbers.len();
                 names.name(r).map(|n| *numbers.entry(n).or_insert(next))
             });
-            // Numbers from the end on are those of single references.
+            // Numbers from `usize::MAX` downwards are families of single references.
             let family = shared.unwrap_or(usize::MAX - r.place);
             s.member.push((family, 0));
         }
@@ -162,13 +162,13 @@ impl<'a> Search<'a> {
         s
     }
 
-    /// The members of an epoch of a reference's family, so many epochs later.
+    /// Returns the members of the epoch that is `later` epochs after the reference's own in its family.
     fn epoch(&self, r: &Reference, later: isize) -> Option<&[&'a Reference]> {
         let (family, epoch) = self.member[r.place];
         Some(self.families.get(family)?.get(epoch.checked_add_signed(later)?)?)
     }
 
-    /// Candidates within one iteration of the loops around both.
+    /// Collects candidates within one iteration of the common loops.
     fn within(&mut self, references: &[&'a Reference]) {
         let index = Subscripts::of(references);
         for (k, a) in references.iter().enumerate() {
@@ -203,9 +203,9 @@ impl<'a> Search<'a> {
         [1, 2].into_iter().any(next) || [-1, -2].into_iter().any(last)
     }
 
-    /// Whether everything that comes after `b` follows from others as its dependence on `a` does: two epochs of `a`'s
-    /// family came in between, one of which conflicts with whatever comes, and what comes has the same loops in
-    /// common with them as with `a`.
+    /// Returns whether the dependences on `a` of all references after `b` follow from others as the one of `b` does:
+    /// two epochs of `a`'s family are in between, one of which conflicts with any later reference, which has the same
+    /// loops in common with them as with `a`.
     fn all_follow(&self, a: &Reference, b: &Reference) -> bool {
         let passed = |later| {
             let c = self.epoch(a, later).and_then(|m| m.first());
@@ -214,9 +214,9 @@ impl<'a> Search<'a> {
         passed(1) && passed(2)
     }
 
-    /// Candidates that the loop at a depth carries, among all references to a tensor in it.
+    /// Collects candidates that are carried by the loop at a depth, among all references to a tensor in the loop.
     fn carried(&mut self, references: &[&'a Reference], depth: usize) {
-        // The last epochs of each family in the loop, and the first ones.
+        // First and last epoch of each family in the loop.
         let mut ends: FxHashMap<usize, [usize; 2]> = FxHashMap::default();
         for (family, epoch) in references.iter().map(|r| self.member[r.place]) {
             let [first, last] = ends.entry(family).or_insert([epoch, epoch]);
@@ -261,7 +261,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Asks about the candidates, and whether anything follows from what is found.
+    /// Proves or finds the candidates, and finds whether any pair follows from them.
     fn answer(mut self) -> Direct {
         let order = |(a, b, depth): &Candidate<'_>| (a.place, b.place, *depth);
         self.candidates.sort_by_key(order);
@@ -284,12 +284,12 @@ fn ask(prover: &mut Prover<'_>, (a, b, depth): Candidate<'_>) -> Option<Dependen
     prover.related(a, b, relations, None)
 }
 
-/// How many loops are around both.
+/// Returns the number of loops around both.
 fn loops_around_both(a: &Reference, b: &Reference) -> usize {
     common_loops(a, b).count()
 }
 
-/// References to one tensor by what they do to which element in which nest of loops, in the order of the text.
+/// Groups references to one tensor by use, element and loop nest, in program order.
 fn by_element(references: Vec<&Reference>) -> Vec<Vec<&Reference>> {
     let mut numbers = FxHashMap::default();
     let mut out: Vec<Vec<&Reference>> = Vec::new();
@@ -303,7 +303,7 @@ fn by_element(references: Vec<&Reference>) -> Vec<Vec<&Reference>> {
     out
 }
 
-/// What a family has in common, with names for iterators that only say how many loops are around theirs.
+/// Characteristics of a family; iterators are named by the number of loops around theirs.
 #[derive(PartialEq, Eq, Hash)]
 struct FamilyName {
     tensor: Symbol,
@@ -318,18 +318,18 @@ enum Around {
     Branch(Expr, bool),
 }
 
-/// Names of families.
+/// Builder of the names of families.
 struct FamilyNames<'a> {
     definitions: &'a Definitions,
     /// Tensors that the program writes.
     written: FxHashSet<&'a Symbol>,
-    /// Names of iterators by the number of loops around theirs.
+    /// Canonical iterators by depth.
     iterators: Vec<Expr>,
 }
 
 impl FamilyNames<'_> {
-    /// `None` where the reference may be executed or not, or touch one element or another, for other reasons than the
-    /// iterators around it.
+    /// Returns the reference's family; `None` if its execution or its element depends on more than the enclosing
+    /// iterators.
     fn name(&mut self, r: &Reference) -> Option<FamilyName> {
         let mut iterators: FxHashMap<Symbol, Expr> = FxHashMap::default();
         let mut around = Vec::new();
@@ -354,7 +354,7 @@ impl FamilyNames<'_> {
         Some(FamilyName { tensor: r.tensor.clone(), around, indices, guards: guards.collect::<Option<_>>()? })
     }
 
-    /// The expression in terms of these names; `None` if it reads what the program writes.
+    /// Rewrites the expression to canonical iterators; `None` if it loads from a tensor that the program writes.
     fn renamed(&self, e: &Expr, iterators: &FxHashMap<Symbol, Expr>) -> Option<Expr> {
         let mut fixed = true;
         let new = rewrite_expr(

@@ -1,6 +1,6 @@
-//! Witnesses are evaluated: the numbers of a point are put into the bounds, conditions and subscripts of both
-//! instances, as the program has them. isl knows products of unknowns and what is divided by unknowns only by some of
-//! their laws, so a point of its own may be none of the program's.
+//! Evaluation of witnesses: the numbers of a point are substituted in the bounds, conditions and subscripts of both
+//! instances. For isl, products of unknowns and divisions by unknowns only obey some of their laws, so its point may
+//! not occur in the program.
 
 use super::Witness;
 use crate::query::definition::Definitions;
@@ -8,15 +8,15 @@ use crate::query::reference::{Reference, Step, asserted};
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Expr, ExprKind, StmtKind, Symbol};
 
-/// The numbers of one instance.
+/// Numbers of one instance.
 struct Instance<'d> {
     values: FxHashMap<Symbol, i64>,
     definitions: &'d Definitions,
 }
 
 impl Witness {
-    /// Returns whether the program, with these numbers, surely executes one of both references elsewhere, or not at
-    /// all. Values that depend on elements of tensors are unknown.
+    /// Returns whether the program, with these numbers, surely executes one of the references on another element, or
+    /// not at all. Values that depend on elements of tensors are unknown.
     pub(super) fn is_refuted(&self, source: &Reference, sink: &Reference, definitions: &Definitions) -> bool {
         let instance = |own: &[(Symbol, i64)]| {
             let values = self.sizes.iter().chain(own).cloned().collect();
@@ -34,7 +34,7 @@ impl Witness {
 }
 
 impl Instance<'_> {
-    /// An expression with these numbers in it.
+    /// Substitutes these numbers in an expression.
     fn of(&self, e: &Expr) -> Expr {
         let meant = e.rewrite(&mut |e| match e.kind() {
             ExprKind::Load(t, _) => self.definitions.value(t).cloned().unwrap_or(e),
@@ -50,12 +50,12 @@ impl Instance<'_> {
         self.of(e).as_int()
     }
 
-    /// Whether a condition surely is the other way round.
+    /// Returns whether a condition surely has the opposite value.
     fn is_not(&self, cond: &Expr, holds: bool) -> bool {
         self.of(cond).as_bool() == Some(!holds)
     }
 
-    /// Whether a reference surely is not executed in this instance.
+    /// Returns whether a reference surely is not executed in this instance.
     fn excludes(&self, r: &Reference) -> bool {
         let outside = |(index, size): (&Expr, &Expr)| {
             let size = self.number(size);
@@ -66,7 +66,7 @@ impl Instance<'_> {
             || r.indices.iter().flatten().zip(&r.declared.shape).any(outside)
     }
 
-    /// Whether the way surely does not lead through a step.
+    /// Returns whether execution surely does not take a step.
     fn passes_by(&self, step: &Step) -> bool {
         match step {
             Step::Loop { iter, bounds: Some(bounds), .. } => {

@@ -1,9 +1,9 @@
-//! Which pairs of references a question is about, and which of them it cannot tell apart.
+//! Enumeration of the pairs of references that a query is about, up to pairs with equal answers.
 //!
-//! References of one class (`Reference::class`) stand behind the same loops, conditions and assertions and do the same
-//! to the same element, so a pair of classes has one answer for each order in which its members stand in the text. What
-//! is asked of many classes is asked once of the nests that they stand in, without conditions, before it is asked of
-//! each: if that is impossible, so is all of it.
+//! References of one class (`Reference::class`) are under the same loops, conditions and assertions and have the same
+//! use of the same element, so a pair of classes has one answer for each order of its members in the text. A query for
+//! many classes in two loop nests is first asked for the nests without conditions: if a dependence is impossible there,
+//! it is impossible for all classes.
 
 use super::prover::{Meeting, Prover, asked, orders};
 use super::{Ask, Relation};
@@ -14,11 +14,11 @@ use std::hash::Hash;
 use std::sync::Arc;
 use taffeta_ast::Symbol;
 
-/// What a question about a pair of references depends on: their classes, and the order in the text if that is not the
-/// same for all of them.
+/// Key of a query about a pair of references: their classes, and the order in the text unless it is the same for all
+/// members.
 pub(super) type Key = (usize, usize, Ordering);
 
-/// The key of a pair.
+/// Returns the key of a pair.
 pub(super) fn key(a: &Reference, b: &Reference) -> Key {
     let order = match a.site.run == b.site.run {
         true if a.beside(b) => Ordering::Equal,
@@ -28,7 +28,7 @@ pub(super) fn key(a: &Reference, b: &Reference) -> Key {
     (a.class, b.class, order)
 }
 
-/// The questions of which each has another key, and for every question which of these it is.
+/// Removes queries with duplicate keys, and returns for every query the position of its representative.
 pub(super) fn numbered<Q: Copy, K: Eq + Hash>(
     questions: impl IntoIterator<Item = Q>,
     key: impl Fn(Q) -> K,
@@ -44,7 +44,7 @@ pub(super) fn numbered<Q: Copy, K: Eq + Hash>(
     (different, which)
 }
 
-/// Whether the order of two references to one tensor matters.
+/// Returns whether the order of two references to one tensor matters.
 pub(super) fn conflicts(a: &Reference, b: &Reference, commute: bool) -> bool {
     let alike = match (a.kind, b.kind) {
         (Use::Write, Use::Write) => a.constant().is_some_and(|c| b.constant() == Some(c)),
@@ -54,9 +54,9 @@ pub(super) fn conflicts(a: &Reference, b: &Reference, commute: bool) -> bool {
     (a.kind.writes() || b.kind.writes()) && !commutes
 }
 
-/// References to one tensor, found by the constants among their subscripts: `t[i, 3]` and `t[j, 4]` never meet.
+/// Index of references to one tensor by a constant subscript: `t[i, 3]` and `t[j, 4]` never meet.
 pub(super) struct Subscripts {
-    /// The dimension in which most of them have a constant, of those in which elements that are one value agree.
+    /// Dimension with the most constants, among the dimensions in which all elements with a shared value agree.
     dim: Option<usize>,
     constant: FxHashMap<i64, Vec<usize>>,
     other: Vec<usize>,
@@ -84,7 +84,7 @@ impl Subscripts {
         index
     }
 
-    /// The positions of those that may touch an element of `r`, from a position on, in their order.
+    /// Returns the positions of the references that may access an element of `r`, in order, starting from a position.
     pub(super) fn near(&self, r: &Reference, from: usize) -> impl Iterator<Item = usize> {
         let [mut x, mut y] = match constant(r, self.dim) {
             Some(c) => [self.constant.get(&c).map_or(&[][..], Vec::as_slice), &self.other],
@@ -104,7 +104,7 @@ impl Subscripts {
     }
 }
 
-/// The pairs that a question is about, in the order of the sources.
+/// Returns the pairs that a query is about, in the order of the sources.
 pub(super) fn every<'r>(
     references: impl IntoIterator<Item = &'r Reference> + Clone,
     ask: &Ask<'_>,
@@ -121,8 +121,8 @@ pub(super) fn every<'r>(
     out
 }
 
-/// Those of them that have the first place among all with the same key, in the order of the sources. `impossible` says
-/// of a pair whether there is no answer for any of those in the same nests that do the same to the same elements.
+/// Returns the first pair for each key, in the order of the sources. `impossible` returns whether there is no
+/// dependence between any references in the same nests with the same uses and elements.
 pub(super) fn distinct<'r>(
     references: impl IntoIterator<Item = &'r Reference> + Clone,
     ask: &Ask<'_>,
@@ -152,10 +152,10 @@ pub(super) fn distinct<'r>(
     out
 }
 
-/// Pairs of classes of which fewer are not worth another question.
+/// Number of pairs of classes above which a query for their nests pays off.
 pub(super) const MANY: usize = 4;
 
-/// References in one nest of loops to one element, by classes.
+/// References in one loop nest to one element, by classes.
 struct Broad<'r> {
     classes: Vec<Vec<&'r Reference>>,
 }
@@ -181,7 +181,7 @@ impl<'r> Broad<'r> {
     }
 }
 
-/// The first pair of two classes for each order in the text.
+/// Collects the first pair of two classes for each order in the text.
 fn first_of_each<'r>(x: &[&'r Reference], y: &[&'r Reference], out: &mut Vec<(&'r Reference, &'r Reference)>) {
     let (a, b) = (x[0], y[0]);
     if a.site.run != b.site.run {
@@ -205,13 +205,14 @@ fn first_of_each<'r>(x: &[&'r Reference], y: &[&'r Reference], out: &mut Vec<(&'
 }
 
 impl Prover<'_> {
-    /// Whether it is proved that no two references in these nests have a dependence of the kind that is asked for,
-    /// whatever the conditions are under which they are executed.
+    /// Returns whether no two references in these nests can have a dependence of the requested kind, under any
+    /// conditions.
     pub(super) fn is_impossible(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> bool {
         let Some(relations) = asked(a, b, ask) else { return true };
         let (a, b) = (unconditional(a), unconditional(b));
         let cases = orders(&relations, ask.order, true);
-        // What happens in between is only known for what a loop carries.
+        // The path without conditions only tells which statements run between source and sink if a loop carries the
+        // dependence.
         let carried = |r: &Vec<Relation>| r.iter().any(|r| *r != Relation::Same);
         ask.extra.is_none()
             && cases.iter().all(carried)
@@ -221,13 +222,13 @@ impl Prover<'_> {
     }
 }
 
-/// The reference as if nothing but the loops around it decided whether it is executed.
+/// Returns the reference with its loops but without its conditions.
 fn unconditional(r: &Reference) -> Reference {
     let mut steps = r.site.path.constraints();
     steps.retain(|(_, s)| matches!(s, Step::Loop { .. } | Step::Scope { .. }));
     let scope = steps.partition_point(|(k, _)| *k < r.scope());
     let path = steps.into_iter().map(|(_, s)| s.clone()).collect();
     let site = Site { stmt: r.site.stmt.clone(), path, run: r.site.run, nest: r.site.nest };
-    // A class of its own: what is remembered of the others is about their conditions as well.
+    // A class of its own: memoised results of the original class depend on its conditions.
     Reference { site: Arc::new(site), guards: Vec::new(), class: usize::MAX - r.broad, scope, ..r.clone() }
 }

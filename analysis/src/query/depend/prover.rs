@@ -1,4 +1,4 @@
-//! What decides about one pair of references: the facts of two instances, and a point that satisfies them.
+//! Decision about one pair of references: facts about two instances, and a point that satisfies them.
 
 use super::{Ask, Dependence, DependenceKind, Extra, Iterators, Order, Witness};
 use crate::query::definition::Definitions;
@@ -13,37 +13,37 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
 
-/// Two references that are executed in iterations that are so related, and touch one element: what is asked about.
+/// Query for two references that are executed in iterations with the given relations, and access one element.
 #[derive(Clone, Copy)]
 pub(in crate::query) struct Meeting<'r> {
     pub(in crate::query) source: &'r Reference,
     pub(in crate::query) sink: &'r Reference,
-    /// Of the loops around both.
+    /// Relations of the common loops.
     pub(in crate::query) relations: &'r [Relation],
-    /// What must hold besides.
+    /// Additional condition.
     pub(in crate::query) extra: Option<&'r Extra<'r>>,
 }
 
-/// Two instances, and what is known of them since a mark.
+/// Two instances, and the facts about them since a mark.
 pub(in crate::query) struct Conflict {
     pub(in crate::query) mark: Mark,
     pub(in crate::query) assumed: Assumptions,
     pub(in crate::query) source: Instance,
     pub(in crate::query) sink: Instance,
-    /// The indices of the source's element, and of the sink's.
+    /// Indices of the source's element, and of the sink's.
     element: Option<Vec<Expr>>,
     other: Option<Vec<Expr>>,
 }
 
-/// What decides about pairs, on one thread.
+/// Decision procedure for pairs, on one thread.
 pub(in crate::query) struct Prover<'f> {
     func: &'f Func,
-    /// Counts the questions.
+    /// Counter of queries.
     asked: &'f AtomicUsize,
     pub(in crate::query) ctx: Context,
     names: Names,
     definitions: Definitions,
-    /// What the references of a class load on the way to their element.
+    /// Tensors loaded by the path and subscripts of each class.
     loaded: FxHashMap<usize, Rc<Loaded>>,
 }
 
@@ -60,12 +60,12 @@ impl<'f> Prover<'f> {
         }
     }
 
-    /// The first dependence of a pair.
+    /// Finds the first dependence of a pair.
     pub(super) fn pair(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Dependence> {
         self.cases(a, b, ask, 1).pop()
     }
 
-    /// The dependences of a pair, up to a number of them: one for each loop that can carry it.
+    /// Finds up to `most` dependences of a pair: one for each loop that can carry it.
     pub(super) fn cases(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>, most: usize) -> Vec<Dependence> {
         let Some(asked) = asked(a, b, ask) else { return Vec::new() };
         let mut out = Vec::new();
@@ -78,7 +78,7 @@ impl<'f> Prover<'f> {
         out
     }
 
-    /// The dependence of a pair in iterations that are so related.
+    /// Finds the dependence of a pair in iterations with these relations.
     pub(super) fn related(
         &mut self,
         a: &Reference,
@@ -92,12 +92,12 @@ impl<'f> Prover<'f> {
         Some(Dependence { kind: kind_of(a.kind, b.kind), source, sink, loops, witness })
     }
 
-    /// Whether both can meet.
+    /// Finds a point at which both meet.
     pub(super) fn feasible(&mut self, both: Meeting<'_>) -> Option<Witness> {
         self.with_conflict_assumed(both, |p, s| p.witness(both.source, both.sink, s))
     }
 
-    /// Supposes that both meet. The facts of that are there while `f` runs.
+    /// Assumes that both meet while `f` runs.
     pub(in crate::query) fn with_conflict_assumed<T>(
         &mut self,
         Meeting { source: a, sink: b, relations, extra }: Meeting<'_>,
@@ -133,7 +133,7 @@ impl<'f> Prover<'f> {
         answer
     }
 
-    /// See [`super::Dependences::distances`].
+    /// Implements [`super::Dependences::distances`].
     pub(super) fn distances(&mut self, d: &Dependence) -> Vec<Option<i64>> {
         let relations: Vec<Relation> = d.loops.iter().map(|(_, r)| *r).collect();
         let at = |list: &[(Symbol, i64)], iter: &Symbol| list.iter().find(|(s, _)| s == iter).map(|(_, v)| *v);
@@ -153,7 +153,7 @@ impl<'f> Prover<'f> {
         d.loops.iter().map(|(stmt, relation)| distance(stmt, *relation)).collect()
     }
 
-    /// What two references load and what may change between source and sink.
+    /// Returns the tensors that two references load and that may change between source and sink.
     fn unstable(&mut self, references: [&Reference; 2], between: &Stmt) -> FxHashSet<Symbol> {
         let mut out = FxHashSet::default();
         for r in references {
@@ -200,7 +200,7 @@ impl<'f> Prover<'f> {
                 })
                 .collect()
         });
-        // Shown with numbers: `adj[0, 1]`, not `adj[i, j]` of one of both instances.
+        // Shown with numbers, since the iterators in `adj[i, j]` would belong to one of both instances.
         let number = |e: &Expr, ctx: &mut Context| {
             e.rewrite(&mut |e| match e.kind() {
                 ExprKind::Var(s) if e.dtype().is_int() => {
@@ -224,7 +224,7 @@ impl<'f> Prover<'f> {
     }
 }
 
-/// The loops around both.
+/// Returns the loops around both.
 pub(super) fn common_loops<'r>(a: &'r Reference, b: &Reference) -> impl Iterator<Item = &'r Stmt> + use<'r> {
     let common = a.site.common(&b.site);
     a.site.path.constraints().into_iter().take_while(move |(k, _)| *k < common).filter_map(|(_, s)| match s {
@@ -233,7 +233,7 @@ pub(super) fn common_loops<'r>(a: &'r Reference, b: &Reference) -> impl Iterator
     })
 }
 
-/// What is asked of the loops around both; `None` where the tensor is another one for every answer.
+/// Returns the requested relations of the common loops; `None` where the tensor differs between any such iterations.
 pub(super) fn asked(a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Vec<Relation>> {
     let common = a.site.common(&b.site);
     let scope = a.scope();
@@ -241,7 +241,7 @@ pub(super) fn asked(a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Vec<R
     for (k, step) in a.site.path.constraints().into_iter().take_while(|(k, _)| *k < common) {
         let Step::Loop { stmt, .. } = step else { continue };
         let relation = (ask.relate)(stmt);
-        // Around its declaration it is another tensor in every iteration.
+        // The tensor is another one in every iteration of a loop around its declaration.
         if k < scope && !relation.allows(Relation::Same) {
             return None;
         }
@@ -250,15 +250,16 @@ pub(super) fn asked(a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Vec<R
     Some(asked)
 }
 
-/// Pairs of divisions by one unknown that are looked at, for one pair of instances, and those of them that may be equal
-/// or not.
+/// Maximum number of pairs of divisions by one unknown that are considered for a pair of instances, and of undecided
+/// ones among them.
 const MOST_DIVISIONS: usize = 16;
 const MOST_UNDECIDED: usize = 2;
 
-/// Quotient and remainder by one unknown are one number (`m // w` and `m % w`, of loops that were merged), which the
-/// solvers do not see, because `w * (m // w)` is a product of unknowns: if two quotients are equal, so are these
-/// products. That is supposed where they are, which may say the same of what was divided before: loops that were merged
-/// one after the other are divided in each other. Where it is not known, there are two cases.
+/// Adds facts that recombine quotient and remainder by one unknown into one number (`m // w` and `m % w`, of fused
+/// loops). The solvers do not see this, because `w * (m // w)` is a product of unknowns: if two quotients are equal, so
+/// are these products. The products are assumed equal where the quotients are, which may prove the same for the
+/// dividends: loops that were fused one after the other have nested divisions. Where the quotients' equality is
+/// unknown, both cases are kept.
 fn recombine(pair: &mut Pair<'_>, here: &[Expr], there: &[Expr]) {
     let (ours, theirs) = (divisions(here.iter()), divisions(there.iter()));
     let both = ours.iter().flat_map(|x| theirs.iter().map(move |y| (x, y)));
@@ -282,7 +283,7 @@ fn recombine(pair: &mut Pair<'_>, here: &[Expr], there: &[Expr]) {
     pair.assumed.choices.extend(cases.take(MOST_UNDECIDED));
 }
 
-/// What is divided in some indices by what is not a constant.
+/// Collects dividend and divisor of the i64 divisions by non-constants in some indices.
 fn divisions<'e>(indices: impl Iterator<Item = &'e Expr>) -> Vec<(Expr, Expr)> {
     let mut out = Vec::new();
     for e in indices {
@@ -301,7 +302,7 @@ fn divisions<'e>(indices: impl Iterator<Item = &'e Expr>) -> Vec<(Expr, Expr)> {
     out
 }
 
-/// The outermost statement inside which everything happens between source and sink.
+/// Returns the outermost statement that contains everything executed between source and sink.
 fn outermost([a, b]: [&Reference; 2], relations: &[Relation]) -> Stmt {
     let carrier = common_loops(a, b).enumerate().find(|(k, _)| relations.get(*k) != Some(&Relation::Same));
     match (carrier, a.site.path.fork(&b.site.path).1) {
@@ -311,8 +312,8 @@ fn outermost([a, b]: [&Reference; 2], relations: &[Relation]) -> Stmt {
     }
 }
 
-/// The relations of the loops, one case for every loop that can carry a dependence: those before it in the same
-/// iteration.
+/// Returns the relations of the loops, one case for every loop that can carry a dependence: the loops outside of the
+/// carrier are in the same iteration.
 pub(in crate::query) fn orders(asked: &[Relation], order: Order, before: bool) -> Vec<Vec<Relation>> {
     if order == Order::Either {
         return vec![asked.to_vec()];
@@ -334,7 +335,7 @@ pub(in crate::query) fn orders(asked: &[Relation], order: Order, before: bool) -
         same.push(Relation::Same);
     }
     if possible && before {
-        // What stays within one iteration comes first: it is the simplest to show.
+        // The dependence within one iteration comes first: it is the simplest to show.
         out.insert(0, same);
     }
     out

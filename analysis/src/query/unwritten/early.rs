@@ -1,10 +1,9 @@
-//! Reads in places where the program does not have them: the bounds of a loop that leaves another one are evaluated
-//! even where that one does not run.
+//! Speculative reads, in places where the program has none: the bounds of a loop that is moved out of another one are
+//! evaluated even where the outer one does not run.
 //!
-//! *Does*: says whether all elements that would be read there are surely written before. *How*: the expressions are put
-//! there, and kill analysis ([`super::super::kill`]) is asked about what they read, in the scope of its tensor.
-//! Parameters hold values from the beginning. *Does not prove*: what depends on values that are read, or on arithmetic
-//! that is not affine.
+//! *Does*: proves that all elements that would be read there are written before. *How*: the expressions are inserted
+//! there, and kill analysis ([`super::super::kill`]) is applied to their loads, in the scope of the loaded tensor.
+//! Parameters are initialised. *Does not prove*: writes that depend on loaded values, or on non-affine arithmetic.
 
 use super::super::depend::Dependences;
 use super::super::effects;
@@ -15,9 +14,9 @@ use std::sync::Arc;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Expr, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// A tensor of which the expressions may read an element that is not written yet, if they are evaluated right before
-/// the statement `at`, in copies of `loops` (outermost first), whose iterators they may mention. `None` is a proof that
-/// they read nothing of the kind.
+/// Finds a tensor of which the expressions may read an uninitialised element, if they are evaluated right before the
+/// statement `at`, in copies of `loops` (outermost first), whose iterators they may mention. `None` proves that there
+/// is none.
 pub fn early_read(func: &Func, at: StmtId, loops: &[&Stmt], exprs: &[&Expr]) -> Option<Symbol> {
     let is_parameter = |t: &Symbol| func.params.iter().any(|p| p.tensor.symbol == *t);
     let loads: FxHashSet<Symbol> = exprs.iter().flat_map(|e| effects::loads(e)).collect();
@@ -43,7 +42,7 @@ pub fn early_read(func: &Func, at: StmtId, loops: &[&Stmt], exprs: &[&Expr]) -> 
     unsure.into_iter().find(|t| is_exposed(&with, t, &|r| evaluations.contains(&r.site.stmt.id())))
 }
 
-/// A statement that evaluates an expression.
+/// Returns a statement that evaluates an expression.
 fn evaluated(e: &Expr, ids: &mut FxHashSet<StmtId>) -> Stmt {
     let symbol = Symbol::new("value");
     let store = StmtKind::Store { tensor: symbol.clone(), indices: Vec::new(), value: e.clone() };
@@ -58,10 +57,10 @@ fn looped(iter: Symbol, extent: Extent, body: Stmt) -> Stmt {
     Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin)
 }
 
-/// Whether one of the reads for which `is` holds may read an element of a local tensor, or of a result, that is not
+/// Returns whether one of the reads selected by `is` may read an element of a local tensor, or of a result, that is not
 /// written before in the scope of the tensor.
 pub fn is_exposed(func: &Func, tensor: &Symbol, is: &dyn Fn(&Reference) -> bool) -> bool {
-    // The question is asked of iterations of loops, so the scope becomes one.
+    // Kill analysis is about iterations of loops, so the scope becomes the body of a loop with one iteration.
     let once = Extent::Range { begin: Expr::int(0), end: Expr::int(1), step: Expr::int(1) };
     let mut scope = None;
     let func = tree::in_scope(func, tensor, &mut |_, body| {

@@ -1,10 +1,10 @@
 //! Single elements that are read and never written: `t[n - 1]` after a loop that ends at `n - 1`.
 //!
-//! *Does*: of the local tensors and results that something writes, finds those with an element that is read in some run
-//! (all elements of a result are) and that no write of the program can touch in that run. *How*: the set of states in
-//! which the read is executed, exactly, less the states in which some instance of some write touches the same element,
-//! larger rather than smaller; isl subtracts, and a point of what is left is the witness. *Does not find*: what depends
-//! on values, or on arithmetic that is not affine; that an element is written too late.
+//! *Does*: among the local tensors and results that are written at all, finds those with an element that is read in
+//! some run (every element of a result is) and that no write of the program can access in that run. *How*: the exact
+//! set of states in which the read is executed, minus the states in which some instance of some write accesses the same
+//! element, over-approximated; isl subtracts, and a remaining point is the witness. *Does not find*: reads or writes
+//! that depend on loaded values, or on non-affine arithmetic; elements that are written too late.
 
 use super::super::context::{Context, Key};
 use super::super::depend::Dependences;
@@ -18,30 +18,31 @@ use rustc_hash::FxHashSet;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// Writes of a tensor that are subtracted: isl's subtraction takes exponentially many steps in the worst case.
+/// Maximum number of writes of a tensor that are subtracted: isl's subtraction takes exponentially many steps in the
+/// worst case.
 const MAX_WRITES: usize = 8;
-/// Questions that are asked of one program.
+/// Maximum number of queries for one program.
 const MAX_QUESTIONS: usize = 200;
 
-/// Sizes above this are not reported: an index of 32 bits does not reach all of such a tensor, whatever its values are.
+/// Maximum size that is reported: a 32-bit index cannot address all of a larger tensor.
 const MAX_SIZE: i64 = i32::MAX as i64;
 
-/// An element that is read and never written.
+/// Element that is read and never written.
 #[derive(Clone, Debug)]
 pub struct Element {
-    /// The tensor.
+    /// Tensor.
     pub tensor: Symbol,
-    /// The statement that reads it; `None` if it is an element of a result, which the caller reads.
+    /// Statement that reads the element; `None` for a result, which the caller reads.
     pub read: Option<Stmt>,
-    /// The first statement that writes the tensor.
+    /// First statement that writes the tensor.
     pub write: Stmt,
-    /// Its indices.
+    /// Indices of the element.
     pub indices: Vec<i64>,
-    /// Values of the program's sizes with which this happens.
+    /// Values of the program's sizes for which this happens.
     pub sizes: Vec<(Symbol, i64)>,
 }
 
-/// An element of each tensor of which some are read and never written, in the order of the reads, results last.
+/// Returns one such element for each tensor that has one, in the order of the reads, results last.
 pub fn elements(dependences: &Dependences<'_>) -> Vec<Element> {
     let func = dependences.func();
     let changing = effects::writes(&func.body);
@@ -72,7 +73,8 @@ pub fn elements(dependences: &Dependences<'_>) -> Vec<Element> {
     out
 }
 
-/// Whether a write is all of `t[:, :] = …`, unconditionally: what most tensors begin with, and not worth a question.
+/// Returns whether a write fills the whole tensor unconditionally, as `t[:, :] = …` does: most tensors are initialised
+/// so, and need no query.
 fn fills(write: &Reference) -> bool {
     let mut inner = write.site.path.constraints();
     inner.retain(|(k, _)| *k >= write.scope());
@@ -96,7 +98,7 @@ fn fills(write: &Reference) -> bool {
         })
 }
 
-/// One question, with its own facts.
+/// Query with its own facts.
 struct Question<'d, 'f> {
     dependences: &'d Dependences<'f>,
     ctx: Context,
@@ -109,7 +111,7 @@ impl<'d, 'f> Question<'d, 'f> {
         Question { dependences, ctx: Context::new(dependences.func()), names: Names::default(), changing }
     }
 
-    /// An element that is read there, or of the result, and that none of the writes touches.
+    /// Finds an element that the read accesses, or the caller for a result, and that no write accesses.
     fn ask(mut self, tensor: &Tensor, read: Option<&Reference>, writes: &[&Reference]) -> Option<Element> {
         let func = self.dependences.func();
         let definitions = self.dependences.definitions();
@@ -161,7 +163,8 @@ impl<'d, 'f> Question<'d, 'f> {
     }
 }
 
-/// Supposes that a result has an element, at the program's end: after all assertions that every run has passed.
+/// Assumes that a result has an element, at the end of the program: after all assertions that every run has passed.
+/// Returns its indices.
 fn any_element(pair: &mut Pair<'_>, func: &Func, tensor: &Tensor, here: &mut Instance) -> Vec<Expr> {
     let mut at = Some(&func.body);
     while let Some(stmt) = at {
@@ -184,7 +187,7 @@ fn any_element(pair: &mut Pair<'_>, func: &Func, tensor: &Tensor, here: &mut Ins
     tensor.shape.iter().enumerate().map(index).collect()
 }
 
-/// The iterators of the read, or the indices of a result.
+/// Returns the iterators of the read, or the indices of a result.
 fn element_symbols<'e>(read: Option<&'e Reference>, element: &'e [Expr]) -> Vec<&'e Symbol> {
     match read {
         Some(r) => r.site.loops().map(|(_, iter)| iter).collect(),
@@ -192,7 +195,7 @@ fn element_symbols<'e>(read: Option<&'e Reference>, element: &'e [Expr]) -> Vec<
     }
 }
 
-/// Whether an atom takes every value that the rows allow: sizes, iterators, and what is made of them exactly.
+/// Returns whether an atom takes every value that the rows allow: a size, an iterator, or an exact function of these.
 fn is_determined(ctx: &Context, own: &[&Symbol], func: &Func, a: Atom) -> bool {
     match &ctx.atoms[a.0 as usize].key {
         Key::Expr(e) => matches!(e.kind(), ExprKind::Var(s) if own.contains(&s) || func.sizes.contains(s)),
@@ -202,9 +205,9 @@ fn is_determined(ctx: &Context, own: &[&Symbol], func: &Func, a: Atom) -> bool {
     }
 }
 
-/// Supposes that some instance of the write touches the element that is read. `false` if none can.
+/// Assumes that some instance of the write accesses the element that is read. Returns `false` if none can.
 fn touch(pair: &mut Pair<'_>, write: &Reference, read: Option<&Reference>, element: &[Expr]) -> bool {
-    // Around its declaration a tensor is another one in every iteration.
+    // The tensor is another one in every iteration of a loop around its declaration.
     let (common, same) = match read {
         Some(r) => (write.site.common(&r.site).min(write.scope()), Relation::Same),
         None => (0, Relation::Any),

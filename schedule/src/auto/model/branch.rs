@@ -1,4 +1,4 @@
-//! How often a branch is taken, and which are none.
+//! Branch probabilities, and guards that cost no branch.
 
 use super::Around;
 use crate::tree::Loop;
@@ -7,13 +7,13 @@ use taffeta_analysis::query::guard::{bound, guards};
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, StmtKind};
 
-/// Of a condition of which nothing is known.
+/// Probability of an unknown condition.
 const HALF: f64 = 0.5;
-/// Of a bound, which mostly holds.
+/// Probability of a bounds condition, which mostly holds.
 const BOUND: f64 = 0.9;
 
-/// In which part of the iterations of the loops around a condition holds: an iterator is equal to something in one of
-/// them; conditions that are combined have nothing to do with each other.
+/// Returns the fraction of the iterations of the enclosing loops in which a condition holds. An equality with an
+/// iterator holds in one iteration; combined conditions are taken as independent.
 pub(super) fn taken(cond: &Expr, has_other: bool, around: &[Around]) -> f64 {
     if let Some(known) = cond.as_bool() {
         return f64::from(u8::from(known));
@@ -30,7 +30,7 @@ pub(super) fn taken(cond: &Expr, has_other: bool, around: &[Around]) -> f64 {
     }
 }
 
-/// The guards of all that is in a loop that lowering makes bounds of it.
+/// Returns the guards of a whole loop body that lowering makes bounds of the loop.
 pub(in crate::auto) fn bounds(l: &Loop) -> Vec<Expr> {
     let unrolled = matches!(l.stmt.kind(), StmtKind::For { props, .. } if props.unroll);
     if unrolled || l.step.as_int() != Some(1) {
@@ -39,12 +39,13 @@ pub(in crate::auto) fn bounds(l: &Loop) -> Vec<Expr> {
     guards(&l.body).into_iter().filter(|g| bound(g, &l.iter).is_some()).collect()
 }
 
-/// Whether a condition consists of bounds.
+/// Returns whether a condition consists of bounds.
 pub(super) fn is_bound(cond: &Expr, bounds: &[Expr]) -> bool {
     !bounds.is_empty() && cond.conjuncts().iter().all(|c| bounds.contains(c))
 }
 
-/// One iteration of the innermost loop around whose iterator is compared, as a part of all.
+/// Returns the share of a single iteration in the innermost loop whose iterator the condition mentions; `None` if the
+/// condition loads an element or mentions no iterator.
 fn once(cond: &Expr, around: &[Around]) -> Option<f64> {
     let own = around.iter().rev().find(|l| effects::mentions(cond, &[&l.iter]))?;
     (!reads(cond)).then(|| 1.0 / own.trips.value.max(1.0))

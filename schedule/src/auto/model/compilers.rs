@@ -1,4 +1,4 @@
-//! What C compilers make of a loop, with a mark and without one.
+//! Model of C compilers: the loops that they vectorise or interchange, with and without a mark.
 
 use super::branch::{bounds, is_bound};
 use super::touch::{Growth, grows, growth};
@@ -14,10 +14,10 @@ pub(super) fn vectorised_by_compilers(l: &Loop, bounds: &[Expr], strided: bool) 
     obstacle_to_compilers(l, bounds, strided).is_none()
 }
 
-/// Returns the reason why C compilers do not vectorise a loop without a mark; `None` if they do: it is innermost, has
-/// no calls and no branches but those that are the same in all iterations, reduces into nothing that stays the same,
-/// and accesses consecutive elements; loads may be strided where `strided` says so, which not all compilers see.
-/// `bounds`: the guards that lowering makes bounds of the loop.
+/// Returns the reason why C compilers do not vectorise a loop without a mark; `None` if they do: the loop is innermost,
+/// has no calls and no branches except loop-invariant ones, reduces no floats into a fixed element, and accesses
+/// consecutive elements. With `strided`, loads may be strided, which not all compilers handle. `bounds` are the guards
+/// that lowering makes bounds of the loop.
 pub(in crate::auto) fn obstacle_to_compilers(l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'static str> {
     if l.step.as_int() != Some(1) {
         return Some("its step is not 1");
@@ -31,7 +31,7 @@ pub(in crate::auto) fn obstacle_to_compilers(l: &Loop, bounds: &[Expr], strided:
     obstacle
 }
 
-/// Returns the reason that one statement of the body is.
+/// Returns the obstacle in one statement of the body.
 fn obstacle_in(s: &Stmt, l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'static str> {
     let access = |value: &Expr, indices: &[Access]| match () {
         () if !is_plain(value, l, strided) => Some("it has a costly function, a division, or elements that lie apart"),
@@ -55,9 +55,10 @@ fn obstacle_in(s: &Stmt, l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'s
     }
 }
 
-/// The nest that C compilers make of two loops without marks, the inner of which goes along the columns of what the
-/// outer goes along the rows of (gcc's `-floop-interchange`): the loops in the other order, behind what sets the
-/// elements that they add to. Only for one statement that reads nothing of what it writes, so that any order will do.
+/// Returns the nest that C compilers make of two unmarked loops by interchange, where the inner one has large strides
+/// and the outer one unit stride (gcc's `-floop-interchange`): the interchanged loops, behind the initialisation of the
+/// elements they reduce into. Limited to a single statement that does not read the tensor it writes, so that any order
+/// is legal.
 pub(super) fn interchanged_by_compilers(outer: &Loop) -> Option<Stmt> {
     let block = Block::of(&outer.body);
     let (inner, first) = block.items.split_last()?;
@@ -92,12 +93,12 @@ fn is_unmarked(l: &Loop) -> bool {
     matches!(l.stmt.kind(), StmtKind::For { props, .. } if *props == LoopProps::default())
 }
 
-/// Whether C compilers ask a condition before an innermost loop: it is the same in all iterations.
+/// Returns whether C compilers unswitch a condition, since it is invariant in the innermost loop.
 pub(super) fn is_unswitched(cond: &Expr, iter: &Symbol) -> bool {
     effects::loads(cond).is_empty() && !effects::mentions(cond, &[iter])
 }
 
-/// Whether the last index alone grows with the loop, and by 1.
+/// Returns whether at most the last index depends on the loop, with stride 1.
 fn is_beside<'e>(at: impl DoubleEndedIterator<Item = &'e Expr>, l: &Loop) -> bool {
     let mut from_last = at.rev().map(|e| grows(e, &[&l.iter]).first().copied().unwrap_or(Growth::None));
     from_last.next().is_none_or(|last| last <= Growth::One) && from_last.all(|g| g == Growth::None)
@@ -123,9 +124,9 @@ fn is_plain(e: &Expr, l: &Loop, strided: bool) -> bool {
     plain
 }
 
-/// Whether a loop may be expected to take lanes once it is marked: it is innermost, its iterations write elements of
-/// their own or add to one that stays, and no other element of what they write is read. (Nothing is proved: the rule
-/// that marks loops asks.)
+/// Returns whether a loop is likely to get lanes once it is marked: it is innermost, its iterations write elements of
+/// their own or reduce into a fixed one, and no other element of a written tensor is read. (This is no proof: the rule
+/// that marks loops checks legality.)
 pub(super) fn may_take_lanes(l: &Loop) -> bool {
     let mut may = true;
     let mut written: FxHashMap<Symbol, Vec<Vec<Expr>>> = FxHashMap::default();

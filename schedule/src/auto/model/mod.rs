@@ -1,44 +1,43 @@
-//! What a program takes, estimated: the cost model by which rules choose.
+//! Cost model: the estimated run time of a program, by which rules choose.
 //!
-//! The statements directly in a loop take, all together,
+//! The statements directly in a loop together take
 //!
 //! ```text
 //! max(max(Σ compute, Σ levels) + Σ waits, max chain) · executions + events
 //! ```
 //!
-//! - *compute*: what operations, loads and stores take, divided by the lanes of the innermost loop where that is made
-//!   of vector instructions: it is marked so, or C compilers do it by themselves (`compilers`);
-//! - *chain*: where the innermost loop reduces into one element, each addition waits for the one before, but for those
-//!   of other lanes; the chains of several elements run beside each other. An iteration that loads what the one before
-//!   it has stored waits for all that is computed in between (`recurrence`). Short sums of straight code do not wait for
-//!   those of the next iteration of the loop around (`part/overlap.rs`);
-//! - *levels*: for every level of the cache, the bytes that come from behind it. An iteration of a loop finds what the
-//!   one before it has touched if all of that fits the level, with what other statements touch in between
-//!   (`part/working_set.rs`); so the bytes are those that the outermost such loop touches while it runs, each cache line
-//!   once, windows that overlap as one (`touch`). What an access before it in the same iteration of a loop around has
-//!   touched is in the first level, and so are the neighbours of a stencil. Pages are counted likewise: of those that a
-//!   core does not know, each is looked up;
-//! - *waits*: elements that a tensor points to are pointed to again, and where all that a loop points to has no room in
-//!   a level, part of them has gone by then. They come only once they are asked for (`part/prices.rs`), and a branch
-//!   that asks them, and is guessed wrong, waits for them (`part/guess.rs`);
-//! - *events*: loops that are entered, threads that are started, copies for partial results, atomic updates, and lines
-//!   that move between the caches of cores (`transfer`).
+//! - *compute*: operations, loads and stores, divided by the lanes of the innermost loop where that is vectorised, by a
+//!   mark or by C compilers of their own accord (`compilers`);
+//! - *chain*: where the innermost loop reduces into one element, each addition depends on the one before in its lane;
+//!   the chains of several elements overlap. An iteration that loads an element stored by the one before waits for all
+//!   operations in between (`recurrence`). Short sums of straight-line code do not wait for the sums of the next
+//!   iteration of the enclosing loop (`part/overlap.rs`);
+//! - *levels*: for every cache level, the bytes that come from behind it. An iteration of a loop finds the data of the
+//!   one before if all of the data fits the level, together with data that other statements touch in between
+//!   (`part/working_set.rs`); so the bytes are the footprint of the outermost such loop, with each cache line and each
+//!   part of overlapping windows counted once (`touch`). Data touched by an earlier access in the same iteration of an
+//!   enclosing loop is in the first level, and so are the neighbours of a stencil. Pages are counted by the same rules:
+//!   each TLB miss is a lookup;
+//! - *waits*: indirect accesses return to elements, and where all elements that a loop reaches indirectly exceed a
+//!   level, a part of them has been evicted by then. They are fetched on demand only (`part/prices.rs`), and a
+//!   mispredicted branch on them waits for them (`part/guess.rs`);
+//! - *events*: loop entries, thread starts, copies of partial results, atomic updates, and cache lines that move
+//!   between cores (`transfer`).
 //!
-//! What a statement touches that another one of the same iteration has touched before costs nothing again, and what
-//! stays the same in the innermost loop is in a register, as long as there are registers. So are local arrays of a few
-//! elements whose indices are constants once loops are unrolled. Where all tensors of the program fit a level, nothing
-//! comes from behind it.
+//! A repeated access to an element in one iteration is free, and invariants of the innermost loop are in registers, as
+//! long as there are registers. So are small local arrays whose indices are constants once loops are unrolled. Where
+//! all tensors of the program fit a level, no bytes come from behind it.
 //!
 //! Threads divide compute and chain, and bytes as far as the level's bandwidth scales. Trip counts are estimates
-//! (`trips`); a branch that is not known is taken half of the time (`branch`), and a guard of all that is in a loop is
-//! a bound of the loop, which nothing asks inside.
+//! (`trips`); an unknown branch is taken half of the time (`branch`), and a guard of a whole loop body is a bound of
+//! the loop, which costs no test inside.
 //!
-//! Rules that choose the structure of a program ask before lanes are marked: until then an innermost loop takes what it
-//! would take with lanes, where it may have them. Of a program that no rule will change, C compilers change the order
-//! of some loops (`Stage`).
+//! Rules that choose the structure of a program ask before lanes are marked: until then an innermost loop is priced
+//! with lanes where it may have them. In a program that no rule will change, C compilers interchange some loops
+//! (`Stage`).
 //!
-//! The parts of a program are added up, so an estimate is a sum over its outermost statements, each of which is
-//! remembered as long as it stays the same node; so are the loops in them (`remembered`).
+//! An estimate is a sum over the program's outermost statements, each of which is memoised for as long as it is the
+//! same node; so are the loops in them (`remembered`).
 
 pub(super) mod branch;
 pub(super) mod compilers;
@@ -57,55 +56,55 @@ use remembered::Remembered;
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
 
-/// What comes after a program that is estimated.
+/// Stage of scheduling at which a program is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Rules mark loops: innermost ones are taken to get lanes where that pays and they may.
+    /// Before marks: innermost loops are assumed to get lanes where that is legal and pays.
     Structure,
-    /// Rules for marks go on.
+    /// During marks: loops have the lanes they are marked with.
     Marks,
-    /// C compilers have it as it is.
+    /// After scheduling: C compilers receive the program as it is.
     Compiled,
 }
 
-/// Estimates programs for a machine.
+/// Estimator of programs for a machine.
 pub(super) struct Model<'t> {
     pub target: &'t Target,
     stage: Stage,
-    /// What outermost statements took when they were asked about, with the node that this is true of.
+    /// Estimates of outermost statements, with the nodes they are valid for.
     known: FxHashMap<StmtId, (Stmt, f64)>,
-    /// What loops inside of them took.
+    /// Memo of estimates of the loops inside of these.
     loops: Remembered,
 }
 
-/// A loop around a statement.
+/// Loop around a statement.
 #[derive(Clone)]
 struct Around {
     iter: Symbol,
     trips: Estimate,
     threads: bool,
     lanes: bool,
-    /// Whether C compilers make it of vector instructions without being asked.
+    /// Whether C compilers vectorise the loop without a mark.
     by_itself: bool,
-    /// Elements of four bytes that lanes take at once.
+    /// Number of four-byte elements per vector.
     width: f64,
-    /// Guards that become its bounds.
+    /// Guards that become bounds of the loop.
     bounds: Vec<Expr>,
-    /// The levels of the cache for which an iteration touches too much.
+    /// Cache levels that an iteration's working set exceeds, two bits each: on one thread, and on all threads.
     overflows: u32,
-    /// About how many bytes all iterations touch of what a tensor points to.
+    /// Approximate bytes that all iterations touch by indirect accesses.
     scattered: f64,
-    /// The same for loops that are the same but for that, with those around them.
+    /// Hash of the loop and the loops around it, without their working sets.
     path: u64,
-    /// The same for loops that are the same to what is in them, with those around them.
+    /// Hash of the loop and the loops around it, with their working sets: equal hashes mean equal contexts of the body.
     number: u64,
 }
 
-/// Iterations of a loop of which C compilers make straight code, and vectors.
+/// Maximum trip counts that C compilers unroll completely: in scalar iterations, and in vectors.
 const UNROLLED: [f64; 2] = [16.0, 8.0];
 
 impl Around {
-    /// Whether C compilers replace it by its iterations. (With a guard as a bound, how many there are is not known.)
+    /// Returns whether C compilers unroll the loop completely. (With a guard as a bound, the trip count is unknown.)
     fn is_unrolled(&self) -> bool {
         let [scalars, vectors] = UNROLLED;
         let most = if self.lanes || self.by_itself { scalars.max(vectors * self.width) } else { scalars };
@@ -118,7 +117,7 @@ impl<'t> Model<'t> {
         Model { target, stage, known: FxHashMap::default(), loops: Remembered::default() }
     }
 
-    /// What comes after the programs that are estimated from now on.
+    /// Sets the stage of subsequent estimates.
     pub fn set_stage(&mut self, stage: Stage) {
         if self.stage != stage {
             self.known.clear();
@@ -127,17 +126,17 @@ impl<'t> Model<'t> {
         }
     }
 
-    /// What a program takes, in nanoseconds.
+    /// Returns the estimated time of a program in nanoseconds.
     pub fn program(&mut self, func: &Func) -> f64 {
         self.parts(func, &|_| true)
     }
 
-    /// What the outermost statement around another one takes.
+    /// Returns the estimate of the outermost statement around another one.
     pub fn part(&mut self, func: &Func, inside: StmtId) -> f64 {
         self.parts(func, &|s| tree::find(s, inside).is_some())
     }
 
-    /// The outermost statements, with what they take.
+    /// Returns the outermost statements with their estimates.
     pub fn statements(&mut self, func: &Func) -> Vec<(Stmt, f64)> {
         let mut parts = Vec::new();
         outermost(&func.body, &mut parts);
@@ -163,13 +162,13 @@ impl<'t> Model<'t> {
             .sum()
     }
 
-    /// What a statement takes each time that it is executed.
+    /// Returns the estimate of a single execution of a statement.
     pub fn once(&self, func: &Func, around: &[Stmt], stmt: &Stmt) -> f64 {
         let mut values = self.inside(func, around);
         Part::new(self.target, &mut values, self.stage).whole(stmt)
     }
 
-    /// What an outermost statement takes; what its arithmetic takes at least, and its bytes.
+    /// Returns the estimate of an outermost statement, and the lower bounds of its arithmetic and its memory transfers.
     pub fn against_roof(&self, func: &Func, stmt: &Stmt) -> (f64, f64, f64) {
         let mut values = Values::new(func, self.target);
         let estimate = Part::new(self.target, &mut values, self.stage).whole(stmt);
@@ -178,7 +177,7 @@ impl<'t> Model<'t> {
         (estimate, arithmetic, memory)
     }
 
-    /// The trip count of a loop, in the loops around it.
+    /// Returns the trip count of a loop in the loops around it.
     pub fn trips(&self, func: &Func, around: &[Stmt], l: &Loop) -> Estimate {
         self.inside(func, around).enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body)
     }
@@ -192,7 +191,7 @@ impl<'t> Model<'t> {
     }
 }
 
-/// The statements that a program consists of, without the declarations around them.
+/// Collects the outermost statements of a program, without the declarations around them.
 fn outermost<'s>(s: &'s Stmt, out: &mut Vec<&'s Stmt>) {
     match s.kind() {
         StmtKind::Seq(all) => all.iter().for_each(|s| outermost(s, out)),
@@ -201,7 +200,7 @@ fn outermost<'s>(s: &'s Stmt, out: &mut Vec<&'s Stmt>) {
     }
 }
 
-/// Whether an estimate rests on what nobody has said.
+/// Returns whether an estimate rests on assumed values.
 pub(super) fn is_guess(e: Estimate) -> bool {
     e.known == Known::Guess
 }

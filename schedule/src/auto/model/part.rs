@@ -1,4 +1,4 @@
-//! What one outermost statement of a program takes.
+//! Estimator of a single outermost statement of a program.
 
 mod around;
 mod guess;
@@ -28,77 +28,77 @@ use taffeta_ast::poly::tidy;
 use taffeta_ast::{Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
 pub(super) use working_set::WorkingSet;
 
-/// A dimension of matrices with which a library is half as fast as with large ones.
+/// Matrix dimension at which a library has half the throughput that it has for large matrices.
 const SMALL: f64 = 16.0;
 
-/// How much longer an addition waits for one whose sum is in memory.
+/// Latency of an addition to a sum in memory, relative to a sum in a register.
 const FORWARDED: f64 = 2.0;
 
-/// The part of the first level that statements between two accesses leave to what both touch.
+/// Fraction of the first level that statements between two accesses leave to the common footprint of both.
 const PART_OF_FIRST: f64 = 0.25;
-/// Accesses before one that are looked at.
+/// Maximum number of earlier accesses searched.
 const MOST_WALKS: usize = 64;
 
-/// An element: a tensor and its indices.
+/// Element: a tensor and its indices.
 type Element = (Symbol, Vec<Expr>);
 
-/// A part of a program that is estimated.
+/// Estimator of a part of a program.
 pub(super) struct Part<'a, 't> {
     target: &'t Target,
     values: &'a mut Values<'t>,
     stage: Stage,
     around: Vec<Around>,
-    /// How often the present place is reached in one iteration of the loops around.
+    /// Number of executions of the current place in one iteration of the enclosing loops.
     often: f64,
-    /// Elements that statements of the present iteration have touched: they are in registers, or close.
+    /// Elements touched in the current iteration: they are in registers, or close.
     seen: Vec<Element>,
-    /// Those that were written.
+    /// Elements written in the current iteration.
     stored: Vec<Element>,
-    /// The last condition that the present iteration has asked.
+    /// Condition evaluated last in the current iteration.
     asked: Option<Expr>,
-    /// What scalars are that it has computed, in terms of none of themselves.
+    /// Symbolic values of the scalars computed in the current iteration.
     scalars: Scalars,
-    /// The accesses so far.
+    /// Patterns of the accesses so far.
     walks: Vec<Walk>,
-    /// What the statements directly in the present loop take.
+    /// Costs of the statements directly in the current loop.
     direct: Direct,
-    /// What the present loop's iterations consist of, as far as later ones may be started meanwhile.
+    /// Stalls and instructions of the current loop, for overlap with later iterations.
     inner: Inner,
-    /// What all statements take at least.
+    /// Lower bounds over all statements.
     roof: Roof,
-    /// What loops took before.
+    /// Memo of loop estimates.
     remembered: Option<&'a mut Remembered>,
-    /// The sizes of the program with which the present loop takes what it does.
+    /// Total tensor sizes for which the current loop's estimate holds.
     bytes: Cell<Bytes>,
 }
 
-/// What statements take at least.
+/// Lower bounds of the costs of statements.
 #[derive(Default)]
 struct Roof {
-    /// Their operations in whole vectors, on all threads.
+    /// Time of the operations in full vectors, on all threads.
     arithmetic: f64,
-    /// The bytes of each tensor that they touch.
+    /// Bytes touched of each tensor.
     bytes: FxHashMap<Symbol, f64>,
 }
 
-/// What the statements directly in a loop take, with all that it is executed.
+/// Costs of the statements directly in a loop, over all executions of the loop.
 #[derive(Default)]
 struct Direct {
     compute: f64,
-    /// What reductions into elements that stay the same wait for, and recurrences.
+    /// Dependence chains of recurrences and of reductions into fixed elements.
     chains: Vec<Chain>,
-    /// What the bytes take that processors see coming.
+    /// Transfer time of prefetched bytes.
     levels: f64,
-    /// What those take that it waits for.
+    /// Stall cost of demand misses.
     waited: f64,
-    /// Registers for what stays the same in the innermost loop.
+    /// Number of registers for invariants of the innermost loop.
     held: f64,
-    /// What a load in every iteration would take, for one that has no register.
+    /// Cost of reloading an invariant without a register in every iteration.
     reload: f64,
 }
 
 impl Direct {
-    /// What they take, and what they would take if nothing waited for anything.
+    /// Returns the total time, and the time without dependence chains.
     fn time(&self, registers: f64) -> [f64; 2] {
         let chain = self.chains.iter().map(|c| c.time).fold(0.0, f64::max);
         let spilled = (self.held - registers).max(0.0) * self.reload;
@@ -106,7 +106,7 @@ impl Direct {
         [busy.max(chain), busy]
     }
 
-    /// Adds that what is computed waits for what was computed for the same element before.
+    /// Adds the latency of a value that depends on the previous value of the same element.
     fn wait(&mut self, element: Element, time: f64, value: &Expr) {
         if !self.chains.iter_mut().any(|c| c.lengthen(&element, time, value)) {
             self.chains.push(Chain::new(element, time, value));
@@ -135,31 +135,31 @@ impl<'a, 't> Part<'a, 't> {
         }
     }
 
-    /// Knows what loops took before, and adds what they take now.
+    /// Uses a memo of loop estimates, and extends it.
     pub fn remembering(mut self, loops: &'a mut Remembered) -> Part<'a, 't> {
         self.remembered = Some(loops);
         self
     }
 
-    /// What a statement takes.
+    /// Returns the estimate of a statement.
     pub fn whole(mut self, s: &Stmt) -> f64 {
         let inside = self.stmt(s);
         let [time, _] = self.direct.time(self.target.registers());
         inside + self.inner.waits() + time + transfer::time(self.target, self.values, s)
     }
 
-    /// What a statement's arithmetic takes at least, and its bytes.
+    /// Returns the lower bounds of a statement's arithmetic and of its memory transfers.
     pub fn roof(mut self, s: &Stmt) -> (f64, f64) {
         self.stmt(s);
         let bytes: f64 = self.roof.bytes.values().sum();
         let levels = &self.target.levels;
-        // From the level that has room for all of the program's tensors.
+        // Bytes come from the first level that holds all of the program's tensors.
         let from = levels.iter().find(|l| self.values.bytes() <= l.bytes).or(levels.last());
         let scales = from.map_or(1.0, |l| l.scales.min(self.target.threads as f64));
         (self.roof.arithmetic, from.map_or(0.0, |l| bytes * l.per_byte / scales))
     }
 
-    /// What the loops of a statement take, and its branches; what else it does is added to what the loop around does.
+    /// Returns the time of a statement's loops and branches; its other costs are added to those of the enclosing loop.
     fn stmt(&mut self, s: &Stmt) -> f64 {
         match s.kind() {
             StmtKind::For { props, .. } => match Loop::of(s) {
@@ -169,7 +169,7 @@ impl<'a, 't> Part<'a, 't> {
             StmtKind::If { cond, then, otherwise } => {
                 let before = self.often;
                 let is_bound = self.around.last().is_some_and(|l| branch::is_bound(cond, &l.bounds));
-                // Lanes do both branches, with masks.
+                // Lanes execute both branches, with masks.
                 let masked = self.around.last().is_some_and(|l| l.lanes) && !is_bound;
                 let (yes, no) = match masked {
                     true => (1.0, 1.0),
@@ -186,7 +186,7 @@ impl<'a, 't> Part<'a, 't> {
                 if is_bound {
                     return time;
                 }
-                // Lanes keep the mask of a condition that was asked before.
+                // Lanes keep the mask of the condition evaluated last.
                 if masked && self.asked.replace(cond.clone()).as_ref() == Some(cond) {
                     return time;
                 }
@@ -221,7 +221,7 @@ impl<'a, 't> Part<'a, 't> {
         }
     }
 
-    /// Computes a condition of a branch, whose operands are asked one after the other as long as they decide nothing.
+    /// Adds the evaluation of a branch condition with short-circuit operands.
     fn ask(&mut self, cond: &Expr, has_other: bool) {
         let ExprKind::Apply(op @ (Op::And | Op::Or), operands) = cond.kind() else {
             return self.statement(None, None, cond);
@@ -235,8 +235,8 @@ impl<'a, 't> Part<'a, 't> {
         self.often = before;
     }
 
-    /// A nest that a library does: its multiply-adds, on all threads where there are none around. Of small matrices
-    /// much of the time goes into the ends of blocks.
+    /// Returns the time of a nest that a library executes: its multiply-adds, on all threads unless an enclosing loop
+    /// has threads. For small matrices, much of the time goes into partial blocks.
     fn product(&mut self, nest: &Stmt) -> f64 {
         let entries = self.executions();
         let Ok(p) = product(nest, &|_| String::new()) else { return 0.0 };
@@ -287,7 +287,7 @@ impl<'a, 't> Part<'a, 't> {
         time
     }
 
-    /// What an estimate of a loop depends on beside the loop, as a number.
+    /// Hashes the inputs of a loop's estimate other than the loop.
     fn place(&self) -> u64 {
         number(|hasher| {
             self.around.last().map(|l| l.number).hash(hasher);
@@ -307,7 +307,7 @@ impl<'a, 't> Part<'a, 't> {
         let mut enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
         let iters = || self.around.iter().map(|l| &l.iter).chain([&l.iter]).collect::<Vec<&Symbol>>();
         if around.lanes && is_checked(l, &iters()) {
-            // Lanes look at all such indices in a loop before their own.
+            // Lanes check all such indices in a loop of their own beforehand.
             enter += self.target.prices.enter;
         }
         let mut events = entries * enter / self.threads();
@@ -333,7 +333,7 @@ impl<'a, 't> Part<'a, 't> {
         taken.0 + events
     }
 
-    /// What the iterations of a loop take, and what that is to the loop around.
+    /// Returns the time of a loop's iterations, and the stalls and instructions that it passes to the enclosing loop.
     fn body(&mut self, l: &Loop, props: &LoopProps, around: Around) -> (f64, Inner) {
         let atomic: Vec<Symbol> =
             props.reductions.iter().filter(|r| r.sharing == Sharing::Atomic).map(|r| r.tensor.clone()).collect();
@@ -360,7 +360,7 @@ impl<'a, 't> Part<'a, 't> {
         }
     }
 
-    /// What it takes to add up what threads have summed each for itself.
+    /// Returns the cost of merging the partial results of threads.
     fn sum_up(&self, l: &Loop, props: &LoopProps) -> f64 {
         let memory = self.target.levels.last().map_or(0.0, |l| l.per_byte);
         let copies = props.reductions.iter().filter(|r| r.sharing == Sharing::Partial).map(|r| {
@@ -370,8 +370,8 @@ impl<'a, 't> Part<'a, 't> {
         copies.sum()
     }
 
-    /// The dimensions of a thread's part of what a loop reduces into: those whose index is the same in the whole loop
-    /// have one element.
+    /// Returns the dimensions of a thread's partial result of a reduction, without the dimensions whose index is fixed
+    /// in the whole loop, which have one element.
     fn of_own(&self, tensor: &Symbol, l: &Loop) -> impl Iterator<Item = &Expr> {
         let mut variant = effects::writes(&l.body);
         variant.insert(l.iter.clone());
@@ -388,12 +388,12 @@ impl<'a, 't> Part<'a, 't> {
         self.values.shape(tensor).iter().zip(varies).filter_map(|(d, varies)| varies.then_some(d))
     }
 
-    /// How often the present place is executed.
+    /// Returns the number of executions of the current place.
     fn executions(&self) -> f64 {
         self.around.iter().map(|l| l.trips.value).product::<f64>() * self.often
     }
 
-    /// What the atomic updates in the body of a loop take. (Conditions around them are left out.)
+    /// Returns the cost of atomic updates in the body of a loop. (Conditions around them are ignored.)
     fn atomic_updates(&mut self, body: &Stmt, tensors: &[Symbol]) -> f64 {
         if tensors.is_empty() {
             return 0.0;
@@ -407,7 +407,7 @@ impl<'a, 't> Part<'a, 't> {
         self.executions() * updates * self.target.prices.atomic
     }
 
-    /// One statement: a store or reduction (`into`: the tensor again), or a condition.
+    /// Adds the costs of one statement: a store, a reduction (`into` is its tensor), or a condition.
     fn statement(&mut self, target: Option<(&Symbol, &[&Expr])>, into: Option<&Symbol>, value: &Expr) {
         let executions = self.executions();
         if executions <= 0.0 {
@@ -428,7 +428,7 @@ impl<'a, 't> Part<'a, 't> {
                 let lanes = self.lanes(bytes.max(4.0));
                 sum = self.chain(&touch, lanes).map(|additions| (element(tensor, at), additions));
             }
-            // Of several stores to an element in an iteration the last one counts.
+            // Several stores to an element in an iteration count once.
             if note(&mut self.stored, tensor, at) {
                 accesses.push(touch);
             }
@@ -460,7 +460,7 @@ impl<'a, 't> Part<'a, 't> {
         }
     }
 
-    /// Adds a statement to what all take at least.
+    /// Adds a statement to the lower bounds.
     fn lift_roof(&mut self, work: &Work, accesses: &[Touch], widest: f64, executions: f64) {
         let lanes = (self.target.vector_bytes as f64 / widest).max(1.0);
         self.roof.arithmetic += self.compute(work, &[], lanes, 0.0) * executions / self.target.threads as f64;
@@ -470,7 +470,7 @@ impl<'a, 't> Part<'a, 't> {
         }
     }
 
-    /// Notes which accesses find what others have brought into the first level.
+    /// Finds the accesses whose data earlier accesses have brought into the first level.
     fn find_near(&mut self, accesses: &mut [Touch]) {
         let room = self.target.levels.first().map_or(0.0, |l| l.bytes * PART_OF_FIRST);
         for a in accesses {
@@ -482,22 +482,22 @@ impl<'a, 't> Part<'a, 't> {
         }
     }
 
-    /// The additions of a reduction that wait for each other, as a part of all. `None` if the innermost loop goes from
+    /// Returns the fraction of a reduction's additions that form a dependence chain; `None` if iterations move from
     /// element to element.
     fn chain(&self, touch: &Touch, lanes: f64) -> Option<f64> {
         let last = self.around.last()?;
         if touch.stays() {
             return Some(1.0 / lanes + lanes.log2() * 2.0 / last.trips.value.max(1.0));
         }
-        // Loops inside go over so few elements that an iteration of the loop around meets what the one before it added
-        // to.
+        // Unrolled loops inside cover so few elements that consecutive iterations of an enclosing loop reduce into the
+        // same ones.
         let own = || self.around.iter().zip(touch.growth()).filter(|(_, g)| *g != Growth::None).map(|(l, _)| l);
         let again = touch.growth().any(|g| g == Growth::None) && own().all(Around::is_unrolled);
         let through = if touch.in_registers { 1.0 } else { FORWARDED };
         again.then(|| through / own().map(|l| l.trips.value.max(1.0)).product::<f64>())
     }
 
-    /// The registers that an access takes for as long as the innermost loop runs.
+    /// Returns the number of registers that an access occupies while the innermost loop runs.
     fn registers(&self, a: &Touch) -> f64 {
         match a.in_registers {
             true => {
@@ -509,7 +509,7 @@ impl<'a, 't> Part<'a, 't> {
         }
     }
 
-    /// Counts what an expression does.
+    /// Counts the operations and accesses of an expression.
     fn expr(&mut self, e: &Expr, work: &mut Work, accesses: &mut Vec<Touch>) {
         match e.kind() {
             ExprKind::Load(t, at) => {
@@ -531,7 +531,7 @@ impl<'a, 't> Part<'a, 't> {
         }
     }
 
-    /// What an index reads; its arithmetic is moved out of the loop, or done beside.
+    /// Counts the loads of an index; its arithmetic is hoisted out of the loop, or overlaps.
     fn index(&mut self, e: &Expr, work: &mut Work, accesses: &mut Vec<Touch>) {
         let mut loads = Vec::new();
         e.walk(&mut |e| loads.extend(matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()).then(|| e.clone())));
@@ -558,9 +558,9 @@ fn element(tensor: &Symbol, at: &[&Expr]) -> Element {
     (tensor.clone(), at.iter().map(|e| (*e).clone()).collect())
 }
 
-/// Notes that an element is touched. Whether it is for the first time.
+/// Records a touched element. Returns whether it is touched for the first time.
 fn note(known: &mut Vec<Element>, tensor: &Symbol, at: &[&Expr]) -> bool {
-    // Jammed iterations write one element as `i + 1 + (k - 1)` and as `i + k`.
+    // Jammed iterations spell one element as `i + 1 + (k - 1)` and as `i + k`.
     let of_sums = |e: &&Expr| matches!(e.kind(), ExprKind::Apply(..));
     let at: Vec<Expr> = at.iter().map(|e| if of_sums(e) { tidy(e) } else { (*e).clone() }).collect();
     if known.iter().any(|(t, known)| t == tensor && *known == at) {
@@ -576,7 +576,7 @@ fn is_innermost(l: &Loop) -> bool {
     !inner
 }
 
-/// Calls `f` on all statements inside of one, with how often each is executed when that is.
+/// Calls `f` on a statement and all statements inside of it, with the number of executions of each.
 fn count(s: &Stmt, values: &mut Values<'_>, often: f64, f: &mut dyn FnMut(&Stmt, f64)) {
     f(s, often);
     if let Some(l) = Loop::of(s) {

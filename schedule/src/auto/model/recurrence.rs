@@ -1,4 +1,4 @@
-//! Recurrences: what an iteration of the innermost loop waits for, if it needs what the one before it has stored.
+//! Recurrences: the latency of an innermost iteration that needs an element stored by an earlier one.
 //!
 //! ```text
 //! a[i, j] = (a[i, j - 1] + …) / 9.0        a store, a load of it, and all operations on the way back to the store
@@ -12,18 +12,18 @@ use taffeta_analysis::pass::substitute::rewrite_expr;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Symbol, poly};
 
-/// Additions that a load waits for a store of the iteration before.
+/// Latency of store-to-load forwarding, in additions.
 const FORWARDED: f64 = 2.0;
-/// Iterations back that are looked for.
+/// Maximum dependence distance searched, in iterations.
 const BACK: i64 = 2;
-/// Operands of a value of which more are not looked at.
+/// Maximum number of operands of a value visited.
 const MOST: usize = 256;
 
-/// What scalars are that an iteration has computed, in terms of none of themselves.
+/// Symbolic values of the scalars computed in an iteration; no value mentions its own scalar.
 #[derive(Default)]
 pub(super) struct Scalars {
     values: FxHashMap<Symbol, Expr>,
-    /// Those whose value was computed from a tensor, at some time.
+    /// Scalars whose values were at some time computed from a tensor, by tensor.
     from: FxHashMap<Symbol, Vec<Symbol>>,
 }
 
@@ -32,8 +32,7 @@ impl Scalars {
         self.values.get(scalar)
     }
 
-    /// A scalar is something else from now on. What was computed from what it was before is not what it would be
-    /// computed to now.
+    /// Sets a scalar's value, and invalidates values computed from its previous one.
     pub(super) fn store(&mut self, scalar: &Symbol, value: &Expr) {
         self.values.remove(scalar);
         for reader in self.from.remove(scalar).unwrap_or_default() {
@@ -49,8 +48,9 @@ impl Scalars {
     }
 }
 
-/// What each iteration of the loop waits for, in nanoseconds, where `value` is stored to an element of a tensor; 0 if
-/// it needs none of the last iterations. `scalars`: what those are that the iteration has computed.
+/// Returns the time in nanoseconds that each iteration of the loop waits for earlier ones, where `value` is stored to
+/// an element of a tensor; 0 if `value` depends on none of the last `BACK` iterations. `scalars` holds the values of
+/// the iteration's scalars.
 pub(super) fn wait(
     iter: &Symbol,
     (tensor, at): (&Symbol, &[&Expr]),
@@ -71,7 +71,7 @@ pub(super) fn wait(
             let is_it = |t: &Symbol, at: &[Expr]| {
                 t == tensor && at.iter().zip(&element).all(|(a, b)| poly::equal(a, b) == Some(true))
             };
-            // An element that is the same in all iterations is a sum, and not a recurrence along the loop.
+            // An element fixed in all iterations is a sum, not a recurrence along the loop.
             let moves = element.iter().zip(at).any(|(a, b)| poly::equal(a, b) != Some(true));
             let way =
                 Search { left: Cell::new(MOST), is_it: &is_it, scalars, prices }.way_back(value).filter(|_| moves)?;
@@ -80,9 +80,9 @@ pub(super) fn wait(
         .fold(0.0, f64::max)
 }
 
-/// A search for loads of an element.
+/// Search of a value for loads of an element.
 struct Search<'a> {
-    /// Operands that may still be looked at.
+    /// Remaining number of operands to visit.
     left: Cell<usize>,
     is_it: &'a dyn Fn(&Symbol, &[Expr]) -> bool,
     scalars: &'a Scalars,
@@ -90,7 +90,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What the operations take from a load of the element to the value, the longest way.
+    /// Returns the latency of the longest path of operations from a load of the element to the value.
     fn way_back(&self, e: &Expr) -> Option<f64> {
         self.left.set(self.left.get().checked_sub(1)?);
         match e.kind() {

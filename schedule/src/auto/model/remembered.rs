@@ -1,10 +1,9 @@
-//! What loops took when they were estimated before: an estimate of a program that a step has changed looks at what the
-//! step has changed, at the loops around that, and at no others.
+//! Memo of loop estimates: after a step, only the changed loops and the loops around them are estimated again.
 //!
-//! A loop takes the same again if it is the same node in the same place. A place is what an estimate of a loop depends
-//! on beside the loop: the loops around it with their properties and the values of their iterators, how often it is
-//! reached, and the accesses before it, which may have brought in what it touches. Whether all tensors of the program
-//! fit a level of the cache counts too; that is remembered as the range of bytes for which it would be the same.
+//! An estimate is valid for the same node in the same place. A place comprises the inputs of a loop's estimate other
+//! than the loop: the loops around it with their properties and the values of their iterators, the number of its
+//! executions, and earlier accesses, which may have fetched its data. Whether all tensors of the program fit a cache
+//! level is an input too; it is memoised as the range of total sizes for which the estimate holds.
 
 use super::part::{Inner, WorkingSet};
 use super::touch::Walk;
@@ -14,34 +13,34 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use taffeta_ast::{Stmt, StmtId};
 
-/// Places of one loop that are remembered: with a step and without it.
+/// Maximum number of places memoised per loop: with a step and without it.
 const MOST_PLACES: usize = 4;
 
-/// Loops with what they take.
+/// Memo of loop estimates.
 #[derive(Default)]
 pub(super) struct Remembered {
     loops: FxHashMap<StmtId, VecDeque<Loop>>,
-    /// What their iterations touch, with the node and the loops around it.
+    /// Working sets of loops, each with its node and the hash of the enclosing loops.
     sets: FxHashMap<StmtId, VecDeque<(Stmt, u64, Rc<WorkingSet>)>>,
 }
 
-/// What is known of a loop in a place.
+/// Memoised estimate of a loop in a place.
 struct Loop {
     node: Stmt,
     place: u64,
     taken: Taken,
 }
 
-/// What an estimate of a loop comes to.
+/// Estimate of a loop.
 #[derive(Clone)]
 pub(super) struct Taken {
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     pub time: f64,
-    /// What it is to the loop around.
+    /// Stalls and instructions that the loop passes to the enclosing loop.
     pub inner: Inner,
-    /// What it adds to the accesses before what comes after it.
+    /// Access patterns that the loop adds for comparison with later accesses.
     pub walks: Vec<Walk>,
-    /// The sizes of the program with which it is so.
+    /// Total tensor sizes for which the estimate holds.
     pub bytes: Bytes,
 }
 
@@ -79,7 +78,7 @@ impl Remembered {
     }
 }
 
-/// Numbers of bytes: more than the first, and at most the second.
+/// Range of byte counts: above the first bound, and at most the second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bytes(f64, f64);
 
@@ -90,25 +89,25 @@ impl Bytes {
         self.0 < bytes && bytes <= self.1
     }
 
-    /// Those of both.
+    /// Returns the intersection of two ranges.
     pub fn and(self, other: Bytes) -> Bytes {
         Bytes(self.0.max(other.0), self.1.min(other.1))
     }
 
-    /// Those that fit where there is so much room, or those that do not.
+    /// Returns the range of sizes that fit into `room` bytes, or of sizes that do not.
     pub fn that_fit(fit: bool, room: f64) -> Bytes {
         if fit { Bytes(f64::NEG_INFINITY, room) } else { Bytes(room, f64::INFINITY) }
     }
 }
 
-/// A number for things that are compared by it.
+/// Computes a hash that stands for the hashed values in comparisons.
 pub(super) fn number(of: impl FnOnce(&mut FxHasher)) -> u64 {
     let mut hasher = FxHasher::default();
     of(&mut hasher);
     hasher.finish()
 }
 
-/// Adds floats to what a number is made of.
+/// Hashes floats by their bits.
 pub(super) fn hash_floats(floats: &[f64], hasher: &mut FxHasher) {
     floats.iter().for_each(|f| f.to_bits().hash(hasher));
 }
@@ -148,8 +147,8 @@ def f(q: f32[n, 64], k: f32[n, 64], v: inout[f32[n, 64]], t: inout[f32[n, n]]):
             v[i, c] *= q[i, c] + k[i, c]
 ";
 
-    /// The program with other things around what is in a loop: threads, other iterations, half of them, a large array,
-    /// nothing before it.
+    /// Returns variants of the program that change the place of the statements in a loop: threads, other iterations, a
+    /// condition, a large array, or no first statement.
     fn others(func: &Func, id: StmtId) -> Vec<Func> {
         let Some(l) = tree::find(&func.body, id) else { return Vec::new() };
         let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = l.kind() else {
@@ -181,7 +180,7 @@ def f(q: f32[n, 64], k: f32[n, 64], v: inout[f32[n, 64]], t: inout[f32[n, n]]):
     fn estimates_that_rest_on_others_are_those_that_rest_on_none() {
         let program = Program::load(Source::inline("f.ft", PROGRAM), &NoLoader);
         let func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
-        // Of which all fits into the first level, into the last one, and nowhere.
+        // The tensors fit into the first level, into the last one, and into none.
         for n in [7, 300, 100_000] {
             let target = Target { sizes: [("n".to_string(), n)].into(), ..Target::portable(2) };
             let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target.clone()));
@@ -193,7 +192,7 @@ def f(q: f32[n, 64], k: f32[n, 64], v: inout[f32[n, 64]], t: inout[f32[n, n]]):
             for stage in [Stage::Structure, Stage::Marks] {
                 let mut model = Model::new(&target, stage);
                 let mut check = |func: &Func| {
-                    // Outermost statements are remembered whatever else is in the program.
+                    // Outermost statements are memoised regardless of the rest of the program.
                     model.known.clear();
                     let fresh = Model::new(&target, stage).program(func);
                     assert_eq!(model.program(func).to_bits(), fresh.to_bits(), "{n}: {}", print::func(func));

@@ -1,4 +1,4 @@
-//! Accesses: how an address grows with the loops around it, and the bytes that are touched.
+//! Accesses: strides of addresses in the enclosing loops, and footprints in bytes.
 
 use super::remembered::number;
 use super::{Around, Values};
@@ -9,22 +9,22 @@ use taffeta_analysis::query::effects;
 use taffeta_analysis::query::stride::strides;
 use taffeta_ast::{Access, Expr, ExprKind, StmtKind, Symbol};
 
-/// How an address grows with a loop.
+/// Stride class of an address in a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::auto) enum Growth {
-    /// It does not.
+    /// Invariant address.
     None,
-    /// By one element.
+    /// Stride of one element.
     One,
-    /// By so few that a cache line has several.
+    /// Stride so small that a cache line holds several elements.
     Near,
-    /// By whole rows.
+    /// Large stride, such as a whole row.
     Far,
-    /// By what a tensor says.
+    /// Data-dependent stride, by a loaded index.
     Gather,
 }
 
-/// The growth of an index in each loop.
+/// Returns the stride class of an index in each loop.
 pub(super) fn grows(index: &Expr, iters: &[&Symbol]) -> Vec<Growth> {
     let mut read = false;
     index.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
@@ -46,8 +46,8 @@ pub(super) fn grows(index: &Expr, iters: &[&Symbol]) -> Vec<Growth> {
     }
 }
 
-/// Whether an index in a loop is computed of iterators so that it hardly can be proved to be in range: by products and
-/// quotients of these. `iters`: of the loop, and of those around it.
+/// Returns whether some index in a loop is computed by products and quotients of iterators, so that it can hardly be
+/// proved to be in range. `iters` lists the iterators of the loop and of the loops around it.
 pub(super) fn is_checked(l: &Loop, iters: &[&Symbol]) -> bool {
     let is_checked = |index: &Expr| {
         let moves = effects::mentions(index, &[&l.iter]) && effects::loads(index).is_empty();
@@ -68,7 +68,7 @@ pub(super) fn is_checked(l: &Loop, iters: &[&Symbol]) -> bool {
     found
 }
 
-/// The growth of an element's address in each loop.
+/// Returns the stride class of an element's address in each loop.
 pub(in crate::auto) fn growth<'e>(at: impl ExactSizeIterator<Item = &'e Expr>, iters: &[&Symbol]) -> Vec<Growth> {
     let mut growth = vec![Growth::None; iters.len()];
     let count = at.len();
@@ -85,30 +85,31 @@ pub(in crate::auto) fn growth<'e>(at: impl ExactSizeIterator<Item = &'e Expr>, i
     growth
 }
 
-/// By how much an address grows with a loop.
+/// Stride of an address in a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// By so many bytes.
+    /// Stride in bytes.
     Bytes(f64),
-    /// By what a tensor says.
+    /// Data-dependent stride, by a loaded index.
     Gather,
 }
 
-/// An access to a tensor.
+/// Access to a tensor.
 pub(super) struct Touch {
     pub tensor: Symbol,
-    /// By how much its address grows with each loop around, outermost first.
+    /// Stride of the address in each enclosing loop, outermost first.
     steps: Vec<Step>,
-    /// Of an element.
+    /// Element size in bytes.
     pub bytes: f64,
-    /// Whether elements are integers, or truth values.
+    /// Whether elements are integers or booleans.
     pub integers: bool,
     pub written: bool,
-    /// Whether it is an element of an array that stays in registers.
+    /// Whether the element belongs to an array that stays in registers.
     pub in_registers: bool,
-    /// Whether an access before it in the same iteration of a loop around has brought it in, or does so soon.
+    /// Whether an earlier access in the same iteration of an enclosing loop has fetched the element, or fetches it
+    /// soon.
     pub near: bool,
-    /// The bytes of the whole tensor.
+    /// Size of the whole tensor in bytes.
     pub all: f64,
 }
 
@@ -121,7 +122,7 @@ impl Touch {
             let inside = sizes.iter().skip(k + 1).product::<f64>() * bytes;
             add(&mut steps, index, &iters, inside, values);
         }
-        // Its elements have names of their own once loops of constant trip counts are unrolled.
+        // Full unrolling of constant loops turns the elements into scalars.
         let unrolled = |(l, step): (&Around, &Step)| *step == Step::Bytes(0.0) || l.is_unrolled();
         let in_registers = values.may_be_in_registers(tensor) && around.iter().zip(&steps).all(unrolled);
         let integers = values.is_of_integers(tensor);
@@ -143,7 +144,7 @@ impl Touch {
         self
     }
 
-    /// The growth with each loop.
+    /// Returns the stride class in each loop.
     pub fn growth(&self) -> impl Iterator<Item = Growth> {
         self.steps.iter().map(|step| match step {
             Step::Gather => Growth::Gather,
@@ -154,27 +155,27 @@ impl Touch {
         })
     }
 
-    /// The growth with the innermost loop.
+    /// Returns the stride class in the innermost loop.
     pub fn last(&self) -> Option<Growth> {
         self.growth().last()
     }
 
-    /// Whether it is the same element in all iterations of the innermost loop.
+    /// Returns whether the element is invariant in the innermost loop.
     pub fn stays(&self) -> bool {
         self.last() == Some(Growth::None)
     }
 
-    /// By how much its address grows with the loop at this depth.
+    /// Returns the stride in the loop at this depth.
     pub fn step(&self, depth: usize) -> Option<Step> {
         self.steps.get(depth).copied()
     }
 
-    /// Whether its address grows as that of another access does.
+    /// Returns whether the access has the same strides as another one.
     pub fn goes_as(&self, other: &Touch) -> bool {
         self.steps == other.steps
     }
 
-    /// The access as what comes after it knows it.
+    /// Returns the access pattern, for comparison with later accesses.
     pub fn walk(&self, around: &[Around]) -> Walk {
         let loops: Vec<_> = around.iter().map(|l| l.iter.clone()).zip(self.steps.iter().copied()).collect();
         let number = number(|hasher| {
@@ -190,8 +191,8 @@ impl Touch {
         Walk { tensor: self.tensor.clone(), loops, number }
     }
 
-    /// Whether it goes through its tensor as another access does, in loops that are around both, and what it touches
-    /// while they stand still is less than `bytes`.
+    /// Returns whether the access has the same tensor and strides as an earlier one in the loops around both, and its
+    /// footprint inside of these loops is at most `bytes`.
     pub fn follows(&self, other: &Walk, around: &[Around], bytes: f64) -> bool {
         let both =
             || around.iter().zip(&self.steps).zip(&other.loops).take_while(|((l, _), (iter, _))| l.iter == *iter);
@@ -202,19 +203,19 @@ impl Touch {
             && self.footprint(around, depth, LINE) <= bytes
     }
 
-    /// The loops around, up to the last one in which its address grows by what a tensor says.
+    /// Returns the number of enclosing loops, down to the innermost one with a data-dependent stride.
     pub fn pointed(&self) -> usize {
         self.steps.iter().rposition(|step| *step == Step::Gather).map_or(0, |depth| depth + 1)
     }
 
-    /// Bytes that the loops from this depth on touch, in whole cache lines, or whole pages.
+    /// Returns the bytes that the loops from this depth on touch, in whole cache lines or pages.
     pub fn footprint(&self, around: &[Around], depth: usize, line: f64) -> f64 {
         let (pieces, bytes) = self.pieces(around, depth, line);
         (pieces * bytes).min(self.all.max(line))
     }
 
-    /// How often the loops from this depth on begin elsewhere, also where they have been before, and the bytes that
-    /// they touch side by side, in whole cache lines, or whole pages.
+    /// Returns the number of contiguous pieces that the loops from this depth on touch, revisits included, and the
+    /// bytes of one piece, in whole cache lines or pages.
     pub fn pieces(&self, around: &[Around], depth: usize, line: f64) -> (f64, f64) {
         let (mut steps, mut apart): (Vec<(f64, f64)>, f64) = (Vec::new(), 1.0);
         for (l, step) in around.iter().zip(&self.steps).skip(depth) {
@@ -222,7 +223,7 @@ impl Touch {
             match step {
                 Step::Gather => apart *= trips,
                 Step::Bytes(0.0) => {}
-                // Windows that overlap: `x[i + k]`.
+                // Overlapping windows: `x[i + k]`.
                 Step::Bytes(by) => match steps.iter_mut().find(|(known, _)| *known == by.abs()) {
                     Some((_, known)) => *known += trips - 1.0,
                     None => steps.push((by.abs(), trips)),
@@ -232,7 +233,7 @@ impl Touch {
         steps.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut piece = self.bytes;
         for (by, trips) in steps {
-            // Steps into what is touched already, or into the next line.
+            // The step leads into the touched piece or into the next line.
             if by <= piece.max(line) {
                 piece += by * (trips - 1.0);
             } else {
@@ -243,16 +244,16 @@ impl Touch {
     }
 }
 
-/// How an access goes through its tensor: by how much its address grows with each loop.
+/// Access pattern: a tensor, and the stride of the address in each loop.
 #[derive(Clone)]
 pub(super) struct Walk {
     tensor: Symbol,
     loops: Vec<(Symbol, Step)>,
-    /// The same for walks that are the same.
+    /// Hash of the pattern.
     pub number: u64,
 }
 
-/// Adds what one index contributes to the growth of an address.
+/// Adds the contribution of one index to the strides of an address.
 fn add(steps: &mut [Step], index: &Expr, iters: &[&Symbol], inside: f64, values: &Values<'_>) {
     match strides(index, iters) {
         Ok(by) => {

@@ -1,15 +1,15 @@
-//! What it takes to move between cores what one thread has written and another one touches next.
+//! Coherence cost: data that one thread has written moves between cores when another thread touches it next.
 //!
-//! A parallel loop inside of a sequential one is started again in each of its iterations, and its threads find in the
-//! caches of other cores what was written since: by one thread between parallel loops, or by a parallel loop that
-//! shares out the tensor in another way; and that thread finds there what they have written. Such lines are no farther
-//! away than the level that all cores share, but they come one after the other, while a program on one thread has them
-//! in its own cache. Of what is more than a core's own cache holds, the rest would come from the shared level anyway,
-//! and counts there (`Part::levels`).
+//! A parallel loop inside of a sequential one is started again in each of its iterations, and its threads find data in
+//! the caches of other cores that was written since: by one thread between parallel loops, or by a parallel loop with
+//! another distribution of the tensor; and that thread finds there the data that they have written. Such lines are no
+//! farther away than the level that all cores share, but they come one after the other, while a program on one thread
+//! has them in its own cache. Data in excess of a core's own cache would come from the shared level anyway, and counts
+//! there (`Part::levels`).
 //!
-//! What moves is estimated for pairs of accesses to a tensor, of which at least one writes, in the innermost loop
-//! around both: the smaller one of what both touch in an iteration of it. Each holder of a tensor pays for the pair
-//! that moves most. What moves once, between the outermost statements of a program, is left out.
+//! Traffic is estimated for pairs of accesses to a tensor, of which at least one writes, in the innermost loop around
+//! both: the smaller of both footprints in one iteration of that loop. Each holder of a tensor pays for the pair with
+//! the most traffic. Traffic that occurs once, between the outermost statements of a program, is left out.
 
 use super::Around;
 use super::touch::{Step, Touch};
@@ -19,25 +19,25 @@ use crate::tree::Loop;
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Expr, ExprKind, Sharing, Stmt, StmtKind, Symbol};
 
-/// Which threads touch the elements of a tensor.
+/// Distribution of a tensor's elements to the threads that touch them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Holder {
-    /// The one that runs what is not parallel.
+    /// Single thread of sequential code.
     One,
-    /// Each its own part, by how far the parallel loop moves the address.
+    /// Separate part for each thread, by the stride of the parallel loop.
     Parts(Step),
-    /// Each all of them.
+    /// All elements for each thread.
     Each,
 }
 
-/// An access, in the loops around it.
+/// Access with the loops around it.
 struct Accessed {
     touch: Touch,
     around: Vec<Around>,
     holder: Holder,
 }
 
-/// What a statement takes for what moves between cores, each time that it is executed.
+/// Returns the coherence cost of a single execution of a statement.
 pub(super) fn time(target: &Target, values: &mut Values<'_>, s: &Stmt) -> f64 {
     if target.threads < 2 || !starts_threads_again(s, false) {
         return 0.0;
@@ -45,14 +45,14 @@ pub(super) fn time(target: &Target, values: &mut Values<'_>, s: &Stmt) -> f64 {
     let mut collect = Collect { values, around: Vec::new(), reduced: Vec::new(), found: FxHashMap::default() };
     collect.stmt(s);
     let own = target.levels.iter().rev().nth(2).map_or(0.0, |l| l.bytes);
-    // What an iteration of the outermost loop touches.
+    // Footprint of an iteration of the outermost loop.
     let touched = |all: &Vec<Accessed>| all.iter().map(|a| a.touch.footprint(&a.around, 1, LINE)).fold(0.0, f64::max);
     let kept = (own / collect.found.values().map(touched).sum::<f64>().max(1.0)).min(1.0);
     let bytes: f64 = collect.found.values().map(|all| moved(all, target.threads as f64)).sum();
     kept * bytes * target.prices.transfer
 }
 
-/// Whether there is a parallel loop inside of a sequential one.
+/// Returns whether a parallel loop stands inside of a sequential one.
 fn starts_threads_again(s: &Stmt, inside: bool) -> bool {
     match s.kind() {
         StmtKind::For { props, .. } if props.parallel.is_some() => inside,
@@ -61,7 +61,7 @@ fn starts_threads_again(s: &Stmt, inside: bool) -> bool {
     }
 }
 
-/// The bytes of a tensor that some thread waits for.
+/// Returns the bytes of a tensor that threads wait for.
 fn moved(all: &[Accessed], threads: f64) -> f64 {
     let mut most: Vec<(Holder, f64)> = Vec::new();
     for to in all {
@@ -76,7 +76,7 @@ fn moved(all: &[Accessed], threads: f64) -> f64 {
     most.iter().map(|(_, bytes)| bytes).sum()
 }
 
-/// The bytes that some thread waits for since one access has written what another one touches next.
+/// Returns the bytes that threads wait for where access `to` touches elements written by access `from`.
 fn moves(from: &Accessed, to: &Accessed, threads: f64) -> f64 {
     let both = || from.around.iter().zip(&to.around).take_while(|(a, b)| a.iter == b.iter);
     if both().any(|(a, _)| a.threads) {
@@ -96,11 +96,11 @@ fn moves(from: &Accessed, to: &Accessed, threads: f64) -> f64 {
     touched(from).min(touched(to)) * often * waited
 }
 
-/// Collects the accesses of a statement, by their tensors.
+/// Collector of the accesses of a statement, by tensor.
 struct Collect<'a, 't> {
     values: &'a mut Values<'t>,
     around: Vec<Around>,
-    /// What threads add up in copies of their own, which are not moved but added up.
+    /// Tensors reduced in private copies, which are merged instead of moved.
     reduced: Vec<Symbol>,
     found: FxHashMap<Symbol, Vec<Accessed>>,
 }

@@ -1,24 +1,24 @@
-//! Operations, counted by what they take.
+//! Operation counts by cost class.
 
 use crate::auto::target::Prices;
 use taffeta_ast::op::Op;
 
-/// How much longer an exponential of eight bytes takes than one of four, by itself. (Vectors have half as many.)
+/// Cost of a scalar eight-byte exponential relative to a four-byte one. (Vectors have half as many elements instead.)
 const DOUBLE: f64 = 2.0;
 
-/// Operations of a statement.
+/// Operation counts of a statement.
 #[derive(Default)]
 pub(in crate::auto) struct Work {
     pub simple: f64,
     pub divide: f64,
-    /// In exponentials, in vectors.
+    /// Vectorised transcendental functions, in exponentials.
     pub transcendental: f64,
-    /// In exponentials of four bytes, where they are not.
+    /// Scalar transcendental functions, in four-byte exponentials.
     pub one_by_one: f64,
 }
 
 impl Work {
-    /// One operation on values of so many bytes.
+    /// Counts one operation on values of this many bytes.
     pub fn of(op: Op, bytes: f64) -> Work {
         let mut work = Work::default();
         match op {
@@ -32,7 +32,7 @@ impl Work {
         work
     }
 
-    /// What the next operation waits for these.
+    /// Returns the latency of these operations in a dependence chain.
     pub fn latency(&self, prices: &Prices) -> f64 {
         let [divide, transcendental] =
             [prices.divide[0], prices.transcendental[0]].map(|each| each.max(prices.latency));
@@ -47,7 +47,7 @@ impl Work {
     }
 }
 
-/// How many times as long as `exp` a function takes: libraries make these of it, and of divisions and branches.
+/// Returns the cost of a function relative to `exp`: libraries build these of `exp`, divisions and branches.
 fn of_exponentials(op: Op) -> f64 {
     match op {
         Op::Tanh => 5.0,

@@ -3,7 +3,7 @@
 use super::decides;
 use expect_test::expect;
 
-/// Sums of 16 columns in registers; those of all columns are too many.
+/// Checks that sums of 16 columns are in registers; those of all columns are too many.
 #[test]
 fn sums_of_a_few_elements_are_in_registers() {
     let text = "
@@ -39,7 +39,7 @@ def f(w: f32[n], h: f32[n, 16], y: inout[f32[16]], g: f32[n, m], z: inout[f32[m]
     );
 }
 
-/// Four rows of 64 sums are more than registers hold, and 16 columns of them are not.
+/// Checks sums that are more than the registers hold (four rows of 64), as blocks of 16 columns, which are not.
 #[test]
 fn columns_of_several_rows_are_summed_one_part_after_the_other() {
     let rows = |k: usize| format!("            y[{k}, c] += w[j, {k}] * v[j, c]\n");

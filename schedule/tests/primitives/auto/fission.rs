@@ -1,9 +1,9 @@
-//! `auto_fission`: what scatters, cut out of the loops that threads can share out.
+//! `auto_fission`: scattering statements, cut out of loops that threads can share.
 
 use super::decides;
 use expect_test::expect;
 
-/// Weights of edges, each of which takes a while, and sums of them at the nodes that edges lead to.
+/// Weights of edges, which take long to compute, and sums of them at the target nodes of edges.
 const WEIGHTS: &str = "
 def f(x: f32[m], to: i32[m], y: inout[f32[n]]):
     for e in range(m):
@@ -49,7 +49,7 @@ fn what_takes_no_longer_than_to_keep_it_stays() {
     );
 }
 
-/// Functions take less in lanes, which what scatters has none of.
+/// Checks that functions are cut out to run in lanes, which scattering statements do not allow.
 #[test]
 fn what_is_too_short_for_threads_is_cut_for_lanes() {
     decides(
@@ -69,8 +69,8 @@ fn what_is_too_short_for_threads_is_cut_for_lanes() {
     );
 }
 
-/// As in the gradient of attention over edges: threads have columns of what scatters rows, where it stands alone, and
-/// share out the dot products by edges. In one loop they could do neither.
+/// Checks a loop as in the gradient of attention over edges: alone, the scattered rows are divided among threads by
+/// columns, and the dot products by edges. In one loop neither is possible.
 #[test]
 fn rows_that_are_scattered_are_cut_out_for_their_columns() {
     let text = "
@@ -98,7 +98,7 @@ def f(h: f32[n, 32], g: f32[n, 32], w: f32[m], to: i32[m], of: i32[m], y: inout[
     );
 }
 
-/// What an edge reads, edges before it may have written.
+/// Checks that a loop stays whole if an edge may read sums that earlier edges have written.
 #[test]
 fn what_reads_sums_of_earlier_iterations_stays() {
     let text = "

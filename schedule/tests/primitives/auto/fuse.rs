@@ -1,4 +1,4 @@
-//! `auto_fuse`: neighbours that use the same tensors.
+//! `auto_fuse`: adjacent loops that use the same tensors.
 
 use super::decides;
 use expect_test::expect;
@@ -34,7 +34,7 @@ def f(x: f32[n, m]) -> f32[n, m]:
             return y
         "#]],
     );
-    // Each could run on threads, and together they could not.
+    // Each loop could run on threads, the fused one could not.
     let text = "
 def f(x: f32[n], a: inout[f32[n]], b: inout[f32[n]]):
     for i in range(n):

@@ -3,7 +3,7 @@
 use super::decides;
 use expect_test::expect;
 
-/// A prefix of `x` in every iteration: at most as long as `x`.
+/// Checks a prefix of `x` in every iteration, which is at most as long as `x`.
 #[test]
 fn arrays_of_changing_size_get_room_for_the_largest() {
     let text = "
@@ -33,7 +33,8 @@ def f(x: f64[n], y: inout[f64[n]]):
     );
 }
 
-/// The square of an iterator has no bound that is found; what is made of sizes is laid out once as it is.
+/// Checks that a size without a known bound, the square of an iterator, is allocated; an array whose size is fixed
+/// needs no change.
 #[test]
 fn what_has_no_bound_is_allocated() {
     let text = "

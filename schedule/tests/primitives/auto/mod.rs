@@ -1,4 +1,4 @@
-//! Rules of automatic scheduling, each on programs made for it, with what it decides.
+//! Rules of automatic scheduling, each on programs made for it, with its decisions.
 
 mod accumulate;
 mod fission;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::Target;
 
-/// What a rule decides about a program, for two threads and sizes that are expected, and what it makes of it.
+/// Checks the decisions of a rule on a program, for two threads and expected sizes, and the program after it.
 fn decides(text: &str, method: &str, sizes: &[(&str, i64)], expected: Expect) {
     let (func, _) = entry(text);
     let mut target = Target::portable(2);
@@ -43,7 +43,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
                 c[i, j] += a[i, k] * b[k, j]
 ";
 
-/// What the user has marked stays as it is.
+/// Checks that loops marked by the user stay as they are.
 #[test]
 fn marks_of_users_stay() {
     let (func, _) = entry(PRODUCT);
@@ -61,7 +61,7 @@ fn marks_of_users_stay() {
     .assert_eq(&body(s.func()));
 }
 
-/// The manual lists the rules as they run.
+/// Checks that the manual lists the rules in the order in which they run.
 #[test]
 fn the_manual_has_all_rules() {
     let manual = taffeta_schedule::documentation().find(|d| d.name == "auto").expect("it is registered");
@@ -72,7 +72,7 @@ fn the_manual_has_all_rules() {
     }
 }
 
-/// Lines come in the order in which the program prints them.
+/// Checks that loops that print stay in the order of their output.
 #[test]
 fn loops_that_print_are_left_alone() {
     let text = "
@@ -91,7 +91,7 @@ def f(x: f64[n, n], y: inout[f64[n]]):
     assert!(!threads(text) && threads(&text.replace("        print(i)\n", "")));
 }
 
-/// Scalars that are computed from each other, in turn, and doubled again and again.
+/// Checks the estimate of scalars that are computed from each other, cyclically and by repeated doubling.
 #[test]
 fn scalars_that_follow_each_other_are_estimated() {
     let doubled: String = (0..200).map(|k| format!("        d{} = d{k} + d{k}\n", k + 1)).collect();

@@ -1,10 +1,10 @@
-//! What estimates say of programs that compilers change, and of loops on threads.
+//! Estimates of programs that C compilers transform, and of loops on threads.
 
 use crate::common::entry;
 use taffeta_schedule::auto::Target;
 use taffeta_schedule::{Arg, Schedule, Value};
 
-/// What a program takes for the portable machine, after marks on loops.
+/// Estimates a program on the portable machine, after marks on loops.
 fn takes(text: &str, marks: &[(&str, &str)]) -> f64 {
     let mut s = Schedule::new(entry(text).0);
     for (method, l) in marks {
@@ -73,11 +73,12 @@ def f(a: f64[n, m], x: f64[m], y: inout[f64[n, n, n]]):
             y[i, {at}, {at}] += a[i, k] * x[k]
 ";
     let of = |at: &str| takes(&text.replace("{at}", at), &[("parallelize", "k")]);
-    // One element each, against n² of them.
+    // One element for each thread, against n² elements.
     assert!(of("0") * 100.0 < of("k % n"));
 }
 
-/// What `split` leaves behind where a trip count is not a multiple: lowering makes it the bound of the loop.
+/// Checks that the guard of `split` for a trip count that is no multiple is free: lowering makes it the bound of the
+/// loop.
 #[test]
 fn bounds_of_a_loop_are_no_branches() {
     let text = "
@@ -91,7 +92,7 @@ def f(a: f64[n, m], x: f64[m], y: inout[f64[n]]):
     let (bounded, open) = (of("i + j < n + m"), of("j < m"));
     let lanes = |guard: &str| takes(&text.replace("{guard}", guard), &[("vectorize", "j")]);
     assert!(bounded < 1.01 * open, "{bounded} {open}");
-    // A condition on what is read is one.
+    // A condition on a loaded value is a branch.
     assert!(of("x[j] < 0.5") > 1.05 * bounded);
     assert!(lanes("i + j < n + m") < 1.01 * lanes("j < m"));
 }

@@ -24,7 +24,7 @@ fn outer_loops_run_on_threads() {
                         c[i, j] += a[i, k] * b[k, j]
         "#]],
     );
-    // Too small; of a size that nobody knows; carried by the outer loop.
+    // Too small; of unknown size; with a dependence carried by the outer loop.
     decides(
         PRODUCT,
         "auto_parallelize",
@@ -96,7 +96,7 @@ def f(a: inout[f32[3, n]]):
     );
 }
 
-/// Rows are shared out; what is stored of a row is not.
+/// Checks that rows are divided among threads, and the stored elements of a row are not.
 #[test]
 fn loops_over_what_is_stored_are_left_alone() {
     let text = "
@@ -146,7 +146,7 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
     );
 }
 
-/// A row of scratch memory that all iterations share in the text.
+/// Checks a row of scratch memory that all iterations share in the text.
 #[test]
 fn iterations_get_tensors_of_their_own() {
     let text = "
@@ -177,7 +177,7 @@ def f(a: inout[f64[n, m]]):
     );
 }
 
-/// Steps of time are taken one after the other; each of the two loops in them is shared out.
+/// Checks that time steps run one after the other, and each of the two loops in them on threads.
 #[test]
 fn loops_in_a_time_loop_run_on_threads_each() {
     let text = "
@@ -211,8 +211,8 @@ def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
     );
 }
 
-/// What one thread has written, others do not have in their caches: a loop that alone would run on threads, between
-/// loops that cannot, stays on the thread that has its data.
+/// Checks that a loop between sequential loops stays on the thread that has its data in its cache, though alone it
+/// would run on threads.
 #[test]
 fn data_stays_with_the_thread_that_has_it() {
     let text = "
@@ -239,7 +239,7 @@ def f(a: inout[f64[m, n]], q: f64[m], r: f64[n]):
     assert!(steps(1.0).is_empty());
 }
 
-/// Loops over one dimension have lanes by the time that threads are decided.
+/// Checks that loops over one dimension, which are vectorised before this rule runs, run on threads too.
 #[test]
 fn loops_on_lanes_run_on_threads_too() {
     let text = "
@@ -259,7 +259,7 @@ def f(x: f32[n], y: inout[f32[n]], s: inout[f32[1]]):
     };
     assert_eq!(made(Some(1000)), ["s.vectorize(\"i\")"]);
     assert_eq!(made(Some(10_000_000)), ["s.vectorize(\"i\")", "s.parallelize(\"i\")"]);
-    // Of a size that nobody knows.
+    // A loop of unknown size.
     let unknown = made(None);
     assert!(unknown.len() == 2 && unknown[1].starts_with("s.parallelize(\"i\", above="), "{unknown:?}");
 }

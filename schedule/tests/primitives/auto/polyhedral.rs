@@ -32,7 +32,7 @@ fn sweeps_in_place_run_by_fronts_of_tiles() {
     );
 }
 
-/// Fewer points than threads are worth.
+/// Checks the decision on a small grid.
 #[test]
 fn small_grids_stay() {
     decides(
@@ -54,7 +54,7 @@ fn small_grids_stay() {
     );
 }
 
-/// A loop that may run in any order is there for threads.
+/// Checks that a loop without a carried dependence is left to threads.
 #[test]
 fn what_has_a_free_loop_is_left_alone() {
     let text = "

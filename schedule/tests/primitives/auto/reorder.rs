@@ -1,4 +1,4 @@
-//! `auto_reorder`: the order of nests, and loops of their own for what stands between them.
+//! `auto_reorder`: the order of nests, with fission of imperfect ones.
 
 use super::{PRODUCT, decides};
 use crate::common::{body, entry};
@@ -24,7 +24,7 @@ fn the_innermost_loop_goes_through_what_lies_side_by_side() {
                         c[i, j] += a[i, k] * b[k, j]
         "#]],
     );
-    // Column sums; and rows, which are right.
+    // Column sums; and rows, which are in the right order.
     let sums = "
 def f(a: f32[n, n], y: inout[f32[n]], z: inout[f32[n]]):
     for j in range(n):
@@ -114,8 +114,8 @@ def f(x: f64[n, m], c: inout[f64[m, m]]):
     );
 }
 
-/// What loops over a structured tensor skip, they skip in the order of its levels: another order is not better for what
-/// lies side by side.
+/// Checks that loops over a structured tensor stay in the order of its levels, which lets them skip elements that are
+/// not stored: contiguous accesses in another order are not worth more.
 #[test]
 fn loops_stay_in_the_order_of_what_is_stored() {
     let text = "
@@ -138,7 +138,7 @@ def f(a: f64[n, m] @ csr, b: inout[f64[m, n]], x: f64[m], y: inout[f64[n]]):
     }
 }
 
-/// The columns of a matrix by rows of all of them at once (PolyBench's gramschmidt).
+/// Checks that the columns of a matrix are processed row by row, all columns at once (PolyBench's gramschmidt).
 #[test]
 fn loops_along_columns_get_loops_of_their_own() {
     let text = "
@@ -170,7 +170,8 @@ def f(q: f64[n], a: inout[f64[n, m]], r: inout[f64[m]]):
     );
 }
 
-/// The second loop of each column needs all of the first one's column, and the next column what it made.
+/// Checks a nest that cannot be reordered: the second loop needs the whole column of the first, and the next column
+/// needs its output.
 #[test]
 fn columns_that_need_each_other_stay() {
     let text = "

@@ -1,4 +1,4 @@
-//! `auto_scatter`: columns of rows that are scattered, some for each thread.
+//! `auto_scatter`: scattered rows, divided among threads by columns.
 
 use super::decides;
 use expect_test::expect;
@@ -30,7 +30,7 @@ fn threads_have_columns_of_their_own() {
                     y[cast(to[e], i64), j_o * 32 + j_i] += x[e, j_o * 32 + j_i]
     "#]],
     );
-    // Of a size that is expected, there may be more or fewer of them.
+    // An expected size may turn out larger or smaller.
     decides(
         &rows("c"),
         "auto_scatter",
@@ -48,7 +48,7 @@ fn threads_have_columns_of_their_own() {
     );
 }
 
-/// A thread would have less than two vectors of a row.
+/// Checks that a few columns are not divided: each thread would have less than two vectors of a row.
 #[test]
 fn a_few_columns_are_not_shared_out() {
     decides(
@@ -77,7 +77,7 @@ fn columns_of_which_nobody_knows_how_many_are_not_shared_out() {
     );
 }
 
-/// Rows that are written in order can be shared out as they are.
+/// Checks that rows written in order are left to `auto_parallelize`.
 #[test]
 fn what_does_not_scatter_is_left_to_threads() {
     let text = rows("64").replace("to[e]", "e").replace("y: inout[f32[n", "y: inout[f32[m");

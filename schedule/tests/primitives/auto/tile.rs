@@ -3,7 +3,7 @@
 use super::decides;
 use expect_test::expect;
 
-/// A convolution: no library knows it, blocks of channels and columns share what is loaded.
+/// Checks a convolution, which no library has: blocks of channels and columns share their loads.
 #[test]
 fn contractions_are_summed_in_blocks() {
     let text = "
@@ -64,7 +64,8 @@ def f(x: f32[8, n + 2], w: f32[48, 8, 3], y: inout[f32[48, n]]):
     );
 }
 
-/// What starts a sum gets loops of its own, and what jamming short loops leaves is a sum of several terms.
+/// Checks that initialisations of sums get loops of their own, and that jamming of short loops leaves a sum of several
+/// terms.
 #[test]
 fn sums_that_are_started_in_their_nest_are_cut_out() {
     let text = "
@@ -136,8 +137,7 @@ def f(x: f32[8, n + 1], w: f32[48, 8, 2], y: inout[f32[48, n]]):
     );
 }
 
-/// A loop in whose iterations there is more is not cut where these use what those before them have summed; the nest in
-/// it is.
+/// Checks a loop with other statements that use sums of earlier iterations: the loop is not tiled, the nest in it is.
 #[test]
 fn steps_that_use_sums_before_them_are_not_cut() {
     let text = "
@@ -203,7 +203,7 @@ def f(w: f32[64, 64], x: f32[64, n], y: inout[f32[64, n]], t: i64):
     );
 }
 
-/// Two sums in one nest: one is made of blocks, the other is a nest of its own then.
+/// Checks two sums in one nest: one is tiled, the other becomes a nest of its own.
 #[test]
 fn sums_of_several_tensors_get_nests_of_their_own() {
     let text = "

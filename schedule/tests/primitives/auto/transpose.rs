@@ -1,4 +1,4 @@
-//! `auto_transpose`: blocks where one tensor is gone through along its rows, and another one along its columns.
+//! `auto_transpose`: blocks, where one tensor is traversed along its rows and another one along its columns.
 
 use super::decides;
 use expect_test::expect;
@@ -50,7 +50,7 @@ def f(x: f32[n, 4096], y: inout[f32[4096, n]]):
     );
 }
 
-/// What takes longer to compute than to move is computed by vectors.
+/// Checks that a transposition with more computation than memory traffic is vectorised.
 #[test]
 fn what_is_computed_of_them_is_so_by_vectors() {
     let text = "
@@ -105,7 +105,7 @@ def f(x: f32[4096, 4096], y: inout[f32[4096, 4096]]):
     );
 }
 
-/// What the cache has room for is fast in any order.
+/// Checks that tensors that fit in the cache stay, as any order is fast.
 #[test]
 fn small_ones_stay() {
     let text = "
@@ -129,7 +129,7 @@ def f(x: f32[n, m], y: inout[f32[m, n]]):
     );
 }
 
-/// Loops of which one order is good for all are no matter of blocks.
+/// Checks that a nest with one order that suits all tensors is left to `auto_reorder`.
 #[test]
 fn what_has_a_good_order_is_left_to_it() {
     let text = "

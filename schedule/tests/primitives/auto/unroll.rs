@@ -1,4 +1,4 @@
-//! `auto_unroll`: short innermost loops, written out.
+//! `auto_unroll`: short innermost loops.
 
 use super::decides;
 use expect_test::expect;

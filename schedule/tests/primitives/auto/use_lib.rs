@@ -1,4 +1,4 @@
-//! `auto_use_lib`: products by a library, where they stand alone and where they are cut out.
+//! `auto_use_lib`: matrix products by a library, alone and cut out of loops.
 
 use super::{PRODUCT, decides};
 use expect_test::expect;
@@ -30,7 +30,7 @@ fn large_products_are_done_by_a_library() {
                         c[i, j] += a[i, k] * b[k, j]
         "#]],
     );
-    // Not a product; and one that reads what it writes.
+    // A nest that is no product; and a product that reads its output.
     let others = "
 def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
     for i in range(n):
@@ -62,7 +62,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
     );
 }
 
-/// Two layers of a network, row by row.
+/// Checks two layers of a network, row by row.
 #[test]
 fn products_are_cut_out_of_a_loop() {
     let text = "
@@ -110,7 +110,7 @@ def f(x: f32[n, d], w: f32[d, d], v: f32[d, d], y: inout[f32[n, d]]):
     );
 }
 
-/// The rows of one step are made of those of the step before.
+/// Checks that a product whose rows depend on those of the step before is not cut out.
 #[test]
 fn a_product_that_iterations_wait_for_is_not_cut_out() {
     let text = "
@@ -172,7 +172,8 @@ def f(w: f32[d, d], h: inout[f32[n + 1, d]], c: inout[f32[n, d]]):
     );
 }
 
-/// Small products one after another would have the threads meet in each of them.
+/// Checks that a batch of small products runs on threads as a whole: a library would synchronise the threads in each
+/// product.
 #[test]
 fn batches_of_small_products_are_shared_out() {
     let program = "
@@ -217,7 +218,7 @@ def f(a: f32[b, n, p], c: f32[b, p, m], y: inout[f32[b, n, m]]):
     );
 }
 
-/// What gradients of products look like: a factor that was computed to a scalar, and two products in one nest.
+/// Checks products as gradients have them: a factor computed into a scalar, and two products in one nest.
 #[test]
 fn scalars_do_not_hide_products() {
     let text = "
@@ -250,8 +251,9 @@ def f(alpha: f64, a: f64[n, m], b: f64[m, p], g: f64[n, p], da: inout[f64[n, m]]
     );
 }
 
-/// A library has threads of its own, and so has the loop around products later: they are compared so. The products of
-/// rows that are as short as vectors are no faster by a library, and what is between them would be in memory.
+/// Checks that a library, which has threads of its own, is compared with the loop around the products on threads.
+/// Products of rows as short as vectors are no faster by a library, and the intermediate values would go through
+/// memory.
 #[test]
 fn loops_are_compared_with_libraries_on_threads() {
     let text = "

@@ -54,7 +54,7 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
     );
 }
 
-/// Integers that lie apart are loaded one by one: compilers put vectors of them together in memory.
+/// Checks that integers with a stride are loaded one by one: C compilers assemble vectors of them in memory.
 #[test]
 fn integers_that_lie_apart_are_no_vectors() {
     let program = |dtype: &str| {
@@ -95,8 +95,8 @@ def f(a: {dtype}[n, n], y: inout[{dtype}[n]]):
     );
 }
 
-/// Elements that lie apart, stored where a condition says so, have no vector instruction on most machines: compilers
-/// give each lane a branch.
+/// Checks that masked stores with a stride are not vectorised: most machines have no instruction for them, and C
+/// compilers give each lane a branch.
 #[test]
 fn masked_stores_that_lie_apart_take_no_lanes() {
     let text = "
@@ -117,7 +117,7 @@ def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
                     y[j, i, 0] = 2.0 * exp(x[i, j])
     "#]],
     );
-    // Which of them are stored is the same for all lanes.
+    // The condition is the same for all lanes.
     let text = "
 def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
     for j in range(m):
@@ -141,8 +141,8 @@ def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
     );
 }
 
-/// Prices branches by short-circuit evaluation, against lanes that do everything; and the loop of checks before lanes
-/// whose indices are products of iterators.
+/// Checks the prices of branches by short-circuit evaluation against lanes that evaluate everything, and of the loop of
+/// checks before lanes whose indices are products of iterators.
 #[test]
 fn what_lanes_do_in_any_case_is_priced() {
     let text = "

@@ -1,9 +1,9 @@
-//! `auto_window`: iterations that go through overlapping windows, a few of them together.
+//! `auto_window`: iterations over overlapping windows, a few of them together.
 
 use super::decides;
 use expect_test::expect;
 
-/// Sums of products of rows with those of a window.
+/// Builds sums of products of rows with those of a window.
 fn rows(window: &str) -> String {
     format!(
         "
@@ -56,7 +56,7 @@ fn iterations_share_what_their_windows_have() {
     );
 }
 
-/// What is asked at the ends of the text is not asked far from them.
+/// Checks that the bounds checks at the ends are not made far from them.
 #[test]
 fn windows_that_hang_over_the_ends_are_apart() {
     let program = "
@@ -151,7 +151,7 @@ def f(q: f32[n, 64], x: f32[n, 64]) -> f32[n]:
     );
 }
 
-/// Four of them have next to nothing in common.
+/// Checks that short windows stay: four of them have next to nothing in common.
 #[test]
 fn short_windows_are_left_alone() {
     decides(
@@ -172,7 +172,7 @@ fn short_windows_are_left_alone() {
     );
 }
 
-/// What is kept of the windows before depends on their order.
+/// Checks that windows whose results depend on the order of iterations stay.
 #[test]
 fn windows_that_depend_on_each_other_are_left_alone() {
     let program = "

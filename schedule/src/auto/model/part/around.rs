@@ -1,4 +1,4 @@
-//! Loops as what is in them knows them, and numbers by which those that are the same are.
+//! Loop contexts seen by the body, and hashes by which equal contexts are recognised.
 
 use super::Part;
 use crate::auto::model::compilers::vectorised_by_compilers;
@@ -11,7 +11,7 @@ use std::hash::Hash as _;
 use taffeta_ast::{Distribution, LoopProps, Parallel};
 
 impl Part<'_, '_> {
-    /// A loop as what is in it knows it, without what all of that touches.
+    /// Builds the loop context seen by the body, without its working set.
     pub(super) fn around_of(&self, l: &Loop, props: &LoopProps, trips: Estimate) -> Around {
         let bounds = branch::bounds(l);
         let starts = |p: Parallel| p.above.is_none_or(|n| trips.value > n as f64);
@@ -35,14 +35,14 @@ impl Part<'_, '_> {
         around
     }
 
-    /// Adds what there is to know of a loop to the number of what is in it.
+    /// Hashes the properties of a loop and the values of its iterator.
     fn hash_loop(&self, l: &Around, hasher: &mut FxHasher) {
         (l.iter.id(), l.trips.known as u8, l.threads, l.lanes, l.by_itself, l.bounds.is_empty()).hash(hasher);
         hash_floats(&[l.trips.value], hasher);
         self.values.hash_iterator(hasher);
     }
 
-    /// The same for loops that are the same to what is in them, with those around them.
+    /// Hashes a loop and the loops around it; equal hashes mean equal contexts of the body.
     pub(super) fn number_of(&self, l: &Around) -> u64 {
         number(|hasher| {
             (self.around.last().map(|l| l.number), l.overflows).hash(hasher);
@@ -51,13 +51,13 @@ impl Part<'_, '_> {
         })
     }
 
-    /// The number of the loops around the present place, whatever their iterations touch.
+    /// Returns the hash of the loops around the current place, without their working sets.
     pub(super) fn path(&self) -> u64 {
         self.around.last().map_or(0, |l| l.path)
     }
 }
 
-/// Whether threads are started where that pays, which the program itself decides as it runs.
+/// Returns whether the program decides at run time if threads are started.
 pub(super) fn decides(props: &LoopProps, trips: Estimate) -> bool {
     let asks = |p: Parallel| p.above.is_some() || p.distribution == Distribution::Positions;
     is_guess(trips) && props.parallel.is_some_and(asks)

@@ -1,4 +1,4 @@
-//! What wrong guesses of branches wait for.
+//! Stalls of mispredicted branches.
 //!
 //! ```text
 //! for e in range(m):
@@ -7,28 +7,28 @@
 //!                                              # all of it begins anew, once `x` is there
 //! ```
 //!
-//! An element that is next to the last one is there at once, so that only those count that a tensor points to.
+//! Neighbours of the last element are there at once, so only indirect accesses count.
 
 use super::Part;
 use crate::auto::model::touch::{Growth, Touch};
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
-/// How often a branch is guessed wrong of which nothing is known: half as often as chance would be.
+/// Misprediction rate of an unknown branch: half that of chance.
 const WRONG: f64 = 0.25;
-/// How much longer a load waits for the first level, the second, the third and for memory than it does for the first,
-/// in additions that wait for each other.
+/// Additional load latency from the first, second and third level and from memory, relative to the first, in dependent
+/// additions.
 const WAITS: [f64; 4] = [0.0, 3.0, 10.0, 60.0];
 
 impl Part<'_, '_> {
-    /// What a branch waits for the elements that it asks, each time that it is executed.
+    /// Returns the expected misprediction stall of a branch per execution, for the elements in its condition.
     pub(super) fn guess(&self, cond: &Expr) -> f64 {
         let mut longest = 0.0;
         self.latest(cond, &mut FxHashSet::default(), &mut longest);
         WRONG * longest * self.target.prices.latency
     }
 
-    /// The additions that the latest element takes of those that an expression is computed from.
+    /// Finds the largest latency, in additions, of the elements that an expression is computed from.
     fn latest(&self, e: &Expr, scalars: &mut FxHashSet<Symbol>, longest: &mut f64) {
         e.walk(&mut |e| match e.kind() {
             ExprKind::Load(t, at) if at.is_empty() => {
@@ -47,11 +47,11 @@ impl Part<'_, '_> {
         });
     }
 
-    /// The additions that an element takes which is anywhere in so many bytes.
+    /// Returns the latency, in additions, of an element anywhere in this many bytes.
     fn wait_of(&self, bytes: f64) -> f64 {
         let levels = &self.target.levels;
         let level = levels.iter().position(|l| bytes <= l.bytes).unwrap_or(levels.len() - 1);
-        // Memory is the last one, however many there are.
+        // Memory is the last level, however many there are.
         WAITS[if level + 1 == levels.len() { WAITS.len() - 1 } else { level.min(WAITS.len() - 2) }]
     }
 }
@@ -77,7 +77,7 @@ def pointed_to(x: f32[m], to: i32[m], y: inout[f32[n]], z: inout[f32[m]]):
             z[e] += x[e]
 ";
 
-    /// What additions that take a nanosecond longer change.
+    /// Returns the increase of the estimate if additions take a nanosecond longer.
     fn waits(entry: &str, n: i64) -> f64 {
         let program = Program::load(Source::inline("f.ft", PROGRAM), &NoLoader);
         let func = program.elaborate(entry, &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
@@ -93,7 +93,7 @@ def pointed_to(x: f32[m], to: i32[m], y: inout[f32[n]], z: inout[f32[m]]):
     #[test]
     fn a_branch_waits_for_what_a_tensor_points_to() {
         assert_eq!(waits("kept", 50_000), 0.0);
-        // There is room in the first level.
+        // The tensor fits into the first level.
         assert_eq!(waits("pointed_to", 1_000), 0.0);
         let [second, memory] = [50_000, 50_000_000].map(|n| waits("pointed_to", n));
         assert!(second > 0.0 && memory > 10.0 * second, "{second} {memory}");

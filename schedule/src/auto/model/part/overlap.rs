@@ -1,5 +1,5 @@
-//! What processors begin meanwhile: while a sum waits for its additions, they are at the next iteration of the loop
-//! around, if that needs nothing of this one.
+//! Out-of-order execution: while a sum waits for its additions, the processor executes the next iteration of the loop
+//! around, if that is independent of this one.
 //!
 //! ```text
 //! for j in range(n):
@@ -9,10 +9,10 @@
 //!     score[j] = dot
 //! ```
 //!
-//! So the iterations take no less than their instructions do, and no less than one of them does from its beginning to
-//! its end, divided by how many are on the way: as many as there is room for in the instructions among which a
-//! processor looks for one that it can begin (its reorder buffer). That holds of straight code alone: the end of a loop
-//! is guessed wrong so often that little is begun behind it.
+//! The iterations therefore take at least the time of their instructions, and at least the latency of one iteration
+//! divided by the number of iterations in flight: as many as fit into the window of instructions among which a
+//! processor looks for one to execute (its reorder buffer). This holds for straight-line code alone: a loop exit is
+//! mispredicted so often that little is executed ahead behind it.
 
 use super::Element;
 use crate::auto::model::touch::{Growth, Touch};
@@ -22,40 +22,40 @@ use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, Stmt, StmtKind, Symbol};
 
-/// Instructions among which a processor looks for one that it can begin: fewer than those of today have room for (224
-/// to 512), since vector instructions have less of it.
+/// Effective size of the reorder buffer in instructions: less than current processors have (224 to 512), since they
+/// have fewer entries for vector instructions.
 const IN_FLIGHT: f64 = 200.0;
-/// Instructions of an exponential.
+/// Number of instructions of an exponential.
 const EXPONENTIAL: f64 = 20.0;
 
-/// A reduction or a recurrence that waits for itself.
+/// Dependence chain of a reduction or a recurrence.
 #[derive(Clone)]
 pub(super) struct Chain {
     element: Element,
-    /// What it waits, in nanoseconds.
+    /// Latency in nanoseconds.
     pub time: f64,
-    /// What its values are computed from.
+    /// Tensors that its values are computed from.
     reads: FxHashSet<Symbol>,
 }
 
-/// What a loop takes longer than its instructions do, because of chains.
+/// Stall of a loop, beyond the time of its instructions, because of chains.
 #[derive(Clone)]
 pub(super) struct Wait {
     pub chains: Vec<Chain>,
     pub time: f64,
 }
 
-/// What a loop is to the one around it.
+/// Stalls and instructions that a loop passes to the enclosing loop.
 #[derive(Clone, Default)]
 pub(in crate::auto::model) struct Inner {
-    /// What it waits for, which is in no other time.
+    /// Stalls, which no other time includes.
     pub(super) waits: Vec<Wait>,
-    /// All that are executed.
+    /// Number of instructions executed.
     pub(super) instructions: f64,
 }
 
 impl Inner {
-    /// What is waited for if nothing is begun meanwhile.
+    /// Returns the total stall without overlap.
     pub(super) fn waits(&self) -> f64 {
         self.waits.iter().map(|w| w.time).sum()
     }
@@ -65,7 +65,7 @@ impl Inner {
         self.instructions += other.instructions;
     }
 
-    /// What all iterations of a loop take, in which there is this: `time` without what is waited for.
+    /// Returns the time of all iterations of a loop around these stalls; `time` excludes the stalls.
     pub(super) fn overlapped(self, time: f64, l: &Loop, iterations: f64) -> f64 {
         if self.waits.is_empty() {
             return time;
@@ -83,7 +83,7 @@ impl Chain {
         Chain { element, time, reads: effects::loads(value) }
     }
 
-    /// Adds what the same element waits for in another statement. Whether it is the same.
+    /// Adds the latency of another statement to the chain of the same element. Returns whether the element is the same.
     pub(super) fn lengthen(&mut self, element: &Element, time: f64, value: &Expr) -> bool {
         let same = self.element == *element;
         if same {
@@ -93,7 +93,8 @@ impl Chain {
         same
     }
 
-    /// Whether an iteration of a loop around needs nothing that one before it has `written` to begin with it.
+    /// Returns whether an iteration of an enclosing loop starts the chain without any value that earlier ones have
+    /// `written`.
     fn begins_anew(&self, l: &Loop, written: &FxHashSet<Symbol>) -> bool {
         let (tensor, at) = &self.element;
         let (mut own, mut waits) = (at.iter().any(|e| effects::mentions(e, &[&l.iter])), false);
@@ -109,7 +110,7 @@ impl Chain {
     }
 }
 
-/// The instructions of a statement, each time that it is executed: what is in registers needs none.
+/// Returns the number of instructions per execution of a statement; accesses in registers need none.
 pub(super) fn instructions(work: &Work, accesses: &[Touch], lanes: f64) -> f64 {
     let stays = |a: &&Touch| a.in_registers || a.last() == Some(Growth::None);
     let moved = accesses.iter().filter(|a| !stays(a)).count() as f64;
@@ -167,7 +168,7 @@ def long(q: f32[4096], k: f32[n, 4096], s: inout[f32[n]]):
         s[j] = dot / 8.0
 ";
 
-    /// What a program takes, with lanes, where an addition takes so long.
+    /// Returns the estimate of a program with lanes, for this latency of an addition.
     fn time(entry: &str, latency: f64) -> f64 {
         let program = Program::load(Source::inline("f.ft", PROGRAM), &NoLoader);
         let func = program.elaborate(entry, &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
@@ -183,7 +184,7 @@ def long(q: f32[4096], k: f32[n, 4096], s: inout[f32[n]]):
         for entry in ["rows", "in_place"] {
             assert_eq!(time(entry, 1.0), time(entry, 1.5), "{entry}");
         }
-        // One sum goes through all iterations, begins with the last one's or is made of it, or is too long.
+        // The sum spans all iterations, starts from the last result, has it as an operand, or is too long.
         for entry in ["total", "from_the_last", "of_the_last", "long"] {
             assert!(time(entry, 1.5) > 1.2 * time(entry, 1.0), "{entry}");
         }

@@ -16,35 +16,34 @@ use crate::tree::Loop;
 use std::rc::Rc;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
 
-/// How many times as large as a level of the cache what goes round in it may be: caches replace nearly any line, not the
-/// oldest one, so that of what is a little too large most is still there.
+/// Ratio of working set to capacity up to which data stays in a level: caches evict nearly any line, not the oldest
+/// one, so most of a slightly larger working set survives.
 const SPILLS: f64 = 1.5;
-/// Steps in which working sets are told apart, while they become twice as large.
+/// Number of steps per doubling in which working sets are distinguished.
 const STEPS: f64 = 4.0;
 
-/// What is touched of each tensor.
+/// Footprint in each tensor.
 pub(in crate::auto::model) type WorkingSet = Vec<Touched>;
 
-/// What is touched of a tensor.
+/// Footprint in one tensor.
 pub(in crate::auto::model) struct Touched {
     tensor: Symbol,
-    /// The bytes of it that are touched while the loops outside of a depth stand still, by that depth: the most that
-    /// one access touches.
+    /// Bytes touched while the loops outside of a depth stand still, by that depth: the maximum over accesses.
     bytes: Vec<f64>,
-    /// The loops around, up to the last one in which a tensor says where.
+    /// Number of enclosing loops, down to the innermost one with a data-dependent stride.
     pointed: usize,
 }
 
 impl Part<'_, '_> {
-    /// Adds to a loop what it touches: for which levels of the cache that is too much in an iteration, of one thread
-    /// and of all of them, as bits; and about how much it is in all of them, of what a tensor points to.
+    /// Adds the working set to a loop: the levels that an iteration exceeds, on one thread and on all of them, as bits;
+    /// and the approximate bytes of indirect accesses in all iterations.
     pub(super) fn add_working_set(&mut self, l: &Loop, own: &mut Around) {
         let depth = self.around.len() + 1;
         let set = self.known_set(l).unwrap_or_else(|| self.working_set(l, own.clone()));
         let bytes: f64 = set.iter().map(|t| t.bytes[depth]).sum();
         let scattered = set.iter().filter(|t| t.pointed >= depth);
         let all: f64 = scattered.map(|t| t.bytes[depth - 1]).sum();
-        // In steps, so that what one loop takes is not new whenever one beside it touches a little more.
+        // Rounding to steps keeps memoised estimates valid when a neighbouring loop touches a little more.
         own.scattered = (STEPS * all.max(1.0).log2()).round().exp2().powf(1.0 / STEPS);
         let exceeds = |(k, level): (usize, f64)| {
             let all = level * self.target.threads as f64;
@@ -54,12 +53,12 @@ impl Part<'_, '_> {
             self.target.levels.iter().map(|l| l.bytes).enumerate().take(16).map(exceeds).fold(0, |a, b| a | b);
     }
 
-    /// What the iterations of a loop touch, if that was found before. It depends on the loop and on those around it.
+    /// Looks up the memoised working set of a loop, which depends on the loop and the loops around it.
     fn known_set(&self, l: &Loop) -> Option<Rc<WorkingSet>> {
         self.remembered.as_ref().and_then(|all| all.recall_set(&l.stmt, self.path()))
     }
 
-    /// What the iterations of a loop touch, that was just entered.
+    /// Computes the working set of a loop that was just entered.
     fn working_set(&mut self, l: &Loop, own: Around) -> Rc<WorkingSet> {
         let path = self.path();
         self.around.push(own);
@@ -115,7 +114,7 @@ impl Part<'_, '_> {
         }
     }
 
-    /// Of two accesses to a tensor, the one that touches more counts.
+    /// Adds the footprint of an access; of two accesses to a tensor, the larger one counts.
     fn add(&self, set: &mut WorkingSet, (tensor, pointed): (&Symbol, usize), by_depth: &mut dyn Iterator<Item = f64>) {
         let by_depth = by_depth.take(self.around.len() + 1);
         let Some(known) = set.iter_mut().find(|t| t.tensor == *tensor) else {
@@ -144,8 +143,7 @@ mod tests {
                 y[i + j, c] += z[i, c] * t[j]
 ";
 
-    /// What a loop over windows takes where nothing but bytes from behind the first level does, which has room for so
-    /// many.
+    /// Returns the estimate of a loop over windows in which bytes from behind a first level of this capacity dominate.
     fn time(inside: &[&str], bytes: f64) -> f64 {
         let text = format!(
             "def f(x: f32[m, 64], z: f32[m, 64], t: f32[65], s: inout[f32[m, 64]], y: inout[f32[m, 64]], n: i64):\n    \
@@ -163,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_other_statements_touch_needs_room_too() {
-        // Windows of 17 KB: there is room for both of them, and for one.
+        // Windows of 17 KB: the level holds both of them, or one.
         let apart = |bytes| time(&[SCORES], bytes) + time(&[GRADIENT], bytes);
         let together = |bytes| time(&[SCORES, GRADIENT], bytes);
         let (large, small) = (40e3, 20e3);
