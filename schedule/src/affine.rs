@@ -1,25 +1,25 @@
-//! Integer expressions as sums: coefficients times whatever is not a sum.
+//! Affine forms of integer expressions: sums of coefficients times terms that are no sums.
 
 use taffeta_analysis::query::effects;
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
-/// `Σ c · e + constant`. Arithmetic wraps in both forms alike, so that one may stand for the other.
+/// Affine form `Σ c · e + constant`. It wraps at run time exactly like the expression, so either may replace the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Affine {
-    /// In the order of their first appearance; no coefficient is 0, no expression is there twice.
+    /// Terms in order of first appearance; no coefficient is 0, and no expression occurs twice.
     pub terms: Vec<(Expr, i64)>,
-    /// What is left.
+    /// Constant term.
     pub constant: i64,
 }
 
 impl Affine {
-    /// A number.
+    /// Creates a constant form.
     pub fn constant(constant: i64) -> Affine {
         Affine { terms: Vec::new(), constant }
     }
 
-    /// An expression as a sum; `None` where a coefficient overflows.
+    /// Converts an expression to its affine form; `None` if a coefficient overflows.
     pub fn of(e: &Expr) -> Option<Affine> {
         if let Some(c) = e.as_int() {
             return Some(Affine::constant(c));
@@ -39,7 +39,7 @@ impl Affine {
         }
     }
 
-    /// `self + k * other`
+    /// Returns `self + k * other`; `None` on overflow.
     pub fn plus(mut self, other: &Affine, k: i64) -> Option<Affine> {
         self.constant = self.constant.checked_add(other.constant.checked_mul(k)?)?;
         for (e, c) in &other.terms {
@@ -53,26 +53,26 @@ impl Affine {
         Some(self)
     }
 
-    /// The coefficient of an iterator.
+    /// Returns the coefficient of an iterator.
     pub fn coefficient(&self, of: &Symbol) -> i64 {
         let iter = Expr::var(of);
         self.terms.iter().find(|(e, _)| *e == iter).map_or(0, |(_, c)| *c)
     }
 
-    /// Without the iterator's term.
+    /// Removes the iterator's term.
     pub fn without(&self, of: &Symbol) -> Affine {
         let iter = Expr::var(of);
         let terms = self.terms.iter().filter(|(e, _)| *e != iter).cloned().collect();
         Affine { terms, constant: self.constant }
     }
 
-    /// Whether one of the iterators stands in an expression of the sum, other than as a term.
+    /// Returns whether one of the iterators occurs within a term that is not itself a variable.
     pub fn hides(&self, iters: &[&Symbol]) -> bool {
         let inside = |e: &Expr| !matches!(e.kind(), ExprKind::Var(_)) && effects::mentions(e, iters);
         self.terms.iter().any(|(e, _)| inside(e))
     }
 
-    /// As an expression: what is added first, then what is taken away.
+    /// Converts the form to an expression: terms with positive coefficients first, then those with negative ones.
     pub fn expr(&self) -> Expr {
         let added = self.terms.iter().filter(|(_, c)| *c > 0);
         let taken = self.terms.iter().filter(|(_, c)| *c < 0);
@@ -94,7 +94,7 @@ impl Affine {
     }
 }
 
-/// The expression with its sums put in order, and what cancels gone.
+/// Normalises a sum: orders its terms and cancels opposite ones.
 pub fn tidy(e: &Expr) -> Expr {
     Affine::of(e).map_or(e.clone(), |a| a.expr())
 }

@@ -1,5 +1,5 @@
-//! A block as the user sees it: a list of statements, with declarations that open on the way. In the tree a declaration
-//! holds the rest of its block inside it; here it does not, so that statements can change places across it.
+//! A block as the user sees it: a flat list of statements, among which declarations open scopes. In the tree a
+//! declaration encloses the rest of its block; in the flat form statements can move across it.
 
 use crate::order;
 use crate::refusal::Refusal;
@@ -11,19 +11,19 @@ use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// A declaration of a block.
+/// Declaration in a block.
 #[derive(Clone, Debug)]
 pub struct Decl {
-    /// The statement.
+    /// Declaring statement.
     pub stmt: Stmt,
-    /// What it declares.
+    /// Declared tensor.
     pub tensor: Arc<Tensor>,
-    /// Whether it holds the rest of the block.
+    /// Whether its scope extends to the end of the block.
     to_end: bool,
 }
 
 impl Decl {
-    /// The declaration around another body; same id.
+    /// Wraps another body in the declaration, which keeps its id.
     pub fn around(&self, body: Stmt) -> Stmt {
         self.stmt.with_kind(StmtKind::VarDef { tensor: self.tensor.clone(), body })
     }
@@ -32,23 +32,23 @@ impl Decl {
 /// Statements and declarations of a block.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// The statement that the block is: a body of a loop, a branch, the program.
+    /// Statement that forms the block: the body of a loop, a branch, or the program.
     pub root: Stmt,
-    /// In the order of the text.
+    /// Declarations in textual order.
     pub decls: Vec<Decl>,
-    /// Neither sequences nor declarations, in order.
+    /// Statements other than sequences and declarations, in textual order.
     pub items: Vec<Stmt>,
 }
 
 impl Block {
-    /// The statement as a block.
+    /// Flattens a statement into a block.
     pub fn of(root: &Stmt) -> Block {
         let mut b = Block { root: root.clone(), decls: Vec::new(), items: Vec::new() };
         b.collect(root, true);
         b
     }
 
-    /// The block that a statement stands in.
+    /// Returns the block that contains a statement.
     pub fn around(func: &Func, id: StmtId) -> Option<Block> {
         let path = tree::path(&func.body, id)?;
         let outside = |s: &Stmt| !matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
@@ -71,13 +71,14 @@ impl Block {
         }
     }
 
-    /// Which of the statements is, or holds, the one with this id.
+    /// Returns the position of the item that is, or contains, the statement with this id.
     pub fn position(&self, id: StmtId) -> Option<usize> {
         self.items.iter().position(|s| tree::find(s, id).is_some())
     }
 
-    /// Whether the statements may run in another order (positions of `items`): refuses with `condition` where a
-    /// dependence would be reversed, or the shape of a declaration depends on what the block writes.
+    /// Checks whether the items may run in another order (positions of `items`). Refuses with `condition` if a
+    /// dependence would be reversed, an assumption would run earlier, or the shape of a declaration reads data that the
+    /// block writes.
     pub fn check(&self, func: &Func, order: &[usize], condition: u32) -> Result<(), Refusal> {
         let jumps =
             |p: usize| -> Vec<usize> { order.iter().take_while(|o| **o != p).copied().filter(|q| *q > p).collect() };
@@ -99,8 +100,8 @@ impl Block {
         Ok(())
     }
 
-    /// Whether one of some later statements depends on the statement `p`, in one iteration of the loops around the
-    /// block. Asked about no others than those `among`.
+    /// Builds a query for a dependence of some later items on item `p`, within one iteration of the loops around the
+    /// block. The query covers the items in `among` only.
     pub fn dependences<'a>(
         &'a self,
         func: &'a Func,
@@ -119,7 +120,7 @@ impl Block {
         }
     }
 
-    /// The shapes of declarations must be the same wherever in the block they are evaluated.
+    /// Refuses a declaration whose shape reads a tensor written in the block: its value would depend on the place.
     fn shapes(&self, condition: u32) -> Result<(), Refusal> {
         let changed = |d: &&Decl| {
             d.tensor.shape.iter().any(|e| {
@@ -136,8 +137,8 @@ impl Block {
         }
     }
 
-    /// The block with other statements, made of the old ones: every declaration opens before the first statement that
-    /// needs it.
+    /// Rebuilds the block from new items, derived from the old ones. Every declaration opens before the first item that
+    /// uses its tensor.
     pub fn build(&self, items: &[Stmt]) -> Stmt {
         let mut scopes: Vec<Scope<'_>> = Vec::new();
         let mut users: FxHashMap<Symbol, (usize, usize)> = FxHashMap::default();
@@ -147,12 +148,12 @@ impl Block {
             }
         }
         for d in &self.decls {
-            // What nothing uses opens with the last statement, inside whatever its shape needs.
+            // An unused declaration opens before the last item, inside any declaration that its shape needs.
             let nowhere = items.len().saturating_sub(1);
             let (from, last) = users.get(&d.tensor.symbol).map_or((nowhere, nowhere), |(from, to)| (*from, to + 1));
             scopes.push(Scope { decl: d, from, to: if d.to_end { items.len() } else { last } });
         }
-        // A shape that reads another tensor of the block needs it to be open.
+        // A shape that reads another tensor of the block must lie within the scope of that tensor.
         for k in (0..scopes.len()).rev() {
             let (from, to) = (scopes[k].from, scopes[k].to);
             let shape = scopes[k].decl.tensor.shape.clone();
@@ -163,7 +164,7 @@ impl Block {
             }
         }
         scopes.sort_by_key(|s| s.from);
-        // One inside the other, or apart.
+        // Two scopes are nested or disjoint.
         for a in (0..scopes.len()).rev() {
             for b in a + 1..scopes.len() {
                 if scopes[b].from < scopes[a].to || scopes[b].from == scopes[a].from {
@@ -175,7 +176,7 @@ impl Block {
     }
 }
 
-/// From where to where a declaration is open.
+/// Scope of a declaration, as a half-open range of items.
 struct Scope<'a> {
     decl: &'a Decl,
     from: usize,
@@ -201,7 +202,7 @@ fn nest(items: &[Stmt], scopes: &[Scope<'_>], from: usize, to: usize, origin: &O
     }
 }
 
-/// The tensors that a statement, or one inside it, reads or writes.
+/// Collects the tensors that a statement or its substatements read or write.
 fn used(s: &Stmt) -> FxHashSet<Symbol> {
     let mut out = FxHashSet::default();
     s.walk(&mut |s| {
@@ -215,7 +216,7 @@ fn used(s: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-/// Whether a statement, or one inside it, reads or writes the tensor.
+/// Returns whether a statement or one of its substatements reads or writes the tensor.
 pub fn uses(s: &Stmt, tensor: &Symbol) -> bool {
     let mut found = false;
     s.walk(&mut |s| {
@@ -233,15 +234,15 @@ fn reads(e: &Expr, tensor: &Symbol) -> bool {
     !leaf && effects::loads(e).contains(tensor)
 }
 
-/// Whether an assumption stands in the statement. It must not run earlier than it is written: it may hold only because
-/// what is before it did not stop the program.
+/// Returns whether the statement contains an assumption. An assumption must not run earlier than written: it may hold
+/// only because the statements before it did not stop the program.
 pub fn assumes(s: &Stmt) -> bool {
     let mut found = false;
     s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::Assume { .. }));
     found
 }
 
-/// The refusal of a step that would make an assumption earlier.
+/// Builds the refusal of a step that would run an assumption earlier.
 pub fn assumption(condition: u32, s: &Stmt) -> Refusal {
     Refusal::illegal(condition, "an assumption would be made earlier than it is written")
         .label(s.origin().span(), "it stands in here")

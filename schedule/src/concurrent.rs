@@ -1,5 +1,5 @@
-//! Loops whose iterations run in any order or at the same time: whether they may, and what keeps the reductions right
-//! that meet in one element.
+//! Loops whose iterations run in any order or at the same time: their legality, and the strategies that keep reductions
+//! into shared elements correct.
 //!
 //! ```text
 //! total += x[i]        every iteration, one element               partial results, combined at the end
@@ -16,18 +16,18 @@ use taffeta_analysis::query::effects;
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::{Expr, ExprKind, Reduction, Sharing, Stmt, StmtId, StmtKind, Symbol};
 
-/// An array of at most so many bytes is copied for every thread, even if an index tensor says where it is updated.
+/// Maximum bytes of an array that is copied for every thread even if an index tensor determines the updated elements.
 const SMALL_BYTES: i64 = 64 << 10;
-/// An array of more bytes than this is never copied for every thread. (Of arrays of unknown size, fewer threads than
-/// there are may run, so that copies stay within a limit.)
+/// Maximum bytes of an array that is copied for every thread. (For an array of unknown size the loop may run on fewer
+/// threads, so that the copies stay within a limit.)
 const LARGE_BYTES: i64 = 64 << 20;
 
-/// Whether a loop's iterations run in any order.
+/// Returns whether a loop is marked to run its iterations in any order.
 pub(crate) fn is_marked(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::For { props, .. } if props.is_concurrent())
 }
 
-/// A parallel loop inside the loop.
+/// Finds a parallel loop inside a statement, other than the statement itself.
 pub(crate) fn threads_inside(stmt: &Stmt) -> Option<Stmt> {
     let mut found = None;
     stmt.walk(&mut |s| {
@@ -39,7 +39,7 @@ pub(crate) fn threads_inside(stmt: &Stmt) -> Option<Stmt> {
     found
 }
 
-/// The loop with another list of shared reductions.
+/// Replaces the list of shared reductions of a loop.
 pub(crate) fn with_shared(stmt: &Stmt, shared: Vec<Reduction>) -> Stmt {
     let StmtKind::For { iter, extent, props, body } = stmt.kind() else { return stmt.clone() };
     if props.reductions == shared {
@@ -50,16 +50,16 @@ pub(crate) fn with_shared(stmt: &Stmt, shared: Vec<Reduction>) -> Stmt {
     stmt.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
 }
 
-/// Why iterations cannot run in any order.
+/// Obstacle to running iterations in any order.
 pub(crate) enum Obstacle {
-    /// One needs what another one does.
+    /// Dependence between two iterations.
     Dependence(Box<Dependence>),
-    /// A reduction that cannot be kept apart, and the reason.
+    /// Reduction without a legal sharing strategy, and the reason.
     Reduction(Box<Dependence>, &'static str),
 }
 
 impl Obstacle {
-    /// As a refusal.
+    /// Converts the obstacle to a refusal.
     pub fn refusal(self, condition: u32, message: String) -> Refusal {
         match self {
             Obstacle::Dependence(d) => Refusal::dependence(condition, message, *d),
@@ -68,7 +68,7 @@ impl Obstacle {
     }
 }
 
-/// The statement with other lists of shared reductions for these loops.
+/// Replaces the lists of shared reductions of these loops in a statement.
 pub(crate) fn share(s: &Stmt, lists: &mut FxHashMap<StmtId, Vec<Reduction>>) -> Stmt {
     let inner = s.map(&mut |c| share(c, lists), &mut Expr::clone);
     match lists.remove(&s.id()) {
@@ -77,12 +77,13 @@ pub(crate) fn share(s: &Stmt, lists: &mut FxHashMap<StmtId, Vec<Reduction>>) -> 
     }
 }
 
-/// The statements on the way from the root to one, it included.
+/// Returns the ids of the statements on the path from the root to a statement, inclusive.
 fn around(all: &Dependences<'_>, stmt: &Stmt) -> Vec<StmtId> {
     tree::path(&all.func().body, stmt.id()).unwrap_or_default().iter().map(Stmt::id).collect()
 }
 
-/// The references in a loop's body, and how the loops around it are related for what the loop carries.
+/// Builds the query for dependences that a loop carries: the references in its body, and the relations of the loops
+/// around.
 fn ask<'a>(
     stmt: &'a Stmt,
     around: &'a [StmtId],
@@ -97,16 +98,16 @@ fn ask<'a>(
     (inside, relate)
 }
 
-/// The first dependence that a loop carries: between different iterations of it, in one iteration of the loops around
-/// it. Pairs of reductions by one operator are left out.
+/// Finds the first dependence that a loop carries: between different iterations of the loop, in one iteration of the
+/// loops around it. Pairs of reductions by one operator are excluded, since they commute.
 pub(crate) fn carried(all: &Dependences<'_>, stmt: &Stmt) -> Option<Dependence> {
     let around = around(all, stmt);
     let (inside, relate) = ask(stmt, &around);
     all.first(&Ask { source: &inside, sink: &inside, relate: &relate, ..Ask::default() })
 }
 
-/// The reductions that meet in one element in several iterations of a loop that is marked to run in any order, each
-/// with what keeps it right; or what stands against running it so. `all` is of the program that it stands in.
+/// Collects the reductions by which several iterations of a marked loop update one element, each with its sharing
+/// strategy, or returns the obstacle to running the loop in any order. `all` covers the program that contains the loop.
 pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction>, Obstacle> {
     let StmtKind::For { props, .. } = stmt.kind() else { return Ok(Vec::new()) };
     if let Some(d) = carried(all, stmt) {
@@ -159,7 +160,7 @@ pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction
     Ok(shared)
 }
 
-/// Whether its tensor has a shape that the program reads: what the shape says must still be true where partial results
+/// Returns whether the shape of the referenced tensor reads data. The shape must still be valid where partial results
 /// are made.
 fn has_read_shape(r: &Reference) -> bool {
     r.declared.shape.iter().any(|d| !effects::loads(d).is_empty())
@@ -169,7 +170,7 @@ fn in_vector_loop(r: &Reference) -> bool {
     r.site.loops().any(|(l, _)| matches!(l.kind(), StmtKind::For { props, .. } if props.vectorize.is_some()))
 }
 
-/// What changes in a loop.
+/// Symbols whose values change in a loop: tensors written in it, and iterators of the loop and of loops inside.
 pub(crate) struct Variant(FxHashSet<Symbol>);
 
 impl Variant {
@@ -183,7 +184,7 @@ impl Variant {
         Variant(symbols)
     }
 
-    /// Whether an expression may have another value in another iteration, or within one.
+    /// Returns whether an expression may change its value between iterations, or within one.
     pub fn changes(&self, e: &Expr) -> bool {
         let mut found = false;
         e.walk(&mut |e| {
@@ -194,12 +195,12 @@ impl Variant {
         found
     }
 
-    /// Whether it is one element in all iterations.
+    /// Returns whether the reference touches the same element in all iterations.
     fn is_fixed(&self, r: &Reference) -> bool {
         r.indices.as_ref().is_some_and(|i| !i.iter().any(|e| self.changes(e)))
     }
 
-    /// What keeps the reductions of one operator into one tensor right on several threads.
+    /// Chooses the sharing strategy for the reductions into one tensor by one operator, on several threads.
     fn sharing(&self, sites: &[&Reference]) -> Sharing {
         let reads = |e: &Expr| !effects::loads(e).is_empty();
         let Some(tensor) = sites.first().map(|r| &r.declared) else { return Sharing::Atomic };

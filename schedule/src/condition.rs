@@ -1,4 +1,4 @@
-//! Conditions that are given as text: `"n % 8 == 0 and m < 100"`.
+//! Conditions given as text, such as `"n % 8 == 0 and m < 100"`.
 //!
 //! ```text
 //! or         = and ("or" and)*
@@ -13,10 +13,10 @@
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, Symbol};
 
-/// Brackets and signs inside of each other, at most.
+/// Maximum nesting depth of brackets and unary operators.
 const DEPTH: usize = 100;
 
-/// The condition that a text says, over these names; of several equal ones the first is meant.
+/// Parses a condition over these names; among equal names the first one is meant.
 pub fn read(text: &str, names: &[Symbol]) -> Result<Expr, String> {
     let tokens = tokens(text)?;
     let mut r = Reader { tokens: &tokens, at: 0, names, depth: 0 };

@@ -1,4 +1,4 @@
-//! Conditions that are known in advance, taken out of a part of the program.
+//! Guard elimination: removal of conditions that are proved true or false, from a part of the program.
 
 use crate::affine;
 use crate::tree;
@@ -8,29 +8,29 @@ use taffeta_analysis::query::walk::{self, Visitor};
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind};
 
-/// A program in which what is known was taken out.
+/// Program after guard elimination.
 pub struct Eliminated {
-    /// The program.
+    /// Rewritten program.
     pub func: Func,
-    /// How many conditions, `min` and `max` there were.
+    /// Number of simplified branches and loops.
     pub count: usize,
-    /// Branches that are gone, and what took their place.
+    /// Removed branches, each with the statements that replace it.
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
 }
 
-/// Takes conditions that are proved to hold, or not to, out of the branches inside a statement, and `min` and `max`
-/// that are proved to be one of their operands out of the bounds of loops in it. What could stop the program stays.
+/// Removes conditions proved true or false from the branches inside a statement, and `min` and `max` proved equal to
+/// one of their operands from the loop bounds inside. Operations that may stop the program are kept.
 pub fn run(func: &Func, root: StmtId) -> Eliminated {
     eliminate(func, root, false)
 }
 
-/// Likewise, the statement itself included.
+/// Eliminates guards as [`run`] does, including the statement itself.
 pub fn within(func: &Func, root: StmtId) -> Eliminated {
     eliminate(func, root, true)
 }
 
-/// What stands elsewhere is not looked at: a program is cut in many places, each of which takes as long as what is in
-/// it.
+/// Walks this part of the program alone: a program is cut in many places, so each elimination must cost no more than
+/// its part.
 fn eliminate(func: &Func, root: StmtId, itself: bool) -> Eliminated {
     let mut out = Eliminated { func: func.clone(), count: 0, moved: Vec::new() };
     let (Some(part), Some(mut facts)) = (tree::find(&func.body, root), walk::at(func, root)) else { return out };
@@ -42,7 +42,7 @@ fn eliminate(func: &Func, root: StmtId, itself: bool) -> Eliminated {
     out
 }
 
-/// What is left of a condition.
+/// Simplified condition.
 enum Rest {
     Holds,
     Never,
@@ -50,7 +50,7 @@ enum Rest {
 }
 
 struct Finder {
-    /// A statement that is left as it is, but for what is in it.
+    /// Statement that is kept as it is, except for its substatements.
     spared: Option<StmtId>,
     conditions: FxHashMap<StmtId, Rest>,
     bounds: FxHashMap<StmtId, [Expr; 2]>,
@@ -85,7 +85,7 @@ impl Visitor for Finder {
     }
 }
 
-/// The expression with the operand of `min` or `max` that it is proved to be, also in sums with such.
+/// Replaces `min` and `max` by the operand that they are proved to equal, at the top and within sums and differences.
 fn chosen(e: &Expr, facts: &mut Context) -> Expr {
     let ExprKind::Apply(op, a) = e.kind() else { return e.clone() };
     if e.may_fail() {

@@ -1,10 +1,9 @@
-//! Accesses of one tensor, written anew: for dimensions that are added.
+//! Rewrites of the accesses to one tensor, to add dimensions.
 
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Access, Expr, ExprKind, PrintPart, Stmt, StmtKind, Symbol};
 
-/// The statement with `f` applied to the indices of every access of the tensor, which only puts further ones before
-/// them. Ids and origins stay.
+/// Applies `f` to the indices of every access to the tensor; `f` may only prepend indices. Ids and origins are kept.
 pub fn accesses(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Vec<Access>) -> Stmt {
     let mut done = FxHashMap::default();
     rewrite(stmt, tensor, f, &mut done)

@@ -1,5 +1,4 @@
-//! Values of a tensor that come into an iteration of a loop, or leave it: what stands against a tensor of its own for
-//! every iteration.
+//! Flow of a tensor's values into and out of the iterations of a loop, which prevents its privatisation.
 
 use crate::order;
 use crate::tree;
@@ -8,27 +7,27 @@ use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::{Stmt, StmtId, StmtKind, Symbol};
 
-/// The values of a tensor, among references that hold all of its uses.
+/// Value flow of one tensor, over references that include all of its uses.
 pub(crate) struct Flow<'a, 'f> {
     pub all: &'a Dependences<'f>,
     pub tensor: &'a Symbol,
 }
 
-/// Whether a reference stands in a loop's body; its bounds are evaluated before.
+/// Returns whether a reference stands in the body of a loop. The loop's bounds are evaluated before the body.
 pub(crate) fn in_body(r: &Reference, l: &Stmt) -> bool {
     r.site.stmt.id() != l.id() && r.site.inside(l.id())
 }
 
 impl Flow<'_, '_> {
-    /// The dependence by which an iteration of the loop reads what it did not write itself: what earlier iterations
-    /// wrote, of this loop or of those around it, or something outside of the loop. What every iteration surely writes
-    /// before it reads it comes from nowhere else.
+    /// Finds a dependence by which an iteration of the loop reads a value that it did not write: a value of an earlier
+    /// iteration, of this loop or of a loop around it, or of a write outside of the loop. Reads surely preceded by a
+    /// write of the same element in the same iteration are excluded (kill analysis).
     pub fn entering(&self, l: &Stmt) -> Option<Dependence> {
         let exposed: Vec<&Reference> = self.all.exposed_reads(self.tensor, l).collect();
         if exposed.is_empty() {
             return None;
         }
-        // In the scope of the tensor: iterations of what is around that have tensors of their own.
+        // Stops at the tensor's declaration: iterations of the loops around it have tensors of their own.
         let declares = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *self.tensor);
         let way = tree::path(&self.all.func().body, l.id()).unwrap_or_default();
         let inside = way.iter().rev().take_while(|s| !declares(s));
@@ -39,14 +38,14 @@ impl Flow<'_, '_> {
         })
     }
 
-    /// The dependence by which an iteration of the loop reads what an earlier one wrote.
+    /// Finds a dependence by which an iteration of the loop reads a value that an earlier iteration wrote.
     pub fn carried(&self, l: &Stmt) -> Option<Dependence> {
         let exposed: Vec<&Reference> = self.all.exposed_reads(self.tensor, l).collect();
         self.between(l, l, &exposed)
     }
 
-    /// The dependence by which something outside of the loop's body reads what was written in it. A read outside that
-    /// surely sees what an iteration of a loop around it alone wrote does not.
+    /// Finds a dependence by which a read outside of the loop's body sees a value written inside. Reads that surely see
+    /// a write of the same iteration of a loop that does not enclose `l` are excluded.
     pub fn leaving(&self, l: &Stmt) -> Option<Dependence> {
         let mut exposed: FxHashMap<StmtId, Vec<&Reference>> = FxHashMap::default();
         let mut outside: Vec<&Reference> = Vec::new();
@@ -61,8 +60,8 @@ impl Flow<'_, '_> {
         self.first(&|r| r.kind.writes() && in_body(r, l), &outside, &|_| Relation::Any)
     }
 
-    /// The dependence of one of the reads on a write in the body of `l`, in an earlier iteration of `by`: `l`, or a
-    /// loop around it.
+    /// Finds a dependence of one of the reads on a write in the body of `l`, in an earlier iteration of `by`, which is
+    /// `l` or a loop around it.
     fn between(&self, l: &Stmt, by: &Stmt, reads: &[&Reference]) -> Option<Dependence> {
         let around = order::around(self.all.func(), by.id());
         self.first(&|r| r.kind.writes() && in_body(r, l), reads, &|s| match s.id() {
@@ -83,7 +82,8 @@ impl Flow<'_, '_> {
         }
         let uses: Vec<&Reference> = self.all.of(self.tensor).collect();
         let sink = |r: &Reference| reads.iter().any(|e| e.is(r));
-        // What a reduction combines it reads, whichever reduction wrote it.
+        // A reduction reads the element that it updates, whichever reduction wrote it, so reductions do not commute
+        // here.
         self.all.first_among(&uses, &Ask { source, sink: &sink, relate, commute: false, ..Ask::default() })
     }
 }

@@ -1,22 +1,24 @@
-//! Schedules: how a program runs, never what it computes.
+//! Schedules, which choose how a program runs and never change its result.
 //!
-//! A [`Schedule`] is a program and the steps that were taken on it. A step is a *primitive* (`primitives/`, a file
-//! each): it is proved to keep the program's meaning by the dependence analysis (`taffeta_analysis::query::depend`) and
-//! rewrites the tree, or it is refused, with the two statement instances that would be reordered, and nothing changes.
+//! A [`Schedule`] holds a program and the steps taken on it. Each step is a *primitive* (`primitives/`, one file each):
+//! either the dependence analysis (`taffeta_analysis::query::depend`) proves that the step preserves the program's
+//! meaning and the tree is rewritten, or the step is refused with the two statement instances that it would reorder,
+//! and nothing changes.
 //!
 //! ```text
 //!  selector or handle ─▶ check: legal? ─▶ plan ─▶ apply ─▶ program + handles + where ids went
 //!                           └─▶ Refusal (condition, dependence, witness, what would work)
 //! ```
 //!
-//! - [`Schedule::call`] is the one way in, for `.ft` files, Rust and traces alike: a name and [`Arg`]s, as they are
-//!   written in the schedule language. A call that was taken is recorded in the [`Trace`].
-//! - Handles are statement ids. What keeps a statement keeps its id; where an id goes away the step says what took its
-//!   place, so an old handle stays good or its error names the step.
-//! - Loops that an earlier step made parallel are proved again after every step.
+//! - [`Schedule::call`] is the single entry point of `.ft` files, Rust and traces: a method name and [`Arg`]s, as
+//!   written in the schedule language. Each call that succeeds is recorded in the [`Trace`].
+//! - Handles are statement ids. A rewritten statement keeps its id. A step that removes an id records its replacements,
+//!   so an old handle either still resolves or fails with an error that names the step.
+//! - Loops that an earlier step made parallel are proved again after every step that may affect them.
 //!
-//! What a schedule may change: the order of floating-point reductions, and which one of several errors stops a program
-//! that stops. FreeTensor, section 4.2 and Table 1; the shape of refusals and handles follows Exo and TVM.
+//! A schedule may change the order of floating-point reductions, and, in a program that stops with an error, which one
+//! of several errors stops it. The primitives follow FreeTensor, section 4.2 and Table 1; the shape of refusals and
+//! handles follows Exo and TVM.
 
 mod affine;
 pub mod auto;

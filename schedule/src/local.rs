@@ -1,5 +1,5 @@
-//! Local tensors and how they lie in memory: what the `var_…` primitives share. Parameters and results are the
-//! caller's.
+//! Local tensors and their layout in memory, for the `var_…` primitives, `contract`, `inline` and `privatize`. The
+//! layout of parameters and results is the caller's.
 
 use crate::refusal::Refusal;
 use crate::region;
@@ -15,23 +15,24 @@ use taffeta_ast::format::Format;
 use taffeta_ast::stmt::{AssertKind, Memory, MessagePart};
 use taffeta_ast::{Access, Expr, Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
-/// A tensor that is declared in the program.
+/// Local tensor.
 pub(crate) struct Local {
     pub tensor: Arc<Tensor>,
-    /// Its declaration.
+    /// Declaration of the tensor.
     pub stmt: Stmt,
-    /// Where it is alive.
+    /// Scope of the tensor.
     pub body: Stmt,
 }
 
 impl Local {
-    /// The local tensor that the argument `tensor` of a call names. Condition 1: there is nothing about it that forbids
-    /// to change its accesses.
+    /// Resolves the local tensor that the argument `tensor` of a call names. Condition 1: its accesses can be
+    /// rewritten.
     pub fn of(s: &Schedule, args: &Args<'_>) -> Result<Local, Refusal> {
         Local::declared(s, &s.tensor(args.need("tensor")?)?)
     }
 
-    /// Likewise; of several tensors of that name it is the one that a statement uses.
+    /// Resolves the argument `tensor` of a call as [`Local::of`] does; among tensors of one name, the one that `stmt`
+    /// uses is meant.
     pub fn used_in(s: &Schedule, args: &Args<'_>, stmt: &Stmt) -> Result<Local, Refusal> {
         Local::declared(s, &s.tensor_in(stmt, args.need("tensor")?)?)
     }
@@ -51,7 +52,7 @@ impl Local {
         }
     }
 
-    /// A dimension that is given as an argument: counted from 0, or from the end if it is negative. There are `count`.
+    /// Reads the argument `dim`: a dimension of `count`, counted from 0, or from the end if it is negative.
     pub fn dim(&self, args: &Args<'_>, count: usize) -> Result<usize, Refusal> {
         let arg = args.need("dim")?;
         let value = args.int("dim")?.unwrap_or(0);
@@ -66,13 +67,13 @@ impl Local {
         })
     }
 
-    /// What is known where it is declared.
+    /// Returns the facts that hold at the declaration.
     pub fn facts(&self, func: &Func) -> Context {
         walk::at(func, self.stmt.id()).unwrap_or_else(|| Context::new(func))
     }
 
-    /// Refuses accesses that are not proved to be in range in these dimensions: where an index is computed from the old
-    /// ones, an index out of range could become one that is in range.
+    /// Refuses accesses whose indices in these dimensions are not proved to be in range: a new index computed from an
+    /// index out of range could be in range.
     pub fn in_range(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
         let name = &self.tensor.symbol;
         let out = self.index(func, dims, &|c, k, index| !c.in_range(name, k, index));
@@ -84,8 +85,8 @@ impl Local {
             .help("assert before the access that it is in range"))
     }
 
-    /// Refuses accesses in which computing the index in one of these dimensions may stop the program: it would not do
-    /// so any more where the index goes.
+    /// Refuses accesses whose index computation in one of these dimensions may stop the program: an index that is
+    /// dropped would not stop it.
     pub fn indices_can_go(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
         let Some(index) = self.index(func, dims, &|c, _, index| c.may_stop(index)) else { return Ok(()) };
         let name = &self.tensor.symbol;
@@ -96,7 +97,7 @@ impl Local {
             .help("assert before the access that what it reads is in range"))
     }
 
-    /// The first index in one of these dimensions for which that is so.
+    /// Returns the first index in one of these dimensions that satisfies the predicate.
     fn index(&self, func: &Func, dims: &[usize], is_so: &dyn Fn(&mut Context, usize, &Expr) -> bool) -> Option<String> {
         let mut found: Option<String> = None;
         region::at_accesses(func, &self.body, &self.tensor.symbol, &mut |c, _, indices| {
@@ -109,8 +110,8 @@ impl Local {
         found
     }
 
-    /// The program with another shape of the tensor and other indices. The sizes `checked` are asserted not to be
-    /// negative where this is not proved, since the new shape would not say so any more.
+    /// Rebuilds the program with another shape of the tensor and other indices. Sizes `checked` that are not proved to
+    /// be non-negative are asserted to be, since the new shape does not imply this.
     pub fn reshaped(
         &self,
         func: &Func,
@@ -126,15 +127,15 @@ impl Local {
             &indices,
         );
         let format = Format::dense(shape.len());
-        // A scalar is a variable, wherever an array was to be kept.
+        // A scalar is kept in a variable, whatever memory was chosen for the array.
         let memory = if shape.is_empty() { Memory::Auto } else { tensor.memory };
         let new = Arc::new(Tensor { shape, format, memory, ..(**tensor).clone() });
         let scope = self.stmt.with_kind(StmtKind::VarDef { tensor: new, body });
         tree::replace(func, self.stmt.id(), &self.after_checks(func, step, checked, scope))
     }
 
-    /// A statement that takes the declaration's place, after assertions that the sizes `checked` are not negative where
-    /// this is not proved: what the declaration said.
+    /// Prepends assertions to the statement that replaces the declaration: each of the sizes `checked` is non-negative,
+    /// as the declaration implied, unless this is proved.
     pub fn after_checks(&self, func: &Func, step: &'static str, checked: &[usize], stmt: Stmt) -> Stmt {
         let mut facts = self.facts(func);
         let asserts: Vec<Stmt> =
@@ -146,8 +147,9 @@ impl Local {
     }
 }
 
-/// `assert 0 <= size`, for a dimension whose size is not proved to be so: what the declaration itself says. For one
-/// that may overflow, a declaration of a tensor with that dimension alone and an empty scope, which says that too.
+/// Builds `assert 0 <= size` for a dimension whose size is not proved to be non-negative; the declaration itself makes
+/// this check. A size that may overflow gets a declaration of a tensor of that dimension alone, with an empty scope,
+/// which checks the overflow too.
 pub(crate) fn not_negative(
     declaration: &Stmt,
     tensor: &Tensor,

@@ -1,10 +1,9 @@
-//! Which of the loops that earlier steps marked, to run in any order or as library calls, a step may have changed
-//! something for.
+//! Incremental proof of marks: finds the loops that earlier steps marked, to run in any order or as library calls, and
+//! that a step may affect.
 //!
-//! What stands against running a loop so is asked of what is inside of it, under the loops, conditions and assertions
-//! around it, and the declarations of what it uses. A step that keeps all of that, as the same nodes, keeps the answer.
-//! What else an answer may rest on, values that the program computes elsewhere ([`rests_on_elsewhere`]), is asked about
-//! again after every step.
+//! The proof of a mark depends on the body of the loop, on the loops, conditions and assertions around it, and on the
+//! declarations of the tensors that it uses. A step that keeps all of these as the same nodes keeps the proof. A proof
+//! that also depends on values computed elsewhere in the program ([`rests_on_elsewhere`]) is repeated after every step.
 
 use crate::concurrent::is_marked;
 use crate::tree;
@@ -13,8 +12,8 @@ use std::sync::Arc;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// The marked loops of the program `new` for which something may be different than in the program `old`, and those that
-/// are asked about `again` after every step, in the order of the text.
+/// Returns the marked loops of `new` whose proofs may differ from those in `old`, and the loops to prove `again` after
+/// every step, in textual order.
 pub(crate) fn changed(old: &Func, new: &Func, again: &FxHashSet<StmtId>) -> Vec<Stmt> {
     let marked = Marked::all(new);
     if marked.is_empty() || !old.interface().eq(new.interface()) || old.sizes != new.sizes {
@@ -25,41 +24,41 @@ pub(crate) fn changed(old: &Func, new: &Func, again: &FxHashSet<StmtId>) -> Vec<
     marked.into_iter().filter(|m| again.contains(&m.stmt.id()) || !same(m)).map(|m| m.stmt).collect()
 }
 
-/// All marked loops of a program, in the order of the text.
+/// Lists all marked loops of a program, in textual order.
 pub(crate) fn every(func: &Func) -> Vec<Stmt> {
     let mut out = Vec::new();
     func.body.walk(&mut |s| out.extend(is_asked_about(s).then(|| s.clone())));
     out
 }
 
-/// Whether a loop has a mark that a proof stands behind.
+/// Returns whether a loop has a mark that needs a proof.
 fn is_asked_about(s: &Stmt) -> bool {
     is_marked(s) || is_library(s)
 }
 
-/// Whether a library does a nest.
+/// Returns whether a nest is run by a library call.
 pub(crate) fn is_library(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::For { props, .. } if props.library)
 }
 
-/// What is known where a loop stands. How the loops around run is nothing to it.
+/// Construct that contributes facts at a loop. The marks of enclosing loops do not matter.
 #[derive(Clone, Debug, PartialEq)]
 enum Around {
-    /// In an iteration of a loop.
+    /// Iteration of a loop.
     Loop(Symbol, Extent),
-    /// In an iteration of a `while`.
+    /// Iteration of a `while`.
     While(Expr),
-    /// In the branch where the condition holds, or where it does not.
+    /// Branch in which the condition holds (`true`) or does not hold.
     Branch(Expr, bool),
-    /// After an assertion.
+    /// Assertion that was passed.
     Asserted(Expr),
 }
 
-/// A marked loop in its surroundings.
+/// Marked loop with its context.
 struct Marked {
     stmt: Stmt,
     around: Vec<Around>,
-    /// The local tensors that are alive there.
+    /// Local tensors in scope at the loop.
     declared: Vec<Arc<Tensor>>,
 }
 
@@ -74,7 +73,7 @@ impl Marked {
         self.stmt.same_node(&other.stmt) && self.around == other.around && self.uses_the_same(other)
     }
 
-    /// Whether the tensors that it uses are declared alike.
+    /// Returns whether the tensors that the loop uses have the same declarations.
     fn uses_the_same(&self, other: &Marked) -> bool {
         let (ours, theirs) = (&self.declared, &other.declared);
         if ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| Arc::ptr_eq(a, b)) {
@@ -139,7 +138,7 @@ impl Search {
     }
 }
 
-/// The tensors that a statement uses, or asks for their sizes.
+/// Collects the tensors that a statement uses, or whose sizes it queries.
 fn mentioned(s: &Stmt) -> FxHashSet<Symbol> {
     let mut out = effects::writes(s);
     s.walk(&mut |s| {
@@ -155,15 +154,14 @@ fn mentioned(s: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-/// Whether what is asked about a loop depends on more than what is inside and around: on elements that are read by
-/// conditions, bounds and shapes around it, which other statements may write, or on integers that are computed
-/// elsewhere.
+/// Returns whether the proof of a mark depends on more than the loop and its context: on elements read by conditions,
+/// bounds and shapes around it, which other statements may write, or on integers computed elsewhere.
 pub(crate) fn rests_on_elsewhere(func: &Func, stmt: &Stmt) -> bool {
     let Some(path) = tree::path(&func.body, stmt.id()) else { return true };
-    // No step writes what the program does not write.
+    // A tensor that the program does not write is not written by any step.
     let written = effects::writes(&func.body);
     let reads = |e: &Expr| !effects::loads(e).is_disjoint(&written);
-    // The ways into sequences: what is asserted before.
+    // Sequences on the path contribute the assertions in them.
     let asserted = |s: &Stmt| match s.kind() {
         StmtKind::Seq(all) => all.iter().any(|s| match s.kind() {
             StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } => reads(cond),

@@ -1,18 +1,18 @@
-//! Whether a new order of loops keeps every dependence, and how to tell of one that it does not keep.
+//! Legality of a new loop order: the search for a reversed dependence, and its translation for messages.
 
 use crate::tree;
 use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
 use taffeta_ast::{Func, StmtId, StmtKind, Symbol};
 
-/// The first dependence that is turned round when the loops of a perfect nest, given from the outside in as they stand
-/// in the program, run in the order `new` (positions of `loops`). Loops around them stay in the same iteration.
+/// Finds the first dependence that is reversed if the loops of a perfect nest, given outermost first as in the program,
+/// run in the order `new` (positions of `loops`). Loops around the nest stay in the same iteration.
 pub(crate) fn reversed(func: &Func, loops: &[StmtId], new: &[usize]) -> Option<Dependence> {
     let outermost = *loops.first()?;
     let around: Vec<StmtId> = tree::path(&func.body, outermost)?.iter().map(taffeta_ast::Stmt::id).collect();
     let around = &around[..around.len() - 1];
     let all = Dependences::inside(func, &[outermost]);
     let inside = |r: &taffeta_analysis::query::reference::Reference| r.site.inside(outermost);
-    // The sink comes first in the new order where the first loop that differs runs earlier for it.
+    // The sink runs first in the new order if its iteration of the outermost loop that differs is the earlier one.
     (0..new.len()).find_map(|m| {
         let relation = |id: StmtId| {
             let Some(position) = loops.iter().position(|l| *l == id) else {
@@ -28,15 +28,15 @@ pub(crate) fn reversed(func: &Func, loops: &[StmtId], new: &[usize]) -> Option<D
     })
 }
 
-/// The statements around the one with this id.
+/// Returns the ids of the statements around the one with this id, outermost first.
 pub(crate) fn around(func: &Func, id: StmtId) -> Vec<StmtId> {
     let mut path = tree::path(&func.body, id).unwrap_or_default();
     path.pop();
     path.iter().map(taffeta_ast::Stmt::id).collect()
 }
 
-/// A dependence of a nest that was made perfect, as it is in the program: without the loops that a statement was moved
-/// into.
+/// Translates a dependence of a nest that was made perfect back to the program, without the loops that statements were
+/// moved into.
 pub(crate) fn in_program_terms(func: &Func, mut d: Dependence) -> Dependence {
     let iters = |id: StmtId| -> Vec<Symbol> {
         let path = tree::path(&func.body, id).unwrap_or_default();

@@ -1,34 +1,34 @@
-//! Systems of inequalities over a few indices, whose constants are expressions: change of basis, and projection.
+//! Systems of linear inequalities over a few indices, with symbolic constant terms: change of basis, and projection.
 
 use crate::affine::Affine;
 
-/// Rows of integers.
+/// Integer matrix, by rows.
 pub type Matrix = Vec<Vec<i64>>;
 
-/// `new · u + rest >= 0` for indices `u`; `rest` is a sum of what is not an index.
+/// Inequality `new · u + rest >= 0` over indices `u`; `rest` is a sum of terms that are no indices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// The coefficients of the indices.
+    /// Coefficients of the indices.
     pub new: Vec<i64>,
-    /// What is added.
+    /// Symbolic constant term.
     pub rest: Affine,
 }
 
-/// `row · m`
+/// Returns `row · m`; `None` on overflow.
 pub fn times(row: &[i64], m: &Matrix) -> Option<Vec<i64>> {
     (0..m.len())
         .map(|k| row.iter().zip(m).try_fold(0i64, |sum, (a, r)| sum.checked_add(a.checked_mul(r[k])?)))
         .collect()
 }
 
-/// The inverse of a square matrix whose determinant is 1 or -1, by integer operations on rows; `None` for any other
-/// one.
+/// Inverts a square matrix of determinant 1 or -1 by integer row operations. Returns `None` for any other matrix, and
+/// on overflow.
 pub fn inverse(m: &Matrix) -> Option<Matrix> {
     let n = m.len();
     let mut left = m.clone();
     let mut right: Matrix = (0..n).map(|i| (0..n).map(|j| i64::from(i == j)).collect()).collect();
     for k in 0..n {
-        // Euclid's algorithm in the column, until one row is left with a number in it.
+        // Runs Euclid's algorithm on the column, until one row is left with a non-zero entry.
         loop {
             let pivot = (k..n).filter(|r| left[*r][k] != 0).min_by_key(|r| left[*r][k].unsigned_abs())?;
             left.swap(k, pivot);
@@ -58,7 +58,7 @@ pub fn inverse(m: &Matrix) -> Option<Matrix> {
     Some(right)
 }
 
-/// Row `r` less `q` times row `k`.
+/// Subtracts `q` times row `k` from row `r`.
 fn subtract(m: &mut Matrix, r: usize, k: usize, q: i64) -> Option<()> {
     for c in 0..m[r].len() {
         m[r][c] = m[r][c].checked_sub(q.checked_mul(m[k][c])?)?;
@@ -66,8 +66,9 @@ fn subtract(m: &mut Matrix, r: usize, k: usize, q: i64) -> Option<()> {
     Some(())
 }
 
-/// For each index, what bounds it by the indices before it: its own constraints, and those that follow by leaving out
-/// the indices after it (Fourier-Motzkin). A constraint that overflows is left out where it only follows from others.
+/// Returns for each index the constraints that bound it by the indices before it: its own ones, and those derived by
+/// eliminating the indices after it (Fourier-Motzkin). A derived constraint that overflows is dropped, since others
+/// imply it.
 pub fn levels(bounds: &[Constraint], count: usize) -> Vec<Vec<Constraint>> {
     let mut out = vec![Vec::new(); count];
     let mut rest: Vec<Constraint> = bounds.to_vec();

@@ -1,10 +1,10 @@
-//! Why a step is refused: what stands against it, where, and what would work.
+//! Refusals of steps: the reason, its source locations, and a legal alternative.
 
 use crate::show;
 use taffeta_analysis::query::depend::Dependence;
 use taffeta_ast::{Diagnostic, Func, Span};
 
-/// A step that cannot be taken, for a [`Reason`]. The program is what it was before.
+/// Refusal of a step, for a [`Reason`]. The program is unchanged.
 #[derive(Clone, Debug)]
 pub struct Refusal(Box<Reason>);
 
@@ -22,31 +22,30 @@ impl std::ops::DerefMut for Refusal {
     }
 }
 
-/// What stands against a step.
+/// Reason that a step is refused.
 #[derive(Clone, Debug)]
 pub struct Reason {
-    /// A stable, documented code.
+    /// Stable, documented code.
     pub code: &'static str,
-    /// The number of the condition in the primitive's documentation that does not hold; 0 where the call itself is
-    /// wrong.
+    /// Number of the violated condition in the primitive's documentation; 0 if the call itself is wrong.
     pub condition: u32,
-    /// Whether the call means nothing whatever the program is: an unknown method, an argument that is missing or of the
-    /// wrong kind, a name that stands for several things.
+    /// Whether the call is meaningless for any program: an unknown method, a missing argument or one of the wrong kind,
+    /// an ambiguous name.
     pub misuse: bool,
-    /// What was found and what was expected, in one sentence.
+    /// Found and expected, in one sentence.
     pub message: String,
-    /// Where, with a word on why it is shown.
+    /// Source locations, each with a short label.
     pub labels: Vec<(Span, String)>,
     /// The two statement instances that would be reordered.
     pub dependence: Option<Dependence>,
-    /// What to write instead.
+    /// Suggested alternative.
     pub help: Option<String>,
     /// Further facts.
     pub notes: Vec<String>,
 }
 
 impl Refusal {
-    /// The condition of every step: loops that run in any order since an earlier step may still do so.
+    /// Number of the condition that every step has: loops marked by earlier steps to run in any order may still do so.
     pub const ORDER_FREE: u32 = 100;
 
     fn new(code: &'static str, condition: u32, message: String) -> Refusal {
@@ -63,41 +62,41 @@ impl Refusal {
         }))
     }
 
-    /// A step whose result breaks a rule of the tree: a mistake in the primitive.
+    /// Converts a violated invariant of the tree, which is a bug in the primitive.
     pub(crate) fn internal(d: Diagnostic) -> Refusal {
         let mut r = Refusal::new(d.code, 0, d.message);
         (r.notes, r.help) = (d.notes, d.help);
         r
     }
 
-    /// A call that means nothing: wrong arguments.
+    /// Refuses a meaningless call: wrong arguments.
     pub fn usage(message: impl Into<String>) -> Refusal {
         Refusal::value(message).misused()
     }
 
-    /// An argument of the right kind with a value that cannot be: a negative shift, a dimension that is not there.
+    /// Refuses an argument of the right kind with an impossible value: a negative shift, a dimension out of range.
     pub fn value(message: impl Into<String>) -> Refusal {
         Refusal::new("schedule::argument", 0, message.into())
     }
 
-    /// The same as a call that means nothing whatever the program is.
+    /// Marks the refusal as misuse: the call is meaningless for any program.
     #[must_use]
     pub fn misused(mut self) -> Refusal {
         self.misuse = true;
         self
     }
 
-    /// A selector or handle that points at nothing, or at the wrong kind of thing.
+    /// Refuses a selector or handle that resolves to nothing, or to the wrong kind of entity.
     pub fn target(message: impl Into<String>) -> Refusal {
         Refusal::new("schedule::target", 0, message.into())
     }
 
-    /// A condition of the primitive that does not hold.
+    /// Refuses a step that violates a condition of the primitive.
     pub fn illegal(condition: u32, message: impl Into<String>) -> Refusal {
         Refusal::new("schedule::illegal", condition, message.into())
     }
 
-    /// A dependence that the step would not keep.
+    /// Refuses a step that would reverse a dependence.
     pub fn dependence(condition: u32, message: impl Into<String>, d: Dependence) -> Refusal {
         let mut r = Refusal::new("schedule::dependence", condition, message.into());
         r.labels = show::labels(&d);
@@ -105,8 +104,8 @@ impl Refusal {
         r
     }
 
-    /// The refusal with what its dependence is like: which loop carries it, and the element. `func` is the program
-    /// whose loops are named.
+    /// Adds notes on the dependence: the loop that carries it, and the element. `func` is the program whose loops are
+    /// named.
     #[must_use]
     pub(crate) fn explained(mut self, func: &Func) -> Refusal {
         if let Some(d) = &self.dependence {
@@ -116,18 +115,18 @@ impl Refusal {
         self
     }
 
-    /// Something that is not there yet.
+    /// Refuses a case that is not implemented.
     pub fn unsupported(condition: u32, message: impl Into<String>) -> Refusal {
         Refusal::new("schedule::unsupported", condition, message.into())
     }
 
-    /// Adds a place.
+    /// Adds a source location.
     #[must_use]
     pub fn at(self, span: Span) -> Refusal {
         self.label(span, "")
     }
 
-    /// Adds a place with a word on why it is shown.
+    /// Adds a source location with a label.
     #[must_use]
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Refusal {
         if !span.is_none() {
@@ -136,21 +135,21 @@ impl Refusal {
         self
     }
 
-    /// Says what to write instead.
+    /// Sets the suggested alternative.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Refusal {
         self.help = Some(help.into());
         self
     }
 
-    /// Adds a further fact.
+    /// Adds a note.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Refusal {
         self.notes.push(note.into());
         self
     }
 
-    /// As a diagnostic, for a step that was asked for at `call`. `primitive` is the step's name.
+    /// Converts the refusal to a diagnostic for the call at `call`. `primitive` is the name of the step.
     pub fn diagnostic(&self, primitive: &str, call: Span) -> Diagnostic {
         let message = match self.condition {
             0 => format!("`{primitive}`: {}", self.message),

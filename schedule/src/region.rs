@@ -1,14 +1,14 @@
-//! The box of elements of a tensor that a statement touches (FreeTensor, section 4.2 and Figure 14), and whether all of
-//! a box is touched.
+//! Bounding boxes: the box of elements of a tensor that a statement accesses (FreeTensor, section 4.2 and Figure 14),
+//! and proofs that accesses cover a box.
 //!
 //! A box is *guessed* from the subscripts: iterators of loops inside the statement are replaced by the ends of their
-//! ranges, from the inside out, and the tightest bounds are kept that do not mention them. Bounds that mention what the
-//! statement writes are none: they would mean something else at every access. It is then *proved* at every access, by
-//! all that is known there, that the access lies in the box; a dimension where the proof fails is taken whole. So a
-//! wrong guess costs memory and nothing else.
+//! ranges, innermost first, and the tightest bounds free of these iterators are kept. Bounds that read data written in
+//! the statement are discarded, since their value would differ between accesses. The box is then *proved* at every
+//! access, from all facts known there, to contain the access; a dimension whose proof fails is taken whole. A wrong
+//! guess therefore costs memory and nothing else.
 //!
-//! That *all* of a box is touched is proved with a witness: the iteration that touches element `x` is computed from `x`
-//! (by solving the subscripts for the iterators), and bounds, conditions and subscripts are proved to hold for it.
+//! Coverage of a box is proved with a witness: the iteration that accesses element `x` is computed from `x`, by solving
+//! the subscripts for the iterators, and the bounds, conditions and subscripts are proved to hold in this iteration.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::query::reference::{Reference, Step};
@@ -18,33 +18,33 @@ use taffeta_ast::op::Op;
 use taffeta_ast::poly::{Poly, tidy};
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// A range of indices in one dimension.
+/// Range of indices in one dimension.
 #[derive(Clone, Debug)]
 pub(crate) struct Side {
-    /// The first index.
+    /// First index.
     pub lo: Expr,
-    /// The index behind the last one. Not before `lo`, if there is any.
+    /// One past the last index; less than `lo` only if nothing is accessed.
     pub end: Expr,
-    /// How many there are; at least 0.
+    /// Number of indices; at least 0.
     pub size: Expr,
-    /// Whether indices of the range may lie before the tensor's first one. They are never accessed.
+    /// Whether the range may begin before the tensor's first index. No index there is ever accessed.
     pub before: bool,
-    /// Whether indices of the range may lie behind the tensor's last one, likewise.
+    /// Whether the range may end after the tensor's last index. No index there is ever accessed.
     pub behind: bool,
 }
 
-/// Constant sizes up to which a box may reach beyond the tensor.
+/// Maximum constant size of a side that may reach beyond the tensor.
 const SMALL: i64 = 4096;
-/// More bounds of one dimension that are not comparable are not kept.
+/// Maximum number of incomparable bounds of one dimension; a dimension with more is taken whole.
 const MOST_BOUNDS: usize = 4;
 
-/// The smallest box that is found around all accesses of `tensor` in `stmt`: one side for each dimension.
+/// Computes the smallest box found around all accesses of `tensor` in `stmt`: one side for each dimension.
 ///
-/// `refs` are those accesses; all of them have subscripts, and the tensor's shape has no loads.
+/// `refs` are these accesses. All of them have subscripts, and the shape of the tensor has no loads.
 pub(crate) fn around(func: &Func, stmt: &Stmt, tensor: &Tensor, refs: &[&Reference]) -> Vec<Side> {
     let Some(mut facts) = walk::at(func, stmt.id()) else { return whole(tensor) };
     let mut bound = changes_inside(stmt);
-    // Before the statement, locals and results may hold nothing yet: only parameters surely can be read there.
+    // Before the statement, locals and results may be unwritten: only parameters surely can be read there.
     bound.extend(func.results.iter().map(|t| t.symbol.clone()));
     func.body.walk(&mut |s| {
         if let StmtKind::VarDef { tensor, .. } = s.kind() {
@@ -53,7 +53,7 @@ pub(crate) fn around(func: &Func, stmt: &Stmt, tensor: &Tensor, refs: &[&Referen
     });
     let guesses: Vec<Option<(Expr, Expr)>> =
         (0..tensor.ndim()).map(|k| guess(&mut facts, stmt, &bound, refs, k)).collect();
-    // Where an access may be out of range of the tensor, it must be out of range of the box as well.
+    // An access that may be out of range of the tensor must be out of range of the box as well.
     let mut in_range = vec![true; tensor.ndim()];
     at_accesses(func, stmt, &tensor.symbol, &mut |c, _, indices| {
         for (k, sure) in in_range.iter_mut().enumerate() {
@@ -91,7 +91,8 @@ fn whole(tensor: &Tensor) -> Vec<Side> {
     tensor.shape.iter().map(all).collect()
 }
 
-/// The side from `lo` to `end` (not included), cut to the tensor where it must be.
+/// Builds the side from `lo` to `end` (exclusive). A side that may reach beyond the tensor is clipped, unless it is
+/// small and all accesses are in range.
 fn side(facts: &mut Context, lo: Expr, end: Expr, dim: &Expr, in_range: bool) -> Side {
     let zero = Expr::int(0);
     let length = |lo: &Expr, end: &Expr, facts: &mut Context| {
@@ -113,7 +114,7 @@ fn side(facts: &mut Context, lo: Expr, end: Expr, dim: &Expr, in_range: bool) ->
     }
     let mut size = length(&lo, &end, facts);
     if size.as_int().is_none() && !facts.sum_fits(&[(&end, 1), (&lo, -1)], 0) {
-        // Where nothing is accessed, the ends may be far apart the other way round.
+        // Where nothing is accessed, `end` may lie so far below `lo` that the difference overflows.
         size = end.max_with(&lo).minus(&lo);
     }
     if !facts.prove(&zero.less_eq(&size)) {
@@ -130,8 +131,8 @@ fn side(facts: &mut Context, lo: Expr, end: Expr, dim: &Expr, in_range: bool) ->
     Side { lo, end, size, before, behind }
 }
 
-/// The first index and the one behind the last one, in one dimension, of all accesses: as far as they can be told
-/// before the statement.
+/// Guesses the first index of all accesses in one dimension, and one past the last, as expressions that can be
+/// evaluated before the statement.
 fn guess(
     facts: &mut Context,
     stmt: &Stmt,
@@ -157,7 +158,7 @@ fn guess(
             hi = tidy(&range.extreme(facts, &hi, true)?);
         }
         for e in [&lo, &hi] {
-            // What is another one inside, or cannot be evaluated before, is not known there.
+            // A bound that the statement changes, or that may stop the program, cannot be evaluated before it.
             let mut known = !facts.may_stop(e);
             e.walk(&mut |e| {
                 if let ExprKind::Var(s) | ExprKind::Load(s, _) = e.kind() {
@@ -176,7 +177,7 @@ fn guess(
     Some((facts.shorten(&lo), facts.shorten(&end)))
 }
 
-/// The one that covers all others, or what `join` makes of those that no other one covers.
+/// Returns the bound that covers all others, or `join` of the bounds that no other one covers.
 fn best(
     facts: &mut Context,
     all: Vec<Expr>,
@@ -197,7 +198,7 @@ fn best(
     kept.into_iter().reduce(|a, b| join(&a, &b))
 }
 
-/// The last value of a loop that runs, or one beyond it.
+/// Returns the iterator's last value in a loop that runs at least once.
 fn last(begin: &Expr, end: &Expr, by: i64) -> Expr {
     match by {
         1 => end.minus(&Expr::int(1)),
@@ -210,7 +211,7 @@ fn last(begin: &Expr, end: &Expr, by: i64) -> Expr {
     }
 }
 
-/// The values of an iterator.
+/// Values of an iterator.
 struct Range<'a> {
     iter: &'a Symbol,
     least: &'a Expr,
@@ -218,14 +219,14 @@ struct Range<'a> {
 }
 
 impl Range<'_> {
-    /// The largest value of an expression over the range, or its smallest one, or a bound of it.
+    /// Returns the largest or smallest value of an expression over the range, or a bound of it.
     fn extreme(&self, facts: &mut Context, e: &Expr, largest: bool) -> Option<Expr> {
         if !effects::mentions(e, &[self.iter]) {
             return Some(e.clone());
         }
         let poly = Poly::of(e)?;
         let mut sum = Expr::int(0);
-        // The factor of the iterator itself, over all terms that have it.
+        // Coefficient of the iterator, over all terms that are linear in it.
         let mut slope = Expr::int(0);
         let mut terms: Vec<(&[Expr], i128)> = poly.terms().collect();
         terms.sort_by_key(|(m, _)| m.len());
@@ -257,7 +258,7 @@ impl Range<'_> {
         Some(sum)
     }
 
-    /// Whether a factor is at least 0 (or at most 0).
+    /// Returns whether a factor is proved to be non-negative (`true`) or non-positive (`false`).
     fn sign(&self, facts: &mut Context, factor: &Expr) -> Option<bool> {
         if facts.prove(&Expr::int(0).less_eq(factor)) {
             return Some(true);
@@ -265,7 +266,7 @@ impl Range<'_> {
         facts.prove(&factor.less_eq(&Expr::int(0))).then_some(false)
     }
 
-    /// What is neither a sum nor a product.
+    /// Bounds a term that is neither a sum nor a product.
     fn atom(&self, facts: &mut Context, e: &Expr, largest: bool) -> Option<Expr> {
         let ExprKind::Apply(op, args) = e.kind() else { return None };
         let positive = || args[1].as_int().filter(|d| *d > 0);
@@ -289,16 +290,16 @@ impl Range<'_> {
     }
 }
 
-/// The part of a reference's way that is inside the statement; the loops among it are those inside, or the statement
-/// itself.
+/// Returns the part of a reference's path from the statement on. Its loops are the statement itself and the loops
+/// inside.
 pub(crate) fn inside(r: &Reference, id: StmtId) -> &[Step] {
     let path = &r.site.path;
     let from = path.iter().position(|s| s.stmt().id() == id).unwrap_or(path.len());
     &path[from..]
 }
 
-/// Iterators that are bound in a statement, and tensors that are declared or written in it: what has other values
-/// inside.
+/// Collects the symbols with other values inside a statement: iterators bound in it, and tensors declared or written in
+/// it.
 fn changes_inside(stmt: &Stmt) -> FxHashSet<Symbol> {
     let mut out = effects::writes(stmt);
     stmt.walk(&mut |s| {
@@ -309,10 +310,10 @@ fn changes_inside(stmt: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-// ---- what is known at accesses
+// ---- facts at accesses
 
-/// Calls `f` at every access of a tensor inside a statement, with the facts that hold there, and the statement that it
-/// stands in.
+/// Calls `f` at every access of a tensor inside a statement, with the facts that hold there and the accessing
+/// statement.
 pub(crate) fn at_accesses(
     func: &Func,
     stmt: &Stmt,
@@ -381,10 +382,10 @@ impl AtAccesses<'_> {
     }
 }
 
-// ---- whether all of a box is touched
+// ---- coverage of a box
 
-/// Whether the reference, on the rest of its way from step `from` on, surely touches every element of the box that is
-/// in the tensor. `facts` are those at that place, or at a later one from which the way is the same.
+/// Proves that the reference, on its path from step `from` on, accesses every element of the box that lies in the
+/// tensor. `facts` hold at that place, or at a later one from which the path is the same.
 pub(crate) fn covers(facts: &mut Context, r: &Reference, from: usize, sides: &[Side]) -> bool {
     let Some(indices) = &r.indices else { return false };
     let steps = &r.site.path[from.min(r.site.path.len())..];
@@ -423,15 +424,15 @@ pub(crate) fn covers(facts: &mut Context, r: &Reference, from: usize, sides: &[S
     })
 }
 
-/// The iteration that touches an element.
+/// Iteration that accesses an element.
 pub(crate) struct Witness {
-    /// Iterators of loops, by the element's indices.
+    /// Values of the loops' iterators, in terms of the element's indices.
     pub values: FxHashMap<Symbol, Expr>,
 }
 
 impl Witness {
-    /// A guess of the iteration of the loops on the way `steps` in which `indices` are those of `element`: to be
-    /// proved.
+    /// Guesses the iteration of the loops on the path `steps` in which `indices` equal `element`. The caller must prove
+    /// it.
     pub fn of(steps: &[Step], indices: &[Expr], element: &[Expr]) -> Option<Witness> {
         let mut w = Witness { values: FxHashMap::default() };
         let loops: Vec<(&Symbol, &Expr)> = steps
@@ -441,7 +442,7 @@ impl Witness {
                 _ => None,
             })
             .collect();
-        // Solving one dimension may make another one solvable. Those with one iterator come first.
+        // Solving one dimension may make another one solvable. Indices with a single unknown iterator come first.
         for most in [1, usize::MAX, 1] {
             for _ in 0..indices.len() {
                 for (index, x) in indices.iter().zip(element) {
@@ -449,7 +450,7 @@ impl Witness {
                 }
             }
         }
-        // Any iteration will do for the rest: the first one.
+        // Any value will do for the remaining iterators: take the first one.
         for (iter, begin) in loops {
             if !w.values.contains_key(iter) {
                 let first = w.value(begin);
@@ -459,7 +460,7 @@ impl Witness {
         Some(w)
     }
 
-    /// Finds the iterators of an index that is a sum of at most so many of them with constant factors: `4*i + j = x` by
+    /// Solves an index that is a sum of at most `most` unknown iterators with constant factors: `4*i + j = x` gives
     /// `i = x // 4, j = x % 4`.
     fn solve(&mut self, loops: &[(&Symbol, &Expr)], index: &Expr, x: &Expr, most: usize) -> Option<()> {
         let index = self.value(index);
@@ -507,7 +508,7 @@ impl Witness {
         Some(())
     }
 
-    /// An expression in this iteration.
+    /// Substitutes the values of this iteration in an expression.
     pub fn value(&self, e: &Expr) -> Expr {
         e.rewrite(&mut |e| match e.kind() {
             ExprKind::Var(s) => self.values.get(s).cloned().unwrap_or(e),

@@ -1,4 +1,4 @@
-//! A program under a schedule: the steps that were taken, and where things went.
+//! A program under a schedule: the steps taken, and the replacements of removed statements.
 
 use crate::auto::{Aim, Decision, Target};
 use crate::concurrent;
@@ -16,66 +16,67 @@ use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependences;
 use taffeta_ast::{Func, Span, Stmt, StmtId, StmtKind};
 
-/// What a step made of the program.
+/// Result of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
-    /// The program after it.
+    /// Program after the step.
     pub func: Func,
-    /// What the call returns.
+    /// Value that the call returns.
     pub made: Value,
-    /// Statements that are gone, and what took their place (nothing, if empty). What keeps its id need not be told.
+    /// Removed statements, each with its replacements (possibly none). A statement that keeps its id need not be
+    /// listed.
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
-    /// What a person should know of it.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Marked loops that the step has proved itself, in the program after it.
+    /// Marked loops that the step itself proved, in the program after it.
     pub proved: FxHashSet<StmtId>,
-    /// Marked loops about which is asked again after every step; found when the step is taken.
+    /// Marked loops to prove again after every step; filled in when the step is taken.
     pub asked_again: FxHashSet<StmtId>,
 }
 
 impl Change {
-    /// A change that removes nothing.
+    /// Creates a change that removes no statement.
     pub fn new(func: Func, made: Value) -> Change {
         let (proved, asked_again) = (FxHashSet::default(), FxHashSet::default());
         Change { func, made, moved: Vec::new(), notes: Vec::new(), proved, asked_again }
     }
 
-    /// Tells where statements went.
+    /// Records the replacements of a removed statement.
     pub fn moved(mut self, from: StmtId, to: impl IntoIterator<Item = StmtId>) -> Change {
         self.moved.push((from, to.into_iter().collect()));
         self
     }
 }
 
-/// Where a statement went.
+/// Replacements of a removed statement.
 #[derive(Clone, Debug)]
 struct Moved {
-    /// The number of the step, counted from 1, and its name.
+    /// Number of the removing step, counted from 1, and its name.
     step: (usize, &'static str),
     to: Vec<StmtId>,
 }
 
-/// A program, and the steps that made it what it is. Every step is proved to keep the program's meaning or refused;
-/// after a refusal the program is what it was.
+/// Program with the steps that produced it. Every step is proved to preserve the program's meaning, or refused; a
+/// refusal leaves the program unchanged.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     func: Func,
     trace: Trace,
     moved: FxHashMap<StmtId, Moved>,
-    /// Marked loops about which is asked again after every step ([`marks::rests_on_elsewhere`]).
+    /// Marked loops to prove again after every step ([`marks::rests_on_elsewhere`]).
     asked_again: FxHashSet<StmtId>,
-    /// Whether nobody reads what its refusals say beyond that they are.
+    /// Whether refusals need no explanation, since they are only tested for.
     trying: bool,
-    /// The machine and the sizes that rules of automatic scheduling choose for.
+    /// Machine and sizes that the rules of automatic scheduling choose for.
     aim: Aim,
-    /// What they chose.
+    /// Decisions of these rules.
     decisions: Vec<Decision>,
-    /// Whether there are loops over what structured tensors store for a program.
+    /// Lowering callback, which says whether a program has loops over the stored elements of its structured tensors.
     lowers: Option<Lowers>,
 }
 
 impl Schedule {
-    /// A program as it is written.
+    /// Creates a schedule without steps.
     pub fn new(func: Func) -> Schedule {
         let trace = Trace::new(&func.name);
         let (moved, asked_again) = (FxHashMap::default(), FxHashSet::default());
@@ -83,73 +84,74 @@ impl Schedule {
         Schedule { func, trace, moved, asked_again, trying: false, aim, decisions: Vec::new(), lowers: None }
     }
 
-    /// Loops over structured tensors take all steps after which this says that the program can be lowered; without it,
-    /// marks and `reorder` alone.
+    /// Sets the lowering callback. Loops over structured tensors then take every step after which the program can be
+    /// lowered; without a callback they take marks and `reorder` alone.
     #[must_use]
     pub fn lowered_by(self, lowers: Lowers) -> Schedule {
         Schedule { lowers: Some(lowers), ..self }
     }
 
-    /// Another program as it is written, for the same machine and sizes, and with the same answers about lowering.
+    /// Creates a schedule of another program, for the same machine and sizes, and with the same lowering callback.
     #[must_use]
     pub fn afresh(&self, func: Func) -> Schedule {
         Schedule { aim: self.aim.clone(), lowers: self.lowers, trying: self.trying, ..Schedule::new(func) }
     }
 
-    /// Whether somebody says what can be lowered.
+    /// Returns whether there is a lowering callback.
     pub(crate) fn is_lowered(&self) -> bool {
         self.lowers.is_some()
     }
 
-    /// How the program's loops find what structured tensors store; `None` if nobody says, or it cannot be lowered.
+    /// Returns the cost of finding stored elements in the program's loops; `None` without a lowering callback, or if
+    /// the program cannot be lowered.
     pub(crate) fn traversal(&self) -> Option<Traversal> {
         self.lowers.and_then(|lowers| lowers(&self.func).ok())
     }
 
-    /// For a machine and sizes, which rules of automatic scheduling choose by; without this, a portable one with one
-    /// thread.
+    /// Sets the machine and the sizes that the rules of automatic scheduling choose for. The default is a portable
+    /// machine with one thread.
     #[must_use]
     pub fn aimed_at(self, aim: impl Into<Aim>) -> Schedule {
         Schedule { aim: aim.into(), ..self }
     }
 
-    /// The machine and the sizes that rules of automatic scheduling choose for.
+    /// Returns the machine and the sizes that the rules of automatic scheduling choose for.
     pub fn target(&self) -> Arc<Target> {
         self.aim.target()
     }
 
-    /// What rules of automatic scheduling decided, in order.
+    /// Returns the decisions of the rules of automatic scheduling, in order.
     pub fn decisions(&self) -> &[Decision] {
         &self.decisions
     }
 
-    /// Adds what was decided about the program by others, such as what a gradient keeps.
+    /// Adds a decision made elsewhere, such as the values that a gradient keeps.
     pub fn note(&mut self, decision: Decision) {
         self.decisions.push(decision);
     }
 
-    /// Says whether steps must leave the order in which floats are added up, and gives what was said before.
+    /// Sets whether steps must keep the order in which floats are summed. Returns the previous setting.
     pub(crate) fn keep_order(&mut self, keep: bool) -> bool {
         std::mem::replace(&mut self.func.keeps_order, keep)
     }
 
-    /// Takes over what was done on a copy that was made to try it.
+    /// Takes over the state of a copy on which steps were tried, except for its decisions.
     pub(crate) fn become_tried(&mut self, trial: Schedule) {
         let (trying, decisions) = (self.trying, std::mem::take(&mut self.decisions));
         *self = Schedule { trying, decisions, ..trial };
     }
 
-    /// The program as it is now.
+    /// Returns the current program.
     pub fn func(&self) -> &Func {
         &self.func
     }
 
-    /// The program as it is now.
+    /// Converts the schedule to its current program.
     pub fn into_func(self) -> Func {
         self.func
     }
 
-    /// The steps that were taken.
+    /// Returns the steps taken.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
@@ -157,7 +159,7 @@ impl Schedule {
     /// Calls a primitive or a query by its name in the schedule language.
     ///
     /// # Errors
-    /// A [`Refusal`] that says what stands against it.
+    /// A [`Refusal`] with the reason.
     pub fn call(&mut self, method: &str, args: &[Arg]) -> Result<Value, Refusal> {
         let Some(entry) = primitives::find(method) else { return Err(primitives::unknown(method)) };
         match entry.run {
@@ -178,27 +180,27 @@ impl Schedule {
         }
     }
 
-    /// The selector of a loop, for messages.
+    /// Returns the selector of a loop, for messages.
     pub fn called(&self, l: &Stmt) -> String {
         selector::called(&self.func, l)
     }
 
-    /// A copy to try steps on: its refusals say why, and not what would work.
+    /// Returns a copy to try steps on. Its refusals give the reason, but no suggestion.
     #[must_use]
     pub fn trying(&self) -> Schedule {
         Schedule { trying: true, decisions: Vec::new(), ..self.clone() }
     }
 
-    /// Whether nobody reads what refusals say beyond that they are.
+    /// Returns whether this is a copy to try steps on.
     pub(crate) fn is_trying(&self) -> bool {
         self.trying
     }
 
-    /// Whether a primitive would be taken; nothing changes. What is not in the program, or not any more, cannot be
-    /// done.
+    /// Returns whether a primitive would be taken, without changing anything. A target that is not in the program gives
+    /// `false`.
     ///
     /// # Errors
-    /// If the call means nothing ([`crate::refusal::Reason::misuse`]).
+    /// If the call is meaningless ([`crate::refusal::Reason::misuse`]).
     pub fn can(&self, method: &str, args: &[Arg]) -> Result<bool, Refusal> {
         match self.trying().call(method, args) {
             Ok(_) => Ok(true),
@@ -220,13 +222,14 @@ impl Schedule {
         Ok(change.made)
     }
 
-    /// Loops that earlier steps made parallel or vectorised must still be allowed to, and what they share may be
-    /// something else now.
+    /// Proves again that loops marked by earlier steps, as parallel, vectorised or library calls, may keep their marks,
+    /// and updates their lists of shared reductions.
     fn recheck_marks(&self, change: &mut Change) -> Result<(), Refusal> {
         let marked = marks::changed(&self.func, &change.func, &self.asked_again);
         let (library, marked): (Vec<Stmt>, Vec<Stmt>) = marked.into_iter().partition(marks::is_library);
         for nest in library {
-            // Loops of the program as it is; those that the step would make are in no other.
+            // Loops have their names of the program before the step; loops that the step would make exist only after
+            // it.
             let called = |l: &Stmt| match tree::find(&self.func.body, l.id()) {
                 Some(l) => selector::called(&self.func, &l),
                 None => selector::called(&change.func, l),
@@ -287,8 +290,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Whether all loops that are marked to run in any order may, and share what they are said to share, asked again
-    /// about each of them in the whole program. A step asks only about those that it concerns.
+    /// Proves again that every loop marked to run in any order may do so, and that its list of shared reductions is
+    /// right, in the whole program. A step proves only the loops that it affects.
     #[doc(hidden)]
     pub fn marks_hold(&self) -> bool {
         let all = Dependences::new(&self.func);
@@ -298,9 +301,9 @@ impl Schedule {
         })
     }
 
-    // ---- what a schedule points at
+    // ---- resolution of targets
 
-    /// The statement that a selector or handle points at.
+    /// Returns the statement that a selector or handle denotes.
     ///
     /// # Errors
     /// If there is none, or more than one.
@@ -314,10 +317,10 @@ impl Schedule {
         }
     }
 
-    /// The loop over integers that a selector or handle points at.
+    /// Returns the loop over integers that a selector or handle denotes.
     ///
     /// # Errors
-    /// If there is none, or more than one, or it is not a loop.
+    /// If there is none, or more than one, or the statement is not such a loop.
     pub fn loop_(&self, arg: &Arg) -> Result<Loop, Refusal> {
         let s = match &arg.value {
             Value::Str(name) => selector::loop_(&self.func, name).map_err(|r| r.at(arg.span))?,
@@ -330,7 +333,7 @@ impl Schedule {
         })
     }
 
-    /// The tensor that a selector or handle points at.
+    /// Returns the tensor that a selector or handle denotes.
     ///
     /// # Errors
     /// If there is none, or more than one.
@@ -338,10 +341,11 @@ impl Schedule {
         self.named_tensor(arg, None)
     }
 
-    /// The tensor that a statement uses: of several of that name, the one that it uses.
+    /// Returns the tensor that a selector or handle denotes; among several tensors of a name, the one that the
+    /// statement uses.
     ///
     /// # Errors
-    /// If there is none, or it uses more than one.
+    /// If there is none, or the statement uses more than one.
     pub fn tensor_in(&self, stmt: &Stmt, arg: &Arg) -> Result<Declared, Refusal> {
         self.named_tensor(arg, Some(stmt))
     }
@@ -360,7 +364,7 @@ impl Schedule {
         }
     }
 
-    /// The statement that a handle points at now.
+    /// Resolves a handle to the statement that it denotes in the current program.
     fn follow(&self, id: StmtId, span: Span) -> Result<Stmt, Refusal> {
         if let Some(s) = tree::find(&self.func.body, id) {
             return Ok(s);
@@ -377,7 +381,7 @@ impl Schedule {
         }
     }
 
-    /// The loops around a statement, outermost first.
+    /// Returns the loops around a statement, outermost first.
     pub fn around(&self, id: StmtId) -> Vec<Stmt> {
         let mut all = tree::path(&self.func.body, id).unwrap_or_default();
         all.pop();

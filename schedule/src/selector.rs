@@ -1,16 +1,16 @@
-//! Selectors: how a schedule names statements (language.md, section 6).
+//! Selectors: names of statements in a schedule (language.md, section 6).
 //!
-//! - `"i"`: the loop with that iterator. Loops of the function's own text come before those inside of calls: of these
-//!   it is one only if there is none of the function's own. `"i#2"` is the second of several, in that order and then in
-//!   the order of the text;
+//! - `"i"`: the loop with that iterator. Loops in the function's own text take precedence: a loop inside a call is
+//!   meant only if the function itself has none of that name. `"i#2"` is the second one of several, counted in that
+//!   order and then in textual order;
 //! - `"L1"`: the statement with that label;
 //! - `"i/j"`: the loop `j` inside the loop `i`, at any depth; each part is a selector of its own;
 //! - `"softmax.k"`: the loop `k` of an inlined call of `softmax`; calls may be nested (`"attention.softmax.k"`).
 //!
-//! Loops of array statements are `T.d0`, `T.d1` … for target `T`.
+//! Loops of array statements are named `T.d0`, `T.d1` … for target `T`.
 //!
-//! Tensors are named alike: `"t"`, `"t#2"`, `"softmax.t"`. Where a step takes a statement and a tensor that it uses, a
-//! name that several tensors have is that of the one that the statement uses, if there is one such.
+//! Tensors are named in the same way: `"t"`, `"t#2"`, `"softmax.t"`. In a step that takes a statement and a tensor that
+//! it uses, a name shared by several tensors denotes the one that the statement uses, if there is exactly one.
 
 use crate::refusal::Refusal;
 use crate::tree;
@@ -20,12 +20,12 @@ pub use taffeta_ast::selector::{called, name, names};
 use taffeta_ast::selector::{is_meant, matches, own_first};
 use taffeta_ast::{Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
-/// The loop that a selector names.
+/// Returns the loop that a selector names.
 pub fn loop_(func: &Func, selector: &str) -> Result<Stmt, Refusal> {
     one(func, selector, true)
 }
 
-/// The statement that a selector names.
+/// Returns the statement that a selector names.
 pub fn stmt(func: &Func, selector: &str) -> Result<Stmt, Refusal> {
     one(func, selector, false)
 }
@@ -80,7 +80,7 @@ fn one(func: &Func, selector: &str, loops: bool) -> Result<Stmt, Refusal> {
     }
 }
 
-/// `i#2` as `i` and 2.
+/// Parses `i#2` as `i` and 2.
 fn numbered(part: &str) -> (&str, Option<usize>) {
     match part.rsplit_once('#') {
         Some((name, n)) if n.chars().all(|c| c.is_ascii_digit()) && !n.is_empty() => (name, n.parse().ok()),
@@ -111,23 +111,23 @@ fn nothing(func: &Func, selector: &str, part: &str, loops: bool) -> Refusal {
     }
 }
 
-/// A tensor, and where it is declared; parameters and results are nowhere.
+/// Tensor with its declaring statement; parameters and results have none.
 #[derive(Clone, Debug)]
 pub struct Declared {
-    /// The declaration.
+    /// Declared tensor.
     pub tensor: Arc<Tensor>,
-    /// The statement in whose body it is alive, for a local tensor.
+    /// Declaring statement of a local tensor, whose body is the tensor's scope.
     pub stmt: Option<Stmt>,
 }
 
 impl Declared {
-    /// Its name.
+    /// Returns the symbol of the tensor.
     pub fn symbol(&self) -> &Symbol {
         &self.tensor.symbol
     }
 }
 
-/// The tensors of a program: its interface, then those that are declared, in the order of the text.
+/// Lists the tensors of a program: its interface, then the declared ones in textual order.
 pub fn tensors(func: &Func) -> Vec<Declared> {
     let mut all: Vec<Declared> = func.interface().map(|t| Declared { tensor: t.clone(), stmt: None }).collect();
     func.body.walk(&mut |s| {
@@ -138,7 +138,7 @@ pub fn tensors(func: &Func) -> Vec<Declared> {
     all
 }
 
-/// The statements that store to a tensor or reduce into it, in the order of the text.
+/// Lists the statements that store to a tensor or reduce into it, in textual order.
 pub fn writes(func: &Func, tensor: &Symbol) -> Vec<Stmt> {
     let mut all = Vec::new();
     func.body.walk(&mut |w| {
@@ -149,8 +149,8 @@ pub fn writes(func: &Func, tensor: &Symbol) -> Vec<Stmt> {
     all
 }
 
-/// The tensor that a selector names. Of several of that name it is the only one that the statement `used_in` uses and
-/// does not declare.
+/// Returns the tensor that a selector names. Among several tensors of a name, the only one that the statement `used_in`
+/// uses and does not declare is meant.
 pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Declared, Refusal> {
     let (name, number) = numbered(selector);
     let all = tensors(func);

@@ -1,20 +1,19 @@
-//! Programs with the names of their loops, and dependences in words: in one form for refusals, and for whoever lists
-//! them.
+//! Text of programs with the names of their loops, and of dependences: one form for refusals and for listings.
 
 use crate::selector;
 use taffeta_analysis::query::depend::{Dependence, DependenceKind, Witness};
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::{Expr, ExprKind, Func, Span, Symbol, print};
 
-/// The program as text, which says what schedules call its loops: where the text has another name for a loop, or
-/// several of that name, the selector stands behind it as a comment (`# "i~o"`, `# "softmax.k#2"`).
+/// Prints the program with the names that schedules use for its loops: if the text has another name for a loop, or
+/// several loops of that name, the selector follows as a comment (`# "i~o"`, `# "softmax.k#2"`).
 pub fn program(func: &Func) -> String {
     print::func_with_selectors(func)
 }
 
-/// The element that a reference touches, as it is written: `x[i + 1]`.
+/// Prints the element that a reference touches, as it is written: `x[i + 1]`.
 pub fn element(r: &Reference) -> String {
-    // Nobody wrote that an `i32` becomes an index.
+    // The cast of an `i32` to an index is not written in the program.
     let plain = |e: &Expr| match e.kind() {
         ExprKind::Cast(inner) if inner.dtype().is_int() => print::expr(inner),
         _ => print::expr(e),
@@ -26,7 +25,7 @@ pub fn element(r: &Reference) -> String {
     }
 }
 
-/// What a reference does to its element: `reads`, `writes`, `updates`.
+/// Returns the verb for an access: `reads`, `writes`, `updates`.
 pub fn verb(u: Use) -> &'static str {
     match u {
         Use::Read => "reads",
@@ -39,20 +38,20 @@ fn values(of: &[(Symbol, i64)]) -> String {
     of.iter().map(|(s, v)| format!("{s} = {v}")).collect::<Vec<_>>().join(", ")
 }
 
-/// A reference in the iteration of a witness: ``writes `x[i + 1]` at i = 3``.
+/// Describes a reference in the iteration of a witness: ``writes `x[i + 1]` at i = 3``.
 pub fn instance(r: &Reference, at: &[(Symbol, i64)]) -> String {
     let when = if at.is_empty() { String::new() } else { format!(" at {}", values(at)) };
     format!("{} `{}`{when}", verb(r.kind), element(r))
 }
 
-/// What the source does, and what the sink does, in the iterations of the witness.
+/// Describes the source and the sink in the iterations of the witness.
 pub fn instances(d: &Dependence) -> [String; 2] {
-    // Of a subscript that was not understood no instance is known.
+    // A subscript that is not understood has no known instance.
     let known = |r, of| instance(r, if d.witness.opaque.is_some() { &[] } else { of });
     [known(&d.source, &d.witness.source), known(&d.sink, &d.witness.sink)]
 }
 
-/// Both statements, with what they do.
+/// Labels both statements with their accesses.
 pub fn labels(d: &Dependence) -> Vec<(Span, String)> {
     let (a, b) = (d.source.site.stmt.origin().span(), d.sink.site.stmt.origin().span());
     let [first, second] = instances(d);
@@ -62,7 +61,7 @@ pub fn labels(d: &Dependence) -> Vec<(Span, String)> {
     vec![(a, format!("first {first}")), (b, format!("then {second}"))]
 }
 
-/// The kind of dependence, the loop of the program that carries it, the element and the sizes.
+/// Describes the kind of dependence, the loop of the program that carries it, the element and the sizes.
 pub fn notes(func: &Func, d: &Dependence) -> Vec<String> {
     let kind = match d.kind {
         DependenceKind::ReadAfterWrite => "flow dependence (RAW)",
@@ -81,10 +80,10 @@ pub fn notes(func: &Func, d: &Dependence) -> Vec<String> {
     out
 }
 
-/// That a dependence is not excluded, and no instances of it are known.
+/// Note on a dependence that is not excluded, but has no known instances.
 const NOT_FOUND: &str = "no iterations are known in which it happens, and it is not proved that there are none";
 
-/// The element that both touch, and for which sizes, or which subscript was not understood.
+/// Describes the element that both references touch, with the sizes, or the subscript that was not understood.
 pub fn witness(d: &Dependence) -> Option<String> {
     match &d.witness.opaque {
         Some(e) => Some(not_understood(e)),
@@ -93,7 +92,7 @@ pub fn witness(d: &Dependence) -> Option<String> {
     }
 }
 
-/// Which subscript stands against a proof, and what would help.
+/// Describes the subscript that prevents a proof, and suggests a remedy.
 fn not_understood(e: &Expr) -> String {
     let mut names: Vec<String> = Vec::new();
     e.walk(&mut |e| {

@@ -1,4 +1,4 @@
-//! A small tensor that stands for a box of a larger one during a statement: what `cache` and `cache_reduction` share.
+//! Staging, for `cache` and `cache_reduction`: a small tensor stands for a box of a larger one during a statement.
 
 use crate::refusal::Refusal;
 use crate::region::{self, Side};
@@ -15,24 +15,24 @@ use taffeta_ast::poly::tidy;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Access, Expr, ExprKind, Func, Literal, Origin, Span, Stmt, StmtKind, Tensor};
 
-/// A statement, a tensor that it uses, and the box of elements that it uses.
+/// Staged part of a tensor: a statement, a tensor that it uses, and the box of elements that it accesses.
 pub(crate) struct Stage {
     pub target: Stmt,
     pub tensor: Arc<Tensor>,
-    /// The accesses in the statement.
+    /// References to the tensor in the statement.
     pub refs: Vec<Reference>,
-    /// All accesses.
+    /// All references to the tensor.
     all: Vec<Reference>,
     pub sides: Vec<Side>,
-    /// The shape of the small tensor: the sizes of the box, and what it is padded with.
+    /// Shape of the small tensor: the sizes of the box, with padding.
     shape: Vec<Expr>,
 }
 
-/// Padding is for vectors, cache lines and pages; more only takes memory.
+/// Maximum padding. It serves vectors, cache lines and pages; more only takes memory.
 const MOST_PADDING: i64 = 4096;
 
 impl Stage {
-    /// The stage for the arguments `stmt` and `tensor` of a call. Condition 1: it can be made at all.
+    /// Resolves the arguments `stmt` and `tensor` of a call. Condition 1: the tensor can be staged at all.
     pub fn of(s: &Schedule, args: &Args<'_>) -> Result<Stage, Refusal> {
         let target = s.stmt(args.need("stmt")?)?;
         let declared = s.tensor_in(&target, args.need("tensor")?)?;
@@ -54,9 +54,9 @@ impl Stage {
         Ok(Stage { target, tensor, refs, all, sides, shape })
     }
 
-    /// Takes the argument `pad` of a call: the last size of the small tensor becomes a multiple of it. The padding is
-    /// never accessed. Condition `condition`: that is so by a proof, since an access out of range would not be noticed
-    /// in the padding.
+    /// Reads the argument `pad` of a call, and rounds the last size of the small tensor up to a multiple of it.
+    /// Condition `condition`: the padding is never accessed. This must be proved, since an access out of range would go
+    /// unnoticed in the padding.
     pub fn pad(&mut self, s: &Schedule, args: &Args<'_>, condition: u32) -> Result<(), Refusal> {
         let Some(pad) = args.positive("pad")? else { return Ok(()) };
         if pad > MOST_PADDING {
@@ -79,7 +79,7 @@ impl Stage {
             }
         });
         if let Some((at, index)) = outside {
-            // As it is written.
+            // The index as it is written in the program, without an implicit cast.
             let index = match index.kind() {
                 ExprKind::Cast(inner) => taffeta_ast::print::expr(inner),
                 _ => taffeta_ast::print::expr(&index),
@@ -102,13 +102,13 @@ impl Stage {
         Ok(())
     }
 
-    /// What is known before the statement.
+    /// Returns the facts that hold before the statement.
     pub fn facts(&self, func: &Func) -> Context {
         walk::at(func, self.target.id()).unwrap_or_else(|| Context::new(func))
     }
 
-    /// Whether every element of the box was surely written before the statement runs, or can be read for another
-    /// reason.
+    /// Returns whether every element of the box surely has a value before the statement runs: from a write, or from the
+    /// caller.
     pub fn written_before(&self, func: &Func, facts: &mut Context) -> bool {
         if matches!(self.tensor.role, Role::Input | Role::InOut) {
             return true;
@@ -119,19 +119,19 @@ impl Stage {
         })
     }
 
-    /// Whether the statement itself surely reads every element of the box as it was before.
+    /// Returns whether the statement surely reads every element of the box with the value from before.
     pub fn reads_all(&self, facts: &mut Context) -> bool {
         self.refs.iter().all(|r| r.kind != Use::Write)
             && self.refs.iter().any(|r| region::covers(facts, r, self.from(r), &self.sides))
     }
 
-    /// Whether the statement surely writes every element of the box, and reads none before it has written it.
+    /// Returns whether the statement surely writes every element of the box, and reads none before it has written it.
     pub fn writes_all_first(&self, func: &Func, facts: &mut Context) -> bool {
         let writes: Vec<&Reference> = self.refs.iter().filter(|w| w.kind == Use::Write).collect();
         let Some(all) = writes.iter().find(|w| region::covers(facts, w, self.from(w), &self.sides)) else {
             return false;
         };
-        // The outermost loop in which it happens: all of it is over when anything after the loop is read.
+        // Outermost loop of the covering write: whatever runs after this loop runs after all of its writes.
         let nest = all.site.path[self.from(all)..].iter().find(|s| matches!(s, Step::Loop { .. }));
         let nest = nest.map_or(all.site.stmt.id(), |s| s.stmt().id());
         self.refs.iter().filter(|r| r.kind != Use::Write).all(|r| {
@@ -140,7 +140,8 @@ impl Stage {
         })
     }
 
-    /// Whether the element that an access in the statement touches was written earlier in the same iteration.
+    /// Returns whether the element that an access in the statement touches was surely written earlier in the same
+    /// iteration.
     fn written_in_iteration(&self, func: &Func, writes: &[&Reference], r: &Reference) -> bool {
         let id = r.site.stmt.id();
         let (Some(way), Some(mut facts)) = (tree::path(&func.body, id), walk::at(func, id)) else { return false };
@@ -160,13 +161,13 @@ impl Stage {
         r.site.path.len() - region::inside(r, self.target.id()).len()
     }
 
-    /// Whether the tensor is structured: then the small one is a workspace.
+    /// Returns whether the tensor is structured. The small tensor is then a workspace.
     pub fn is_structured(&self) -> bool {
         !self.tensor.format.is_dense()
     }
 
-    /// The program with the small tensor around the statement, between what is to be done `before` and `after` it.
-    /// `fill` is what a workspace has where nothing was stored.
+    /// Builds the program with the small tensor declared around the statement, between the statements `before` and
+    /// `after`. `fill` is the value of workspace elements that are not stored.
     pub fn build(
         &self,
         func: &Func,
@@ -193,18 +194,18 @@ impl Stage {
         (tree::replace(func, self.target.id(), &scope), value)
     }
 
-    /// The sizes of the box, without padding.
+    /// Returns the sizes of the box, without padding.
     pub fn sizes(&self) -> Vec<Expr> {
         self.sides.iter().map(|s| s.size.clone()).collect()
     }
 
-    /// Statements that are made have no labels and calls: they are not what those name.
+    /// Builds the origin of a generated statement, without labels and calls: these name other statements.
     pub fn origin(&self, step: &'static str, role: &'static str) -> Origin {
         Origin::source(self.target.origin().span()).derive(step, role)
     }
 
-    /// A statement for every element of the box that is in the tensor: `make` gets the indices in the large tensor and
-    /// in the small one.
+    /// Builds a statement for every element of the box that lies in the tensor: `make` gets its indices in the large
+    /// tensor and in the small one.
     pub fn each(&self, name: &str, origin: &Origin, make: impl FnOnce(Vec<Access>, Vec<Access>) -> StmtKind) -> Stmt {
         tree::over_box(&self.sizes(), name, origin, |indices| {
             let large: Vec<Expr> = indices.iter().zip(&self.sides).map(|(k, side)| tidy(&side.lo.plus(k))).collect();
@@ -230,8 +231,8 @@ impl Stage {
     }
 }
 
-/// Where the way to a reference leaves the way to another statement, if it then runs earlier in the same iteration of
-/// the loops around both.
+/// Returns the length of the path that a reference shares with another statement, if the reference runs earlier in the
+/// same iteration of the loops around both.
 fn earlier(r: &Reference, way: &[Stmt]) -> Option<usize> {
     let common = r.site.path.iter().take_while(|step| leads(step, way)).count();
     let Some(Step::Child { seq, position, .. }) = r.site.path.get(common) else { return None };
@@ -257,8 +258,8 @@ fn leads(step: &Step, way: &[Stmt]) -> bool {
     }
 }
 
-/// Condition 1 of everything that rewrites the accesses to a tensor: it is dense, no outside function has it, its
-/// subscripts are plain, and its shape stays what it is.
+/// Checks condition 1 of every primitive that rewrites the accesses to a tensor: the tensor is dense, its shape does
+/// not depend on data, no outside function takes it, and it is not printed whole.
 pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
     let tensor = &declared.tensor;
     let name = &tensor.symbol;
@@ -269,7 +270,7 @@ pub(crate) fn usable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
     rewritable(func, declared)
 }
 
-/// The same of tensors that may be structured.
+/// Checks condition 1 for a tensor that may be structured: as [`usable`] does, except for density.
 pub(crate) fn rewritable(func: &Func, declared: &Declared) -> Result<(), Refusal> {
     let tensor = &declared.tensor;
     let name = &tensor.symbol;

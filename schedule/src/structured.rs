@@ -1,7 +1,7 @@
-//! Loops that traverse structured tensors: what runs in the end are loops over what is stored of these. That a step is
-//! legal is decided on the logical program, like everywhere; here it is asked whether what it makes can be lowered. A
-//! schedule that has nobody to ask ([`crate::Schedule::lowered_by`]) takes the steps alone that make no other loops:
-//! running them on threads, by vector instructions, and inside of each other in another order.
+//! Loops that traverse structured tensors. They are lowered to loops over the stored elements of these tensors.
+//! Legality of a step is decided on the logical program, as everywhere; this module checks that the result can be
+//! lowered. A schedule without a lowering callback ([`crate::Schedule::lowered_by`]) takes only the steps that make no
+//! new loops: threads, vector instructions, and another nesting order.
 
 use crate::refusal::Refusal;
 use crate::selector;
@@ -11,28 +11,29 @@ use std::sync::Arc;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Diagnostic, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// The primitives that such loops take where nobody says what can be lowered.
+/// Primitives that such loops take without a lowering callback.
 const TAKEN: [&str; 3] = ["parallelize", "vectorize", "reorder"];
 
-/// The primitives after which something else is structured.
+/// Primitives that may make a local tensor structured, or give it another format.
 const STORES: [&str; 3] = ["cache", "cache_reduction", "set_format"];
 
-/// How the loops that a program is lowered to find what its structured tensors store, as rules weigh it.
+/// Cost of finding stored elements of structured tensors in the lowered loops, as rules of automatic scheduling compare
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Traversal {
-    /// Loops that visit every coordinate, although what they traverse does not store every one.
+    /// Loops that visit every coordinate, although the traversed tensor does not store every one.
     pub scans: usize,
-    /// Loops that search for a coordinate or merge lists: one inside of another loop counts as eight, and so on.
+    /// Loops that search for a coordinate or merge lists. Each counts eightfold for every loop around it.
     pub seeks: usize,
-    /// Levels that are stored outside of another one and are determined by a loop inside of that one's.
+    /// Levels stored outside of another level, but determined by a loop inside of that level's loop.
     pub disorder: usize,
 }
 
-/// Says how a program with structured tensors is lowered, or why it cannot be. (How they are traversed is another
-/// crate's business.)
+/// Callback that lowers a program with structured tensors, or says why it cannot be lowered. (Lowering belongs to
+/// another crate.)
 pub type Lowers = fn(&Func) -> Result<Traversal, Diagnostic>;
 
-/// Refuses a step after which there are no loops over what is stored.
+/// Refuses a step after which there are no loops over stored elements.
 pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option<Lowers>) -> Result<(), Refusal> {
     if STORES.contains(&primitive)
         && let Some(local) = another_local(before, after)
@@ -40,7 +41,7 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
         return check_local(primitive, &local, [before, after], lowers);
     }
     let touched = touched(primitive, before, after);
-    // Whatever a step does may stand in the way of what is done with a loop around it.
+    // Any step may hinder the lowering of a loop around its target.
     let asked = || searching(before).map(|(s, tensor)| (s, tensor, "changes it"));
     let Some((s, tensor, does)) = touched.or_else(|| lowers.and_then(|_| asked())) else { return Ok(()) };
     let name = selector::called(before, &s);
@@ -55,7 +56,7 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
         return refuse(text, format!("such loops take {} and {}", TAKEN[..2].join(", "), TAKEN[2]));
     };
     let Err(why) = lowers(after) else { return Ok(()) };
-    // What cannot be lowered as it is, is refused where it is run.
+    // A program that cannot be lowered before the step either is refused when it runs.
     if lowers(before).is_err() {
         return Ok(());
     }
@@ -63,14 +64,14 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
     refuse(text, format!("the loop `{name}` accesses `{tensor}`: leave it, or store that in another format"))
 }
 
-/// A local tensor that is structured after a step, and was not like that before it, with its declaration.
+/// Finds a local tensor that is structured after a step and had another format before, with its declaration.
 fn another_local(before: &Func, after: &Func) -> Option<(Stmt, Arc<Tensor>)> {
     let [old, new] = [before, after].map(locals);
     new.into_iter().find(|(_, t)| old.iter().all(|(_, other)| other != t))
 }
 
-/// Refuses a step after which a local tensor is structured, if its accesses cannot be lowered: loops may be what they
-/// were, and traverse something else.
+/// Refuses a step that makes a local tensor structured, if its accesses cannot be lowered. The loops may be the same as
+/// before the step, and yet traverse other storage.
 fn check_local(
     primitive: &str,
     (s, tensor): &(Stmt, Arc<Tensor>),
@@ -87,7 +88,7 @@ fn check_local(
     Err(Refusal::unsupported(0, text).label(s.origin().span(), "for this"))
 }
 
-/// The structured tensors that a program declares.
+/// Lists the structured tensors that a program declares.
 fn locals(func: &Func) -> Vec<(Stmt, Arc<Tensor>)> {
     let mut out = Vec::new();
     func.body.walk(&mut |s| {
@@ -100,13 +101,13 @@ fn locals(func: &Func) -> Vec<(Stmt, Arc<Tensor>)> {
     out
 }
 
-/// A loop over a structured tensor, or around an access to one, that a step changes, copies, moves or marks, with that
-/// tensor, and what the step does.
+/// Finds a loop over a structured tensor, or around an access to one, that a step changes, copies, moves or marks.
+/// Returns the loop, the tensor and a description of the effect.
 fn touched(primitive: &str, before: &Func, after: &Func) -> Option<(Stmt, Symbol, &'static str)> {
     let [old, new] = [before, after].map(traversals);
     if TAKEN.contains(&primitive) {
-        // Which loops are around another one, and which of them run in any order, decides how it is traversed; and
-        // what no loop traverses is searched in loops.
+        // The nesting of loops, and the marks on them, decide how each one is traversed. Tensors that no loop traverses
+        // are searched in loops.
         let first = old.into_iter().next().or_else(|| searching(before));
         return first.map(|(s, tensor)| (s, tensor, "marks or moves it"));
     }
@@ -123,7 +124,7 @@ fn touched(primitive: &str, before: &Func, after: &Func) -> Option<(Stmt, Symbol
     changed.or_else(made)
 }
 
-/// Whether both run over the same range in the same way.
+/// Returns whether both loops run over the same range in the same way.
 fn is_same_loop(a: &Stmt, b: &Stmt) -> bool {
     match (a.kind(), b.kind()) {
         (StmtKind::For { iter: i, extent: e, props: p, .. }, StmtKind::For { iter: j, extent: f, props: q, .. }) => {
@@ -133,12 +134,12 @@ fn is_same_loop(a: &Stmt, b: &Stmt) -> bool {
     }
 }
 
-/// The structured tensor that a loop's iterator indexes, if there is one.
+/// Returns the structured tensor that a loop's iterator indexes, if there is one.
 pub(crate) fn traversed(func: &Func, l: &Stmt) -> Option<Symbol> {
     traversals(func).into_iter().find(|(s, _)| s.id() == l.id()).map(|(_, tensor)| tensor)
 }
 
-/// The first loop in which a structured tensor is accessed.
+/// Finds the first loop in which a structured tensor is accessed.
 fn searching(func: &Func) -> Option<(Stmt, Symbol)> {
     let structured = structured(func);
     let mut found = None;
@@ -152,7 +153,7 @@ fn searching(func: &Func) -> Option<(Stmt, Symbol)> {
     found
 }
 
-/// The structured tensors of a program.
+/// Lists the structured tensors of a program.
 fn structured(func: &Func) -> Vec<Symbol> {
     let mut structured: Vec<Symbol> = Vec::new();
     let mut note = |t: &Tensor| {
@@ -169,13 +170,13 @@ fn structured(func: &Func) -> Vec<Symbol> {
     structured
 }
 
-/// Loops with a structured tensor that is indexed by their iterators, outermost first.
+/// Lists the loops whose iterators index a structured tensor, outermost first, each with that tensor.
 fn traversals(func: &Func) -> Vec<(Stmt, Symbol)> {
     let structured = structured(func);
     if structured.is_empty() {
         return Vec::new();
     }
-    // By iterator, which each loop has its own of.
+    // Loops by iterator, which is unique to each loop.
     let mut loops: Vec<(Stmt, Option<Symbol>)> = Vec::new();
     let mut by_iter: FxHashMap<Symbol, usize> = FxHashMap::default();
     func.body.walk(&mut |s| {

@@ -1,5 +1,5 @@
-//! What would work, where a dependence stands against a step: other steps first, another loop, another cut. Every
-//! proposal was taken on a copy of the schedule, and is said as code that can be written before the step or for it.
+//! Suggestions for steps that a dependence prevents: preparatory steps, another loop, another cut. Every suggestion was
+//! taken on a copy of the schedule first, and is given as code to write before the step or instead of it.
 
 use crate::block::Block;
 use crate::refusal::Refusal;
@@ -10,14 +10,14 @@ use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, IndexMap, Value};
 use taffeta_ast::{Span, Stmt, StmtId, StmtKind, Symbol, print};
 
-/// Steps that are tried for one refusal, at most.
+/// Maximum number of steps tried for one refusal.
 const MOST_TRIED: usize = 24;
-/// Tensors that are made private for one step, at most.
+/// Maximum number of tensors privatised for one step.
 const MOST_PRIVATE: usize = 3;
 
-/// The refusal with what would work, if that is found.
+/// Adds a suggestion to the refusal, if one is found.
 pub(crate) fn add(s: &Schedule, method: &str, args: &[Arg], refusal: Refusal) -> Refusal {
-    // A new order of loops has general advice, which what was tried is better than.
+    // Refusals of `reorder` have general advice; a suggestion that was tried replaces it.
     let general = method == "reorder" && refusal.condition > 1;
     if refusal.condition == 0 || !general && (refusal.help.is_some() || refusal.dependence.is_none()) {
         return refusal;
@@ -40,17 +40,17 @@ struct Search<'a> {
     s: &'a Schedule,
     method: &'a str,
     args: &'a [Arg],
-    /// Steps that may still be tried.
+    /// Remaining number of steps to try.
     left: usize,
 }
 
-/// Steps that were taken on a copy, as code.
+/// Steps taken on a copy, with their code.
 struct Attempt {
     s: Schedule,
     code: Vec<String>,
-    /// What earlier steps returned, by the name that the code gives it.
+    /// Results of earlier steps, with their names in the code.
     named: Vec<(StmtId, &'static str)>,
-    /// A statement that has to get a label, so that it can be named.
+    /// Statement that needs a label to be named.
     label: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Search<'_> {
         Attempt { s: self.s.trying(), code: Vec::new(), named: Vec::new(), label: None }
     }
 
-    /// Takes a step; `None` if it is refused, or enough was tried.
+    /// Takes a step; `None` if it is refused, or the budget is spent.
     fn take(&mut self, a: &mut Attempt, method: &str, args: &[Arg]) -> Option<Value> {
         self.left = self.left.checked_sub(1)?;
         let code = a.spell(method, args);
@@ -80,7 +80,7 @@ impl Search<'_> {
         Some(made)
     }
 
-    /// Takes a step that makes two loops, which the code calls `a` and `b`.
+    /// Takes a step that makes two loops, and names them `a` and `b` in the code.
     fn take_two(&mut self, a: &mut Attempt, method: &str, args: &[Arg]) -> Option<[StmtId; 2]> {
         let Value::List(made) = self.take(a, method, args)? else { return None };
         let [Value::Handle(Handle::Stmt(x)), Value::Handle(Handle::Stmt(y))] = made[..] else { return None };
@@ -94,25 +94,25 @@ impl Search<'_> {
         self.s.loop_(self.args.get(position)?).ok()
     }
 
-    /// A loop whose iterations would run in another order, or at the same time.
+    /// Suggests steps for a loop whose iterations would run in another order, or at the same time.
     fn order_free(&mut self, refusal: &Refusal) -> Option<String> {
         let l = self.loop_at(0)?;
         let tensor = &refusal.dependence.as_ref()?.source.tensor;
         let rest = self.args[1..].to_vec();
         let with = |id: StmtId| [&[stmt(id)], rest.as_slice()].concat();
-        // A tensor that every iteration could have for itself.
+        // Privatise a tensor.
         if let Some(text) = self.private(&l, tensor, &with) {
             return Some(text);
         }
         let concurrent = matches!(self.method, "parallelize" | "vectorize");
-        // Nothing but a reduction stands against it.
+        // Only a reduction is in the way: stage it.
         if concurrent
             && refusal.condition == 3
             && let Some(text) = self.apart(&l, tensor, &with)
         {
             return Some(text);
         }
-        // Both halves, or one of them.
+        // Cut the loop, and take the step on both halves, or on one of them.
         for at in cuts(&l.body) {
             let mut one = self.begin();
             let Some(halves) = self.take_two(&mut one, "fission", &[stmt(l.stmt.id()), Arg::named("after", at)]) else {
@@ -127,7 +127,7 @@ impl Search<'_> {
         if concurrent { self.another_loop(&l, &with) } else { None }
     }
 
-    /// Another loop of the nest, as it stands, after a change of order, or along a wavefront.
+    /// Suggests another loop of the nest: as it stands, after interchange, or along a wavefront.
     fn another_loop(&mut self, l: &Loop, with: &dyn Fn(StmtId) -> Vec<Arg>) -> Option<String> {
         let id = l.stmt.id();
         let inside = loops_in(&l.body);
@@ -157,7 +157,7 @@ impl Search<'_> {
         self.take(&mut one, method, &with(made[1])).map(|_| one.said())
     }
 
-    /// Reductions into a tensor of the loop's own first.
+    /// Suggests reducing into a tensor of the loop's own first.
     fn apart(&mut self, l: &Loop, tensor: &Symbol, with: &dyn Fn(StmtId) -> Vec<Arg>) -> Option<String> {
         let (tensor, method) = (handle(tensor), self.method);
         let inside = loops_in(&l.body);
@@ -168,8 +168,7 @@ impl Search<'_> {
         })
     }
 
-    /// Tensors of which every iteration could have its own: the one of the dependence, then those that are in the way
-    /// when it is not any more.
+    /// Suggests privatising tensors: the one of the dependence, then those that prevent the step after it.
     fn private(&mut self, l: &Loop, tensor: &Symbol, with: &dyn Fn(StmtId) -> Vec<Arg>) -> Option<String> {
         let (mut one, mut tensor) = (self.begin(), tensor.clone());
         let args = with(l.stmt.id());
@@ -183,7 +182,7 @@ impl Search<'_> {
         None
     }
 
-    /// An order of two loops: after what stands beside the inner one was cut off, or skewed.
+    /// Suggests steps before an interchange of two loops: cutting off the statements beside the inner one, or skewing.
     fn other_order(&mut self) -> Option<String> {
         let Some(Value::List(given)) = self.args.first().map(|a| &a.value) else { return None };
         let given: Vec<Arg> = given.iter().map(|v| Arg { name: None, value: v.clone(), span: Span::NONE }).collect();
@@ -213,7 +212,7 @@ impl Search<'_> {
         Some(one.said())
     }
 
-    /// The second loop first, one of them the other way round, or a part of one of them.
+    /// Suggests putting the second loop first, reversing one of the loops, or fusing a part of one of them.
     fn other_fusion(&mut self) -> Option<String> {
         let (x, y) = (self.loop_at(0)?, self.loop_at(1)?);
         let (p, q) = (x.stmt.id(), y.stmt.id());
@@ -243,7 +242,7 @@ impl Search<'_> {
         None
     }
 
-    /// Another place to cut a loop.
+    /// Suggests another place to cut a loop.
     fn other_cut(&mut self) -> Option<String> {
         let l = self.loop_at(0)?;
         cuts(&l.body).into_iter().find_map(|at| {
@@ -253,13 +252,13 @@ impl Search<'_> {
     }
 }
 
-/// New indices of two loops, by coefficients.
+/// Builds the index map of two loops from its coefficients.
 fn map(first: [i64; 2], second: [i64; 2]) -> Arg {
     let rows = [first, second].map(|r| vec![r[0], r[1], 0]);
     Arg { name: None, value: Value::Map(IndexMap::affine(&rows)), span: Span::NONE }
 }
 
-/// The statements of a body after which it can be cut: those of the block, or of the one statement in it.
+/// Lists the statements of a body after which it can be cut: those of its block, or of the body of its only loop.
 fn cuts(body: &Stmt) -> Vec<StmtId> {
     let block = Block::of(body);
     if let [only] = block.items.as_slice() {
@@ -272,7 +271,7 @@ fn cuts(body: &Stmt) -> Vec<StmtId> {
     block.items[..last].iter().map(Stmt::id).collect()
 }
 
-/// The loops in a body, outermost first.
+/// Lists the loops in a body, outermost first.
 fn loops_in(body: &Stmt) -> Vec<StmtId> {
     let mut all = Vec::new();
     body.walk(&mut |s| all.extend(Loop::of(s).map(|l| l.stmt.id())));
@@ -280,14 +279,14 @@ fn loops_in(body: &Stmt) -> Vec<StmtId> {
 }
 
 impl Attempt {
-    /// What was tried, for a person.
+    /// Describes the attempt for the user.
     fn said(&self) -> String {
         let code: Vec<String> = self.code.iter().map(|c| format!("`{c}`")).collect();
         let label = self.label.as_ref().map(|of| format!(", with `label(\"here\")` before `{of}`")).unwrap_or_default();
         format!("this is legal: {}{label}", code.join(", then "))
     }
 
-    /// A call as it is written, on the program as it is now.
+    /// Writes a call as code, on the current program.
     fn spell(&mut self, method: &str, args: &[Arg]) -> String {
         let args: Vec<String> = args
             .iter()
@@ -310,7 +309,8 @@ impl Attempt {
         }
     }
 
-    /// How a statement is called: what an earlier step returned, or a selector of it alone.
+    /// Names a statement: by the name of an earlier result, by a selector that denotes it alone, or by a label to be
+    /// added.
     fn statement(&mut self, id: StmtId) -> String {
         if let Some((_, name)) = self.named.iter().find(|(n, _)| *n == id) {
             return (*name).to_string();

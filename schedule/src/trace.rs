@@ -1,4 +1,4 @@
-//! The steps of a schedule as data: recorded, saved as JSON, and taken again on the same program.
+//! Steps of a schedule as data: recorded, saved as JSON, and replayed on the same program.
 
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -9,86 +9,85 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use taffeta_ast::{Func, Span, Stmt, StmtId};
 
-/// The version of the format.
+/// Version of the format.
 const VERSION: u32 = 1;
 
-/// The steps of a schedule, in order.
+/// Steps of a schedule, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
-    /// The version of the format.
+    /// Version of the format.
     pub version: u32,
-    /// The program's entry.
+    /// Name of the program's entry.
     pub entry: String,
-    /// What was done.
+    /// Steps taken.
     pub steps: Vec<Step>,
 }
 
-/// One step.
+/// Step of a schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// The primitive.
+    /// Name of the primitive.
     pub method: String,
-    /// Its arguments.
+    /// Arguments of the call.
     pub args: Vec<Argument>,
-    /// What was said of it.
+    /// Notes of the primitive on the step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// An argument of a step.
+/// Argument of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Argument {
-    /// Its keyword.
+    /// Keyword, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its value.
+    /// Recorded value.
     pub value: Recorded,
 }
 
-/// A value that means the same on the same program in another process.
+/// Value with the same meaning in another process, on the same program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recorded {
     /// `None`
     None,
-    /// A `bool`.
+    /// Boolean.
     Bool(bool),
-    /// An integer.
+    /// Integer.
     Int(i64),
-    /// A float.
+    /// Float.
     Float(f64),
-    /// A string.
+    /// String.
     Str(String),
-    /// A list or tuple.
+    /// List or tuple.
     List(Vec<Recorded>),
-    /// A statement: its place among all statements of the program as it was then, outermost first, and what it is
-    /// called.
+    /// Statement, by its position in a pre-order walk of the program at the time of the call, and its name.
     Stmt {
-        /// Its place.
+        /// Position in pre-order.
         place: usize,
-        /// The loop's iterator, for people and as a check.
+        /// Iterator of a loop, for readers and as a check.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// As a schedule function has it, for people: `"i~o"`, `s.writes("y")[1]`.
+        /// Notation in a schedule function, for readers: `"i~o"`, `s.writes("y")[1]`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         written: Option<String>,
     },
-    /// A tensor's name and its place among the tensors of that name.
+    /// Tensor, by its name and its position among the tensors of that name.
     Tensor {
-        /// Its name.
+        /// Name of the tensor.
         name: String,
-        /// Which one of that name, counted from 0.
+        /// Position among the tensors of that name, counted from 0.
         place: usize,
-        /// As a schedule function has it, for people: `"t#2"`.
+        /// Notation in a schedule function, for readers: `"t#2"`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         written: Option<String>,
     },
-    /// New indices from old ones, each a sum: coefficients of the old indices, then the constant.
+    /// Affine index map, one row for each new index: coefficients of the old indices, then the constant.
     Map(Vec<Vec<i64>>),
 }
 
 impl Argument {
-    /// An argument as it is recorded, in a call on this program.
+    /// Records an argument of a call on this program.
     pub fn of(arg: &Arg, s: &Schedule) -> Argument {
         Argument { name: arg.name.clone(), value: record(&arg.value, s) }
     }
@@ -104,7 +103,7 @@ fn record(value: &Value, s: &Schedule) -> Recorded {
         Value::Str(s) => Recorded::Str(s.clone()),
         Value::List(v) => Recorded::List(v.iter().map(|v| record(v, s)).collect()),
         Value::Handle(Handle::Stmt(id)) => {
-            // A handle may be older than what it points at now.
+            // A handle may be older than the statement that it resolves to.
             let now = s.stmt(&Arg::from(*id)).map_or(*id, |s| s.id());
             let found = place(&func.body, now, &mut 0);
             let name = found.as_ref().and_then(|(_, s)| selector::name(s)).map(str::to_string);
@@ -123,7 +122,7 @@ fn record(value: &Value, s: &Schedule) -> Recorded {
     }
 }
 
-/// The coefficients of an affine map, a row for each result: those of the parameters, then the constant.
+/// Returns the coefficients of an affine map, one row for each result: those of the parameters, then the constant.
 pub(crate) fn coefficients(m: &IndexMap) -> Option<Vec<Vec<i64>>> {
     use taffeta_ast::poly::Poly;
     m.results
@@ -144,8 +143,7 @@ pub(crate) fn coefficients(m: &IndexMap) -> Option<Vec<Vec<i64>>> {
         .collect()
 }
 
-/// The place of the statement with this id among all, outermost first, and the statement; `before` are those before the
-/// root.
+/// Finds the statement with this id and its position in pre-order; `before` counts the statements before the root.
 fn place(root: &Stmt, id: StmtId, before: &mut usize) -> Option<(usize, Stmt)> {
     if root.id() == id {
         return Some((*before, root.clone()));
@@ -160,27 +158,27 @@ fn statements(func: &Func) -> Vec<Stmt> {
     all
 }
 
-/// The names of a program's tensors: its interface, then those that are declared, in the order of the text.
+/// Lists the symbols of a program's tensors: its interface, then the declared ones in textual order.
 fn tensors(func: &Func) -> Vec<taffeta_ast::Symbol> {
     selector::tensors(func).into_iter().map(|d| d.tensor.symbol.clone()).collect()
 }
 
 impl Trace {
-    /// No steps yet.
+    /// Creates an empty trace.
     pub fn new(entry: &str) -> Trace {
         Trace { version: VERSION, entry: entry.to_string(), steps: Vec::new() }
     }
 
-    /// As JSON, indented.
+    /// Serialises the trace as indented JSON.
     pub fn to_json(&self) -> String {
-        // Numbers, strings and lists: nothing in it can fail.
+        // Numbers, strings and lists cannot fail to be serialised.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// From JSON.
+    /// Parses a trace from JSON.
     ///
     /// # Errors
-    /// If it is not a trace, or one of another version.
+    /// If the text is not a trace, or has another version.
     pub fn from_json(text: &str) -> Result<Trace, Refusal> {
         let trace: Trace = serde_json::from_str(text)
             .map_err(|e| Refusal::usage(format!("this is not a trace of a schedule: {e}")))?;
@@ -193,10 +191,10 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The steps as a schedule function of that name.
+    /// Prints the steps as a schedule function of that name.
     ///
     /// # Errors
-    /// A step on something that has no name in schedule functions.
+    /// A step with an argument that has no notation in schedule functions.
     pub fn function(&self, name: &str, doc: &str) -> Result<String, Refusal> {
         let mut out = format!("@schedule({})\ndef {name}(s):\n    \"\"\"{doc}\"\"\"\n", self.entry);
         for (k, step) in self.steps.iter().enumerate() {
@@ -209,18 +207,18 @@ impl Trace {
         Ok(out)
     }
 
-    /// Takes all steps on a program.
+    /// Replays all steps on a program.
     ///
     /// # Errors
-    /// The step that is refused, with its number counted from 1.
+    /// The refused step, with its number counted from 1; 0 if the trace is for another program.
     pub fn replay(&self, func: Func) -> Result<Schedule, (usize, Refusal)> {
         self.replay_with(func, &mut |_, _| ())
     }
 
-    /// Takes all steps on a program, and tells of the schedule after each of them, with the step.
+    /// Replays all steps on a program, and calls `after` with each step and the schedule after it.
     ///
     /// # Errors
-    /// The step that is refused, with its number counted from 1.
+    /// The refused step, with its number counted from 1; 0 if the trace is for another program.
     pub fn replay_with(
         &self,
         func: Func,
@@ -229,10 +227,11 @@ impl Trace {
         self.replay_on(Schedule::new(func), after)
     }
 
-    /// The same on a schedule, which may have taken steps.
+    /// Replays all steps on a schedule, which may have taken steps before, and calls `after` as [`Trace::replay_with`]
+    /// does.
     ///
     /// # Errors
-    /// The step that is refused, with its number counted from 1.
+    /// The refused step, with its number counted from 1; 0 if the trace is for another program.
     pub fn replay_on(
         &self,
         mut s: Schedule,
@@ -256,26 +255,26 @@ impl Trace {
 }
 
 impl Step {
-    /// The first argument that a schedule function has no words for.
+    /// Returns the first argument without a notation in schedule functions.
     fn unsaid(&self) -> Option<&Argument> {
         self.args.iter().find(|a| !a.value.can_be_said())
     }
 }
 
 impl Recorded {
-    /// Whether what is displayed means this value in a schedule function.
+    /// Returns whether the displayed text denotes this value in a schedule function.
     fn can_be_said(&self) -> bool {
         match self {
             Recorded::None | Recorded::Bool(_) | Recorded::Int(_) | Recorded::Str(_) => true,
             Recorded::Float(x) => x.is_finite(),
             Recorded::List(v) => v.iter().all(Recorded::can_be_said),
             Recorded::Stmt { written, .. } | Recorded::Tensor { written, .. } => written.is_some(),
-            // Of one that is not a sum there are no rows.
+            // A map that is not affine has no rows.
             Recorded::Map(rows) => !rows.is_empty(),
         }
     }
 
-    /// What it means on a program.
+    /// Resolves the recorded value on a program.
     ///
     /// # Errors
     /// If the program has no such statement or tensor.
@@ -305,7 +304,7 @@ impl Recorded {
 }
 
 impl IndexMap {
-    /// A map from rows of coefficients: those of the parameters, then the constant.
+    /// Builds a map from rows of coefficients: those of the parameters, then the constant.
     pub fn affine(rows: &[Vec<i64>]) -> IndexMap {
         use taffeta_ast::{Expr, Symbol};
         let width = rows.first().map_or(0, |r| r.len().saturating_sub(1));
@@ -320,7 +319,7 @@ impl IndexMap {
 }
 
 impl fmt::Display for Step {
-    /// As it would be written in a schedule function.
+    /// Prints the call as in a schedule function.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let args: Vec<String> = self
             .args

@@ -1,28 +1,28 @@
-//! Loops and statements as primitives handle them; finding and replacing them by their ids is `analysis`'s.
+//! Loops and statements as primitives handle them; search and replacement by id are in the analysis crate.
 
 pub use taffeta_analysis::tree::{find, path, replace, replaced};
 use taffeta_ast::expr::Access;
 use taffeta_ast::{Expr, ExprKind, Extent, Origin, Stmt, StmtKind, Symbol};
 
-/// A loop's parts.
+/// Parts of a loop over integers.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// The statement.
+    /// Loop statement.
     pub stmt: Stmt,
-    /// Its iterator.
+    /// Iterator.
     pub iter: Symbol,
-    /// First value.
+    /// First value of the iterator.
     pub begin: Expr,
-    /// Where to stop.
+    /// End of the range (exclusive).
     pub end: Expr,
-    /// From one value to the next.
+    /// Step between two values.
     pub step: Expr,
-    /// Its body.
+    /// Body of the loop.
     pub body: Stmt,
 }
 
 impl Loop {
-    /// The parts of a loop over integers.
+    /// Returns the parts of a loop over integers; `None` for any other statement.
     pub fn of(stmt: &Stmt) -> Option<Loop> {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } = stmt.kind() else {
             return None;
@@ -31,12 +31,12 @@ impl Loop {
         Some(Loop { stmt: stmt.clone(), iter, begin: begin.clone(), end: end.clone(), step: step.clone(), body })
     }
 
-    /// Whether it counts 0, 1, 2 …
+    /// Returns whether the loop counts 0, 1, 2 …
     pub fn is_plain(&self) -> bool {
         self.begin.as_int() == Some(0) && self.step.as_int() == Some(1)
     }
 
-    /// The loop with other parts; same id.
+    /// Rebuilds the loop with other bounds, step and body, and the same id.
     pub fn with(&self, begin: Expr, end: Expr, step: Expr, body: Stmt) -> Stmt {
         let StmtKind::For { iter, props, .. } = self.stmt.kind() else { return self.stmt.clone() };
         self.stmt.with_kind(StmtKind::For {
@@ -47,12 +47,13 @@ impl Loop {
         })
     }
 
-    /// The loop with another body; same id.
+    /// Rebuilds the loop with another body and the same id.
     pub fn with_body(&self, body: Stmt) -> Stmt {
         self.with(self.begin.clone(), self.end.clone(), self.step.clone(), body)
     }
 
-    /// The number of iterations, for a loop with a constant step. May be negative where the range is empty.
+    /// Returns the trip count of a loop with a constant step. It may be negative for an empty range, and, unlike
+    /// [`Loop::trip_count`], may wrap.
     pub fn length(&self) -> Option<Expr> {
         let step = self.step.as_int()?;
         let span = if step > 0 { self.end.minus(&self.begin) } else { self.begin.minus(&self.end) };
@@ -63,24 +64,24 @@ impl Loop {
         }
     }
 
-    /// The iterator's value in the `k`-th iteration.
+    /// Returns the iterator's value in iteration `k`, counted from 0.
     pub fn value(&self, k: &Expr) -> Expr {
         self.begin.plus(&k.times(&self.step))
     }
 }
 
-/// `ceil(a / d)` for a positive constant.
+/// Builds `ceil(a / d)` for a positive constant `d`; the sum may wrap.
 pub fn ceil_div(a: &Expr, d: i64) -> Expr {
     a.plus(&Expr::int(d - 1)).floor_div(&Expr::int(d))
 }
 
-/// The statement with an expression for every mention of an iterator or a size.
+/// Substitutes an expression for an iterator or a size in a statement.
 pub fn substitute(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
     taffeta_analysis::pass::substitute::variable(stmt, symbol, value)
 }
 
-/// Loops over the indices of a box, with these names, around a statement that is made from the indices. A dimension of
-/// one element gets no loop.
+/// Builds loops over the indices of a box, with iterators named after `name`, around a statement made from the indices.
+/// A dimension of size 1 gets no loop.
 pub fn over_box(sizes: &[Expr], name: &str, origin: &Origin, body: impl FnOnce(&[Expr]) -> Stmt) -> Stmt {
     let iters: Vec<Symbol> = (0..sizes.len()).map(|k| Symbol::new(format!("{name}.d{k}"))).collect();
     let one = |k: usize| sizes[k].as_int() == Some(1);
@@ -96,7 +97,7 @@ pub fn over_box(sizes: &[Expr], name: &str, origin: &Origin, body: impl FnOnce(&
     stmt
 }
 
-/// The statement with an expression for every load from a tensor, made from its indices.
+/// Replaces every load from a tensor by an expression made from its indices.
 pub fn map_loads(stmt: &Stmt, tensor: &Symbol, f: &dyn Fn(&[Access]) -> Expr) -> Stmt {
     taffeta_analysis::pass::substitute::rebuild(stmt, &mut |e| match e.kind() {
         ExprKind::Load(t, indices) if t == tensor => f(indices),

@@ -1,15 +1,14 @@
-//! The number of a loop's iterations, for primitives that count them. Loops may begin and end anywhere in i64, where
-//! `end - begin` wraps.
+//! Trip counts, for primitives that count iterations. Loop bounds may lie anywhere in i64, so `end - begin` may wrap.
 
 use crate::tree::{self, Loop};
 use taffeta_analysis::query::Context;
 use taffeta_ast::Expr;
 
 impl Loop {
-    /// The number of iterations of a loop with a constant step, computed without wrapping; at most 0 where the range is
+    /// Returns the trip count of a loop with a constant step, computed without wrapping; at most 0 if the range is
     /// empty. `facts` hold before the loop.
     ///
-    /// 2^63 iterations and more count as 2^63 - 1: no run lasts that long, so nobody can tell.
+    /// Trip counts of 2^63 and more are returned as 2^63 - 1: no run lasts long enough to tell the difference.
     pub fn trip_count(&self, facts: &mut Context) -> Option<Expr> {
         let step = self.step.as_int().filter(|s| *s != 0)?;
         let (low, high) = if step > 0 { (&self.begin, &self.end) } else { (&self.end, &self.begin) };
@@ -29,7 +28,7 @@ impl Loop {
         Some(whole.min_with(&most.minus(&one)).plus(&rest.max_with(&zero).min_with(&one)))
     }
 
-    /// The number of iterations, where it is a constant that fits i64.
+    /// Returns the trip count if it is a constant that fits in i64.
     pub fn constant_trip_count(&self) -> Option<i64> {
         if let (Some(begin), Some(end)) = (self.begin.as_int(), self.end.as_int())
             && end.checked_sub(begin).and_then(i64::checked_neg).is_none()
@@ -40,7 +39,7 @@ impl Loop {
     }
 }
 
-/// `ceil(a / d)` for a positive constant, computed without wrapping.
+/// Builds `ceil(a / d)` for a positive constant `d`, computed without wrapping.
 pub fn ceil_div(facts: &mut Context, a: &Expr, d: i64) -> Expr {
     if d == 1 {
         a.clone()

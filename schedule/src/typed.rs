@@ -1,7 +1,7 @@
-//! The primitives as Rust methods. Each is the call of that name ([`Schedule::call`]), so what is taken is recorded and
-//! proved the same way; targets are selectors (`"i"`, `"i/j"`, labels) or handles from earlier steps.
+//! Primitives as Rust methods. Each method is the call of that name ([`Schedule::call`]), so the step is recorded and
+//! proved in the same way. Targets are selectors (`"i"`, `"i/j"`, labels) or handles from earlier steps.
 //!
-//! Every method gives a [`Refusal`] where the step is not legal, and then the program is what it was.
+//! Every method returns a [`Refusal`] if the step is illegal, and then leaves the program unchanged.
 
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -19,38 +19,38 @@ impl From<&Handle> for Value {
     }
 }
 
-/// A list of targets of any kinds: `targets!["i", &inner]`.
+/// Builds a list of targets of any kinds: `targets!["i", &inner]`.
 #[macro_export]
 macro_rules! targets {
     ($($t:expr),* $(,)?) => { vec![$($crate::Value::from($t)),*] };
 }
 
-/// How a loop is cut in two.
+/// Size of the loops of a split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitBy {
-    /// The length of the inner loop.
+    /// Length of the inner loop.
     Factor(i64),
-    /// The length of the outer loop.
+    /// Length of the outer loop.
     Parts(i64),
 }
 
-/// The loops of a nest that was cut into tiles, with full tiles apart from partial ones.
+/// Loops of a tiled nest whose full tiles are separate from partial ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeparatedTiles {
-    /// The loops of tiles, outermost first.
+    /// Tile loops, outermost first.
     pub tiles: Vec<Handle>,
-    /// The loops inside of full tiles, in the order of the text.
+    /// Loops inside full tiles, in textual order.
     pub full: Vec<Handle>,
-    /// The loops inside of partial tiles, in the order of the text.
+    /// Loops inside partial tiles, in textual order.
     pub partial: Vec<Handle>,
 }
 
-/// Where a statement is, relative to another one.
+/// Place relative to another statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Anchor {
-    /// Before it.
+    /// Before the statement.
     Before(Value),
-    /// After it.
+    /// After the statement.
     After(Value),
 }
 
@@ -63,7 +63,7 @@ impl Anchor {
     }
 }
 
-/// The handles in what a call returned.
+/// Collects the handles in the result of a call.
 fn handles(v: Value) -> Vec<Handle> {
     match v {
         Value::Handle(h) => vec![h],
@@ -88,12 +88,12 @@ impl Schedule {
 
     // ---- loops
 
-    /// Splits a loop into two nested ones: the outer and the inner one.
+    /// Splits a loop into two nested ones. Returns the outer and the inner loop.
     pub fn split(&mut self, l: impl Into<Value>, by: SplitBy) -> Result<(Handle, Handle), Refusal> {
         self.split_shifted(l, by, 0)
     }
 
-    /// Splits a loop into two nested ones, with the tiles moved to the right: the first one holds `shift` iterations
+    /// Splits a loop into two nested ones, with the tiles shifted to the right: the first tile has `shift` iterations
     /// less.
     pub fn split_shifted(&mut self, l: impl Into<Value>, by: SplitBy, shift: i64) -> Result<(Handle, Handle), Refusal> {
         let by = match by {
@@ -105,46 +105,47 @@ impl Schedule {
         self.two("split", &args)
     }
 
-    /// Makes one loop of two nested ones.
+    /// Merges two nested loops into one.
     pub fn merge(&mut self, outer: impl Into<Value>, inner: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("merge", &[Arg::from(outer.into()), Arg::from(inner.into())])
     }
 
-    /// Changes the order of nested loops, given from the outside in.
+    /// Reorders nested loops, given outermost first in their new order.
     pub fn reorder(&mut self, loops: Vec<Value>) -> Result<(), Refusal> {
         self.call("reorder", &[Arg::from(Value::List(loops))]).map(drop)
     }
 
-    /// New iterators from old ones: skewing, interchange, reversal. Gives the loops, from the outside in.
+    /// Replaces the iterators of a nest by affine functions of them: skewing, interchange, reversal. Returns the loops,
+    /// outermost first.
     pub fn permute(&mut self, loops: Vec<Value>, map: IndexMap) -> Result<Vec<Handle>, Refusal> {
         self.call("permute", &[Arg::from(Value::List(loops)), Arg::from(Value::Map(map))]).map(handles)
     }
 
-    /// Reorders all loops of a region, so that they can be tiled and run in parallel. Gives the loops that can be
-    /// tiled, from the outside in, of one nest after the other.
+    /// Reorders all loops of a region for tiling and parallel execution. Returns the loops that can be tiled, outermost
+    /// first, one nest after the other.
     pub fn polyhedral(&mut self, region: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
         self.call("polyhedral", &[Arg::from(region.into())]).map(handles)
     }
 
-    /// Cuts a nest of loops into tiles. Gives the loops of tiles, then those inside of them.
+    /// Tiles a loop nest. Returns the tile loops, then the loops inside of tiles.
     pub fn tile(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<Vec<Handle>, Refusal> {
         self.call("tile", &[Arg::from(Value::List(loops)), Arg::from(sizes.to_vec())]).map(handles)
     }
 
-    /// Cuts a nest of loops into tiles, which run by fronts: all tiles of the second loop of one iteration of the first
-    /// one may run at the same time, where no dependence goes back.
+    /// Tiles a loop nest for execution by wavefronts: within one iteration of the first tile loop, all tiles of the
+    /// second one may run at the same time, if no dependence goes backwards.
     pub fn tile_by_fronts(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<Vec<Handle>, Refusal> {
         let sizes = Arg::from(sizes.to_vec());
         self.call("tile", &[Arg::from(Value::List(loops)), sizes, Arg::named("wavefront", true)]).map(handles)
     }
 
-    /// Cuts a nest of loops into tiles with two versions of what is inside: one for full tiles, whose loops have the
-    /// bounds of the tile and nothing else, and one for partial ones.
+    /// Tiles a loop nest, with two versions of the tile's body: one for full tiles, whose loops have just the bounds of
+    /// the tile, and one for partial tiles.
     pub fn tile_separated(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<SeparatedTiles, Refusal> {
         self.separated(loops, sizes, false)
     }
 
-    /// Like [`Schedule::tile_separated`], with tiles that run by fronts, as in [`Schedule::tile_by_fronts`].
+    /// Tiles as [`Schedule::tile_separated`] does, for execution by wavefronts as in [`Schedule::tile_by_fronts`].
     pub fn tile_separated_by_fronts(&mut self, loops: Vec<Value>, sizes: &[i64]) -> Result<SeparatedTiles, Refusal> {
         self.separated(loops, sizes, true)
     }
@@ -163,12 +164,12 @@ impl Schedule {
         Ok(SeparatedTiles { tiles: next(), full: next(), partial: next() })
     }
 
-    /// Makes one loop of two that follow each other.
+    /// Fuses two loops that follow each other.
     pub fn fuse(&mut self, first: impl Into<Value>, second: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("fuse", &[Arg::from(first.into()), Arg::from(second.into())])
     }
 
-    /// Makes one loop of two that follow each other, with the second one's iterations `shift` iterations later.
+    /// Fuses two loops that follow each other, with the second loop's iterations delayed by `shift`.
     pub fn fuse_shifted(
         &mut self,
         first: impl Into<Value>,
@@ -178,45 +179,45 @@ impl Schedule {
         self.one("fuse", &[Arg::from(first.into()), Arg::from(second.into()), Arg::named("shift", shift)])
     }
 
-    /// Makes two loops of one, cut at a statement of its body.
+    /// Splits the body of a loop into two loops, at one of its statements (loop distribution).
     pub fn fission(&mut self, l: impl Into<Value>, at: Anchor) -> Result<(Handle, Handle), Refusal> {
         self.two("fission", &[Arg::from(l.into()), at.arg()])
     }
 
-    /// Changes the order of statements of one block.
+    /// Reorders statements of one block.
     pub fn swap(&mut self, order: Vec<Value>) -> Result<(), Refusal> {
         self.call("swap", &[Arg::from(Value::List(order))]).map(drop)
     }
 
-    /// Moves a statement next to another one. Gives what was moved.
+    /// Moves a statement next to another one. Returns the moved statement.
     pub fn move_to(&mut self, stmt: impl Into<Value>, to: Anchor) -> Result<Handle, Refusal> {
         self.one("move_to", &[Arg::from(stmt.into()), to.arg()])
     }
 
-    /// Runs a loop backwards.
+    /// Reverses a loop.
     pub fn reverse(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("reverse", &[Arg::from(l.into())])
     }
 
-    /// Cuts a loop where the conditions in it change. Gives the parts, in order.
+    /// Splits the range of a loop where the conditions inside change. Returns the parts, in order.
     pub fn separate_tail(&mut self, l: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
         self.call("separate_tail", &[Arg::from(l.into())]).map(handles)
     }
 
-    /// Makes a copy of a statement for the case that a condition holds: the copy, and the statement for all other
-    /// cases.
+    /// Copies a statement for the case that a condition holds. Returns the copy, and the statement for all other cases.
     pub fn specialize(&mut self, stmt: impl Into<Value>, condition: &str) -> Result<(Handle, Handle), Refusal> {
         self.two("specialize", &[Arg::from(stmt.into()), Arg::from(condition)])
     }
 
-    // ---- how loops run
+    // ---- execution of loops
 
     /// Runs the iterations of a loop on several threads, in equal shares.
     pub fn parallelize(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("parallelize", &[Arg::from(l.into())])
     }
 
-    /// Runs the iterations of a loop on several threads: who gets which, how many at once, and from how many on.
+    /// Runs the iterations of a loop on several threads, with a distribution, a chunk size and a minimum number of
+    /// iterations.
     pub fn parallelize_by(&mut self, l: impl Into<Value>, by: Parallel) -> Result<Handle, Refusal> {
         let chunk = by.chunk.map(|c| Arg::named("chunk", i64::from(c)));
         let above = by.above.map(|n| Arg::named("above", i64::try_from(n).unwrap_or(i64::MAX)));
@@ -224,40 +225,39 @@ impl Schedule {
         self.one("parallelize", &args.into_iter().chain(chunk).chain(above).collect::<Vec<_>>())
     }
 
-    /// Runs loops on several threads, each in equal shares: one proof for all of them.
+    /// Runs loops on several threads, each in equal shares, with one proof for all of them.
     pub fn parallelize_all(&mut self, loops: Vec<Value>) -> Result<Vec<Handle>, Refusal> {
         self.call("parallelize", &[Arg::from(Value::List(loops))]).map(handles)
     }
 
-    /// Runs a loop by vector instructions, as many iterations at once as fit the machine.
+    /// Vectorises a loop, with as many lanes as fit the machine.
     pub fn vectorize(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("vectorize", &[Arg::from(l.into())])
     }
 
-    /// Runs loops by vector instructions: one proof for all of them.
+    /// Vectorises loops, with one proof for all of them.
     pub fn vectorize_all(&mut self, loops: Vec<Value>) -> Result<Vec<Handle>, Refusal> {
         self.call("vectorize", &[Arg::from(Value::List(loops))]).map(handles)
     }
 
-    /// Runs a loop by vector instructions, `width` iterations at once.
+    /// Vectorises a loop with `width` lanes.
     pub fn vectorize_by(&mut self, l: impl Into<Value>, width: u32) -> Result<Handle, Refusal> {
         self.one("vectorize", &[Arg::from(l.into()), Arg::named("width", i64::from(width))])
     }
 
-    /// Makes copies of a loop's body: all of them, or `factor` ones in each iteration. Gives the statements that it
-    /// became, or the outer loop.
+    /// Unrolls a loop, completely or by `factor`. Returns the copies of its body, or the outer loop.
     pub fn unroll(&mut self, l: impl Into<Value>, factor: Option<i64>) -> Result<Vec<Handle>, Refusal> {
         let factor = factor.map(|f| Arg::named("factor", f));
         let args: Vec<Arg> = [Arg::from(l.into())].into_iter().chain(factor).collect();
         self.call("unroll", &args).map(handles)
     }
 
-    /// Unrolls a loop and interleaves the statements of its iterations. Gives these.
+    /// Unrolls a loop and interleaves the statements of its iterations (unroll and jam). Returns these statements.
     pub fn blend(&mut self, l: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
         self.call("blend", &[Arg::from(l.into())]).map(handles)
     }
 
-    /// Has a library do a nest that is a matrix product. Gives its outermost loop.
+    /// Replaces a nest that is a matrix product by a library call. Returns its outermost loop.
     pub fn as_lib(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("as_lib", &[Arg::from(l.into())])
     }
@@ -269,22 +269,22 @@ impl Schedule {
         self.call("auto", &[]).map(drop)
     }
 
-    /// Has a library do large matrix products, where that is estimated to pay.
+    /// Replaces large matrix products by library calls, where that is estimated to pay.
     pub fn auto_use_lib(&mut self) -> Result<(), Refusal> {
         self.call("auto_use_lib", &[]).map(drop)
     }
 
-    /// Computes cheap intermediates where they are read, where that is estimated to pay.
+    /// Inlines cheap intermediates into their uses, where that is estimated to pay.
     pub fn auto_inline(&mut self) -> Result<(), Refusal> {
         self.call("auto_inline", &[]).map(drop)
     }
 
-    /// Orders loops over structured tensors as these store their levels.
+    /// Orders loops over structured tensors by the storage order of their levels.
     pub fn auto_storage(&mut self) -> Result<(), Refusal> {
         self.call("auto_storage", &[]).map(drop)
     }
 
-    /// Has a few iterations go through overlapping windows together, where that is estimated to pay.
+    /// Traverses overlapping windows for a few iterations together, where that is estimated to pay.
     pub fn auto_window(&mut self) -> Result<(), Refusal> {
         self.call("auto_window", &[]).map(drop)
     }
@@ -294,12 +294,12 @@ impl Schedule {
         self.call("auto_blend", &[]).map(drop)
     }
 
-    /// Makes one loop of several that use the same tensors, where that is estimated to pay.
+    /// Fuses loops that use the same tensors, where that is estimated to pay.
     pub fn auto_fuse(&mut self) -> Result<(), Refusal> {
         self.call("auto_fuse", &[]).map(drop)
     }
 
-    /// Parts what threads cannot share out from what they can, where that is estimated to pay.
+    /// Separates sequential statements of loops from those that threads can share, where that is estimated to pay.
     pub fn auto_fission(&mut self) -> Result<(), Refusal> {
         self.call("auto_fission", &[]).map(drop)
     }
@@ -309,38 +309,37 @@ impl Schedule {
         self.call("auto_polyhedral", &[]).map(drop)
     }
 
-    /// Goes through transposed tensors in blocks, where that is estimated to pay.
+    /// Traverses transposed tensors in blocks, where that is estimated to pay.
     pub fn auto_transpose(&mut self) -> Result<(), Refusal> {
         self.call("auto_transpose", &[]).map(drop)
     }
 
-    /// Sums blocks of contractions in registers, where that is estimated to pay.
+    /// Accumulates blocks of contractions in registers, where that is estimated to pay.
     pub fn auto_tile(&mut self) -> Result<(), Refusal> {
         self.call("auto_tile", &[]).map(drop)
     }
 
-    /// Keeps what loops add up in registers, where that is estimated to pay.
+    /// Keeps accumulators of loops in registers, where that is estimated to pay.
     pub fn auto_accumulate(&mut self) -> Result<(), Refusal> {
         self.call("auto_accumulate", &[]).map(drop)
     }
 
-    /// Gives threads columns of their own in loops that scatter rows, where that is estimated to pay.
+    /// Gives each thread its own columns in loops that scatter rows, where that is estimated to pay.
     pub fn auto_scatter(&mut self) -> Result<(), Refusal> {
         self.call("auto_scatter", &[]).map(drop)
     }
 
-    /// Replaces innermost loops of a few iterations by copies of their bodies, where that is estimated to pay.
+    /// Unrolls innermost loops of a few iterations, where that is estimated to pay.
     pub fn auto_unroll(&mut self) -> Result<(), Refusal> {
         self.call("auto_unroll", &[]).map(drop)
     }
 
-    /// Orders nested loops so that what lies side by side is accessed one after the other, where that is estimated to
-    /// pay.
+    /// Orders nested loops for contiguous accesses, where that is estimated to pay.
     pub fn auto_reorder(&mut self) -> Result<(), Refusal> {
         self.call("auto_reorder", &[]).map(drop)
     }
 
-    /// Runs innermost loops by vector instructions, where that is estimated to pay.
+    /// Vectorises innermost loops, where that is estimated to pay.
     pub fn auto_vectorize(&mut self) -> Result<(), Refusal> {
         self.call("auto_vectorize", &[]).map(drop)
     }
@@ -350,19 +349,19 @@ impl Schedule {
         self.call("auto_parallelize", &[]).map(drop)
     }
 
-    /// Keeps scratch arrays of changing size in memory that is laid out once, where that is estimated to pay.
+    /// Keeps scratch arrays of varying size in the arena, which is laid out once, where that is estimated to pay.
     pub fn auto_mem_type(&mut self) -> Result<(), Refusal> {
         self.call("auto_mem_type", &[]).map(drop)
     }
 
     // ---- tensors
 
-    /// Copies the part of a tensor that a statement uses into a small one, which it gives.
+    /// Copies the part of a tensor that a statement uses into a small tensor. Returns the small tensor.
     pub fn cache(&mut self, stmt: impl Into<Value>, tensor: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("cache", &[Arg::from(stmt.into()), Arg::from(tensor.into())])
     }
 
-    /// Like [`Schedule::cache`], with rows of the small tensor that begin at multiples of `pad` elements.
+    /// Caches as [`Schedule::cache`] does, with rows of the small tensor that begin at multiples of `pad` elements.
     pub fn cache_padded(
         &mut self,
         stmt: impl Into<Value>,
@@ -372,12 +371,13 @@ impl Schedule {
         self.one("cache", &[Arg::from(stmt.into()), Arg::from(tensor.into()), Arg::named("pad", pad)])
     }
 
-    /// Reduces into a small tensor first, then from there into the one that is meant. Gives the small one.
+    /// Reduces into a small tensor first, and from there into the given one. Returns the small tensor.
     pub fn cache_reduction(&mut self, stmt: impl Into<Value>, tensor: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("cache_reduction", &[Arg::from(stmt.into()), Arg::from(tensor.into())])
     }
 
-    /// Like [`Schedule::cache_reduction`], with rows of the small tensor that begin at multiples of `pad` elements.
+    /// Caches as [`Schedule::cache_reduction`] does, with rows of the small tensor that begin at multiples of `pad`
+    /// elements.
     pub fn cache_reduction_padded(
         &mut self,
         stmt: impl Into<Value>,
@@ -387,85 +387,85 @@ impl Schedule {
         self.one("cache_reduction", &[Arg::from(stmt.into()), Arg::from(tensor.into()), Arg::named("pad", pad)])
     }
 
-    /// Gives every iteration of a loop a tensor of its own, which it gives.
+    /// Gives every iteration of a loop its own copy of a tensor. Returns that copy.
     pub fn privatize(&mut self, tensor: impl Into<Value>, l: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("privatize", &[Arg::from(tensor.into()), Arg::from(l.into())])
     }
 
-    /// Keeps of a local tensor what is alive at a time. Gives the tensor.
+    /// Shrinks a local tensor to the elements that are live at the same time. Returns the tensor.
     pub fn contract(&mut self, tensor: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("contract", &[Arg::from(tensor.into())])
     }
 
-    /// Puts the expression that a local is filled with where it is read.
+    /// Replaces the reads of a local tensor by the expression stored in it.
     pub fn inline(&mut self, tensor: impl Into<Value>) -> Result<(), Refusal> {
         self.call("inline", &[Arg::from(tensor.into())]).map(drop)
     }
 
-    /// Makes scalars of the elements of small local arrays in loops.
+    /// Replaces the elements of small local arrays in loops by scalars.
     pub fn scalarize(&mut self) -> Result<(), Refusal> {
         self.call("scalarize", &[]).map(drop)
     }
 
-    /// Where a local is kept: `"register"`, `"stack"`, `"heap"` or `"arena"`.
+    /// Sets the memory of a local tensor: `"register"`, `"stack"`, `"heap"` or `"arena"`.
     pub fn set_mem_type(&mut self, tensor: impl Into<Value>, memory: &str) -> Result<(), Refusal> {
         self.call("set_mem_type", &[Arg::from(tensor.into()), Arg::from(memory)]).map(drop)
     }
 
-    /// How a local is stored: `"bytemap"`, `"pattern(A)"` or `"dense"`.
+    /// Sets the storage format of a local tensor: `"bytemap"`, `"pattern(A)"` or `"dense"`.
     pub fn set_format(&mut self, tensor: impl Into<Value>, format: &str) -> Result<(), Refusal> {
         self.call("set_format", &[Arg::from(tensor.into()), Arg::from(format)]).map(drop)
     }
 
-    /// Makes two dimensions of a local's dimension `dim`: the inner one has `factor` elements.
+    /// Splits dimension `dim` of a local tensor in two; the inner one has `factor` elements.
     pub fn var_split(&mut self, tensor: impl Into<Value>, dim: i64, factor: i64) -> Result<(), Refusal> {
         self.call("var_split", &[Arg::from(tensor.into()), Arg::from(dim), Arg::from(factor)]).map(drop)
     }
 
-    /// Makes one dimension of a local's dimensions `dim` and `dim + 1`.
+    /// Merges dimensions `dim` and `dim + 1` of a local tensor.
     pub fn var_merge(&mut self, tensor: impl Into<Value>, dim: i64) -> Result<(), Refusal> {
         self.call("var_merge", &[Arg::from(tensor.into()), Arg::from(dim)]).map(drop)
     }
 
-    /// Changes the order of a local's dimensions: `order` has the old dimensions in their new order.
+    /// Reorders the dimensions of a local tensor; `order` lists the old dimensions in their new order.
     pub fn var_reorder(&mut self, tensor: impl Into<Value>, order: Vec<i64>) -> Result<(), Refusal> {
         self.call("var_reorder", &[Arg::from(tensor.into()), Arg::from(Value::from(order))]).map(drop)
     }
 
-    /// Takes a dimension of one element out of a local.
+    /// Removes a dimension of size 1 from a local tensor.
     pub fn var_squeeze(&mut self, tensor: impl Into<Value>, dim: i64) -> Result<(), Refusal> {
         self.call("var_squeeze", &[Arg::from(tensor.into()), Arg::from(dim)]).map(drop)
     }
 
-    /// Gives a local a dimension of one element.
+    /// Adds a dimension of size 1 to a local tensor.
     pub fn var_unsqueeze(&mut self, tensor: impl Into<Value>, dim: i64) -> Result<(), Refusal> {
         self.call("var_unsqueeze", &[Arg::from(tensor.into()), Arg::from(dim)]).map(drop)
     }
 
-    // ---- questions
+    // ---- queries
 
-    /// The loops inside a statement, or all of them, outermost first.
+    /// Returns the loops inside a statement, or all of them, outermost first.
     pub fn loops(&mut self, inside: Option<Value>) -> Result<Vec<Handle>, Refusal> {
         let args: Vec<Arg> = inside.into_iter().map(Arg::from).collect();
         self.call("loops", &args).map(handles)
     }
 
-    /// The innermost loop of a nest.
+    /// Returns the innermost loop of a nest.
     pub fn innermost(&mut self, l: impl Into<Value>) -> Result<Handle, Refusal> {
         self.one("innermost", &[Arg::from(l.into())])
     }
 
-    /// The statements that store to a tensor or reduce into it, in the order of the text.
+    /// Returns the statements that store to a tensor or reduce into it, in textual order.
     pub fn writes(&mut self, tensor: impl Into<Value>) -> Result<Vec<Handle>, Refusal> {
         self.call("writes", &[Arg::from(tensor.into())]).map(handles)
     }
 
-    /// The loop around a statement, if there is one.
+    /// Returns the loop around a statement, if there is one.
     pub fn parent(&mut self, stmt: impl Into<Value>) -> Result<Option<Handle>, Refusal> {
         self.call("parent", &[Arg::from(stmt.into())]).map(|v| handles(v).pop())
     }
 
-    /// The number of iterations, where it is a constant.
+    /// Returns the trip count of a loop if it is a constant.
     pub fn length(&mut self, l: impl Into<Value>) -> Result<Option<i64>, Refusal> {
         match self.call("length", &[Arg::from(l.into())])? {
             Value::Int(n) => Ok(Some(n)),

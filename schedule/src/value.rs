@@ -1,50 +1,50 @@
-//! What goes into a primitive and comes out of it: the values of the schedule language.
+//! Values of the schedule language: arguments and results of primitives.
 
 use crate::refusal::Refusal;
 use taffeta_ast::{Expr, Span, StmtId, Symbol};
 
-/// Something that a schedule points at.
+/// Reference of a schedule to a part of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Handle {
-    /// A loop or another statement.
+    /// Loop or another statement.
     Stmt(StmtId),
-    /// A tensor.
+    /// Tensor.
     Tensor(Symbol),
 }
 
-/// `lambda i, j: (i + j, j)`: new indices from old ones, as integer expressions over the parameters and the program's
+/// Index map such as `lambda i, j: (i + j, j)`: new indices, as integer expressions over the old ones and the program's
 /// sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexMap {
-    /// Stand for the old indices.
+    /// Parameters, one for each old index.
     pub params: Vec<Symbol>,
     /// The new indices.
     pub results: Vec<Expr>,
 }
 
-/// A value of the schedule language.
+/// Value of the schedule language.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `None`
     None,
     /// `True`, `False`
     Bool(bool),
-    /// An integer.
+    /// Integer.
     Int(i64),
-    /// A float.
+    /// Float.
     Float(f64),
-    /// A string, among them selectors.
+    /// String, for example a selector.
     Str(String),
-    /// A list or a tuple.
+    /// List or tuple.
     List(Vec<Value>),
-    /// What an earlier step returned.
+    /// Handle returned by an earlier step.
     Handle(Handle),
-    /// A function from indices to indices.
+    /// Function from indices to indices.
     Map(IndexMap),
 }
 
 impl Value {
-    /// What it is, for diagnostics.
+    /// Describes the value for diagnostics.
     pub fn describe(&self) -> String {
         match self {
             Value::None => "None".into(),
@@ -91,14 +91,14 @@ impl<T: Into<Value>> From<Vec<T>> for Value {
     }
 }
 
-/// An argument of a call.
+/// Argument of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arg {
-    /// Its keyword, if it was given by one.
+    /// Keyword, if the argument was passed by keyword.
     pub name: Option<String>,
-    /// Its value.
+    /// Value of the argument.
     pub value: Value,
-    /// Where it stands.
+    /// Source location.
     pub span: Span,
 }
 
@@ -109,21 +109,21 @@ impl<T: Into<Value>> From<T> for Arg {
 }
 
 impl Arg {
-    /// A keyword argument.
+    /// Creates a keyword argument.
     pub fn named(name: &str, value: impl Into<Value>) -> Arg {
         Arg { name: Some(name.into()), value: value.into(), span: Span::NONE }
     }
 }
 
-/// The arguments of one call, bound to the parameters of a primitive's signature.
+/// Arguments of one call, bound to the parameters of a primitive's signature.
 pub(crate) struct Args<'a> {
     signature: &'static str,
-    /// In the order of the parameters.
+    /// Parameters in order, each with its argument.
     bound: Vec<(&'static str, Option<&'a Arg>)>,
 }
 
 impl<'a> Args<'a> {
-    /// Binds arguments to parameters. What does not fit the signature is refused.
+    /// Binds arguments to parameters. Refuses arguments that do not fit the signature.
     pub fn bind(signature: &'static str, params: &[&'static str], args: &'a [Arg]) -> Result<Args<'a>, Refusal> {
         let mut bound: Vec<(&'static str, Option<&'a Arg>)> = params.iter().map(|p| (*p, None)).collect();
         let wrong =
@@ -152,19 +152,19 @@ impl<'a> Args<'a> {
         Ok(Args { signature, bound })
     }
 
-    /// The argument for a parameter, if it was given (and is not `None`).
+    /// Returns the argument for a parameter, or `None` if it is missing or has the value `None`.
     pub fn get(&self, name: &str) -> Option<&'a Arg> {
         let arg = self.bound.iter().find(|(p, _)| *p == name).and_then(|(_, a)| *a);
         arg.filter(|a| a.value != Value::None)
     }
 
-    /// The argument for a parameter that must be given.
+    /// Returns a required argument.
     pub fn need(&self, name: &str) -> Result<&'a Arg, Refusal> {
         self.get(name)
             .ok_or_else(|| Refusal::usage(format!("`{name}` is missing")).help(format!("write `{}`", self.signature)))
     }
 
-    /// An integer, if it was given.
+    /// Returns an integer argument, if given.
     pub fn int(&self, name: &str) -> Result<Option<i64>, Refusal> {
         match self.get(name).map(|a| (&a.value, a)) {
             None => Ok(None),
@@ -175,7 +175,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// An integer of at least 1, if it was given.
+    /// Returns an integer argument of at least 1, if given.
     pub fn positive(&self, name: &str) -> Result<Option<i64>, Refusal> {
         let value = self.int(name)?;
         match value {
@@ -187,7 +187,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// `True` or `False`, if it was given.
+    /// Returns a Boolean argument, if given.
     pub fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         match self.get(name).map(|a| (&a.value, a)) {
             None => Ok(None),
@@ -198,7 +198,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A string, if it was given.
+    /// Returns a string argument, if given.
     pub fn str(&self, name: &str) -> Result<Option<&'a str>, Refusal> {
         match self.get(name).map(|a| (&a.value, a)) {
             None => Ok(None),
@@ -209,7 +209,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The elements of a list that must be given.
+    /// Returns the elements of a required list argument.
     pub fn list(&self, name: &str) -> Result<Vec<Arg>, Refusal> {
         let arg = self.need(name)?;
         match &arg.value {

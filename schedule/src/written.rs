@@ -1,15 +1,15 @@
-//! What a schedule function has in the place of a handle: a selector that means the same statement or tensor in the
-//! program as it is then.
+//! Notation of handles in schedule functions: a selector that denotes the same statement or tensor in the current
+//! program.
 
 use crate::selector;
 use taffeta_ast::{Func, Stmt, StmtKind, Symbol};
 
-/// A statement as a schedule function writes it: `"i#2"`, `"L1"`, `s.writes("y")[1]`; `None` if nothing means this one.
+/// Writes a statement as in a schedule function: `"i#2"`, `"L1"`, `s.writes("y")[1]`; `None` if no selector denotes it.
 pub(crate) fn stmt(func: &Func, stmt: &Stmt) -> Option<String> {
     let is = |found: Result<Stmt, _>| found.is_ok_and(|s: Stmt| s.id() == stmt.id());
     if selector::name(stmt).is_some() {
         let called = selector::called(func, stmt);
-        // Some primitives look among loops alone, and some among labels too.
+        // Some primitives search loops only, and some also labels: the selector must denote this loop in both.
         let meant = is(selector::loop_(func, &called)) && is(selector::stmt(func, &called));
         return meant.then(|| format!("{called:?}"));
     }
@@ -21,8 +21,8 @@ pub(crate) fn stmt(func: &Func, stmt: &Stmt) -> Option<String> {
     Some(format!("s.writes({})[{number}]", self::tensor(func, tensor)?))
 }
 
-/// A tensor as a schedule function writes it: `"t"`, `"t#2"`. One of several of its name has its number in any case:
-/// without one, it depends on the step which of them is meant.
+/// Writes a tensor as in a schedule function: `"t"`, `"t#2"`. One of several tensors of a name always gets its number:
+/// without a number, the meaning of the name depends on the step.
 pub(crate) fn tensor(func: &Func, t: &Symbol) -> Option<String> {
     let same = selector::tensors(func).iter().filter(|d| d.symbol().name() == t.name()).count();
     let numbered = (1..=same).map(|n| format!("{}#{n}", t.name()));

@@ -1,4 +1,4 @@
-//! The dependences of a model, and whether an order keeps them.
+//! Dependences of a model, and the test that an order preserves them.
 
 use super::extract::Model;
 use crate::order;
@@ -9,19 +9,19 @@ use taffeta_analysis::query::reference::{Reference, references};
 use taffeta_analysis::query::relation::{Leaf, Related};
 use taffeta_ast::{Expr, ExprKind, Func, Symbol};
 
-/// All dependences between instances of a model's leaves.
+/// Dependences between all instances of a model's leaves.
 pub struct Edges<'m> {
     model: &'m Model,
     all: Dependences<'m>,
     leaves: Vec<Leaf>,
     related: Vec<Related>,
-    /// Those that must be kept, put together where they are between the same statements and carried by the same loop.
-    /// An order that keeps these keeps all of them.
+    /// Dependences to preserve, condensed by source, sink and carrying loop. An order that preserves the condensed ones
+    /// preserves all of them.
     groups: Vec<(Edge, Vec<usize>)>,
 }
 
 impl<'m> Edges<'m> {
-    /// Asks for them.
+    /// Computes the dependences of a model.
     pub fn of(model: &'m Model) -> Edges<'m> {
         let all = Dependences::new(&model.func);
         let leaves = model.known_leaves();
@@ -30,11 +30,12 @@ impl<'m> Edges<'m> {
         Edges { model, all, leaves, related, groups }
     }
 
-    /// What a scheduler is to look for; `relaxed` is quicker, and may hide what can be done.
+    /// Builds the constraints for a scheduler. With `relaxed` the search is quicker, but may miss tilable or parallel
+    /// loops.
     pub fn constraints(&self, relaxed: bool) -> OrderConstraints {
         let chosen = |e: Edge| if relaxed { polyhedral::relax(&self.model.region, &e) } else { e };
         let alone = |groups: Vec<(Edge, Vec<usize>)>| groups.into_iter().map(|(e, _)| chosen(e)).collect();
-        // Of all uses of a value, those in the next iteration of the loop that carries it to them are to be near.
+        // Proximity concerns, of all uses of a value, those in the next iteration of the loop that carries it.
         let flow = groups(self.model, &self.related, &|r| r.kind == DependenceKind::ReadAfterWrite);
         let near = flow.into_iter().map(|(mut edge, members)| {
             let level = members.first().map_or(0, |k| self.related[*k].level);
@@ -49,7 +50,7 @@ impl<'m> Edges<'m> {
         });
         OrderConstraints {
             validity: alone(self.groups.clone()),
-            // A loop with reductions into one element is not what is wanted outside.
+            // Reductions into one element commute, but a loop that carries them should not be outermost.
             coincidence: alone(groups(self.model, &self.related, &|r| r.commutes)),
             proximity: near.collect(),
         }
@@ -72,12 +73,13 @@ fn groups(model: &Model, related: &[Related], of: &dyn Fn(&Related) -> bool) -> 
     all.into_iter().map(|(_, members)| condensed(members)).collect()
 }
 
-/// Whether an order may turn a dependence round, as far as that is known without looking closely.
+/// Returns whether an order may reverse a dependence, judged by the condensed ones.
 pub fn seems_turned(edges: &Edges<'_>, order: &[Vec<Term>]) -> bool {
     edges.groups.iter().any(|(e, _)| polyhedral::turned(&edges.model.region, e, order))
 }
 
-/// The first dependence that an order of the leaves does not keep. `None` is a proof that it keeps all of them.
+/// Finds the first dependence that an order of the leaves reverses. `None` is a proof that the order preserves all of
+/// them.
 pub fn turned(edges: &Edges<'_>, order: &[Vec<Term>]) -> Option<Dependence> {
     let region = &edges.model.region;
     let suspects = edges.groups.iter().filter(|(e, _)| polyhedral::turned(region, e, order));
@@ -86,7 +88,7 @@ pub fn turned(edges: &Edges<'_>, order: &[Vec<Term>]) -> Option<Dependence> {
 }
 
 impl Edges<'_> {
-    /// Asked again of the pair of references, where alternatives between facts count as well.
+    /// Repeats the query for the pair of references, with alternatives between facts taken into account.
     fn exactly(&self, r: &Related, order: &[Vec<Term>]) -> Option<Dependence> {
         let around = order::around(&self.model.func, self.model.root);
         let [source, sink] = [r.references.0, r.references.1].map(|k| &self.all.references()[k]);
@@ -117,13 +119,13 @@ impl Edges<'_> {
     }
 }
 
-/// A dependence of a model, as it is in the program: iterators of loops that count otherwise there have the values that
-/// they have there, and the statements are those of the program.
+/// Translates a dependence of a model back to the program: iterators of normalised loops get their original values, and
+/// the statements are those of the program.
 pub fn in_program_terms(func: &Func, model: &Model, mut d: Dependence) -> Dependence {
     let sizes = d.witness.sizes.clone();
     for (at, stmt) in [(&mut d.witness.source, &d.source.site.stmt), (&mut d.witness.sink, &d.sink.site.stmt)] {
         let path = tree::path(&func.body, stmt.id()).unwrap_or_default();
-        // The loops of the model count by one; those around it are as they were.
+        // The loops of the model count by one; those around it are unchanged.
         let counted = |l: &Loop| {
             let now = tree::find(&model.func.body, l.stmt.id()).and_then(|s| Loop::of(&s));
             now.is_some_and(|now| now.step != l.step)
@@ -155,7 +157,7 @@ pub fn in_program_terms(func: &Func, model: &Model, mut d: Dependence) -> Depend
     order::in_program_terms(func, d)
 }
 
-/// A term as an expression.
+/// Converts a term to an expression.
 pub fn expr(
     t: &Term,
     index: &dyn Fn(usize) -> Option<Expr>,

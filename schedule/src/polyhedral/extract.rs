@@ -1,4 +1,4 @@
-//! A part of a program as statements in sets of iterations.
+//! Extraction of a part of a program as statements with iteration domains.
 
 use crate::affine::Affine;
 use crate::primitives::require_unmarked;
@@ -13,45 +13,44 @@ use taffeta_analysis::query::{Context, MAX_SIZE, effects, unwritten, walk};
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// Coefficients and numbers beyond these might let sums wrap.
+/// Maximum coefficients and constants of affine sums: larger ones might let the sums wrap.
 const LARGEST_COEFFICIENT: i64 = 1 << 12;
 const LARGEST_NUMBER: i64 = 1 << 40;
 
-/// A part of a program in the polyhedral model.
+/// Part of a program in the polyhedral model.
 pub struct Model {
-    /// The program, with loops in it that count upwards by one, and declarations around it instead of inside.
+    /// Program whose loops in the part count upwards by one, with the part's declarations moved around it.
     pub func: Func,
-    /// The statement that the model is of, without those declarations.
+    /// Modelled statement, without those declarations.
     pub root: StmtId,
-    /// Sets and parameters.
+    /// Iteration domains and parameters.
     pub region: Region,
-    /// The statements that stay whole, in the order of the text.
+    /// Leaves: the statements that stay whole, in textual order.
     pub leaves: Vec<Whole>,
-    /// What was kept whole because it is not affine: where, and why.
+    /// Statements kept whole since they are not affine, each with the reason.
     pub opaque: Vec<(Stmt, String)>,
 }
 
-/// A statement that stays in one piece.
+/// Statement that stays in one piece.
 pub struct Whole {
-    /// The statement.
+    /// Leaf statement.
     pub stmt: Stmt,
-    /// The loops around it in the region, outermost first.
+    /// Loops around it in the region, outermost first.
     pub loops: Vec<Loop>,
-    /// Where it stands in the text: a position in each loop's body, from the outermost block inwards; one more than
-    /// there are loops.
+    /// Textual position: one number for the outermost block, and one for the body of each loop, from the outside in.
     pub text: Vec<i64>,
 }
 
 impl Model {
-    /// The leaves as the dependence analysis knows them.
+    /// Returns the leaves in the form of the dependence analysis.
     pub fn known_leaves(&self) -> Vec<Leaf> {
         let ids = |w: &Whole| w.loops.iter().map(|l| l.stmt.id()).collect();
         self.leaves.iter().map(|w| Leaf { stmt: w.stmt.id(), loops: ids(w) }).collect()
     }
 }
 
-/// The model of a statement. Loops inside `depth` others of it are kept whole. Refusals have the numbers of the
-/// primitive's conditions: what is to be affine, and what is special.
+/// Builds the model of a statement. Loops inside `depth` others of the statement are kept whole. `conditions` number
+/// the primitive's conditions in refusals: affinity, and marks.
 pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> Result<Model, Refusal> {
     let (normal, _) = normalised(target);
     let written = effects::writes(&normal);
@@ -80,7 +79,7 @@ pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> 
     e.stmt(&normal)?;
     let known = e.known();
     let region = Region { parameters: e.parameters, known, statements: e.statements };
-    // Declarations leave what is inside of them.
+    // Declarations move out of the region.
     let (declared, leaves, opaque) = (e.declared, e.leaves, e.opaque);
     let inside = without(&normal, &declared);
     let root = inside.id();
@@ -92,7 +91,7 @@ pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> 
     Ok(Model { func, root, region, leaves, opaque })
 }
 
-/// The statement with loops that count upwards by one, where their steps are constants; same ids.
+/// Normalises unmarked loops with constant steps to count upwards by one. Ids are kept.
 fn normalised(s: &Stmt) -> (Stmt, bool) {
     let mut changed = false;
     let inside = s.map(
@@ -130,7 +129,7 @@ fn iterators(s: &Stmt) -> Vec<Symbol> {
     out
 }
 
-/// The statement without some of its declarations.
+/// Removes these declarations from a statement.
 fn without(s: &Stmt, declared: &[(Stmt, Arc<Tensor>)]) -> Stmt {
     match s.kind() {
         StmtKind::VarDef { body, .. } if declared.iter().any(|(d, _)| d.id() == s.id()) => without(body, declared),
@@ -139,17 +138,17 @@ fn without(s: &Stmt, declared: &[(Stmt, Arc<Tensor>)]) -> Stmt {
 }
 
 struct Extractor {
-    /// The program that the region is in.
+    /// Program that contains the region.
     func: Func,
-    /// The region.
+    /// Region, by the id of its statement.
     whole: StmtId,
     condition: u32,
     special: u32,
     depth: usize,
-    /// What is known before the region.
+    /// Facts that hold before the region.
     facts: Context,
     written: FxHashSet<Symbol>,
-    /// Iterators of all loops inside.
+    /// Iterators of all loops in the region.
     inner: Vec<Symbol>,
     loops: Vec<Loop>,
     conditions: Vec<Condition>,
@@ -247,8 +246,8 @@ impl Extractor {
         Ok(())
     }
 
-    /// Whether a declaration can stand around the region: it holds an array of a size that is known there, and loops
-    /// use it together. What is declared for one iteration alone stays in it.
+    /// Returns whether a declaration can move around the region: its shape is known there, and it stands outside of the
+    /// loops, or declares an array whose scope has loops. A declaration for one iteration alone stays in it.
     fn can_leave(&mut self, s: &Stmt, tensor: &Tensor) -> bool {
         let mut has_loops = false;
         s.walk(&mut |s| has_loops |= matches!(s.kind(), StmtKind::For { .. }));
@@ -262,7 +261,7 @@ impl Extractor {
         })
     }
 
-    /// A loop whose bounds are affine, with what they say of its iterator.
+    /// Returns a loop with affine bounds, and their constraints on its iterator.
     fn range(&mut self, s: &Stmt) -> Result<(Loop, Vec<Condition>), String> {
         let l = Loop::of(s).ok_or("it is not a loop over integers")?;
         if l.step.as_int() != Some(1) {
@@ -275,7 +274,7 @@ impl Extractor {
         Ok((l, vec![from, to]))
     }
 
-    /// A condition over integers.
+    /// Converts a condition over integers.
     fn condition(&mut self, e: &Expr) -> Result<Condition, String> {
         if let Some(known) = e.as_bool() {
             return Ok(if known { Condition::All(vec![]) } else { Condition::Any(vec![]) });
@@ -304,7 +303,7 @@ impl Extractor {
         })
     }
 
-    /// An integer as a term; why not, if it is not affine.
+    /// Converts an integer to a term; the error says why it is not affine.
     fn term(&mut self, e: &Expr) -> Result<Term, String> {
         let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
         let sum = if e.dtype() == DType::I64 { Affine::of(e).ok_or_else(not_affine)? } else { self.atom_sum(e) };
@@ -331,7 +330,7 @@ impl Extractor {
         Affine { terms: vec![(e.clone(), 1)], constant: 0 }
     }
 
-    /// What a sum is made of.
+    /// Converts an expression that is not a sum to a term.
     fn atom(&mut self, e: &Expr) -> Result<Term, String> {
         if let ExprKind::Var(s) = e.kind()
             && let Some(k) = self.loops.iter().position(|l| l.iter == *s)
@@ -367,7 +366,7 @@ impl Extractor {
         }
     }
 
-    /// Which bound of an integer is missing, and how to write it.
+    /// Describes the missing bound of an integer, and how to write it.
     fn missing_bound(&mut self, e: &Expr) -> String {
         let range = self.facts.bounds(e).interval;
         let (text, limit) = (taffeta_ast::print::expr(e), i128::from(MAX_SIZE));
@@ -379,20 +378,20 @@ impl Extractor {
         }
     }
 
-    /// Whether it is an integer that is there before the region, and the same in all of it.
+    /// Returns whether the expression is an integer that has a value before the region, and the same one in all of it.
     fn is_invariant(&mut self, e: &Expr) -> bool {
         let iters: Vec<&Symbol> = self.inner.iter().collect();
         let changes = effects::mentions(e, &iters) || !effects::loads(e).is_disjoint(&self.written);
         !changes && e.dtype().is_int() && !self.facts.may_stop(e)
     }
 
-    /// A tensor that it reads, if that may not be written before the region.
+    /// Returns a tensor that the expression reads, and that may be unwritten before the region.
     fn early_read(&self, e: &Expr) -> Option<Symbol> {
         unwritten::early_read(&self.func, self.whole, &[], &[e])
     }
 
-    /// The number of a parameter: an integer that is the same in the whole region, of which it is known before that it
-    /// is there and not so large that sums wrap.
+    /// Returns the number of a parameter: an integer that is constant in the region, has a value before it, and is
+    /// bounded so that sums do not wrap.
     fn parameter(&mut self, e: &Expr) -> Option<usize> {
         let wide = if e.dtype() == DType::I64 { e.clone() } else { e.clone().cast(DType::I64) };
         if let Some(k) = self.parameters.iter().position(|p| *p == wide) {
@@ -410,7 +409,7 @@ impl Extractor {
         Some(self.parameters.len() - 1)
     }
 
-    /// What is known of the parameters.
+    /// Returns the known bounds of the parameters.
     fn known(&mut self) -> Condition {
         let mut all = Vec::new();
         for (k, e) in self.parameters.clone().iter().enumerate() {
@@ -428,7 +427,7 @@ impl Extractor {
     }
 }
 
-/// `small + less <= large`, taken apart where one of them is the least or greatest of several terms.
+/// Builds `small + less <= large`, as a conjunction if one side is the greatest or least of several terms.
 fn at_most(small: Term, large: Term, less: i64, lower: bool) -> Condition {
     match (small, large) {
         (Term::Greatest(all), large) if lower => {
@@ -441,8 +440,8 @@ fn at_most(small: Term, large: Term, less: i64, lower: bool) -> Condition {
     }
 }
 
-/// `sum >= 0`, without a quotient where there is only one: `a <= e // d` is `d * a <= e`, and `e // d <= a` is `e <= d
-/// * a + d - 1`.
+/// Builds `sum >= 0`, without a quotient if there is only one: `a <= e // d` becomes `d * a <= e`, and `e // d <= a`
+/// becomes `e <= d * a + d - 1`.
 fn not_negative(parts: Vec<(i64, Term)>) -> Condition {
     let flat = flat(&parts, 1);
     let is_quotient = |(_, t): &&(i64, Term)| matches!(t, Term::Quotient(..));
@@ -461,7 +460,7 @@ fn not_negative(parts: Vec<(i64, Term)>) -> Condition {
     Condition::NotNegative(Term::Sum(flat))
 }
 
-/// A sum without sums in it.
+/// Flattens a sum of sums.
 fn flat(parts: &[(i64, Term)], by: i64) -> Vec<(i64, Term)> {
     let mut out = Vec::new();
     for (c, t) in parts {

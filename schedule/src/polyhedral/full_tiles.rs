@@ -1,5 +1,5 @@
-//! Full tiles apart from partial ones: two versions of what is inside of a tile, of which the first one runs where the
-//! tile is full. Then the bounds of its loops are those of the tile, and nothing else.
+//! Separation of full tiles from partial ones: two versions of a tile's body, the first of which runs if the tile is
+//! full. Its loops have just the bounds of the tile.
 //!
 //! ```text
 //!  for i~o …:                                 for i~o …:
@@ -11,10 +11,10 @@
 //!                                                         A(i~i)
 //! ```
 //!
-//! The condition is a *guess*: what must not be negative in the domains of leaves, by its least value in the tile.
-//! Nothing rests on it, since both versions compute the same whatever it says. What the bounds become in the first
-//! version is *proved* from it (`eliminate_guards`); a bound of which nothing is proved stays as it is. Loops that
-//! then have a constant length count from 0, so that whoever unrolls them or keeps a box of theirs finds constants.
+//! The condition is a *guess*: each constraint of the leaves' domains holds at its least value in the tile. Correctness
+//! does not rest on it, since both versions compute the same. The simpler bounds of the first version are *proved* from
+//! the condition (`eliminate_guards`); a bound without a proof is kept. Loops that then have a constant trip count are
+//! made to count from 0, so that later unrolling or staging finds constants.
 
 use super::extract::Model;
 use super::rebuild::Made;
@@ -27,28 +27,28 @@ use taffeta_analysis::polyhedral::{Condition, Term};
 use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
 
-/// How the tiles of a nest are numbered.
+/// Numbering of the tiles of a nest.
 pub struct Tiles {
-    /// The loops of the nest that are cut, with the sizes of tiles.
+    /// Loops of the nest that are tiled, with the sizes of their tiles.
     pub cut: Vec<(usize, i64)>,
-    /// Whether the first loop of tiles runs through the sums of the first two numbers.
+    /// Whether the first tile loop runs over the sums of the first two tile numbers.
     pub wavefront: bool,
 }
 
-/// A program with full tiles apart.
+/// Program with full tiles separated.
 pub struct Separated {
-    /// The program.
+    /// Rewritten program.
     pub func: Func,
-    /// The loops inside of full tiles in the order of the text, with the dimension of the order that each is of; also
-    /// those of which there is one version, since a second one would be the same.
+    /// Loops inside full tiles in textual order, each with its dimension of the order. They include loops of bodies
+    /// that have a single version, since a second one would be the same.
     pub full: Vec<(usize, StmtId)>,
-    /// Those inside of partial tiles.
+    /// Loops inside partial tiles.
     pub partial: Vec<(usize, StmtId)>,
-    /// Branches that are gone, and what took their place.
+    /// Removed branches, each with the statements that replace it.
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
 }
 
-/// Makes two versions of what is inside of tiles, wherever that makes bounds simpler; `None` if it does so nowhere.
+/// Duplicates the bodies of tiles wherever that simplifies bounds; `None` if it does so nowhere.
 pub fn separate(model: &Model, made: &Made, tiles: &Tiles) -> Option<Separated> {
     let dimension: FxHashMap<StmtId, usize> = made.loops.iter().map(|(d, id)| (*id, *d)).collect();
     let mut bodies = Vec::new();
@@ -77,7 +77,7 @@ pub fn separate(model: &Model, made: &Made, tiles: &Tiles) -> Option<Separated> 
     apart.then_some(out)
 }
 
-/// The program with a loop of constant length counting from 0, if it does not.
+/// Makes a loop of constant trip count count from 0; `None` if that changes nothing.
 fn from_zero(func: &Func, id: StmtId) -> Option<Func> {
     let l = Loop::of(&tree::find(&func.body, id)?)?;
     if l.step.as_int() != Some(1) || l.begin.as_int() == Some(0) {
@@ -90,14 +90,14 @@ fn from_zero(func: &Func, id: StmtId) -> Option<Func> {
     Some(tree::replace(func, id, &l.with(Expr::int(0), length, l.step.clone(), body)))
 }
 
-/// What is inside of a tile.
+/// Body of a tile.
 struct Body {
     stmt: Stmt,
-    /// Iterators of the loops of tiles around it, by their dimensions.
+    /// Iterators of the tile loops around it, by dimension.
     around: FxHashMap<usize, Symbol>,
 }
 
-/// The largest statements without loops of tiles in them.
+/// Collects the largest statements without tile loops in them.
 fn collect(
     s: &Stmt,
     dimension: &FxHashMap<StmtId, usize>,
@@ -127,7 +127,7 @@ fn collect(
     }
 }
 
-/// That the tile around a body is full, as far as that is neither known nor impossible.
+/// Builds the condition that the tile around a body is full, without conjuncts that are proved or refuted.
 fn condition(func: &Func, model: &Model, made: &Made, tiles: &Tiles, body: &Body) -> Option<Expr> {
     let range = Range::of(model, tiles, body);
     let mut wanted: Vec<Expr> = Vec::new();
@@ -151,7 +151,7 @@ fn condition(func: &Func, model: &Model, made: &Made, tiles: &Tiles, body: &Body
     without_implied(chosen, &mut facts).into_iter().reduce(|a, b| a.and(&b))
 }
 
-/// Without those that follow from others.
+/// Removes the conditions that others imply.
 fn without_implied(mut all: Vec<Expr>, facts: &mut Context) -> Vec<Expr> {
     for k in (0..all.len()).rev() {
         let follows = facts.scoped(|facts| {
@@ -165,10 +165,10 @@ fn without_implied(mut all: Vec<Expr>, facts: &mut Context) -> Vec<Expr> {
     all
 }
 
-/// The indices of iterations in one tile.
+/// Index ranges of the iterations in one tile.
 struct Range<'m> {
     model: &'m Model,
-    /// The first and the last value in the tile, for the loops of the nest of which it is known.
+    /// First and last value in the tile, for the loops of the nest whose ends are known.
     ends: FxHashMap<usize, [Expr; 2]>,
 }
 
@@ -187,8 +187,8 @@ impl<'m> Range<'m> {
         Range { model, ends: tiles.cut.iter().enumerate().filter_map(ends).collect() }
     }
 
-    /// Adds what makes a condition hold (or not) for all iterations of the tile. What has no least value here is left
-    /// out.
+    /// Adds sufficient conditions for a constraint to hold (or not to) in all iterations of the tile. A constraint
+    /// whose least value is unknown is left out.
     fn conditions(&self, c: &Condition, holds: bool, out: &mut Vec<Expr>) {
         match c {
             Condition::All(all) if holds => all.iter().for_each(|c| self.conditions(c, holds, out)),
@@ -207,7 +207,7 @@ impl<'m> Range<'m> {
         }
     }
 
-    /// The largest value of a term in the tile, or its smallest one, or a bound of it.
+    /// Returns the largest or smallest value of a term in the tile, or a bound of it.
     fn extreme(&self, t: &Term, largest: bool) -> Option<Expr> {
         let joined = |all: &[Term], f: fn(&Expr, &Expr) -> Expr| {
             let each: Option<Vec<Expr>> = all.iter().map(|t| self.extreme(t, largest)).collect();
@@ -227,7 +227,7 @@ impl<'m> Range<'m> {
     }
 }
 
-/// Whether a term changes with an index.
+/// Returns whether a term depends on an index.
 fn mentions(t: &Term) -> bool {
     match t {
         Term::Number(_) | Term::Parameter(_) => false,
@@ -238,7 +238,7 @@ fn mentions(t: &Term) -> bool {
     }
 }
 
-/// `0 <= e`, with what is taken away on the left and what is added on the right.
+/// Builds `0 <= e`, with the terms of negative coefficients on the left, and those of positive ones on the right.
 fn not_negative(e: &Expr) -> Expr {
     let Some(sum) = Affine::of(e) else { return Expr::int(0).less_eq(e) };
     let part = |sign: i64, constant: i64| {

@@ -1,13 +1,12 @@
-//! The polyhedral model of a part of a program: statements and the sets of iterations in which they run (`extract`),
-//! the dependences between them (`dependences`), loops that run through them in another order (`rebuild`), and two
-//! versions of what is inside of tiles (`full_tiles`). Which order is the business of the primitives `polyhedral` and
-//! `tile`.
+//! Polyhedral model of a part of a program: statements with their iteration domains (`extract`), the dependences
+//! between them (`dependences`), loop generation for another order (`rebuild`), and separate versions for full and
+//! partial tiles (`full_tiles`). The primitives `polyhedral` and `tile` choose the order.
 //!
 //! ```text
 //!  statement ─▶ Model: leaves + sets ─▶ order ─▶ does it turn a dependence round? ─▶ loops by isl ─▶ statement
 //! ```
 //!
-//! A *leaf* is a statement that stays in one piece, whatever is inside it.
+//! A *leaf* is a statement that stays in one piece, with everything inside it.
 
 mod dependences;
 mod extract;

@@ -1,4 +1,4 @@
-//! Loops that run through the leaves of a model in an order, as statements.
+//! Loop generation: statements that run the leaves of a model in a given order.
 
 use super::extract::Model;
 use crate::affine;
@@ -11,22 +11,22 @@ use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind};
 
-/// A program with the leaves of a model in another order.
+/// Program with the leaves of a model in another order.
 pub struct Made {
-    /// The program.
+    /// Rewritten program.
     pub func: Func,
-    /// What took the place of the model's root.
+    /// Statement that replaces the root of the model.
     pub root: StmtId,
-    /// Where each leaf went.
+    /// Statements that each leaf became.
     pub leaves: Vec<Vec<StmtId>>,
-    /// The new loops in the order of the text, with the dimension of the order that each is of.
+    /// New loops in textual order, each with its dimension of the order.
     pub loops: Vec<(usize, StmtId)>,
-    /// Leaves that went to several places, or to none.
+    /// Leaves that became several statements, or none.
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
 }
 
-/// Puts loops in the place of a model's root. `step` is the primitive's name. `None` if isl finds none, or what it
-/// found may wrap.
+/// Replaces the root of a model by loops. `step` is the name of the primitive. Returns `None` if isl finds no loops, or
+/// their computations may wrap.
 pub fn rebuild(model: &Model, order: &[Vec<Term>], dimensions: &[Dimension], step: &'static str) -> Option<Made> {
     let tree = polyhedral::generate(&model.region, order, dimensions)?;
     let origin = model.leaves.first().and_then(|l| l.loops.first()).map_or(Origin::none(), |l| l.stmt.origin().clone());
@@ -48,7 +48,8 @@ pub fn rebuild(model: &Model, order: &[Vec<Term>], dimensions: &[Dimension], ste
     Some(Made { func: eliminated.func, root: new.id(), leaves: uses, loops, moved })
 }
 
-/// Whether no bound of the loops and no condition around the leaves may wrap: isl computes with mathematical integers.
+/// Returns whether no loop bound, and no condition around the leaves, may wrap: isl computes with mathematical
+/// integers.
 fn is_exact(func: &Func, new: &Stmt, leaves: &[Vec<StmtId>]) -> bool {
     fn visit(s: &Stmt, facts: &mut Context, leaves: &FxHashSet<StmtId>) -> bool {
         if leaves.contains(&s.id()) {
@@ -74,7 +75,7 @@ struct Builder<'m> {
     model: &'m Model,
     step: &'static str,
     origin: Origin,
-    /// Where each leaf went.
+    /// Statements that each leaf became.
     uses: Vec<Vec<StmtId>>,
     loops: Vec<(usize, StmtId)>,
 }
@@ -106,7 +107,7 @@ impl Builder<'_> {
         }
     }
 
-    /// An instance of a leaf. The first one is the leaf itself, further ones are copies.
+    /// Creates an instance of a leaf. The first one is the leaf itself, further ones are copies.
     fn run(&mut self, leaf: usize, indices: &[Expr]) -> Stmt {
         let Some(whole) = self.model.leaves.get(leaf) else { return Stmt::nop() };
         let mut stmt = whole.stmt.clone();
@@ -121,10 +122,10 @@ impl Builder<'_> {
     }
 }
 
-/// An expression with its sums put in order, inside of whatever is not a sum.
+/// Normalises the sums in an expression, at every depth.
 fn tidy(e: &Expr) -> Expr {
     match e.kind() {
-        // What is of another type is a parameter, which stays as it is.
+        // An expression of another type is a parameter, and stays as it is.
         ExprKind::Apply(op, _) if matches!(e.dtype(), DType::I64 | DType::Bool) => {
             let inner = e.map_children(&mut tidy);
             let is_sum = matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg);

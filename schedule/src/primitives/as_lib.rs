@@ -28,7 +28,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 struct Plan {
-    /// The program in which the product stands alone.
+    /// Program in which the product stands alone.
     func: Func,
     nest: Stmt,
     product: Product,
@@ -36,7 +36,7 @@ struct Plan {
 }
 
 fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
-    // 1. Run in no special way yet.
+    // 1. No marks.
     super::require_unmarked(s.func(), 1, l)?;
     let (func, nest) = alone(s.func(), l)?;
     let product = fits(&func, &nest, &|l| fission::called_before(s.func(), &func, l))?;
@@ -78,14 +78,14 @@ fn apply(plan: &Plan) -> Change {
     change
 }
 
-/// The matrix product that a loop is when what stands beside the sum is cut off, as far as its text says; nothing is
-/// proved.
+/// Sketches the matrix product that a loop becomes when the statements beside the sum are cut off. The sketch goes by
+/// the text; nothing is proved.
 pub(crate) fn sketch(s: &Schedule, l: &Loop) -> Option<Product> {
     super::require_unmarked(s.func(), 1, l).ok()?;
     product(&main(&l.stmt), &|l| selector::called(s.func(), l)).ok()
 }
 
-/// A nest without what stands beside the sum.
+/// Strips a nest of the statements beside its sum, and of declarations.
 fn main(s: &Stmt) -> Stmt {
     match s.kind() {
         StmtKind::For { iter, extent, props, body } => {
@@ -98,11 +98,11 @@ fn main(s: &Stmt) -> Stmt {
     }
 }
 
-/// 1. to 6. The product that a nest is, if it may be a call.
+/// 1. to 6. Returns the product of a nest, if the nest may be a library call.
 pub(crate) fn fits(func: &Func, nest: &Stmt, called: &Called<'_>) -> Result<Product, Refusal> {
     let p = product(nest, called).map_err(refusal)?;
     let around = order::around(func, nest.id());
-    // 5. Nothing that is read is written.
+    // 5. No factor is written.
     let inside = |r: &Reference| r.site.stmt.id() == p.update.id();
     let all = Dependences::inside(func, &[nest.id()]);
     let updates = |r: &Reference| inside(r) && r.kind == Use::Reduce(ReduceOp::Add);
@@ -112,7 +112,7 @@ pub(crate) fn fits(func: &Func, nest: &Stmt, called: &Called<'_>) -> Result<Prod
         let text = format!("`{}` is read in the nest that writes it", p.c.tensor);
         return Err(Refusal::dependence(5, text, d).help("copy what is read into another tensor first (`s.cache`)"));
     }
-    // 6. In range.
+    // 6. All accesses are in range.
     let Some(mut facts) = walk::at(func, p.update.id()) else {
         return Err(Refusal::target("the nest is not in the program any more"));
     };
@@ -142,11 +142,11 @@ fn refusal(m: Mismatch) -> Refusal {
     }
 }
 
-/// Cuts off what stands beside the product in the nest of a loop: the program, and the product's own nest.
+/// Cuts off the statements beside the product in the nest of a loop. Returns the program, and the product's own nest.
 fn alone(before: &Func, l: &Loop) -> Result<(Func, Stmt), Refusal> {
     let (mut func, mut nest) = (before.clone(), l.stmt.clone());
     while let Some((all, main)) = beside(&nest) {
-        // What comes before it first: then it is in the second half, and what comes after it is at the end of that.
+        // Cut before the product first: the second half then has the product at its begin, and is cut after it.
         let first = all.first().is_some_and(|s| s.id() == main.id());
         let Some(around) = Loop::of(&nest) else { break };
         let cut = fission::cut(before, &func, &around, &main, first).map_err(|mut r| {
@@ -161,8 +161,8 @@ fn alone(before: &Func, l: &Loop) -> Result<(Func, Stmt), Refusal> {
     Ok((func, nest))
 }
 
-/// The statements of the outermost block in a nest, and the one of them that may be a product: the one with a sum in
-/// most loops.
+/// Returns the statements of the outermost block in a nest, and the one that may be a product: the one with a sum in
+/// the most loops.
 fn beside(nest: &Stmt) -> Option<(Vec<Stmt>, Stmt)> {
     match nest.kind() {
         StmtKind::For { body, .. } | StmtKind::VarDef { body, .. } => beside(body),
@@ -174,7 +174,7 @@ fn beside(nest: &Stmt) -> Option<(Vec<Stmt>, Stmt)> {
     }
 }
 
-/// How many loops are around a sum of products in a statement; 0 if there is none.
+/// Returns one more than the number of loops around the deepest sum in a statement; 0 if there is no sum.
 fn depth(s: &Stmt) -> usize {
     match s.kind() {
         StmtKind::ReduceTo { op: ReduceOp::Add, .. } => 1,

@@ -30,7 +30,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 
 struct Plan {
     copies: Copies,
-    /// Loops in the body that become one.
+    /// Loops in the body that are jammed into one.
     joined: FxHashSet<StmtId>,
 }
 
@@ -72,7 +72,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     }
 }
 
-/// Loops in the body of `l` that run the same iterations whatever the iteration of `l` is.
+/// Finds the loops in the body of `l` that run the same iterations in every iteration of `l`.
 fn find_joined(l: &Loop, s: &Stmt, written: &FxHashSet<Symbol>, out: &mut FxHashSet<StmtId>) {
     for item in &Block::of(s).items {
         let (Some(inner), StmtKind::For { props, .. }) = (Loop::of(item), item.kind()) else { continue };
@@ -85,8 +85,8 @@ fn find_joined(l: &Loop, s: &Stmt, written: &FxHashSet<Symbol>, out: &mut FxHash
     }
 }
 
-/// Looks for dependences that interleaving turns round: from an iteration of the loop to a later one, where the new
-/// order (the joined loops, the place in the text, then the iteration) has the sink first.
+/// Search for dependences that interleaving reverses: from an iteration of the loop to a later one, with the sink first
+/// in the new order (joined loops, then textual position, then iteration).
 struct Asker<'a> {
     all: Dependences<'a>,
     around: Vec<StmtId>,
@@ -95,7 +95,7 @@ struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// In a block, in one iteration of the joined loops around it.
+    /// Searches a block, within one iteration of the joined loops around it.
     fn turned(&self, s: &Stmt, outer: &mut Vec<StmtId>) -> Option<Dependence> {
         let block = Block::of(s);
         let holds = |items: &[Stmt], r: &taffeta_analysis::query::reference::Reference| {
@@ -154,7 +154,7 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
     unroll::replaced(s, &plan.copies.target, &new)
 }
 
-/// Copies of one block, statement by statement. Joined loops are known by the ids of the first copy.
+/// Interleaves the copies of one block, statement by statement. Joined loops are known by the ids of the first copy.
 fn interleaved(copies: &[Stmt], joined: &FxHashSet<StmtId>) -> Stmt {
     let blocks: Vec<Block> = copies.iter().map(Block::of).collect();
     let first = &blocks[0];

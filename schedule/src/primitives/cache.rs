@@ -23,9 +23,9 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 
 struct Plan {
     stage: Stage,
-    /// Whether the box is read before.
+    /// Whether the box is copied in before the statement.
     fetched: bool,
-    /// Whether it is written back.
+    /// Whether the box is copied back after the statement.
     stored: bool,
 }
 
@@ -35,7 +35,7 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<Plan, Refusal> {
     let mut facts = stage.facts(s.func());
     let stored = stage.refs.iter().any(|r| r.kind != Use::Read);
     let fetched = !stage.writes_all_first(s.func(), &mut facts);
-    // 2. Nothing is fetched that was never written.
+    // 2. Every element that is fetched was written before.
     if fetched && !stage.written_before(s.func(), &mut facts) && !stage.reads_all(&mut facts) {
         let name = &stage.tensor.symbol;
         return Err(Refusal::illegal(
@@ -45,9 +45,9 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<Plan, Refusal> {
         .label(stage.target.origin().span(), "this statement")
         .help(format!("write all of `{name}` before it (`zeros` does), or choose a statement that does so itself")));
     }
-    // 3. Padding is never met.
+    // 3. Padding is never accessed.
     stage.pad(s, args, 3)?;
-    // 4. What is structured is only read: which of its elements would be stored back is not known.
+    // 4. A structured tensor is only read, since the elements to store back are not known.
     if let Some(written) = stage.refs.iter().find(|r| stage.is_structured() && r.kind != Use::Read) {
         let text = format!("`{}` is structured, and is written in the statement", stage.tensor.symbol);
         let refusal = Refusal::unsupported(4, text).label(written.site.stmt.origin().span(), "here");

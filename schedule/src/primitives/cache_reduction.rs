@@ -26,7 +26,7 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
     // 1. A tensor of known shape, used in the statement.
     let mut stage = Stage::of(s, args)?;
     let name = &stage.tensor.symbol;
-    // 2. Reductions by one operator alone.
+    // 2. Reductions by one operator only.
     let first = stage.refs.iter().find_map(|r| match r.kind {
         Use::Reduce(op) => Some(op),
         _ => None,
@@ -49,7 +49,7 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
         }
     };
     super::require_any_order(s.func(), stage.tensor.dtype)?;
-    // 3. Nothing is reduced into that was never written.
+    // 3. Every element that is reduced into was written before.
     let mut facts = stage.facts(s.func());
     if !stage.written_before(s.func(), &mut facts) && !stage.reads_all(&mut facts) {
         let text = format!("elements of `{name}` that may not have been written yet would be reduced into");
@@ -57,7 +57,7 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
             .label(stage.target.origin().span(), "this statement")
             .help(format!("write all of `{name}` before it (`zeros` does)")));
     }
-    // 4. Padding is never met.
+    // 4. Padding is never accessed.
     stage.pad(s, args, 4)?;
     Ok((stage, op))
 }

@@ -32,35 +32,35 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 struct Plan {
-    /// The program with the declaration in its new place.
+    /// Program with the declaration in its new place.
     func: Func,
-    /// The tensor there.
+    /// Tensor as declared there.
     local: Local,
-    /// What is kept of each dimension.
+    /// Kept part of each dimension.
     parts: Vec<Part>,
 }
 
-/// What is kept of a dimension.
+/// Kept part of a dimension.
 enum Part {
     All,
-    /// So many elements from the first one on.
+    /// `size` elements, from `first` on.
     Box {
         first: Expr,
         size: Expr,
     },
-    /// One element, and no dimension.
+    /// One element, without the dimension.
     One,
 }
 
 fn check(s: &Schedule, local: &Local) -> Result<Plan, Refusal> {
     let name = &local.tensor.symbol;
-    // 2. It is used.
+    // 2. The tensor is used.
     let all = Dependences::inside(s.func(), &[local.stmt.id()]);
     if all.of(name).len() == 0 {
         let text = format!("`{name}` is never used");
         return Err(Refusal::illegal(2, text).label(local.stmt.origin().span(), "declared here"));
     }
-    // 3. Less of it is alive at a time.
+    // 3. Less of the tensor is live at a time.
     let place = Place::innermost(&all, local);
     let (func, inner) = place.declared(s.func(), local);
     let parts = parts(&func, &inner);
@@ -88,31 +88,31 @@ fn apply(plan: Plan) -> Change {
     Change::new(func, Value::Handle(Handle::Tensor(local.tensor.symbol.clone())))
 }
 
-// ---- where it is declared
+// ---- place of the declaration
 
-/// Where a declaration goes.
+/// New place of a declaration.
 struct Place {
-    /// The statement that it goes around, or into.
+    /// Statement to declare the tensor around, or, for a sequence, inside.
     stmt: Stmt,
-    /// Of a sequence, the statements that it goes around.
+    /// Statements of a sequence to declare the tensor around.
     among: Option<RangeInclusive<usize>>,
-    /// Loops on the way there.
+    /// Number of loops crossed on the way.
     crossed: usize,
-    /// Why it goes no further in.
+    /// Obstacle to a place further in.
     obstacle: Obstacle,
 }
 
 enum Obstacle {
-    /// A value goes from one iteration of the loop to another.
+    /// Value that goes from one iteration of the loop to another.
     Carried(Stmt, Box<Dependence>),
-    /// The loop is run by vector instructions, and holds no arrays.
+    /// Vectorised loop, which cannot hold arrays.
     Vectorised(Stmt),
-    /// The statements that use it.
+    /// Statements that use the tensor.
     Used(Vec<Stmt>),
 }
 
 impl Place {
-    /// The innermost block with all uses of the tensor, across loops that carry no value of it.
+    /// Finds the innermost block with all uses of the tensor, across loops that carry no value of it.
     fn innermost(all: &Dependences<'_>, local: &Local) -> Place {
         let name = &local.tensor.symbol;
         let flow = Flow { all, tensor: name };
@@ -127,7 +127,7 @@ impl Place {
         }
     }
 
-    /// The program with the tensor declared there, and the tensor.
+    /// Declares the tensor in this place. Returns the program and the tensor.
     fn declared(&self, func: &Func, local: &Local) -> (Func, Local) {
         let around = |body: Stmt| local.stmt.with_kind(StmtKind::VarDef { tensor: local.tensor.clone(), body });
         let new = match (self.stmt.kind(), &self.among) {
@@ -141,7 +141,7 @@ impl Place {
             _ => around(self.stmt.clone()),
         };
         let body = tree::replaced(&local.body, self.stmt.id(), &new);
-        // Where it is declared now may not be reached.
+        // The new place may not be reached, so the checks of the sizes stay in the old one.
         let sizes: Vec<usize> = (0..local.tensor.ndim()).collect();
         let body = local.after_checks(func, "contract", &sizes, body);
         let func = tree::replace(func, local.stmt.id(), &body);
@@ -154,11 +154,11 @@ impl Place {
     }
 }
 
-/// The statement directly inside that has all uses of the tensor, if it may be declared there; or which statements of a
-/// sequence have them, and what stands in the way.
+/// Returns the statement directly inside that holds all uses of the tensor, if the tensor may be declared there;
+/// otherwise the statements of a sequence that use it, and the obstacle.
 fn next(at: &Stmt, name: &Symbol, flow: &Flow<'_, '_>) -> Result<Stmt, (Option<RangeInclusive<usize>>, Obstacle)> {
     let here = |obstacle: Obstacle| Err((None, obstacle));
-    // Bounds, conditions and shapes are evaluated before what is inside.
+    // Bounds, conditions and shapes are evaluated before the statements inside.
     if at.kind().exprs().into_iter().any(|e| effects::loads(e).contains(name)) {
         return here(Obstacle::Used(vec![at.clone()]));
     }
@@ -227,14 +227,14 @@ impl Obstacle {
     }
 }
 
-// ---- what is kept of it
+// ---- kept parts
 
-/// What is used of each dimension where the tensor is declared.
+/// Computes the used part of each dimension within the tensor's scope.
 fn parts(func: &Func, local: &Local) -> Vec<Part> {
     let (tensor, body) = (&local.tensor, &local.body);
     let uses: Vec<Reference> = references(func).into_iter().filter(|r| r.tensor == tensor.symbol).collect();
     let sides = region::around(func, body, tensor, &uses.iter().collect::<Vec<_>>());
-    // An index goes only where neither it nor computing it can stop the program.
+    // An index is dropped only if neither the index nor its computation can stop the program.
     let mut sure = vec![true; tensor.ndim()];
     region::at_accesses(func, body, &tensor.symbol, &mut |c, _, indices| {
         for (k, sure) in sure.iter_mut().enumerate() {
@@ -252,7 +252,7 @@ fn parts(func: &Func, local: &Local) -> Vec<Part> {
     .collect()
 }
 
-/// Whether a size is worth to be kept instead of another one: it is less, and known before the program runs, so that
+/// Returns whether `size` is worth keeping instead of `dim`: it is less, and known before the program runs, so that
 /// memory can be laid out.
 fn is_less(func: &Func, facts: &mut Context, size: &Expr, dim: &Expr) -> bool {
     let mut known = !size.may_fail();
@@ -261,6 +261,6 @@ fn is_less(func: &Func, facts: &mut Context, size: &Expr, dim: &Expr) -> bool {
         ExprKind::Load(..) => known = false,
         _ => {}
     });
-    // A box of constant size may hang over the ends of a tensor that is smaller still.
+    // A box of constant size may reach beyond a tensor that is smaller still.
     known && !facts.prove(&dim.less_eq(size)) && (size.as_int().is_some() || facts.prove(&size.less_eq(dim)))
 }

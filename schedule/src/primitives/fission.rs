@@ -38,15 +38,15 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     Ok(Change::new(cut.func, Value::List(vec![cut.first.into(), cut.second.into()])))
 }
 
-/// A loop that was cut in two.
+/// Loop cut in two.
 pub(crate) struct Cut {
     pub func: Func,
     pub first: StmtId,
     pub second: StmtId,
 }
 
-/// What a loop of the program `now` is called in the program that it was made of by cutting loops. Those that were cut
-/// have other ids, and stand as deep as before.
+/// Returns the name that a loop of the program `now` has in the program `before`, from which `now` was made by cutting
+/// loops. A loop that was cut has another id, and the same depth.
 pub(crate) fn called_before(before: &Func, now: &Func, l: &Stmt) -> String {
     let loops = |func: &Func, id: StmtId| -> Vec<Stmt> {
         tree::path(&func.body, id).unwrap_or_default().into_iter().filter(|s| selector::name(s).is_some()).collect()
@@ -62,7 +62,7 @@ pub(crate) fn called_before(before: &Func, now: &Func, l: &Stmt) -> String {
 }
 
 /// Cuts a loop, and the loops in it around the statement, after or before the statement. `before` is the program before
-/// other loops were cut: messages call loops what they are called there.
+/// other loops were cut, whose names of loops appear in messages.
 pub(crate) fn cut(before: &Func, func: &Func, l: &Loop, at: &Stmt, after: bool) -> Result<Cut, Refusal> {
     // 1. In the loop.
     let path = tree::path(&l.stmt, at.id()).filter(|p| p.len() > 1).ok_or_else(|| {
@@ -76,7 +76,7 @@ pub(crate) fn cut(before: &Func, func: &Func, l: &Loop, at: &Stmt, after: bool) 
     let inner = Loop::of(inner).ok_or_else(|| {
         Refusal::illegal(1, "a loop over the reals stands around the cut").label(inner.origin().span(), "this loop")
     })?;
-    // The innermost loop first; where it has nothing on one side, the cut is beside it.
+    // The innermost loop is cut first; if it has nothing on one side, the cut goes beside it.
     match cut(before, func, &inner, at, after) {
         Ok(c) => {
             let find = |id| tree::find(&c.func.body, id);
@@ -94,11 +94,11 @@ struct Plan {
     target: Loop,
     first: Stmt,
     second: Stmt,
-    /// Tensors that both halves use, with a dimension over the loop; outermost first.
+    /// Tensors that both halves use, expanded by a dimension over the loop; outermost first.
     shared: Vec<(Stmt, Arc<Tensor>)>,
 }
 
-/// `path`: from the loop to the statement, with no loop in between.
+/// Checks a cut. `path` leads from the loop to the statement, with no loop in between.
 fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) -> Result<Plan, Refusal> {
     let name = || called_before(before, func, &target.stmt);
     let mut halves = Halves { path, after, shared: Vec::new() };
@@ -109,7 +109,7 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
         return Err(Refusal::illegal(1, format!("there is nothing {side} the cut in the loop `{}`", name()))
             .label(path[path.len() - 1].origin().span(), "this statement"));
     }
-    // 2. Nothing special, and iterations can be counted.
+    // 2. No marks, and a known trip count.
     super::require_unmarked(func, 2, target)?;
     let mut facts = walk::at(func, target.stmt.id()).unwrap_or_else(|| Context::new(func));
     let Some(length) = target.trip_count(&mut facts) else {
@@ -122,7 +122,7 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
         return Err(Refusal::illegal(3, format!("the bounds of `{}` change in the first half", name()))
             .label(target.stmt.origin().span(), "this loop"));
     }
-    // 4. Tensors that cross.
+    // 4. Tensors that both halves use.
     let mut plan = Plan { target: target.clone(), first, second, shared: Vec::new() };
     for (stmt, tensor) in halves.shared {
         plan.expand(func, &stmt, &tensor, &length, &name)?;
@@ -169,12 +169,12 @@ fn apply(func: &Func, plan: &Plan) -> Cut {
     let two = Stmt::new(kind, target.stmt.origin().derive("fission", "second"));
     let (a, b) = (one.id(), two.id());
     let new = plan.declared(Stmt::seq([one, two], target.stmt.origin().derive("fission", "both")));
-    // The new statements may be a sequence in a sequence: `replaced` splices it.
+    // The new statements may be a sequence in a sequence, which `replaced` splices.
     Cut { func: tree::replace(func, target.stmt.id(), &new), first: a, second: b }
 }
 
 impl Plan {
-    /// The declarations of the shared tensors around a statement.
+    /// Declares the shared tensors around a statement.
     fn declared(&self, body: Stmt) -> Stmt {
         self.shared
             .iter()
@@ -182,7 +182,7 @@ impl Plan {
             .fold(body, |body, (s, tensor)| s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body }))
     }
 
-    /// Gives a tensor that both halves use a dimension over the loop.
+    /// Expands a tensor that both halves use by a dimension over the loop.
     fn expand(
         &mut self,
         func: &Func,
@@ -200,7 +200,7 @@ impl Plan {
         if passed(&self.first, name) || passed(&self.second, name) {
             return refuse(format!("`{name}` is used in both halves, and is passed to an outside function"));
         }
-        // The number of the iteration is counted from the begin, in both halves.
+        // Both halves count iterations from the begin.
         super::require_invariant_bounds(4, l, called)?;
         let written = effects::writes(&l.body);
         let last = l.value(&length.minus(&Expr::int(1)));
@@ -217,7 +217,7 @@ impl Plan {
             };
             shape.push(most);
         }
-        // Where the loop does not run, or not under its conditions, a size may be less than none.
+        // A size may be negative where the loop, or the part under its conditions, does not run.
         let mut facts = walk::at(func, l.stmt.id());
         for dim in &mut shape {
             let zero = Expr::int(0);
@@ -243,7 +243,7 @@ impl Plan {
     }
 }
 
-/// Whether a tensor is an argument of an outside function.
+/// Returns whether a tensor is an argument of an outside function.
 fn passed(s: &Stmt, tensor: &Symbol) -> bool {
     let mut found = false;
     s.walk(&mut |s| {
@@ -252,7 +252,7 @@ fn passed(s: &Stmt, tensor: &Symbol) -> bool {
     found
 }
 
-/// Whether a statement does nothing.
+/// Returns whether a statement does nothing.
 fn is_empty(s: &Stmt) -> bool {
     match s.kind() {
         StmtKind::Seq(all) => all.iter().all(is_empty),
@@ -262,7 +262,7 @@ fn is_empty(s: &Stmt) -> bool {
     }
 }
 
-/// Takes the body of a loop apart.
+/// Division of a loop's body at a cut.
 struct Halves<'a> {
     path: &'a [Stmt],
     after: bool,
@@ -270,7 +270,7 @@ struct Halves<'a> {
 }
 
 impl Halves<'_> {
-    /// What of a statement on the way to the cut is before it and after it, within one iteration.
+    /// Splits a statement on the path to the cut into the parts before and after the cut, within one iteration.
     fn of(&mut self, s: &Stmt) -> Result<(Stmt, Stmt), Refusal> {
         if s.id() == self.path[self.path.len() - 1].id() {
             return Ok(if self.after { (s.clone(), Stmt::nop()) } else { (Stmt::nop(), s.clone()) });
@@ -290,7 +290,7 @@ impl Halves<'_> {
                 match (uses(&a, &tensor.symbol), uses(&b, &tensor.symbol)) {
                     (_, false) => Ok((around(a), b)),
                     (false, true) => {
-                        // 3. Its shape is evaluated after the first half.
+                        // 3. The shape is evaluated after the first half.
                         let shape: FxHashSet<Symbol> = tensor.shape.iter().flat_map(effects::loads).collect();
                         self.unchanged(&shape, &a, s, "a shape")?;
                         Ok((a, around(b)))
@@ -324,7 +324,7 @@ impl Halves<'_> {
                 if is_empty(&first) {
                     return Ok((Stmt::nop(), s.clone()));
                 }
-                // 3. It means the same after the first half.
+                // 3. The condition has the same value after the first half.
                 self.unchanged(&effects::loads(cond), &first, s, "a condition")?;
                 Ok((first, second))
             }

@@ -35,9 +35,9 @@ struct Plan {
     shift: i64,
     lengths: [Expr; 2],
     block: Block,
-    /// The program with the loops beside each other.
+    /// Program in which the loops are adjacent.
     func: Func,
-    /// The statements of the block that come before the loops, and after them.
+    /// Statements of the block before the loops, and after them.
     around: [Vec<Stmt>; 2],
 }
 
@@ -62,19 +62,19 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
         return Err(both(Refusal::illegal(1, text)).help("give the loops in the order of the text"));
     }
     let block = block.ok_or_else(|| Refusal::illegal(1, "the loop stands in no block"))?;
-    // 2. Nothing special, and iterations can be counted.
+    // 2. No marks, and known trip counts.
     super::require_unmarked(s.func(), 2, &one)?;
     super::require_unmarked(s.func(), 2, &two)?;
     let (Some(n), Some(m)) = (one.length(), two.length()) else {
         return Err(both(Refusal::illegal(2, "the step of a loop is not a constant")));
     };
-    // 3. Beside each other.
+    // 3. The loops can be made adjacent.
     let (order, at) = beside(s.func(), &block, p, q)?;
     let items: Vec<Stmt> = order.iter().map(|k| block.items[*k].clone()).collect();
     let func = tree::replace(s.func(), block.root.id(), &block.build(&items));
     let around = [items[..at].to_vec(), items[at + 2..].to_vec()];
     let plan = Plan { one, two, shift, lengths: [n, m], block, func, around };
-    // 4. Bounds are evaluated before both, and again in guards.
+    // 4. The bounds do not change: they are evaluated before both loops, and again in guards.
     let (one, two) = (&plan.one, &plan.two);
     let bounds: FxHashSet<Symbol> =
         [one, two].iter().flat_map(|l| [&l.begin, &l.end]).flat_map(effects::loads).collect();
@@ -105,7 +105,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     if block::assumes(&two.body) {
         return Err(block::assumption(6, &two.stmt));
     }
-    // 7. Iterators of one loop in all iterations of the other one.
+    // 7. The iterator of either loop fits in all iterations of the other one.
     match plan.fits() {
         true => Ok(plan),
         false => {
@@ -123,15 +123,16 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     }
 }
 
-/// Shifts that are tried in order to say what would work.
+/// Maximum number of further shifts tried for a suggestion.
 const MOST_SHIFT: i64 = 4;
 
-/// An order of the block in which two of its statements are beside each other, and where the first of them is then.
+/// Finds an order of the block in which two of its statements are adjacent, and the new position of the first one.
 fn beside(func: &Func, block: &Block, p: usize, q: usize) -> Result<(Vec<usize>, usize), Refusal> {
     let depends = block.dependences(func, p..=q);
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for m in p + 1..q {
-        // It can pass the first loop, and what stays behind.
+        // A statement moves before the loops, unless it depends on the first loop or on a statement that moves after
+        // them.
         let stays = depends(p, &[m]).is_some() || after.iter().any(|a| depends(*a, &[m]).is_some());
         if !stays {
             before.push(m);
@@ -149,7 +150,7 @@ fn beside(func: &Func, block: &Block, p: usize, q: usize) -> Result<(Vec<usize>,
     Ok((order, at))
 }
 
-/// A dependence from an iteration of the first loop to one of the second that would run before it.
+/// Finds a dependence from an iteration of the first loop to one of the second that would run before it.
 fn turned(func: &Func, one: &Loop, two: &Loop, shift: i64) -> Option<Dependence> {
     let around = order::around(func, one.stmt.id());
     let loops: Vec<(Stmt, Symbol)> = tree::path(&func.body, one.stmt.id())?
@@ -181,7 +182,7 @@ fn turned(func: &Func, one: &Loop, two: &Loop, shift: i64) -> Option<Dependence>
     })
 }
 
-/// An expression with the iterators of an instance for those of the loops around it.
+/// Replaces the iterators of the loops around by those of an instance.
 fn renamed(e: &Expr, loops: &[(Stmt, Symbol)], of: &Iterators<'_>) -> Expr {
     let value = |e: &Expr| match e.kind() {
         ExprKind::Var(v) => loops.iter().find(|(_, i)| i == v).and_then(|(s, _)| of.of(s.id())),
@@ -192,7 +193,7 @@ fn renamed(e: &Expr, loops: &[(Stmt, Symbol)], of: &Iterators<'_>) -> Expr {
 
 fn apply(s: &Schedule, plan: &Plan) -> Change {
     let Plan { one, two, block, func, around: [before, after], .. } = plan;
-    // What stood between the loops may write what the bounds read, so the facts are those after it has moved.
+    // The facts are taken after the move: statements between the loops may write data that the bounds read.
     let mut facts = walk::at(func, one.stmt.id()).unwrap_or_else(|| Context::new(func));
     let fused = plan.fused(&mut facts);
     let items: Vec<Stmt> = before.iter().cloned().chain([fused.clone()]).chain(after.iter().cloned()).collect();
@@ -201,8 +202,8 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
 }
 
 impl Plan {
-    /// Whether nothing wraps that the fused loop computes: its range, and the iterator of either loop in any iteration
-    /// of the other one.
+    /// Returns whether nothing that the fused loop computes may wrap: its range, and the iterator of either loop in all
+    /// iterations of the other one.
     fn fits(&self) -> bool {
         let Plan { one, two, shift, lengths: [n, m], func, .. } = self;
         if *shift == 0 && [&one.begin, &one.end, &one.step] == [&two.begin, &two.end, &two.step] {
@@ -218,7 +219,7 @@ impl Plan {
         span(one, &mut facts)
             && span(two, &mut facts)
             && facts.sum_fits(&[(m, 1)], shift)
-            // From the first iteration of both to the last one, each counted by the other one's step.
+            // Range from the first iteration of both loops to the last one, in steps of either loop.
             && facts.sum_fits(&[(&one.begin, 1)], shift.min(0) * i128::from(s))
             && facts.sum_fits(&[(&one.begin, 1), (n, s)], 0)
             && facts.sum_fits(&[(&one.begin, 1), (m, s)], shift * i128::from(s))
@@ -227,11 +228,11 @@ impl Plan {
             && facts.sum_fits(&[(&two.begin, 1), (m, t)], 0)
     }
 
-    /// One loop. `facts` hold before both of them.
+    /// Builds the fused loop. `facts` hold before both loops.
     fn fused(&self, facts: &mut Context) -> Stmt {
         let Plan { one, two, shift, lengths: [n, m], .. } = self;
         let m = m.plus(&Expr::int(*shift));
-        // Iterations of the second loop end before those of the first one do, or the other way round.
+        // Whether the iterations of the second loop end with those of the first one or before, and the reverse.
         let (within, beyond) = (facts.prove(&m.less_eq(n)), facts.prove(&n.less_eq(&m)));
         let first = (*shift).min(0);
         let begin = one.value(&Expr::int(first));
@@ -241,7 +242,7 @@ impl Plan {
             (false, false) => one.value(&n.max_with(&m)),
         };
         let i = Expr::var(&one.iter);
-        // The second loop's iterator: the number of the iteration is the same, but for the shift.
+        // Iterator of the second loop, whose iteration number differs from that of the first loop by the shift.
         let (s, t) = (one.step.as_int().unwrap_or(1), two.step.as_int().unwrap_or(1));
         let j = match s == t {
             true => i.plus(&two.begin.minus(&one.begin)).minus(&Expr::int(shift * s)),
@@ -256,7 +257,7 @@ impl Plan {
     }
 }
 
-/// A body, kept to the iterations of its loop where `i` may be before the first one, or after the last one.
+/// Restricts a body to the iterations of its loop, where `i` may lie before the first one or after the last one.
 fn guarded(l: &Loop, i: &Expr, before: bool, after: bool, body: &Stmt) -> Stmt {
     let up = l.step.as_int() > Some(0);
     let starts = if up { l.begin.less_eq(i) } else { i.less_eq(&l.begin) };

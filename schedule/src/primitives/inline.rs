@@ -34,9 +34,9 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 
 struct Plan {
     local: Local,
-    /// The statement that writes the tensor.
+    /// Store that defines the tensor.
     store: Stmt,
-    /// The tensor's scope with the expression for every read.
+    /// Scope of the tensor, with the stored expression in place of every read.
     body: Stmt,
 }
 
@@ -50,7 +50,7 @@ fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
         return Err(Refusal::illegal(2, format!("`{name}` is not stored into")));
     };
     let at = write.site.stmt.origin().span();
-    // 3. The iteration that wrote an element is known from its indices.
+    // 3. The iteration that writes an element follows from the element's indices.
     let element: Vec<Symbol> = indices.iter().map(|_| Symbol::new("x")).collect();
     let way = &write.site.path[write.scope()..];
     let witness = solved(func, write, way, &element).ok_or_else(|| {
@@ -58,13 +58,13 @@ fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
             format!("the iteration that writes an element of `{name}` does not follow from the element's indices");
         Refusal::illegal(3, text).label(at, "written here")
     })?;
-    // 4. No access is out of range: there would be nothing to be out of the range of.
+    // 4. Every access is in range: without the tensor, nothing checks it.
     let dims: Vec<usize> = (0..local.tensor.ndim()).collect();
     local.in_range(func, 4, &dims)?;
     let value = witness.value(value);
     let gone: Vec<usize> = dims.into_iter().filter(|k| !evaluates(&value, &element[*k])).collect();
     local.indices_can_go(func, 4, &gone)?;
-    // 5. What stops the program still does.
+    // 5. The program stops in the same cases.
     stops_alike(func, &local, write, &all)?;
     // 6. Every read comes after the write of its element.
     let around: Vec<StmtId> = s.around(local.stmt.id()).iter().map(Stmt::id).collect();
@@ -78,7 +78,7 @@ fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
     if let Some(d) = early {
         return Err(Refusal::dependence(6, format!("an element of `{name}` is read before it is written"), d));
     }
-    // 7. What the value reads is there, and the same, where the tensor is read.
+    // 7. The operands of the value are live, and unchanged, where the tensor is read.
     let (body, made) = replaced(&local.body, &name, &element, &value);
     let readers: FxHashSet<StmtId> = all.iter().filter(|r| r.kind == Use::Read).map(|r| r.site.stmt.id()).collect();
     alive(&local, write, &value, &readers)?;
@@ -103,7 +103,7 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
     gone.into_iter().fold(change, |c, id| c.moved(id, []))
 }
 
-/// The only write of the tensor, under no condition, which does not read it.
+/// Returns the only write of the tensor, which is unconditional and does not read the tensor.
 fn one_definition<'a>(local: &Local, all: &'a [Reference]) -> Result<&'a Reference, Refusal> {
     let name = &local.tensor.symbol;
     let refuse = |text: String| Refusal::illegal(2, text);
@@ -134,13 +134,13 @@ fn one_definition<'a>(local: &Local, all: &'a [Reference]) -> Result<&'a Referen
     Ok(write)
 }
 
-/// The iteration of the loops on the way in which an element is written, proved to be the only one.
+/// Solves for the iteration of the loops on the path that writes an element, and proves that it is the only one.
 fn solved(func: &Func, write: &Reference, way: &[Step], element: &[Symbol]) -> Option<Witness> {
     let indices = write.indices.as_ref()?;
     let vars: Vec<Expr> = element.iter().map(Expr::var).collect();
     let witness = Witness::of(way, indices, &vars)?;
     let own: FxHashMap<&Symbol, &Expr> = element.iter().zip(indices).collect();
-    // Nothing of the loops themselves is left in it, nor data that may be other ones where the tensor is read.
+    // The solution is free of these iterators, and of data that may differ where the tensor is read.
     let iters: Vec<&Symbol> = way
         .iter()
         .filter_map(|s| match s {
@@ -164,7 +164,7 @@ fn solved(func: &Func, write: &Reference, way: &[Step], element: &[Symbol]) -> O
     sure.then_some(witness)
 }
 
-/// Whether the iterator is evaluated whenever the expression is.
+/// Returns whether the iterator is evaluated whenever the expression is.
 fn evaluates(e: &Expr, iter: &Symbol) -> bool {
     match e.kind() {
         ExprKind::Var(s) => s == iter,
@@ -173,7 +173,8 @@ fn evaluates(e: &Expr, iter: &Symbol) -> bool {
     }
 }
 
-/// Computing the value cannot stop the program, or it is surely computed right behind as well.
+/// Checks that computing the value cannot stop the program, or that the value is surely read later in the block of the
+/// write, under the same loops and no condition.
 fn stops_alike(func: &Func, local: &Local, write: &Reference, all: &[Reference]) -> Result<(), Refusal> {
     let StmtKind::Store { value, .. } = write.site.stmt.kind() else { return Ok(()) };
     let Some(mut facts) = walk::at(func, write.site.stmt.id()) else { return Ok(()) };
@@ -203,10 +204,10 @@ fn stops_alike(func: &Func, local: &Local, write: &Reference, all: &[Reference])
         .help("assert before that its indices are in range"))
 }
 
-/// Tensors and their subscripts.
+/// Loads, as tensors with subscripts.
 type Loads = FxHashSet<(Symbol, Vec<Expr>)>;
 
-/// The statement with the value for every read of the tensor, and what these values load.
+/// Replaces every read of the tensor by the value. Returns the statement and the loads in the inserted values.
 fn replaced(body: &Stmt, tensor: &Symbol, element: &[Symbol], value: &Expr) -> (Stmt, Loads) {
     let made = RefCell::new(Loads::default());
     let of = |indices: &[Access]| {
@@ -235,7 +236,7 @@ fn replaced(body: &Stmt, tensor: &Symbol, element: &[Symbol], value: &Expr) -> (
     (stmt, made.into_inner())
 }
 
-/// What the value reads is alive, and the same tensor, at every read of the tensor.
+/// Checks that the operands of the value are live, and the same tensors, at every read of the tensor.
 fn alive(local: &Local, write: &Reference, value: &Expr, readers: &FxHashSet<StmtId>) -> Result<(), Refusal> {
     let loaded = effects::loads(value);
     let mut declared: Vec<Stmt> = Vec::new();
@@ -257,8 +258,8 @@ fn alive(local: &Local, write: &Reference, value: &Expr, readers: &FxHashSet<Stm
     Ok(())
 }
 
-/// What the value reads is not overwritten between the write of the tensor and its reads. `after` is the program in
-/// which the values were put in the place of the reads, and the write is still there.
+/// Checks that no operand of the value is overwritten between the write of the tensor and its reads. `after` is the
+/// program in which the reads are replaced, and the write still stands.
 fn unchanged(
     after: &Func,
     local: &Local,
@@ -275,7 +276,7 @@ fn unchanged(
     }
     let scope = local.stmt.id();
     let all = Dependences::inside(after, &[scope]);
-    // What overwrites an operand after the value was computed …
+    // Writes that overwrite an operand after the value was computed …
     let later = all.all(&Ask {
         source: &|r| r.kind == Use::Read && r.site.stmt.id() == write && loaded.contains(&r.tensor),
         sink: &|r| r.kind.writes() && r.site.inside(scope),
@@ -283,7 +284,7 @@ fn unchanged(
         ..Ask::default()
     });
     let overwriting: FxHashSet<StmtId> = later.iter().map(|d| d.sink.site.stmt.id()).collect();
-    // … and what of that happens before the value is computed now.
+    // … and run before a replaced read computes it.
     let made_here = |r: &Reference| {
         let key = r.indices.clone().map(|i| (r.tensor.clone(), i));
         readers.contains(&r.site.stmt.id()) && key.is_some_and(|k| made.contains(&k))
@@ -303,7 +304,7 @@ fn unchanged(
     }
 }
 
-/// The statement without the store, and without the loops that are empty then and cannot stop the program.
+/// Removes the store, and the loops that become empty and cannot stop the program.
 fn pruned(func: &Func, stmt: &Stmt, store: StmtId, gone: &mut Vec<StmtId>) -> Stmt {
     if stmt.id() == store {
         gone.push(store);

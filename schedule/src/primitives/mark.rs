@@ -1,7 +1,7 @@
-//! Marking loops to be run in any order, one or a list of them at once: what `parallelize` and `vectorize` share.
+//! Marks on one loop, or on a list of loops at once, to run in any order; shared by `parallelize` and `vectorize`.
 //!
-//! All loops of a list are marked first, and then proved in the program that has all marks: what a mark says of the
-//! loops around and inside of it is asked about once, not after each of them.
+//! All loops of a list are marked first, and then proved in the program that has all marks: the consequences of a mark
+//! for the loops around and inside are checked once, not after each loop.
 
 use crate::concurrent::{self, Obstacle};
 use crate::refusal::Refusal;
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use taffeta_analysis::query::depend::Dependences;
 use taffeta_ast::{Expr, Func, LoopProps, Stmt, StmtId, StmtKind};
 
-/// The loops that an argument names: one, or those of a list, each once.
+/// Resolves the loops that an argument names: one, or a list of distinct ones.
 pub(super) fn targets(s: &Schedule, arg: &Arg) -> Result<Vec<Loop>, Refusal> {
     let Value::List(all) = &arg.value else { return Ok(vec![s.loop_(arg)?]) };
     let mut loops: Vec<Loop> = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn targets(s: &Schedule, arg: &Arg) -> Result<Vec<Loop>, Refusal> {
     Ok(loops)
 }
 
-/// The program in which the loops have other properties, with the lists of what they share still empty.
+/// Gives the loops other properties. Their lists of shared reductions are still empty.
 pub(super) fn with_marks(func: &Func, loops: &[Loop], mark: &dyn Fn(&LoopProps) -> LoopProps) -> Func {
     let ids: Vec<StmtId> = loops.iter().map(|l| l.stmt.id()).collect();
     func.with_body(marked(&func.body, &ids, mark))
@@ -45,7 +45,7 @@ fn marked(s: &Stmt, ids: &[StmtId], mark: &dyn Fn(&LoopProps) -> LoopProps) -> S
     inner.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
 }
 
-/// Proves the marks of these loops in the program that has them; `refuse` says what stands against one.
+/// Proves the marks of these loops in the program that has them; `refuse` converts an obstacle to a refusal.
 pub(super) fn proved(
     after: Func,
     loops: &[Loop],

@@ -26,7 +26,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 
 struct Plan {
     nest: Nest,
-    /// The number of iterations of the inner loop.
+    /// Trip count of the inner loop.
     inner: Expr,
     length: Expr,
 }
@@ -49,14 +49,14 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
         r.condition = 2;
         r
     })?;
-    // 3. Iterations can be counted.
+    // 3. Trip counts are known, and there are no marks.
     super::require_unmarked(s.func(), 3, outer)?;
     super::require_unmarked(s.func(), 3, inner)?;
     let mut facts = walk::at(s.func(), outer.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
     let (Some(n), Some(m)) = (outer.trip_count(&mut facts), inner.trip_count(&mut facts)) else {
         return refuse(3, "the step of a loop is not a constant".into());
     };
-    // 4. The same bounds, which are evaluated in the body.
+    // 4. The bounds of the inner loop are the same in all iterations; those of the outer one are evaluated in the body.
     super::require_invariant_bounds(4, outer, &|| s.called(&outer.stmt))?;
     let bounds: FxHashSet<Symbol> = [&inner.begin, &inner.end].into_iter().flat_map(effects::loads).collect();
     if [&inner.begin, &inner.end].into_iter().any(|e| effects::mentions(e, &[&outer.iter]))
@@ -68,15 +68,15 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
         );
     }
     super::reorder::evaluated(s, &chain, &nest, 4, &|_, _| true)?;
-    // Two negative lengths would make a positive one.
+    // The product of two negative trip counts would be positive.
     let zero = Expr::int(0);
     let natural = |e: &Expr, facts: &mut Context| facts.prove(&zero.less_eq(e));
     let m_natural = if natural(&n, &mut facts) || natural(&m, &mut facts) { m.clone() } else { m.max_with(&zero) };
-    // (Which is 0 where `m` is negative, and `n * m` otherwise.)
+    // (With the maximum, the product is 0 where `m` is negative, and `n * m` otherwise.)
     let length = if facts.product_fits(&n, &m) {
         n.times(&m_natural)
     } else {
-        // More iterations than 64 bits can count never end, so they may as well be fewer.
+        // More iterations than 64 bits can count never end, so a smaller count is as good.
         let n = n.max_with(&zero);
         let most = Expr::int(i64::MAX).floor_div(&n.max_with(&Expr::int(1)));
         n.times(&m.max_with(&zero).min_with(&most))

@@ -1,8 +1,8 @@
-//! The primitives and queries of the schedule language, one file each; this is their registry.
+//! Primitives and queries of the schedule language, one file each, and their registry.
 //!
-//! Every file of a primitive has one shape: the rewrite as a picture, the numbered conditions under which it is legal
-//! (each is a labelled step in `check`, the number of a [`Refusal`], and a test), what it returns, and what others call
-//! it. `check` gives a plan or a refusal; `apply` cannot fail.
+//! The file of a primitive always has the same shape: the rewrite as a picture, the numbered conditions of legality
+//! (each is a labelled step in `check`, the number of a [`Refusal`], and a test), the result, and the names of the
+//! primitive in other systems. `check` returns a plan or a refusal; `apply` cannot fail.
 
 pub(crate) mod as_lib;
 mod blend;
@@ -43,31 +43,31 @@ use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::value::{Arg, Args, Value};
 
-/// How a call is carried out.
+/// Implementation of a call.
 pub(crate) enum Run {
-    /// Changes the program.
+    /// Change of the program.
     Primitive(fn(&Schedule, &Args<'_>) -> Result<Change, Refusal>),
-    /// Looks at it.
+    /// Query of the program.
     Query(fn(&Schedule, &Args<'_>) -> Result<Value, Refusal>),
-    /// Is about other calls.
+    /// Call about other calls.
     Meta(fn(&mut Schedule, &[Arg]) -> Result<Value, Refusal>),
 }
 
-/// A primitive or query, as the schedule language knows it.
+/// Primitive or query of the schedule language.
 pub(crate) struct Entry {
     pub name: &'static str,
-    /// As in the language reference.
+    /// Signature, as in the language reference.
     pub signature: &'static str,
-    /// The parameters that can be given, in order.
+    /// Parameters that can be given, in order.
     pub params: &'static [&'static str],
-    /// What it does, in one sentence.
+    /// Effect, in one sentence.
     pub summary: &'static str,
-    /// The head of its file.
+    /// Documentation, which heads its file.
     pub doc: &'static str,
     pub run: Run,
 }
 
-/// All of them, in the order of the manual.
+/// All entries, in the order of the manual.
 const ENTRIES: &[&Entry] = &[
     &split::ENTRY,
     &reorder::ENTRY,
@@ -126,12 +126,12 @@ const ENTRIES: &[&Entry] = &[
     &queries::CAN,
 ];
 
-/// The entry of that name.
+/// Returns the entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|e| e.name == name).copied()
 }
 
-/// The refusal of a method that is not there.
+/// Builds the refusal of an unknown method.
 pub(crate) fn unknown(name: &str) -> Refusal {
     let r = Refusal::usage(format!("a schedule has no method `{name}`"));
     match taffeta_ast::spelling::nearest(name, ENTRIES.iter().map(|e| e.name)) {
@@ -140,25 +140,25 @@ pub(crate) fn unknown(name: &str) -> Refusal {
     }
 }
 
-/// What the manual says of a primitive or query.
+/// Manual entry of a primitive or query.
 #[derive(Clone, Copy, Debug)]
 pub struct Documentation {
-    /// Its name.
+    /// Name of the method.
     pub name: &'static str,
-    /// How it is called.
+    /// Signature of the method.
     pub signature: &'static str,
-    /// What it does, in one sentence.
+    /// Effect, in one sentence.
     pub summary: &'static str,
-    /// Rewrite picture, conditions, result, other names.
+    /// Rewrite picture, conditions, result, names in other systems.
     pub text: &'static str,
 }
 
-/// The manual of all primitives and queries, in its order.
+/// Lists the manual entries of all primitives and queries, in order.
 pub fn documentation() -> impl Iterator<Item = Documentation> {
     ENTRIES.iter().map(|e| Documentation { name: e.name, signature: e.signature, summary: e.summary, text: e.doc })
 }
 
-/// Refuses a loop that an earlier step marked to be run in a special way.
+/// Refuses a loop that an earlier step marked: as parallel, vectorised, unrolled or a library call.
 pub(crate) fn require_unmarked(func: &taffeta_ast::Func, condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
     let taffeta_ast::StmtKind::For { props, .. } = l.stmt.kind() else { return Ok(()) };
     if *props == taffeta_ast::LoopProps::default() {
@@ -170,7 +170,7 @@ pub(crate) fn require_unmarked(func: &taffeta_ast::Func, condition: u32, l: &cra
         .help("take this step before `parallelize`, `vectorize`, `unroll` and `blend`"))
 }
 
-/// Refuses what changes the order in which floats are added up, where that stays ([`taffeta_ast::Func::keeps_order`]).
+/// Refuses another order of floating-point sums, where the order must be kept ([`taffeta_ast::Func::keeps_order`]).
 pub(crate) fn require_any_order(func: &taffeta_ast::Func, dtype: taffeta_ast::DType) -> Result<(), Refusal> {
     if !func.keeps_order || !dtype.is_float() {
         return Ok(());
@@ -179,7 +179,7 @@ pub(crate) fn require_any_order(func: &taffeta_ast::Func, dtype: taffeta_ast::DT
     Err(Refusal::illegal(Refusal::ORDER_FREE, message.to_string()).help("a schedule function may ask for it"))
 }
 
-/// Refuses a loop whose body writes what its bounds read, for primitives that evaluate the bounds in the body.
+/// Refuses a loop whose body writes data that its bounds read, for primitives that evaluate the bounds in the body.
 pub(crate) fn require_invariant_bounds(
     condition: u32,
     l: &crate::tree::Loop,

@@ -29,7 +29,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 struct Plan {
-    /// The program with the loops around the statement cut.
+    /// Program with the loops around the statement cut.
     func: Func,
     block: Block,
     order: Vec<usize>,
@@ -39,7 +39,7 @@ struct Plan {
 fn check(s: &Schedule, stmt: &Stmt, to: &Stmt, after: bool) -> Result<Plan, Refusal> {
     let mut func = s.func().clone();
     let mut block = Block::around(&func, to.id());
-    // 1. In one block, or further inside.
+    // 1. In the block of the other statement, or further inside.
     let places = |b: &Option<Block>| {
         let b = b.as_ref()?;
         Some((b.position(stmt.id())?, b.position(to.id())?)).filter(|(p, q)| p != q)
@@ -68,7 +68,7 @@ fn check(s: &Schedule, stmt: &Stmt, to: &Stmt, after: bool) -> Result<Plan, Refu
     Ok(Plan { func, block, order, moved })
 }
 
-/// The program with the loop around a statement cut before and after it; gives the loop that holds it alone.
+/// Cuts the loop around a statement before and after the statement. Returns the loop that holds it alone.
 fn alone(before: &Func, outer: &Stmt, stmt: &Stmt) -> Result<(Func, StmtId), Refusal> {
     let inside = || {
         Refusal::illegal(2, "the statement stands under a condition")
@@ -86,7 +86,7 @@ fn alone(before: &Func, outer: &Stmt, stmt: &Stmt) -> Result<(Func, StmtId), Ref
                 holds = if after { c.first } else { c.second };
                 func = c.func;
             }
-            // There is nothing on that side.
+            // Nothing stands on that side.
             Err(r) if r.condition == 1 => {}
             Err(mut r) => {
                 r.condition = 2;

@@ -46,7 +46,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     })
 }
 
-/// How iterations are shared out, and from how many on.
+/// Reads the distribution of iterations, the chunk size and the minimum trip count.
 fn distribution(args: &Args<'_>) -> Result<Parallel, Refusal> {
     let distribution = match args.str("schedule")? {
         None => Distribution::Static,
@@ -61,7 +61,7 @@ fn distribution(args: &Args<'_>) -> Result<Parallel, Refusal> {
     Ok(Parallel { distribution, chunk, above })
 }
 
-/// Refuses to share out by what is stored where nothing is.
+/// Refuses a distribution by positions where no structured tensor is traversed.
 fn goes_through_positions(s: &Schedule, l: &Loop) -> Result<(), Refusal> {
     if structured::traversed(s.func(), &l.stmt).is_some() {
         return Ok(());
@@ -73,7 +73,7 @@ fn goes_through_positions(s: &Schedule, l: &Loop) -> Result<(), Refusal> {
         .help("share out its iterations: schedule=\"static\" or \"dynamic\""))
 }
 
-/// Refuses threads and lanes around a loop that is parallel now, and threads inside.
+/// Refuses threads and lanes around a loop that becomes parallel, and threads inside it.
 fn one_level(after: &Func, l: &Loop, given: &[Loop]) -> Result<(), Refusal> {
     let mut around = tree::path(&after.body, l.stmt.id()).unwrap_or_default();
     let marked = around.pop();

@@ -52,12 +52,12 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 
 struct Plan {
     nest: Nest,
-    /// New indices from the iterators of the nest, and the constants that are added.
+    /// Coefficients of the new indices in the iterators of the nest; `constants` are their constant terms.
     map: Matrix,
     constants: Vec<i64>,
     inverse: Matrix,
     bounds: Vec<Constraint>,
-    /// The new loops: the loop of the nest that each one takes the place of, its iterator, begin and end.
+    /// New loops, outermost first.
     loops: Vec<NewLoop>,
 }
 
@@ -80,17 +80,17 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
         r.condition = 2;
         r
     })?;
-    // The columns in the order of the nest.
+    // Columns follow the order of the nest.
     let column = |l: &Loop| wanted.iter().position(|w| w.stmt.id() == l.stmt.id()).unwrap_or(0);
     let columns: Vec<usize> = nest.loops.iter().map(column).collect();
     let map: Matrix = rows.iter().map(|r| columns.iter().map(|c| r[*c]).collect()).collect();
     let constants = rows.iter().map(|r| r[wanted.len()]).collect();
-    // 3. One to one.
+    // 3. A one-to-one map of integer points.
     let Some(inverse) = polyhedron::inverse(&map) else {
         let text = "the new indices do not stand for every iteration exactly once: the determinant is not 1 or -1";
         return Err(Refusal::illegal(3, text).label(at(&nest.loops[0]), "the nest"));
     };
-    // 4. Steps.
+    // 4. Steps of 1 or -1, and no marks.
     for l in &nest.loops {
         super::require_unmarked(s.func(), 4, l)?;
         if !matches!(l.step.as_int(), Some(1 | -1)) {
@@ -138,7 +138,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
 }
 
 impl Plan {
-    /// What the bounds of a loop say of the new indices.
+    /// Converts the bounds of a loop to constraints on the new indices.
     fn constraints(&self, k: usize) -> Option<Vec<Constraint>> {
         let l = &self.nest.loops[k];
         let up = l.step.as_int() == Some(1);
@@ -157,7 +157,7 @@ impl Plan {
         Some(out)
     }
 
-    /// `sum + constant >= 0` over the new indices.
+    /// Builds the constraint `sum + constant >= 0` over the new indices.
     fn constraint(&self, sum: &Affine, constant: i64) -> Option<Constraint> {
         let iters: Vec<&Symbol> = self.nest.loops.iter().map(|l| &l.iter).collect();
         if sum.hides(&iters) {
@@ -173,7 +173,7 @@ impl Plan {
         Some(Constraint { new, rest })
     }
 
-    /// The first dependence whose sink comes first in the new order.
+    /// Finds the first dependence whose sink runs before its source in the new order.
     fn turned(&self, before: &Func) -> Option<Dependence> {
         let loops = &self.nest.loops;
         let outermost = loops[0].stmt.id();
@@ -208,8 +208,8 @@ impl Plan {
         })
     }
 
-    /// The iterators of the new loops, each with the loop of the nest whose place it takes. A new index that is an old
-    /// iterator keeps the loop; the other loops take the other places in their order.
+    /// Names the iterators of the new loops, each with the loop of the nest that it replaces. A new index that equals
+    /// an old iterator keeps that loop; the remaining loops take the remaining places in their order.
     fn new_iterators(&self) -> Vec<(usize, Symbol)> {
         let loops = &self.nest.loops;
         let kept: Vec<Option<usize>> = (0..loops.len()).map(|k| self.itself(k)).collect();
@@ -225,7 +225,7 @@ impl Plan {
         kept.iter().enumerate().map(place).collect()
     }
 
-    /// The loop of the nest that a new index is the iterator of.
+    /// Returns the loop of the nest whose iterator equals a new index.
     fn itself(&self, k: usize) -> Option<usize> {
         let old = self.map[k].iter().position(|c| *c == 1)?;
         let alone = self.map[k].iter().filter(|c| **c != 0).count() == 1;
@@ -233,7 +233,7 @@ impl Plan {
     }
 }
 
-/// A bound as sums that must all hold: the operands of `min` or `max`.
+/// Splits a bound into sums that must all hold: the operands of `min` or `max`.
 fn parts(e: &Expr, op: Op) -> Vec<Option<Affine>> {
     match e.kind() {
         ExprKind::Apply(o, a) if *o == op => a.iter().flat_map(|e| parts(e, op)).collect(),
@@ -270,7 +270,7 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
     )
 }
 
-/// Begin and end of each new loop, from the outside in; `None` if one of them may wrap.
+/// Computes begin and end of each new loop, outermost first; `None` if one of them may wrap.
 fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Option<Vec<(Expr, Expr)>> {
     let levels = polyhedron::levels(bounds, iters.len());
     let mut out = Vec::new();
@@ -283,7 +283,7 @@ fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Option
             let own = c.new[k];
             let terms: Vec<(&Expr, i64)> = others.terms.iter().map(|(e, c)| (e, *c)).collect();
             let constant = i128::from(others.constant);
-            // Both the sum that is divided and, for a multiple of 1, the bound itself.
+            // The dividend must fit, and with it, for a coefficient of 1 or -1, the bound itself.
             let fits = if own > 0 {
                 let negative: Option<Vec<_>> = terms.iter().map(|(e, c)| Some((*e, c.checked_neg()?))).collect();
                 negative.is_some_and(|t| facts.sum_fits(&t, i128::from(own) - 1 - constant))
@@ -309,7 +309,7 @@ fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Option
     Some(out)
 }
 
-/// The least or largest one of some bounds. What is proved not to matter is left out.
+/// Joins bounds to the least or the largest one. Bounds proved to be redundant are left out.
 fn tightest(facts: &mut Context, mut all: Vec<Expr>, least: bool) -> Expr {
     let mut k = 0;
     while k < all.len() {

@@ -31,7 +31,7 @@ struct Plan {
 
 fn check(s: &Schedule, target: &Stmt) -> Result<Plan, Refusal> {
     let at = target.origin().span();
-    // 1. and 2. Affine; nothing special.
+    // 1. and 2. Affine, and no marks.
     let model = model(s.func(), target, usize::MAX, [1, 2])?;
     if model.leaves.iter().all(|l| l.loops.is_empty()) {
         return Err(Refusal::illegal(1, "there is no loop in the region").label(at, "this statement"));
@@ -55,7 +55,7 @@ fn check(s: &Schedule, target: &Stmt) -> Result<Plan, Refusal> {
     Ok(Plan { model, order, made })
 }
 
-/// Whether every nest begins with loops that can be tiled or run in any order.
+/// Returns whether every nest begins with loops that can be tiled or run in any order.
 fn is_good(p: &Proposal) -> bool {
     match p {
         Proposal::Band(members, inside) => {
@@ -104,14 +104,14 @@ fn apply(plan: &Plan) -> Change {
     change
 }
 
-/// A proposal as a list of terms for each statement.
+/// Proposed order, as a list of terms for each statement.
 struct Order {
     terms: Vec<Vec<Term>>,
     dimensions: Vec<Dimension>,
     bands: Vec<Band>,
 }
 
-/// An outermost band.
+/// Outermost band of loops.
 struct Band {
     first: usize,
     coincident: Vec<bool>,
@@ -169,7 +169,7 @@ impl Order {
 }
 
 impl Order {
-    /// Where the loops of the region went: to loops over the same iterator.
+    /// Maps the loops of the region to the new loops over the same iterators.
     fn moved(&self, model: &Model, made: &Made) -> Vec<(StmtId, Vec<StmtId>)> {
         let mut out: Vec<(StmtId, Vec<StmtId>)> = Vec::new();
         for (leaf, terms) in model.leaves.iter().zip(&self.terms) {
@@ -196,7 +196,7 @@ impl Order {
     }
 }
 
-/// A row of a proposal for a leaf.
+/// Converts a row of a proposal for a leaf to a term.
 fn sum(model: &Model, leaf: usize, row: &[i64]) -> Term {
     let indices = model.leaves[leaf].loops.len();
     let unit = |k: usize| match k {
@@ -213,7 +213,7 @@ fn sum(model: &Model, leaf: usize, row: &[i64]) -> Term {
     }
 }
 
-/// What a loop of a dimension is called: by the iterators that it is made of.
+/// Names a loop of a dimension after the iterators in its term.
 fn name(model: &Model, leaf: usize, term: &Term) -> String {
     let of = |k: usize| model.leaves[leaf].loops.get(k).map_or("c", |l| l.iter.name());
     match term {

@@ -31,10 +31,10 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     Ok(apply(s, &local, &l, elsewhere))
 }
 
-/// Whether the tensor is used outside of the loop's body as well.
+/// Checks the conditions. Returns whether the tensor is also used outside of the loop's body.
 fn check(s: &Schedule, local: &Local, l: &Loop) -> Result<bool, Refusal> {
     let (name, called) = (&local.tensor.symbol, s.called(&l.stmt));
-    // 2. One tensor of all iterations, which they use.
+    // 2. The tensor is declared outside of the loop, and used in its body.
     let refuse = |text: String| {
         let r = Refusal::illegal(2, text).label(local.stmt.origin().span(), "declared here");
         Err(r.label(l.stmt.origin().span(), "this loop"))
@@ -47,13 +47,13 @@ fn check(s: &Schedule, local: &Local, l: &Loop) -> Result<bool, Refusal> {
     }
     let all = Dependences::inside(s.func(), &[local.stmt.id()]);
     let flow = Flow { all: &all, tensor: name };
-    // 3. Every iteration reads what it wrote itself.
+    // 3. An iteration reads only values that it wrote itself.
     if let Some(d) = flow.entering(&l.stmt) {
         let text = format!("an iteration of `{called}` may read of `{name}` what it did not write");
         return Err(Refusal::dependence(3, text, d)
             .help(format!("write all that an iteration reads of `{name}` in that iteration, before it reads it")));
     }
-    // 4. Nothing else reads it.
+    // 4. No value leaves the loop.
     if let Some(d) = flow.leaving(&l.stmt) {
         let text = format!("what iterations of `{called}` write to `{name}` is read outside of it");
         return Err(Refusal::dependence(4, text, d)
@@ -77,7 +77,7 @@ fn apply(s: &Schedule, local: &Local, l: &Loop, elsewhere: bool) -> Change {
     }
     let scope = local.stmt.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: l.body.clone() });
     let rest = tree::replaced(&local.body, l.stmt.id(), &l.with_body(scope));
-    // A loop that does not run declares nothing.
+    // A loop that does not run evaluates no declaration, so the checks of the sizes stay in the old place.
     let sizes: Vec<usize> = (0..tensor.ndim()).collect();
     let rest = local.after_checks(s.func(), "privatize", &sizes, rest);
     Change::new(tree::replace(s.func(), local.stmt.id(), &rest), made(&tensor.symbol))

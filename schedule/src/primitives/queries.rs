@@ -1,4 +1,4 @@
-//! Questions that a schedule may ask: nothing changes.
+//! Queries of a schedule, which change nothing.
 
 use super::{Entry, Run};
 use crate::refusal::Refusal;
@@ -59,7 +59,7 @@ pub(crate) const INNERMOST: Entry = Entry {
     }),
 };
 
-/// The outermost loops in a statement.
+/// Returns the outermost loops in a statement.
 fn loops_of(s: &Stmt) -> Vec<Stmt> {
     if matches!(s.kind(), StmtKind::For { .. }) {
         return vec![s.clone()];

@@ -28,19 +28,19 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     Ok(apply(s, &plan))
 }
 
-/// A nest made perfect.
+/// Loop nest made perfect.
 pub(crate) struct Nest {
-    /// From the outside in.
+    /// Loops, outermost first.
     pub loops: Vec<Loop>,
-    /// Declarations that stood between them, outermost first.
+    /// Declarations that stood between the loops, outermost first.
     pub declared: Vec<(Stmt, Arc<Tensor>)>,
-    /// What the innermost loop does.
+    /// Body of the innermost loop.
     pub core: Stmt,
 }
 
 struct Plan {
     nest: Nest,
-    /// Positions of the loops, in their new order.
+    /// Positions of the loops in their new order.
     order: Vec<usize>,
 }
 
@@ -77,7 +77,7 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
     Change::new(tree::replace(s.func(), plan.nest.loops[0].stmt.id(), &new), Value::None)
 }
 
-/// The statements from the outermost of these loops to the innermost one, if each is inside the one before.
+/// Returns the statements from the outermost of these loops to the innermost one, if the loops lie on one path.
 pub(crate) fn chain(s: &Schedule, wanted: &[Loop]) -> Result<Vec<Stmt>, Refusal> {
     let ids: Vec<StmtId> = wanted.iter().map(|l| l.stmt.id()).collect();
     if let Some(twice) = wanted.iter().enumerate().find(|(k, l)| ids[..*k].contains(&l.stmt.id())) {
@@ -105,7 +105,7 @@ pub(crate) fn chain(s: &Schedule, wanted: &[Loop]) -> Result<Vec<Stmt>, Refusal>
 pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
     let written = effects::writes(&chain[0]);
     let mut nest = Nest { loops: Vec::new(), declared: Vec::new(), core: Stmt::nop() };
-    // What moves into the innermost loop, with the number of loops around it.
+    // Constructs that move into the innermost loop, with the number of loops around each.
     let mut wrappers: Vec<(usize, Wrapper)> = Vec::new();
     for (k, stmt) in chain.iter().enumerate() {
         let depth = nest.loops.len();
@@ -116,14 +116,14 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
                 nest.loops.push(l);
             }
             StmtKind::VarDef { tensor, .. } => {
-                // 3. The declaration can leave.
+                // 3. The declaration can move out of the nest.
                 let iters: Vec<&Symbol> = nest.loops.iter().map(|l| &l.iter).collect();
                 if tensor.shape.iter().any(|e| effects::mentions(e, &iters) || !effects::loads(e).is_disjoint(&written))
                 {
                     let text = format!("the shape of `{}` changes in the nest", tensor.symbol);
                     return Err(Refusal::illegal(3, text).label(stmt.origin().span(), "declared between the loops"));
                 }
-                // Out of the nest it is made even where the nest does not run.
+                // Outside of the nest the declaration is evaluated even if the nest does not run.
                 let mut facts = walk::at(s.func(), chain[0].id());
                 let sound =
                     |e: &Expr| facts.as_mut().is_some_and(|f| !f.may_stop(e) && f.prove(&Expr::int(0).less_eq(e)));
@@ -139,7 +139,7 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
                 nest.declared.push((stmt.clone(), tensor.clone()));
             }
             StmtKind::If { cond, otherwise, .. } => {
-                // 5. The condition means the same inside.
+                // 5. The condition has the same value inside.
                 let inside_then = matches!(stmt.kind(), StmtKind::If { then, .. } if chain.get(k + 1).is_some_and(|n| then.id() == n.id()));
                 if otherwise.is_some() || !inside_then {
                     let text = "a branch with an `else` stands between the loops".to_string();
@@ -166,9 +166,8 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
     Ok(nest)
 }
 
-/// Refuses bounds that may stop the program, or read what is not written, where the perfect nest evaluates them:
-/// conditions between the loops guard them no more, and loops that they leave (`leaves(inner, outer)`) may not run at
-/// all.
+/// Refuses bounds that may stop the program, or read unwritten data, where the perfect nest evaluates them: conditions
+/// between the loops do not guard them there, and loops that they leave (`leaves(inner, outer)`) may not run at all.
 pub(crate) fn evaluated(
     s: &Schedule,
     chain: &[Stmt],
@@ -216,16 +215,16 @@ pub(crate) fn evaluated(
     Ok(())
 }
 
-/// What stands between two loops of a nest.
+/// Construct between two loops of a nest.
 enum Wrapper {
-    /// An `if` without `else`.
+    /// `if` without `else`.
     Guard(Stmt),
     /// Statements before and after the next loop, in a block.
     Beside { block: StmtId, before: Vec<Stmt>, after: Vec<Stmt> },
 }
 
 impl Wrapper {
-    /// The core of the nest with this moved into it, from inside `depth` of its loops.
+    /// Moves this construct, which stands inside `depth` of the nest's loops, into the core of the nest.
     fn around(self, s: &Schedule, nest: &Nest, depth: usize) -> Result<Stmt, Refusal> {
         let core = nest.core.clone();
         let (block, before, after) = match self {
@@ -235,11 +234,11 @@ impl Wrapper {
             }
             Wrapper::Beside { block, before, after } => (block, before, after),
         };
-        // What is known where the statements stand: conditions further in do not guard them.
+        // Facts at the statements themselves: conditions further in do not guard them.
         let mut facts = walk::at(s.func(), block);
         let (mut first, mut last) = (Expr::bool(true), Expr::bool(true));
         for l in &nest.loops[depth..] {
-            // 2. The loop surely runs, the same way wherever the statement stands.
+            // 2. The loop surely runs, and has the same bounds wherever the statement stands.
             let beside = before.iter().chain(&after).next().map_or(Origin::none(), |s| s.origin().clone());
             let refuse = |text: String| {
                 Err(Refusal::illegal(2, text)
@@ -279,14 +278,14 @@ impl Wrapper {
 }
 
 impl Plan {
-    /// New bounds for loops whose bounds mention iterators that are inside of them in the new order, with the
-    /// conditions that keep their iterations to the old ones.
+    /// Computes new bounds for the loops whose bounds mention iterators that move inside of them, and conditions that
+    /// restrict the new iterations to the old ones.
     fn bounds(&self, s: &Schedule) -> Result<Vec<Hull>, Refusal> {
         let loops = &self.nest.loops;
         let place = |k: usize| self.order.iter().position(|o| *o == k).unwrap_or(k);
         let mut out = Vec::new();
         for (k, l) in loops.iter().enumerate() {
-            // Old outer loops that are inside now.
+            // Outer loops that move inside.
             let crossed: Vec<&Loop> = (0..k).filter(|m| place(*m) > place(k)).map(|m| &loops[m]).collect();
             let iters: Vec<&Symbol> = crossed.iter().map(|m| &m.iter).collect();
             if ![&l.begin, &l.end, &l.step].iter().any(|e| effects::mentions(e, &iters)) {
@@ -313,7 +312,7 @@ impl Plan {
         Ok(out)
     }
 
-    /// Whether the bounds of a hull surely have every old iteration between them: that is proved, or they do not wrap.
+    /// Returns whether the bounds of a hull surely contain all old iterations: by proof, or since nothing wraps.
     fn covers(&self, s: &Schedule, hull: &Hull, crossed: &[&Symbol]) -> bool {
         let Some(mut facts) = walk::at(s.func(), self.nest.loops[0].stmt.id()) else { return false };
         let loops = &self.nest.loops[..=hull.position];
@@ -358,16 +357,16 @@ impl Plan {
     }
 }
 
-/// The bounds of a loop over all iterations of the loops that it leaves.
+/// Bounds of a loop over all iterations of the loops that it leaves.
 pub(crate) struct Hull {
     position: usize,
     begin: Expr,
     end: Expr,
-    /// Whether the iteration is one of the old ones.
+    /// Condition that the iteration is an old one.
     inside: Expr,
 }
 
-/// A bound of an expression over `lo <= iter <= hi`: its largest value, or its smallest one.
+/// Returns the largest or smallest value of an expression over `lo <= iter <= hi`, or a bound of it.
 pub(crate) fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bool) -> Option<Expr> {
     if !effects::mentions(e, &[iter]) {
         return Some(e.clone());
@@ -390,7 +389,7 @@ pub(crate) fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bo
 }
 
 impl Nest {
-    /// The refusal of an order in which the nest, made perfect, would not keep a dependence.
+    /// Builds the refusal of an order that reverses a dependence of the perfect nest.
     pub(crate) fn turned(&self, func: &Func, d: Dependence) -> Refusal {
         let t = d.source.tensor.clone();
         let r = Refusal::dependence(6, "it would reverse a dependence", order::in_program_terms(func, d));
@@ -400,7 +399,7 @@ impl Nest {
         }
     }
 
-    /// The statement, with its loops in this order.
+    /// Builds the nest with its loops in this order.
     pub(crate) fn build(&self, order: &[usize], hulls: &[Hull]) -> Stmt {
         let mut body = self.core.clone();
         for h in hulls {

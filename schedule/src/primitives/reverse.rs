@@ -25,9 +25,9 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     Ok(apply(s, &l, &new))
 }
 
-/// The loop the other way round.
+/// Builds the reversed loop, if it is legal.
 fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
-    // 1. Iterations can be counted.
+    // 1. The trip count is known.
     let mut facts = walk::at(s.func(), l.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
     let (Some(length), Some(step)) = (l.trip_count(&mut facts), l.step.as_int().and_then(i64::checked_neg)) else {
         return Err(Refusal::illegal(1, format!("the step of `{}` is not a constant", s.called(&l.stmt)))
@@ -41,7 +41,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
             d,
         ));
     }
-    // One step before the begin, and one before the end, must be integers of 64 bits.
+    // The values one step before the begin, and one step before the end, must fit in 64 bits.
     let [before, behind] = [&l.begin, &l.end].map(|e| facts.sum_fits(&[(e, 1)], i128::from(step)));
     let end = l.begin.minus(&l.step);
     if before && behind {
@@ -52,7 +52,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
         let stop = if step < 0 { l.end.max_with(&l.begin) } else { l.end.min_with(&l.begin) };
         return Ok(l.with(stop.minus(&l.step), facts.shorten(&end), Expr::int(step), l.body.clone()));
     }
-    // 3. Otherwise iterations are counted, by bounds that are evaluated in the body.
+    // 3. Otherwise the new loop counts iterations, and the body evaluates the bounds.
     super::require_invariant_bounds(3, l, &|| s.called(&l.stmt))?;
     let number = Symbol::new(format!("{}~k", l.iter));
     let value = l.value(&length.minus(&Expr::int(1)).minus(&Expr::var(&number)));

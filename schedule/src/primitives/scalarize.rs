@@ -24,7 +24,7 @@ fn run(s: &Schedule, _: &Args<'_>) -> Result<Change, Refusal> {
 
 /// Returns the program with the scalars.
 fn check(s: &Schedule) -> Result<Func, Refusal> {
-    // 1. There is such an array.
+    // 1. Some array can become scalars.
     sroa::scalarized(s.func()).ok_or_else(|| {
         Refusal::illegal(1, "no array in a loop can become scalars".to_string())
             .help("their subscripts must be numbers, or iterators of short loops: see `taffeta explain scalarize`")

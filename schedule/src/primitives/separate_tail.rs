@@ -43,7 +43,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     if !l.body.writes().is_disjoint(&bounds) {
         return refuse(1, format!("the bounds of `{}` change in its body", s.called(&l.stmt)));
     }
-    // 2. Where to.
+    // 2. The cuts.
     let mut known: Vec<Symbol> = s.func().sizes.clone();
     known.extend(s.around(l.stmt.id()).iter().filter_map(Loop::of).map(|l| l.iter));
     let mut facts = walk::at(s.func(), l.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
@@ -55,7 +55,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
             let text = format!("no condition in `{}` becomes constant in a part of its range", s.called(&l.stmt));
             return refuse(2, text);
         }
-        // 3. What is known there.
+        // 3. Facts in the main part.
         let (new, main, parts) = cuts.parts(&mut facts);
         if !facts.prove(&main.end.less_eq(&main.begin)) {
             together = Some((new, parts));
@@ -72,7 +72,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     }
     for other in parts.clone().iter().filter(|p| **p != l.stmt.id()) {
         eliminated.func = eliminate_guards::run(&eliminated.func, *other).func;
-        // Nothing may be left of it.
+        // The part may have nothing left in it.
         if tree::find(&eliminated.func.body, *other).as_ref().and_then(Loop::of).is_some_and(|p| is_empty(&p.body)) {
             eliminated.func = tree::replace(&eliminated.func, *other, &Stmt::nop());
             parts.retain(|p| p != other);
@@ -86,7 +86,7 @@ fn apply(plan: Plan) -> Change {
     Change { moved: plan.eliminated.moved, ..Change::new(plan.eliminated.func, made) }
 }
 
-/// Whether nothing is left of a statement but what does nothing.
+/// Returns whether a statement has no effect, and cannot stop the program.
 fn is_empty(s: &Stmt) -> bool {
     match s.kind() {
         StmtKind::Seq(all) => all.iter().all(is_empty),
@@ -103,18 +103,18 @@ fn is_empty(s: &Stmt) -> bool {
     }
 }
 
-/// Where the range of a loop is to be cut.
+/// Cuts of the range of a loop.
 struct Cuts<'a> {
     target: &'a Loop,
-    /// Whether `min` and `max` are to be the operand that changes with the loop, or the other one.
+    /// Whether `min` and `max` become the operand that changes with the loop, or the other one.
     varying: bool,
-    /// Sizes, and iterators around the loop.
+    /// Sizes, and iterators of the loops around.
     known: Vec<Symbol>,
-    /// Loops on the way to a condition.
+    /// Loops between the target and a condition.
     inner: Vec<Loop>,
-    /// From these iterations on, a condition holds.
+    /// Iterations from which on a condition holds.
     from: Vec<Expr>,
-    /// Before these iterations, a condition holds.
+    /// Iterations before which a condition holds.
     to: Vec<Expr>,
 }
 
@@ -139,7 +139,7 @@ impl Cuts<'_> {
         }
     }
 
-    /// In the main part, `min` and `max` in bounds are one of their operands.
+    /// Adds cuts that make `min` and `max` in bounds equal to one of their operands in the main part.
     fn bound(&mut self, e: &Expr, facts: &mut Context) {
         let ExprKind::Apply(op @ (Op::Min | Op::Max), a) = e.kind() else { return };
         let ours = |e: &Expr| effects::mentions(e, &[&self.target.iter]);
@@ -156,7 +156,7 @@ impl Cuts<'_> {
             return;
         }
         let one = Expr::int(1);
-        // Where this is at least 0.
+        // The condition holds where this difference is at least 0.
         match op {
             Op::Lt => self.at_least_0(&a[1].minus(&a[0]).minus(&one)),
             Op::Le => self.at_least_0(&a[1].minus(&a[0])),
@@ -167,7 +167,8 @@ impl Cuts<'_> {
         }
     }
 
-    /// A form in the loop's iterator alone: its coefficient, and the rest.
+    /// Splits a form that is linear in the loop's iterator into its coefficient and the rest, which has known symbols
+    /// only.
     fn form(&self, e: &Expr) -> Option<(i64, Affine)> {
         let sum = Affine::of(e)?;
         let c = sum.coefficient(&self.target.iter);
@@ -179,7 +180,7 @@ impl Cuts<'_> {
     }
 
     fn at_least_0(&mut self, e: &Expr) {
-        // The worst iteration of the loops inside.
+        // Take the worst iteration of the loops inside.
         let mut e = affine::tidy(e);
         for l in self.inner.iter().rev() {
             let (Some(length), Some(step)) = (l.length(), l.step.as_int()) else { return };
@@ -198,7 +199,7 @@ impl Cuts<'_> {
         }
     }
 
-    /// One iteration apart from the rest: the first one or the last one.
+    /// Cuts off a single iteration: the first one or the last one.
     fn equal(&mut self, e: &Expr, facts: &mut Context) {
         let Some((c, rest)) = self.form(&affine::tidy(e)) else { return };
         let at = match c {
@@ -215,7 +216,7 @@ impl Cuts<'_> {
         }
     }
 
-    /// The parts as statements, the main one, and the loops of all.
+    /// Builds the parts as a statement. Returns it with the main part and the loops of all parts.
     fn parts(&self, facts: &mut Context) -> (Stmt, Loop, Vec<StmtId>) {
         let l = self.target;
         let join = |all: &[Expr], largest: bool| {
@@ -237,8 +238,8 @@ impl Cuts<'_> {
             () if facts.prove(&b.less_eq(a)) => b.clone(),
             () => a.min_with(b),
         };
-        // The main part runs from `first` to `last`, and may be empty; the head ends where it begins, but not after the
-        // end of the loop, and the tail begins where both have ended.
+        // The main part runs from `first` to `last`, and may be empty. The head ends where the main part begins, but
+        // not after the end of the loop; the tail begins where both have ended.
         let first = join(&self.from, true).map(|e| larger(&facts.shorten(&e), &l.begin, facts));
         let begin = first.clone().unwrap_or_else(|| l.begin.clone());
         let last = join(&self.to, false).map(|e| smaller(&facts.shorten(&e), &l.end, facts));

@@ -22,7 +22,7 @@ pub(crate) const ENTRY: Entry = Entry {
 fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let declared = s.tensor(args.need("tensor")?)?;
     let name = declared.symbol().clone();
-    // 1. A local tensor with dimensions, every access to which is an element.
+    // 1. A local tensor with dimensions, which is accessed by elements only.
     let Some((stmt, tensor, body)) = declared.stmt.as_ref().and_then(|d| match d.kind() {
         StmtKind::VarDef { tensor, body } => Some((d, tensor, body)),
         _ => None,
@@ -36,7 +36,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         return Err(Refusal::illegal(1, text).label(at, "declared here"));
     }
     rewritable(s.func(), &declared)?;
-    // 2. A format that a local tensor can have.
+    // 2. A format for local tensors.
     let arg = args.need("format")?;
     let text = args.str("format")?.unwrap_or_default();
     let format = parsed(s.func(), tensor, text).map_err(|why| match why {
@@ -48,7 +48,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
                 .help(format!("there are \"dense\", \"{workspace}\", and \"pattern(A)\" of a structured parameter `A`"))
         }
     })?;
-    // 3. What is written stays what it is: one value does not stand for several elements, and no writes vanish.
+    // 3. Writes are kept: no value stands for several elements, and no write is dropped.
     let shares = |f: &Format| !f.is_injective();
     if tensor.format.drops || shares(&tensor.format) || shares(&format) {
         let why = match tensor.format.drops {
@@ -66,7 +66,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     Ok(Change::new(tree::replace(s.func(), stmt.id(), &stmt.with_kind(kind)), Value::None))
 }
 
-/// The format that a text says for a tensor; `Err(None)`: it is none that local tensors have.
+/// Parses a format for a tensor; `Err(None)` if local tensors have no such format.
 fn parsed(func: &Func, tensor: &Tensor, text: &str) -> Result<Format, Option<String>> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let ndim = tensor.ndim();

@@ -57,7 +57,7 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
     let scalar = tensor.ndim() == 0;
     match memory {
         Memory::Auto => Ok(()),
-        // 2. A variable is one element.
+        // 2. A variable holds one element.
         Memory::Register if !scalar => {
             let text = format!("`{name}` is an array, and registers have no addresses");
             refuse(
@@ -67,7 +67,7 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
             )
         }
         Memory::Register => Ok(()),
-        // 3. An array is not a variable.
+        // 3. A scalar is a variable.
         _ if scalar => refuse(3, format!("`{name}` is a scalar: it is a variable"), "use \"register\""),
         // 4. The stack is small, and its arrays have constant sizes.
         Memory::Stack => {
@@ -95,20 +95,20 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
     }
 }
 
-/// Whether an array's shape follows from sizes alone, or has a bound in sizes in the loops around it.
+/// Returns whether the shape of an array follows from sizes alone, or is bounded by sizes in the loops around it.
 pub(crate) fn has_room(func: &Func, stmt: &Stmt, tensor: &Tensor) -> bool {
     let way = tree::path(&func.body, stmt.id()).unwrap_or_default();
     let around: Vec<Range> = way.iter().filter_map(|s| ranges(&Loop::of(s)?)).collect();
     tensor.shape.iter().all(|e| room(e, &around, &func.sizes).is_some())
 }
 
-/// What a loop's iterator goes through, where it grows.
+/// Returns the range of a loop's iterator, if the step is positive.
 fn ranges(l: &Loop) -> Option<Range> {
     let grows = l.step.as_int().is_some_and(|s| s > 0);
     grows.then(|| Range { iter: l.iter.clone(), begin: l.begin.clone(), end: l.end.clone() })
 }
 
-/// The bytes of arrays around a declaration that are surely on the stack.
+/// Returns the bytes of the arrays around a declaration that are surely on the stack.
 fn around(s: &Schedule, stmt: &Stmt) -> i64 {
     let way = tree::path(&s.func().body, stmt.id()).unwrap_or_default();
     let bytes = |outer: &Stmt| match outer.kind() {

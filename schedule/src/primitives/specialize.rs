@@ -29,12 +29,12 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 fn check(s: &Schedule, stmt: &Stmt, text: &str, span: Span) -> Result<Expr, Refusal> {
-    // 1. It can be read. Of iterators of one name the innermost one is meant.
+    // 1. The condition can be parsed. Among iterators of one name, the innermost one is meant.
     let mut names: Vec<Symbol> = s.func().sizes.clone();
     names.extend(s.around(stmt.id()).iter().filter_map(Loop::of).map(|l| l.iter));
     names.reverse();
     let cond = condition::read(text, &names).map_err(|e| Refusal::illegal(1, e).at(span))?;
-    // 2. It has a value.
+    // 2. The condition cannot stop the program.
     let stops = walk::at(s.func(), stmt.id()).is_none_or(|mut facts| facts.may_stop(&cond));
     if stops {
         return Err(Refusal::illegal(2, "the condition may stop the program: it divides by what may be 0").at(span));

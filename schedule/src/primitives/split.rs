@@ -36,29 +36,29 @@ enum By {
     Parts(i64),
 }
 
-/// Iterations of the inner loop, of the outer one, or of the shift, that may be left out by a guard in each; more of
-/// them are left out by the bounds of the loops.
+/// Maximum factor, number of parts, or shift for which a guard in each iteration excludes the surplus ones; above it,
+/// the bounds of the loops exclude them.
 const MOST_GUARDED: i64 = 1 << 16;
 
 struct Plan {
     target: Loop,
-    /// Iterations of the outer loop.
+    /// Range of the outer loop.
     outer: [Expr; 2],
-    /// Iterations of the inner loop before it is cut to what there is.
+    /// Length of the inner loop, before it is clipped.
     inner: Expr,
-    /// The number of the iteration is `outer * inner length + inner - shift`.
+    /// Shift of the tiles: the number of an iteration is `outer * inner length + inner - shift`.
     shift: i64,
     length: Expr,
     tail: Tail,
 }
 
-/// What keeps iterations from running over the ends.
+/// Exclusion of the iterations beyond the ends.
 enum Tail {
-    /// There are none: the length is a multiple.
+    /// Nothing: the length is a multiple of the factor.
     Whole,
-    /// A guard.
+    /// Guard in the body.
     Guard,
-    /// The bounds of the inner loop.
+    /// Bounds of the inner loop.
     Bounds,
 }
 
@@ -70,15 +70,15 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
         return Err(Refusal::illegal(1, format!("the step of `{}` is not a constant", s.called(&target.stmt)))
             .label(at, "this loop"));
     };
-    // 2. Nothing special.
+    // 2. No marks.
     super::require_unmarked(s.func(), 2, &target)?;
-    // 3. The bounds are evaluated in the body.
+    // 3. The body does not change the bounds, which are evaluated in it.
     super::require_invariant_bounds(3, &target, &|| s.called(&target.stmt))?;
     if shift < 0 {
         return Err(Refusal::value(format!("`shift` is at least 0, and this is {shift}")));
     }
     let (By::Factor(whole) | By::Parts(whole)) = by;
-    // 4. Numbers of iterations, shifted, are integers of 64 bits.
+    // 4. Shifted numbers of iterations fit in 64 bits.
     let fits = facts.sum_fits(&[(&length, 1)], i128::from(shift) + i128::from(whole) - 1);
     if shift > 0 && !fits {
         let text = format!(
@@ -95,19 +95,19 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
         By::Parts(p) => (Expr::int(p), count),
     };
     let multiple = shifted.modulo(&Expr::int(whole)).equals(&Expr::int(0));
-    // A negative length is not an iteration, but would be a multiple as well.
+    // A negative length means no iterations, but may be a multiple as well.
     let exact = facts.prove(&multiple) && facts.prove(&Expr::int(0).less_eq(&length));
     let small = shift <= MOST_GUARDED && fits && (exact && matches!(by, By::Factor(_)) || whole <= MOST_GUARDED);
     let zero = Expr::int(0);
     let (outer, tail) = match small {
         true => ([zero, outer], if exact { Tail::Whole } else { Tail::Guard }),
         false => {
-            // Nothing is in the first outer iterations where they are shifted away.
+            // A shift may leave the first outer iterations empty.
             let before = match shift {
                 0 => zero,
                 _ => Expr::int(shift).floor_div(&inner.max_with(&Expr::int(1))),
             };
-            // Of more parts than there are iterations, most have none.
+            // Of more parts than there are iterations, most are empty.
             let end = if outer.as_int() == Some(whole) { outer.min_with(&shifted) } else { outer };
             ([before, end], Tail::Bounds)
         }
@@ -145,7 +145,7 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
         }
     }
     let range = |[begin, end]: &[Expr; 2]| Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
-    // The inner loop is the old one, so that what pointed at it still does.
+    // The inner loop has the id of the old one, so that handles to it stay valid.
     let inside =
         target.stmt.with_kind(StmtKind::For { iter: i, extent: range(&bounds), props: LoopProps::default(), body });
     let kind = StmtKind::For { iter: o, extent: range(outer), props: LoopProps::default(), body: inside.clone() };

@@ -24,7 +24,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 
 struct Plan {
     block: Block,
-    /// Positions of the statements, in their new order.
+    /// Positions of the items in their new order.
     order: Vec<usize>,
 }
 

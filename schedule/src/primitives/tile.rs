@@ -32,7 +32,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     Ok(apply(&check(s, &loops, &sizes, how)?))
 }
 
-/// 1. One size of at least 1 for each loop.
+/// 1. Reads one size of at least 1 for each loop.
 fn sizes(args: &Args<'_>, count: usize) -> Result<Vec<i64>, Refusal> {
     let given = args.list("sizes")?;
     let one = |a: &crate::value::Arg| match a.value {
@@ -83,11 +83,11 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     let Some(target) = tree::find(&before.body, outermost) else {
         return Err(Refusal::target("the loop is not in the program"));
     };
-    // 4. Nothing special, anywhere in the nest.
+    // 4. No marks anywhere in the nest.
     for l in &nest.loops {
         super::require_unmarked(s.func(), 4, l)?;
     }
-    // 3. Affine, and again nothing special further in.
+    // 3. Affine, and, further in, no marks either.
     let model = model(&before, &target, nest.loops.len(), [3, 4])?;
     if model.leaves.is_empty() {
         return Err(Refusal::illegal(3, "there is no statement in the nest").label(at(&nest.loops[0]), "the nest"));
@@ -101,7 +101,7 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     let position = |l: &Loop| nest.loops.iter().position(|n| n.stmt.id() == l.stmt.id()).unwrap_or(0);
     let tiled: Vec<usize> = wanted.iter().map(position).collect();
     let depth = nest.loops.len();
-    // 6. Dependences: with statements apart from each other as far out as it is legal.
+    // 6. Dependences: statements are separated as far out as is legal.
     let edges = Edges::of(&model);
     let several = model.leaves.iter().any(|w| w.text != model.leaves[0].text);
     let ordered = |apart: usize| Order::of(&model, &tiled, sizes, how.wavefront, apart);
@@ -119,13 +119,13 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
         }
     };
     drop(edges);
-    // 5. The loops.
+    // 5. Loop generation.
     let made = rebuild(&model, &order.terms, &order.dimensions, "tile");
     let gave_up = || {
         Refusal::illegal(5, "isl makes no loops of the nest within its budget").label(at(&nest.loops[0]), "the nest")
     };
     let made = made.ok_or_else(gave_up)?;
-    // 7. Bounds that are simpler in full tiles.
+    // 7. Simpler bounds in full tiles.
     let separated = match how.separate {
         true => {
             let tiles = Tiles { cut: tiled.into_iter().zip(sizes.iter().copied()).collect(), wavefront: how.wavefront };
@@ -143,18 +143,19 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     Ok(Plan { made, model, order, separated })
 }
 
-/// An order of all leaves: tiles, then the old order, with a place for the statements of the innermost body.
+/// Order of all leaves: tiles, then the old order, with a dimension that separates the statements of the innermost
+/// body.
 struct Order {
     terms: Vec<Vec<Term>>,
     dimensions: Vec<Dimension>,
-    /// How many dimensions are of tiles.
+    /// Number of tile dimensions.
     tiles: usize,
-    /// The dimension of each loop of the nest inside of tiles.
+    /// Dimension of each loop of the nest inside of tiles.
     points: Vec<usize>,
 }
 
 impl Order {
-    /// `apart` is the number of loops of the nest that the statements of the innermost body have in common.
+    /// Builds the order. `apart` is the number of the nest's loops that the statements of the innermost body share.
     fn of(model: &Model, tiled: &[usize], sizes: &[i64], wavefront: bool, apart: usize) -> Order {
         let depth = model.leaves.first().map_or(0, |w| w.loops.len());
         let tile = |m: usize| Term::Quotient(Box::new(Term::Index(tiled[m])), sizes[m]);

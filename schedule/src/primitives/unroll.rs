@@ -18,13 +18,13 @@ pub(crate) const ENTRY: Entry = Entry {
     run: Run::Primitive(run),
 };
 
-/// The largest number of copies.
+/// Maximum number of copies.
 const MOST: i64 = 64;
 
 fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let l = s.loop_(args.need("loop")?)?;
     let Some(factor) = args.positive("factor")? else { return Ok(apply(s, &check(s, &l)?)) };
-    // 2. Before the split, which makes plain loops.
+    // 2. Checked before the split, which makes unmarked loops.
     super::require_unmarked(s.func(), 2, &l)?;
     if factor > MOST || l.length().is_none() {
         let text = format!("`{}` would have {factor} copies, or its step is not a constant", s.called(&l.stmt));
@@ -45,16 +45,16 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     Ok(Change { made, ..change })
 }
 
-/// The body once for each iteration, in order, and whose place the first copy takes.
+/// Copies of a loop's body, one for each iteration in order, and the loop that they replace.
 pub(crate) struct Copies {
     pub target: Loop,
     pub bodies: Vec<Stmt>,
 }
 
-/// Whether the loop can be replaced by copies, with these conditions; gives them.
+/// Checks that the loop can be replaced by copies, by these conditions, and makes the copies.
 pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
     let refuse = |n, text: String| Err(Refusal::illegal(n, text).label(l.stmt.origin().span(), "this loop"));
-    // 1. A small constant length.
+    // 1. A small constant trip count.
     let mut facts = walk::at(s.func(), l.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
     let Some(length) = l.trip_count(&mut facts) else {
         return refuse(1, format!("the step of `{}` is not a constant", s.called(&l.stmt)));
@@ -65,15 +65,15 @@ pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
         return refuse(1, format!("the length of `{}` {found}", s.called(&l.stmt)))
             .map_err(|r: Refusal| r.help("give a factor, or split the loop and unroll the inner one"));
     };
-    // 2. Nothing special.
+    // 2. No marks.
     super::require_unmarked(s.func(), 2, l)?;
-    // 3. Iterations are counted from the begin.
+    // 3. The body does not change the begin, from which iterations are counted.
     if !l.body.writes().is_disjoint(&effects::loads(&l.begin)) {
         return refuse(3, format!("the begin of `{}` changes in its body", s.called(&l.stmt)));
     }
     let bodies = (0..count)
         .map(|k| {
-            // The first copy is the old body, so that what pointed into it still does.
+            // The first copy is the old body, so that handles into it stay valid.
             let body = if k == 0 { l.body.clone() } else { copy::statement(&l.body, "unroll", "copy") };
             tree::substitute(&body, &l.iter, &l.value(&Expr::int(k)))
         })
@@ -86,7 +86,7 @@ fn apply(s: &Schedule, plan: &Copies) -> Change {
     replaced(s, &plan.target, &new)
 }
 
-/// The program with a statement in the place of a loop; returns the statements that it is.
+/// Replaces a loop by a statement. The result is the list of its parts.
 pub(crate) fn replaced(s: &Schedule, l: &Loop, new: &Stmt) -> Change {
     let ids: Vec<StmtId> = match new.kind() {
         StmtKind::Seq(all) => all.iter().map(Stmt::id).collect(),

@@ -26,7 +26,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     Ok(Change::new(func, Value::None))
 }
 
-/// The old dimension that every new one is.
+/// Reads the argument `order`: the old dimension at each new position.
 fn order(args: &Args<'_>, local: &Local) -> Result<Vec<usize>, Refusal> {
     let count = local.tensor.ndim();
     let list = args.list("order")?;

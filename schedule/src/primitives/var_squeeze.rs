@@ -39,7 +39,7 @@ fn check(s: &Schedule, local: &Local, dim: usize) -> Result<(), Refusal> {
             format!("dimension {dim} of `{}` has size `{shown}`, which is not proved to be 1", local.tensor.symbol);
         return Err(Refusal::illegal(2, text).label(local.stmt.origin().span(), "declared here"));
     }
-    // 3. Its index is 0, and computing it does nothing else.
+    // 3. The index is 0, and computing it cannot stop the program.
     local.in_range(s.func(), 3, &[dim])?;
     local.indices_can_go(s.func(), 3, &[dim])
 }

@@ -38,7 +38,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
             return Err(Refusal::illegal(1, format!("the loop `{name}` is vectorised already"))
                 .label(l.stmt.origin().span(), "this loop"));
         }
-        // 1. and 4. What vector code can be made of.
+        // 1. and 4. The body can be vectorised.
         body_fits(s.func(), &l.stmt)?;
     }
     let vector = Vectorize { width: width.and_then(|w| u32::try_from(w).ok()) };
@@ -58,7 +58,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     Ok(Change { notes: loops.iter().flat_map(access_notes).collect(), ..change })
 }
 
-/// 3. What a parallel loop around updates atomically cannot be updated by lanes.
+/// 3. Refuses to vectorise updates that a parallel loop around makes atomic.
 fn atomic_around(s: &Schedule, loops: &[Loop], after: &Func) -> Result<(), Refusal> {
     let mut asked = FxHashSet::default();
     for l in loops {
@@ -73,14 +73,14 @@ fn atomic_around(s: &Schedule, loops: &[Loop], after: &Func) -> Result<(), Refus
     Ok(())
 }
 
-/// 1. and 4. Whether a loop's body is one that vector code can be made of.
+/// 1. and 4. Checks that the body of a loop can be vectorised.
 pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
     let Some(l) = Loop::of(stmt) else { return Ok(()) };
     let refuse = |at: &Stmt, text: &str, word: &str| {
         Err(Refusal::illegal(1, format!("the loop `{}` {text}", selector::called(func, stmt)))
             .label(at.origin().span(), word))
     };
-    // 1. Innermost, in constant steps.
+    // 1. Innermost, with a constant step.
     if l.step.as_int().is_none_or(|s| s == 0) {
         return refuse(stmt, "has a step that is not a constant", "this loop");
     }
@@ -102,7 +102,7 @@ pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
             _ => r,
         });
     }
-    // 4. Checks can run before: always, if nothing that the loop reads is written in it.
+    // 4. Checks can run before the loop; always, if the loop reads nothing that it writes.
     let (mut locals, mut reads, written) = (FxHashSet::default(), FxHashSet::default(), effects::writes(&l.body));
     l.body.walk(&mut |s| {
         if let StmtKind::VarDef { tensor, .. } = s.kind() {
@@ -119,7 +119,7 @@ pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
     });
     walk::walk(&func.body, &mut Context::new(func), &mut checks);
     for (at, mut needed) in checks.needed {
-        // What decides whether the check is reached, and what the locals that it reads are made of.
+        // A check also depends on the conditions around it, and on the definitions of the locals that it reads.
         for _ in 0..=locals.len() {
             l.body.walk(&mut |s| match s.kind() {
                 StmtKind::If { cond, .. } => needed.extend(effects::loads(cond)),
@@ -144,7 +144,7 @@ pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The tensors that checks in a loop's body read.
+/// Tensors that the checks in a loop's body read.
 struct Checks {
     inside: FxHashSet<taffeta_ast::StmtId>,
     needed: Vec<(Stmt, FxHashSet<Symbol>)>,
@@ -185,7 +185,7 @@ fn element(t: &Symbol, indices: &[Access], facts: &mut Context, found: &mut bool
     }
 }
 
-/// Adds what is read to decide whether evaluating an expression stops the program.
+/// Adds the tensors read to decide whether evaluating an expression stops the program.
 fn stops(e: &Expr, facts: &mut Context, found: &mut bool, needed: &mut FxHashSet<Symbol>) {
     if !facts.may_stop(e) {
         return;
@@ -221,7 +221,7 @@ fn stops(e: &Expr, facts: &mut Context, found: &mut bool, needed: &mut FxHashSet
     }
 }
 
-/// What is said of accesses that are not contiguous.
+/// Describes the accesses that are not contiguous.
 fn access_notes(l: &Loop) -> Vec<String> {
     let variant = Variant::of(&l.stmt);
     let mut notes = Vec::new();
@@ -249,7 +249,7 @@ fn access_notes(l: &Loop) -> Vec<String> {
     notes
 }
 
-/// How iterations address elements, if they are neither the same one nor neighbours.
+/// Describes the stride between lanes, unless they access the same element or neighbours.
 fn stride(index: &[&Expr], iter: &Symbol, variant: &Variant) -> Option<String> {
     let changing: Vec<usize> = (0..index.len()).filter(|d| variant.changes(index[*d])).collect();
     let (first, last) = (*changing.first()?, index.len() - 1);
