@@ -1,5 +1,5 @@
-//! Lists the library: every `ops/*.ft` and every `schedules/*.ft`, and the names that each file defines at its top
-//! level.
+//! Generates the table of the library: every `ops/*.ft` and every `schedules/*.ft`, and the names that each file
+//! defines at its top level.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -37,7 +37,7 @@ fn main() {
     fs::write(Path::new(&out).join("table.rs"), table).expect("OUT_DIR can be written");
 }
 
-/// The files of a folder, sorted.
+/// Returns the files of a folder, sorted.
 fn sources(folder: &str) -> Vec<PathBuf> {
     let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     let mut paths: Vec<_> = fs::read_dir(Path::new(&here).join(folder))
@@ -49,7 +49,7 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Names of the functions at the top level of a file.
+/// Returns the names of the functions at the top level of a file.
 fn definitions(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.strip_prefix("def ")?.split('(').next())
 }

@@ -1,8 +1,9 @@
-//! What operators do with single values: which value of an operand decides the result whatever the other one is, and
-//! which leaves the other one as it is. Elements that are not stored are rewritten by these rules (language.md, section
-//! 7; looplets, section 6.1): by the interpreter element by element, by structured lowering for whole regions.
+//! Algebraic laws of operators on single values: annihilators, which decide the result whatever the other operand is,
+//! and identity elements, which leave the other operand unchanged. Fill values are rewritten by these rules
+//! (language.md, section 7; looplets, section 6.1): by the interpreter element by element, by structured lowering for
+//! whole regions.
 //!
-//! | operator | annihilated by | left as it is by |
+//! | operator | annihilator | identity |
 //! |---|---|---|
 //! | `*` | 0 | 1 |
 //! | `&` of integers | 0 | -1 |
@@ -14,11 +15,11 @@
 //! | `/` | 0 on the left | 1 on the right |
 //! | `min`, `max` | -inf, inf | inf, -inf |
 //!
-//! A local scalar that is given one value in the block that declares it, before it is read and nowhere else, stands for
-//! that value ([`definitions`]): it is of the fill where that is.
+//! A local scalar that is stored once in its declaring block, before every read and nowhere else, stands for the stored
+//! value ([`definitions`]): the scalar derives from the fill where the value does.
 //!
-//! Only a value of the *fill* annihilates: `0.0 * x` of a program's own stays NaN where `x` is infinite. So these are
-//! rules for what is known to come from a fill, and no facts about all numbers.
+//! Only a value derived from the *fill* annihilates: a program's own `0.0 * x` stays NaN where `x` is infinite. The
+//! rules therefore apply to values known to come from a fill; as laws of all numbers they would be wrong.
 
 use crate::expr::{Expr, ExprKind, Literal};
 use crate::op::Op;
@@ -26,16 +27,16 @@ use crate::stmt::{Stmt, StmtKind};
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Which operand of a binary operator.
+/// Operand position of a binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The first one.
+    /// First operand.
     Left,
-    /// The second one.
+    /// Second operand.
     Right,
 }
 
-/// Whether that value of the operand on that side is the result, whatever the other one is.
+/// Returns whether `v` as the operand on `side` is the result, whatever the other operand is.
 pub fn annihilates(op: Op, side: Side, v: Literal) -> bool {
     match op {
         Op::Mul => is(v, 0),
@@ -50,7 +51,7 @@ pub fn annihilates(op: Op, side: Side, v: Literal) -> bool {
     }
 }
 
-/// Whether with that value of the operand on that side the result is the other one.
+/// Returns whether `v` as the operand on `side` makes the other operand the result.
 pub fn is_identity(op: Op, side: Side, v: Literal) -> bool {
     match op {
         Op::Mul => is(v, 1),
@@ -67,22 +68,22 @@ pub fn is_identity(op: Op, side: Side, v: Literal) -> bool {
     }
 }
 
-/// The scalars of a statement's own that stand for one value each: a store in the block that declares them, which comes
-/// before all reads, is their only write.
+/// Collects the scalars declared inside the statement that stand for one value each: their only write is a store in the
+/// declaring block, before all reads.
 pub fn definitions(s: &Stmt) -> FxHashSet<Symbol> {
     let mut found = Definitions::default();
     found.block(s, 0);
     found.scalars.into_iter().filter(|(_, state)| *state == Scalar::Defined).map(|(symbol, _)| symbol).collect()
 }
 
-/// What is known of a local scalar so far.
+/// State of a local scalar during the walk.
 #[derive(Clone, Copy, PartialEq)]
 enum Scalar {
-    /// It is declared in that block, and has no value.
+    /// Declared in the block of that number, without a value.
     Declared(usize),
-    /// It has one.
+    /// Stored once.
     Defined,
-    /// It stands for more than one value, or for none.
+    /// More than one value, or none.
     Other,
 }
 
@@ -135,7 +136,7 @@ impl Definitions {
     }
 }
 
-/// Whether it is that number; -0 is 0.
+/// Returns whether a value equals that number; -0 equals 0.
 fn is(v: Literal, number: i8) -> bool {
     match v {
         Literal::Int(i) => i == i128::from(number),
@@ -154,7 +155,7 @@ mod tests {
     use crate::dtype::DType;
     use crate::scalar;
 
-    /// Both rules against the operators themselves, on values with which those have no exceptions.
+    /// Checks both rules against the operators themselves, on values for which the rules have no exceptions.
     #[test]
     fn they_are_what_operators_do() {
         let floats = [0.0, 1.0, -1.0, 2.5, f64::INFINITY, f64::NEG_INFINITY].map(Literal::Float);
@@ -164,7 +165,7 @@ mod tests {
         for (dtype, values) in [(DType::F64, &floats[..]), (DType::I64, &ints), (DType::Bool, &bools)] {
             let ops = Op::ALL.iter().filter(|o| o.info().arity == 2 && o.info().domain.accepts(dtype));
             for (op, v) in ops.flat_map(|op| values.iter().map(move |v| (*op, *v))) {
-                // Not where the rule is what makes the difference: 0 * inf, inf - inf.
+                // Infinite operands are left out where the rule changes the result: 0 * inf, inf - inf.
                 let finite = |w: &&Literal| !matches!(w, Literal::Float(f) if f.is_infinite());
                 for (side, w) in [Side::Left, Side::Right]
                     .into_iter()

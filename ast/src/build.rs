@@ -1,5 +1,5 @@
-//! Trees by hand, for tests and passes that make much: one short function for every common statement, and a builder for
-//! whole programs.
+//! Tree builders for tests and for passes that construct much code: a short function for every common statement, and a
+//! builder for whole programs.
 //!
 //! ```
 //! use taffeta_ast::build::{Builder, block, looped, reduce, store};
@@ -43,53 +43,53 @@ fn accesses<'a>(indices: impl IntoIterator<Item = &'a Expr>) -> Vec<Access> {
     indices.into_iter().cloned().map(Access::from).collect()
 }
 
-/// Statements one after the other.
+/// Sequences statements.
 pub fn block(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
     Stmt::seq(stmts, Origin::none())
 }
 
-/// `t[i, j] = value`
+/// Builds `t[i, j] = value`.
 pub fn store<'a>(t: &Tensor, indices: impl IntoIterator<Item = &'a Expr>, value: &Expr) -> Stmt {
     synthetic(StmtKind::Store { tensor: t.symbol.clone(), indices: accesses(indices), value: value.clone() })
 }
 
-/// `t[i, j] op= value`
+/// Builds `t[i, j] op= value`.
 pub fn reduce<'a>(t: &Tensor, indices: impl IntoIterator<Item = &'a Expr>, op: ReduceOp, value: &Expr) -> Stmt {
     synthetic(StmtKind::ReduceTo { tensor: t.symbol.clone(), indices: accesses(indices), op, value: value.clone() })
 }
 
-/// `for i in range(begin, end, step)`
+/// Builds `for i in range(begin, end, step)`.
 pub fn range(i: &Symbol, [begin, end, step]: [&Expr; 3], body: Stmt) -> Stmt {
     let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
     synthetic(StmtKind::For { iter: i.clone(), extent, props: LoopProps::default(), body })
 }
 
-/// `for i in range(end)`
+/// Builds `for i in range(end)`.
 pub fn looped(i: &Symbol, end: &Expr, body: Stmt) -> Stmt {
     range(i, [&Expr::int(0), end, &Expr::int(1)], body)
 }
 
-/// `if cond: then else: otherwise`
+/// Builds `if cond: then else: otherwise`.
 pub fn branch(cond: &Expr, then: Stmt, otherwise: Option<Stmt>) -> Stmt {
     synthetic(StmtKind::If { cond: cond.clone(), then, otherwise })
 }
 
-/// A local tensor.
+/// Declares a dense local tensor.
 pub fn local<'a>(name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>) -> Arc<Tensor> {
     tensor(name, dtype, shape, Role::Local)
 }
 
-/// `t` is alive in `body`.
+/// Scopes the declaration of `t` to `body`.
 pub fn var_def(t: &Arc<Tensor>, body: Stmt) -> Stmt {
     synthetic(StmtKind::VarDef { tensor: t.clone(), body })
 }
 
-/// `assert cond, message`
+/// Builds `assert cond, message`.
 pub fn assert(cond: &Expr, message: Message) -> Stmt {
     synthetic(StmtKind::Assert { cond: cond.clone(), message, kind: AssertKind::Program })
 }
 
-/// `print(…)`
+/// Builds `print(…)`.
 pub fn print(parts: Vec<PrintPart>) -> Stmt {
     synthetic(StmtKind::Print { parts })
 }
@@ -98,33 +98,33 @@ fn tensor<'a>(name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr
     Arc::new(Tensor::dense(Symbol::new(name), dtype, shape.into_iter().cloned().collect(), role))
 }
 
-/// A program whose interface is made step by step.
+/// Program under construction, whose interface is declared step by step.
 #[derive(Debug)]
 pub struct Builder {
     func: Func,
 }
 
 impl Builder {
-    /// A program of that name.
+    /// Starts a program of that name.
     pub fn new(name: &str) -> Builder {
         let (name, body) = (name.to_string(), Stmt::nop());
         let (sizes, params, results, custom_vjps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Builder { func: Func { name, doc: None, sizes, params, results, body, custom_vjps, keeps_order: false } }
     }
 
-    /// A size parameter.
+    /// Adds a size parameter.
     pub fn size(&mut self, name: &str) -> Expr {
         let symbol = Symbol::new(name);
         self.func.sizes.push(symbol.clone());
         Expr::var(&symbol)
     }
 
-    /// A parameter that is read only.
+    /// Adds a read-only parameter.
     pub fn input<'a>(&mut self, name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>) -> Arc<Tensor> {
         self.param(tensor(name, dtype, shape, Role::Input), ParamMode::In)
     }
 
-    /// A parameter that is read only and stored in that format.
+    /// Adds a read-only parameter stored in that format.
     pub fn stored<'a>(
         &mut self,
         name: &str,
@@ -136,7 +136,7 @@ impl Builder {
         self.param(Arc::new(Tensor { format, ..(*dense).clone() }), ParamMode::In)
     }
 
-    /// An `inout` parameter.
+    /// Adds an `inout` parameter.
     pub fn inout<'a>(&mut self, name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>) -> Arc<Tensor> {
         self.param(tensor(name, dtype, shape, Role::InOut), ParamMode::InOut)
     }
@@ -146,14 +146,14 @@ impl Builder {
         tensor
     }
 
-    /// A result.
+    /// Adds a result.
     pub fn result<'a>(&mut self, name: &str, dtype: DType, shape: impl IntoIterator<Item = &'a Expr>) -> Arc<Tensor> {
         let t = tensor(name, dtype, shape, Role::Result);
         self.func.results.push(t.clone());
         t
     }
 
-    /// The program.
+    /// Completes the program with its body.
     pub fn finish(self, body: Stmt) -> Func {
         self.func.with_body(body)
     }

@@ -1,24 +1,23 @@
-//! Amounts of memory, as people read and write them: in one system of units everywhere, of thousands (`1.50 MB`
-//! are 1,500,000 bytes).
+//! Amounts of memory as people read and write them. Output uses SI units everywhere (`1.50 MB` is 1,500,000 bytes).
 
 use bytesize::ByteSize;
 
-/// `1.50 MB`.
+/// Formats a byte count: `1.50 MB`.
 pub fn amount(bytes: u64) -> String {
     format!("{:.2}", ByteSize::b(bytes).display().si())
 }
 
-/// A number of bytes as people write it: `512MB`, `1.5 GB`, `64KiB`, `1000000`.
+/// Parses a byte count as people write it: `512MB`, `1.5 GB`, `64KiB`, `1000000`.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// A message that shows the text and two valid amounts.
 pub fn parse(text: &str) -> Result<u64, String> {
     let wrong = |_| format!("`{}` is not an amount of memory: write one like 512MB or 64KiB", text.trim());
     text.trim().parse().map(|ByteSize(bytes)| bytes).map_err(wrong)
 }
 
-/// Whether so many bytes can be allocated now.
+/// Returns whether this many bytes can be allocated at present.
 pub fn fit(bytes: u128) -> bool {
     const ALWAYS: u128 = 64 << 20;
     // The probe catches limits that /proc does not know (ulimit, 32-bit address spaces).
@@ -26,7 +25,7 @@ pub fn fit(bytes: u128) -> bool {
     bytes <= ALWAYS || bytes <= available().map_or(u128::MAX, u128::from) && probe()
 }
 
-/// Memory that the system can give, in bytes (Linux; unknown elsewhere).
+/// Returns the memory that the system can provide, in bytes (Linux; unknown elsewhere).
 pub fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;

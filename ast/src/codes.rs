@@ -1,9 +1,10 @@
-//! The codes of all diagnostics, and what each means: what `taffeta explain CODE` prints, and a page of the book.
+//! Codes of all diagnostics with their explanations: the text that `taffeta explain CODE` prints, and a page of the
+//! book.
 //!
-//! The texts are the Markdown files in `codes/`, one for each group: a title, an introduction perhaps, then a section
-//! for each code. A test (`tests/suite/codes.rs`) holds the table and the codes that the sources use to each other.
+//! The texts are the Markdown files in `codes/`, one per group: a title, an optional introduction, then one section per
+//! code. A test (`tests/suite/codes.rs`) checks that this table and the codes used in the sources agree.
 
-/// The groups, in the order of the book.
+/// Texts of the groups, in the order of the book.
 const GROUPS: [&str; 11] = [
     include_str!("codes/syntax.md"),
     include_str!("codes/python.md"),
@@ -18,32 +19,32 @@ const GROUPS: [&str; 11] = [
     include_str!("codes/compile.md"),
 ];
 
-/// Codes that have to do with each other.
+/// Group of related codes.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What they are about.
+    /// Topic of the codes.
     pub title: &'static str,
-    /// What holds for all of them, in Markdown; may be empty.
+    /// Introduction that applies to all codes of the group, in Markdown; may be empty.
     pub introduction: &'static str,
-    /// The codes, sorted.
+    /// Codes, sorted.
     pub codes: Vec<Code>,
 }
 
-/// The code of a diagnostic.
+/// Code of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The area and the problem: `shape::mismatch`; one has no area.
+    /// Area and problem, as in `shape::mismatch`; one code has no area.
     pub name: &'static str,
-    /// What it means and what to do, in Markdown.
+    /// Explanation and remedy, in Markdown.
     pub text: &'static str,
 }
 
-/// All codes, by group.
+/// Returns all codes, by group.
 pub fn groups() -> impl Iterator<Item = Group> {
     GROUPS.into_iter().map(group)
 }
 
-/// What a code means, if there is such a code.
+/// Looks up the explanation of a code; `None` if the code does not exist.
 pub fn explain(name: &str) -> Option<Code> {
     groups().flat_map(|g| g.codes).find(|c| c.name == name)
 }

@@ -1,10 +1,10 @@
-//! Elements by their coordinates: in which order they stand, and what becomes of those that stand at one place.
+//! Elements in coordinate form: sorting, and merging of elements with equal coordinates.
 
 use crate::half_precision::{to_bf16, to_f16};
 use crate::value::Buffer;
 
-/// The elements in the order of their coordinates, of which that in dimension `order[0]` counts first. Those at one
-/// place stay as they were. `indices` has as many for each element as there are dimensions, all of them in range.
+/// Returns the element numbers in lexicographic order of their coordinates, dimension `order[0]` first; the sort is
+/// stable. `indices` holds one index per dimension for each element, all of them in range.
 ///
 /// ```
 /// use taffeta_ast::coordinates::sorted;
@@ -20,7 +20,7 @@ pub fn sorted(shape: &[usize], order: &[usize], indices: &[i64]) -> Vec<usize> {
     if (1..count).all(|e| element(e - 1).le(element(e))) {
         return (0..count).collect();
     }
-    // A place is one number wherever it fits in one: comparing coordinates in turn takes several times as long.
+    // Sorting by one linear index, where it fits 64 bits, is several times faster than comparing coordinates in turn.
     if shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d as u64)).is_some() {
         let place = |e: usize| order.iter().fold(0, |p, d| p * shape[*d] as u64 + indices[e * ndim + d] as u64);
         let mut places: Vec<(u64, usize)> = (0..count).map(|e| (place(e), e)).collect();
@@ -32,17 +32,18 @@ pub fn sorted(shape: &[usize], order: &[usize], indices: &[i64]) -> Vec<usize> {
     all
 }
 
-/// Elements in row-major order, those at one place together.
+/// Elements in row-major order; elements with equal coordinates are adjacent.
 pub struct Merged {
-    /// Of which element each one is, in that order.
+    /// Numbers of the original elements, in sorted order.
     pub sorted: Vec<usize>,
-    /// The different places: as many indices of each as there are dimensions.
+    /// Distinct coordinates, one index per dimension for each.
     pub indices: Vec<i64>,
-    /// At which of these places each one stands, in that order.
+    /// Number of the distinct coordinate of each element, in sorted order.
     pub positions: Vec<i64>,
 }
 
-/// Sorts elements, and finds those that stand at one place. All indices are in range, and there is a dimension.
+/// Sorts elements and finds those with equal coordinates. All indices must be in range, and there must be at least one
+/// dimension.
 ///
 /// ```
 /// use taffeta_ast::coordinates::merge;
@@ -66,8 +67,9 @@ pub fn merge(shape: &[usize], indices: &[i64]) -> Merged {
     Merged { sorted, indices: places, positions }
 }
 
-/// Puts elements at positions: of `from` in the order `sorted`, the first at `positions[0]`, and so on. What goes to
-/// the position of the one before is added to it (integers wrap; of `bool`, or). Both buffers are of one type.
+/// Copies the elements `from[sorted[0]]`, `from[sorted[1]]`, … to `positions[0]`, `positions[1]`, … of `into`. An
+/// element with the same position as its predecessor is added to it (integers wrap; `bool` uses or). Both buffers have
+/// the same element type.
 pub fn place(from: &Buffer, sorted: &[usize], positions: &[i64], into: &mut Buffer) {
     fn all<T: Copy>(from: &[T], sorted: &[usize], positions: &[i64], into: &mut [T], add: impl Fn(T, T) -> T) {
         let mut last = -1;
@@ -102,7 +104,8 @@ pub fn place(from: &Buffer, sorted: &[usize], positions: &[i64], into: &mut Buff
     );
 }
 
-/// Puts each element at its position: of several at one, the last. Both buffers are of one type.
+/// Stores each element at its position; of several with one position, the last wins. Both buffers have the same element
+/// type.
 pub fn scatter(from: &Buffer, positions: &[i64], into: &mut Buffer) {
     macro_rules! by_type {
         ($($variant:ident)*) => {
@@ -124,7 +127,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// By one number, by coordinates in turn (of a tensor that has more places than 64 bits count), and by a list.
+        /// Compares three orders: by linear index, by coordinates in turn (a tensor with more than 2^64 elements), and
+        /// by a plain sort.
         #[test]
         fn places_are_compared_alike(
             at in proptest::collection::vec((0i64..4, 0i64..5, 0i64..3), 0..30),

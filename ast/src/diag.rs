@@ -1,49 +1,49 @@
-//! The one diagnostic type: what was found, what was expected, and what to write instead.
+//! The one diagnostic type: the expected and the found thing, and the text to write instead.
 //!
 //! A diagnostic is data. `src/` renders it for people and as JSON. Wrong input of any kind (syntax, types, shapes,
-//! files, schedules) becomes one of these, never a panic.
+//! files, schedules) becomes a diagnostic, never a panic.
 
 use crate::span::Span;
 use std::fmt;
 
-/// A span with a word on why it is shown.
+/// Span with a reason for showing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// Source location.
     pub span: Span,
-    /// Why; may be empty for the primary label.
+    /// Reason; may be empty for the primary label.
     pub text: String,
 }
 
-/// How much a diagnostic weighs.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Severity {
-    /// The program or its data are wrong.
+    /// Fault in the program or its data.
     #[default]
     Error,
-    /// The program is right, and may not do what was meant.
+    /// Valid program that may not do as intended.
     Warning,
 }
 
-/// A problem in the user's program or data.
+/// Problem in the user's program or data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Diagnostic {
-    /// A stable, documented code, such as `type::mismatch`: the area, then the problem.
+    /// Stable, documented code, such as `type::mismatch`: the area, then the problem.
     pub code: &'static str,
-    /// Whether it is an error.
+    /// Error or warning.
     pub severity: Severity,
-    /// What was found and what was expected, in one sentence, lower case, no final stop.
+    /// One sentence that names the expected and the found thing, in lower case, without a final stop.
     pub message: String,
-    /// Where; the first one is the primary label.
+    /// Source locations; the first one is the primary label.
     pub labels: Vec<Label>,
-    /// What to write instead.
+    /// Text to write instead.
     pub help: Option<String>,
     /// Further facts, such as the chain of calls.
     pub notes: Vec<String>,
 }
 
 impl Diagnostic {
-    /// A diagnostic without a place; add one with [`Diagnostic::at`].
+    /// Creates an error without a location; add one with [`Diagnostic::at`].
     pub fn new(code: &'static str, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             code,
@@ -55,12 +55,12 @@ impl Diagnostic {
         }
     }
 
-    /// A diagnostic of a program that is right, and may not do what was meant.
+    /// Creates a warning: the program is valid, and may not do as intended.
     pub fn warning(code: &'static str, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::new(code, message) }
     }
 
-    /// Whether the program or its data are wrong.
+    /// Returns whether the program or its data are wrong.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -71,7 +71,7 @@ impl Diagnostic {
         self.label(span, "")
     }
 
-    /// Adds a label. [`Span::NONE`] is left out.
+    /// Adds a label. [`Span::NONE`] is ignored.
     #[must_use]
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         if !span.is_none() {
@@ -80,7 +80,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says what to write instead.
+    /// Sets the suggestion of the text to write instead.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
@@ -94,7 +94,7 @@ impl Diagnostic {
         self
     }
 
-    /// The place of the primary label.
+    /// Returns the location of the primary label.
     pub fn span(&self) -> Span {
         self.labels.first().map_or(Span::NONE, |l| l.span)
     }
@@ -106,7 +106,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Several diagnostics of one run, in the order in which they were found; never empty where it is an error.
+/// Diagnostics of one run, in the order of discovery; never empty where the list is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 

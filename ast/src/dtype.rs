@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The type of a tensor's elements.
+/// Element type of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)] // the names are the documentation
@@ -23,7 +23,7 @@ pub enum DType {
     F64,
 }
 
-/// What a type is for: stores convert within a kind, `cast` crosses kinds.
+/// Kind of an element type: stores convert within a kind, `cast` crosses kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// `bool`
@@ -52,7 +52,7 @@ impl DType {
         DType::F64,
     ];
 
-    /// As it is written in a program.
+    /// Returns the name that programs use.
     pub fn name(self) -> &'static str {
         match self {
             DType::Bool => "bool",
@@ -71,12 +71,12 @@ impl DType {
         }
     }
 
-    /// The type of that name.
+    /// Finds the type of that name.
     pub fn parse(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
 
-    /// Its kind.
+    /// Returns the type's kind.
     pub fn kind(self) -> Kind {
         match self {
             DType::Bool => Kind::Bool,
@@ -85,27 +85,27 @@ impl DType {
         }
     }
 
-    /// Whether it is a floating-point type.
+    /// Returns whether this is a floating-point type.
     pub fn is_float(self) -> bool {
         self.kind() == Kind::Float
     }
 
-    /// Whether it is an integer type (`bool` is not).
+    /// Returns whether this is an integer type (`bool` is not).
     pub fn is_int(self) -> bool {
         self.kind() == Kind::Int
     }
 
-    /// Whether it is a signed integer type.
+    /// Returns whether this is a signed integer type.
     pub fn is_signed_int(self) -> bool {
         matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
     }
 
-    /// Whether it is an unsigned integer type.
+    /// Returns whether this is an unsigned integer type.
     pub fn is_unsigned_int(self) -> bool {
         matches!(self, DType::U8 | DType::U16 | DType::U32 | DType::U64)
     }
 
-    /// Size of one element in bytes.
+    /// Returns the size of one element in bytes.
     pub fn size(self) -> usize {
         match self {
             DType::Bool | DType::I8 | DType::U8 => 1,
@@ -115,7 +115,7 @@ impl DType {
         }
     }
 
-    /// Smallest and largest value of an integer type (0 and 1 for `bool`); `None` for floats.
+    /// Returns the smallest and largest value of an integer type (0 and 1 for `bool`); `None` for floats.
     pub fn int_range(self) -> Option<(i128, i128)> {
         let bits = self.size() as u32 * 8;
         match self.kind() {
@@ -126,8 +126,8 @@ impl DType {
         }
     }
 
-    /// The type in which two *typed* operands meet, as in JAX: `bool` yields to everything, an integer yields to any
-    /// float, integers of one signedness go to the wider one, mixed signedness to the next signed type that holds
+    /// Returns the common type of two *typed* operands, as in JAX: `bool` yields to everything, an integer yields to
+    /// any float, integers of one signedness go to the wider one, mixed signedness to the next signed type that holds
     /// both (`u64` with a signed type has none and goes to `f64`), and `f16` with `bf16` gives `f32`.
     pub fn promote(self, other: DType) -> DType {
         use DType::*;

@@ -1,9 +1,9 @@
-//! Expressions: immutable scalars with a type, made by smart constructors, with a cached structural hash.
+//! Expressions: immutable typed scalars, made by smart constructors, with a cached structural hash.
 //!
 //! The constructors keep integer index arithmetic in a light normal form (constants folded and on the right, `x + 0`,
-//! `x * 1` and double casts gone), so that printing a tree and parsing it again gives the same tree, and structural
-//! equality is useful. They never drop an operand that could stop the program, and leave floats as they are written.
-//! What needs facts about the program is the simplifier's (`taffeta-analysis`).
+//! `x * 1` and double casts removed), so that printing a tree and parsing it again gives the same tree, and structural
+//! equality is useful. They never drop an operand that could stop the program, and leave floats as written. Rewrites
+//! that need facts about the program belong to the simplifier (`taffeta-analysis`).
 
 mod normal;
 
@@ -14,19 +14,19 @@ use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A constant. Its type is that of the expression that holds it.
+/// Constant; the expression that holds it has its type.
 #[derive(Clone, Copy, Debug)]
 pub enum Literal {
-    /// Of type `bool`.
+    /// Value of type `bool`.
     Bool(bool),
-    /// Of an integer type, in its range.
+    /// Value of an integer type, in its range.
     Int(i128),
-    /// Of a floating-point type, already rounded to it.
+    /// Value of a floating-point type, already rounded to it.
     Float(f64),
 }
 
 impl Literal {
-    /// 0 (or false) of that type.
+    /// Returns 0 (or false) of that type.
     pub fn zero(dtype: DType) -> Literal {
         match dtype.kind() {
             Kind::Bool => Literal::Bool(false),
@@ -35,7 +35,7 @@ impl Literal {
         }
     }
 
-    /// Whether two elements can be one: a NaN is every NaN, and 0 is not -0.
+    /// Returns whether two elements may share one stored value: all NaNs are equal, and 0 differs from -0.
     pub fn is_same(self, other: Literal) -> bool {
         match (self, other) {
             (Literal::Float(a), Literal::Float(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
@@ -45,7 +45,7 @@ impl Literal {
 }
 
 impl PartialEq for Literal {
-    /// Bit by bit: NaN equals itself, and -0 is not 0.
+    /// Compares bit by bit: NaN equals itself, and -0 differs from 0.
     fn eq(&self, other: &Literal) -> bool {
         match (self, other) {
             (Literal::Bool(a), Literal::Bool(b)) => a == b,
@@ -66,10 +66,10 @@ impl Hash for Literal {
     }
 }
 
-/// How a level is traversed for an index (language.md section 7).
+/// Access protocol of a level for one index (language.md section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Chosen by lowering.
+    /// Lowering chooses.
     Default,
     /// `walk(j)`
     Walk,
@@ -79,12 +79,12 @@ pub enum Protocol {
     Locate,
 }
 
-/// One subscript of an access: the index, and what storage may need to know of it.
+/// Subscript of an access: the index, with its protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// The index, of type i64.
+    /// Index, of type i64.
     pub index: Expr,
-    /// How the level is traversed.
+    /// Access protocol of the level.
     pub protocol: Protocol,
 }
 
@@ -94,7 +94,7 @@ impl From<Expr> for Access {
     }
 }
 
-/// A measure over the reals (language.md section 8).
+/// Measure over the reals (language.md section 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// `d(x)`
@@ -103,25 +103,25 @@ pub enum Measure {
     Counting,
 }
 
-/// The kinds of expression.
+/// Kinds of expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ExprKind {
-    /// A constant.
+    /// Constant.
     Const(Literal),
-    /// An iterator or a size (i64; an iterator over the reals is f64).
+    /// Iterator or size (i64; an iterator over the reals is f64).
     Var(Symbol),
-    /// An element of a tensor: one access for every dimension, none for a scalar.
+    /// Tensor element: one access per dimension, none for a scalar.
     Load(Symbol, Vec<Access>),
-    /// An operator on operands of one type (`select` has a `bool` condition first).
+    /// Operator on operands of one type (`select` has a `bool` condition first).
     Apply(Op, Vec<Expr>),
     /// Conversion to the type of the expression. From float to integer it truncates, and stops the program for NaN and
-    /// for what is out of range; from integer to a narrower integer it wraps; to `bool` it is `!= 0`.
+    /// values out of range; from integer to a narrower integer it wraps; to `bool` it is `!= 0`.
     Cast(Expr),
-    /// The measure of an iterator over the reals.
+    /// Measure of an iterator over the reals.
     Measure(Measure, Symbol),
 }
 
-/// A shared, immutable scalar expression.
+/// Shared, immutable scalar expression.
 #[derive(Clone)]
 pub struct Expr(Arc<ExprNode>);
 
@@ -159,11 +159,12 @@ pub fn round_to(v: f64, dtype: DType) -> f64 {
     }
 }
 
-/// Brings an integer into the range of `dtype` by wrapping.
+/// Wraps an integer into the range of `dtype`.
 pub fn wrap_to(v: i128, dtype: DType) -> i128 {
     match dtype.int_range() {
         Some((lo, hi)) if v < lo || v > hi => {
-            // Modulo 2^128 first (a power of two, as the type's own modulus is), so that no difference overflows.
+            // Reduction modulo 2^128 first (a multiple of the type's own modulus) keeps the difference from
+            // overflowing.
             let modulus = (hi - lo) as u128 + 1;
             lo + ((v as u128).wrapping_sub(lo as u128) % modulus) as i128
         }
@@ -172,7 +173,7 @@ pub fn wrap_to(v: i128, dtype: DType) -> i128 {
 }
 
 impl Expr {
-    /// A node as it is given, without normalisation: for rebuilding, tests and the constructors below.
+    /// Creates a node as given, without normalisation: for rebuilding, tests and the constructors below.
     pub fn raw(kind: ExprKind, dtype: DType) -> Expr {
         let mut h = FxHasher::default();
         kind.hash(&mut h);
@@ -180,39 +181,39 @@ impl Expr {
         Expr(Arc::new(ExprNode { kind, dtype, hash: h.finish() }))
     }
 
-    /// The node.
+    /// Returns the node.
     pub fn kind(&self) -> &ExprKind {
         &self.0.kind
     }
 
-    /// The element type.
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// A number that tells the same node from another one cheaply (memoisation); valid while the expression lives.
+    /// Returns an identity of the node for cheap memoisation; valid while the expression lives.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// An i64.
+    /// Creates an i64 constant.
     pub fn int(v: i64) -> Expr {
         Expr::literal(Literal::Int(i128::from(v)), DType::I64)
     }
 
-    /// A `bool`.
+    /// Creates a `bool` constant.
     pub fn bool(v: bool) -> Expr {
         Expr::literal(Literal::Bool(v), DType::Bool)
     }
 
-    /// A float, rounded to `dtype`.
+    /// Creates a float constant, rounded to `dtype`.
     pub fn float(v: f64, dtype: DType) -> Expr {
         Expr::literal(Literal::Float(v), dtype)
     }
 
-    /// A constant of type `dtype`, converted if it is of another kind (an integer becomes a float and so on).
+    /// Creates a constant of type `dtype`, converting a value of another kind (an integer becomes a float and so on).
     ///
-    /// A float that is not an integer must not be given for an integer type: it is truncated.
+    /// Callers must not give a float with a fractional part for an integer type: it is truncated.
     pub fn literal(v: Literal, dtype: DType) -> Expr {
         let v = match (v, dtype.kind()) {
             (Literal::Bool(_), Kind::Bool) => v,
@@ -228,17 +229,17 @@ impl Expr {
         Expr::raw(ExprKind::Const(v), dtype)
     }
 
-    /// An iterator over integers, or a size.
+    /// Creates a reference to an integer iterator or a size.
     pub fn var(symbol: &Symbol) -> Expr {
         Expr::raw(ExprKind::Var(symbol.clone()), DType::I64)
     }
 
-    /// An element of a tensor of type `dtype`.
+    /// Creates the load of a tensor element of type `dtype`.
     pub fn load(tensor: &Symbol, indices: Vec<Access>, dtype: DType) -> Expr {
         Expr::raw(ExprKind::Load(tensor.clone(), indices), dtype)
     }
 
-    /// Conversion to `dtype`; conversions to the own type and of constants (where they cannot fail) disappear.
+    /// Converts to `dtype`; drops identity conversions and folds conversions of constants that cannot fail.
     pub fn cast(self, dtype: DType) -> Expr {
         if self.dtype() == dtype {
             return self;
@@ -252,13 +253,13 @@ impl Expr {
         Expr::raw(ExprKind::Cast(self), dtype)
     }
 
-    /// An operator on operands that have one type (for `select`, the last two), in normal form.
+    /// Applies an operator to operands of one type (for `select`, the last two), in normal form.
     pub fn apply(op: Op, args: Vec<Expr>) -> Expr {
         debug_assert_eq!(op.info().arity, args.len(), "{op:?}");
         normal::apply(op, args)
     }
 
-    /// The constant's value, if this is a constant.
+    /// Returns the value of a constant.
     pub fn as_literal(&self) -> Option<Literal> {
         match self.kind() {
             ExprKind::Const(v) => Some(*v),
@@ -266,7 +267,7 @@ impl Expr {
         }
     }
 
-    /// The value, if this is an integer constant.
+    /// Returns the value of an integer constant that fits i64.
     pub fn as_int(&self) -> Option<i64> {
         match self.as_literal() {
             Some(Literal::Int(i)) => i64::try_from(i).ok(),
@@ -274,7 +275,7 @@ impl Expr {
         }
     }
 
-    /// The value, if this is a `bool` constant.
+    /// Returns the value of a `bool` constant.
     pub fn as_bool(&self) -> Option<bool> {
         match self.as_literal() {
             Some(Literal::Bool(b)) => Some(b),
@@ -282,8 +283,8 @@ impl Expr {
         }
     }
 
-    /// Whether evaluating it can stop the program: an element access (it may be out of range), integer division, a cast
-    /// from float to integer.
+    /// Returns whether evaluation can stop the program: an element access (the index may be out of range), integer
+    /// division, a cast from float to integer.
     pub fn may_fail(&self) -> bool {
         match self.kind() {
             ExprKind::Load(_, indices) => !indices.is_empty(),
@@ -296,7 +297,7 @@ impl Expr {
         }
     }
 
-    /// The conditions that must all hold for it to: those that `and` connects, in their order; of anything else, itself.
+    /// Splits a condition into its conjuncts, in order; any other expression is its own only conjunct.
     pub fn conjuncts(&self) -> Vec<Expr> {
         match self.kind() {
             ExprKind::Apply(Op::And, both) => both.iter().flat_map(Expr::conjuncts).collect(),
@@ -304,15 +305,15 @@ impl Expr {
         }
     }
 
-    /// Whether it is computed of iterators, sizes and constants alone, and cannot stop the program: its value is known
-    /// where an iteration is.
+    /// Returns whether the value depends on iterators, sizes and constants alone, and evaluation cannot stop the
+    /// program: the iteration determines the value.
     pub fn is_of_indices(&self) -> bool {
         let mut reads = false;
         self.walk(&mut |e| reads |= matches!(e.kind(), ExprKind::Load(..)));
         !reads && !self.may_fail()
     }
 
-    /// The operands, in order of evaluation (an access's indices included).
+    /// Returns the operands in order of evaluation (indices of an access included).
     pub fn children(&self) -> Vec<&Expr> {
         match self.kind() {
             ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => Vec::new(),
@@ -322,7 +323,8 @@ impl Expr {
         }
     }
 
-    /// The same node with `f` applied to every operand, in normal form; the same pointer if nothing changed.
+    /// Rebuilds the node with `f` applied to every operand, in normal form; returns the same pointer if nothing
+    /// changed.
     pub fn map_children(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Expr {
         let new = match self.kind() {
             ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => return self.clone(),
@@ -344,7 +346,7 @@ impl Expr {
 }
 
 impl Access {
-    /// The access with `f` applied to its index.
+    /// Applies `f` to the index.
     pub fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Access {
         Access { index: f(&self.index), protocol: self.protocol }
     }
@@ -352,7 +354,7 @@ impl Access {
 
 pub(crate) fn int_to_float(i: i128, dtype: DType) -> f64 {
     match dtype {
-        // Straight to f32: by way of f64 it would be rounded twice.
+        // The conversion goes straight to f32: through f64 it would round twice.
         DType::F32 => f64::from(i as f32),
         _ => round_to(i as f64, dtype),
     }
@@ -369,39 +371,39 @@ macro_rules! shorthand {
 }
 
 shorthand! {
-    /// `self + other`
+    /// Builds `self + other`.
     plus Add;
-    /// `self - other`
+    /// Builds `self - other`.
     minus Sub;
-    /// `self * other`
+    /// Builds `self * other`.
     times Mul;
-    /// `self // other`
+    /// Builds `self // other`.
     floor_div FloorDiv;
-    /// `self % other`
+    /// Builds `self % other`.
     modulo Mod;
-    /// `min(self, other)`
+    /// Builds `min(self, other)`.
     min_with Min;
-    /// `max(self, other)`
+    /// Builds `max(self, other)`.
     max_with Max;
-    /// `self == other`
+    /// Builds `self == other`.
     equals Eq;
-    /// `self < other`
+    /// Builds `self < other`.
     less Lt;
-    /// `self <= other`
+    /// Builds `self <= other`.
     less_eq Le;
-    /// `self and other`
+    /// Builds `self and other`.
     and And;
-    /// `self or other`
+    /// Builds `self or other`.
     or Or;
 }
 
 impl Expr {
-    /// `not self`
+    /// Builds `not self`.
     pub fn negate(&self) -> Expr {
         Expr::apply(Op::Not, vec![self.clone()])
     }
 
-    /// `a if self else b`
+    /// Builds `a if self else b`.
     pub fn select(&self, a: &Expr, b: &Expr) -> Expr {
         Expr::apply(Op::Select, vec![self.clone(), a.clone(), b.clone()])
     }

@@ -1,9 +1,9 @@
-//! How tensors are stored, as far as the tree must know: the levels of a format, what each stores, the value of what is
-//! not stored, and the *facts* of levels that legality and lowering ask for. How a level is traversed and assembled is
-//! structured lowering's business.
+//! Storage formats as far as the tree needs them: levels, the coordinate that each level stores, the fill value, and
+//! the *facts* of levels that legality and lowering query. Traversal and assembly of levels belong to structured
+//! lowering.
 //!
-//! A format is a tree of coordinates, one level of it for each [`Level`], outermost first. A *fibre* is what one level
-//! holds under one position of the level above it (format abstraction, section 3).
+//! A format is a coordinate tree with one [`Level`] per tree level, outermost first. A *fibre* holds the coordinates of
+//! one level under one position of its parent level (format abstraction, section 3).
 //!
 //! ```text
 //!           format(dense, compressed)                         dense     row      0     1     2
@@ -33,62 +33,62 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Which tensors share their index arrays: those of one pattern store the same elements, in the same order, whatever
-/// they are called. `pattern(A)` and adjoints have that of the tensor that they are made from; no pattern is its own.
+/// Identity of index arrays: tensors of one pattern share them, so they store the same elements in the same order,
+/// whatever the tensors' names. `pattern(A)` and adjoints take the pattern of their source tensor; a tensor without a
+/// pattern shares with no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pattern(u64);
 
-/// What is said of an element that is written where its tensor, `@ pattern(A)`, has none.
+/// End of the message about a write outside of the pattern of a tensor declared `@ pattern(A)`.
 pub const OUTSIDE: &str = "is written, and is not in its pattern: write what is 0 where the pattern stores nothing, or \
                            leave `@ pattern(…)` out, and the tensor is dense";
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Pattern {
-    /// One that no other tensor has.
+    /// Creates a pattern that no other tensor has.
     pub fn fresh() -> Pattern {
         Pattern(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// A tensor's storage: levels, outermost first, and what each of them stores.
+/// Storage of a tensor: levels, outermost first, with their coordinates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// Outermost first.
+    /// Levels, outermost first.
     pub levels: Arc<[Level]>,
-    /// What each level stores, one for each of them.
+    /// Coordinate that each level stores, one per level.
     pub coords: Arc<[Coord]>,
-    /// What else elements are sorted by.
+    /// Further sort keys.
     pub keys: Arc<[Key]>,
-    /// The value of elements that are not stored; 0 (or false) unless given.
+    /// Value of elements that are not stored; 0 (or false) if `None`.
     pub fill: Option<Literal>,
-    /// With whom it shares its index arrays; dense tensors have none.
+    /// Pattern, shared by tensors with the same index arrays; dense tensors have none.
     pub pattern: Option<Pattern>,
-    /// Whether writes where nothing is stored vanish, as they do in derivatives. Elsewhere they are errors.
+    /// Whether writes outside of the pattern vanish, as in derivatives. Elsewhere they are errors.
     pub drops: bool,
-    /// Whether what is written to the elements that one stored value stands for is summed there, as it is in adjoints.
-    /// Elsewhere each is what it would be alone, and they are equal in the end.
+    /// Whether writes to elements that share one stored value are summed, as in adjoints. Elsewhere each element is
+    /// written as if alone, and all of them must be equal in the end.
     pub sums: bool,
 }
 
-/// When two elements of a tensor may be one value that is stored: their indices are equal in some dimensions, and in
-/// two more, if there are such, they are equal too, or each is that of the other one.
+/// Necessary condition for two elements of a tensor to share one stored value: their indices are equal in some
+/// dimensions and, in a further pair of dimensions if there is one, equal or exchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// In these they have equal indices.
+    /// Dimensions in which the indices are equal.
     pub same: Vec<usize>,
-    /// In these two they have equal indices, or the one has those of the other exchanged: halves of matrices that are
-    /// equal to their transposes.
+    /// Pair of dimensions in which the indices are equal or exchanged, as in a symmetric matrix stored by half.
     pub exchanged: Option<[usize; 2]>,
 }
 
 impl Format {
-    /// Row-major, every element stored.
+    /// Creates a row-major format that stores every element.
     pub fn dense(ndim: usize) -> Format {
         Format::new(vec![Level::new(LevelKind::Dense); ndim])
     }
 
-    /// Levels that store the dimensions in their order.
+    /// Creates a format whose levels store the dimensions in their order.
     pub fn new(levels: Vec<Level>) -> Format {
         let coords = (0..levels.len()).map(Coord::Dim).collect();
         Format {
@@ -102,28 +102,28 @@ impl Format {
         }
     }
 
-    /// The same levels, of which level `k` stores dimension `order[k]`.
+    /// Reorders the dimensions: level `k` stores dimension `order[k]`.
     #[must_use]
     pub fn ordered(self, order: &[usize]) -> Format {
         Format { coords: order.iter().copied().map(Coord::Dim).collect(), ..self }
     }
 
-    /// The same levels, which store these, sorted by these keys too.
+    /// Replaces the coordinates of the levels, and the sort keys.
     #[must_use]
     pub fn remapped(self, coords: Vec<Coord>, keys: Vec<Key>) -> Format {
         Format { coords: coords.into(), keys: keys.into(), ..self }
     }
 
-    /// Whether this is [`Format::dense`] of some dimension.
+    /// Returns whether this is [`Format::dense`] of some dimension.
     pub fn is_dense(&self) -> bool {
         self.levels.iter().all(|l| l.kind == LevelKind::Dense)
             && self.coords.iter().enumerate().all(|(k, c)| *c == Coord::Dim(k))
             && self.fill.is_none()
     }
 
-    /// Whether a local tensor can have this format and a pattern of its own: elements are inserted one by one, in any
-    /// order. Rows of a `bytemap`, in which elements are found by their coordinates and which are cleared by their
-    /// lists, are the format of workspaces (`s.cache` of structured tensors, `s.set_format`).
+    /// Returns whether a local tensor may have this format with a pattern of its own: elements are inserted one by one,
+    /// in any order. Rows of a `bytemap`, which locates elements by coordinate and is cleared through its list, are the
+    /// format of workspaces (`s.cache` of structured tensors, `s.set_format`).
     pub fn inserts(&self) -> bool {
         let Some((last, above)) = self.levels.split_last() else { return false };
         *last == Level { index: last.index, ..Level::new(LevelKind::Bytemap) }
@@ -133,7 +133,7 @@ impl Format {
             && !self.drops
     }
 
-    /// The format of workspaces of so many dimensions: rows of a `bytemap`.
+    /// Creates the workspace format of `ndim` dimensions: rows of a `bytemap`.
     pub fn workspace(ndim: usize, fill: Option<Literal>) -> Format {
         let mut levels = vec![Level::new(LevelKind::Dense); ndim];
         if let Some(last) = levels.last_mut() {
@@ -142,38 +142,38 @@ impl Format {
         Format { fill, pattern: Some(Pattern::fresh()), ..Format::new(levels) }
     }
 
-    /// Whether levels store something else than a dimension each.
+    /// Returns whether some level stores an expression instead of a plain dimension, or sort keys exist.
     pub fn is_remapped(&self) -> bool {
         !self.keys.is_empty() || self.coords.iter().any(|c| !matches!(c, Coord::Dim(_)))
     }
 
-    /// The format of adjoints of tensors in this one: stored where these are, 0 elsewhere.
+    /// Returns the format of adjoints: the same elements are stored, with fill 0.
     #[must_use]
     pub fn derivative(&self) -> Format {
         let format = Format { fill: None, drops: true, sums: !self.is_injective(), ..self.clone() };
         if format.is_dense() { Format::dense(self.levels.len()) } else { format }
     }
 
-    /// The format of tangents of tensors in this one: as that of adjoints, but one value stands for equal elements,
-    /// unless it is the sum of several: then so is its tangent.
+    /// Returns the format of tangents: that of adjoints, except that elements sharing a stored value have one tangent,
+    /// unless the stored value is a sum, as the tangent is then.
     #[must_use]
     pub fn tangent(&self) -> Format {
         Format { sums: self.sums, ..self.derivative() }
     }
 
-    /// Whether one value is stored for each coordinate, and not one for several.
+    /// Returns whether each coordinate has a stored value of its own.
     pub fn is_injective(&self) -> bool {
         self.levels.iter().all(|l| l.facts().injective)
     }
 
-    /// When two elements of a tensor of so many dimensions may be one value that is stored. All that are one are found
-    /// so; of those in a dimension with runs, which are one depends on what is stored.
+    /// Returns a necessary condition for two elements of a tensor of `ndim` dimensions to share one stored value. In a
+    /// dimension stored as runs, the data decide which elements share.
     pub fn identity(&self, ndim: usize) -> Identity {
         let mut same: Vec<usize> = (0..ndim).collect();
         if self.is_injective() {
             return Identity { same, exchanged: None };
         }
-        // It is the last level that stores one value for several coordinates (`check`).
+        // Only the last level may store one value for several coordinates (`check`).
         let symmetric = self.squares().find(|(level, _)| level.kind == LevelKind::Symmetric);
         let exchanged = symmetric.map(|(_, dims)| dims);
         let above = &self.coords[..self.coords.len() - 1];
@@ -184,7 +184,7 @@ impl Format {
         Identity { same, exchanged }
     }
 
-    /// Which dimension each level stores, where each stores one.
+    /// Returns the dimension of each level, if every level stores a plain dimension and there are no sort keys.
     pub fn order(&self) -> Option<Vec<usize>> {
         let dim = |c: &Coord| match c {
             Coord::Dim(d) => Some(*d),
@@ -193,24 +193,24 @@ impl Format {
         if self.keys.is_empty() { self.coords.iter().map(dim).collect() } else { None }
     }
 
-    /// What each level and key is of, as the function of a `remap=` returns it: `(j - i, i, j)`.
+    /// Returns the tuple of coordinates and keys as a `remap=` function returns it: `(j - i, i, j)`.
     pub fn remap(&self) -> String {
         let dims = self.coords.iter().chain(self.keys.iter().map(|k| &k.coord)).flat_map(Coord::dims);
         coord::tuple(&self.coords, &self.keys, dims.max().map_or(0, |d| d + 1))
     }
 
-    /// The format as programs write it, whatever its pattern.
+    /// Returns the text of the format as programs write it, without its pattern.
     pub fn text(&self) -> String {
         self.to_string()
     }
 
-    /// The same, where a function of that name is its `remap=`.
+    /// Returns the text of the format with a function of that name as its `remap=`.
     pub fn text_with(&self, remap: &str) -> String {
         let mut parts: Vec<String> = self.levels.iter().map(Level::to_string).collect();
         match self.order() {
             None => parts.push(format!("remap={remap}")),
             Some(order) if order.iter().enumerate().any(|(k, d)| k != *d) => {
-                // (One dimension has one order.)
+                // A single dimension has only one order, so the tuple needs no trailing comma.
                 let order: Vec<String> = order.iter().map(usize::to_string).collect();
                 parts.push(format!("order=({})", order.join(", ")));
             }
@@ -221,7 +221,7 @@ impl Format {
                 Literal::Bool(_) => DType::Bool,
                 Literal::Int(v) if i64::try_from(v).is_ok() => DType::I64,
                 Literal::Int(_) => DType::U64,
-                // All digits: it is of some type of floats, and is read back as one.
+                // f64 prints all digits: the value is of some float type and is read back as one.
                 Literal::Float(_) => DType::F64,
             };
             parts.push(format!("fill={}", print::expr(&Expr::literal(fill, dtype))));
@@ -230,8 +230,8 @@ impl Format {
     }
 }
 
-/// As programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. Its pattern is left out, and in the
-/// place of the function of a `remap=` stands what that returns, of `i`, `j`, `k` …
+/// Formats as programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. The pattern is left out, and a
+/// `remap=` function is replaced by the tuple that it returns, in terms of `i`, `j`, `k` …
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text_with(&self.remap()))

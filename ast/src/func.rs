@@ -11,7 +11,7 @@ pub use same::same;
 
 mod same;
 
-/// Whether a parameter may be written.
+/// Access mode of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamMode {
     /// Read only.
@@ -20,102 +20,100 @@ pub enum ParamMode {
     InOut,
 }
 
-/// A parameter of an entry. Scalars are 0-D tensors.
+/// Parameter of an entry. Scalars are 0-D tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// The declaration; its shape mentions sizes only.
+    /// Declaration; its shape mentions sizes only.
     pub tensor: Arc<Tensor>,
-    /// Whether it may be written.
+    /// Access mode.
     pub mode: ParamMode,
 }
 
-/// An entry after elaboration: everything inlined, every name resolved. The **logical program**.
+/// Entry after elaboration, with all calls inlined and all names resolved: the **logical program**.
 #[derive(Clone, Debug)]
 pub struct Func {
-    /// The entry's name.
+    /// Name of the entry.
     pub name: String,
-    /// Its docstring.
+    /// Docstring.
     pub doc: Option<String>,
-    /// The size parameters, in the order in which they appear in the parameters' shapes. They are at least 0.
+    /// Size parameters, in order of appearance in the parameters' shapes. Sizes are at least 0.
     pub sizes: Vec<Symbol>,
-    /// The parameters, in order.
+    /// Parameters, in order.
     pub params: Vec<Param>,
-    /// The results, in order, each with the name that people see (language.md section 6). Their contents are
-    /// unspecified at first; their shapes mention sizes only.
+    /// Results, in order, each with its user-visible name (language.md section 6). Their initial contents are
+    /// unspecified; their shapes mention sizes only.
     pub results: Vec<Arc<Tensor>>,
-    /// What it does.
+    /// Statements of the program.
     pub body: Stmt,
-    /// Calls whose backward pass the program gives itself; elaboration notes them for programs that are going to be
-    /// differentiated.
+    /// Calls with a user-defined backward pass; elaboration records them in programs that will be differentiated.
     pub custom_vjps: Vec<CustomVjp>,
-    /// Whether what is done to the program must leave sums and products of floats in the order in which it computes
-    /// them: reductions into one element do not commute then. It is set while rules choose a schedule for strict
-    /// floats, and says nothing about what the program means.
+    /// Whether transformations must keep the order of floating-point sums and products: reductions into one element do
+    /// not commute then. Set while rules choose a schedule for strict floats; the meaning of the program does not
+    /// depend on it.
     pub keeps_order: bool,
 }
 
-/// A call of a function whose backward pass the program gives itself (`@gradient(f)`), in a program that is going to be
-/// differentiated.
+/// Call of a function with a user-defined backward pass (`@gradient(f)`), in a program that will be differentiated.
 ///
-/// The call's body reads its arguments and writes its results, which nothing else writes and nothing writes again: the
-/// arguments are copies made before it, and what happens to the results later happens to copies of them.
+/// The call's body reads its arguments and is the only writer of its results: the arguments are copies made before the
+/// call, and later writes to the results go to copies of them.
 #[derive(Clone, Debug)]
 pub struct CustomVjp {
-    /// The function.
+    /// Name of the function.
     pub function: String,
-    /// The call.
+    /// Location of the call.
     pub span: Span,
-    /// The statements of its body, but for declarations and blocks.
+    /// Statements of the call's body, without declarations and blocks.
     pub body: Vec<StmtId>,
-    /// The arguments, in the order of the function's parameters.
+    /// Arguments, in the order of the function's parameters.
     pub args: Vec<SubTensor>,
-    /// The results, in order.
+    /// Results, in order.
     pub results: Vec<SubTensor>,
-    /// The user's backward pass. It writes no parameter.
+    /// User-defined backward pass, which writes no parameter.
     pub backward: Arc<Func>,
-    /// What each parameter of the backward pass is.
+    /// Meaning of each parameter of the backward pass.
     pub takes: Vec<Takes>,
-    /// The numbers of the arguments that each result of the backward pass is the gradient of.
+    /// For each result of the backward pass, the number of the argument whose gradient it is.
     pub gives: Vec<usize>,
-    /// The sizes of the backward pass, in terms of the program around the call.
+    /// Sizes of the backward pass, as expressions of the program around the call.
     pub sizes: Vec<Expr>,
 }
 
-/// A tensor, or the part of one that begins with these indices.
+/// Tensor, or the subtensor at some leading indices.
 #[derive(Clone, Debug)]
 pub struct SubTensor {
-    /// The tensor.
+    /// Tensor.
     pub tensor: Symbol,
-    /// Its first indices.
+    /// Leading indices.
     pub at: Vec<Expr>,
-    /// The type of its elements.
+    /// Element type.
     pub dtype: DType,
 }
 
-/// What a parameter of a backward pass is.
+/// Meaning of a parameter of a backward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// The argument of that number, as it was when the function was called.
+    /// Argument of that number, with its value at the call.
     Argument(usize),
-    /// The result of that number, as the function left it.
+    /// Result of that number, with its value on return.
     Result(usize),
-    /// The seed of the result of that number.
+    /// Seed of the result of that number.
     Seed(usize),
 }
 
 impl Func {
-    /// This program with another body.
+    /// Returns this program with another body.
     #[must_use]
     pub fn with_body(&self, body: Stmt) -> Func {
         Func { body, ..self.clone() }
     }
 
-    /// Parameters and results: what is alive in the whole body.
+    /// Returns parameters and results: the tensors that are alive in the whole body.
     pub fn interface(&self) -> impl Iterator<Item = &Arc<Tensor>> {
         self.params.iter().map(|p| &p.tensor).chain(&self.results)
     }
 
-    /// Whether a tensor of the program is stored in a format that is not dense, be it one that only the body declares.
+    /// Returns whether any tensor, local ones included, has a format that is not dense.
     pub fn is_structured(&self) -> bool {
         self.interface().any(|t| !t.format.is_dense()) || self.body.declares_structured()
     }

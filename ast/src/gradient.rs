@@ -1,25 +1,25 @@
-//! What a gradient is asked for: the words of the language, which the front end reads and `autodiff` obeys.
+//! Requests for gradients: the language's options, which the front end reads and `autodiff` implements.
 
-/// Which derivative is asked for (language.md section 6).
+/// Kind of derivative (language.md section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GradientKind {
-    /// `grad(f, wrt)`: the gradients of the one scalar result.
+    /// `grad(f, wrt)`: gradients of the one scalar result.
     Grad,
-    /// `value_and_grad(f, wrt)`: the results, and then those.
+    /// `value_and_grad(f, wrt)`: the results, then the gradients.
     ValueAndGrad,
-    /// `vjp(f, wrt)`: with a seed for every result (and for the final value of every `inout` parameter) as further
-    /// parameters: the gradients.
+    /// `vjp(f, wrt)`: gradients, with a seed for every result (and for the final value of every `inout` parameter) as
+    /// further parameters.
     Vjp,
-    /// The results, and then those; programs cannot ask for it.
+    /// The results, then the gradients of `vjp`; not available to programs.
     ValueAndVjp,
-    /// `jvp(f, wrt)`: with a tangent for every input as further parameters: the tangents of the results.
+    /// `jvp(f, wrt)`: tangents of the results, with a tangent for every input as further parameters.
     Jvp,
-    /// `jacobian(f, wrt, out)`: all partial derivatives of one result, in one tensor for every input.
+    /// `jacobian(f, wrt, out)`: all partial derivatives of one result, in one tensor per input.
     Jacobian,
 }
 
 impl GradientKind {
-    /// As it is written in a program.
+    /// Returns the name that programs use.
     pub fn name(self) -> &'static str {
         match self {
             GradientKind::Grad => "grad",
@@ -31,16 +31,16 @@ impl GradientKind {
     }
 }
 
-/// Which values that are made in loops are kept on a tape, and which are computed again.
+/// Choice of the loop values that are saved on a tape; all others are recomputed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Tape {
-    /// What costs less.
+    /// The cheaper of both for each value.
     #[default]
     Auto,
-    /// `tape="all"`: all that can be.
+    /// `tape="all"`: every value that can be saved.
     All,
-    /// `tape="none"`: none that need not be.
+    /// `tape="none"`: only values that cannot be recomputed.
     None,
-    /// `tape=["t", "u"]`: those of these tensors.
+    /// `tape=["t", "u"]`: values of these tensors.
     Named(Vec<String>),
 }

@@ -1,21 +1,21 @@
-//! `f16` and `bf16` from wider numbers, rounded once, to the nearest and half to even.
+//! Conversion of wider floats to `f16` and `bf16` with a single rounding, to nearest, ties to even.
 //!
-//! The conversions of the crate `half` from `f64` cut digits off before they round, so that they may round twice.
+//! The conversions of the crate `half` from `f64` truncate before they round, so they may round twice.
 
 use half::{bf16, f16};
 
-/// `v` as an `f16`.
+/// Converts `v` to `f16`.
 pub fn to_f16(v: f64) -> f16 {
     f16::from_f32(to_odd(v))
 }
 
-/// `v` as a `bf16`.
+/// Converts `v` to `bf16`.
 pub fn to_bf16(v: f64) -> bf16 {
     bf16::from_f32(to_odd(v))
 }
 
-/// An `f32` that rounds to the same shorter float as `v` does: cut off, with the last bit set where something was lost
-/// (rounding to odd), so that no tie appears that was none.
+/// Rounds `v` to odd: truncates to `f32`, and sets the last bit if the conversion is inexact. The result rounds to the
+/// same shorter float as `v`, because truncation creates no new tie.
 fn to_odd(v: f64) -> f32 {
     let near = v as f32;
     if v.is_nan() || f64::from(near) == v {
@@ -29,7 +29,8 @@ fn to_odd(v: f64) -> f32 {
 mod tests {
     use super::*;
 
-    /// By exact arithmetic: whether `v` is nearer to `got` than to its neighbours, or as near and `got` is even.
+    /// Returns whether `v` is nearer to `got` than to its neighbours, or as near and `got` is even, by exact
+    /// arithmetic.
     fn is_nearest(v: f64, got: u16, value: impl Fn(u16) -> f64) -> bool {
         let distance = |bits: u16| (value(bits) - v).abs();
         [got.wrapping_sub(1), got + 1].into_iter().filter(|b| value(*b).is_finite()).all(|b| {

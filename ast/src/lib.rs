@@ -1,32 +1,31 @@
 //! # The tree
 //!
-//! What a program *means* is fixed here, before any node is defined:
+//! The *meaning* of programs is defined here, before any node:
 //!
 //! - A [`Func`] is run statement by statement, in order, on dense tensors. Storage (a [`format::Format`]) and schedules
-//!   (properties of loops) change how it runs, never what it computes.
-//! - Every expression has an element type ([`DType`]) and is a scalar: tensor operations were expanded into loops by
-//!   the front end. Evaluating an expression writes nothing. `and`, `or` and `select` evaluate only the operands they
+//!   (properties of loops) change how it runs, never its results.
+//! - Every expression has an element type ([`DType`]) and is a scalar: the front end has expanded tensor operations
+//!   into loops. Evaluating an expression writes nothing. `and`, `or` and `select` evaluate only the operands they
 //!   need, so `x[i - 1] if i > 0 else 0.0` never reads out of bounds.
-//! - Integers wrap. Division by zero, `INT_MIN / -1`, an index out of range, a float that has no integer value in a
-//!   cast and a failed assertion stop the program with an error that names the statement.
-//! - `//` and `%` are Python's (floor; sign of the divisor). `min` and `max` propagate NaN. Floating arithmetic happens
-//!   in the type of the expression, with one rounding per operation.
-//! - A [`StmtKind::Print`] writes a line, once for each time that it is executed. Nothing but the lines' order depends
-//!   on a schedule: lines come in the order of the program where nothing is scheduled, and in whatever order the
-//!   schedule runs iterations otherwise. So printing is not a dependence between statements, and never stands in the
-//!   way of a schedule; but no pass may remove, repeat or move a print to where it is executed more or less often. It
-//!   reads what it shows. A line is whole: lines of different threads never mix.
+//! - Integers wrap. Division by zero, `INT_MIN / -1`, an index out of range, a cast of a float without an integer value
+//!   and a failed assertion stop the program with an error that names the statement.
+//! - `//` and `%` are Python's (floor; sign of the divisor). `min` and `max` propagate NaN. Floating-point arithmetic
+//!   happens in the type of the expression, with one rounding per operation.
+//! - A [`StmtKind::Print`] writes a line each time it is executed. Schedules affect only the order of the lines:
+//!   program order in unscheduled code, and the order in which the schedule runs iterations otherwise. Printing is
+//!   therefore no dependence between statements and never prevents a schedule, but no pass may remove or repeat a
+//!   print, or move it to a place that executes more or less often. A print reads the values that it shows. Lines are
+//!   whole: lines of different threads never mix.
 //! - A tensor is alive in the body of its [`StmtKind::VarDef`] and nowhere else (*stack scope*), with unspecified
-//!   contents at first. Parameters and results are alive in the whole body.
+//!   initial contents. Parameters and results are alive in the whole body.
 //!
-//! The parts: [`expr`] and [`stmt`] hold the nodes, [`op`] the table of operators and what they compute, [`func`] whole
-//! programs, [`poly`] equality of shapes, [`pool`] threads, [`mod@print`] the text that parses again, [`selector`] what
-//! schedules call loops, [`validate`] the two validators, [`interp`] the reference interpreter, which is the definition
-//! of meaning and the oracle for everything else. For tests there are [`mod@build`], trees by hand, and `random` (a
-//! feature), random programs.
+//! Modules: [`expr`] and [`stmt`] hold the nodes, [`op`] the table of operators and their semantics, [`func`] whole
+//! programs, [`poly`] equality of shapes, [`pool`] threads, [`mod@print`] the text that parses again, [`selector`] the
+//! names of loops in schedules, [`validate`] the two validators, [`interp`] the reference interpreter, which defines
+//! the meaning of programs and is the oracle for everything else. Tests use [`mod@build`], a tree builder, and `random`
+//! (a feature), random programs.
 //!
-//! Deliberately absent: anything of the surface syntax (it is in `taffeta-frontend`), anything that proves
-//! (`taffeta-analysis`) and `unsafe`.
+//! Deliberately absent: surface syntax (in `taffeta-frontend`), proofs (in `taffeta-analysis`) and `unsafe`.
 
 pub mod algebra;
 pub mod build;

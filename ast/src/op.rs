@@ -1,26 +1,27 @@
-//! Operators: rows in a table, not kinds of nodes. A function of `math.h` is added by its row, which has its value and
-//! its name in C, and by its partial derivative in `autodiff`; an operator of another kind also by its value in
+//! Operators: rows of a table, not kinds of nodes. A new function of `math.h` needs its row, with its implementation
+//! and its name in C, and its partial derivative in `autodiff`; any other operator also needs its implementation in
 //! `scalar.rs` and its C in `codegen`.
 //!
-//! What they compute, wherever they are computed (the interpreter, the simplifier, C):
+//! Semantics, shared by the interpreter, the simplifier and C:
 //!
-//! - Integers: exactly, then wrapped to the type. `//`, `%` by zero and of the smallest integer by -1, `**` with a
-//!   negative exponent and shifts by a negative count stop the program. Shifting by the width or more gives 0, or -1
-//!   for a negative value shifted right. `sign` of an unsigned integer is 0 or 1.
-//! - Floats: in their type, `f16` and `bf16` in `f32` and rounded after each operator. Functions are the C library's
-//!   (`expf` for `f32`), NaN and infinities as there. `f64` and integers become `f16` or `bf16` with one rounding.
-//! - `x % y` is NumPy's: `r = fmod(x, y)`; if `r` is 0 it gets the sign of `y`, else if the signs of `r` and `y`
-//!   differ, `y` is added; NaN for `y` = 0. `x // y` goes with it: `q = (x - r) / y`, less 1 where `y` was added; 0
-//!   with the sign of `x / y` if `q` is 0, else `floor(q)`, plus 1 if `q - floor(q) > 0.5`; `x / y` for `y` = 0.
+//! - Integers: exact results, then wrapped to the type. `//` and `%` by zero, or of the smallest integer by -1, `**`
+//!   with a negative exponent and shifts by a negative count stop the program. Shifting by the width or more gives 0,
+//!   or -1 for a negative value shifted right. `sign` of an unsigned integer is 0 or 1.
+//! - Floats: computed in their type, except that `f16` and `bf16` are computed in `f32` and rounded after each
+//!   operator. Functions are the C library's (`expf` for `f32`), including NaN and infinities. `f64` and integers
+//!   become `f16` or `bf16` with one rounding.
+//! - `x % y` is NumPy's: `r = fmod(x, y)`; a zero `r` gets the sign of `y`; if the signs of `r` and `y` differ, `y` is
+//!   added; NaN for `y` = 0. `x // y` matches it: `q = (x - r) / y`, less 1 where `y` was added; 0 with the sign of
+//!   `x / y` if `q` is 0, else `floor(q)`, plus 1 if `q - floor(q) > 0.5`; `x / y` for `y` = 0.
 //! - `min(x, y)` is `x if x < y or isnan(x) else y`, `max(x, y)` is `x if x > y or isnan(x) else y`: NaN wins, and of
 //!   equal zeros the second one.
-//! - `sign(x)` is 1, -1, 0 (without sign, for both zeros) or NaN. `round` is half to even. `rsqrt(x)` is `1 / sqrt(x)`.
-//!   `sigmoid(x)` is `1 / (1 + exp(-x))`, which overflows to the right limit. `fma` rounds once. `-x` and `abs` change
-//!   the sign bit alone. Comparisons with NaN are false, but for `!=`.
+//! - `sign(x)` is 1, -1, 0 (positive zero, for both zeros) or NaN. `round` rounds half to even. `rsqrt(x)` is
+//!   `1 / sqrt(x)`. `sigmoid(x)` is `1 / (1 + exp(-x))`, which overflows to the right limit. `fma` rounds once. `-x`
+//!   and `abs` change the sign bit alone. Comparisons with NaN are false, except `!=`.
 
 use crate::dtype::{DType, Kind};
 
-/// How an operator is written in a program.
+/// Syntactic form of an operator in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `-x`; the number is Python's precedence, higher binds tighter.
@@ -31,7 +32,7 @@ pub enum Form {
     Call,
 }
 
-/// What an operator's operands may be. All operands have one type, but for `select`'s condition.
+/// Admissible operand types. All operands have one type, except for the condition of `select`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
     /// `bool` only.
@@ -49,7 +50,7 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// Whether operands of type `d` are in the domain.
+    /// Returns whether operands of type `d` are in the domain.
     pub fn accepts(self, d: DType) -> bool {
         match (self, d.kind()) {
             (Domain::Any, _) => true,
@@ -62,19 +63,19 @@ impl Domain {
     }
 }
 
-/// What a function computes, in both of the types in which floats are computed.
+/// Implementation of a function in both types in which floats are computed.
 #[derive(Clone, Copy, Debug)]
 pub enum Function {
-    /// Of one operand.
+    /// One operand.
     Unary(fn(f32) -> f32, fn(f64) -> f64),
-    /// Of two.
+    /// Two operands.
     Binary(fn(f32, f32) -> f32, fn(f64, f64) -> f64),
-    /// Of three.
+    /// Three operands.
     Ternary(fn(f32, f32, f32) -> f32, fn(f64, f64, f64) -> f64),
 }
 
 impl Function {
-    /// The value in `f32`; operands that the function does not have are ignored.
+    /// Evaluates the function in `f32`, ignoring superfluous operands.
     pub fn in_f32(self, [a, b, c]: [f32; 3]) -> f32 {
         match self {
             Function::Unary(f, _) => f(a),
@@ -83,7 +84,7 @@ impl Function {
         }
     }
 
-    /// The value in `f64`; operands that the function does not have are ignored.
+    /// Evaluates the function in `f64`, ignoring superfluous operands.
     pub fn in_f64(self, [a, b, c]: [f64; 3]) -> f64 {
         match self {
             Function::Unary(_, f) => f(a),
@@ -92,7 +93,7 @@ impl Function {
         }
     }
 
-    /// Number of operands.
+    /// Returns the number of operands.
     pub fn arity(self) -> usize {
         match self {
             Function::Unary(..) => 1,
@@ -102,47 +103,46 @@ impl Function {
     }
 }
 
-/// The vector versions that glibc's libmvec has of a function.
+/// Vector versions of a function in glibc's libmvec.
 #[derive(Clone, Copy, Debug)]
 pub struct Libmvec {
-    /// The minor version of the glibc 2 that brought them.
+    /// Minor version of glibc 2 that introduced them.
     pub since: u32,
-    /// For each operand the interval from which the probe of compilers takes its values.
+    /// For each operand, the interval of values that the probe of compilers uses.
     pub probed: &'static [(f64, f64)],
 }
 
-/// A row of the table.
+/// Row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
-    /// As it is written in a program (`+`, `exp`), and in messages.
+    /// Name in programs (`+`, `exp`) and in messages.
     pub name: &'static str,
     /// Number of operands.
     pub arity: usize,
-    /// How it is written.
+    /// Syntactic form.
     pub form: Form,
     /// Types of its operands.
     pub domain: Domain,
-    /// Whether the result is `bool` whatever the operands are.
+    /// Whether the result is `bool` for every operand type.
     pub gives_bool: bool,
-    /// Whether it can stop the program (division of integers, shifts by negative counts).
+    /// Whether evaluation can stop the program (division of integers, shifts by negative counts).
     pub may_fail_on_int: bool,
-    /// Whether its value on floats is the same everywhere, since IEEE 754 rounds it correctly: it may be computed while
-    /// compiling. (`exp`, `sin` and their like differ between libraries.)
+    /// Whether the value on floats is portable, because IEEE 754 demands correct rounding: constants may be folded.
+    /// (`exp`, `sin` and similar functions differ between libraries.)
     pub exact: bool,
-    /// Whether its value on finite floats is finite.
+    /// Whether the value on finite floats is finite.
     pub keeps_finite: bool,
-    /// Roughly what it takes, in additions of floats.
+    /// Rough cost in floating-point additions.
     pub cost: u32,
-    /// What it computes on floats, if that is a function; of the others `scalar.rs` has the value.
+    /// Implementation on floats, if it is a function; `scalar.rs` implements the others.
     pub function: Option<Function>,
-    /// The function of `math.h` that computes it on doubles (that for floats has an `f` at the end); of the others
-    /// `codegen` has the C.
+    /// Function of `math.h` on doubles (the version for floats adds an `f`); `codegen` has the C of the others.
     pub c_name: Option<&'static str>,
-    /// Its vector versions.
+    /// Vector versions.
     pub libmvec: Option<Libmvec>,
 }
 
-/// The last of the elements, which a row gives or leaves out.
+/// Returns the last element of an optional column, or the default.
 const fn given<T: Copy>(default: T, row: &[T]) -> T {
     match row.last() {
         Some(v) => *v,
@@ -155,7 +155,7 @@ macro_rules! ops {
         $(, exact $e:literal)? $(, finite $k:literal)? $(, cost $c:literal)?
         $(, value $function:expr)? $(, c $c_name:literal)?
         $(, libmvec $since:literal $probed:expr)?;)*) => {
-        /// An operator or intrinsic function on scalars.
+        /// Operator or intrinsic function on scalars.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs)] // the table's names are the documentation
         pub enum Op { $($variant),* }
@@ -164,7 +164,7 @@ macro_rules! ops {
             /// All operators.
             pub const ALL: &'static [Op] = &[$(Op::$variant),*];
 
-            /// The operator's row.
+            /// Returns the operator's row.
             pub fn info(self) -> &'static OpInfo {
                 use Function::{Binary, Ternary, Unary};
                 const ROWS: &[OpInfo] = &[$(OpInfo {
@@ -187,7 +187,7 @@ macro_rules! ops {
     };
 }
 
-/// Both signs, and results in the range of `f32`.
+/// Values of both signs whose results stay in the range of `f32`.
 const WIDE: &[(f64, f64)] = &[(-20.0, 19.0)];
 const POSITIVE: &[(f64, f64)] = &[(1e-3, 90.0)];
 
@@ -252,45 +252,45 @@ ops! {
         value Unary(f32::round_ties_even, f64::round_ties_even), c "rint";
     Trunc "trunc" 1 Form::Call, Float, exact true, finite true, value Unary(f32::trunc, f64::trunc), c "trunc";
     IsNan "isnan" 1 Form::Call, Float, bool true, exact true;
-    // Its operand, through which no derivative passes. Of what is no float or weak, elaboration leaves the operand.
+    // Identity that blocks derivatives. Elaboration drops it on operands that are not floats, or are weakly typed.
     StopGradient "stop_gradient" 1 Form::Call, Float, exact true, finite true, cost 0, value Unary(|a| a, |a| a);
     Fma "fma" 3 Form::Call, Float, exact true, value Ternary(f32::mul_add, f64::mul_add), c "fma";
-    // `select(c, a, b)` evaluates only the operand that is chosen; `a if c else b` is the same node.
+    // `select(c, a, b)` evaluates only the chosen operand; `a if c else b` is the same node.
     Select "select" 3 Form::Call, Any, finite true;
 }
 
 impl Op {
-    /// The operator that is written as a call of that name (`exp`, `min`, `select`).
+    /// Returns the operator that is written as a call of that name (`exp`, `min`, `select`).
     pub fn from_call(name: &str) -> Option<Op> {
         Op::ALL.iter().copied().find(|op| op.info().form == Form::Call && op.info().name == name)
     }
 
-    /// Type of the result where the operands (for `select`, the last two) have type `operand`.
+    /// Returns the type of the result, where the operands (for `select`, the last two) have type `operand`.
     pub fn result(self, operand: DType) -> DType {
         if self.info().gives_bool { DType::Bool } else { operand }
     }
 
-    /// Whether it is one of the six comparisons.
+    /// Returns whether this is one of the six comparisons.
     pub fn is_comparison(self) -> bool {
         matches!(self, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
     }
 
-    /// Whether an integer division, shift or power by that cannot stop the program.
+    /// Returns whether an integer division, shift or power by `by` cannot stop the program.
     pub(crate) fn is_safe_by(self, by: i64) -> bool {
         match self {
-            // -1 is left out: INT_MIN // -1 overflows.
+            // -1 is excluded: INT_MIN // -1 overflows.
             Op::FloorDiv | Op::Mod => !(-1..=0).contains(&by),
             _ => by >= 0,
         }
     }
 
-    /// Whether operands after the first are evaluated only if they are needed.
+    /// Returns whether operands after the first are evaluated only if needed.
     pub fn is_lazy(self) -> bool {
         matches!(self, Op::And | Op::Or | Op::Select)
     }
 }
 
-/// The operator of a [`crate::StmtKind::ReduceTo`].
+/// Operator of a [`crate::StmtKind::ReduceTo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReduceOp {
     /// `x += v`
@@ -301,9 +301,9 @@ pub enum ReduceOp {
     Min,
     /// `x = max(x, v)`
     Max,
-    /// `x &= v` and `x = x and v`, on `bool`. Unlike the operator `and`, it evaluates `v` in any case.
+    /// `x &= v` and `x = x and v`, on `bool`. Unlike the operator `and`, this always evaluates `v`.
     And,
-    /// `x |= v` and `x = x or v`, on `bool`. Unlike the operator `or`, it evaluates `v` in any case.
+    /// `x |= v` and `x = x or v`, on `bool`. Unlike the operator `or`, this always evaluates `v`.
     Or,
     /// `x &= v`, on integers
     BitAnd,
@@ -311,13 +311,13 @@ pub enum ReduceOp {
     BitOr,
 }
 
-/// The algebra of a reduction operator, which legality and storage rely on. All of them are associative and commutative
+/// Algebra of a reduction operator, on which legality and storage rely. All reductions are associative and commutative
 /// (floats: up to rounding).
 #[derive(Clone, Copy, Debug)]
 pub struct ReduceInfo {
-    /// The operator on scalars.
+    /// Operator on scalars.
     pub op: Op,
-    /// How the augmented assignment is written, if there is one.
+    /// Augmented assignment, if there is one.
     pub augmented: Option<&'static str>,
     /// Whether `v op v` is `v`.
     pub idempotent: bool,
@@ -336,7 +336,7 @@ impl ReduceOp {
         ReduceOp::BitOr,
     ];
 
-    /// The operator's row.
+    /// Returns the operator's row.
     pub fn info(self) -> ReduceInfo {
         let row = |op, augmented, idempotent| ReduceInfo { op, augmented, idempotent };
         match self {
@@ -351,7 +351,7 @@ impl ReduceOp {
         }
     }
 
-    /// `identity op v` is `v`. For integers `min` and `max` start from the ends of the type's range.
+    /// Returns the identity: `identity op v` is `v`. Integer `min` and `max` start from the ends of the type's range.
     pub fn identity(self, dtype: DType) -> crate::Literal {
         use crate::Literal;
         let range = dtype.int_range();
@@ -371,7 +371,7 @@ impl ReduceOp {
         }
     }
 
-    /// `annihilator op v` is the annihilator for every `v`, where there is such a value.
+    /// Returns the annihilator, where there is one: `annihilator op v` is the annihilator for every `v`.
     pub fn annihilator(self, dtype: DType) -> Option<crate::Literal> {
         use crate::Literal;
         match self {

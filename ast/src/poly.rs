@@ -1,5 +1,5 @@
-//! Equality of sizes by normal forms: an integer expression as a polynomial with integer coefficients over its
-//! atoms (sizes, iterators, and whatever is neither `+`, `-` nor `*`).
+//! Equality of sizes by normal forms: an integer expression as a polynomial with integer coefficients over its atoms
+//! (sizes, iterators, and any operand that is not `+`, `-` or `*`).
 //!
 //! `2*n` equals `n + n`, and `(n - 1) + 1` equals `n`; `n` and `m` may or may not be equal.
 
@@ -8,14 +8,14 @@ use crate::expr::{Expr, ExprKind, Literal, wrap_to};
 use crate::op::Op;
 use rustc_hash::FxHashMap;
 
-/// A polynomial: for every monomial (atoms in a fixed order) its coefficient, never 0.
+/// Polynomial: the nonzero coefficient of every monomial (atoms in a fixed order).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Poly {
     terms: FxHashMap<Vec<Expr>, i128>,
 }
 
 impl Poly {
-    /// The normal form of an integer expression; `None` where a coefficient overflows.
+    /// Normalises an integer expression; `None` where a coefficient overflows.
     pub fn of(e: &Expr) -> Option<Poly> {
         match e.kind() {
             ExprKind::Const(Literal::Int(c)) => Some(Poly::constant(*c)),
@@ -35,7 +35,7 @@ impl Poly {
         p
     }
 
-    /// The value, if no atom is left.
+    /// Returns the value, if the polynomial has no atoms.
     pub fn as_constant(&self) -> Option<i128> {
         match self.terms.len() {
             0 => Some(0),
@@ -44,8 +44,8 @@ impl Poly {
         }
     }
 
-    /// The terms: atoms of each monomial and its coefficient, in an order that is the same in every run of the
-    /// compiler.
+    /// Returns the terms, each with the atoms of its monomial and its coefficient, in an order that is the same in
+    /// every run of the compiler.
     pub fn terms(&self) -> impl Iterator<Item = (&[Expr], i128)> {
         let mut all: Vec<(&[Expr], i128)> = self.terms.iter().map(|(m, c)| (m.as_slice(), *c)).collect();
         all.sort_by_cached_key(|(m, _)| order_of(m));
@@ -82,8 +82,9 @@ impl Poly {
     }
 }
 
-/// The normal form of an integer expression as an expression, where that is shorter: `i + m - 1 - i + 1` is `m`. It has
-/// the same value whatever wraps on the way. Operands that could stop the program are kept.
+/// Returns the normal form of an integer expression as an expression, where that is shorter: `i + m - 1 - i + 1` is
+/// `m`. Wrapping intermediate results do not change the value. Expressions that could stop the program stay as they
+/// are.
 pub fn tidy(e: &Expr) -> Expr {
     if e.may_fail() {
         return e.clone();
@@ -94,15 +95,14 @@ pub fn tidy(e: &Expr) -> Expr {
     }
 }
 
-/// The number of nodes, at most a few hundred of them.
+/// Counts the nodes, up to a few hundred.
 fn nodes(e: &Expr) -> usize {
     let mut count = 0;
     visit(e, &mut |_| count += 1);
     count
 }
 
-/// Calls `f` on the nodes of an expression, at most a few hundred of them: shared operands are visited once for every
-/// way to them.
+/// Calls `f` on the nodes of an expression, up to a few hundred: shared operands are visited once per path.
 fn visit(e: &Expr, f: &mut dyn FnMut(&Expr)) {
     let mut left = vec![e];
     let mut count = 0;
@@ -117,7 +117,7 @@ fn visit(e: &Expr, f: &mut dyn FnMut(&Expr)) {
 }
 
 impl Poly {
-    /// As an expression of an integer type: what is added first, then what is subtracted, then the constant.
+    /// Builds an expression of an integer type: first the added terms, then the subtracted ones, then the constant.
     pub fn expression(&self, dtype: DType) -> Option<Expr> {
         let int = |c: i128| Expr::literal(Literal::Int(c), dtype);
         let mut terms: Vec<(&[Expr], i128)> = self.terms().collect();
@@ -148,12 +148,12 @@ fn order_of(m: &[Expr]) -> Vec<Order> {
     m.iter().map(order).collect()
 }
 
-/// What terms and factors are sorted by.
+/// Sort key of terms and factors.
 type Order = (u64, Vec<(u8, u64)>, u64);
 
-/// An order of atoms within a monomial, in which equal atoms have equal keys: by the first symbol, in the order of the
-/// text, then by what they look like. It is the same in every run, since it depends on which symbol is older alone;
-/// what is too large to be looked at as a whole is told apart by its hash.
+/// Returns the sort key of an atom within a monomial; equal atoms have equal keys. Atoms are ordered by their oldest
+/// symbol, which follows the text, then by structure. The key is the same in every run, since it depends only on the
+/// relative age of symbols; atoms too large to visit whole are told apart by their hash.
 fn order(e: &Expr) -> Order {
     use std::hash::{Hash, Hasher};
     let (mut first, mut look) = (u64::MAX, Vec::new());
@@ -174,13 +174,13 @@ fn order(e: &Expr) -> Order {
     (first, look, h.finish())
 }
 
-/// Whether two integer expressions are equal for all values of their atoms (`Some(true)`), for none (`Some(false)`), or
-/// it depends (`None`).
+/// Returns whether two integer expressions are equal for all values of their atoms (`Some(true)`), for none
+/// (`Some(false)`), or for some (`None`).
 pub fn equal(a: &Expr, b: &Expr) -> Option<bool> {
     if a == b {
         return Some(true);
     }
     let difference = Poly::of(a)?.combine(&Poly::of(b)?, -1)?;
-    // Integers wrap, so a difference of 2^64 is none.
+    // Integers wrap, so a difference of 2^64 is zero.
     difference.as_constant().map(|c| wrap_to(c, a.dtype()) == 0)
 }

@@ -1,27 +1,27 @@
-//! Threads for questions that are independent of each other.
+//! Thread pools for independent queries.
 //!
-//! They are Taffeta's own: a program that compiles from its rayon workers, or a test that does, waits in those for
-//! threads that answer here, and if these were the same workers, all would wait for each other.
+//! The pools are Taffeta's own. A program or test that compiles from its own rayon workers waits there for the threads
+//! that answer here; with shared workers, all of them would wait for each other.
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The threads of a process.
+/// Thread pool of a process.
 struct Pool {
     process: u32,
-    /// None can be had.
+    /// `None`: no pool could be created.
     threads: Option<Arc<ThreadPool>>,
 }
 
-/// Runs parallel iterators. On a worker it stays where it is: while it waited for other workers, it would take up more
-/// of its own pool's work, on top of its stack.
+/// Runs parallel iterators. On a worker, the work stays on that thread: while waiting for other workers, it would steal
+/// more of its own pool's work, on top of its stack.
 pub fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     static POOL: Mutex<Option<Pool>> = Mutex::new(None);
     on(&POOL, "taffeta", work)
 }
 
 /// Runs parallel iterators whose items wait for threads of their own (elaboration has one, for its stack), which may
-/// ask questions by [`run`]. These are other workers than those: the ones that answer never wait for the ones that ask.
+/// issue queries through [`run`]. The two pools are separate: answering workers never wait for asking ones.
 pub fn run_waiting<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     static POOL: Mutex<Option<Pool>> = Mutex::new(None);
     on(&POOL, "taffeta-item", work)
@@ -33,7 +33,7 @@ fn on<R: Send>(pool: &Mutex<Option<Pool>>, name: &'static str, work: impl FnOnce
     }
     match threads(pool, name) {
         Some(threads) => threads.install(work),
-        // What rayon has will do.
+        // Without a pool, rayon's global one serves.
         None => work(),
     }
 }
@@ -45,7 +45,7 @@ fn threads(pool: &Mutex<Option<Pool>>, name: &'static str) -> Option<Arc<ThreadP
         return pool.threads.clone();
     }
     let threads = ThreadPoolBuilder::new().thread_name(move |k| format!("{name}-{k}")).build().ok().map(Arc::new);
-    // A child that was forked has its parent's pool without the threads, which dropping it would talk to.
+    // A forked child inherits the pool without its threads, which dropping the pool would signal.
     std::mem::forget(pool.replace(Pool { process, threads: threads.clone() }));
     threads
 }

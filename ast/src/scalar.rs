@@ -1,6 +1,6 @@
-//! The value of every operator and conversion on constants: one definition for folding in the smart constructors, for
-//! the simplifier, for static values and for the interpreter. What it computes is written down in [`crate::op`];
-//! generated C computes the same.
+//! Evaluation of every operator and conversion on constants: a single definition for folding in the smart constructors,
+//! the simplifier, static values and the interpreter. [`crate::op`] documents the semantics; generated C agrees with
+//! them.
 //!
 //! A scalar is a [`Literal`] with the type of the expression it belongs to: integers are in the range of their type,
 //! floats rounded to it. `f32` is computed in `f32`; `f16` and `bf16` in `f32`, rounded after each operation.
@@ -11,13 +11,13 @@ use crate::op::Op;
 use crate::show;
 use std::cmp::Ordering;
 
-/// Why an operation has no value.
+/// Reason why an operation has no value.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Fault {
     /// `1 // 0`, `1 % 0`
     #[error("division by zero")]
     DivisionByZero,
-    /// The smallest integer divided by -1.
+    /// Smallest integer divided by -1.
     #[error("{0} divided by -1 does not fit its type {1}")]
     DivisionOverflow(i128, DType),
     /// `1 << -1`
@@ -26,23 +26,23 @@ pub enum Fault {
     /// `2 ** -1` on integers.
     #[error("an integer to the power of {0}, which is negative; cast to a float first")]
     NegativeExponent(i128),
-    /// A float that no integer of the type stands for.
+    /// Float outside of the integer type's range, or NaN.
     #[error("cannot cast {} to {to}", show::value(Literal::Float(*.value), *.from))]
     Cast {
-        /// The float.
+        /// Float.
         value: f64,
-        /// Its type.
+        /// Type of the float.
         from: DType,
-        /// The integer type.
+        /// Integer type.
         to: DType,
     },
-    /// Operands that the operator does not take. Validated programs have none.
+    /// Operands of a type that the operator does not take. Validated programs have none.
     #[error("`{0}` does not take operands of type {1}")]
     Operands(&'static str, DType),
 }
 
-/// The value of `op` on operands of type `dtype` (for `select`, the type of the last two). All operands are given, so
-/// laziness is the caller's business.
+/// Applies `op` to operands of type `dtype` (for `select`, the type of the last two). All operands are given; lazy
+/// evaluation is up to the caller.
 pub fn apply(op: Op, dtype: DType, args: &[Literal]) -> Result<Literal, Fault> {
     let value = match (op, args) {
         (Op::Select, [Literal::Bool(c), a, b]) => Some(if *c { *a } else { *b }),
@@ -61,7 +61,7 @@ pub fn apply(op: Op, dtype: DType, args: &[Literal]) -> Result<Literal, Fault> {
     }
 }
 
-/// `v`, of type `from`, converted to type `to`.
+/// Converts `v` of type `from` to type `to`.
 pub fn cast(v: Literal, from: DType, to: DType) -> Result<Literal, Fault> {
     Ok(match (v, to.kind()) {
         (Literal::Bool(_), Kind::Bool) => v,
@@ -85,7 +85,7 @@ pub fn cast(v: Literal, from: DType, to: DType) -> Result<Literal, Fault> {
 
 fn compare(op: Op, order: Option<Ordering>) -> Option<Literal> {
     use Ordering::{Equal, Greater, Less};
-    // Without an order (NaN) everything is false but `!=`.
+    // Unordered operands (NaN) compare false, except for `!=`.
     let holds = match op {
         Op::Eq => order == Some(Equal),
         Op::Ne => order != Some(Equal),
@@ -113,7 +113,7 @@ fn unary_int(op: Op, dtype: DType, a: i128) -> Option<Literal> {
     exact_unary(op, a).map(|value| Literal::Int(wrap_to(value, dtype)))
 }
 
-/// The value of an operator on an integer before it is wrapped to a type; `None` where it does not take it.
+/// Applies an operator to an integer without wrapping; `None` where the operator does not take integers.
 pub fn exact_unary(op: Op, a: i128) -> Option<i128> {
     Some(match op {
         Op::Neg => -a,
@@ -124,17 +124,17 @@ pub fn exact_unary(op: Op, a: i128) -> Option<i128> {
     })
 }
 
-/// An integer as an operator computes it, before it is wrapped to a type.
+/// Integer result of an operator, before wrapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exact {
-    /// The value.
+    /// Value.
     Value(i128),
-    /// It has more than 128 bits.
+    /// Value of more than 128 bits.
     Overflow,
 }
 
-/// The value of an operator on integers of at most 65 bits before it is wrapped to a type; `None` where it gives none
-/// (comparisons) or does not take them.
+/// Applies an operator to integers of at most 65 bits without wrapping; `None` where the result is no integer
+/// (comparisons) or the operator does not take integers.
 pub fn exact_int(op: Op, a: i128, b: i128) -> Result<Option<Exact>, Fault> {
     let checked = |value: Option<i128>| value.map_or(Exact::Overflow, Exact::Value);
     Ok(Some(match op {
@@ -168,21 +168,21 @@ fn int(op: Op, dtype: DType, a: i128, b: i128) -> Result<Option<Literal>, Fault>
         Op::FloorDiv | Op::Mod if b == -1 && dtype.int_range().is_some_and(|(lo, _)| a == lo) => {
             return Err(Fault::DivisionOverflow(a, dtype));
         }
-        // What is shifted out is lost, whatever is wrapped.
+        // All bits are shifted out.
         Op::Shl if b >= dtype.size() as i128 * 8 => return wrapped(0),
-        // Wrapping needs the lowest bits alone, which are right modulo 2^128.
+        // Wrapping needs only the lowest bits, which are exact modulo 2^128.
         Op::Pow if b >= 0 => return wrapped(power(a, b)),
         _ => {}
     }
     match exact_int(op, a, b)? {
         Some(Exact::Value(value)) => wrapped(value),
-        // Products alone can have more bits here.
+        // Only products can overflow here.
         Some(Exact::Overflow) => wrapped(a.wrapping_mul(b)),
         None => Ok(compare(op, Some(a.cmp(&b)))),
     }
 }
 
-/// Floor of `a / b`, for `b` not zero and operands of at most 65 bits.
+/// Divides and rounds down, for nonzero `b` and operands of at most 65 bits.
 fn floor_div(a: i128, b: i128) -> i128 {
     let (q, r) = match (i64::try_from(a), i64::try_from(b)) {
         // A division of 128 bits is a slow call.
@@ -192,7 +192,7 @@ fn floor_div(a: i128, b: i128) -> i128 {
     if r != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
 }
 
-/// `base ** exponent` modulo 2^128, for an exponent that is not negative.
+/// Computes `base ** exponent` modulo 2^128, for a nonnegative exponent.
 fn power(mut base: i128, mut exponent: i128) -> i128 {
     let mut product = 1i128;
     while exponent > 0 {
@@ -222,7 +222,7 @@ fn float(op: Op, dtype: DType, [a, b, c]: [f64; 3]) -> Option<Literal> {
 macro_rules! float_operators {
     ($name:ident, $t:ty) => {
         fn $name(op: Op, a: $t, b: $t, c: $t) -> Option<$t> {
-            /// NumPy's: the remainder has the sign of the divisor, even if it is a zero.
+            /// Computes the remainder as NumPy does: with the sign of the divisor, even for a zero.
             fn modulo(a: $t, b: $t) -> $t {
                 let r = a % b;
                 if b == 0.0 || r.is_nan() {
@@ -235,7 +235,7 @@ macro_rules! float_operators {
                     r
                 }
             }
-            /// NumPy's: made from the remainder, so that it agrees with it where `a / b` would round up.
+            /// Divides as NumPy does: from the remainder, so that both agree where `a / b` would round up.
             fn floor_divide(a: $t, b: $t) -> $t {
                 if b == 0.0 {
                     return a / b;

@@ -1,10 +1,10 @@
-//! How values print in messages: the same text from the interpreter and from generated C.
+//! Display of values in messages: the interpreter and generated C print the same text.
 //!
 //! - Integers in decimal; `bool` as `True` and `False`.
-//! - Floats: the first of `%.6g`, `%.7g`, … `%.17g` of C that reads back as the same number of the type (`f16` and
+//! - Floats: the first of C's `%.6g`, `%.7g`, … `%.17g` that reads back as the same number of the type (`f16` and
 //!   `bf16` as `f32`); `inf`, `-inf`, and `nan` without a sign.
-//! - Tensors as NumPy prints them, but for the columns, which are not aligned: brackets for each dimension, lines for
-//!   all but the last one, and of more than 1000 elements the first three and the last three of each dimension.
+//! - Tensors as NumPy prints them, but without aligned columns: brackets for each dimension, one line per row, and
+//!   above 1000 elements the first three and last three of each dimension.
 
 use crate::dtype::DType;
 use crate::expr::Literal;
@@ -12,7 +12,7 @@ use crate::value::Value;
 use std::convert::Infallible;
 use std::fmt;
 
-/// The text of a value of type `dtype`.
+/// Formats a value of type `dtype`.
 pub fn value(v: Literal, dtype: DType) -> String {
     match v {
         Literal::Bool(b) => if b { "True" } else { "False" }.to_string(),
@@ -21,8 +21,8 @@ pub fn value(v: Literal, dtype: DType) -> String {
     }
 }
 
-/// A dense value is shown as [`tensor`] says. Of a sparse one the type and how many elements are stored, then these
-/// with their indices: all of them, or the first and the last ones.
+/// Formats a dense value like [`tensor`]. A sparse one shows its type and number of stored elements, then these with
+/// their indices: all of them, or the first and the last ones.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let element = |k: usize| value(self.data().get(k), self.dtype());
@@ -48,16 +48,16 @@ impl fmt::Display for Value {
     }
 }
 
-/// Tensors of more elements are not shown whole,
+/// Maximum number of elements of a tensor that is shown whole.
 const MOST_SHOWN: usize = 1000;
-/// but so many elements from either end of each dimension.
+/// Number of elements shown at either end of each dimension of a larger tensor.
 const EDGE: usize = 3;
 
-/// The text of a tensor; `element` gives that of an element by its place in row-major order.
+/// Formats a tensor; `element` formats one element, given its row-major offset.
 ///
 /// # Errors
 ///
-/// What `element` finds.
+/// The first error of `element`.
 pub fn tensor<E>(shape: &[usize], element: &mut dyn FnMut(usize) -> Result<String, E>) -> Result<String, E> {
     if shape.contains(&0) {
         return Ok("[]".to_string());
@@ -115,7 +115,7 @@ fn float(f: f64, dtype: DType) -> String {
     general(f, digits)
 }
 
-/// C's `%.{digits}g`.
+/// Formats like C's `%.{digits}g`.
 fn general(f: f64, digits: usize) -> String {
     let scientific = format!("{f:.*e}", digits - 1);
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
@@ -127,7 +127,7 @@ fn general(f: f64, digits: usize) -> String {
     trim(&format!("{f:.*}", (digits as i32 - 1 - exponent) as usize)).to_string()
 }
 
-/// Without zeros at the end of the fraction.
+/// Strips trailing zeros of the fraction.
 fn trim(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }

@@ -1,16 +1,16 @@
-//! Where things stand in the user's source.
+//! Locations in the user's source.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file of a [`SourceMap`].
+/// Number of a file in a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
-/// A range of bytes in one file. `Span::NONE` stands for code that no user wrote.
+/// Range of bytes in one file. `Span::NONE` marks code that no user wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
-    /// The file.
+    /// File.
     pub file: FileId,
     /// First byte.
     pub start: u32,
@@ -19,20 +19,20 @@ pub struct Span {
 }
 
 impl Span {
-    /// No place in any source.
+    /// No location.
     pub const NONE: Span = Span { file: FileId(u32::MAX), start: 0, end: 0 };
 
-    /// The bytes `start..end` of `file`.
+    /// Creates the span of the bytes `start..end` of `file`.
     pub fn new(file: FileId, start: usize, end: usize) -> Span {
         Span { file, start: start as u32, end: end as u32 }
     }
 
-    /// Whether this is [`Span::NONE`].
+    /// Returns whether this is [`Span::NONE`].
     pub fn is_none(self) -> bool {
         self.file == Span::NONE.file
     }
 
-    /// The smallest span that covers both (of the first one's file).
+    /// Returns the smallest span that covers both (in the first one's file).
     pub fn to(self, other: Span) -> Span {
         if self.is_none() {
             return other;
@@ -44,14 +44,14 @@ impl Span {
     }
 }
 
-/// One source file: what people call it, and its text.
+/// Source file: its display name and text.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// As the user wrote it (`examples/x.ft`), or `<libop>/softmax.ft` for the operator library.
+    /// Name as the user wrote it (`examples/x.ft`), or `<libop>/softmax.ft` for the operator library.
     pub name: String,
-    /// Where it was read from, if it came from disk.
+    /// Path on disk, if there is one.
     pub path: Option<PathBuf>,
-    /// The whole text.
+    /// Whole text.
     pub text: Arc<str>,
     line_starts: Vec<u32>,
 }
@@ -62,12 +62,12 @@ pub struct SourceMap {
     files: Vec<SourceFile>,
 }
 
-/// A line and a column, both from 1; columns count characters.
+/// Line and column, both from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineCol {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column, from 1, in characters.
     pub column: usize,
 }
 
@@ -80,22 +80,22 @@ impl SourceMap {
         FileId(self.files.len() as u32 - 1)
     }
 
-    /// The file, unless the id is [`Span::NONE`]'s.
+    /// Returns the file, unless the id is [`Span::NONE`]'s.
     pub fn get(&self, file: FileId) -> Option<&SourceFile> {
         self.files.get(file.0 as usize)
     }
 
-    /// All files, in order of addition.
+    /// Returns all files, in order of addition.
     pub fn files(&self) -> impl Iterator<Item = &SourceFile> {
         self.files.iter()
     }
 
-    /// The text of a span; empty for [`Span::NONE`].
+    /// Returns the text of a span; empty for [`Span::NONE`].
     pub fn text(&self, span: Span) -> &str {
         self.get(span.file).and_then(|f| f.text.get(span.start as usize..span.end as usize)).unwrap_or("")
     }
 
-    /// Where a span starts.
+    /// Returns the start of a span.
     pub fn line_col(&self, span: Span) -> Option<LineCol> {
         let file = self.get(span.file)?;
         let line = file.line_starts.partition_point(|&s| s <= span.start);
@@ -104,7 +104,7 @@ impl SourceMap {
         Some(LineCol { line, column })
     }
 
-    /// The line on which a span starts, without its end of line.
+    /// Returns the line on which a span starts, without its line break.
     pub fn line_text(&self, span: Span) -> &str {
         let Some(file) = self.get(span.file) else { return "" };
         let line = file.line_starts.partition_point(|&s| s <= span.start);
@@ -112,7 +112,7 @@ impl SourceMap {
         file.text[start..].lines().next().unwrap_or("")
     }
 
-    /// `name:line` of a span, for messages of one line and for comments in generated code.
+    /// Formats `name:line` of a span, for one-line messages and comments in generated code.
     pub fn locate(&self, span: Span) -> String {
         match (self.get(span.file), self.line_col(span)) {
             (Some(file), Some(at)) => format!("{}:{}", file.name, at.line),

@@ -1,10 +1,9 @@
-//! The name that a misspelt one is nearest to, for diagnostics.
+//! Suggestions for misspelt names in diagnostics.
 
-/// The nearest of `names`, if it is near enough that a slip of the hand explains it: edits are counted whatever the
-/// case, and a swap of neighbours counts once. Of several that are as near it is
-/// the first in the alphabet.
+/// Returns the nearest of `names`, if the distance is small enough for a typing error: edits are counted without regard
+/// to case, and a swap of neighbours counts once. Ties go to the alphabetically first.
 pub fn nearest<'a, N: AsRef<str> + ?Sized + 'a>(word: &str, names: impl IntoIterator<Item = &'a N>) -> Option<&'a str> {
-    // Of names of one or two letters every other one would be near: there only the case may differ.
+    // For names of one or two letters, only the case may differ: one edit would reach any other name.
     let limit = (word.chars().count() / 3).min(3);
     names
         .into_iter()

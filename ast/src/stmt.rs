@@ -1,5 +1,5 @@
-//! Statements: a persistent tree with shared pointers. Copying a tree is copying a pointer; an edit copies the path to
-//! it.
+//! Statements: a persistent tree with shared pointers. Copying a tree copies a pointer; an edit copies the path to the
+//! edited node.
 
 use crate::dtype::DType;
 use crate::expr::{Access, Expr};
@@ -13,71 +13,71 @@ use std::sync::{Arc, OnceLock};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// Names a statement through every edit that keeps it. Never reused; copies get new ones.
+/// Identity of a statement through every edit that keeps it. Ids are never reused; copies get new ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StmtId(pub u64);
 
 impl StmtId {
-    /// An id that no other statement has.
+    /// Returns an id that no other statement has.
     pub fn fresh() -> StmtId {
         StmtId(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The bit that stands for it among those of [`Stmt::may_hold`].
+    /// Returns the id's bit in the Bloom filter behind [`Stmt::may_hold`].
     fn bit(self) -> u64 {
         1 << (self.0 % 64)
     }
 }
 
-/// A call that was inlined: which function, and where it was called.
+/// Inlined call: the function and its call site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallSite {
-    /// The function's name.
+    /// Name of the function.
     pub function: String,
-    /// The call.
+    /// Location of the call.
     pub span: Span,
 }
 
-/// Where a statement comes from.
+/// Origin of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The user's (or libop's) source.
+    /// Statement in the user's (or libop's) source.
     Source {
-        /// The statement, or the part of it that this was made for.
+        /// Location of the statement, or of the part from which it was made.
         span: Span,
-        /// What `label("…")` statements call it.
+        /// Labels given by `label("…")` statements.
         labels: Vec<String>,
-        /// The calls that inlined it, outermost first.
+        /// Calls through which it was inlined, outermost first.
         chain: Arc<[CallSite]>,
     },
-    /// A transformation made it from another statement.
+    /// Statement that a transformation made from another one.
     Derived {
-        /// The transformation (`split`, `simplify`).
+        /// Transformation (`split`, `simplify`).
         step: &'static str,
-        /// What it is in the result (`outer`, `tail`).
+        /// Part in the result (`outer`, `tail`).
         role: &'static str,
-        /// The statement that it was made from.
+        /// Origin of the source statement.
         from: Arc<Origin>,
     },
 }
 
 impl Origin {
-    /// Code that stands nowhere.
+    /// Creates the origin of code without a location.
     pub fn none() -> Origin {
         Origin::source(Span::NONE)
     }
 
-    /// A place in the source, without labels and calls.
+    /// Creates an origin in the source, without labels and calls.
     pub fn source(span: Span) -> Origin {
         Origin::Source { span, labels: Vec::new(), chain: Arc::from([]) }
     }
 
-    /// Made from this one by a transformation.
+    /// Creates the origin of a statement that a transformation makes from this one.
     pub fn derive(&self, step: &'static str, role: &'static str) -> Origin {
         Origin::Derived { step, role, from: Arc::new(self.clone()) }
     }
 
-    /// The place in the source that this goes back to.
+    /// Returns the location in the source.
     pub fn span(&self) -> Span {
         match self {
             Origin::Source { span, .. } => *span,
@@ -85,7 +85,7 @@ impl Origin {
         }
     }
 
-    /// The calls that inlined it, outermost first.
+    /// Returns the calls through which the statement was inlined, outermost first.
     pub fn chain(&self) -> &[CallSite] {
         match self {
             Origin::Source { chain, .. } => chain,
@@ -93,7 +93,7 @@ impl Origin {
         }
     }
 
-    /// What it is called by `label("…")` statements.
+    /// Returns the labels given by `label("…")` statements.
     pub fn labels(&self) -> &[String] {
         match self {
             Origin::Source { labels, .. } => labels,
@@ -102,92 +102,93 @@ impl Origin {
     }
 }
 
-/// What a tensor is for.
+/// Role of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// A parameter that is only read.
+    /// Read-only parameter.
     Input,
-    /// A parameter that is read and written.
+    /// Parameter that is read and written.
     InOut,
-    /// What the caller gets back.
+    /// Result, returned to the caller.
     Result,
-    /// Declared in the program.
+    /// Tensor declared in the program.
     Local,
-    /// Values kept for the backward pass.
+    /// Values saved for the backward pass.
     Tape,
-    /// The derivative of the result with respect to a tensor.
+    /// Derivative of the result with respect to a tensor.
     Adjoint,
-    /// Made by a transformation.
+    /// Temporary made by a transformation.
     Workspace,
 }
 
 impl Role {
-    /// Whether the program declares the tensor, and no caller sees it.
+    /// Returns whether the tensor is declared in the program, invisible to callers.
     pub fn is_local(self) -> bool {
         !matches!(self, Role::Input | Role::InOut | Role::Result)
     }
 }
 
-/// Where a tensor's elements are kept while it is alive.
+/// Storage of a tensor's elements while the tensor is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Memory {
     /// Lowering decides.
     #[default]
     Auto,
-    /// A C variable for every element.
+    /// One C variable per element.
     Register,
-    /// A C array of constant size.
+    /// C array of constant size.
     Stack,
-    /// Its own allocation.
+    /// Allocation of its own.
     Heap,
-    /// A piece of the arena in the caller's context.
+    /// Slot of the arena in the caller's context.
     Arena,
 }
 
 impl Memory {
-    /// Largest array on the stack.
+    /// Maximum size of an array on the stack, in bytes.
     pub const STACK_ARRAY_BYTES: i64 = 16 << 10;
-    /// Most bytes of arrays on the stack in one entry: far below the 8 MiB of a main thread and the 2 MiB of others.
+    /// Maximum total size of arrays on the stack of one entry, in bytes: far below the 8 MiB of a main thread and the 2
+    /// MiB of others.
     pub const STACK_TOTAL_BYTES: i64 = 128 << 10;
 }
 
-/// The declaration of a tensor.
+/// Declaration of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Its name.
+    /// Name.
     pub symbol: Symbol,
-    /// Type of its elements.
+    /// Element type.
     pub dtype: DType,
-    /// Sizes (i64 expressions over sizes, and in loops over iterators); empty for a scalar.
+    /// Sizes (i64 expressions over sizes, and over iterators inside loops); empty for a scalar.
     pub shape: Vec<Expr>,
-    /// How it is stored.
+    /// Storage format.
     pub format: Format,
-    /// What it is for.
+    /// Role.
     pub role: Role,
-    /// Where it is kept.
+    /// Memory.
     pub memory: Memory,
 }
 
 impl Tensor {
-    /// A dense tensor.
+    /// Creates a dense tensor.
     pub fn dense(symbol: Symbol, dtype: DType, shape: Vec<Expr>, role: Role) -> Tensor {
         let format = Format::dense(shape.len());
         Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
     }
 
-    /// Another tensor of the same type and sizes, stored in the same way, over the same pattern.
+    /// Returns a tensor of the same type and sizes, stored in the same format, over the same pattern.
     pub fn like(&self, symbol: Symbol, role: Role) -> Tensor {
         let (dtype, shape, format) = (self.dtype, self.shape.clone(), self.format.clone());
         Tensor { symbol, dtype, shape, format, role, memory: Memory::Auto }
     }
 
-    /// A tensor for adjoints of this one, which is stored where this one is. Those of a workspace are dense: where it
-    /// has elements is not known any more when they are asked for.
+    /// Returns a tensor for the adjoint of this one, stored over the same pattern. The adjoint of a workspace is dense,
+    /// because the workspace's pattern is lost by the time it is needed.
     pub fn adjoint(&self, symbol: Symbol, role: Role) -> Tensor {
         self.derivative(symbol, role, Format::derivative)
     }
 
-    /// The same for tangents.
+    /// Returns a tensor for the tangent of this one; as for adjoints, that of a workspace is dense.
     pub fn tangent(&self, symbol: Symbol, role: Role) -> Tensor {
         self.derivative(symbol, role, Format::tangent)
     }
@@ -198,36 +199,35 @@ impl Tensor {
         Tensor { format, ..self.like(symbol, role) }
     }
 
-    /// The bytes that it takes where its shape is constant; `None` where it is not, or where that is too much to be
-    /// counted.
+    /// Returns the tensor's size in bytes if its shape is constant; `None` if it is not, or the size is too large.
     pub fn constant_bytes(&self) -> Option<i64> {
         let size = |d: &Expr| d.as_int().filter(|d| *d >= 0);
-        // (A tensor without elements may have other sizes that are too large for any tensor.)
+        // A tensor without elements may have other sizes that exceed the limit.
         let most = self.shape.iter().try_fold(1i64, |n, d| n.checked_mul(size(d)?.max(1)));
         most.filter(|n| *n <= crate::value::MAX_SIZE)?;
         let count = self.shape.iter().try_fold(1i64, |n, d| n.checked_mul(size(d)?))?;
         count.max(1).checked_mul(self.dtype.size() as i64)
     }
 
-    /// Number of dimensions.
+    /// Returns the number of dimensions.
     pub fn ndim(&self) -> usize {
         self.shape.len()
     }
 
-    /// Whether these sizes are among its own, in any order: then what has them has no more elements, where sizes of 0
-    /// count as 1.
+    /// Returns whether these sizes are among the tensor's own, in any order. A tensor of these sizes then has no more
+    /// elements than this one, counting sizes of 0 as 1.
     pub fn has_sizes(&self, sizes: &[Expr]) -> bool {
         let mut left: Vec<&Expr> = self.shape.iter().collect();
         sizes.iter().all(|d| left.iter().position(|l| *l == d).map(|k| left.swap_remove(k)).is_some())
     }
 
-    /// Reads the element at `indices`.
+    /// Builds the load of the element at `indices`.
     pub fn load(&self, indices: impl IntoIterator<Item = Expr>) -> Expr {
         Expr::load(&self.symbol, indices.into_iter().map(Access::from).collect(), self.dtype)
     }
 }
 
-/// What a loop runs over.
+/// Iteration space of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// `range(begin, end, step)` with Python's meaning. All three are i64; `step` may have either sign, and 0 stops the
@@ -235,86 +235,87 @@ pub enum Extent {
     Range {
         /// First value.
         begin: Expr,
-        /// Where to stop (not included).
+        /// Exclusive bound.
         end: Expr,
-        /// From one value to the next.
+        /// Step.
         step: Expr,
     },
     /// All real numbers, in no order.
     Reals,
 }
 
-/// How a loop runs. Schedules set these; the front end makes plain loops. They change nothing of what a program means,
-/// but for the order in which reductions are made: the interpreter ignores them.
+/// Execution properties of a loop. Schedules set these; the front end makes plain loops. The properties do not change
+/// the meaning of a program, except for the order of reductions: the interpreter ignores them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct LoopProps {
-    /// On several threads.
+    /// Execution on several threads.
     pub parallel: Option<Parallel>,
-    /// By vector instructions.
+    /// Execution by vector instructions.
     pub vectorize: Option<Vectorize>,
-    /// As copies of its body.
+    /// Full unrolling.
     pub unroll: bool,
-    /// By a call of a library where there is one: the loop and those in it are a matrix product that writes nothing
-    /// that it reads (`taffeta_analysis::query::product`). The nest is what it means, and what runs where the library
-    /// does not take the matrices.
+    /// Replacement by a library call where possible: the loop and those in it are a matrix product whose operands and
+    /// result do not overlap (`taffeta_analysis::query::product`). The nest defines the meaning, and runs where the
+    /// library does not accept the matrices.
     pub library: bool,
-    /// Reductions in the body that meet in one element in several iterations, of a loop that runs in any order. A
-    /// tensor is listed once for each operator.
+    /// Reductions in the body of a concurrent loop that update one element in several iterations. A tensor is listed
+    /// once per operator.
     pub reductions: Vec<Reduction>,
 }
 
 impl LoopProps {
-    /// Whether iterations may run in any order, or at the same time.
+    /// Returns whether iterations may run in any order, or at the same time.
     pub fn is_concurrent(&self) -> bool {
         self.parallel.is_some() || self.vectorize.is_some()
     }
 
-    /// How the body's reductions of that operator into the tensor are kept from meeting; `None` if they never do.
+    /// Returns the synchronisation of the body's reductions of that operator into the tensor; `None` if iterations
+    /// never update the same element.
     pub fn sharing(&self, tensor: &Symbol, op: ReduceOp) -> Option<Sharing> {
         self.reductions.iter().find(|r| r.tensor == *tensor && r.op == op).map(|r| r.sharing)
     }
 }
 
-/// How iterations are shared out among threads.
+/// Distribution of iterations among threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Parallel {
-    /// Which thread gets which.
+    /// Scheduling kind.
     pub distribution: Distribution,
-    /// How many of them a thread gets at once (with `Guided` at least; with `Positions` what there is to be shared at
-    /// least).
+    /// Number of iterations per chunk (`Guided`: the minimum; `Positions`: the minimum number of positions worth
+    /// sharing).
     pub chunk: Option<u32>,
-    /// One thread runs them all where there are at most so many.
+    /// Maximum trip count at which a single thread runs the whole loop.
     pub above: Option<u64>,
 }
 
 impl Parallel {
-    /// The positions from which on threads share them, where a schedule does not say: some microseconds of work, if
-    /// there is no loop at each of them, or one.
+    /// Default minimum number of positions that threads share, without and with an inner loop at each position: a few
+    /// microseconds of work.
     pub const POSITIONS: [i64; 2] = [8192, 2048];
 }
 
-/// Which thread gets which iterations, as in OpenMP; or by what is stored.
+/// Scheduling kind of a parallel loop, as in OpenMP, or by stored positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Distribution {
-    /// Decided when the loop starts: equal shares.
+    /// Equal shares, fixed when the loop starts.
     #[default]
     Static,
-    /// Whoever is done takes the next.
+    /// Next chunk to whichever thread is idle.
     Dynamic,
-    /// Likewise, in shares that get smaller.
+    /// Next chunk to whichever thread is idle, in decreasing sizes.
     Guided,
-    /// Decided when the loop starts: consecutive iterations that go through equally many positions of structured
-    /// tensors. Only logical programs have such loops: lowering cuts them into parts (`structured::lower`). `chunk` is
-    /// how many positions there are at least where threads share them.
+    /// Consecutive iterations with equal numbers of stored positions of structured tensors, fixed when the loop starts.
+    /// Only logical programs have such loops: lowering cuts them into parts (`structured::lower`). `chunk` is the
+    /// minimum number of positions that threads share.
     Positions,
 }
 
 impl Distribution {
-    /// All of them.
+    /// All scheduling kinds.
     pub const ALL: [Distribution; 4] =
         [Distribution::Static, Distribution::Dynamic, Distribution::Guided, Distribution::Positions];
 
-    /// What schedules and OpenMP call it.
+    /// Returns the name in schedules and in OpenMP.
     pub fn name(self) -> &'static str {
         match self {
             Distribution::Static => "static",
@@ -325,25 +326,25 @@ impl Distribution {
     }
 }
 
-/// How a loop is made of vector instructions.
+/// Vectorisation of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Vectorize {
-    /// Iterations at once; if it is not given, what fits the machine.
+    /// Number of lanes; `None` for that of the machine.
     pub width: Option<u32>,
 }
 
-/// A reduction that meets in one element in several iterations of a loop.
+/// Reduction that updates one element in several iterations of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduction {
-    /// What is reduced into.
+    /// Target.
     pub tensor: Symbol,
-    /// By which operator.
+    /// Operator.
     pub op: ReduceOp,
-    /// What keeps it right.
+    /// Synchronisation.
     pub sharing: Sharing,
 }
 
-/// How reductions that meet in one element are kept apart.
+/// Synchronisation of reductions that update the same element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sharing {
     /// Every thread (or vector lane) reduces into partial results of its own, which are combined at the end.
@@ -352,138 +353,138 @@ pub enum Sharing {
     Atomic,
 }
 
-/// A piece of a [`Message`].
+/// Piece of a [`Message`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessagePart {
-    /// As it is.
+    /// Literal text.
     Text(String),
-    /// The value when the program stops.
+    /// Value when the program stops.
     Value(Expr),
 }
 
-/// What a failed assertion says: text with values in it, written as an f-string in a program (`f"{n} faces"`).
+/// Message of a failed assertion: text with values in it, written as an f-string in a program (`f"{n} faces"`).
 pub type Message = Vec<MessagePart>;
 
-/// A piece of what a [`StmtKind::Print`] writes.
+/// Piece of the line that a [`StmtKind::Print`] writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrintPart {
-    /// As it is.
+    /// Literal text.
     Text(String),
-    /// The value of an expression.
+    /// Value of an expression.
     Value(Expr),
-    /// The elements of a tensor, in brackets.
+    /// Elements of a tensor, in brackets.
     Tensor {
-        /// The tensor.
+        /// Tensor.
         tensor: Symbol,
-        /// Its first indices (i64); all elements below them are shown. On flat buffers, where the elements begin.
+        /// Leading indices (i64) of the printed subtensor. On flat buffers, the offset of its first element.
         at: Vec<Expr>,
-        /// The sizes of the other dimensions (i64), with which the elements are shown.
+        /// Sizes of the remaining dimensions (i64), which give the printed shape.
         shape: Vec<Expr>,
     },
 }
 
-/// Who asks for an assertion: it decides the error code that a caller sees.
+/// Origin of an assertion, which determines the error code that a caller sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AssertKind {
     /// The program: an `assert`, or sizes that must agree.
     Program,
-    /// An index must be in range (lowering makes these).
+    /// Bounds check of an index (made by lowering).
     Index,
-    /// An operation must have a value: division by zero, a cast of NaN (lowering makes these).
+    /// Check that an operation has a value: division by zero, a cast of NaN (made by lowering).
     Arithmetic,
-    /// A value must be finite (`taffeta_analysis::pass::check_finite` makes these). They stay where they are, so that
-    /// the first one that fails is the first in the order in which the program runs.
+    /// Check that a value is finite (made by `taffeta_analysis::pass::check_finite`). These checks are never moved, so
+    /// that the first one to fail is the first in program order.
     Finite,
 }
 
-/// The kinds of statement.
+/// Kinds of statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StmtKind {
-    /// One after the other. No `Seq` directly in a `Seq`; the empty one is `pass`.
+    /// Sequence. No `Seq` is directly in a `Seq`; the empty one is `pass`.
     Seq(Vec<Stmt>),
-    /// A tensor that is alive in `body` and nowhere else, with unspecified contents at first.
+    /// Declaration of a tensor that is alive in `body` only, with unspecified initial contents.
     VarDef {
-        /// The declaration.
+        /// Declaration.
         tensor: Arc<Tensor>,
-        /// Its scope.
+        /// Scope.
         body: Stmt,
     },
-    /// A loop.
+    /// Loop.
     For {
-        /// Bound in the body.
+        /// Iterator, bound in the body.
         iter: Symbol,
-        /// What it runs over.
+        /// Iteration space.
         extent: Extent,
-        /// How it runs.
+        /// Execution properties.
         props: LoopProps,
-        /// Once for each value.
+        /// Body, executed once per value.
         body: Stmt,
     },
-    /// A branch on a `bool`.
+    /// Branch on a `bool`.
     If {
-        /// The condition.
+        /// Condition.
         cond: Expr,
-        /// If it holds.
+        /// Statement executed if the condition holds.
         then: Stmt,
-        /// If not.
+        /// Statement executed otherwise.
         otherwise: Option<Stmt>,
     },
-    /// Writes an element. Value and indices have the tensor's type and i64.
+    /// Store to an element. The value has the tensor's type, indices are i64.
     Store {
-        /// The tensor.
+        /// Tensor.
         tensor: Symbol,
-        /// One for each dimension.
+        /// Indices, one per dimension.
         indices: Vec<Access>,
-        /// What is written.
+        /// Stored value.
         value: Expr,
     },
-    /// Combines an element with a value. Reductions of one operator into one element commute.
+    /// Combination of an element with a value. Reductions of one operator into one element commute.
     ReduceTo {
-        /// The tensor.
+        /// Tensor.
         tensor: Symbol,
-        /// One for each dimension.
+        /// Indices, one per dimension.
         indices: Vec<Access>,
-        /// The operator.
+        /// Operator.
         op: ReduceOp,
-        /// What is combined with the element.
+        /// Value combined with the element.
         value: Expr,
     },
-    /// Stops the program with the message if the condition does not hold.
+    /// Assertion that stops the program with the message if the condition does not hold.
     Assert {
-        /// The condition.
+        /// Condition.
         cond: Expr,
-        /// Shown with the statement's place.
+        /// Message, shown with the statement's location.
         message: Message,
-        /// Who asks.
+        /// Origin of the assertion.
         kind: AssertKind,
     },
-    /// Writes a line: the parts, one after the other. It is not an error, and changes nothing.
+    /// Output of a line made of the parts. It is no error and has no other effect.
     Print {
-        /// What is written.
+        /// Parts of the line.
         parts: Vec<PrintPart>,
     },
-    /// A condition that holds here; analysis may use it, nothing is checked.
+    /// Condition that holds here; analysis may use it, and nothing is checked.
     Assume {
-        /// The condition.
+        /// Condition.
         cond: Expr,
     },
-    /// A call of a function outside the program (libraries). `args` are tensors by name.
+    /// Call of a function outside the program (libraries). `args` are names of tensors.
     Eval {
-        /// The function.
+        /// Function.
         function: String,
-        /// The tensors that it reads or writes.
+        /// Tensors that the function reads or writes.
         args: Vec<Symbol>,
     },
-    /// Repeats while the condition holds (structured lowering alone makes it).
+    /// Loop while the condition holds (made by structured lowering alone).
     While {
-        /// The condition.
+        /// Condition.
         cond: Expr,
-        /// Repeated.
+        /// Body.
         body: Stmt,
     },
 }
 
-/// A shared statement with an id and an origin.
+/// Shared statement with an id and an origin.
 #[derive(Clone, Debug)]
 pub struct Stmt(Arc<StmtNode>);
 
@@ -492,9 +493,9 @@ struct StmtNode {
     id: StmtId,
     origin: Origin,
     kind: StmtKind,
-    /// The bits of its id and of those of all statements inside.
+    /// Bloom filter: union of the bits of this id and those of all statements inside.
     bits: u64,
-    /// See [`Stmt::writes`]; of loops it is that of their body.
+    /// Cached result of [`Stmt::writes`]; loops use that of their body.
     writes: OnceLock<FxHashSet<Symbol>>,
 }
 
@@ -506,8 +507,8 @@ impl StmtNode {
 }
 
 impl PartialEq for Stmt {
-    /// The same tree with the same symbols; ids and origins do not count. See [`crate::func::same`] for programs that
-    /// differ in symbols only.
+    /// Compares trees with the same symbols, ignoring ids and origins. See [`crate::func::same`] for programs that
+    /// differ only in symbols.
     fn eq(&self, other: &Stmt) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0.kind == other.0.kind
     }
@@ -515,35 +516,35 @@ impl PartialEq for Stmt {
 impl Eq for Stmt {}
 
 impl Stmt {
-    /// A new statement with a fresh id.
+    /// Creates a statement with a fresh id.
     pub fn new(kind: StmtKind, origin: Origin) -> Stmt {
         Stmt(Arc::new(StmtNode::new(StmtId::fresh(), kind, origin)))
     }
 
-    /// This statement with another kind: what keeps the statement keeps its id and origin.
+    /// Replaces the kind, keeping id and origin, for edits that preserve the statement's identity.
     #[must_use]
     pub fn with_kind(&self, kind: StmtKind) -> Stmt {
         Stmt(Arc::new(StmtNode::new(self.0.id, kind, self.0.origin.clone())))
     }
 
-    /// The node.
+    /// Returns the node.
     pub fn kind(&self) -> &StmtKind {
         &self.0.kind
     }
 
-    /// Its id.
+    /// Returns the id.
     pub fn id(&self) -> StmtId {
         self.0.id
     }
 
-    /// Whether this may be, or hold, the statement with that id: where it is `false`, nobody has to look inside.
+    /// Returns whether this may be or contain the statement with that id; `false` rules it out without a walk.
     pub fn may_hold(&self, id: StmtId) -> bool {
         self.0.bits & id.bit() != 0
     }
 
-    /// The tensors that it may write, those of its own declarations included. A call of an outside function may write
-    /// all of its arguments. Every node keeps the answer, and so do the bodies of the loops inside: an edit asks again
-    /// about the way to it alone.
+    /// Returns the tensors that this statement may write, including those it declares. A call of an outside function
+    /// may write all of its arguments. Every node caches the result, and so do the bodies of the loops inside: after an
+    /// edit, only the path to it is recomputed.
     pub fn writes(&self) -> &FxHashSet<Symbol> {
         match self.kind() {
             StmtKind::For { body, .. } | StmtKind::While { body, .. } => body.writes(),
@@ -569,7 +570,7 @@ impl Stmt {
                 all.insert(tensor.clone());
             }
             StmtKind::Eval { args, .. } => all.extend(args.iter().cloned()),
-            // Its contents are new every time that the declaration is reached.
+            // A declaration makes the contents unspecified each time it is reached.
             StmtKind::VarDef { tensor, .. } => {
                 all.insert(tensor.symbol.clone());
             }
@@ -578,17 +579,17 @@ impl Stmt {
         self.kind().inside().for_each(|s| s.add_writes(all));
     }
 
-    /// Where it comes from.
+    /// Returns the origin.
     pub fn origin(&self) -> &Origin {
         &self.0.origin
     }
 
-    /// Whether both are one and the same node in memory.
+    /// Returns whether both are the same node in memory.
     pub fn same_node(&self, other: &Stmt) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A sequence: nested sequences are spliced, and a sequence of one statement is that statement.
+    /// Builds a sequence: splices nested sequences, and returns a single statement as it is.
     pub fn seq(stmts: impl IntoIterator<Item = Stmt>, origin: Origin) -> Stmt {
         match <[Stmt; 1]>::try_from(Stmt::spliced(stmts)) {
             Ok([one]) => one,
@@ -596,7 +597,7 @@ impl Stmt {
         }
     }
 
-    /// The statements, with those of sequences among them in their places.
+    /// Returns the statements with nested sequences spliced.
     pub(crate) fn spliced(stmts: impl IntoIterator<Item = Stmt>) -> Vec<Stmt> {
         let mut flat = Vec::new();
         for s in stmts {
@@ -608,17 +609,17 @@ impl Stmt {
         flat
     }
 
-    /// A statement that does nothing.
+    /// Creates a statement that does nothing.
     pub fn nop() -> Stmt {
         Stmt::new(StmtKind::Seq(Vec::new()), Origin::none())
     }
 
-    /// Whether it is the empty sequence.
+    /// Returns whether this is the empty sequence.
     pub fn is_nop(&self) -> bool {
         matches!(self.kind(), StmtKind::Seq(v) if v.is_empty())
     }
 
-    /// Whether a tensor is declared here, or inside, that is stored in a format that is not dense.
+    /// Returns whether this statement contains the declaration of a tensor whose format is not dense.
     pub fn declares_structured(&self) -> bool {
         let mut declares = false;
         self.walk(&mut |s| {

@@ -1,4 +1,4 @@
-//! Names that cannot be confused: every symbol is unique from the front end on, so substitution never captures.
+//! Symbols: every name is unique from the front end on, so substitution never captures.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// The name of a tensor, an iterator or a size. Two symbols are equal only if one is a clone of the other; their
-/// texts may well be the same (the printer renames clashes).
+/// Name of a tensor, an iterator or a size. Two symbols are equal only if one is a clone of the other; distinct symbols
+/// may have the same text (the printer renames clashes).
 #[derive(Clone)]
 pub struct Symbol(Arc<SymbolData>);
 
@@ -18,22 +18,22 @@ struct SymbolData {
 }
 
 impl Symbol {
-    /// A new symbol that is equal to no other one.
+    /// Creates a symbol that equals no other one.
     pub fn new(name: impl Into<String>) -> Symbol {
         Symbol(Arc::new(SymbolData { id: NEXT.fetch_add(1, Ordering::Relaxed), name: name.into() }))
     }
 
-    /// A new symbol with the text of this one.
+    /// Creates a new symbol with the text of this one.
     pub fn fresh(&self) -> Symbol {
         Symbol::new(self.name())
     }
 
-    /// The text people see. Loops of array statements are called `T.d0`, `T.d1` … for target `T`.
+    /// Returns the text. Loops of array statements are called `T.d0`, `T.d1` … for target `T`.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The number that makes the symbol unique within this process.
+    /// Returns the number that makes the symbol unique within this process.
     pub fn id(&self) -> u64 {
         self.0.id
     }

@@ -1,5 +1,5 @@
-//! Tensors as data: what programs are run on. Row-major, contiguous, of any element type; or, for parameters that are
-//! structured, the elements that are stored with their indices, whatever the format.
+//! Tensor values, the data on which programs run. Row-major, contiguous, of any element type; or, for structured
+//! parameters, the stored elements with their indices, whatever the format.
 
 use crate::coordinates;
 use crate::dtype::DType;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Elements of one type.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // one variant for each DType
+#[allow(missing_docs)] // one variant per DType
 pub enum Buffer {
     Bool(Vec<bool>),
     I8(Vec<i8>),
@@ -52,7 +52,7 @@ macro_rules! with_buffer {
 }
 
 impl Buffer {
-    /// `len` zeros (`false` for `bool`).
+    /// Creates `len` zeros (`false` for `bool`).
     pub fn zeros(dtype: DType, len: usize) -> Buffer {
         match dtype {
             DType::Bool => Buffer::Bool(vec![false; len]),
@@ -64,8 +64,8 @@ impl Buffer {
             DType::U16 => Buffer::U16(vec![0; len]),
             DType::U32 => Buffer::U32(vec![0; len]),
             DType::U64 => Buffer::U64(vec![0; len]),
-            // As integers, so that the system makes the zeros, as for all other types: nobody writes memory before the
-            // threads that compute with it do.
+            // Zeroed as integers, for which the system provides zero pages, as for all other types: the threads that
+            // compute with the memory are the first to touch it.
             DType::F16 => Buffer::F16(vec![0u16; len].reinterpret_into()),
             DType::Bf16 => Buffer::Bf16(vec![0u16; len].reinterpret_into()),
             DType::F32 => Buffer::F32(vec![0.0; len]),
@@ -73,7 +73,7 @@ impl Buffer {
         }
     }
 
-    /// Type of the elements.
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         match self {
             Buffer::Bool(_) => DType::Bool,
@@ -92,17 +92,18 @@ impl Buffer {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         with_buffer!(self, v => v.len())
     }
 
-    /// Whether there is no element.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The element at `i` as f64 (integers beyond 2^53 are rounded; `bool` is 0 or 1), for summaries and comparisons.
+    /// Returns the element at `i` as f64 (integers beyond 2^53 are rounded; `bool` is 0 or 1), for summaries and
+    /// comparisons.
     pub fn get_f64(&self, i: usize) -> f64 {
         match self {
             Buffer::Bool(v) => f64::from(u8::from(v[i])),
@@ -121,7 +122,7 @@ impl Buffer {
         }
     }
 
-    /// The element at `i` as an integer, exactly; `None` for floats.
+    /// Returns the element at `i` as an exact integer; `None` for floats.
     pub fn get_int(&self, i: usize) -> Option<i128> {
         match self {
             Buffer::Bool(v) => Some(i128::from(v[i])),
@@ -138,9 +139,9 @@ impl Buffer {
     }
 }
 
-/// Reading and writing single elements as the constants they are.
+/// Access to single elements as typed constants.
 impl Buffer {
-    /// The element at `i`.
+    /// Returns the element at `i`.
     pub fn get(&self, i: usize) -> Literal {
         match self {
             Buffer::Bool(v) => Literal::Bool(v[i]),
@@ -159,8 +160,8 @@ impl Buffer {
         }
     }
 
-    /// Writes the element at `i`, if `value` is a constant of the elements' type (integers in range, floats rounded to
-    /// it); tells whether it is of the elements' kind.
+    /// Stores `value`, a constant of the element type (integers in range, floats rounded to it), at `i`. Returns
+    /// whether its kind matches the element type.
     pub fn set(&mut self, i: usize, value: Literal) -> bool {
         match (self, value) {
             (Buffer::Bool(v), Literal::Bool(b)) => v[i] = b,
@@ -182,8 +183,8 @@ impl Buffer {
     }
 }
 
-/// A tensor: elements in row-major order and a shape whose product is their number. Or a sparse one
-/// ([`Value::sparse`]): some of its elements in row-major order, and which they are.
+/// Tensor: elements in row-major order and a shape whose product is their number. A sparse one ([`Value::sparse`]) has
+/// some of its elements in row-major order, with their indices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     shape: Vec<usize>,
@@ -191,18 +192,18 @@ pub struct Value {
     places: Option<Arc<Places>>,
 }
 
-/// Where the elements of a sparse tensor stand.
+/// Coordinates of the elements of a sparse tensor.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// The indices of one element after the other, in row-major order; none twice.
+    /// Indices of one element after the other, in row-major order, without duplicates.
     pub indices: Vec<i64>,
-    /// The value of all others.
+    /// Value of all other elements.
     pub fill: Literal,
-    /// Which value each element has, where formats store one for several of them.
+    /// Number of each element's stored value, where a format stores one value for several elements.
     pub stored_as: Option<Vec<i64>>,
 }
 
-/// What is stored together is a matter of formats, and not of what the tensor is.
+/// Equality ignores shared storage, which is a property of formats and not of the tensor.
 impl PartialEq for Places {
     fn eq(&self, other: &Places) -> bool {
         self.indices == other.indices && self.fill == other.fill
@@ -210,45 +211,45 @@ impl PartialEq for Places {
 }
 
 impl Value {
-    /// A tensor from its elements; `None` if the shape's product is not their number.
+    /// Creates a tensor from its elements; `None` if the shape's product is not their number.
     pub fn new(shape: Vec<usize>, data: Buffer) -> Option<Value> {
         (element_count(&shape)? == data.len()).then_some(Value { shape, data, places: None })
     }
 
-    /// A tensor of zeros; `None` if the number of elements or bytes overflows.
+    /// Creates a tensor of zeros; `None` if the number of elements or bytes overflows.
     pub fn zeros(dtype: DType, shape: Vec<usize>) -> Option<Value> {
         let len = element_count(&shape)?;
         len.checked_mul(dtype.size()).filter(|b| *b <= isize::MAX as usize)?;
         Some(Value { shape, data: Buffer::zeros(dtype, len), places: None })
     }
 
-    /// A scalar of type f64, say, from a vector of one element.
+    /// Creates a scalar from a buffer of one element.
     pub fn scalar(data: Buffer) -> Option<Value> {
         Value::new(Vec::new(), data)
     }
 
-    /// Type of the elements.
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         self.data.dtype()
     }
 
-    /// Sizes; empty for a scalar.
+    /// Returns the sizes; empty for a scalar.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The elements, row-major.
+    /// Returns the elements, row-major.
     pub fn data(&self) -> &Buffer {
         &self.data
     }
 
-    /// The elements, to be written.
+    /// Returns the elements for writing.
     pub fn data_mut(&mut self) -> &mut Buffer {
         &mut self.data
     }
 
-    /// A sparse tensor: `indices` has as many for each element as there are dimensions, `elements` in the same order.
-    /// `None` if they are not in range, not in row-major order, or not as many.
+    /// Creates a sparse tensor: `indices` holds one index per dimension for each of `elements`. `None` if indices are
+    /// out of range, not in row-major order, or of the wrong number.
     ///
     /// ```
     /// use taffeta_ast::{Buffer, Literal, Value};
@@ -266,8 +267,8 @@ impl Value {
         ok.then(|| Value { shape, data: elements, places: Some(Arc::new(Places { indices, fill, stored_as: None })) })
     }
 
-    /// A sparse tensor of elements in any order. Those that stand at one place are summed (of `bool`, or; integers
-    /// wrap). `None` if indices are not in range, or not as many as the elements need.
+    /// Creates a sparse tensor of elements in any order. Elements with equal indices are summed (`bool` uses or;
+    /// integers wrap). `None` if indices are out of range, or of the wrong number.
     ///
     /// ```
     /// use taffeta_ast::{Buffer, Literal, Value};
@@ -290,25 +291,25 @@ impl Value {
         Some(Value { shape, data, places: Some(Arc::new(places)) })
     }
 
-    /// Other elements in the same places; `None` if they are not as many.
+    /// Replaces the elements, keeping their indices; `None` if the number differs.
     pub fn with_data(self, data: Buffer) -> Option<Value> {
         (data.len() == self.data.len()).then_some(Value { data, ..self })
     }
 
-    /// Where its elements stand, if it is sparse: [`Value::data`] has these elements alone.
+    /// Returns the coordinates of the elements, if the tensor is sparse: [`Value::data`] then has these elements alone.
     pub fn places(&self) -> Option<&Places> {
         self.places.as_deref()
     }
 
-    /// A sparse tensor whose elements are stored as these values, one for each element: those with equal numbers are
-    /// one. A dense tensor stays as it is.
+    /// Declares which elements of a sparse tensor share a stored value: those with equal numbers in `values`. A dense
+    /// tensor stays as it is.
     #[must_use]
     pub fn stored_as(self, values: Vec<i64>) -> Value {
         let places = self.places.map(|p| Arc::new(Places { stored_as: Some(values), ..(*p).clone() }));
         Value { places, ..self }
     }
 
-    /// For each place in row-major order the first one that has its value; `None` if all have their own.
+    /// Returns, for each row-major offset, the first one that shares its stored value; `None` if all have their own.
     pub(crate) fn shared(&self) -> Option<Vec<usize>> {
         let places = self.places.as_deref()?;
         let values = places.stored_as.as_ref()?;
@@ -321,12 +322,12 @@ impl Value {
         Some(shared)
     }
 
-    /// Where an element stands in row-major order.
+    /// Returns the row-major offset of an element.
     fn place(&self, at: &[i64]) -> usize {
         at.iter().zip(&self.shape).fold(0, |place, (i, n)| place * n + *i as usize)
     }
 
-    /// Of a dense tensor the elements that a sparse one of that shape has, 0 elsewhere.
+    /// Samples a dense tensor at the elements of a sparse one of that shape; all others become 0.
     pub(crate) fn sampled(&self, at: &Value) -> Option<Value> {
         let places = at.places()?;
         let mut data = Buffer::zeros(self.dtype(), at.data.len());
@@ -337,7 +338,7 @@ impl Value {
         Some(Value { shape: self.shape.clone(), data, places: Some(Arc::new(places)) })
     }
 
-    /// The same elements, and that value for all others; a dense tensor stays as it is.
+    /// Replaces the value of all elements that are not stored; a dense tensor stays as it is.
     #[must_use]
     pub fn with_fill(self, fill: Literal) -> Value {
         let places = self.places.map(|p| match p.fill == fill {
@@ -347,7 +348,7 @@ impl Value {
         Value { places, ..self }
     }
 
-    /// The same tensor, dense, and which elements it had; `None` if there is no room for it.
+    /// Returns the dense tensor with the mask of its stored elements; `None` if memory does not suffice.
     pub fn dense(&self) -> Option<(Value, Vec<bool>)> {
         let len = element_count(&self.shape)?;
         let Some(places) = &self.places else { return Some((self.clone(), vec![true; len])) };
@@ -365,7 +366,7 @@ impl Value {
         Some((Value::new(self.shape.clone(), data)?, has))
     }
 
-    /// Of a dense tensor those elements for which `keep` says so (by place in row-major order), as a sparse one.
+    /// Returns the elements of a dense tensor for which `keep` holds (by row-major offset), as a sparse tensor.
     #[must_use]
     pub fn only(&self, fill: Literal, keep: impl Fn(usize) -> bool) -> Value {
         let kept: Vec<usize> = (0..self.data.len()).filter(|k| keep(*k)).collect();
@@ -382,13 +383,13 @@ impl Value {
         Value { shape: self.shape.clone(), data, places: Some(Arc::new(Places { indices, fill, stored_as: None })) }
     }
 
-    /// The elements as [`Buffer::get_f64`] gives them.
+    /// Returns the elements as f64 (see [`Buffer::get_f64`]).
     pub fn numbers(&self) -> Vec<f64> {
         (0..self.data.len()).map(|k| self.data.get_f64(k)).collect()
     }
 
-    /// A tensor of floats with other elements in the same shape and type, to which they are rounded; `None` if it has
-    /// no floats, or not as many.
+    /// Replaces the elements of a floating-point tensor, rounding to its type; `None` for other types, or if the number
+    /// of elements differs.
     ///
     /// ```
     /// use taffeta_ast::{Buffer, DType, Value};
@@ -410,26 +411,26 @@ impl Value {
         Some(new)
     }
 
-    /// The same elements with one dimension; a scalar stays one.
+    /// Returns the same elements with one dimension; a scalar stays one.
     #[must_use]
     pub fn flatten(self) -> Value {
         let shape = if self.shape.is_empty() { Vec::new() } else { vec![self.data.len()] };
         Value { shape, ..self }
     }
 
-    /// Takes the tensor apart.
+    /// Splits the tensor into shape and elements.
     pub fn into_parts(self) -> (Vec<usize>, Buffer) {
         (self.shape, self.data)
     }
 }
 
-/// Largest size, and largest number of elements of a tensor (sizes of 0 counted as 1), that programs are run with. All
-/// that is excluded fits no memory: 2^47 bytes is the address space of the machines that Taffeta runs on.
+/// Maximum size, and maximum number of elements of a tensor (sizes of 0 counted as 1), with which programs are run.
+/// Nothing larger fits in memory: 2^47 bytes is the address space of the machines that Taffeta runs on.
 pub const MAX_SIZE: i64 = 1 << 47;
 
-/// The product of a shape, or `None` if it overflows.
+/// Returns the product of a shape, or `None` if it overflows.
 pub fn element_count(shape: &[usize]) -> Option<usize> {
-    // A tensor with an empty dimension has no elements, however large the others are.
+    // A tensor with an empty dimension has no elements, however large the other sizes are.
     if shape.contains(&0) {
         return Some(0);
     }

@@ -1,16 +1,16 @@
-//! Walking and rewriting trees. A pass overrides what it cares for and leaves the rest to these.
+//! Walks and rewrites of trees. A pass overrides the cases that it handles and leaves the rest to these.
 
 use crate::expr::{Access, Expr, ExprKind};
 use crate::stmt::{Extent, MessagePart, PrintPart, Stmt, StmtKind};
 use crate::symbol::Symbol;
 
 impl StmtKind {
-    /// The statements directly inside, in order.
+    /// Returns the statements directly inside, in order.
     pub fn children(&self) -> Vec<&Stmt> {
         self.inside().collect()
     }
 
-    /// The same, without a list of them.
+    /// Iterates over the statements directly inside, in order.
     pub fn inside(&self) -> impl Iterator<Item = &Stmt> {
         let (first, last) = match self {
             StmtKind::Seq(v) => (v.as_slice(), None),
@@ -23,7 +23,7 @@ impl StmtKind {
         first.iter().chain(last)
     }
 
-    /// Whether both are the same, with the same nodes inside. What is inside is not compared.
+    /// Returns whether both are equal with identical child nodes, without comparing the children's contents.
     fn same_nodes(&self, other: &StmtKind) -> bool {
         match (self, other) {
             (StmtKind::VarDef { tensor: a, body: x }, StmtKind::VarDef { tensor: b, body: y }) => {
@@ -43,7 +43,7 @@ impl StmtKind {
         }
     }
 
-    /// The expressions that stand directly in the statement (not those of statements inside), in order of evaluation:
+    /// Returns the expressions directly in the statement (not those of statements inside), in order of evaluation:
     /// shapes, bounds, conditions, indices, values.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
@@ -71,7 +71,7 @@ impl StmtKind {
         }
     }
 
-    /// The tensors that a print shows: it reads many of their elements, and no load in [`StmtKind::exprs`] says so.
+    /// Returns the tensors that a print shows: it reads many elements without a load in [`StmtKind::exprs`].
     pub fn printed(&self) -> Vec<&Symbol> {
         let StmtKind::Print { parts } = self else { return Vec::new() };
         let shown = parts.iter().filter_map(|p| match p {
@@ -83,7 +83,7 @@ impl StmtKind {
 }
 
 impl PrintPart {
-    /// The same part of another tensor, with other expressions.
+    /// Rewrites the part with `name` applied to tensors and `f` to expressions.
     #[must_use]
     pub fn map(&self, name: &mut dyn FnMut(&Symbol) -> Symbol, f: &mut dyn FnMut(&Expr) -> Expr) -> PrintPart {
         match self {
@@ -99,7 +99,7 @@ impl PrintPart {
 }
 
 impl Stmt {
-    /// Calls `f` on this statement and on all inside it, outermost first.
+    /// Calls `f` on this statement and all statements inside, in preorder.
     pub fn walk(&self, f: &mut dyn FnMut(&Stmt)) {
         f(self);
         for s in self.kind().inside() {
@@ -107,7 +107,7 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` on every expression of this statement and those inside it, operands included.
+    /// Calls `f` on every expression of this statement and of those inside, operands included.
     pub fn walk_exprs(&self, f: &mut dyn FnMut(&Expr)) {
         self.walk(&mut |s| {
             for e in s.kind().exprs() {
@@ -116,8 +116,8 @@ impl Stmt {
         });
     }
 
-    /// This statement with `on_stmt` applied to the statements directly inside and `on_expr` to the expressions
-    /// directly in it. Keeps id and origin; the same node if nothing changed.
+    /// Rewrites the statement with `on_stmt` applied to the statements directly inside and `on_expr` to the expressions
+    /// directly in it. Keeps id and origin; returns the same node if nothing changed.
     #[must_use]
     pub fn map(&self, on_stmt: &mut dyn FnMut(&Stmt) -> Stmt, on_expr: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
         let accesses = |indices: &[Access], f: &mut dyn FnMut(&Expr) -> Expr| -> Vec<Access> {
@@ -189,7 +189,7 @@ impl Stmt {
 }
 
 impl Expr {
-    /// Calls `f` on this expression and on all its operands, outermost first.
+    /// Calls `f` on this expression and all its operands, in preorder.
     pub fn walk(&self, f: &mut dyn FnMut(&Expr)) {
         f(self);
         for e in self.children() {
@@ -197,16 +197,16 @@ impl Expr {
         }
     }
 
-    /// Rebuilds the expression from its leaves, with `f` applied to every node after its operands. What `f` gives is
-    /// not given to it again: `j - 1` with `j + 1` for `j` is `j`.
+    /// Rewrites the expression bottom-up, with `f` applied to every node after its operands. The result of `f` is not
+    /// rewritten again: `j - 1` with `j + 1` for `j` is `j`.
     #[must_use]
     pub fn rewrite(&self, f: &mut dyn FnMut(Expr) -> Expr) -> Expr {
         let inner = self.map_children(&mut |e| e.rewrite(f));
         if inner.is_operand_of(self) { inner } else { f(inner) }
     }
 
-    /// Whether an operation, rebuilt with other operands, is no operation any more but one of them, or a part of one:
-    /// the normal form makes `j` of `(j + 1) - 1`. Whoever rebuilds expressions from their leaves is done with it then.
+    /// Returns whether rebuilding the operation `before` simplified it to one of its operands, or a part of one: the
+    /// normal form of `(j + 1) - 1` is `j`. A bottom-up rewrite has handled that node already.
     #[must_use]
     pub fn is_operand_of(&self, before: &Expr) -> bool {
         matches!(self.kind(), ExprKind::Var(_) | ExprKind::Load(..))

@@ -1,4 +1,4 @@
-//! Lowering keeps what a program computes, errors included: the interpreter runs random programs before and after it.
+//! Lowering preserves results and errors: the interpreter runs random programs before and after it.
 
 use taffeta_ast::build::{Builder, block, branch, range, store};
 use taffeta_ast::interp::{ErrorKind, Inputs, Outputs, complete_sizes, run};
@@ -7,7 +7,7 @@ use taffeta_ast::{DType, Expr, Func, Symbol, Value, print, validate};
 use taffeta_codegen::lower::specialise;
 use taffeta_codegen::{LowerOptions, lower};
 
-/// The program on flat buffers, as the pipeline makes it; with its sizes compiled in if `known`.
+/// Lowers the program to flat buffers, as the pipeline does; with its sizes compiled in if `known`.
 fn lowered(case: &Case, known: bool) -> Func {
     let mut options = LowerOptions::default();
     if known {
@@ -18,7 +18,7 @@ fn lowered(case: &Case, known: bool) -> Func {
     lower(&func, &options).expect("the program can be lowered").func().clone()
 }
 
-/// Everything that a program leaves, as text, in which NaN equals itself; or the code of its error.
+/// Formats all outputs of a program as text, in which NaN equals itself; or its error code.
 fn outcome(func: &Func, inputs: &Inputs) -> String {
     let flat = |values: Vec<Value>| -> Vec<Value> { values.into_iter().map(Value::flatten).collect() };
     match run(func, inputs) {
@@ -27,9 +27,9 @@ fn outcome(func: &Func, inputs: &Inputs) -> String {
     }
 }
 
-/// What both say, if they do not agree.
+/// Returns both outcomes, if they differ.
 fn disagreement(case: &Case, known: bool) -> Option<[String; 2]> {
-    // Reading what was not written is an error in the interpreter alone.
+    // Reading unwritten elements is an error in the interpreter alone.
     let unwritten = run(&case.func, &case.inputs).is_err_and(|e| matches!(*e.kind, ErrorKind::Uninitialised { .. }));
     if unwritten {
         return None;
@@ -55,7 +55,7 @@ fn lowered_programs_do_the_same() {
     }
 }
 
-/// Sequences under guards that become bounds are parts of the sequence around them.
+/// Checks that sequences under guards that become bounds are spliced into the enclosing sequence.
 #[test]
 fn guarded_sequences_are_lowered() {
     let mut b = Builder::new("f");

@@ -1,20 +1,20 @@
-//! What the docstrings of the library say, for `taffeta doc` and for the page of the reference.
+//! Docstrings of the library, for `taffeta doc` and for the page of the reference.
 
 use crate::{files, names, schedule, source};
 
-/// An operator or a schedule of the library, as its file documents it.
+/// Documentation of an operator or a schedule, taken from its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// How it is called: `softmax(x, axis=-1)`.
+    /// Signature: `softmax(x, axis=-1)`.
     pub signature: String,
-    /// Its docstring without the indentation.
+    /// Docstring without the indentation.
     pub text: String,
-    /// The file that defines it.
+    /// File that defines it.
     pub file: &'static str,
 }
 
 impl Document {
-    /// The first sentence of the docstring.
+    /// Returns the first sentence of the docstring.
     pub fn summary(&self) -> String {
         let first: Vec<&str> = self.text.lines().take_while(|l| !l.trim().is_empty()).map(str::trim).collect();
         let first = first.join(" ");
@@ -24,7 +24,7 @@ impl Document {
         }
     }
 
-    /// The docstring without its example, and the example.
+    /// Splits the docstring into text and example.
     pub fn parts(&self) -> (&str, &str) {
         match self.text.split_once("\nExample:\n") {
             Some((text, example)) => (text.trim_end(), example),
@@ -33,7 +33,7 @@ impl Document {
     }
 }
 
-/// The documentation of an operator or a schedule.
+/// Looks up the documentation of an operator or a schedule.
 pub fn document(name: &str) -> Option<Document> {
     let (file, text) = source(name).filter(|_| !name.starts_with('_')).or_else(|| schedule(name))?;
     let start = text.find(&format!("\ndef {name}("))? + "\ndef ".len();
@@ -43,7 +43,7 @@ pub fn document(name: &str) -> Option<Document> {
     Some(Document { signature: signature.trim_end_matches(':').to_string(), text: dedented(doc), file })
 }
 
-/// The files of operators with their titles and their operators, in the order of the text.
+/// Returns the files of operators with their titles and their operators, in the order of the text.
 pub fn families() -> Vec<(String, Vec<&'static str>)> {
     let family = |(_, text): (&'static str, &'static str)| {
         let title = text.trim_start_matches("\"\"\"").split("\"\"\"").next().unwrap_or_default();
@@ -56,7 +56,7 @@ pub fn families() -> Vec<(String, Vec<&'static str>)> {
     files().map(family).filter(|(_, names)| !names.is_empty()).collect()
 }
 
-/// A docstring without the indentation of its lines after the first.
+/// Removes the indentation of a docstring's lines after the first.
 fn dedented(doc: &str) -> String {
     let indent = |l: &str| l.len() - l.trim_start().len();
     let depth = doc.lines().skip(1).filter(|l| !l.trim().is_empty()).map(indent).min().unwrap_or(0);

@@ -1,18 +1,18 @@
-//! Taffeta's operator library (`ops/`) and its library of schedules (`schedules/`): `.ft` files, embedded. A leaf: it
-//! knows nothing of the compiler.
+//! Taffeta's operator library (`ops/`) and its library of schedules (`schedules/`): `.ft` files, embedded. A leaf crate
+//! that does not depend on the compiler.
 //!
-//! One operator, or a tight family, is one file; each operator's docstring holds formula, shapes, axis and type rules,
-//! a numerical note, and an example that `tests/suite/libop.rs` runs (`>>> example(arguments)`, then one line for each
+//! One file holds one operator, or a tight family; each operator's docstring has formula, shapes, axis and type rules,
+//! a numerical note, and an example that `tests/suite/libop.rs` runs (`>>> example(arguments)`, then one line per
 //! result). Names that start with `_` are helpers, which operators import (`from libop import _axes`).
 //!
-//! How operators are generic: they recurse over dimensions by passing views (`f(y[i], x[i])`), and shapes, axes and
-//! types are static lists, computed while compiling. Axes that are known take the place of run-time strides, so what is
-//! left after inlining are the loops that one would write by hand for that case.
+//! Operators are generic: they recurse over dimensions by passing views (`f(y[i], x[i])`), and shapes, axes and types
+//! are static lists, evaluated at compile time. Known axes replace run-time strides, so that inlining leaves the loops
+//! that one would write by hand for the case.
 //!
-//! A schedule of the library is a function that takes the schedule `s` first; its docstring says what it does to the
-//! loops, what it gives back, and has an example.
+//! A schedule of the library is a function whose first parameter is the schedule `s`; its docstring describes the
+//! effect on the loops and the return value, and has an example.
 //!
-//! Adding an operator or a schedule is adding a file (`build.rs` finds it).
+//! A new operator or schedule needs only a new file (`build.rs` finds it).
 
 mod document;
 
@@ -20,34 +20,34 @@ pub use document::{Document, document, families};
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
-/// The file that defines `name` (an operator or a helper), and its text.
+/// Returns the file that defines `name` (an operator or a helper), and its text.
 pub fn source(name: &str) -> Option<(&'static str, &'static str)> {
     let at = NAMES.binary_search_by_key(&name, |entry| entry.0).ok()?;
     FILES.get(NAMES[at].1).copied()
 }
 
-/// The operators, sorted: what is visible in every program without an import.
+/// Returns the operators, sorted: the names visible in every program without an import.
 pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|entry| entry.0).filter(|name| !name.starts_with('_'))
 }
 
-/// Every file of operators with its text, sorted by name.
+/// Returns every file of operators with its text, sorted by name.
 pub fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
     FILES.iter().copied()
 }
 
-/// The file that defines the schedule `name` (`schedules/tile.ft`), and its text.
+/// Returns the file that defines the schedule `name` (`schedules/tile.ft`), and its text.
 pub fn schedule(name: &str) -> Option<(&'static str, &'static str)> {
     let at = SCHEDULE_NAMES.binary_search_by_key(&name, |entry| entry.0).ok()?;
     SCHEDULE_FILES.get(SCHEDULE_NAMES[at].1).copied()
 }
 
-/// The schedules, sorted: what is visible in every schedule without an import.
+/// Returns the schedules, sorted: the names visible in every schedule without an import.
 pub fn schedule_names() -> impl Iterator<Item = &'static str> {
     SCHEDULE_NAMES.iter().map(|entry| entry.0).filter(|name| !name.starts_with('_'))
 }
 
-/// Every file of schedules with its text, sorted by name.
+/// Returns every file of schedules with its text, sorted by name.
 pub fn schedule_files() -> impl Iterator<Item = (&'static str, &'static str)> {
     SCHEDULE_FILES.iter().copied()
 }
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// The text of a function.
+    /// Returns the text of a function.
     fn definition(text: &'static str, name: &str) -> &'static str {
         let start = text.find(&format!("\ndef {name}(")).expect("the file defines the name") + 1;
         let body = &text[start..];

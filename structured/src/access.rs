@@ -1,12 +1,13 @@
-//! Accesses to elements, those that write among them: the target of a store or of a reduction is looked at, and
-//! rewritten, as if it were loaded. So what drives a loop, is located, or is not stored, is asked of both alike.
+//! Element accesses, including the targets of writes: the target of a store or reduction is inspected and rewritten as
+//! a load. Driving a loop, locating a position and the treatment of unstored elements thus cover reads and writes
+//! alike.
 
 use rustc_hash::FxHashMap;
 pub(crate) use taffeta_analysis::pass::fills::target;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind};
 
-/// The expressions that stand directly in a statement; of what it writes, the element in the place of its indices.
+/// Returns the expressions directly in a statement. A write contributes its target, as a load, in place of its indices.
 pub(crate) fn exprs(s: &Stmt) -> Vec<Expr> {
     match s.kind() {
         StmtKind::Store { value, .. } | StmtKind::ReduceTo { value, .. } => {
@@ -16,7 +17,7 @@ pub(crate) fn exprs(s: &Stmt) -> Vec<Expr> {
     }
 }
 
-/// The statement that writes that element instead of its own.
+/// Replaces the target of a write by `element`, which must be a load; other statements are returned unchanged.
 pub(crate) fn with_target(s: &Stmt, element: &Expr) -> Stmt {
     let ExprKind::Load(to, at) = element.kind() else { unreachable!("what is written stays an element") };
     let (tensor, indices) = (to.clone(), at.clone());
@@ -29,13 +30,13 @@ pub(crate) fn with_target(s: &Stmt, element: &Expr) -> Stmt {
     }
 }
 
-/// The statement with `f` applied to every expression in it and in the statements inside, after its operands.
+/// Applies `f` bottom-up to every expression of a statement and of its nested statements.
 pub(crate) fn rebuild(s: &Stmt, f: &mut dyn FnMut(Expr) -> Expr) -> Stmt {
     let mut done = FxHashMap::default();
     every(s, &mut |e| substitute::rebuild_expr(e, f, &mut done))
 }
 
-/// The same for what stands in a statement itself.
+/// Applies `f` bottom-up to the expressions directly in a statement, leaving nested statements alone.
 pub(crate) fn rebuild_here(s: &Stmt, f: &mut dyn FnMut(Expr) -> Expr) -> Stmt {
     let mut done = FxHashMap::default();
     here(s, &mut |e| substitute::rebuild_expr(e, f, &mut done))

@@ -1,19 +1,19 @@
-//! What the levels of a format store: coordinates, counted from the least that the tensor's sizes allow.
+//! Coordinates stored by the levels of a format, counted from the least coordinate that the tensor's sizes allow.
 
 use taffeta_ast::format::{Coord, Format};
 use taffeta_ast::poly::tidy;
 use taffeta_ast::{Buffer, Expr, coordinates};
 
-/// The coordinates that a level may have.
+/// Coordinate range of a level.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
-    /// What is taken from what [`Format::coords`] says: the least of it.
+    /// Least value of the level's [`Format::coords`] expression, which is subtracted from it.
     pub(crate) low: Expr,
-    /// How many there are, at most; `None` of a counter, whose elements say it.
+    /// Upper bound on the number of coordinates; `None` for a counter, whose number depends on the elements.
     pub(crate) size: Option<Expr>,
 }
 
-/// The coordinates of each level.
+/// Returns the coordinate range of each level.
 pub(crate) fn spaces(format: &Format, shape: &[Expr]) -> Vec<Space> {
     let one = |c: &Coord| match c.range(shape) {
         Some([low, end]) => match c {
@@ -25,28 +25,28 @@ pub(crate) fn spaces(format: &Format, shape: &[Expr]) -> Vec<Space> {
     format.coords.iter().map(one).collect()
 }
 
-/// The same for sizes that are known: the least coordinate, and how many there are.
+/// Returns the least coordinate of each level and the number of its coordinates, for constant sizes.
 pub(crate) fn ranges(format: &Format, shape: &[usize]) -> Vec<(i64, Option<i64>)> {
     let shape: Vec<Expr> = shape.iter().map(|n| Expr::int(*n as i64)).collect();
     let known = |e: &Expr| e.as_int().unwrap_or_else(|| unreachable!("it is computed of constants"));
-    // Of an empty tensor there may be fewer than none.
+    // The computed number of coordinates of an empty tensor may be negative.
     let one = |s: &Space| (known(&s.low), s.size.as_ref().map(|n| known(n).max(0)));
     spaces(format, &shape).iter().map(one).collect()
 }
 
-/// Elements in the order of a format's levels, each place once.
+/// Elements sorted in the order of a format's levels, without duplicates.
 pub(crate) struct Sorted {
-    /// For each level, one for each element.
+    /// Coordinates of each element, per level.
     pub(crate) coordinates: Vec<Vec<i64>>,
-    /// For each element, the first level at which its coordinates differ from those of the one before it.
+    /// First level at which each element's coordinates differ from those of its predecessor.
     pub(crate) depths: Vec<usize>,
-    /// The indices of each element, one element after the other.
+    /// Indices of all elements, concatenated.
     pub(crate) indices: Vec<i64>,
     pub(crate) elements: Buffer,
 }
 
 impl Sorted {
-    /// What stands twice is summed.
+    /// Sorts elements for a format, and sums duplicates.
     pub(crate) fn of(shape: &[usize], format: &Format, indices: &[i64], elements: &Buffer) -> Sorted {
         match format.order() {
             Some(order) => Sorted::in_order(shape, &order, indices, elements),
@@ -55,12 +55,12 @@ impl Sorted {
         }
     }
 
-    /// By dimensions.
+    /// Sorts elements by dimensions in the given order, and sums duplicates.
     fn in_order(shape: &[usize], order: &[usize], indices: &[i64], elements: &Buffer) -> Sorted {
         let ndim = order.len();
         let sorted = coordinates::sorted(shape, order, indices);
         let at = |e: usize, d: usize| indices[e * ndim + d];
-        // Of what stands at one place, the first.
+        // First element of each group of duplicates.
         let (mut firsts, mut depths): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut positions = Vec::with_capacity(sorted.len());
         let mut before = None;
@@ -80,7 +80,7 @@ impl Sorted {
         Sorted { coordinates, depths, indices, elements: summed }
     }
 
-    /// The same elements, which stand once and in the order of their indices, in that of a remapping.
+    /// Reorders elements, which are unique and sorted by their indices, by the coordinates of a remapped format.
     fn remapped(self, format: &Format, shape: &[usize]) -> Sorted {
         let (ndim, count) = (shape.len(), self.elements.len());
         let at = |e: usize| &self.indices[e * ndim..(e + 1) * ndim];
@@ -93,7 +93,7 @@ impl Sorted {
             .collect();
         let keys: Vec<(usize, Vec<i64>)> =
             format.keys.iter().map(|k| (k.before, (0..count).map(|e| value(&k.coord, at(e))).collect())).collect();
-        // What is compared, in its order.
+        // Compared keys, most significant first: a sort key of the format precedes the coordinate of its level.
         let mut compared: Vec<&[i64]> = Vec::new();
         for k in 0..=coordinates.len() {
             compared.extend(keys.iter().filter(|(before, _)| *before == k).map(|(_, key)| &key[..]));
@@ -121,12 +121,12 @@ impl Sorted {
     }
 }
 
-/// What a coordinate is at the indices of an element of a tensor, whose sizes are at most 2^47.
+/// Evaluates a coordinate at an element's indices, or returns `i64::MAX` if it has no value. Sizes are at most 2^47.
 fn value(c: &Coord, at: &[i64]) -> i64 {
     c.value(at).unwrap_or(i64::MAX)
 }
 
-/// The number of each element among those that have these in common.
+/// Numbers each element among the elements that agree in the coordinates `of`.
 fn counted<'a>(of: &[Coord], count: usize, at: &dyn Fn(usize) -> &'a [i64]) -> Vec<i64> {
     let mut seen: rustc_hash::FxHashMap<Vec<i64>, i64> = rustc_hash::FxHashMap::default();
     let mut next = |e: usize| {

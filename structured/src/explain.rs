@@ -1,12 +1,12 @@
-//! What lowering did with each loop over structured tensors, as data: what drives it, what is asked at the coordinates
-//! that it comes to, which these are, and how many are to be expected.
+//! Record of how each loop over structured tensors was lowered, as data: the operands that drive the loop and the
+//! operands looked up at its coordinates, the coordinates that it visits, and its expected trip count.
 
 use crate::layout::FlatLevel;
 use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::{Expr, Span, Stmt, StmtKind, print};
 
-/// How many loops search for coordinates or merge lists: one inside of another loop counts as eight, and so on. Of two
-/// branches that one counts which has more: what comes after a search is in both.
+/// Counts the loops that search for coordinates or merge lists; each enclosing counted loop multiplies the weight by
+/// eight. Of two branches, the one with more counts: the code after a search stands in both.
 pub(crate) fn seeks(s: &Stmt, weight: usize) -> usize {
     match s.kind() {
         StmtKind::If { .. } => s.kind().children().into_iter().map(|s| seeks(s, weight)).max().unwrap_or(0),
@@ -16,64 +16,65 @@ pub(crate) fn seeks(s: &Stmt, weight: usize) -> usize {
     }
 }
 
-/// A loop that structured tensors are accessed in, as it was lowered. One that stands in several cases of what is
-/// stored around it is lowered in each of them.
+/// Lowering record of a loop that accesses structured tensors. A loop nested in several storage cases of an enclosing
+/// loop is lowered once per case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// Its iterator.
+    /// Name of the iterator.
     pub iter: String,
-    /// Where it is.
+    /// Source location.
     pub span: Span,
-    /// How many such loops are around it.
+    /// Number of enclosing loops that have records.
     pub depth: usize,
-    /// The fibres that are accessed at its coordinate, and what is searched for in its body.
+    /// Fibres accessed at the loop's coordinate, and fibres searched in its body.
     pub operands: Vec<Operand>,
-    /// The coordinates at which something is done.
+    /// Coordinates at which the body has an effect.
     pub visited: Visited,
-    /// How many iterations are to be expected each time it runs, as far as it can be said: `nnz(A)/n`.
+    /// Expected trip count per execution, as far as it can be given: `nnz(A)/n`.
     pub iterations: Option<String>,
-    /// The statement that does something where nothing is stored, if one keeps the loop over every coordinate.
+    /// Location of the statement that has an effect where nothing is stored and so keeps the loop over every
+    /// coordinate, if there is one.
     pub kept: Option<Span>,
 }
 
-/// A fibre, and what a loop does with it.
+/// Fibre accessed by a loop, and its part in the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// The tensor.
+    /// Name of the tensor.
     pub tensor: String,
-    /// The number of the level, the outermost one being 0.
+    /// Number of the level, the outermost one being 0.
     pub number: usize,
-    /// The level.
+    /// Level of the fibre.
     pub level: Level,
-    /// What is done with it.
+    /// Part of the fibre in the loop.
     pub part: Part,
 }
 
-/// What a loop does with a fibre.
+/// Part that a fibre plays in a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Its positions are counted.
+    /// Driver, whose positions the loop counts.
     Drives,
-    /// It limits the coordinates: from its first one to its last one.
+    /// Limits of the loop: coordinates run from the fibre's first one to its last one.
     Limits,
-    /// It goes with others from one of their coordinates to the next.
+    /// Operand of a merge, which advances from one coordinate of its operands to the next.
     Merged,
-    /// It jumps with others to the largest of their coordinates.
+    /// Leader of a leapfrog join, which jumps to the largest of the leaders' coordinates.
     Leaps,
-    /// It goes on to each coordinate that the others come to.
+    /// Follower, which advances to each coordinate that the drivers reach.
     Follows,
-    /// The position of a coordinate is computed.
+    /// Random access at a computed position.
     Located,
-    /// The position is computed, and whether it is stored is asked.
+    /// Random access at a computed position, with a test whether the coordinate is stored.
     Asked,
-    /// The coordinate is looked for in a table.
+    /// Random access through a hash table.
     Probed,
-    /// The coordinate is searched for.
+    /// Random access by search.
     Searched,
 }
 
 impl Part {
-    /// What is done, in a word.
+    /// Returns the part as one word.
     pub fn word(self) -> &'static str {
         match self {
             Part::Drives => "drives",
@@ -88,7 +89,7 @@ impl Part {
         }
     }
 
-    /// What is done.
+    /// Describes the part in a clause.
     pub fn says(self) -> &'static str {
         match self {
             Part::Drives => "its positions are counted",
@@ -104,17 +105,17 @@ impl Part {
     }
 }
 
-/// Coordinates of a loop.
+/// Coordinates visited by a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Visited {
-    /// All of them.
+    /// All coordinates.
     Every,
-    /// Those at which all tensors of one of these sets store something.
+    /// Coordinates at which all tensors of one of these sets store an element.
     Stored(Vec<Vec<String>>),
 }
 
-/// How many iterations an operand is good for: what a fibre has of positions, runs or blocks, on average. There are so
-/// many `elements` in the last level.
+/// Estimates the trip count that an operand accounts for: the average number of positions, runs or blocks in a fibre.
+/// The last level has `elements` positions.
 pub(crate) fn length(tensor: &str, level: &FlatLevel, above: &Expr, elements: &Expr) -> Option<String> {
     let size = || print::expr(&level.size);
     let counted = |name: String| match above.as_int() {
@@ -138,7 +139,7 @@ pub(crate) fn length(tensor: &str, level: &FlatLevel, above: &Expr, elements: &E
     })
 }
 
-/// An expression as an operand of a quotient.
+/// Formats an expression as an operand of a quotient.
 fn operand(e: &Expr) -> String {
     let text = print::expr(e);
     if text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.') { text } else { format!("({text})") }

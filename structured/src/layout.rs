@@ -1,4 +1,4 @@
-//! Which arrays a tensor in a format consists of: parameters of the lowered program.
+//! Arrays that represent a tensor in a format, as parameters of the lowered program.
 
 use crate::coordinates::spaces;
 use crate::levels::{self, ArrayKind, Counts, LevelFormat};
@@ -7,89 +7,90 @@ use taffeta_ast::format::{Contract, Coord, Level, LevelKind};
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, Func, Literal, Op, Symbol, Tensor};
 
-/// What the parameters of the lowered program are, in the order of the program's own.
+/// Parameters of the lowered program, in the order of the program's own.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    /// For each parameter of the program, what it became.
+    /// Lowered form of each parameter of the program.
     pub params: Vec<Parameter>,
-    /// Numbers of positions: sizes of the lowered program that come after the program's own.
+    /// Hidden sizes: numbers of positions, which are sizes of the lowered program after the program's own.
     pub hidden: Vec<Symbol>,
-    /// For each parameter of the program, its levels, outermost first; none of dense ones.
+    /// Levels of each parameter of the program, outermost first; empty for a dense parameter, and for one that is
+    /// stored over an earlier parameter's pattern.
     pub levels: Vec<Vec<LevelLayout>>,
 }
 
-/// What became of a parameter.
+/// Lowered form of a parameter.
 #[derive(Clone, Debug)]
 pub enum Parameter {
-    /// It is dense, and is itself.
+    /// Dense tensor, passed unchanged.
     Dense,
-    /// The arrays of its levels, outermost first, then its elements. Of one that is stored where an earlier parameter
-    /// is, the elements alone.
+    /// Arrays of the levels, outermost first, then the values. A parameter stored over an earlier parameter's pattern
+    /// has its values alone.
     Stored(Vec<Array>),
 }
 
-/// What the lowered program knows of a level of a structured parameter.
+/// Level of a structured parameter, as the lowered program sees it.
 #[derive(Clone, Debug)]
 pub struct LevelLayout {
-    /// The level.
+    /// Level with its options.
     pub level: Level,
-    /// How many of the parameter's arrays are the level's: the next ones, in order.
+    /// Number of the level's arrays: the next ones of the parameter, in order.
     pub arrays: usize,
-    /// Its numbers in [`Layout::hidden`]: the next ones, in order.
+    /// Hidden sizes of the level: the next ones in [`Layout::hidden`], in order.
     pub hidden: Vec<Symbol>,
-    /// How many coordinates there are: the dimension's size, if it stores one.
+    /// Number of coordinates: the dimension's size, if the level stores a dimension.
     pub size: Expr,
-    /// What arrays that a caller lends must be; `None`: they cannot be lent.
+    /// Requirements on arrays borrowed from a caller; `None` if they cannot be borrowed.
     pub contract: Option<Contract>,
 }
 
-/// An array of a tensor in a format.
+/// Array of a tensor in a format.
 #[derive(Clone, Debug)]
 pub struct Array {
-    /// The level that it belongs to; `None`: the elements.
+    /// Number of the level that the array belongs to; `None` for the values.
     pub level: Option<usize>,
-    /// What it is called in pictures of the level: `pos`, `crd`, `val`.
+    /// Name in pictures of the level: `pos`, `crd`, `val`.
     pub name: &'static str,
-    /// As a parameter of the lowered program.
+    /// Parameter of the lowered program.
     pub tensor: Arc<Tensor>,
 }
 
-/// A structured tensor, level by level.
+/// Structured tensor, level by level.
 #[derive(Clone, Debug)]
 pub(crate) struct Flat {
     pub(crate) tensor: Arc<Tensor>,
-    /// As loops go through them, outermost first.
+    /// Levels in traversal order, outermost first.
     pub(crate) levels: Vec<FlatLevel>,
-    /// As they are stored, if that is something else: below `sliced`, fibres are gone through and not slots.
+    /// Levels in storage order, if it differs: below `sliced`, traversal goes by fibre and not by slot.
     stored: Option<Vec<FlatLevel>>,
     pub(crate) values: Arc<Tensor>,
-    /// `fibres[k]` stands for what is below `k` levels, in programs that are being lowered: its indices are a position
-    /// and the indices that are left.
+    /// Symbols of fibres in a program being lowered: `fibres[k]` stands for the subtree below `k` levels, indexed by a
+    /// position and the remaining coordinates.
     pub(crate) fibres: Vec<Symbol>,
 }
 
-/// A level of a structured tensor.
+/// Level of a structured tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct FlatLevel {
     pub(crate) level: Level,
-    /// What it stores of an element's indices, less the least of it; and how many coordinates there are.
+    /// Coordinate as an expression of an element's indices, its least value, and the number of coordinates.
     pub(crate) coord: Coord,
     pub(crate) low: Expr,
     pub(crate) size: Expr,
-    /// Its arrays, in the order of the level's file.
+    /// Arrays, in the order of [`LevelFormat::arrays`].
     pub(crate) arrays: Vec<Arc<Tensor>>,
-    /// Its numbers that are known only with the data.
+    /// Sizes that are known only with the data.
     pub(crate) hidden: Vec<Symbol>,
-    /// How many positions there are.
+    /// Number of positions.
     pub(crate) positions: Expr,
-    /// Where the coordinates of a fibre stand in slots (below `sliced`): how many fibres there are.
+    /// Number of fibres, if the coordinates of a fibre are stored in slots (below `sliced`).
     pub(crate) slots: Option<Expr>,
-    /// Whether elements are inserted into it: it belongs to a workspace.
+    /// Whether elements are inserted into the level: it belongs to a workspace.
     pub(crate) inserts: bool,
 }
 
 impl FlatLevel {
-    /// Its kind.
+    /// Returns the implementation of the level.
     pub(crate) fn kind(&self) -> Option<&'static dyn LevelFormat> {
         match (&self.slots, self.inserts) {
             (Some(_), _) => Some(levels::SLOTS),
@@ -98,7 +99,7 @@ impl FlatLevel {
         }
     }
 
-    /// The dimension that it stores, if it stores one.
+    /// Returns the dimension that the level stores, if it stores one.
     pub(crate) fn dimension(&self) -> Option<usize> {
         match self.coord {
             Coord::Dim(d) => Some(d),
@@ -106,24 +107,24 @@ impl FlatLevel {
         }
     }
 
-    /// An element of an array, as an index.
+    /// Loads an element of an array as an index.
     pub(crate) fn load(&self, array: usize, at: &Expr) -> Expr {
         self.arrays[array].load([at.clone()]).cast(DType::I64)
     }
 }
 
 impl Flat {
-    /// The arrays of a tensor. Sizes that they bring are added to `hidden`.
+    /// Builds the arrays of a tensor. Their hidden sizes are added to `hidden`.
     ///
     /// # Errors
     ///
-    /// The first level that nothing can be stored in.
+    /// The first level without an implementation.
     pub(crate) fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<Flat, Level> {
         Flat::made(tensor, hidden, false)
     }
 
-    /// The arrays of a local tensor into whose last level elements are inserted; `None`: there is no rule for its
-    /// format.
+    /// Builds the arrays of a local tensor into whose last level elements are inserted; `None` if its format does not
+    /// allow insertion.
     pub(crate) fn workspace(tensor: &Arc<Tensor>) -> Option<Flat> {
         if !tensor.format.inserts() {
             return None;
@@ -149,11 +150,11 @@ impl Flat {
             let own: Vec<Symbol> = kind.hidden().iter().map(|what| Symbol::new(format!("{name}.{what}{k}"))).collect();
             hidden.extend(own.iter().cloned());
             let size = space.size.unwrap_or_else(|| own.first().map_or(Expr::int(0), Expr::var));
-            // Sums of sizes may be less than none where a tensor is empty.
+            // The size of a sum or difference of indices may be negative where a tensor is empty.
             let sums = matches!(coord, Coord::Apply(Op::Add | Op::Sub, _));
             let length = if sums { size.max_with(&Expr::int(0)) } else { size.clone() };
             let counts = Counts { above, size: length, hidden: own.iter().map(Expr::var).collect() };
-            // Indices are i64 where the data needs it: where the coordinates are known to.
+            // Indices are i64 where the coordinates are known to exceed i32.
             let wide = size.as_int().is_some_and(|size| size > i64::from(i32::MAX));
             let index = level.index.unwrap_or(if wide { DType::I64 } else { DType::I32 });
             let of =
@@ -179,7 +180,7 @@ impl Flat {
         Ok(Flat { tensor: tensor.clone(), levels, stored, values, fibres })
     }
 
-    /// A tensor that is stored where this one is: it has the index arrays of this one, and its own elements.
+    /// Builds a tensor stored over this one's pattern: it shares the index arrays and has values of its own.
     pub(crate) fn followed_by(&self, tensor: &Arc<Tensor>) -> Flat {
         let name = tensor.symbol.name();
         let (symbol, shape) = (Symbol::new(format!("{name}.val")), self.values.shape.clone());
@@ -189,12 +190,12 @@ impl Flat {
         Flat { tensor: tensor.clone(), levels, stored, values: Arc::new(values), fibres }
     }
 
-    /// The value of what is not stored.
+    /// Returns the value of elements that are not stored.
     pub(crate) fn fill(&self) -> Literal {
         self.tensor.format.fill.unwrap_or(Literal::zero(self.tensor.dtype))
     }
 
-    /// All arrays, as parameters.
+    /// Returns all arrays as parameters, the values last.
     pub(crate) fn arrays(&self) -> Vec<Array> {
         let mut out = Vec::new();
         for (k, level) in self.as_stored().iter().enumerate() {
@@ -208,7 +209,7 @@ impl Flat {
 }
 
 impl Flat {
-    /// What is known of each level.
+    /// Returns the layout of each level.
     pub(crate) fn layout(&self) -> Vec<LevelLayout> {
         let one = |(k, l): (usize, &FlatLevel)| LevelLayout {
             level: l.level,
@@ -220,14 +221,15 @@ impl Flat {
         self.as_stored().iter().enumerate().map(one).collect()
     }
 
-    /// Its levels, outermost first.
+    /// Returns the levels in storage order, outermost first.
     fn as_stored(&self) -> &[FlatLevel] {
         self.stored.as_ref().unwrap_or(&self.levels)
     }
 }
 
-/// Levels as loops go through them; and as they are stored, if that is something else. Below `sliced`, a position is
-/// that of a slot and a fibre; here it is the fibre's, and the slots are gone through at the last level.
+/// Returns the levels in traversal order, and in storage order if it differs. Below `sliced`, a stored position
+/// identifies a slot and a fibre; in traversal order it identifies the fibre, and the last level steps through the
+/// slots.
 fn by_fibre(stored: Vec<FlatLevel>) -> (Vec<FlatLevel>, Option<Vec<FlatLevel>>) {
     let [sliced, rest @ .., last] = &stored[..] else { return (stored, None) };
     if sliced.level.kind != LevelKind::Sliced {
@@ -240,7 +242,7 @@ fn by_fibre(stored: Vec<FlatLevel>) -> (Vec<FlatLevel>, Option<Vec<FlatLevel>>) 
 }
 
 impl Layout {
-    /// The layout of a program all of whose tensors are dense.
+    /// Builds the layout of a program without structured tensors.
     pub(crate) fn dense(func: &Func) -> Layout {
         let dense = func.params.iter().map(|_| (Parameter::Dense, Vec::new()));
         let (params, levels) = dense.unzip();

@@ -1,5 +1,6 @@
-//! Arrays of a caller as a tensor in a format: they are held to what each level promises ([`Contract`]), because loops
-//! trust them. Nothing is copied, and it takes time in proportion to what is stored.
+//! Validation of arrays that a caller lends as a tensor in a format: loops trust index arrays, so these are checked
+//! against the [`Contract`] of each level. Nothing is copied, and the time grows linearly with the storage, but for
+//! sorting unordered lists and probing hash tables.
 
 mod rules;
 
@@ -9,9 +10,9 @@ use std::fmt;
 use taffeta_ast::format::{Contract, Counted, Format, Level, LevelKind};
 use taffeta_ast::{DType, Expr};
 
-/// An array of indices.
+/// Array of indices.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)] // one for each type
+#[allow(missing_docs)] // one variant per type
 pub enum Indices<'a> {
     U8(&'a [u8]),
     U16(&'a [u16]),
@@ -19,23 +20,24 @@ pub enum Indices<'a> {
     I64(&'a [i64]),
 }
 
-/// Why arrays are not a tensor in a format.
+/// Reason why arrays are no tensor in a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// Arrays of that level cannot be lent.
+    /// Level whose arrays cannot be borrowed.
     Level(Level),
-    /// The format is one of another number of dimensions, or has another number of arrays.
+    /// Mismatch of the format with the number of dimensions, with a dimension pair that must be square, or with the
+    /// number of arrays.
     Shape,
-    /// An array has another type.
+    /// Array of an unexpected type.
     DType {
-        /// What it is called.
+        /// Name of the array.
         name: String,
-        /// The type that the level has.
+        /// Type required by the level.
         expected: DType,
-        /// That of the array.
+        /// Type of the array.
         given: DType,
     },
-    /// What is wrong with an array, by its name.
+    /// Violated rule, in a sentence that names the array.
     Array(String),
 }
 
@@ -55,7 +57,7 @@ impl fmt::Display for Unfit {
 impl std::error::Error for Unfit {}
 
 impl Indices<'_> {
-    /// Type of the indices.
+    /// Returns the type of the indices.
     pub fn dtype(self) -> DType {
         match self {
             Indices::U8(_) => DType::U8,
@@ -84,18 +86,18 @@ impl Indices<'_> {
     }
 }
 
-/// How many arrays each level of a format has; `None` where nothing can be stored in one of its levels.
+/// Returns the number of arrays of each level; `None` if a level has no implementation.
 pub fn arrays_of(format: &Format) -> Option<Vec<usize>> {
     format.levels.iter().map(|l| levels::of(l.kind).map(|kind| kind.arrays().len())).collect()
 }
 
-/// Whether an array of a level has positions in others, which are i32 at least, whatever its indices are.
+/// Returns whether an array holds positions in other arrays; these are at least i32, whatever the index type.
 pub fn has_positions(kind: LevelKind, array: usize) -> bool {
     levels::of(kind).and_then(|l| l.arrays().get(array)).is_some_and(|a| a.positions)
 }
 
-/// What the arrays of a format are called, outermost level first: `pos1`, `crd1`. `None` where nothing can be stored in
-/// one of its levels.
+/// Returns the names of a format's arrays, outermost level first: `pos1`, `crd1`. `None` if a level has no
+/// implementation.
 pub fn array_names(format: &Format) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for (k, level) in format.levels.iter().enumerate() {
@@ -104,12 +106,12 @@ pub fn array_names(format: &Format) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Checks the arrays of the levels, outermost first, below which `stored` elements stand. Gives the numbers that are
-/// sizes of lowered programs ([`crate::Layout::hidden`]). `name` is the tensor's, for what is said of its arrays.
+/// Checks the arrays of the levels, outermost first, above `stored` values, and returns the hidden sizes of lowered
+/// programs ([`crate::Layout::hidden`]). `name` is the tensor's, for messages.
 ///
 /// # Errors
 ///
-/// What is wrong with the first array that is.
+/// The first violation that is found.
 pub fn check(
     name: &str,
     shape: &[usize],
@@ -124,7 +126,7 @@ pub fn check(
     let mut arrays = arrays.iter();
     let mut all_hidden = Vec::new();
     let mut above = Expr::int(1);
-    // The lists above a level, innermost first.
+    // Lists above the level, innermost first.
     let mut lists: Vec<List<'_>> = Vec::new();
     let ranges = ranges(format, shape);
     let mut slots = None;
@@ -167,26 +169,26 @@ pub fn check(
     }
 }
 
-/// What an array of a tensor is called, which may have no name.
+/// Returns the name of a tensor's array; the tensor may have no name.
 fn called(tensor: &str, array: &str) -> String {
     if tensor.is_empty() { array.to_string() } else { format!("{tensor}.{array}") }
 }
 
-/// A level whose positions are the elements of a list.
+/// Level whose positions are the elements of a list.
 struct List<'a> {
-    /// Which are below which position of the level above; `None`: one below each.
+    /// Partition of the list by positions of the level above; `None` for one element per position.
     pos: Option<Indices<'a>>,
     crd: Indices<'a>,
 }
 
-/// An array with what it is called.
+/// Array with its name.
 struct Named<'a> {
     name: String,
     indices: Indices<'a>,
 }
 
 impl<'a> Named<'a> {
-    /// An array of the type that its kind has: if nothing says one, of i32 or i64.
+    /// Checks the type of an array against its kind; without an index type of the level, i32 and i64 are allowed.
     fn of(kind: &ArrayKind, name: String, indices: Indices<'a>, index: Option<DType>) -> Result<Named<'a>, Unfit> {
         let given = indices.dtype();
         let plain = if given == DType::I64 { DType::I64 } else { DType::I32 };
@@ -212,7 +214,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// The numbers that only the data say.
+/// Reads the hidden sizes from the arrays.
 fn counted(contract: &Contract, arrays: &[Named<'_>]) -> Result<Vec<i64>, Unfit> {
     let one = |c: &Counted| match *c {
         Counted::Length(a) => Ok(arrays[a].indices.len() as i64),

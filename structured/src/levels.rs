@@ -1,4 +1,4 @@
-//! Kinds of level: one file each, with its arrays drawn. To add one, write its file, and name it in [`of`].
+//! Level formats: one file each, with a picture of the arrays. A new one needs a file, and a row in [`of`].
 
 mod banded;
 mod bitmap;
@@ -29,20 +29,20 @@ use std::ops::Range;
 use taffeta_ast::format::{Contract, Format, Level, LevelKind};
 use taffeta_ast::{DType, Expr, Literal, Symbol};
 
-/// An array that a level has.
+/// Array of a level.
 pub(crate) struct ArrayKind {
-    /// What it is called.
+    /// Name of the array.
     pub(crate) name: &'static str,
-    /// Whether it has positions in another array, of which there are as many as there are elements.
+    /// Whether it holds positions in another array, which are as many as that array has elements.
     pub(crate) positions: bool,
-    /// Type of its elements; `None`: that of the level's indices.
+    /// Element type; `None` for the level's index type.
     pub(crate) dtype: Option<DType>,
-    /// Its length.
+    /// Length of the array.
     pub(crate) length: fn(&Counts) -> Expr,
 }
 
 impl ArrayKind {
-    /// The type of its elements in a level whose indices have this one. Positions are i32 at least.
+    /// Returns the element type in a level of this index type. Positions are at least i32.
     pub(crate) fn dtype_beside(&self, index: DType) -> DType {
         match self.dtype {
             Some(dtype) => dtype,
@@ -52,101 +52,102 @@ impl ArrayKind {
     }
 }
 
-/// How many there are of what.
+/// Sizes that determine array lengths and numbers of positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
-    /// Positions of the level above.
+    /// Number of positions of the level above.
     pub(crate) above: Expr,
-    /// Coordinates: the dimension's size.
+    /// Number of coordinates: the dimension's size.
     pub(crate) size: Expr,
-    /// Numbers that are known only with the data: [`LevelFormat::hidden`].
+    /// Sizes that are known only with the data: [`LevelFormat::hidden`].
     pub(crate) hidden: Vec<Expr>,
 }
 
-/// Where a fibre hangs.
+/// Parent of a fibre.
 #[derive(Clone, Debug)]
 pub(crate) struct Above {
-    /// Its positions in the level above: more than one below a level that is not unique.
+    /// Positions in the level above: several below a level that is not unique.
     pub(crate) positions: Positions,
-    /// The coordinate there; 0 at the outermost level.
+    /// Coordinate in the level above; 0 at the outermost level.
     pub(crate) coordinate: Expr,
 }
 
-/// How the coordinates of one level are stored.
+/// Storage format of the coordinates of one level.
 pub(crate) trait LevelFormat {
-    /// Its arrays.
+    /// Returns the kinds of its arrays.
     fn arrays(&self) -> &'static [ArrayKind];
 
-    /// What its numbers are called that are known only with the data: numbers of blocks, of positions.
+    /// Returns the names of the sizes that are known only with the data: numbers of blocks, of positions.
     fn hidden(&self) -> &'static [&'static str];
 
-    /// How many positions it has.
+    /// Returns the number of positions.
     fn positions(&self, counts: &Counts) -> Expr;
 
-    /// The position of a coordinate, if it is computed of it alone.
+    /// Returns the position of a coordinate, if it is a function of the parent position and the coordinate alone.
     fn located(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Expr> {
         let _ = (level, above, index);
         None
     }
 
-    /// The position of any coordinate of the dimension, and whether it is stored, if that is known without going
-    /// through the fibre.
+    /// Returns the position of any coordinate of the dimension, and the condition that it is stored, if both are known
+    /// without traversing the fibre.
     fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
         let _ = (level, above, index);
         None
     }
 
-    /// The table in which the positions of its steppers are found without going through them, if it has one.
+    /// Returns the hash table that finds the positions of its steppers, if the level has one.
     fn probe(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Probe> {
         let _ = (level, above, index);
         None
     }
 
-    /// A fibre. `index` is the coordinate that is asked for, for what depends on it; steppers bind `position`.
+    /// Builds the looplet of a fibre. `index` is the coordinate that is looked up, for looplets that depend on it;
+    /// steppers bind `position`.
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet;
 
-    /// Its arrays for these elements.
+    /// Builds its arrays for these elements.
     ///
     /// # Errors
     ///
-    /// The first element that has no room in it.
+    /// The first element that has no place in the level.
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit>;
 
-    /// What arrays that a caller lends must be for the loops of this level to be right. `None`: nothing can be lent.
+    /// Returns the requirements on borrowed arrays under which the loops of this level are correct; `None` if nothing
+    /// can be borrowed.
     fn contract(&self, level: Level) -> Option<Contract> {
         let _ = level;
         None
     }
 
-    /// What it stores.
+    /// Returns the stored entries.
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry>;
 }
 
-/// Elements on their way into a level, sorted by position and coordinate. No two of a tensor's have all coordinates
-/// equal.
+/// Elements being packed into a level, sorted by position and coordinate. No two elements of a tensor agree in all
+/// coordinates.
 pub(crate) struct Packing<'e> {
-    /// Positions of the level above, one for each element, which become those of this one.
+    /// Position of each element in the level above, which is replaced by its position in this level.
     pub(crate) positions: &'e mut [i64],
-    /// Coordinates, one for each element.
+    /// Coordinate of each element.
     pub(crate) coordinates: &'e [i64],
-    /// Coordinates in the level above (0 at the outermost level), one for each element.
+    /// Coordinate of each element in the level above (0 at the outermost level).
     pub(crate) parents: &'e [i64],
-    /// How many positions the level above has, which becomes how many this one has.
+    /// Number of positions of the level above, which is replaced by that of this level.
     pub(crate) count: &'e mut i64,
-    /// The dimension's size.
+    /// Size of the dimension.
     pub(crate) size: i64,
-    /// Values of the elements, and of what is not stored: levels that are not injective, which are the last ones,
-    /// compare them.
+    /// Values of the elements, and the fill value. Levels that are not injective, which are always last, compare them.
     pub(crate) value: &'e dyn Fn(usize) -> Literal,
     pub(crate) fill: Literal,
-    /// Whether an element has another position than the one before it: some coordinate differs, down to the first
-    /// level from this one on that is unique (what stands once in a list with `singleton` below it is told apart by
-    /// that).
+    /// Whether an element has another position than its predecessor: some coordinate differs, down to the first unique
+    /// level from this one on. (With `singleton` below a list that is not unique, the coordinates of `singleton`
+    /// distinguish the positions of the list.)
     pub(crate) begins: &'e dyn Fn(usize) -> bool,
 }
 
 impl Packing<'_> {
-    /// The elements under each position of the level above.
+    /// Splits the elements by their positions in the level above.
     fn fibres(&self) -> Vec<Range<usize>> {
         let mut from = 0;
         let mut one = |above: i64| {
@@ -156,73 +157,73 @@ impl Packing<'_> {
         (0..*self.count).map(&mut one).collect()
     }
 
-    /// As many positions as there are coordinates in all fibres together.
+    /// Returns the number of positions if every fibre has one for each coordinate.
     fn everywhere(&self) -> Result<i64, Misfit> {
         self.count.checked_mul(self.size).filter(|n| *n <= MOST).ok_or(Misfit::TooMany)
     }
 }
 
-/// The most positions that a level has: what is counted of them, and addressed, stays within 64 bits.
+/// Maximum number of positions of a level: counts and addresses derived from it stay within 64 bits.
 const MOST: i64 = 1 << 47;
 
-/// An array of zeros, if there is memory for it: how long it is may follow from sizes alone.
+/// Allocates an array of zeros if there is memory for it: its length may follow from sizes alone.
 fn zeros(len: i64) -> Result<Vec<i64>, Misfit> {
     let len = usize::try_from(len).map_err(|_| Misfit::TooMany)?;
     Vec::<i64>::new().try_reserve_exact(len).map_err(|_| Misfit::TooMany)?;
     Ok(vec![0; len])
 }
 
-/// Sums up to each: how many there are becomes where they begin.
+/// Replaces counts by their inclusive prefix sums, which turns lengths into offsets.
 fn accumulate(counts: &mut [i64]) {
     for k in 1..counts.len() {
         counts[k] += counts[k - 1];
     }
 }
 
-/// Why elements, which are given by their numbers, cannot be packed into a level.
+/// Reason why elements, given by their numbers, cannot be packed into a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misfit {
-    /// The level stores nothing there.
+    /// Element at a coordinate that the level does not store.
     Outside(usize),
-    /// The two have one position, and are not equal.
+    /// Two elements that share a position, and are not equal.
     Unequal(usize, usize),
-    /// The two are in a fibre that has room for one.
+    /// Two elements in a fibre that has room for one.
     Second(usize, usize),
-    /// There are more positions than memory has room for.
+    /// More positions than fit in memory.
     TooMany,
 }
 
-/// A level's arrays and its numbers, in the order of [`LevelFormat::arrays`] and [`LevelFormat::hidden`].
+/// Arrays and hidden sizes of a level, in the order of [`LevelFormat::arrays`] and [`LevelFormat::hidden`].
 pub(crate) struct Packed {
     pub(crate) arrays: Vec<Vec<i64>>,
     pub(crate) hidden: Vec<i64>,
 }
 
-/// What is known when a level is read.
+/// Context in which a level is read.
 pub(crate) struct Unpacking<'e> {
-    /// How many positions the level above has.
+    /// Number of positions of the level above.
     pub(crate) count: i64,
-    /// The dimension's size.
+    /// Size of the dimension.
     pub(crate) size: i64,
-    /// The coordinate of a position of the level above (0 at the outermost level).
+    /// Coordinate of a position of the level above (0 at the outermost level).
     pub(crate) parent: &'e dyn Fn(i64) -> i64,
-    /// The coordinate that is computed of those above, for a position of the level above; 0 where none is.
+    /// Coordinate computed from those above, for a position of the level above; 0 if none is.
     pub(crate) derived: &'e dyn Fn(i64) -> i64,
 }
 
-/// A coordinate that is stored.
+/// Stored coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The position in the level above.
+    /// Position in the level above.
     pub(crate) above: i64,
     pub(crate) coordinate: i64,
-    /// Its own position, which other coordinates may have too.
+    /// Position in this level, which several coordinates may share.
     pub(crate) position: i64,
 }
 
 pub(crate) use hashed::slot;
 
-/// What arrays of a format's level must be that a caller lends.
+/// Returns the requirements on borrowed arrays of level `k` of a format.
 pub(crate) fn contract(format: &Format, k: usize) -> Option<Contract> {
     let level = format.levels[k];
     match level.kind == LevelKind::Singleton && format.levels[0].kind == LevelKind::Sliced {
@@ -231,13 +232,13 @@ pub(crate) fn contract(format: &Format, k: usize) -> Option<Contract> {
     }
 }
 
-/// The coordinates of `singleton` below `sliced`, fibre by fibre.
+/// Coordinates of `singleton` below `sliced`, fibre by fibre.
 pub(crate) const SLOTS: &dyn LevelFormat = &sliced::Slots;
 
-/// The last level of a local tensor into which elements are inserted.
+/// Last level of a local tensor into which elements are inserted.
 pub(crate) const WORKSPACE: &dyn LevelFormat = &workspace::Workspace;
 
-/// The level format of that kind.
+/// Returns the implementation of a level kind.
 pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
     Some(match kind {
         LevelKind::Dense => &dense::Dense,

@@ -1,5 +1,5 @@
-//! Looplets (Looplets, section 4): what a fibre is made of, in the order of its coordinates. They are plain data, so
-//! that they can be printed and tested; a position that is not known while compiling is a symbol that lowering binds.
+//! Looplets (Looplets, section 4): the structure of a fibre, in the order of its coordinates. They are plain data,
+//! which can be printed and tested; a position that is unknown at compile time is a symbol bound by lowering.
 //!
 //! ```text
 //! compressed    Stepper( Spike )                       a list: nothing, then one element, again and again
@@ -12,102 +12,102 @@
 
 use taffeta_ast::{Expr, Symbol};
 
-/// What stands at a coordinate.
+/// Content at a coordinate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fibre {
-    /// Nothing is stored: the fill.
+    /// Coordinate that is not stored: the fill value.
     Fill,
-    /// What the level below has at these positions; below the last level, an element.
+    /// Content of the level below at these positions; below the last level, an element.
     At(Positions),
 }
 
-/// One position, or several that one coordinate has in a level that is not unique.
+/// Position of a coordinate, or the range of its positions in a level that is not unique.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Positions {
-    /// The first one.
+    /// First position.
     pub(crate) first: Expr,
-    /// The one after the last.
+    /// End of the range, exclusive.
     pub(crate) end: Expr,
 }
 
 impl Positions {
-    /// One position.
+    /// Returns the range of one position.
     pub(crate) fn one(at: Expr) -> Positions {
         Positions { end: at.plus(&Expr::int(1)), first: at }
     }
 }
 
-/// What a fibre is made of, over some coordinates in a row.
+/// Structure of a fibre over consecutive coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Looplet {
-    /// The same at every coordinate.
+    /// Constant content at every coordinate.
     Run(Fibre),
-    /// Nothing, and something at the last coordinate.
+    /// Content at the last coordinate, and the fill before it.
     Spike(Fibre),
-    /// A position for each coordinate.
+    /// Computed position for each coordinate.
     Lookup(Lookup),
-    /// One looplet after the other.
+    /// Consecutive looplets.
     Sequence(Vec<Phase>),
-    /// A looplet for each position in turn.
+    /// One looplet per position.
     Stepper(Stepper),
-    /// One of two, by a condition that does not depend on the coordinate.
+    /// Choice between two looplets by a condition that does not depend on the coordinate.
     Switch { cond: Expr, then: Box<Looplet>, otherwise: Box<Looplet> },
 }
 
-/// Coordinates whose positions are computed.
+/// Coordinates with computed positions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lookup {
-    /// The position of the coordinate that was asked for.
+    /// Position of the coordinate that is looked up.
     pub(crate) position: Expr,
-    /// Whether it is stored; `None`: all of them are.
+    /// Condition that the coordinate is stored; `None` if all coordinates are.
     pub(crate) stored: Option<Expr>,
-    /// What the format promises of each coordinate that is stored.
+    /// Guarantees of the format for each stored coordinate.
     pub(crate) promises: Vec<Expr>,
 }
 
-/// A part of a sequence.
+/// Part of a sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Phase {
-    /// The coordinate after its last one; `None`: up to the end of the dimension.
+    /// End coordinate, exclusive; `None` for the end of the dimension.
     pub(crate) end: Option<Expr>,
     pub(crate) looplet: Looplet,
 }
 
-/// A looplet for each position in turn.
+/// Looplets of consecutive positions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stepper {
-    /// The position, from the first one to the one after the last.
+    /// Position, which runs from `begin` to `end`, exclusive.
     pub(crate) position: Symbol,
     pub(crate) begin: Expr,
     pub(crate) end: Expr,
-    /// The last coordinate of the looplet at a position. They rise; where `unique` is not set, several in a row may be
-    /// equal.
+    /// Last coordinate of the looplet at a position. Coordinates increase if `ordered` is set; unless `unique` is set,
+    /// several in a row may be equal.
     pub(crate) last: Expr,
-    /// The looplet at a position, from the coordinate after the last one of the position before.
+    /// Looplet at a position, which begins after the last coordinate of the previous position.
     pub(crate) body: Box<Looplet>,
-    /// What the format promises of each position.
+    /// Guarantees of the format for each position.
     pub(crate) promises: Vec<Expr>,
-    /// Whether the last position ends with the dimension. If not, nothing is stored after it.
+    /// Whether the last position ends with the dimension. Otherwise nothing is stored after it.
     pub(crate) full: bool,
-    /// Whether no two positions have one coordinate.
+    /// Whether no two positions have the same coordinate.
     pub(crate) unique: bool,
-    /// Whether coordinates rise from position to position.
+    /// Whether coordinates increase from position to position.
     pub(crate) ordered: bool,
 }
 
-/// A table that says where a coordinate is: the slots from the one that its hash gives on, the last one being followed
-/// by the first, up to one that has the coordinate or is free.
+/// Hash table with open addressing: a probe sequence begins at the slot of the coordinate's hash, wraps around after
+/// the last slot, and ends at the slot of the coordinate or at a free one.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
-    /// How many slots there are, less one: one less than a power of two.
+    /// Number of slots, a power of two, less one.
     pub(crate) mask: Expr,
-    /// A number made of the coordinate that is asked for, whose low bits are a slot.
+    /// Hash of the coordinate that is looked up; its low bits are a slot.
     pub(crate) hash: Expr,
-    /// What stands for the slot in the rest.
+    /// Symbol of the slot in the fields below.
     pub(crate) slot: Symbol,
-    /// The position that a slot has; negative where it is free.
+    /// Position in a slot; negative if the slot is free.
     pub(crate) entry: Expr,
-    /// What the format promises of each slot.
+    /// Guarantees of the format for each slot.
     pub(crate) promises: Vec<Expr>,
 }
 
@@ -127,7 +127,8 @@ impl Fibre {
 }
 
 impl Looplet {
-    /// The looplet of a position of a stepper, in a region that does not go beyond its last coordinate.
+    /// Removes the end of the last phase: for the looplet of a stepper's position, in a region that does not extend
+    /// beyond its last coordinate.
     pub(crate) fn open_ended(mut self) -> Looplet {
         if let Looplet::Sequence(phases) = &mut self
             && let Some(last) = phases.last_mut()
@@ -137,13 +138,13 @@ impl Looplet {
         self
     }
 
-    /// The same looplet with coordinates that are less by so much.
+    /// Subtracts a shift from the coordinates of the looplet.
     pub(crate) fn shifted(&self, by: &Expr) -> Looplet {
         if by.as_int() == Some(0) {
             return self.clone();
         }
         match self {
-            // (Positions are computed of the coordinate that is asked for.)
+            // (Positions are computed from the coordinate that is looked up.)
             Looplet::Run(_) | Looplet::Spike(_) | Looplet::Lookup(_) => self.clone(),
             Looplet::Sequence(phases) => {
                 let phase =
@@ -161,7 +162,7 @@ impl Looplet {
         }
     }
 
-    /// The looplet with `f` applied to every expression in it, but for those of steppers, which levels make.
+    /// Applies `f` to every expression of the looplet except those of nested steppers, which are built by levels.
     pub(crate) fn map(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Looplet {
         match self {
             Looplet::Run(fibre) => Looplet::Run(fibre.map(f)),

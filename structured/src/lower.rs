@@ -1,23 +1,27 @@
-//! Loops over structured tensors become loops over what is stored of them, from the outside in.
+//! Lowering of loops over structured tensors to loops over stored elements, from the outside in. A value *derives from
+//! the fill* if it is computed from fills and constants alone, or if a fill annihilates the other operands
+//! ([`taffeta_analysis::pass::fills`]).
 //!
-//! - `beyond`: loops over more than a tensor has, and `chosen`: what stands under conditions on indices;
-//! - `carried`: scalars that may be of the fill, and `scopes`, which last as long as they are read;
-//! - `point`: accesses at a coordinate that no loop counts;
-//! - `follow`: tensors that are stored where others are, and writes into them;
-//! - `together`, `blend`: merges with one body, where there were too many;
-//! - `blocks`: loops over what is stored by blocks; `unmerged`: loops over pairs;
-//! - `balance`: parallel loops whose iterations are shared out by what is stored;
-//! - `backwards`: loops that go back through a list;
-//! - `inside`: indices that are in the tensor, and checks of those that may not be;
-//! - `cursor`: which fibres a loop traverses, and its body once one of them is consumed;
+//! - `beyond`: partitioning of loops that run beyond a tensor, and `chosen`: branches for operands under conditions on
+//!   indices;
+//! - `carried`: case splits on scalars that may derive from the fill, and `scopes`: scopes of scalars extended to their
+//!   last use;
+//! - `point`: random access at coordinates that no loop enumerates;
+//! - `follow`: tensors stored over the pattern of others, and writes into them;
+//! - `together`, `blend`: merges with one body, where there would be too many;
+//! - `blocks`: loops over dimensions that are stored in blocks; `unmerged`: splitting of loops over pairs;
+//! - `balance`: parallel loops whose iterations are distributed by stored elements;
+//! - `backwards`: reversed loops over a list;
+//! - `inside`: indices known to be in the tensor, and bounds checks of the others;
+//! - `cursor`: the fibres that a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
-//! - `drive`, `cost`: which of several lists drive a loop, and which are asked for their coordinates;
-//! - `explained`: what is noted of each loop;
-//! - `named`: coordinates that loops inside use;
+//! - `drive`, `cost`: choice of the lists that drive a loop, and of the lists looked up at their coordinates;
+//! - `explained`: the record of each loop;
+//! - `named`: hoisting of coordinates that inner loops use;
 //! - `full`: full blocks apart from those at an edge;
-//! - `lazy`: operands that are evaluated under a condition become branches where they are searched;
+//! - `lazy`: operands evaluated under a condition, which become branches if they need a search;
 //! - `workspace`: local tensors into which elements are inserted;
-//! - `steppers`, `search`, `runs`: loops over positions and merges, positions that are searched, and sums over runs.
+//! - `steppers`, `search`, `runs`: loops over positions and merges, searches for positions, and reductions over runs.
 
 mod backwards;
 mod balance;
@@ -64,29 +68,31 @@ use taffeta_ast::{
     Access, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Op, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
 };
 
-/// A program on the arrays of its structured tensors.
+/// Program on the arrays of its structured tensors.
 #[derive(Clone, Debug)]
 pub struct Structured {
-    /// The program. Its tensors are dense.
+    /// Program, whose tensors are dense.
     pub func: Func,
-    /// What its parameters are.
+    /// Layout of its parameters.
     pub layout: Layout,
-    /// Loops that visit every coordinate although they traverse a structured tensor.
+    /// Warnings about loops that visit every coordinate although they traverse a structured tensor, and about elements
+    /// that are searched for.
     pub warnings: Vec<Diagnostic>,
-    /// What was done with the loops that access structured tensors, from the outside in.
+    /// Records of the loops that access structured tensors, from the outside in.
     pub explained: Vec<Explained>,
-    /// How often a level is determined by a loop that is inside of the loop which determines a level below it: what is
-    /// stored is gone through in another order than it is stored in.
+    /// Number of order violations: a level is determined by a loop inside of the loop that determines a level below it,
+    /// so elements are traversed in another order than they are stored in.
     pub disorder: usize,
-    /// How many loops search for coordinates or merge lists: one inside of another loop counts as eight, and so on.
+    /// Number of loops that search for coordinates or merge lists; each enclosing counted loop multiplies the weight by
+    /// eight.
     pub seeks: usize,
 }
 
-/// Lowers a logical program. A dense one stays as it is.
+/// Lowers a logical program. A dense program is returned unchanged.
 ///
 /// # Errors
 ///
-/// Storage, and accesses to structured tensors, for which there is no rule yet.
+/// Unsupported storage, and unsupported accesses to structured tensors.
 pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     if !func.is_structured() {
         return Ok(Structured {
@@ -98,7 +104,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
             seeks: 0,
         });
     }
-    // In whichever order elements are come to that are one value.
+    // Elements that share a stored value must agree on it, whichever of their stores comes last.
     let func = &shared_values::run(func)?;
     let several = RefCell::new(carried::of_several_values(&func.body));
     let sizes = func.sizes.iter().cloned().collect();
@@ -136,47 +142,48 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
 
 #[derive(Default)]
 struct Lower {
-    /// The sizes of the program.
+    /// Sizes of the program.
     sizes: FxHashSet<Symbol>,
-    /// Whether sums of floats are computed one by one ([`Func::keeps_order`]).
+    /// Whether floating-point sums keep their order ([`Func::keeps_order`]).
     strict: bool,
     /// Structured tensors.
     tensors: FxHashMap<Symbol, Flat>,
-    /// Local tensors before their declaration got another shape, to which copies of loops' bodies have accesses.
+    /// Local tensors before their declaration was given another shape; copies of loop bodies still access them.
     replaced: Vec<Flat>,
-    /// Which tensor, and what is below how many of its levels, a fibre is.
+    /// Tensor of each fibre, and the number of levels above the fibre.
     fibres: FxHashMap<Symbol, (Symbol, usize)>,
-    /// Tensors that are stored where a parameter is, with that, in their order.
+    /// Tensors stored over the pattern of a parameter, with that parameter, in order.
     follows: Vec<(Symbol, Symbol)>,
-    /// Declarations around the statement that is being lowered.
+    /// Declarations around the statement being lowered.
     declared: Vec<Stmt>,
-    /// Whether scalars stand for one value each, with the declarations that this was found of.
+    /// Memo of whether scalars have a single definition, with the declarations that were examined.
     definitions: RefCell<FxHashMap<Symbol, (Stmt, bool)>>,
-    /// Scalars that stand for several values in the program, and copies of them.
+    /// Scalars with several definitions in the program, and copies of them.
     several: RefCell<FxHashSet<Symbol>>,
-    /// Scalars of which there are two cases around it, search by search.
+    /// Scalars that enclosing searches split into two cases, search by search.
     carried: Vec<Vec<Symbol>>,
     found: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     explained: Vec<Explained>,
-    /// Iterators of loops over parts of a range, with that range.
+    /// Iterators of loops over parts of a range, with the whole range.
     parts: FxHashMap<Symbol, [Expr; 2]>,
-    /// Coordinates of loops that go round the end of a dimension, with its size.
+    /// Indices known to be in range, with the size: they wrap around the end of a dimension, or a branch around tests
+    /// them.
     wrapped: Vec<[Expr; 2]>,
-    /// How many bodies of loops stand in the outermost loop, and how many of them are around what is being lowered.
+    /// Number of bodies emitted in the outermost loop, and number of those around the statement being lowered.
     emitted: usize,
     depth: usize,
     /// Whether lists are merged with one body, since there are too many combinations.
     together: bool,
-    /// Loops around what is being lowered; `None` where no structured tensor is accessed.
+    /// Loops around the statement being lowered; `None` for loops without structured accesses.
     around: Vec<Option<Around>>,
 }
 
-/// What is bound at a place: sizes, and iterators, with the range of those that count one by one.
+/// Names bound at a program point: sizes and iterators, the latter with their range if the step is 1.
 type Scope = FxHashMap<Symbol, Option<[Expr; 2]>>;
 
 impl Lower {
-    /// The parameters of the lowered program.
+    /// Builds the parameters of the lowered program.
     fn interface(&mut self, func: &Func) -> Result<(Vec<Param>, Layout), Diagnostics> {
         let (mut params, mut layout) = (Vec::new(), Layout::default());
         for p in &func.params {
@@ -186,7 +193,7 @@ impl Lower {
                 layout.levels.push(Vec::new());
                 continue;
             }
-            // Where another one is stored, it has the arrays of that.
+            // A parameter stored over another's pattern shares the index arrays.
             if let Some(values) = self.follow(func, &p.tensor) {
                 params.push(Param { tensor: values.clone(), mode: ParamMode::In });
                 layout.params.push(Parameter::Stored(vec![Array { level: None, name: "val", tensor: values }]));
@@ -209,9 +216,9 @@ impl Lower {
         Ok((params, layout))
     }
 
-    /// The statement with an access to the outermost fibre for each to a structured tensor: `A[i, j]` with the columns
-    /// first is `A.fibre0[0, 1, 0, j, i]`. Behind these indices accesses have those that the program wrote, if checks
-    /// or messages need them ([`inside::carries`]).
+    /// Replaces each access to a structured tensor by one to its outermost fibre: `A[i, j]` with the columns first
+    /// becomes `A.fibre0[0, 1, 0, j, i]`. The indices of the program are appended if checks or messages need them
+    /// ([`inside::carries`]).
     fn opened(&self, s: &Stmt) -> Stmt {
         let opened = access::rebuild(s, &mut |e| match e.kind() {
             ExprKind::Load(t, at) => match self.tensors.get(t) {
@@ -229,9 +236,8 @@ impl Lower {
         self.shared_values(&opened)
     }
 
-    /// The statement in which coordinates are as short as what is known allows: of what loops that were split or skewed
-    /// give for an index, blocks and diagonals are seen. (Nothing else is touched: a condition that is decided would
-    /// change which values are of the fill.)
+    /// Simplifies coordinates by known facts, which reveals blocks and diagonals in the indices of split or skewed
+    /// loops. (Other expressions stay: deciding a condition would change which values derive from the fill.)
     fn shortened(&self, s: &Stmt, facts: &mut Context) -> Stmt {
         let own = access::rebuild_here(s, &mut |e| match load(&e) {
             Some((t, at)) if let Some((tensor, k)) = self.fibres.get(t) => {
@@ -249,7 +255,7 @@ impl Lower {
         new
     }
 
-    /// A statement inside of loops that bind this.
+    /// Lowers a statement inside of loops that bind these names.
     fn stmt(&mut self, s: &Stmt, bound: &Scope) -> Stmt {
         match s.kind() {
             StmtKind::Seq(all) => return self.sequence_of(s, all, bound),
@@ -324,7 +330,7 @@ impl Lower {
         if let Some(done) = self.backwards(s, bound) {
             return done;
         }
-        // In other steps than 1, coordinates are looked up one by one.
+        // In loops of another step than 1, coordinates are looked up one by one.
         let Extent::Range { begin, end, step } = extent else { return plain(self, body) };
         if step.as_int() != Some(1) {
             return plain(self, body);
@@ -336,8 +342,7 @@ impl Lower {
         self.refuse_races(s, iter, props, body);
         self.refuse_insertions(s, iter, props, body);
         let body = self.located(body, &inside);
-        // What is indexed by more than iterators outside of the loop is checked before it. A loop that is empty is
-        // none.
+        // Bounds checks on loop-invariant indices are hoisted, guarded by `begin < end`.
         let checks_of = |pass: &Lower, e: &Expr| pass.checks_of(s, e, &Expr::bool(true), bound);
         let (sure, unsure): (Vec<(Expr, bool)>, _) =
             self.indexed(&body, iter, bound).into_iter().partition(|(_, a)| *a);
@@ -345,7 +350,8 @@ impl Lower {
         let checks: Vec<Stmt> = sure.iter().flat_map(|e| checks_of(self, e)).collect();
         let asked = !checks.is_empty() || self.rests_on(&body, iter, bound);
         let entered = if asked { begin.less(end) } else { Expr::bool(true) };
-        // Of what may not be evaluated, the check stays where it is: then it is not known before the loop where it is.
+        // An access that may not be evaluated is checked in place. It is located before the loop only if its check
+        // would pass.
         let inside_of = |check: Stmt| match check.kind() {
             StmtKind::Assert { cond, .. } => Some(cond.clone()),
             _ => None,
@@ -371,8 +377,8 @@ impl Lower {
         nest.branch(&entered, all, Stmt::nop())
     }
 
-    /// A loop over a range that goes through the fibres in its body, of which these accesses are known before it;
-    /// `None` if there are none.
+    /// Lowers a loop over a range that traverses the fibres in its body, with the accesses `found` located before it;
+    /// `None` if there are no fibres.
     fn gone_through(
         &mut self,
         nest: &mut Nest<'_>,
@@ -411,8 +417,8 @@ impl Lower {
         Some(self.in_either_way(nest, cursors, &region, body))
     }
 
-    /// Warns of a loop that does something where none of its cursors stores anything, at one coordinate after the
-    /// other.
+    /// Warns about a loop that runs coordinate by coordinate because its body has an effect where none of its cursors
+    /// stores an element.
     fn warn_of_scan(&mut self, s: &Stmt, (iter, range): (&Symbol, [&Expr; 2]), cursors: &[Cursor], body: &Stmt) {
         let filled = self.filled(body, cursors);
         let Some(left) = first_effect(&filled).filter(|_| runs::summed(&filled, iter, range, self.rules()).is_none())
@@ -425,13 +431,13 @@ impl Lower {
         self.warn(d.label(left.origin().span(), "this is done where nothing is stored too"));
     }
 
-    /// A cursor of a loop that may leave the dimension, beyond which nothing is stored.
+    /// Surrounds the looplet of a cursor by the fill if the loop may leave the dimension.
     fn bounded(&self, cursor: &mut Cursor, [begin, end]: [&Expr; 2]) {
         if cursor.inside || self.stays_inside(cursor, [begin, end]) {
             return;
         }
         cursor.within = false;
-        // Lists have nothing there as it is.
+        // Lists store nothing there anyway.
         if matches!(&cursor.looplet, Looplet::Stepper(s) if !s.full) {
             return;
         }
@@ -443,8 +449,8 @@ impl Lower {
         cursor.looplet = Looplet::Sequence(before.into_iter().chain([inside, nothing(None)]).collect());
     }
 
-    /// Accesses in a loop's body whose outer coordinates are computed of what is known outside of the loop, and whose
-    /// next one is the loop's; and whether every iteration evaluates them.
+    /// Collects the accesses in a loop's body whose outer coordinates are loop-invariant and whose next coordinate is
+    /// the loop's, each with whether every iteration evaluates it.
     fn indexed(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<(Expr, bool)> {
         let mut out: Vec<(Expr, bool)> = Vec::new();
         let written = effects::writes(body);
@@ -452,7 +458,8 @@ impl Lower {
             let Some((t, at)) = load(e) else { return };
             let next =
                 |at: &[Access]| at.get(PATH + 1).is_some_and(|a| shift_of(&a.index, iter, bound, &written).is_some());
-            // What the first iteration evaluates in any case may stop the program before it.
+            // An index that may stop the program may precede the loop only if the first iteration evaluates it in any
+            // case.
             if guard.as_bool() == Some(true)
                 && self.is_known(e, bound)
                 && next(at)
@@ -471,8 +478,8 @@ impl Lower {
         out
     }
 
-    /// Assertions that indices which are no iterators of whole loops are in range, where positions are computed of
-    /// them.
+    /// Returns assertions that indices are in range, if positions are computed from them and they are not iterators of
+    /// whole loops.
     fn checks(&self, s: &Stmt, bound: &Scope) -> Vec<Stmt> {
         let mut out = Vec::new();
         for e in access::exprs(s) {
@@ -481,7 +488,7 @@ impl Lower {
         out
     }
 
-    /// The same of one access.
+    /// Returns the assertions for one access.
     fn checks_of(&self, s: &Stmt, e: &Expr, guard: &Expr, bound: &Scope) -> Vec<Stmt> {
         let (mut out, mut e) = (Vec::new(), e.clone());
         while self.is_known(&e, bound)
@@ -501,17 +508,19 @@ impl Lower {
         warnings::add(&mut self.warnings, d);
     }
 
-    /// The statement in which accesses have consumed all levels whose positions are computed from what is bound.
+    /// Locates accesses: consumes each level whose position is computed from bound names and whose indices are known to
+    /// be in range.
     fn located(&self, s: &Stmt, bound: &Scope) -> Stmt {
         access::rebuild(s, &mut |e| self.locate(e, bound, &|e| self.is_inside(e, bound)))
     }
 
-    /// The same for what stands in a statement itself.
+    /// Locates the accesses directly in the statement, whether their indices are known to be in range or not.
     fn located_here(&self, s: &Stmt, bound: &Scope) -> Stmt {
         access::rebuild_here(s, &mut |e| self.locate(e, bound, &|_| true))
     }
 
-    /// An access of which all levels are consumed whose coordinates are known, are as `fits` says, and give a position.
+    /// Consumes the levels of an access as long as its coordinate is known, `fits` accepts the access, and the position
+    /// can be computed.
     fn locate(&self, e: Expr, bound: &Scope, fits: &dyn Fn(&Expr) -> bool) -> Expr {
         let mut e = e;
         while self.is_known(&e, bound)
@@ -523,26 +532,26 @@ impl Lower {
         e
     }
 
-    /// Whether an expression is an access to a fibre at a position and a coordinate that are known: they are bound, and
-    /// nothing that they are computed of has to be found first.
+    /// Returns whether an expression is an access to a fibre at a known position and coordinate: they mention bound
+    /// names only, and contain no accesses that must be located first.
     fn is_known(&self, e: &Expr, bound: &Scope) -> bool {
         let found = |a: &Access| known(&a.index, bound) && !self.is_of_fibres(&a.index);
         load(e).is_some_and(|(t, at)| self.fibres.contains_key(t) && at[..=PATH].iter().all(found))
     }
 
-    /// Whether an expression has accesses to fibres.
+    /// Returns whether an expression contains accesses to fibres.
     fn is_of_fibres(&self, e: &Expr) -> bool {
         let mut found = false;
         e.walk(&mut |e| found |= load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)));
         found
     }
 
-    /// Whether a fibre is one of a remapped tensor: what positions are computed of says nothing of its indices.
+    /// Returns whether a fibre is one of a remapped tensor, whose coordinates do not tell the range of the indices.
     fn is_remapped(&self, fibre: &Symbol) -> bool {
         self.fibres.get(fibre).is_some_and(|(tensor, _)| self.tensors[tensor].tensor.format.is_remapped())
     }
 
-    /// The position of an access, if it is computed of its coordinate alone.
+    /// Returns the position of an access, if it is computed from its coordinate alone.
     fn position(&self, e: &Expr) -> Option<Expr> {
         let (t, at) = load(e)?;
         let (tensor, k) = self.fibres.get(t)?;
@@ -550,13 +559,13 @@ impl Lower {
         level.kind()?.located(level, &above(at), &at[PATH].index)
     }
 
-    /// The size of the dimension that a fibre has the coordinates of.
+    /// Returns the number of coordinates of a fibre's level.
     fn size(&self, fibre: &Symbol) -> &Expr {
         let (tensor, k) = &self.fibres[fibre];
         &self.tensors[tensor].levels[*k].size
     }
 
-    /// The access below a position.
+    /// Returns the access below a position: to the next fibre, or to the values after the last level.
     fn below(&self, e: &Expr, position: Expr) -> Expr {
         let Some((t, at)) = load(e) else { return e.clone() };
         let (tensor, k) = &self.fibres[t];
@@ -570,7 +579,7 @@ impl Lower {
         }
     }
 
-    /// Refuses accesses that no loop around drives.
+    /// Refuses accesses that no enclosing loop drives.
     fn refuse_rest(&mut self, e: &Expr, span: Span) {
         let mut left: Vec<(Symbol, usize)> = Vec::new();
         e.walk(&mut |e| {
@@ -607,7 +616,7 @@ impl Lower {
     }
 }
 
-/// Where a statement stands in a program's text: what steps put together stands where the first part of it does.
+/// Returns the source location of a statement; a statement assembled by schedule steps has that of its first part.
 fn place(s: &Stmt) -> Span {
     match s.origin().span() {
         Span::NONE => s.kind().inside().map(place).find(|span| *span != Span::NONE).unwrap_or(Span::NONE),
@@ -615,7 +624,7 @@ fn place(s: &Stmt) -> Span {
     }
 }
 
-/// The first statement that does something: what keeps a loop over everything alive.
+/// Returns the first statement with an effect, which keeps a loop over every coordinate alive.
 fn first_effect(s: &Stmt) -> Option<Stmt> {
     let mut first = None;
     s.walk(&mut |s| {
@@ -641,7 +650,7 @@ fn load(e: &Expr) -> Option<(&Symbol, &[Access])> {
     }
 }
 
-/// An integer expression, shortened from the inside out.
+/// Simplifies an integer expression bottom-up by known facts.
 fn shorter(e: &Expr, facts: &mut Context) -> Expr {
     let inner = match e.kind() {
         ExprKind::Apply(op, _) if !op.is_lazy() => e.map_children(&mut |c| shorter(c, facts)),
@@ -651,7 +660,8 @@ fn shorter(e: &Expr, facts: &mut Context) -> Expr {
     if facts.may_stop(&inner) { inner } else { new }
 }
 
-/// What a level stores of an element at these indices. What one of them says of the traversal is said of it.
+/// Returns the coordinate that a level stores for an element at these indices. A protocol given for one of the indices
+/// applies to it.
 fn coordinate(level: &FlatLevel, at: &[Access]) -> Access {
     if let Some(d) = level.dimension() {
         return at[d].clone();
@@ -663,7 +673,7 @@ fn coordinate(level: &FlatLevel, at: &[Access]) -> Access {
     Access { index, protocol: said.unwrap_or(Protocol::Default) }
 }
 
-/// Calls `f` on every expression, with the condition under which it is evaluated.
+/// Calls `f` on every subexpression, with the condition under which it is evaluated.
 fn guarded(e: &Expr, guard: &Expr, f: &mut dyn FnMut(&Expr, &Expr)) {
     let and = |cond: &Expr| if guard.as_bool() == Some(true) { cond.clone() } else { guard.and(cond) };
     match e.kind() {
@@ -678,7 +688,7 @@ fn guarded(e: &Expr, guard: &Expr, f: &mut dyn FnMut(&Expr, &Expr)) {
     f(e, guard);
 }
 
-/// Calls `f` on every expression of a statement and those inside, with the condition under which its statement
+/// Calls `f` on every expression of a statement and of nested statements, with the condition under which its statement
 /// evaluates it, and whether that statement is always executed.
 fn each_access(s: &Stmt, always: bool, f: &mut dyn FnMut(&Expr, &Expr, bool)) {
     for e in access::exprs(s) {
@@ -688,7 +698,7 @@ fn each_access(s: &Stmt, always: bool, f: &mut dyn FnMut(&Expr, &Expr, bool)) {
     s.kind().children().into_iter().for_each(|s| each_access(s, always, f));
 }
 
-/// The range of a loop that counts one by one.
+/// Returns the range of a loop with step 1.
 fn range(extent: &Extent) -> Option<[Expr; 2]> {
     match extent {
         Extent::Range { begin, end, step } if step.as_int() == Some(1) => Some([begin.clone(), end.clone()]),
@@ -696,14 +706,14 @@ fn range(extent: &Extent) -> Option<[Expr; 2]> {
     }
 }
 
-/// Whether an expression reads one of these tensors.
+/// Returns whether an expression reads one of these tensors.
 fn loads(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
     let mut found = false;
     e.walk(&mut |e| found |= load(e).is_some_and(|(t, _)| tensors.contains(t)));
     found
 }
 
-/// Whether an expression mentions nothing but what is bound.
+/// Returns whether an expression mentions bound names only.
 fn known(e: &Expr, bound: &Scope) -> bool {
     let mut known = true;
     e.walk(&mut |e| {

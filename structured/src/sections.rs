@@ -1,15 +1,16 @@
-//! A program in sections, each of which is lowered alone as it is in the whole. While steps of a schedule change one
-//! loop nest after the other, it is asked again and again how a program is lowered: so it is asked about what changed.
+//! Sections of a program, each of which lowers alone as in the whole. Steps of a schedule change one loop nest after
+//! the other and query the lowering after each; with sections, only the changed part is lowered again.
 //!
-//! A section is some of the statements at the top of the program, in their order. Those are together that share what
-//! lowering follows from one statement to the next: scalars, which may be of the fill, structured tensors that the
-//! program declares or writes, and elements of which the top says what integer they are. A scalar that is set to what a
-//! structured tensor stores, or does not, has what comes after it in its scope in both cases: that is in its section.
+//! A section is a subset of the statements at the top of the program, in their order. Statements belong together if
+//! they share state that lowering tracks from one statement to the next: scalars, which may derive from the fill;
+//! structured tensors that the program declares or writes; and elements whose integer value is set at the top. A scalar
+//! that is set from an element of a structured tensor splits the rest of its scope into a stored and an unstored case,
+//! so the rest of the scope is in its section.
 //!
-//! What a section declares is declared around the statements that it is declared around in the program: where a branch
-//! ends with the scope of a scalar, lowering leaves out what only sets it. What is known of sizes (`assert`, `assume`)
-//! is in every section after it. Other local tensors, which may be in several sections, are results there, so that
-//! nobody takes them for unread.
+//! Declarations in a section enclose the same statements as in the program: where a branch ends with the scope of a
+//! scalar, lowering drops stores that only set it. Facts about sizes (`assert`, `assume`) are in every section after
+//! them. Other local tensors, which several sections may access, are results of a section, so that they are not taken
+//! for dead.
 
 use crate::lower::{Structured, lower};
 use crate::warnings;
@@ -20,14 +21,14 @@ use taffeta_analysis::pass::simplify;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// How the loops that a program is lowered to find what its structured tensors store.
+/// Summary of how lowered loops find the stored elements of structured tensors.
 #[derive(Clone, Debug, Default)]
 pub struct Traversed {
-    /// Warnings of loops that visit every coordinate ([`Structured::warnings`]).
+    /// Warnings of scans and searches ([`Structured::warnings`]).
     pub scans: Vec<Diagnostic>,
-    /// [`Structured::seeks`].
+    /// Value of [`Structured::seeks`].
     pub seeks: usize,
-    /// [`Structured::disorder`].
+    /// Value of [`Structured::disorder`].
     pub disorder: usize,
 }
 
@@ -37,12 +38,12 @@ impl From<Structured> for Traversed {
     }
 }
 
-/// How a program is lowered, by its sections; `of` says how one is ([`traversed`] of [`Section::func`], or what is
-/// remembered of that).
+/// Summarises the lowering of a program by its sections; `of` returns the summary of a section ([`traversed`] of
+/// [`Section::func`], or a memo of it).
 ///
 /// # Errors
 ///
-/// Of the first section that cannot be lowered.
+/// The error of the first section that cannot be lowered.
 pub fn in_sections<E>(func: &Func, mut of: impl FnMut(&Section) -> Result<Traversed, E>) -> Result<Traversed, E> {
     let mut all = Traversed::default();
     for section in sections(func) {
@@ -54,58 +55,58 @@ pub fn in_sections<E>(func: &Func, mut of: impl FnMut(&Section) -> Result<Traver
     Ok(Traversed { scans: warnings::settled(all.scans), ..all })
 }
 
-/// How a program is lowered, as the pipeline does it.
+/// Lowers a program as the pipeline does, and summarises the result.
 ///
 /// # Errors
 ///
-/// Those of [`lower`].
+/// The errors of [`lower`].
 pub fn traversed(func: &Func) -> Result<Traversed, Diagnostics> {
     lower(&simplify::run(func)).map(Traversed::from)
 }
 
-/// A section of a program.
+/// Section of a program.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Its statements: those of the program, the very nodes. There is one at least.
+    /// Statements of the section, at least one: the same nodes as in the program.
     statements: Vec<Stmt>,
-    /// Scalars and structured tensors that it declares, outer ones first.
+    /// Scalars and structured tensors declared in the section, outer ones first.
     own: Vec<Local>,
     /// Other local tensors that it accesses.
     shared: Vec<Arc<Tensor>>,
 }
 
-/// A tensor that is declared at the top of a program.
+/// Tensor declared at the top of a program.
 #[derive(Clone, PartialEq, Debug)]
 struct Local {
     tensor: Arc<Tensor>,
-    /// The statements that it is declared around, by their numbers.
+    /// Numbers of the statements in its scope.
     scope: Range<usize>,
 }
 
-/// The sections of a program, in the order of their first statements. What accesses nothing structured is in none.
+/// Returns the sections of a program, in the order of their first statements, except those without structured accesses.
 pub fn sections(func: &Func) -> Vec<Section> {
     let top = Top::new(func);
     joined(&top.others, &|k| top.links(k)).into_iter().filter_map(|here| top.section(here)).collect()
 }
 
-/// The top of a program.
+/// Statements at the top of a program.
 #[derive(Default)]
 struct Top {
     statements: Vec<Stmt>,
-    /// What each statement accesses.
+    /// Tensors accessed by each statement.
     used: Vec<FxHashSet<Symbol>>,
     locals: Vec<Local>,
-    /// The numbers of locals.
+    /// Numbers of the locals.
     place: FxHashMap<Symbol, usize>,
     /// Structured parameters and results.
     structured: FxHashSet<Symbol>,
-    /// Statements that say something of sizes and parameters.
+    /// Statements that assert or assume facts about sizes and parameters.
     facts: Vec<usize>,
-    /// The other ones.
+    /// Remaining statements.
     others: Vec<usize>,
-    /// Tensors that lowering follows from one statement to the next.
+    /// Tensors whose state lowering tracks from one statement to the next.
     followed: FxHashSet<Symbol>,
-    /// Statements that are lowered in all cases of what is stored, and a scalar that tells the cases apart.
+    /// Ranges of statements that are lowered once per storage case, with a scalar that distinguishes the cases.
     cases: Vec<(Range<usize>, Symbol)>,
 }
 
@@ -136,7 +137,7 @@ impl Top {
         Top { facts, others, followed, cases, ..top }
     }
 
-    /// The statements at the top, and the tensors that are declared around them.
+    /// Collects the statements at the top, and the tensors declared around them.
     fn read(&mut self, s: &Stmt) {
         match s.kind() {
             StmtKind::Seq(all) => all.iter().for_each(|s| self.read(s)),
@@ -150,7 +151,7 @@ impl Top {
         }
     }
 
-    /// [`Top::cases`], none of which overlap.
+    /// Computes [`Top::cases`], which do not overlap.
     fn cases(&self) -> Vec<(Range<usize>, Symbol)> {
         let is_structured = |t: &Symbol| match self.place.get(t) {
             Some(k) => !self.locals[*k].tensor.format.is_dense(),
@@ -172,14 +173,14 @@ impl Top {
         all
     }
 
-    /// What joins a statement to others.
+    /// Returns the tensors by which a statement is linked to others.
     fn links(&self, k: usize) -> Vec<&Symbol> {
         let case = self.cases.get(self.cases.partition_point(|(range, _)| range.end <= k));
         let case = case.filter(|(range, _)| range.contains(&k)).map(|(_, t)| t);
         self.used[k].iter().filter(|t| self.followed.contains(*t)).chain(case).collect()
     }
 
-    /// The section of these statements, if they access something structured.
+    /// Builds the section of these statements, if they access a structured tensor.
     fn section(&self, here: Vec<usize>) -> Option<Section> {
         let end = here.last().map_or(0, |k| *k);
         let used = || here.iter().flat_map(|k| &self.used[*k]);
@@ -202,12 +203,12 @@ impl Top {
     }
 }
 
-/// Whether lowering follows what a local tensor is from one statement to the next.
+/// Returns whether lowering tracks the state of a local tensor from one statement to the next.
 fn is_followed(t: &Tensor) -> bool {
     t.shape.is_empty() || !t.format.is_dense()
 }
 
-/// The numbers of these statements in groups: two that share one of what `links` gives are in one.
+/// Groups statements, by number: two that share a link are in one group.
 fn joined<'s>(statements: &[usize], links: &dyn Fn(usize) -> Vec<&'s Symbol>) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut group_of: FxHashMap<&Symbol, usize> = FxHashMap::default();
@@ -235,28 +236,28 @@ fn joined<'s>(statements: &[usize], links: &dyn Fn(usize) -> Vec<&'s Symbol>) ->
 }
 
 impl Section {
-    /// Its last statement, whose id stays when it changes.
+    /// Returns the id of its last statement, which remains when the statement changes.
     pub fn last(&self) -> StmtId {
         let Some(last) = self.statements.last() else { unreachable!("a section has a statement") };
         last.id()
     }
 
-    /// Whether both have the same nodes, and local tensors that are stored in the same way and declared around the same
-    /// statements.
+    /// Returns whether both sections have the same nodes, and local tensors that are stored in the same way and
+    /// declared around the same statements.
     pub fn is_same(&self, other: &Section) -> bool {
         self.statements.len() == other.statements.len()
             && self.statements.iter().zip(&other.statements).all(|(a, b)| a.same_node(b))
             && (&self.own, &self.shared) == (&other.own, &other.shared)
     }
 
-    /// The section as a program.
+    /// Returns the section as a program.
     pub fn func(&self, of: &Func) -> Func {
         let body = self.nested(0..self.statements.len(), &self.own, of.body.origin());
         let results = of.results.iter().chain(&self.shared).cloned().collect();
         Func { results, ..of.with_body(body) }
     }
 
-    /// These statements with the declarations of these locals, which stand in them.
+    /// Wraps a range of statements in the declarations of these locals.
     fn nested(&self, statements: Range<usize>, mut own: &[Local], origin: &Origin) -> Stmt {
         let (mut all, mut at) = (Vec::new(), statements.start);
         while let Some((Local { tensor, scope }, others)) = own.split_first() {
@@ -271,7 +272,7 @@ impl Section {
     }
 }
 
-/// What a statement accesses, and what loops in it reduce into.
+/// Returns the tensors that a statement accesses, and the targets of the reductions of its loops.
 fn used(s: &Stmt) -> FxHashSet<Symbol> {
     let mut all = effects::reads_by_others(s);
     all.extend(effects::writes(s));

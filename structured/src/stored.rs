@@ -1,4 +1,4 @@
-//! Tensors in a format, as data: the arrays of their levels, and their elements.
+//! Packed tensors as data: the arrays of their levels, and their values.
 
 use crate::coordinates::{Sorted, ranges};
 use crate::levels::{self, Counts, Misfit, Packing, Unpacking};
@@ -7,7 +7,7 @@ use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::value::MAX_SIZE;
 use taffeta_ast::{Buffer, DType, Expr, Literal, Value, bytes, coordinates};
 
-/// A tensor in a format.
+/// Tensor packed in a format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     shape: Vec<usize>,
@@ -16,33 +16,34 @@ pub struct Stored {
     hidden: Vec<i64>,
 }
 
-/// Why elements cannot be stored in a format.
+/// Reason why elements cannot be packed in a format.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unpackable {
-    /// Nothing can be stored in that level yet.
+    /// Level that cannot be packed.
     Level(Level),
-    /// An element's indices are not those of the tensor.
+    /// Indices of an element that is not in the tensor.
     OutOfRange(Vec<i64>),
-    /// The format is one of another number of dimensions, or the elements are not of one type and number.
+    /// Mismatch of the format with the number of dimensions or with a dimension pair that must be square, or of the
+    /// elements in type or number.
     Shape,
-    /// The level stores nothing there.
+    /// Indices of an element where the level stores nothing.
     Outside(Level, Vec<i64>),
-    /// The tensor whose pattern it has stores nothing there.
+    /// Indices of an element outside of the pattern.
     Elsewhere(Vec<i64>),
-    /// The two elements are one in that level, and are not equal.
+    /// Two elements that the level stores as one, and that are not equal.
     Unequal(Level, [Vec<i64>; 2]),
-    /// The two elements are in one fibre of that level, which has room for one.
+    /// Two elements in a fibre of the level, which has room for one.
     Second(Level, [Vec<i64>; 2]),
-    /// A dimension is larger than any can be.
+    /// Dimension size beyond the maximum.
     Size(usize),
-    /// There is no memory for all that the format stores: so many bytes, if they can be counted.
+    /// Size of the storage in bytes, if it can be counted, for which there is no memory.
     Memory(Option<u64>),
-    /// There are more elements, or larger coordinates, than indices of that type can say.
+    /// Index type that is too small for the number of elements, or for a coordinate.
     Index(DType),
 }
 
 impl Unpackable {
-    /// A level's complaint; `at` has the indices of an element.
+    /// Converts the error of a level; `at` returns the indices of an element.
     fn of(why: Misfit, level: Level, at: &dyn Fn(usize) -> Vec<i64>) -> Unpackable {
         match why {
             Misfit::Outside(e) => Unpackable::Outside(level, at(e)),
@@ -53,7 +54,7 @@ impl Unpackable {
     }
 }
 
-/// The indices of an element: `(0, 2)`.
+/// Indices of an element, displayed as `(0, 2)`.
 struct Place<'i>(&'i [i64]);
 
 impl fmt::Display for Place<'_> {
@@ -95,13 +96,13 @@ impl fmt::Display for Unpackable {
 impl std::error::Error for Unpackable {}
 
 impl Stored {
-    /// Stores elements: `indices` has so many for each of them as there are dimensions, one element after the other.
-    /// What stands twice is summed (of `bool`, or). The indices of a level that says no type of them are i32, or i64
-    /// where one of them needs it.
+    /// Packs elements; `indices` holds one index per dimension for each element, one element after the other.
+    /// Duplicates are summed (or combined by `or`, for `bool`). The indices of a level without an index type are i32,
+    /// or i64 if one of them needs it.
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// The first misfit that is found.
     pub fn pack(shape: &[usize], format: &Format, indices: &[i64], elements: &Buffer) -> Result<Stored, Unpackable> {
         let ndim = shape.len();
         if let Some(size) = shape.iter().find(|n| **n as u128 > MAX_SIZE as u128) {
@@ -157,12 +158,13 @@ impl Stored {
         Ok(Stored { shape: shape.to_vec(), format: format.clone(), arrays, hidden })
     }
 
-    /// A tensor of arrays for which [`crate::check`] gave these numbers.
+    /// Builds a tensor from arrays that [`crate::check`] has accepted, and the hidden sizes that it returned.
     pub fn of_arrays(shape: Vec<usize>, format: Format, arrays: Vec<Value>, hidden: Vec<i64>) -> Stored {
         Stored { shape, format, arrays, hidden }
     }
 
-    /// A tensor that is stored where this one is: these are its elements, one for each of this one's.
+    /// Replaces the values and the format: a tensor stored over this one's pattern, with one element for each of this
+    /// one's.
     #[must_use]
     pub fn followed_by(mut self, format: Format, elements: Value) -> Stored {
         self.arrays.pop();
@@ -170,12 +172,12 @@ impl Stored {
         Stored { format, ..self }
     }
 
-    /// A tensor that is stored where this one is, with the elements of a sparse one: the fill where that has none.
+    /// Packs the elements of a sparse tensor over this one's pattern, with the fill value where it has none.
     ///
     /// # Errors
     ///
-    /// It has elements where this one stores nothing, and the format does not drop them; or it has unequal ones where
-    /// this one stores one value; or there is no memory.
+    /// An element outside of the pattern, if the format does not drop it; unequal elements where this tensor stores one
+    /// value; or a lack of memory.
     pub fn followed_by_elements(&self, format: Format, of: &Value) -> Result<Stored, Unpackable> {
         let (ndim, places) = (self.shape.len(), of.places().ok_or(Unpackable::Shape)?);
         let count = self.arrays.last().map_or(0, |v| v.data().len());
@@ -184,7 +186,7 @@ impl Stored {
         found.sort();
         let one = |e: usize| &places.indices[e * ndim..(e + 1) * ndim];
         for e in 0..of.data().len() {
-            // Of one that is stored several times, the first has all of it.
+            // An element that is stored several times is held by its first position.
             let from = found.partition_point(|(at, _)| &at[..] < one(e));
             let Some((_, position)) = found.get(from).filter(|(at, _)| at == one(e)) else {
                 if format.drops {
@@ -200,7 +202,7 @@ impl Stored {
         Ok(self.clone().followed_by(format, vector(values)))
     }
 
-    /// Makes sure that all elements that one value stands for are that value; the indices of two that are not.
+    /// Checks that all elements that share a value equal it; returns the indices of two that differ otherwise.
     fn shared_values(&self, found: &[(Vec<i64>, i64)], values: &Buffer, of: &Value) -> Result<(), [Vec<i64>; 2]> {
         let (ndim, places) = (self.shape.len(), of.places().map_or(&[][..], |p| &p.indices));
         let fill = of.places().map_or(Literal::zero(of.dtype()), |p| p.fill);
@@ -213,31 +215,31 @@ impl Stored {
         Err([at.clone(), other.map_or(at.clone(), |(other, _)| other.clone())])
     }
 
-    /// The arrays of its levels, outermost first, then its elements: what [`crate::Parameter::Stored`] lists.
+    /// Returns the arrays of its levels, outermost first, then its values: the list of [`crate::Parameter::Stored`].
     pub fn arrays(&self) -> &[Value] {
         &self.arrays
     }
 
-    /// The same, taken out.
+    /// Moves the arrays out.
     pub fn into_arrays(self) -> Vec<Value> {
         self.arrays
     }
 
-    /// [`Self::try_elements`] of a tensor that is known to be small.
+    /// Returns [`Self::try_elements`] of a tensor that is known to be small.
     ///
     /// # Panics
     ///
-    /// Where there is no memory for them.
+    /// If there is no memory for them.
     pub fn elements(&self) -> Value {
         self.try_elements().unwrap_or_else(|why| panic!("{why}"))
     }
 
-    /// All elements that it stores, which may be more than it was made of: a dense level below a position has all of
-    /// its coordinates, with the fill where nothing was given.
+    /// Returns all stored elements. They may be more than were packed: a dense level below a position stores all of its
+    /// coordinates, with the fill value where none was given.
     ///
     /// # Errors
     ///
-    /// There is no memory for them: one value may stand for any number of elements.
+    /// A lack of memory: one value may stand for any number of elements.
     pub fn try_elements(&self) -> Result<Value, Unpackable> {
         let none = |values: &Value| Buffer::zeros(values.dtype(), 0);
         if let Some(values) = self.arrays.last().filter(|_| self.shape.contains(&0)) {
@@ -253,7 +255,7 @@ impl Stored {
                 .unwrap_or_else(|| unreachable!("coordinates are in the tensor"))
         };
         if self.format.is_injective() {
-            // Levels that are not unique may have one element several times.
+            // Levels that are not unique may store an element several times.
             return Ok(sorted(indices, &elements, fill));
         }
         let positions = Buffer::I64(found.iter().map(|(_, position)| *position).collect());
@@ -262,12 +264,12 @@ impl Stored {
         Ok(sorted(indices, &elements, fill).stored_as(positions.map(|p| p as i64).collect()))
     }
 
-    /// The indices and the elements of all that it stores, in the order of the levels: of levels that are not unique,
-    /// one place may come several times.
+    /// Returns the indices and values of all stored elements, in the order of the levels; levels that are not unique
+    /// may list a place several times.
     ///
     /// # Errors
     ///
-    /// There is no memory for them.
+    /// A lack of memory.
     pub fn listed(&self) -> Result<(Vec<i64>, Buffer), Unpackable> {
         let found = if self.shape.contains(&0) { Vec::new() } else { self.found()? };
         Ok(self.elements_at(&found))
@@ -284,25 +286,26 @@ impl Stored {
         (indices, elements)
     }
 
-    /// The indices of what is stored, with the position of each, as the levels have it. The tensor is not empty.
+    /// Returns the indices of all stored elements, with the position of each, in the order of the levels. The tensor
+    /// must not be empty.
     fn found(&self) -> Result<Vec<(Vec<i64>, i64)>, Unpackable> {
         let mut arrays = self.arrays.iter();
         let mut hidden = self.hidden.iter().map(|n| Expr::int(*n));
-        // What the levels above store: the coordinates, outermost first, with the position below them.
+        // Entries of the levels above: the coordinates, outermost first, and the position below them.
         let mut found: Vec<(Vec<i64>, i64)> = vec![(Vec::new(), 0)];
         let mut count = 1;
         let ranges = ranges(&self.format, &self.shape);
         for (k, level) in self.format.levels.iter().enumerate() {
             let kind = levels::of(level.kind).unwrap_or_else(|| unreachable!("`pack` knows its levels"));
             let own: Vec<Vec<i64>> = arrays.by_ref().take(kind.arrays().len()).map(integers).collect();
-            // Levels that have others below them have one coordinate for each position.
+            // Levels with others below them have one coordinate per position.
             let mut at: Vec<Option<usize>> = vec![None; count as usize];
             found.iter().enumerate().for_each(|(k, (_, p))| at[*p as usize] = Some(k));
             let path = |p: i64| at[p as usize].map_or(&[][..], |k| &found[k].0);
             let own_hidden: Vec<Expr> = hidden.by_ref().take(kind.hidden().len()).collect();
             let counted = || own_hidden.first().and_then(Expr::as_int).unwrap_or(0);
             let size = ranges[k].1.unwrap_or_else(counted);
-            // Without an array that is as long as that.
+            // These levels expand to all coordinates without an array of that length.
             if level.kind.facts().full || level.kind == LevelKind::Range {
                 fits(i128::from(count) * i128::from(size) * 16)?;
             }
@@ -311,7 +314,7 @@ impl Stored {
             let derived =
                 |p: i64| by.as_ref().and_then(|c| c.value(&raw(path(p), &ranges))).map_or(0, |c| c - ranges[k].0);
             let entries = kind.unpack(&own, &Unpacking { count, size, parent: &parent, derived: &derived });
-            // A position that is left unused has no fibre.
+            // An unused position has no fibre.
             let entries = entries.iter().filter(|e| at[e.above as usize].is_some());
             let below = entries.map(|e| (path(e.above).iter().copied().chain([e.coordinate]).collect(), e.position));
             let below = below.collect();
@@ -322,8 +325,8 @@ impl Stored {
         Ok(self.placed(&found, &ranges))
     }
 
-    /// Coordinates, with positions, as indices. Those that are outside of the tensor are left out: levels that store
-    /// regions have room beside it.
+    /// Converts coordinates, with positions, to indices. Places outside of the tensor are dropped: levels that store
+    /// regions extend beyond it.
     fn placed(&self, found: &[(Vec<i64>, i64)], ranges: &[(i64, Option<i64>)]) -> Vec<(Vec<i64>, i64)> {
         let by = self.format.indices(self.shape.len());
         let inside = |at: &[i64]| at.iter().zip(&self.shape).all(|(i, n)| usize::try_from(*i).is_ok_and(|i| i < *n));
@@ -335,22 +338,22 @@ impl Stored {
         found.iter().filter_map(one).collect()
     }
 
-    /// The numbers of positions that are sizes of lowered programs ([`crate::Layout::hidden`]), in their order.
+    /// Returns the hidden sizes of lowered programs ([`crate::Layout::hidden`]), in their order.
     pub fn hidden(&self) -> &[i64] {
         &self.hidden
     }
 }
 
-/// What the format says of coordinates that are counted from the least.
+/// Converts coordinates that count from the least to values of the format's coordinate expressions.
 fn raw(coordinates: &[i64], ranges: &[(i64, Option<i64>)]) -> Vec<i64> {
     coordinates.iter().zip(ranges).map(|(c, (low, _))| c + low).collect()
 }
 
-/// Whether there is memory for the arrays of a level, of whose positions above there are `above`. How many there are
-/// may follow from sizes alone.
+/// Checks that there is memory for the arrays of a level below `above` positions: their length may follow from sizes
+/// alone.
 fn room(kind: LevelKind, above: i64, size: i64) -> Result<(), Unpackable> {
     match kind {
-        // They have no arrays.
+        // No arrays.
         LevelKind::Dense
         | LevelKind::Range
         | LevelKind::Offset
@@ -358,7 +361,7 @@ fn room(kind: LevelKind, above: i64, size: i64) -> Result<(), Unpackable> {
         | LevelKind::UpperTriangular
         | LevelKind::Symmetric => Ok(()),
         LevelKind::Bytemap | LevelKind::Bitmap => fits(i128::from(above) * i128::from(size) * 8),
-        // A number for each position above, of 8 bytes and of the type of indices.
+        // One number per position above, at 8 bytes each, and a copy of it in the index type.
         _ => fits((i128::from(above) + 1) * 16),
     }
 }

@@ -1,5 +1,6 @@
-//! The normal form that [`Expr::apply`] keeps: constants folded, neutral operands dropped, integer constants on the
-//! right and combined. Each rule is an identity of wrapping integers or of `bool`; floats are only negated.
+//! Normal form that [`Expr::apply`] maintains: constants folded, identity operands dropped, integer constants on the
+//! right and combined. Each rule is an identity of wrapping integers or of `bool`; for floats, only negation of
+//! constants is folded.
 
 use super::{Expr, ExprKind, Literal, wrap_to};
 use crate::dtype::DType;
@@ -21,12 +22,12 @@ pub(super) fn apply(op: Op, args: Vec<Expr>) -> Expr {
     Expr::raw(ExprKind::Apply(op, args), dtype)
 }
 
-/// Whether an integer division, shift or power with these operands cannot stop the program.
+/// Returns whether an integer division, shift or power with these operands cannot stop the program.
 pub(super) fn safe_divisor(op: Op, args: &[Expr]) -> bool {
     args.get(1).and_then(Expr::as_int).is_some_and(|d| op.is_safe_by(d))
 }
 
-/// All operands are integer or `bool` constants: the value, unless computing it stops the program.
+/// Folds an operator on integer or `bool` constants, unless evaluation stops the program.
 fn fold(op: Op, args: &[Expr], operand: DType, dtype: DType) -> Option<Expr> {
     let constants: Vec<Literal> = args.iter().map(Expr::as_literal).collect::<Option<_>>()?;
     if operand.is_float() && op != Op::Neg {
@@ -35,8 +36,8 @@ fn fold(op: Op, args: &[Expr], operand: DType, dtype: DType) -> Option<Expr> {
     scalar::apply(op, operand, &constants).ok().map(|v| Expr::literal(v, dtype))
 }
 
-/// Operands that decide or do not matter. Nothing that could stop the program is dropped, unless it comes second to an
-/// `and`, `or` or `select` that would not have evaluated it.
+/// Removes identity operands and applies annihilators. An operand that could stop the program is dropped only as the
+/// second operand of an `and`, `or` or `select` that would not have evaluated it.
 fn neutral(op: Op, args: &[Expr]) -> Option<Expr> {
     let (first, second) = (&args[0], args.get(1));
     match op {
@@ -73,8 +74,8 @@ fn neutral(op: Op, args: &[Expr]) -> Option<Expr> {
     }
 }
 
-/// `+ - *` on integers of one type: the constant stands on the right, is the smaller one of `+ c` and `- c'`, and
-/// absorbs the constant of a sum below it.
+/// Normalises `+ - *` on integers of one type: the constant stands on the right, takes the nearer form of `+ c` and
+/// `- c'`, and absorbs the constant of a sum below it.
 fn arithmetic(op: Op, mut args: Vec<Expr>, dtype: DType) -> Expr {
     if matches!(op, Op::Add | Op::Mul) && args[0].as_literal().is_some() {
         args.swap(0, 1);
@@ -93,7 +94,7 @@ fn arithmetic(op: Op, mut args: Vec<Expr>, dtype: DType) -> Expr {
     }
 }
 
-/// `e + c`, where `e` may itself end in `+ c'` or `- c'`.
+/// Builds `e + c`, where `e` may itself end in `+ c'` or `- c'`.
 fn add_constant(e: Expr, c: i128, dtype: DType) -> Expr {
     if let ExprKind::Apply(op @ (Op::Add | Op::Sub), inner) = e.kind()
         && let Some(Literal::Int(below)) = inner[1].as_literal()
@@ -105,7 +106,7 @@ fn add_constant(e: Expr, c: i128, dtype: DType) -> Expr {
     if wrapped == 0 {
         return e;
     }
-    // The nearer of `+ c` and `- c'`: `x - 3` stays what it is where there are no negative numbers.
+    // Prefers the nearer of `+ c` and `- c'`: `x - 3` stays as written for unsigned types.
     let negated = wrap_to(-wrapped, dtype);
     let (op, shown) = if wrapped < 0 && negated > 0 || wrapped > negated && negated > 0 && dtype.is_unsigned_int() {
         (Op::Sub, negated)

@@ -1,116 +1,116 @@
-//! What must be true of the arrays of a level, as plain data: arrays that callers lend are held to it before generated
-//! code trusts them, in Rust by the crate `structured`, in C by a function of the run-time library for each [`Rule`].
+//! Invariants of a level's arrays, as plain data. Borrowed arrays are checked against them before generated code trusts
+//! them: in Rust by the crate `structured`, in C by one function of the run-time library per [`Rule`].
 
-/// What a level says of its arrays. Arrays and hidden numbers are named by their place in the level's lists.
+/// Invariants of a level's arrays. Arrays and hidden sizes are numbered by their place in the level's lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contract {
-    /// Of each number that is known only with the data, where the arrays say it.
+    /// Source of each hidden size, a number known only from the data.
     pub counts: Vec<Counted>,
-    /// What must be true of the arrays. A rule may rely on those before it.
+    /// Rules for the arrays. A rule may rely on those before it.
     pub rules: Vec<Rule>,
-    /// If the level's positions are the elements of a list: the array with their coordinates, and, unless there is one
-    /// for each position of the level above, the partition that says which are below which.
+    /// For a level whose positions are the elements of a list: the coordinate array, and the partition that assigns
+    /// list elements to parent positions, unless each parent position has exactly one element.
     pub list: Option<(Option<usize>, usize)>,
 }
 
-/// Where arrays say a number.
+/// Array that determines a hidden size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// It is the length of that array.
+    /// Length of that array.
     Length(usize),
-    /// It is the last element of that array.
+    /// Last element of that array.
     Last(usize),
 }
 
-/// What must be true of arrays. `above` are the positions of the level above, `size` is that of the dimension.
+/// Rule for arrays. `above` is the number of positions of the parent level, `size` the size of the dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// `pos` begins with 0, does not fall, and ends with that hidden number: it says where each position's part of
-    /// another array begins and ends.
+    /// `pos` begins with 0, does not decrease, and ends with that hidden size: it delimits each position's segment of
+    /// another array.
     Partition {
-        /// The array.
+        /// Partition array.
         pos: usize,
-        /// The hidden number.
+        /// Hidden size.
         total: usize,
     },
-    /// The coordinates in the parts of `crd` that `pos` says: each of them from 0 to `size`, in order and unique where
-    /// the level is.
+    /// Coordinates of `crd`, in the segments given by `pos`, lie within `0 <= c < size`, sorted and unique where the
+    /// level is.
     Coordinates {
-        /// The parts: a partition.
+        /// Partition array.
         pos: usize,
-        /// The coordinates.
+        /// Coordinate array.
         crd: usize,
-        /// They do not fall within a part.
+        /// Whether coordinates do not decrease within a segment.
         ordered: bool,
-        /// None comes twice within a part.
+        /// Whether no coordinate occurs twice within a segment.
         unique: bool,
     },
-    /// Each part that `pos` says is a block of consecutive coordinates, which begins at `start` (`None`: at 0) and ends
-    /// in the dimension.
+    /// Each segment given by `pos` is a block of consecutive coordinates, which begins at `start` (`None`: at 0) and
+    /// ends within the dimension.
     Blocks {
-        /// The parts: a partition.
+        /// Partition array.
         pos: usize,
-        /// Where they begin.
+        /// Array of first coordinates.
         start: Option<usize>,
     },
-    /// Each element of an array is from 0 to `size`, or `size` itself.
+    /// Each element of an array lies within `0 <= x < size`, or equals `size` if allowed.
     Range {
-        /// The array.
+        /// Array.
         array: usize,
-        /// Whether it can be `size`.
+        /// Whether `size` itself is allowed.
         or_size: bool,
     },
-    /// Each element of an array is larger than the one before it.
+    /// Elements of an array strictly increase.
     Rises {
-        /// The array.
+        /// Array.
         array: usize,
     },
-    /// The coordinates of each fibre rise from slot to slot, up to those that are left over, which have the dimension's
-    /// size. (Below a level of slots: those of slot 0 for all fibres come first, then those of slot 1.)
+    /// Coordinates of each fibre strictly increase from slot to slot; unused slots follow and hold the dimension's
+    /// size. Slots are the outer dimension of the layout: slot 0 of all fibres comes first, then slot 1.
     Slots {
-        /// The coordinates.
+        /// Coordinate array.
         crd: usize,
     },
-    /// Positions in a row that have all coordinates of the levels above in common have coordinates here that do not
-    /// fall. Levels above are lists ([`Contract::list`]), up to the first that has a partition.
+    /// Coordinates of consecutive positions that agree in all coordinates of the ancestor levels do not decrease. The
+    /// ancestors are lists ([`Contract::list`]), up to the first one with a partition.
     Tuples {
-        /// The coordinates.
+        /// Coordinate array.
         crd: usize,
-        /// They rise.
+        /// Whether coordinates strictly increase.
         unique: bool,
     },
-    /// In the parts that `pos` says, `end` has the coordinates after segments, which follow each other in the dimension
-    /// and have one coordinate at least.
+    /// `end` holds the end coordinates of segments, within the parts given by `pos`. Segments do not overlap, and each
+    /// has at least one coordinate.
     Segments {
-        /// The parts: a partition.
+        /// Partition array of the fibres.
         pos: usize,
-        /// The ends.
+        /// End coordinates.
         end: usize,
-        /// How many positions each segment has, if not one: a partition. As many as coordinates, at most.
+        /// Partition that gives each segment's number of positions, at most its number of coordinates; `None`: one
+        /// each.
         ofs: Option<usize>,
-        /// Segments leave no coordinate out, and each has one position, or one for each coordinate.
+        /// Whether segments cover the whole dimension, each with one position or one per coordinate.
         full: bool,
     },
-    /// `map` has, for each position of the level above, a number for each coordinate: not 0 for those that the list
-    /// has.
+    /// `map` holds a number for each coordinate, per parent position: nonzero exactly for the coordinates in the list.
     Map {
-        /// The list's parts: a partition.
+        /// Partition array of the list.
         pos: usize,
-        /// The list's coordinates.
+        /// Coordinate array of the list.
         crd: usize,
-        /// The numbers.
+        /// Map array.
         map: usize,
     },
-    /// `tbl` has a hash table for each part of the list, which finds each of its coordinates (the level `hashed` says
-    /// how), and has a free slot.
+    /// `tbl` holds a hash table per segment of the list, which finds each of the segment's coordinates (see the level
+    /// `hashed`), and has a free slot.
     Table {
-        /// The list's parts: a partition.
+        /// Partition array of the list.
         pos: usize,
-        /// The list's coordinates.
+        /// Coordinate array of the list.
         crd: usize,
-        /// The parts of `tbl`: a partition.
+        /// Partition array of `tbl`.
         tpos: usize,
-        /// The tables.
+        /// Hash tables.
         tbl: usize,
     },
 }

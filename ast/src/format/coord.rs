@@ -1,4 +1,4 @@
-//! What a level stores of an element's indices: one of them, or an expression of them (`remap=`).
+//! Coordinates stored by levels: one index of an element, or an expression of its indices (`remap=`).
 //!
 //! ```text
 //! dia           (j - i, i, j)                            the diagonal, the row, the column
@@ -6,7 +6,7 @@
 //! ell           (counter(i), i, j)                       the how-manieth element of its row, the row, the column
 //! ```
 //!
-//! Coordinates are numbered from the least one that the sizes allow ([`Coord::range`]), so that levels count from 0.
+//! Coordinates are numbered from the lower bound that the sizes allow ([`Coord::range`]), so that levels count from 0.
 
 mod parse;
 
@@ -18,51 +18,52 @@ use crate::poly::tidy;
 use std::fmt;
 use std::sync::Arc;
 
-/// What a level stores of an element's indices.
+/// Coordinate of an element, as an expression of its indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Coord {
-    /// The index in that dimension.
+    /// Index in that dimension.
     Dim(usize),
-    /// A constant.
+    /// Constant.
     Int(i64),
-    /// An operator on integers: one of [`Coord::OPERATORS`].
+    /// Operator on integers: one of [`Coord::OPERATORS`].
     Apply(Op, Arc<[Coord; 2]>),
-    /// The number of an element among those that have these in common, from 0, in the order of their other indices.
+    /// Ordinal of an element, from 0, among the elements that agree in these coordinates, in the order of their other
+    /// indices.
     Counter(Arc<[Coord]>),
-    /// The bits of these, by turns: the lowest of the last one is the lowest. A key of order alone.
+    /// Interleaved bits (Morton code) of these; the lowest bit of the last one is lowest. Only allowed as a sort key.
     Morton(Arc<[Coord]>),
 }
 
-/// A key by which elements are sorted, and which is not stored.
+/// Sort key of elements that is not stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// It counts before the coordinate of that level.
+    /// Level whose coordinate this key precedes in the comparison.
     pub before: usize,
-    /// What is compared.
+    /// Compared value.
     pub coord: Coord,
 }
 
 impl Coord {
-    /// The operators that coordinates are made with.
+    /// Operators allowed in coordinates.
     pub const OPERATORS: [Op; 10] =
         [Op::Add, Op::Sub, Op::Mul, Op::FloorDiv, Op::Mod, Op::Shl, Op::Shr, Op::BitAnd, Op::BitOr, Op::BitXor];
 
-    /// `a op b`, computed where both are constants and that does not fail.
+    /// Builds `a op b`, folding constants where the operation does not fail.
     pub fn apply(op: Op, a: Coord, b: Coord) -> Coord {
         if let (Coord::Int(x), Coord::Int(y)) = (&a, &b)
             && let Some(v) = compute(op, *x, *y)
         {
             return Coord::Int(v);
         }
-        // Constants stand on the right.
+        // Normal form: constants stand on the right.
         match (op, &a) {
             (Op::Add | Op::Mul, Coord::Int(_)) => Coord::Apply(op, Arc::new([b, a])),
             _ => Coord::Apply(op, Arc::new([a, b])),
         }
     }
 
-    /// The dimensions that it depends on, in order.
+    /// Returns the dimensions on which the coordinate depends, in increasing order.
     pub fn dims(&self) -> Vec<usize> {
         let mut out = Vec::new();
         self.walk(&mut |c| {
@@ -75,7 +76,7 @@ impl Coord {
         out
     }
 
-    /// Calls `f` on it and what it is made of.
+    /// Calls `f` on the coordinate and all of its subexpressions.
     pub fn walk(&self, f: &mut dyn FnMut(&Coord)) {
         f(self);
         match self {
@@ -85,7 +86,8 @@ impl Coord {
         }
     }
 
-    /// Its value at these indices, as the language computes it; `None` where it is a counter, or computing it stops.
+    /// Evaluates the coordinate at these indices with the language's arithmetic; `None` for a counter, or if evaluation
+    /// fails.
     pub fn value(&self, indices: &[i64]) -> Option<i64> {
         match self {
             Coord::Dim(d) => indices.get(*d).copied(),
@@ -99,14 +101,14 @@ impl Coord {
         }
     }
 
-    /// It at these indices; `None` where it is not an expression of them.
+    /// Builds the coordinate's expression at these indices; `None` for counters and Morton codes.
     pub fn at(&self, indices: &[Expr]) -> Option<Expr> {
         match self {
             Coord::Dim(d) => indices.get(*d).cloned(),
             Coord::Int(v) => Some(Expr::int(*v)),
             Coord::Apply(op, args) => {
                 let (a, b) = (args[0].at(indices)?, args[1].at(indices)?);
-                // Quotients and what they leave, however they are written.
+                // Shifts and masks become quotients and remainders, so that both spellings give one form.
                 let by = b.as_int().filter(|b| (0..62).contains(b));
                 let (op, b) = match (op, by, b.as_int()) {
                     (Op::Shr, Some(by), _) => (Op::FloorDiv, Expr::int(1 << by)),
@@ -121,9 +123,9 @@ impl Coord {
         }
     }
 
-    /// The least value, and the one after the largest, over all indices of a tensor of that shape. They are bounds: not
-    /// every number in between need occur. `None` where that is not known: of counters, and of bits of unknown sizes.
-    /// Of an empty tensor, they may be such that nothing is in between.
+    /// Returns a lower bound and an exclusive upper bound of the values over all indices of a tensor of that shape. The
+    /// bounds need not be tight, and for an empty tensor the interval may be inverted. `None` where no bound is known:
+    /// for counters, Morton codes, `|`, `^`, and operators other than `+` and `-` without a constant right operand.
     pub fn range(&self, shape: &[Expr]) -> Option<[Expr; 2]> {
         let one = Expr::int(1);
         match self {
@@ -168,7 +170,7 @@ impl Coord {
         }
     }
 
-    /// Whether its values fit 62 bits, whatever the sizes: they are at most 2^47, so that sums of a few multiples do.
+    /// Returns whether values fit 62 bits for all sizes (indices are at most 2^47), so that sums of a few multiples do.
     pub fn is_small(&self) -> bool {
         let (mut factors, mut nodes) = (1i64, 0);
         self.walk(&mut |c| {
@@ -189,7 +191,7 @@ impl Coord {
         factors <= 256 && nodes <= 64
     }
 
-    /// As programs write it, with these names of dimensions. `within` is the precedence of what it stands in.
+    /// Formats as programs write it, with these names of dimensions. `within` is the precedence of the context.
     fn text(&self, names: &[String], within: u8) -> String {
         let list = |of: &[Coord]| of.iter().map(|c| c.text(names, 0)).collect::<Vec<_>>().join(", ");
         match self {
@@ -207,7 +209,7 @@ impl Coord {
                     Op::Add | Op::Sub => 9,
                     _ => 10,
                 };
-                // Operators of one precedence are read from the left.
+                // Operators of one precedence associate to the left.
                 let text = format!("{} {} {}", args[0].text(names, own), op.info().name, args[1].text(names, own + 1));
                 if own < within { format!("({text})") } else { text }
             }
@@ -217,12 +219,12 @@ impl Coord {
 
 const LETTERS: [&str; 6] = ["i", "j", "k", "l", "m", "n"];
 
-/// Names for so many dimensions: `i`, `j`, `k` …
+/// Returns names for `ndim` dimensions: `i`, `j`, `k` …
 pub fn names(ndim: usize) -> Vec<String> {
     (0..ndim).map(|d| if ndim <= LETTERS.len() { LETTERS[d].to_string() } else { format!("i{d}") }).collect()
 }
 
-/// What levels and keys are of, in the order of the tuple that `remap=` returns: `(j - i, i, j)`.
+/// Formats coordinates and keys as the tuple that `remap=` returns: `(j - i, i, j)`.
 pub(super) fn tuple(coords: &[Coord], keys: &[Key], ndim: usize) -> String {
     let names = names(ndim);
     let mut parts = Vec::new();
@@ -239,12 +241,12 @@ fn is_power_of_two(v: i64) -> bool {
 }
 
 fn divided([low, last]: [&Expr; 2], by: i64) -> [Expr; 2] {
-    // As splitting a loop has it: `(n + by - 1) // by`.
+    // The quotient has the form that loop splitting produces: `(n + by - 1) // by`.
     let by = Expr::int(by);
     [low.floor_div(&by), tidy(&last.plus(&by)).floor_div(&by)]
 }
 
-/// What operators of integers give, as in programs; `None` where they stop them, or beyond 64 bits.
+/// Evaluates an integer operator as programs do; `None` where it fails or overflows 64 bits.
 fn compute(op: Op, a: i64, b: i64) -> Option<i64> {
     match op {
         Op::Add => a.checked_add(b),
@@ -267,7 +269,7 @@ fn compute(op: Op, a: i64, b: i64) -> Option<i64> {
     }
 }
 
-/// The bits of several numbers, by turns; `None` of negative ones, and beyond 63 bits.
+/// Interleaves the bits of several numbers; `None` for negative ones, and beyond 63 bits.
 fn interleaved(parts: &[i64]) -> Option<i64> {
     let mut out = 0i64;
     for (k, part) in parts.iter().rev().enumerate() {
@@ -284,7 +286,7 @@ fn interleaved(parts: &[i64]) -> Option<i64> {
     Some(out)
 }
 
-/// With the names `i`, `j`, `k` … for dimensions.
+/// Formats with the dimension names `i`, `j`, `k` …
 impl fmt::Display for Coord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let most = self.dims().last().map_or(1, |d| d + 1);
@@ -296,7 +298,7 @@ impl fmt::Display for Coord {
 mod tests {
     use super::*;
 
-    /// As Python has it.
+    /// Checks floor division and remainder against Python's.
     #[test]
     fn quotients_and_remainders_have_the_divisors_sign() {
         for (a, b, q, r) in [(7, 2, 3, 1), (-7, 2, -4, 1), (7, -2, -4, -1), (-7, -2, 3, -1), (6, -3, -2, 0)] {

@@ -1,6 +1,6 @@
-//! From the coordinates of a format's levels back to an element's indices.
+//! Inverse mapping from the coordinates of a format's levels to an element's indices.
 //!
-//! What levels store is known; of what it is made of, operators that can be turned round say the rest:
+//! The coordinates of the levels are known; inverting their operators derives the subexpressions:
 //!
 //! ```text
 //! a + b, and a          say b                a // 4 and a % 4     say a
@@ -8,16 +8,16 @@
 //! a * 4                 says a               all operands         say what is made of them
 //! ```
 //!
-//! An index that none of this gives is not stored: elements that differ in it alone could not be told apart.
+//! An index that none of these rules derives is lost: elements that differ in it alone would be indistinguishable.
 
 use super::{Coord, Format};
 use crate::op::Op;
 
-/// What is known, with what it is computed of: `Coord::Dim(k)` stands for the coordinate of level `k`.
+/// Known expressions, each with its definition, in which `Coord::Dim(k)` stands for the coordinate of level `k`.
 struct Known(Vec<(Coord, Coord)>);
 
 impl Known {
-    /// What levels say that come before one.
+    /// Derives the expressions known from the levels above `level`.
     fn above(format: &Format, level: usize) -> Known {
         let mut known = Known(Vec::new());
         for (k, c) in format.coords[..level].iter().enumerate() {
@@ -35,7 +35,7 @@ impl Known {
         new
     }
 
-    /// What a coordinate is computed of, if it can be.
+    /// Returns the definition of a coordinate from known ones, if there is one.
     fn of(&self, what: &Coord) -> Option<Coord> {
         if let Some((_, by)) = self.0.iter().find(|(c, _)| c == what) {
             return Some(by.clone());
@@ -47,7 +47,7 @@ impl Known {
         }
     }
 
-    /// Turns one operator round. Whether something new is known.
+    /// Inverts one operator; returns whether a new expression became known.
     fn turn(&mut self) -> bool {
         for k in 0..self.0.len() {
             let (what, by) = self.0[k].clone();
@@ -81,7 +81,7 @@ impl Known {
         false
     }
 
-    /// What a number leaves where its quotient, or what it is shifted to the right, is known.
+    /// Returns the remainder that a division by `by`, or a right shift by it, discards, if known.
     fn rest(&self, op: Op, a: &Coord, by: i64) -> Option<Coord> {
         let (rest, by) = match op {
             Op::Shr => (Op::BitAnd, u32::try_from(by).ok().and_then(|by| 1i64.checked_shl(by))?.checked_sub(1)?),
@@ -92,14 +92,14 @@ impl Known {
 }
 
 impl Format {
-    /// An element's index in each dimension, computed of the coordinates of levels: `Coord::Dim(k)` stands for that of
-    /// level `k`, as [`Format::coords`] has it. `None` where no level says it.
+    /// Returns an element's index in each dimension as an expression of level coordinates: `Coord::Dim(k)` stands for
+    /// the coordinate of level `k`, as in [`Format::coords`]. `None` for an index that no level determines.
     pub fn indices(&self, ndim: usize) -> Vec<Option<Coord>> {
         let known = Known::above(self, self.levels.len());
         (0..ndim).map(|d| known.of(&Coord::Dim(d))).collect()
     }
 
-    /// Whether the first so many levels say what a key of order is.
+    /// Returns whether the first `levels` levels determine a sort key.
     pub(super) fn says(&self, levels: usize, key: &Coord) -> bool {
         let known = Known::above(self, levels);
         match key {
@@ -108,7 +108,7 @@ impl Format {
         }
     }
 
-    /// The coordinate of a level, computed of those of the levels above it, if it can be.
+    /// Returns the coordinate of a level as an expression of the coordinates above it, if they determine it.
     pub fn derived(&self, level: usize) -> Option<Coord> {
         Known::above(self, level).of(&self.coords[level])
     }
@@ -146,7 +146,7 @@ mod tests {
                 by(Op::Mod, &i, 2),
                 by(Op::Mod, &j, 3),
             ],
-            // Blocks of blocks.
+            // Nested blocks.
             vec![
                 by(Op::FloorDiv, &by(Op::FloorDiv, &i, 2), 2),
                 by(Op::Mod, &by(Op::FloorDiv, &i, 2), 2),

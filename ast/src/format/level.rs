@@ -1,87 +1,87 @@
-//! Levels: how the coordinates of one level are stored, and what is true of them whatever they hold.
+//! Levels: storage of the coordinates of one level, and facts that hold for any contents.
 
 use crate::dtype::DType;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Kinds of level (format abstraction, section 3; looplets, section 5).
+/// Kind of a level (format abstraction, section 3; looplets, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LevelKind {
-    /// Every coordinate is stored, in order.
+    /// Every coordinate, in order.
     Dense,
-    /// The coordinates that are stored, as a list for each fibre.
+    /// List of the stored coordinates of each fibre.
     Compressed,
-    /// One coordinate for each position of the level above.
+    /// One coordinate per position of the level above.
     Singleton,
-    /// The coordinates that are stored, in a hash table for each fibre.
+    /// Hash table of the stored coordinates of each fibre.
     Hashed,
-    /// A byte for each coordinate that says whether it is stored, and a list of those that are.
+    /// Byte per coordinate that marks stored ones, with a list of these.
     Bytemap,
-    /// A bit for each coordinate that says whether it is stored.
+    /// Bit per coordinate that marks stored ones.
     Bitmap,
-    /// One block of consecutive coordinates for each fibre.
+    /// One block of consecutive coordinates per fibre.
     Banded,
-    /// The first coordinates of each fibre.
+    /// Prefix of the coordinates of each fibre.
     Ragged,
     /// Blocks of consecutive coordinates (VBL).
     Blocklist,
-    /// Runs of coordinates that have one value.
+    /// Runs of coordinates with equal values.
     RunLength,
-    /// Runs of coordinates that have one value, and stretches of coordinates that have their own.
+    /// Runs of coordinates with equal values, and literal stretches with one value per coordinate.
     PackBits,
-    /// The coordinates up to that of the level above, itself included.
+    /// Coordinates up to that of the level above, inclusive.
     LowerTriangular,
-    /// The coordinates from that of the level above on, itself included.
+    /// Coordinates from that of the level above on, inclusive.
     UpperTriangular,
-    /// Half of a matrix, which is equal to its transpose.
+    /// Half of a matrix that equals its transpose.
     Symmetric,
-    /// At most one coordinate for each fibre.
+    /// At most one coordinate per fibre.
     Point,
-    /// Every coordinate that those above leave room for in the tensor.
+    /// Every coordinate that stays within the tensor, given the coordinates above.
     Range,
-    /// The coordinate that those above determine.
+    /// Coordinate determined by those above.
     Offset,
-    /// Those coordinates that some fibre has, the same for all fibres.
+    /// Coordinates that occur in any fibre, the same set for all fibres.
     Squeezed,
-    /// The numbers from 0 that elements have in the fullest fibre, the same for all fibres.
+    /// Slots 0, 1, … up to the element count of the fullest fibre, the same for all fibres.
     Sliced,
 }
 
-/// What is true of a level whatever it holds (format abstraction, section 3.2).
+/// Facts of a level that hold for any contents (format abstraction, section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelFacts {
-    /// Every coordinate of the dimension has a value that is stored.
+    /// Whether every coordinate of the dimension has a stored value.
     pub full: bool,
-    /// Coordinates are stored in increasing order.
+    /// Whether coordinates are stored in increasing order.
     pub ordered: bool,
-    /// No coordinate is stored twice under one parent.
+    /// Whether no coordinate is stored twice under one parent.
     pub unique: bool,
-    /// Each position of the level above has exactly one here.
+    /// Whether each position of the level above has exactly one child.
     pub branchless: bool,
-    /// No position is left unused.
+    /// Whether no position is unused.
     pub compact: bool,
-    /// Whether a coordinate is stored, and where, is known without a search.
+    /// Whether locating a coordinate needs no search.
     pub random_access: bool,
-    /// One value is stored for each coordinate, and not one for several.
+    /// Whether each coordinate has a stored value of its own.
     pub injective: bool,
 }
 
-/// A level with its options.
+/// Level with its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Level {
-    /// How coordinates are stored.
+    /// Storage of the coordinates.
     pub kind: LevelKind,
     /// Whether no coordinate is stored twice under one parent.
     pub unique: bool,
     /// Whether coordinates are stored in increasing order.
     pub ordered: bool,
-    /// Type of the index arrays: u8, u16, i32 or i64. `None`: i32, or i64 where the data needs it.
+    /// Type of the index arrays: u8, u16, i32 or i64. `None`: i32, or i64 where the data need it.
     pub index: Option<DType>,
 }
 
-/// A row for each kind: its name, then the facts of [`LevelFacts`] in their order (those of `unique` and `ordered` may
-/// be given up by options), and whether it has arrays of indices.
+/// Defines the kinds, one row each: the name, the facts of [`LevelFacts`] in their order (options may give up `unique`
+/// and `ordered`), and whether the level has index arrays.
 macro_rules! kinds {
     ($($kind:ident $name:literal: $full:literal $ordered:literal $unique:literal $branchless:literal $compact:literal
        $random:literal $injective:literal, $arrays:literal;)*) => {
@@ -89,17 +89,17 @@ macro_rules! kinds {
             /// All kinds.
             pub const ALL: &'static [LevelKind] = &[$(LevelKind::$kind),*];
 
-            /// Its name in programs; both triangles are `triangular`, the upper one with `upper=True`.
+            /// Returns the name in programs; both triangles are `triangular`, the upper one with `upper=True`.
             pub fn name(self) -> &'static str {
                 match self { $(LevelKind::$kind => $name),* }
             }
 
-            /// Whether it has arrays of indices, whose type `index=` says.
+            /// Returns whether the level has index arrays, whose type `index=` sets.
             pub fn has_indices(self) -> bool {
                 match self { $(LevelKind::$kind => $arrays),* }
             }
 
-            /// What is true of it unless its options give it up.
+            /// Returns the facts of the kind, before options give any up.
             pub fn facts(self) -> LevelFacts {
                 match self {
                     $(LevelKind::$kind => LevelFacts {
@@ -136,13 +136,13 @@ kinds! {
 }
 
 impl LevelKind {
-    /// Whether a program may say that coordinates stand twice in one fibre, or out of order.
+    /// Returns whether a program may declare duplicate or unsorted coordinates in a fibre.
     pub fn has_lists(self) -> bool {
         matches!(self, LevelKind::Compressed | LevelKind::Singleton)
     }
 
-    /// Whether it stores whole regions, with the fill in them where no element was given. The others store what was
-    /// given alone; of a tensor, the last level decides.
+    /// Returns whether the level stores whole regions, with the fill at coordinates where no element was given. The
+    /// other kinds store the given elements alone. The last level decides for a tensor.
     pub fn stores_regions(self) -> bool {
         use LevelKind::*;
         match self {
@@ -154,13 +154,13 @@ impl LevelKind {
 }
 
 impl Level {
-    /// A level of that kind, with all that is true of it.
+    /// Creates a level of that kind, with all of its facts.
     pub fn new(kind: LevelKind) -> Level {
         let facts = kind.facts();
         Level { kind, unique: facts.unique, ordered: facts.ordered, index: None }
     }
 
-    /// Levels as they are shown, with commas between them; `None` where something else stands.
+    /// Parses a comma-separated list of levels as they are displayed; `None` for any other text.
     pub fn parse_list(text: &str) -> Option<Vec<Level>> {
         let mut depth = 0i32;
         let parts = text.split(|c: char| {
@@ -194,13 +194,13 @@ impl Level {
         Some(level)
     }
 
-    /// The level's facts.
+    /// Returns the level's facts.
     pub fn facts(self) -> LevelFacts {
         LevelFacts { unique: self.unique, ordered: self.ordered, ..self.kind.facts() }
     }
 }
 
-/// As programs write it: `compressed(unique=False)`.
+/// Formats as programs write it: `compressed(unique=False)`.
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let facts = self.kind.facts();

@@ -1,25 +1,25 @@
-//! Formats that have a name in the language, for tensors of so many dimensions.
+//! Named formats of the language, for tensors of a given number of dimensions.
 
 use super::{Coord, Format, Key, Level, LevelKind};
 use crate::dtype::DType;
 use crate::op::Op;
 
-/// A format by name: some are one for each number of dimensions.
+/// Named format; some exist for every number of dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Named {
-    /// Rows in order, of each a list of columns.
+    /// Rows in order, each a list of columns.
     Csr,
-    /// Columns in order, of each a list of rows.
+    /// Columns in order, each a list of rows.
     Csc,
-    /// Those rows that have elements, of each a list of columns.
+    /// Nonempty rows, each a list of columns.
     Dcsr,
-    /// Those columns that have elements, of each a list of rows.
+    /// Nonempty columns, each a list of rows.
     Dcsc,
-    /// A list of indices in all dimensions.
+    /// List of indices in all dimensions.
     Coo,
-    /// A tree of lists.
+    /// Tree of lists.
     Csf,
-    /// A tree of hash tables.
+    /// Tree of hash tables.
     Hashmap,
     /// Blocks of consecutive coordinates in the last dimension.
     Vbl,
@@ -29,26 +29,26 @@ pub enum Named {
     Rle,
     /// Runs and literal stretches in the last dimension.
     PackBits,
-    /// The first elements in the last dimension.
+    /// Prefix of the elements in the last dimension.
     Ragged,
     /// Half of a symmetric matrix.
     Symmetric,
-    /// The elements on the diagonal and below.
+    /// Elements on and below the diagonal.
     LowerTriangular,
-    /// The elements on the diagonal and above.
+    /// Elements on and above the diagonal.
     UpperTriangular,
-    /// Those diagonals that have elements, each whole.
+    /// Nonempty diagonals, each stored whole.
     Dia,
-    /// So many columns for each row as the fullest one needs.
+    /// Fixed number of slots per row, as many as the fullest row needs.
     Ell,
-    /// Blocks of 128 in every dimension along a curve, of each a list of places in it (HiCOO).
+    /// Blocks of 128 in every dimension, in Morton order, each a list of offsets within it (HiCOO).
     Hicoo,
 }
 
-/// Coordinates in one block, in each dimension (HiCOO).
+/// Block size in each dimension (HiCOO).
 const HICOO: i64 = 128;
 
-/// The format of matrices `bcsr(r, c)`: blocks of so many rows and columns, each whole; of each row of blocks, a list.
+/// Returns the format `bcsr(r, c)` of matrices: dense blocks of that many rows and columns, listed per block row.
 pub fn bcsr(rows: i64, columns: i64) -> Format {
     use LevelKind::{Compressed, Dense};
     let of = |op: Op, dim: usize, by: i64| Coord::apply(op, Coord::Dim(dim), Coord::Int(by));
@@ -58,7 +58,7 @@ pub fn bcsr(rows: i64, columns: i64) -> Format {
 }
 
 impl Named {
-    /// All of them, with their names.
+    /// All named formats, with their names.
     pub const ALL: &'static [(&'static str, Named)] = &[
         ("csr", Named::Csr),
         ("csc", Named::Csc),
@@ -80,22 +80,22 @@ impl Named {
         ("hicoo", Named::Hicoo),
     ];
 
-    /// The format of that name.
+    /// Finds the format of that name.
     pub fn find(name: &str) -> Option<Named> {
         Named::ALL.iter().find(|(n, _)| *n == name).map(|(_, f)| *f)
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         Named::ALL.iter().find(|(_, f)| *f == self).map_or("", |(n, _)| n)
     }
 
-    /// The format for tensors of so many dimensions; `None` if it is not one of such tensors.
+    /// Returns the format for tensors of `ndim` dimensions; `None` if it does not exist for them.
     pub fn format(self, ndim: usize) -> Option<Format> {
         use LevelKind::*;
         let of = |kinds: &[LevelKind]| Format::new(kinds.iter().map(|k| Level::new(*k)).collect());
         let matrix = |kinds: [LevelKind; 2]| (ndim == 2).then(|| of(&kinds));
-        // The last dimension so, and those before it densely.
+        // The last dimension has that kind, the dimensions before it are dense.
         let last = |kind: LevelKind| {
             let kinds: Vec<LevelKind> = std::iter::repeat_n(Dense, ndim.checked_sub(1)?).chain([kind]).collect();
             Some(of(&kinds))
@@ -108,7 +108,7 @@ impl Named {
             Named::Coo => {
                 let lists = (0..ndim).map(|k| {
                     let kind = if k == 0 { Compressed } else { Singleton };
-                    // Elements may share all indices but the last.
+                    // Elements may agree in all indices but the last.
                     Level { unique: k + 1 == ndim, ..Level::new(kind) }
                 });
                 (ndim > 0).then(|| Format::new(lists.collect()))
@@ -132,7 +132,7 @@ impl Named {
                 of(&[Sliced, Dense, Singleton]).remapped(vec![counter, Coord::Dim(0), Coord::Dim(1)], Vec::new())
             }),
             Named::Hicoo => (ndim > 0).then(|| {
-                // Blocks, then places in them.
+                // Block coordinates, then offsets within the block.
                 let all = |op: Op| (0..ndim).map(move |d| Coord::apply(op, Coord::Dim(d), Coord::Int(HICOO)));
                 let list = |kind: LevelKind, last: bool| Level { ordered: false, unique: last, ..Level::new(kind) };
                 let lists = |index: Option<DType>| {

@@ -1,17 +1,17 @@
-//! Which level may stand where: each needs facts of the level above it, and some of being the last.
+//! Validity of formats: each kind of level needs facts of the level above, and some must be last.
 
 use super::{Coord, Format, Level, LevelKind, coord};
 use crate::expr::Expr;
 use std::fmt;
 
-/// Why a format is not one.
+/// Reason why a format is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misplaced {
-    /// The level, from 0, if it is about one.
+    /// Number of the faulty level, from 0, if the fault is in one level.
     pub level: Option<usize>,
-    /// What is missing.
+    /// Missing property.
     pub message: String,
-    /// What to write instead, if that is known.
+    /// Text to write instead, if known.
     pub help: Option<String>,
 }
 
@@ -22,11 +22,11 @@ impl fmt::Display for Misplaced {
 }
 
 impl Format {
-    /// Whether its levels can store tensors of so many dimensions.
+    /// Checks that the levels can store tensors of `ndim` dimensions.
     ///
     /// # Errors
     ///
-    /// The first thing that is missing, in the words of [`super::LevelFacts`].
+    /// The first missing property, in the terms of [`super::LevelFacts`].
     pub fn check(&self, ndim: usize) -> Result<(), Misplaced> {
         let whole = |message: String, help: &str| {
             let help = (!help.is_empty()).then(|| help.to_string());
@@ -54,7 +54,7 @@ impl Format {
         (0..ndim).try_for_each(|k| self.place(k))
     }
 
-    /// Whether what levels store says where in a tensor of so many dimensions an element is.
+    /// Checks that the stored coordinates determine an element's indices in a tensor of `ndim` dimensions.
     fn check_remap(&self, ndim: usize) -> Result<(), Misplaced> {
         let err = |level: Option<usize>, message: String, help: &str| {
             Err(Misplaced { level, message, help: (!help.is_empty()).then(|| help.to_string()) })
@@ -70,7 +70,7 @@ impl Format {
             return err(None, format!("`remap=` is one of {most} dimensions, and there are {ndim}"), "");
         }
         let names = coord::names(ndim);
-        // (Whether there is a range does not depend on sizes.)
+        // Existence of a range does not depend on sizes, so any size serves.
         let some = vec![Expr::int(7); ndim];
         if let Some(large) = all().find(|c| !c.is_small()) {
             let text = format!("computing `{large}` may take more than 64 bits");
@@ -112,7 +112,7 @@ impl Format {
         }
     }
 
-    /// Whether slots are the outermost level, above those of the fibres that they are slots of.
+    /// Checks that slots are the outermost level, above the levels of the fibres that they divide.
     fn check_slots(&self, k: usize, of: &[Coord]) -> Result<(), Misplaced> {
         let err = |message: &str| {
             let help = "write `format(sliced, dense, singleton, remap=f)`, where f returns `(counter(i), i, j)`";
@@ -132,8 +132,8 @@ impl Format {
         Ok(())
     }
 
-    /// Whether levels know that keys put elements in another order: up to the level whose coordinate, with those above,
-    /// says the key, they are not ordered, and those before it not unique.
+    /// Checks that levels admit the order of the sort keys: the levels from a key's place to the one whose coordinate,
+    /// with those above, determines the key must be declared unordered, and all but the last of these not unique.
     fn check_keys(&self) -> Result<(), Misplaced> {
         for key in self.keys.iter() {
             let says = |k: &usize| self.says(k + 1, &key.coord);
@@ -160,7 +160,7 @@ impl Format {
         Ok(())
     }
 
-    /// Whether level `k` may stand there.
+    /// Checks that level `k` may stand below the levels above it.
     fn place(&self, k: usize) -> Result<(), Misplaced> {
         let level = self.levels[k];
         let (above, last) = (k.checked_sub(1).map(|k| self.levels[k]), k + 1 == self.levels.len());
@@ -194,7 +194,7 @@ impl Format {
                 "`sliced` stores a counter, and there is none".into(),
                 "say with `remap=` what the levels store: `(counter(i), i, j)`",
             ),
-            // Slots that are left empty are told apart by the coordinate.
+            // Empty slots are recognised by their coordinate.
             LevelKind::Singleton if self.levels[..k].iter().any(|l| l.kind == LevelKind::Sliced) => Ok(()),
             LevelKind::Singleton if above.is_none_or(|a| a.unique) => {
                 let text = "`singleton` has one coordinate for each position of a level above that is not unique, and \
@@ -210,7 +210,7 @@ impl Format {
                 let text = format!("`{name}` is half of a matrix, and needs a full level above it: `dense`");
                 err(text, &format!("write `format(dense, {level})`"))
             }
-            // One value stands for many elements, so there is nothing below it to be told apart.
+            // One value stands for many elements, so positions below it could not be told apart.
             _ if !level.kind.facts().injective && !last => {
                 let text = format!("`{name}` is not injective: it stores one value for several coordinates");
                 err(text, "it can be the last level alone")
@@ -219,7 +219,7 @@ impl Format {
         }
     }
 
-    /// Levels that are half of a square matrix, with its two dimensions, which are of one size.
+    /// Returns the levels that store half of a square matrix, with its two dimensions, which have equal sizes.
     pub fn squares(&self) -> impl Iterator<Item = (Level, [usize; 2])> {
         let half = |l: &Level| {
             matches!(l.kind, LevelKind::LowerTriangular | LevelKind::UpperTriangular | LevelKind::Symmetric)
@@ -231,8 +231,8 @@ impl Format {
         })
     }
 
-    /// The indices of the element whose value is stored for the one that has these: its own, or those of the one across
-    /// the diagonal, where a symmetric matrix stores that. `None` beside a triangle, where there is no room.
+    /// Returns the indices of the element whose value is stored for the element at these indices: itself, or its mirror
+    /// image across the diagonal in a symmetric matrix. `None` outside of a triangle, where nothing is stored.
     ///
     /// ```
     /// use taffeta_ast::format::Named;
@@ -254,7 +254,8 @@ impl Format {
         Some(at)
     }
 
-    /// The indices of all elements whose value is stored for the one that has these, which is one of them.
+    /// Returns the indices of all elements that share the stored value of the element at these indices, itself
+    /// included.
     pub fn others(&self, at: &[i64]) -> Vec<Vec<i64>> {
         let mut all = vec![at.to_vec()];
         for (_, [a, b]) in self.squares().filter(|(level, _)| level.kind == LevelKind::Symmetric) {
@@ -265,7 +266,7 @@ impl Format {
         all
     }
 
-    /// Whether level `k` stores that dimension and nothing else.
+    /// Returns whether level `k` stores that plain dimension.
     pub fn stores(&self, k: usize, dimension: usize) -> bool {
         self.coords.get(k) == Some(&Coord::Dim(dimension))
     }

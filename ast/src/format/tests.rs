@@ -1,4 +1,4 @@
-//! Formats: their text, their names, and which level may stand where.
+//! Tests of formats: display, names, and validity of level orders.
 
 use super::*;
 use crate::dtype::DType;
@@ -18,7 +18,7 @@ fn they_are_shown_as_programs_write_them() {
     assert_eq!(format.text(), text);
 }
 
-/// Every format that has a name can be what it says, for every number of dimensions that it is one of.
+/// Checks that every named format is valid for every number of dimensions for which it exists.
 #[test]
 fn named_formats_are_formats() {
     for (name, named) in Named::ALL {
@@ -49,7 +49,7 @@ fn levels_need_facts_of_what_is_above_them() {
     assert_eq!(message, "`order=` stores the dimensions 0, 0, and there are 2");
 }
 
-/// Halves of matrices name the two dimensions of theirs, whatever the order of the levels.
+/// Checks that triangular and symmetric levels report their two dimensions, whatever the order of the levels.
 #[test]
 fn halves_are_of_square_matrices() {
     use LevelKind::*;
@@ -60,7 +60,7 @@ fn halves_are_of_square_matrices() {
     assert_eq!(squares(&two), [(LowerTriangular, [3, 0]), (Symmetric, [1, 2])]);
 }
 
-/// Of two tensors with equal levels, those of one pattern have equal formats.
+/// Checks that tensors with equal levels have equal formats exactly if they share a pattern.
 #[test]
 fn patterns_tell_formats_apart() {
     let csr = levels(&[LevelKind::Dense, LevelKind::Compressed]);

@@ -1,5 +1,5 @@
-//! Equality of programs up to the identity of symbols, ids, origins and docstrings: what "parses again to the same
-//! tree" means.
+//! Equality of programs up to the identity of symbols, ids, origins and docstrings: the relation that "parses again to
+//! the same tree" refers to.
 
 use super::Func;
 use crate::expr::{Access, Expr, ExprKind};
@@ -8,8 +8,8 @@ use crate::stmt::{Extent, LoopProps, Message, MessagePart, PrintPart, Stmt, Stmt
 use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 
-/// Whether both programs are the same but for the names of what they bind. Names of parameters and results are part of
-/// the interface and must agree; of a result that is called like a parameter, as far as a text can say it.
+/// Returns whether two programs are equal up to the names of bound variables. Names of parameters and results are part
+/// of the interface and must agree, as printed: a result named like a parameter gets a number.
 pub fn same(a: &Func, b: &Func) -> bool {
     let mut m = Matcher::default();
     a.name == b.name
@@ -23,7 +23,7 @@ pub fn same(a: &Func, b: &Func) -> bool {
         && m.stmt(&a.body, &b.body)
 }
 
-/// The names of parameters and results, told apart as the printer does.
+/// Returns the names of parameters and results, made distinct as the printer does.
 fn interface(f: &Func) -> Vec<String> {
     let mut names: Vec<String> = f.params.iter().map(|p| p.tensor.symbol.name().to_string()).collect();
     for t in &f.results {
@@ -35,8 +35,8 @@ fn interface(f: &Func) -> Vec<String> {
     names
 }
 
-/// Symbols of the first program and what they are called in the second one. Symbols are unique, so that bindings never
-/// have to be taken back.
+/// Mapping of the first program's symbols and patterns to the second's. Symbols are unique, so bindings never have to
+/// be undone.
 #[derive(Default)]
 struct Matcher {
     there: FxHashMap<Symbol, Symbol>,
@@ -62,7 +62,7 @@ impl Matcher {
             && self.bind(&a.symbol, &b.symbol)
     }
 
-    /// Equal formats, and patterns that are shared by the same tensors.
+    /// Compares formats, and whether patterns are shared by the same tensors.
     fn format(&mut self, a: &Format, b: &Format) -> bool {
         let shared = match (a.pattern, b.pattern) {
             (Some(p), Some(q)) => {

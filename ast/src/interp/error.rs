@@ -1,117 +1,117 @@
-//! What stops a program.
+//! Errors that stop a program.
 
 use crate::diag::Diagnostic;
 use crate::scalar::Fault;
 use crate::stmt::{AssertKind, Origin};
 use std::fmt;
 
-/// The reason why a program stopped.
+/// Reason why a program stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorKind {
-    /// An assertion does not hold.
+    /// Failed assertion.
     Assert {
-        /// Who asked.
+        /// Origin of the assertion.
         kind: AssertKind,
-        /// What it says, with values.
+        /// Message, with values filled in.
         message: String,
     },
-    /// An index is out of range.
+    /// Index out of range.
     Index {
-        /// The tensor's name.
+        /// Name of the tensor.
         tensor: String,
-        /// Which index, from 0.
+        /// Dimension, from 0.
         dim: usize,
-        /// Its value.
+        /// Value of the index.
         index: i64,
-        /// The tensor's size there.
+        /// Size of the dimension.
         size: i64,
     },
-    /// An operation has no value.
+    /// Operation without a value.
     Arithmetic(Fault),
     /// `range` with step 0.
     ZeroStep,
-    /// An element is read before it is written.
+    /// Read of an element that was never written.
     Uninitialised {
-        /// The tensor's name.
+        /// Name of the tensor.
         tensor: String,
-        /// Which element.
+        /// Indices of the element.
         indices: Vec<i64>,
     },
-    /// An element is written that is not in the tensor's pattern.
+    /// Write to an element outside of the tensor's pattern.
     Outside {
-        /// The tensor's name.
+        /// Name of the tensor.
         tensor: String,
-        /// Which element.
+        /// Indices of the element.
         indices: Vec<i64>,
     },
-    /// An element has another value in the end than one that is stored as the same value.
+    /// Element whose final value differs from that of another element with the same stored value.
     Unequal {
-        /// The tensor's name.
+        /// Name of the tensor.
         tensor: String,
-        /// Which element.
+        /// Indices of the element.
         indices: Vec<i64>,
-        /// Its value.
+        /// Value of the element.
         value: String,
-        /// The other one's.
+        /// Value of the other element.
         other: String,
     },
-    /// A tensor would have a negative size.
+    /// Declaration of a tensor with a negative size.
     NegativeSize {
-        /// The tensor's name.
+        /// Name of the tensor.
         tensor: String,
-        /// Which dimension, from 0.
+        /// Dimension, from 0.
         dim: usize,
-        /// The size.
+        /// Size.
         size: i64,
     },
-    /// A size of a tensor wraps around, or it has more than [`MAX_SIZE`](crate::value::MAX_SIZE) elements.
+    /// Overflow in a tensor's size, or more than [`MAX_SIZE`](crate::value::MAX_SIZE) elements.
     SizeOverflow {
-        /// The tensor's name.
+        /// Name of the tensor.
         tensor: String,
     },
-    /// A tensor is too large for this machine.
+    /// Tensor too large for this machine's memory.
     TooLarge {
-        /// The tensor's name.
+        /// Name of the tensor.
         tensor: String,
-        /// Its shape.
+        /// Shape of the tensor.
         shape: Vec<i64>,
     },
-    /// An input's shape disagrees with the declaration.
+    /// Shape of an input that disagrees with the declaration.
     Shape {
-        /// The parameter's name.
+        /// Name of the parameter.
         param: String,
-        /// Which dimension, from 0.
+        /// Dimension, from 0.
         dim: usize,
-        /// The size that was declared, as it is written.
+        /// Declared size, as written.
         declared: String,
-        /// Its value.
+        /// Value of the declared size.
         expected: i64,
-        /// The size that was given.
+        /// Size of the input.
         found: i64,
     },
-    /// Something else is wrong with the inputs.
+    /// Any other fault of the inputs.
     Input(String),
-    /// What a transformation assumed does not hold: a mistake in this compiler.
+    /// Assumption of a transformation that does not hold: a bug in this compiler.
     Assumption,
-    /// The interpreter does not know this yet.
+    /// Construct that the interpreter does not support.
     Unsupported(&'static str),
-    /// The tree breaks its own rules: a mistake in this compiler.
+    /// Malformed tree: a bug in this compiler.
     Malformed(String),
 }
 
-/// Why a program stopped, and where.
+/// Reason and location of a program's stop.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct RuntimeError {
-    /// The statement; [`Origin::none`] before the first one.
+    /// Statement; [`Origin::none`] before the first one.
     pub origin: Origin,
-    /// The reason.
+    /// Reason.
     pub kind: Box<ErrorKind>,
 }
 
 impl ErrorKind {
-    /// The diagnostic's code. An assertion that lowering made has the code of the error that it stands for, so programs
-    /// agree before and after lowering.
+    /// Returns the diagnostic's code. An assertion created by lowering has the code of the error that it stands for, so
+    /// that programs agree before and after lowering.
     pub fn code(&self) -> &'static str {
         match self {
             ErrorKind::Assert { kind: AssertKind::Program, .. } => "run::assert",
@@ -176,7 +176,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// `[1, 2]`; nothing for a scalar.
+/// Formatter of indices: `[1, 2]`; nothing for a scalar.
 struct Subscript<'a>(&'a [i64]);
 
 impl fmt::Display for Subscript<'_> {

@@ -1,11 +1,11 @@
-//! Expressions that read structured tensors: elements that are not stored are the fill, and the fill's algebra
-//! ([`crate::algebra`]) decides what operators make of it.
+//! Evaluation of expressions that read structured tensors: elements that are not stored have the fill value, and the
+//! algebra of fills ([`crate::algebra`]) determines the result of operators.
 //!
-//! A value is *of the fill* if nothing but fills and constants went into it, or if a fill annihilated the rest. What is
-//! annihilated is not evaluated in the end: iterations that storage skips raise nothing, so an operand that stops the
-//! program does not where the other one is an annihilator. (Generated code may evaluate it, and stop.)
+//! A value *derives from the fill* if it is computed from fills and constants alone, or if a fill annihilated the other
+//! operand. Annihilated operands count as unevaluated: skipped iterations raise nothing, so an operand that would stop
+//! the program does not, where the other one is an annihilator. (Generated code may evaluate it, and stop.)
 //!
-//! Tensors that are written are stored where a parameter is, over whose pattern they are: in [`super::follow`].
+//! Writes to tensors over the pattern of a parameter are in [`super::follow`].
 
 use super::machine::{Machine, Run};
 use super::resolve::Node;
@@ -14,7 +14,7 @@ use crate::expr::Literal;
 use crate::op::Op;
 use crate::scalar;
 
-/// A value, and whether it is of the fill.
+/// Value, and whether it derives from the fill.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filled {
     pub value: Literal,
@@ -22,13 +22,13 @@ pub(super) struct Filled {
 }
 
 impl Machine<'_> {
-    /// The value of an expression.
+    /// Evaluates an expression.
     pub(super) fn filled(&self, node: &Node) -> Run<Filled> {
         self.filled_if(true, node)
     }
 
-    /// The same; `needed`: whether the program evaluates it. Where it does not (`i < n and A[i] > 0`), an element that is
-    /// out of range is not stored.
+    /// Evaluates an expression that the program itself evaluates only if `needed`. If not (`i < n and A[i] > 0`), a
+    /// structured tensor's element out of range counts as not stored.
     fn filled_if(&self, needed: bool, node: &Node) -> Run<Filled> {
         let plain = |value: Literal| Filled { value, of_fill: false };
         Ok(match node {
@@ -66,8 +66,8 @@ impl Machine<'_> {
                 let cond = self.filled_if(needed, &args[0])?;
                 let operand = if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] };
                 let chosen = self.filled_if(needed, operand)?;
-                // Which operand it is must follow from the fill, or from where an iteration is, so that it is known
-                // while compiling. A constant that a fill chooses is of the fill.
+                // The chosen operand must follow from the fill or from the iteration, so that it is known at compile
+                // time. A constant chosen by a fill derives from the fill.
                 let of_fill = match cond.of_fill {
                     true => chosen.of_fill || self.is_constant(operand)?,
                     false => chosen.of_fill && is_of_indices(&args[0]),
@@ -78,7 +78,7 @@ impl Machine<'_> {
         })
     }
 
-    /// A binary operator.
+    /// Evaluates a binary operator.
     fn both(
         &self,
         op: Op,
@@ -99,13 +99,13 @@ impl Machine<'_> {
                 return Ok(*f);
             }
         }
-        // As without fill: the right operand of `and` may not be needed.
+        // From here on as without fills: the right operand of `and` may not be needed.
         let a = a?;
         if decided {
             return Ok(a);
         }
         let b = b?;
-        // What a fill leaves as it is is of the fill if it is a constant, as other values of fills and constants are.
+        // A constant that a fill leaves unchanged derives from the fill, as every result of fills and constants does.
         if a.of_fill && is_identity(op, Side::Left, a.value) {
             return Ok(Filled { of_fill: b.of_fill || self.is_constant(&args[1])?, ..b });
         }
@@ -116,7 +116,7 @@ impl Machine<'_> {
         Ok(Filled { value: apply(a.value, b.value)?, of_fill })
     }
 
-    /// Whether nothing but fills, of which there is one, and constants went into a value.
+    /// Returns whether some operand derives from the fill, and all others are constants.
     fn made_of_fill(&self, operands: &[(&Filled, &Node)]) -> Run<bool> {
         if !operands.iter().any(|(f, _)| f.of_fill) {
             return Ok(false);
@@ -129,7 +129,7 @@ impl Machine<'_> {
         Ok(true)
     }
 
-    /// Whether a value is a constant, or what a condition of indices, or of the fill, chooses is one.
+    /// Returns whether an expression is constant, or a select whose condition, on indices or fills, chooses a constant.
     fn is_constant(&self, node: &Node) -> Run<bool> {
         Ok(match node {
             Node::Const(_) => true,
@@ -138,7 +138,7 @@ impl Machine<'_> {
                 let chosen = if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] };
                 (cond.of_fill || is_of_indices(&args[0])) && self.is_constant(chosen)?
             }
-            // These are computed where the tree is made.
+            // Constructors of expressions fold these.
             Node::Cast(from, to, a) => !(from.is_float() && to.is_int()) && self.is_constant(a)?,
             Node::Unary(op, dtype, a) => (!dtype.is_float() || *op == Op::Neg) && self.is_constant(a)?,
             Node::Binary(_, dtype, args) => {
@@ -148,7 +148,7 @@ impl Machine<'_> {
         })
     }
 
-    /// `y op= value`, where the value reads structured tensors. What leaves `y` as it is does not read it.
+    /// Executes `y op= value` where the value reads structured tensors; an identity update does not read `y`.
     pub(super) fn reduce_filled(&mut self, slot: usize, offset: usize, op: Op, v: Filled) -> Run<()> {
         if v.of_fill && is_identity(op, Side::Right, v.value) {
             return Ok(());
@@ -162,7 +162,7 @@ impl Machine<'_> {
     }
 }
 
-/// Whether a value is computed of iterators, sizes and constants alone, and cannot stop the program
+/// Returns whether a value depends on iterators, sizes and constants alone, and evaluation cannot stop the program
 /// ([`crate::Expr::is_of_indices`]).
 fn is_of_indices(node: &Node) -> bool {
     match node {

@@ -1,8 +1,7 @@
-//! Tensors that are stored where a parameter is, over whose pattern they are: adjoints, and `pattern(A)`. An element
-//! that is not stored is the fill, and is not written: in derivatives such writes vanish, elsewhere they are errors,
-//! unless they would leave it as it is. Where the parameter stores one value for several elements, adjoints do too, and
-//! sum what is written to them. Elsewhere each element is what it would be alone; in the end, those of one value must
-//! be equal.
+//! Tensors stored over the pattern of a parameter: adjoints, and `pattern(A)`. An element outside of the pattern has
+//! the fill value and is not written: such writes vanish in derivatives and are errors elsewhere, unless they are
+//! identity updates. Where the parameter stores one value for several elements, so do adjoints, which sum the writes to
+//! them. Elsewhere each element has its own value; in the end, elements that share a stored value must be equal.
 
 use super::error::ErrorKind;
 use super::machine::{Machine, Run};
@@ -15,12 +14,12 @@ use crate::show;
 use crate::value::Value;
 
 impl Machine<'_> {
-    /// Whether an element is stored.
+    /// Returns whether an element is stored.
     pub(super) fn stores(&self, slot: usize, offset: usize) -> bool {
         self.cells[self.follows[slot].unwrap_or(slot)].stores(offset)
     }
 
-    /// Where an element's value is kept.
+    /// Returns the offset at which an element's value is kept.
     pub(super) fn place(&self, slot: usize, offset: usize) -> usize {
         self.follows[slot].filter(|_| self.sums(slot)).map_or(offset, |of| self.cells[of].first(offset))
     }
@@ -29,7 +28,7 @@ impl Machine<'_> {
         self.tensors[slot].format.sums
     }
 
-    /// Makes sure, after the last write, that elements which are stored as one value are equal.
+    /// Checks, after the last write, that elements sharing a stored value are equal.
     pub(super) fn agree(&self, slot: usize) -> Run<()> {
         let Some(of) = self.follows[slot].filter(|_| !self.sums(slot)) else { return Ok(()) };
         let Some((offset, values)) = self.cells[slot].unequal(&self.cells[of]) else { return Ok(()) };
@@ -38,7 +37,7 @@ impl Machine<'_> {
         Err(Box::new(ErrorKind::Unequal { tensor, indices, value, other }))
     }
 
-    /// Of a tensor that has been made, what is not stored is the fill.
+    /// Initialises the elements of a fresh tensor that are outside of the pattern to the fill.
     pub(super) fn follow(&mut self, slot: usize) {
         let Some(of) = self.follows[slot] else { return };
         let fill = self.fill(slot);
@@ -68,13 +67,13 @@ impl Machine<'_> {
             let (value, place) = (self.filled(value)?, self.place(slot, offset));
             return self.reduce_filled(slot, place, op, value);
         }
-        // What is not stored annihilates: `0 * v` is 0.
+        // The element's fill may annihilate the operand: `0 * v` is 0.
         let stays = annihilates(op, Side::Left, self.fill(slot));
         self.write_outside(slot, offset, value, &|v, known| stays || known && is_identity(op, Side::Right, v))
     }
 
-    /// A write where nothing is stored. `keeps` says of a value, and whether it is known while compiling, whether it
-    /// would leave the element as it is.
+    /// Handles a write to an element that is not stored. `keeps` returns, from the value and whether it is known at
+    /// compile time, whether the write leaves the element unchanged.
     fn write_outside(
         &mut self,
         slot: usize,
@@ -93,7 +92,7 @@ impl Machine<'_> {
         Err(Box::new(ErrorKind::Outside { tensor, indices }))
     }
 
-    /// A result that is stored where a sparse parameter is, as its elements there.
+    /// Returns a result over a sparse parameter's pattern as its stored elements.
     pub(super) fn sampled(&self, slot: usize, inputs: &Inputs) -> Option<Value> {
         let of = self.follows[slot]?;
         let cell = &self.cells[slot];

@@ -1,7 +1,7 @@
 //! Local tensors with a pattern of their own ([`Format::inserts`](crate::format::Format::inserts)): nothing is stored
-//! where they are declared, and an element is from the first write on that does something. As everywhere, what was not
-//! written is not read: a declaration may be moved out of a loop. A write does nothing where no element is stored if
-//! its value is known while compiling, or follows from fills, and would leave the element as it is.
+//! at the declaration, and an element is stored from its first effective write on. Unwritten elements must not be read,
+//! as everywhere, so that a declaration may be moved out of a loop. A write to an element that is not stored has no
+//! effect if its value is known at compile time or derives from fills, and would leave the element unchanged.
 
 use super::fill::Filled;
 use super::machine::{Machine, Run};
@@ -10,13 +10,13 @@ use crate::algebra::{Side, annihilates, is_identity};
 use crate::op::Op;
 
 impl Machine<'_> {
-    /// Whether elements are inserted into a tensor.
+    /// Returns whether elements are inserted into a tensor.
     pub(super) fn inserts(&self, slot: usize) -> bool {
         let tensor = self.tensors[slot];
         tensor.role.is_local() && self.follows[slot].is_none() && tensor.format.inserts()
     }
 
-    /// A tensor that has been made stores nothing.
+    /// Makes a fresh tensor store nothing.
     pub(super) fn clear(&mut self, slot: usize) {
         let fill = self.fill(slot);
         self.cells[slot].clear(fill);
@@ -35,7 +35,7 @@ impl Machine<'_> {
     pub(super) fn insert_reduced(&mut self, slot: usize, offset: usize, op: Op, value: &Node) -> Run<()> {
         let v = self.filled(value)?;
         if !self.stores(slot, offset) {
-            // What is not stored annihilates: `0 * v` is 0.
+            // The element's fill may annihilate the operand: `0 * v` is 0.
             let stays = annihilates(op, Side::Left, self.fill(slot));
             if stays || is_known(&v, value) && is_identity(op, Side::Right, v.value) {
                 return Ok(());
@@ -49,7 +49,7 @@ impl Machine<'_> {
     }
 }
 
-/// Whether a value is known while compiling.
+/// Returns whether a value is known at compile time.
 fn is_known(v: &Filled, node: &Node) -> bool {
     v.of_fill || matches!(node, Node::Const(_))
 }

@@ -1,4 +1,4 @@
-//! Runs resolved code, statement by statement. Every element's index and initialisation is checked.
+//! Execution of resolved code, statement by statement, with checks of every element's index and initialisation.
 
 use super::error::{ErrorKind, RuntimeError};
 use super::resolve::{Code, CodeKind, Node, Part};
@@ -9,53 +9,53 @@ use crate::stmt::Tensor;
 use crate::value::{Buffer, MAX_SIZE, Value, element_count};
 use crate::{scalar, show};
 
-/// A tensor in memory. The shape is kept while the tensor is not alive, so that the memory can be used again.
+/// Tensor in memory. The memory is kept while the tensor is dead, for reuse.
 #[derive(Debug)]
 pub(super) struct Cell {
     shape: Vec<i64>,
     data: Buffer,
-    /// Which elements were written; `None` where the caller gave all of them.
+    /// Written elements; `None` where the caller gave all of them.
     written: Option<Vec<bool>>,
-    /// Which elements are stored; `None` where all are.
+    /// Stored elements; `None` where all are.
     stored: Option<Vec<bool>>,
-    /// For each element the first one that is stored as the same value; `None` where each has its own.
+    /// For each element, the first one that shares its stored value; `None` where each has its own.
     shared: Option<Vec<usize>>,
 }
 
 impl Cell {
-    /// A tensor with contents.
+    /// Creates a tensor with contents.
     pub fn given(value: Value) -> Cell {
         let (shape, data) = value.into_parts();
         Cell { shape: shape.into_iter().map(|n| n as i64).collect(), data, written: None, stored: None, shared: None }
     }
 
-    /// A tensor of which these elements are stored, some of them as one value.
+    /// Creates a tensor of which only these elements are stored, some of them sharing values.
     pub fn partly((value, stored): (Value, Vec<bool>), shared: Option<Vec<usize>>) -> Cell {
         Cell { stored: Some(stored), shared, ..Cell::given(value) }
     }
 
-    /// No tensor yet.
+    /// Creates the cell of a tensor without contents.
     pub fn empty(dtype: DType) -> Cell {
         Cell { shape: Vec::new(), data: Buffer::zeros(dtype, 0), written: Some(Vec::new()), stored: None, shared: None }
     }
 
-    /// Its size in a dimension.
+    /// Returns the size in a dimension.
     pub fn size(&self, dim: usize) -> i64 {
         self.shape[dim]
     }
 
-    /// Whether the element at that place is stored.
+    /// Returns whether the element at that offset is stored.
     pub fn stores(&self, offset: usize) -> bool {
         self.stored.as_ref().is_none_or(|s| s[offset])
     }
 
-    /// The first element that is stored as the same value.
+    /// Returns the first element that shares the stored value.
     pub fn first(&self, offset: usize) -> usize {
         self.shared.as_ref().map_or(offset, |s| s[offset])
     }
 
-    /// Makes what another tensor does not store the fill; of one whose elements are what they would be alone, all of
-    /// it. What is stored as the value of another element counts as written too, in one that `sums`.
+    /// Sets the elements that `of` does not store to the fill, or all elements unless the tensor `sums`. Marks elements
+    /// as written that are not stored or, where the tensor `sums`, share the stored value of an earlier one.
     pub fn fill_outside(&mut self, of: &Cell, fill: Literal, sums: bool) {
         for k in 0..self.data.len() {
             let (stores, own) = (of.stores(k), !sums || of.first(k) == k);
@@ -68,7 +68,7 @@ impl Cell {
         }
     }
 
-    /// Stores nothing in it: all of it is the fill, and nothing is written yet.
+    /// Sets all elements to the fill, none of them stored or written.
     pub fn clear(&mut self, fill: Literal) {
         let len = self.data.len();
         for k in 0..len {
@@ -77,21 +77,21 @@ impl Cell {
         (self.stored, self.written) = (Some(vec![false; len]), Some(vec![false; len]));
     }
 
-    /// Stores an element.
+    /// Marks an element as stored.
     pub fn insert(&mut self, offset: usize) {
         if let Some(stored) = &mut self.stored {
             stored[offset] = true;
         }
     }
 
-    /// Notes that an element was written, and is what it is.
+    /// Marks an element as written, with its value unchanged.
     pub fn keep(&mut self, offset: usize) {
         if let Some(written) = &mut self.written {
             written[offset] = true;
         }
     }
 
-    /// The tensor with the value of each element at it.
+    /// Returns the tensor with every shared value copied to the elements that share it.
     pub fn spread(&self, of: &Cell) -> Option<Value> {
         let mut data = self.data.clone();
         for k in 0..data.len() {
@@ -100,7 +100,7 @@ impl Cell {
         Value::new(self.shape.iter().map(|n| *n as usize).collect(), data)
     }
 
-    /// The first element that is not what the last one is that is stored as the same value, with both.
+    /// Finds the first element that differs from the last one that shares its stored value; returns both values.
     pub fn unequal(&self, of: &Cell) -> Option<(usize, [Literal; 2])> {
         let shared = of.shared.as_ref()?;
         let mut last = self.data.clone();
@@ -111,31 +111,31 @@ impl Cell {
         all.into_iter().find(|(_, [a, b])| !a.is_same(*b))
     }
 
-    /// The tensor as it is.
+    /// Returns a copy of the tensor.
     pub fn value(&self) -> Option<Value> {
         Value::new(self.shape.iter().map(|n| *n as usize).collect(), self.data.clone())
     }
 
-    /// The tensor as the caller sees it, and which elements were never written.
+    /// Returns the tensor for the caller, with the offsets of the elements that were never written.
     pub fn finish(self) -> (Option<Value>, Vec<usize>) {
         let holes = self.written.iter().flatten().enumerate().filter(|(_, w)| !**w).map(|(i, _)| i).collect();
         (Value::new(self.shape.into_iter().map(|n| n as usize).collect(), self.data), holes)
     }
 }
 
-/// The state of a running program.
+/// State of a running program.
 pub(super) struct Machine<'a> {
     pub tensors: &'a [&'a Tensor],
-    /// The tensor over whose pattern each is stored, for those that have none of their own.
+    /// For each tensor without a pattern of its own, the parameter over whose pattern it is stored.
     pub follows: &'a [Option<usize>],
     pub cells: Vec<Cell>,
-    /// Sizes and iterators.
+    /// Values of sizes and iterators.
     pub vars: Vec<i64>,
-    /// Takes the lines that are printed.
+    /// Receiver of printed lines.
     pub lines: &'a mut dyn FnMut(&str),
 }
 
-/// Errors are rare and big: boxed, they keep results small.
+/// Result of an evaluation. Errors are rare and large: boxing keeps results small.
 pub(super) type Run<T> = Result<T, Box<ErrorKind>>;
 
 impl Machine<'_> {
@@ -230,7 +230,7 @@ impl Machine<'_> {
         self.write(slot, offset, new)
     }
 
-    /// Makes room for the tensor of a slot, with nothing written in it.
+    /// Allocates the tensor of a slot, with no element written.
     pub fn allocate(&mut self, slot: usize, shape: &[Node]) -> Run<()> {
         let tensor = self.tensors[slot];
         let name = || tensor.symbol.name().to_string();
@@ -249,7 +249,7 @@ impl Machine<'_> {
         let len = element_count(&extents).ok_or_else(too_large)?;
         let cell = &mut self.cells[slot];
         if cell.data.len() != len {
-            // Asked for first, as a failed allocation would end the process.
+            // Tries the allocation first, since a failed one would end the process.
             let bytes = len.checked_mul(tensor.dtype.size() + 1).ok_or_else(too_large)?;
             Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| too_large())?;
             cell.data = Buffer::zeros(tensor.dtype, len);
@@ -265,7 +265,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A size of the tensor of a slot: computed without wrapping, unlike all other integers.
+    /// Evaluates a size of a slot's tensor; unlike all other integer arithmetic, it checks for overflow.
     pub fn size(&self, slot: usize, node: &Node) -> Run<i64> {
         let checked = match node {
             Node::Binary(op @ (Op::Add | Op::Sub | Op::Mul), DType::I64, args) => {
@@ -310,12 +310,12 @@ impl Machine<'_> {
         Ok(text)
     }
 
-    /// The elements of a tensor below its first indices.
+    /// Formats the elements of the subtensor at some leading indices.
     fn shown(&self, slot: usize, at: &[Node], shape: &[Node]) -> Run<String> {
         let shape = shape.iter().map(|n| Ok(self.int(n)?.max(0) as usize)).collect::<Run<Vec<usize>>>()?;
         let dtype = self.tensors[slot].dtype;
         let below: usize = self.cells[slot].shape.iter().skip(at.len()).product::<i64>().max(0) as usize;
-        // On flat buffers nothing stands where no elements begin.
+        // In a flat buffer, an empty tensor may start beyond the last element.
         let flat = at.len() + shape.len() != self.tensors[slot].ndim();
         if flat && shape.contains(&0) {
             return Ok("[]".to_string());
@@ -324,7 +324,7 @@ impl Machine<'_> {
         show::tensor(&shape, &mut |k| Ok(show::value(self.read(slot, self.place(slot, start + k))?, dtype)))
     }
 
-    /// The place of an element in memory.
+    /// Returns the row-major offset of an element.
     pub(super) fn offset(&self, slot: usize, indices: &[Node]) -> Run<usize> {
         let shape = &self.cells[slot].shape;
         let mut offset = 0;
@@ -350,7 +350,7 @@ impl Machine<'_> {
         Ok(cell.data.get(offset))
     }
 
-    /// The indices of an element.
+    /// Returns the indices of an element.
     pub(super) fn indices(&self, slot: usize, offset: usize) -> Vec<i64> {
         let shape = &self.cells[slot].shape;
         let mut rest = offset as i64;
@@ -371,8 +371,8 @@ impl Machine<'_> {
         if cell.data.set(offset, value) { Ok(()) } else { mismatch() }
     }
 
-    /// The value of an expression of type i64. Indices are most of what is computed, so the operators that they are
-    /// made of do without the detour by constants of any type.
+    /// Evaluates an expression of type i64. Most of the work is index arithmetic, so its operators avoid the detour
+    /// through dynamically typed constants.
     pub fn int(&self, node: &Node) -> Run<i64> {
         Ok(match node {
             Node::Var(slot) => self.vars[*slot],
@@ -387,7 +387,7 @@ impl Machine<'_> {
         })
     }
 
-    /// The value of an expression of type f64, likewise.
+    /// Evaluates an expression of type f64, with the same shortcuts.
     fn float(&self, node: &Node) -> Run<f64> {
         Ok(match node {
             Node::Binary(Op::Add, DType::F64, args) => self.float(&args[0])? + self.float(&args[1])?,
@@ -408,7 +408,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The value of an expression.
+    /// Evaluates an expression.
     pub(super) fn eval(&self, node: &Node) -> Run<Literal> {
         Ok(match node {
             Node::Const(v) => *v,
@@ -442,7 +442,7 @@ impl From<scalar::Fault> for Box<ErrorKind> {
     }
 }
 
-/// A constant that is not of its expression's type; resolving has excluded all but wrong literals.
+/// Reports a constant that is not of its expression's type; resolving excludes all causes but wrong literals.
 pub(super) fn mismatch<T>() -> Run<T> {
     Err(Box::new(ErrorKind::Malformed("a constant is not of its expression's type".to_string())))
 }

@@ -1,16 +1,16 @@
-//! The reference interpreter: the definition of what a program means, and the oracle for every pass, every schedule and
-//! the C that is generated. It runs any tree, logical or lowered, one statement after the other, and checks every index
-//! and every read of an element that was not written.
+//! Reference interpreter: the definition of the meaning of programs, and the oracle for every pass, every schedule and
+//! the generated C. It runs any tree, logical or lowered, statement by statement, and checks every index and every read
+//! of an unwritten element.
 //!
 //! - `resolve`: symbols to slots. `machine`: statements and expressions. `fill`: expressions that read structured
-//!   tensors, of which it keeps which elements are stored ([`Value::places`]). `follow`: tensors that are stored where
-//!   others are.
+//!   tensors, whose set of stored elements it tracks ([`Value::places`]). `follow`: tensors over the pattern of a
+//!   parameter. `insert`: local tensors with a pattern of their own.
 //!
-//! The value of every operator is [`crate::scalar`]'s, how values print in messages [`crate::show`]'s: constructors of
-//! expressions need both, and not the interpreter.
+//! Operators are defined in [`crate::scalar`], display of values in messages in [`crate::show`]: constructors of
+//! expressions need both, without the interpreter.
 //!
-//! Not there yet, and refused with [`ErrorKind::Unsupported`]: structured tensors that are written and have a pattern
-//! of their own, loops over the reals, library calls.
+//! Unsupported constructs, refused with [`ErrorKind::Unsupported`]: written structured tensors with a pattern of their
+//! own, except local ones with inserted elements; loops over the reals; library calls.
 
 mod error;
 mod fill;
@@ -30,41 +30,41 @@ use crate::value::Value;
 use machine::{Cell, Machine};
 use std::collections::BTreeMap;
 
-/// What a program is run on.
+/// Inputs of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inputs {
-    /// Sizes by name. Those that stand alone as a dimension of a parameter may be left out.
+    /// Sizes by name. Sizes that are by themselves a dimension of a parameter may be left out.
     pub sizes: BTreeMap<String, i64>,
-    /// The parameters, in order.
+    /// Parameters, in order.
     pub params: Vec<Value>,
 }
 
-/// What a program leaves.
+/// Outputs of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outputs {
-    /// The parameters, in order; those that are `inout` as the program left them.
+    /// Parameters, in order; `inout` ones with their final values.
     pub params: Vec<Value>,
-    /// The results, in order. Elements that were never written are 0.
+    /// Results, in order. Elements that were never written are 0.
     pub results: Vec<Value>,
-    /// For each result, which elements (row-major positions) were never written: their contents are unspecified.
+    /// For each result, the row-major offsets of elements that were never written: their contents are unspecified.
     pub unwritten: Vec<Vec<usize>>,
 }
 
-/// Runs a program. What it prints is left out: see [`run_printing`].
+/// Runs a program and discards its printed lines; see [`run_printing`].
 ///
 /// # Errors
 ///
-/// Inputs that do not fit the declarations, and whatever stops the program.
+/// Inputs that do not fit the declarations, and any error that stops the program.
 pub fn run(func: &Func, inputs: &Inputs) -> Result<Outputs, RuntimeError> {
     run_printing(func, inputs, &mut |_| {})
 }
 
-/// Runs a program. `lines` is given what it prints, when it prints it: a line at a time (which the elements of a tensor
-/// may break into several), without the end of the line.
+/// Runs a program and passes each printed line to `lines` as it is printed, without the end of the line. The elements
+/// of a tensor may break one line into several.
 ///
 /// # Errors
 ///
-/// Inputs that do not fit the declarations, and whatever stops the program.
+/// Inputs that do not fit the declarations, and any error that stops the program.
 pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -> Result<Outputs, RuntimeError> {
     let nowhere = |kind: ErrorKind| RuntimeError { origin: Origin::none(), kind: Box::new(kind) };
     let program = resolve::program(func)?;
@@ -95,12 +95,12 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
         machine.agree(slot).map_err(|kind| RuntimeError { origin: origin.clone(), kind })?;
     }
 
-    // Results over the pattern of a parameter are stored where that is.
+    // Results over the pattern of a parameter are returned as stored elements.
     let samples: Vec<Option<Value>> = (0..results.len()).map(|k| machine.sampled(params.len() + k, inputs)).collect();
     let mut finished = machine.cells.into_iter().map(Cell::finish);
     let mut outputs = Outputs { params: Vec::new(), results: Vec::new(), unwritten: Vec::new() };
     for ((value, _), given) in finished.by_ref().take(params.len()).zip(&inputs.params) {
-        // A sparse one is only read, and stays what it is.
+        // A sparse parameter is read only, and returned as given.
         outputs.params.extend(if given.places().is_some() { Some(given.clone()) } else { value });
     }
     for ((value, holes), sample) in finished.take(results.len()).zip(samples) {
@@ -110,7 +110,7 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
     Ok(outputs)
 }
 
-/// The sizes by name, with those that parameters fix: what a program on flat buffers cannot tell from its parameters.
+/// Returns all sizes by name, including those fixed by parameters: a program on flat buffers cannot derive them.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ pub fn complete_sizes(func: &Func, inputs: &Inputs) -> Result<BTreeMap<String, i
     Ok(func.sizes.iter().map(|s| s.name().to_string()).zip(values).collect())
 }
 
-/// The values of the sizes, in order: given by name, or as a dimension of a parameter.
+/// Returns the values of the sizes, in order: given by name, or taken from a dimension of a parameter.
 fn sizes(func: &Func, inputs: &Inputs) -> Result<Vec<i64>, ErrorKind> {
     let (given, wanted) = (inputs.params.len(), func.params.len());
     if given != wanted {
@@ -157,7 +157,7 @@ fn sizes(func: &Func, inputs: &Inputs) -> Result<Vec<i64>, ErrorKind> {
 }
 
 impl Machine<'_> {
-    /// Whether a parameter has the shape that is declared.
+    /// Checks that a parameter has its declared shape.
     fn check_shape(&mut self, slot: usize, declared: &[resolve::Node]) -> Result<(), Box<ErrorKind>> {
         let tensor: &Tensor = self.tensors[slot];
         for (dim, node) in declared.iter().enumerate() {

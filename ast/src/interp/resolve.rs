@@ -1,5 +1,5 @@
-//! From a tree to code for the machine: symbols become slots, so that running looks nothing up, and rules that the
-//! machine relies on (operands of one type, one index for each dimension) are checked once, here.
+//! Resolution of a tree to code for the machine: symbols become slots, so that execution needs no lookups, and rules
+//! that the machine relies on (operands of one type, one index per dimension) are checked once.
 
 use super::error::{ErrorKind, RuntimeError};
 use crate::algebra::definitions;
@@ -13,7 +13,7 @@ use crate::symbol::Symbol;
 use crate::validate::fits;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// An expression with slots for names.
+/// Expression with slots in place of names.
 #[derive(Debug)]
 pub(super) enum Node {
     Const(Literal),
@@ -25,21 +25,21 @@ pub(super) enum Node {
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
     Select(Box<[Node; 3]>),
-    /// From the first type to the second one.
+    /// Conversion from the first type to the second one.
     Cast(DType, DType, Box<Node>),
-    /// A whole expression that reads structured tensors, or scalars that stand for such expressions.
+    /// Whole expression that reads structured tensors, or scalars that stand for such expressions.
     Structured(Box<Node>),
 }
 
-/// A statement with slots for names.
+/// Statement with slots in place of names.
 #[derive(Debug)]
 pub(super) struct Code<'a> {
     pub origin: &'a Origin,
     pub kind: CodeKind<'a>,
 }
 
-/// Statements that run one after the other. A `VarDef` is an `Allocate` before what was its body: slots are never used
-/// twice, so little has to be done at the end of a scope, and long blocks with many tensors are not deep.
+/// Sequence of statements. A `VarDef` becomes an `Allocate` followed by its body: slots are never reused, so the end of
+/// a scope needs little work, and long blocks with many tensors do not nest deeply.
 pub(super) type Block<'a> = Vec<Code<'a>>;
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(super) enum CodeKind<'a> {
         slot: usize,
         shape: Box<[Node]>,
     },
-    /// The end of the scope of a tensor whose elements must be equal where they are one value.
+    /// End of the scope of a tensor whose elements must be equal where they share a stored value.
     Release {
         slot: usize,
     },
@@ -69,7 +69,7 @@ pub(super) enum CodeKind<'a> {
         indices: Box<[Node]>,
         value: Node,
     },
-    /// A scalar gets the one value that it stands for, which reads structured tensors.
+    /// Definition of a scalar that stands for one value, which reads structured tensors.
     Define {
         slot: usize,
         value: Node,
@@ -97,12 +97,12 @@ pub(super) enum CodeKind<'a> {
     },
 }
 
-/// A piece of a message.
+/// Piece of a message.
 #[derive(Debug)]
 pub(super) enum Part<'a> {
     Text(&'a str),
     Value(Node, DType),
-    /// The elements of a tensor below its first indices, with the sizes that they are shown with.
+    /// Subtensor at some leading indices, with the shape in which it is displayed.
     Tensor {
         slot: usize,
         at: Box<[Node]>,
@@ -110,20 +110,20 @@ pub(super) enum Part<'a> {
     },
 }
 
-/// A whole program, resolved.
+/// Resolved program.
 #[derive(Debug)]
 pub(super) struct Program<'a> {
-    /// The tensors, by slot: parameters, then results, then locals.
+    /// Tensors by slot: parameters, then results, then locals.
     pub tensors: Vec<&'a Tensor>,
-    /// The slot of the parameter over whose pattern a tensor is stored that has none of its own.
+    /// For each tensor without a pattern of its own, the slot of the parameter over whose pattern it is stored.
     pub follows: Vec<Option<usize>>,
     /// Number of slots of sizes (which come first, in order) and iterators.
     pub vars: usize,
     /// Shapes of parameters and results.
     pub interface: Vec<Box<[Node]>>,
     pub body: Block<'a>,
-    /// Results whose elements must be equal in the end where they are one value, with the last statement that writes
-    /// them.
+    /// Results whose elements must be equal in the end where they share a stored value, with the last statement that
+    /// writes them.
     pub agree: Vec<(usize, &'a Origin)>,
 }
 
@@ -149,22 +149,22 @@ pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
 
 #[derive(Default)]
 struct Resolver<'a> {
-    /// Sizes and iterators that are visible.
+    /// Visible sizes and iterators.
     vars: FxHashMap<Symbol, usize>,
-    /// Number of their slots so far.
+    /// Number of slots of sizes and iterators.
     count: usize,
-    /// Tensors that are alive.
+    /// Live tensors.
     slots: FxHashMap<Symbol, usize>,
     tensors: Vec<&'a Tensor>,
-    /// As in [`Program`].
+    /// As in [`Program::follows`].
     follows: Vec<Option<usize>>,
-    /// The parameters that patterns are of.
+    /// Parameter of each pattern.
     patterns: FxHashMap<Pattern, usize>,
-    /// The last statements that write tensors whose elements must be equal where they are one value.
+    /// Last writers of tensors whose elements must be equal where they share a stored value.
     writers: FxHashMap<usize, &'a Origin>,
-    /// Whether any of them is structured.
+    /// Whether any tensor is structured.
     structured: bool,
-    /// Scalars that stand for one value each, and the slots of those whose value may be of the fill.
+    /// Scalars that stand for one value each; `carriers` has the slots of those whose value may derive from the fill.
     definitions: FxHashSet<Symbol>,
     carriers: FxHashSet<usize>,
 }
@@ -222,7 +222,7 @@ impl<'a> Resolver<'a> {
         Ok(out)
     }
 
-    /// Appends a statement to a block. What stands last in it is reached by iteration.
+    /// Appends a statement to a block. Recursion into the last statement is a loop.
     fn append(&mut self, s: &'a Stmt, out: &mut Block<'a>) -> Result<(), RuntimeError> {
         let mut next = Some(s);
         let (mut declared, mut slots) = (Vec::new(), Vec::new());
@@ -345,7 +345,7 @@ impl<'a> Resolver<'a> {
         accesses.iter().map(|a| self.typed(&a.index, DType::I64)).collect()
     }
 
-    /// Expressions of type i64.
+    /// Resolves expressions of type i64.
     fn indices(&self, exprs: &[Expr]) -> Resolved<Box<[Node]>> {
         exprs.iter().map(|e| self.typed(e, DType::I64)).collect()
     }
@@ -357,7 +357,7 @@ impl<'a> Resolver<'a> {
         self.expr(e)
     }
 
-    /// A whole expression.
+    /// Resolves a whole expression.
     fn expr(&self, e: &Expr) -> Resolved<Node> {
         let node = self.node(e)?;
         let mut structured = false;

@@ -1,4 +1,4 @@
-//! Expressions, with Python's precedence and no parentheses that it does not need.
+//! Printer of expressions, with Python's precedence and minimal parentheses.
 
 use super::names::Names;
 use crate::dtype::DType;
@@ -6,26 +6,26 @@ use crate::expr::{Access, Expr, ExprKind, Literal, Measure, Protocol};
 use crate::op::{Form, Op};
 use crate::symbol::Symbol;
 
-/// Binding strength of `a if c else b`, of `**`, of unary minus, and of what needs no parentheses ever.
+/// Precedences of `a if c else b`, of unary minus, of `**`, and of text that never needs parentheses.
 const CONDITIONAL: u8 = 0;
 const UNARY: u8 = 11;
 const POWER: u8 = 12;
 const ATOM: u8 = 20;
 
-/// Text and how tightly its outermost operator binds.
+/// Text with the precedence of its outermost operator.
 type Bound = (String, u8);
 
-/// An expression whose type does not follow from what is around it.
+/// Prints an expression whose type does not follow from the context.
 pub(super) fn standalone(e: &Expr, names: &Names) -> String {
     typed(e, names).0
 }
 
-/// An expression where a value of its type is expected (a stored value, an index): a literal is bare.
+/// Prints an expression where a value of its type is expected (a stored value, an index): literals are bare.
 pub(super) fn expected(e: &Expr, names: &Names) -> String {
     expr(e, names).0
 }
 
-/// `x[i, j]`; the name alone for a scalar.
+/// Prints `x[i, j]`; the name alone for a scalar.
 pub(super) fn element(tensor: &Symbol, indices: &[Access], names: &Names) -> String {
     let name = names.text(tensor);
     if indices.is_empty() {
@@ -39,7 +39,7 @@ fn enclose((text, strength): Bound, at_least: u8) -> String {
     if strength < at_least { format!("({text})") } else { text }
 }
 
-/// Like [`expr`], with a cast around a literal that would be taken for one of another type.
+/// Prints like [`expr`], with a cast around a literal that would be read as one of another type.
 fn typed(e: &Expr, names: &Names) -> Bound {
     let (text, strength) = expr(e, names);
     match e.as_literal() {
@@ -52,12 +52,12 @@ fn cast(e: &Expr, names: &Names) -> Bound {
     (format!("cast({}, {})", expr(e, names).0, e.dtype()), ATOM)
 }
 
-/// Whether an integer is not an i64, so that it is printed with a cast in any case.
+/// Returns whether an integer exceeds i64, and is always printed with a cast.
 fn is_wide(v: Literal) -> bool {
     matches!(v, Literal::Int(i) if i > i128::from(i64::MAX))
 }
 
-/// Whether bare literals, sizes and iterators have this type by themselves.
+/// Returns whether bare literals, sizes and iterators have this type.
 fn is_native(dtype: DType) -> bool {
     matches!(dtype, DType::Bool | DType::I64 | DType::F64)
 }
@@ -75,8 +75,8 @@ fn expr(e: &Expr, names: &Names) -> Bound {
 }
 
 fn apply(op: Op, args: &[Expr], names: &Names) -> Bound {
-    // One operand that says its type is enough; where all are literals, the first one has to. It also keeps the front
-    // end from computing the operation on floats, which the tree does not.
+    // One typed operand determines the type; where all are literals, the first one gets the cast. The cast also keeps
+    // the front end from folding the operation on floats, as the tree does not.
     let values = if op == Op::Select { args.get(1..).unwrap_or_default() } else { args };
     let all_literals = values.iter().all(|a| a.as_literal().is_some());
     let first = args.len() - values.len();
@@ -122,7 +122,7 @@ fn literal(v: Literal, dtype: DType) -> Bound {
     };
     match v {
         Literal::Bool(b) => (if b { "True" } else { "False" }.to_string(), ATOM),
-        // The digits alone are not an i64.
+        // The negated digits alone exceed i64.
         Literal::Int(i) if i == i128::from(i64::MIN) => (format!("{} - 1", i + 1), 9),
         Literal::Int(i) if is_wide(v) => (format!("cast({}, {dtype})", i - (1 << 64)), ATOM),
         Literal::Int(i) => signed(i.to_string()),
@@ -132,7 +132,7 @@ fn literal(v: Literal, dtype: DType) -> Bound {
     }
 }
 
-/// The shortest text that is read back, by way of f64, as the same number of the type.
+/// Formats the shortest text that is read back, through f64, as the same number of the type.
 fn float(f: f64, dtype: DType) -> String {
     let long = format!("{f:?}");
     if dtype == DType::F64 {

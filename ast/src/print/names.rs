@@ -1,11 +1,11 @@
-//! What symbols are called in the text: their own names, told apart by numbers where two would meet.
+//! Names of symbols in the printed text: their own, numbered where two would collide.
 
 use crate::dtype::DType;
 use crate::op::Op;
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Words of Python and Taffeta that the text uses or the grammar keeps, besides operators and types.
+/// Words of Python and Taffeta that the text uses or the grammar reserves, besides operators and types.
 const RESERVED: [&str; 56] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
@@ -14,17 +14,17 @@ const RESERVED: [&str; 56] = [
     "range", "reals", "static", "walk",
 ];
 
-/// The symbols that are visible at one point of the text.
+/// Symbols that are visible at one point of the text.
 #[derive(Default)]
 pub(super) struct Names {
     texts: FxHashMap<Symbol, String>,
     visible: FxHashSet<String>,
-    /// Of texts that were wanted, the first number (0 for none) that may be free: those before it are not.
+    /// For each requested name, the first number (0 for none) that may be free; smaller ones are taken.
     free: FxHashMap<String, usize>,
 }
 
 impl Names {
-    /// Makes a symbol visible under a text that no other visible symbol has. Loop iterators may have dots in their
+    /// Makes a symbol visible under a name that no other visible symbol has. Loop iterators may have dots in their
     /// names (`T.d0`).
     pub fn bind(&mut self, symbol: &Symbol, dots: bool) {
         let wanted = identifier(symbol.name(), dots);
@@ -40,8 +40,7 @@ impl Names {
         self.texts.insert(symbol.clone(), text);
     }
 
-    /// Makes a symbol visible under its own name, for text that is only shown: other visible symbols of that name are
-    /// told apart from it.
+    /// Makes a symbol visible under its own name, numbered on collision, for text that is displayed only.
     pub fn bind_shown(&mut self, symbol: &Symbol) {
         let mut text = symbol.name().to_string();
         let mut number = 1;
@@ -53,8 +52,8 @@ impl Names {
         self.texts.insert(symbol.clone(), text);
     }
 
-    /// Makes a symbol of the interface visible: others depend on its name, so it is not changed unless the text needs
-    /// the word itself.
+    /// Makes a symbol of the interface visible. Callers depend on its name, so it is changed only if the text needs the
+    /// word itself.
     pub fn bind_interface(&mut self, symbol: &Symbol) {
         let wanted = identifier(symbol.name(), false);
         if is_written(&wanted) {
@@ -65,7 +64,7 @@ impl Names {
         self.texts.insert(symbol.clone(), text);
     }
 
-    /// Makes a result visible under its name, unless a parameter has it.
+    /// Makes a result visible under its name, unless a parameter has that name.
     pub fn bind_result(&mut self, symbol: &Symbol) {
         if self.visible.contains(&identifier(symbol.name(), false)) {
             self.bind(symbol, false);
@@ -88,8 +87,7 @@ impl Names {
         }
     }
 
-    /// What the symbol is called here; symbols that were not bound have their own names, as schedules take them
-    /// (`i~o`).
+    /// Returns the symbol's name; unbound symbols have their own, as schedules accept them (`i~o`).
     pub fn text(&self, symbol: &Symbol) -> String {
         self.texts.get(symbol).cloned().unwrap_or_else(|| symbol.name().to_string())
     }
@@ -99,21 +97,21 @@ fn is_reserved(text: &str) -> bool {
     RESERVED.contains(&text) || DType::parse(text).is_some() || Op::from_call(text).is_some()
 }
 
-/// Whether the text of a function calls the word, or uses it as a value or a type, so that a parameter, a size or an
-/// entry of that name would hide it. The other reserved words stand where no name can be meant, or in no text that is
-/// read back.
+/// Returns whether the text of a function calls the word, or uses it as a value or a type, so that a parameter, size or
+/// entry of that name would hide it. All other reserved words occur where no name can be meant, or in text that is not
+/// parsed again.
 fn is_written(text: &str) -> bool {
     const WRITTEN: [&str; 11] =
         ["cast", "empty", "format", "gallop", "inf", "inout", "locate", "nan", "range", "reals", "walk"];
     WRITTEN.contains(&text) || DType::parse(text).is_some() || Op::from_call(text).is_some()
 }
 
-/// What an entry is called in its text: its name, unless the text needs that word.
+/// Returns the printed name of an entry: its own, unless the text needs that word.
 pub(super) fn entry(name: &str) -> String {
     if is_written(name) { format!("{name}_1") } else { name.to_string() }
 }
 
-/// The nearest thing to `name` that is an identifier.
+/// Replaces characters that an identifier cannot contain.
 fn identifier(name: &str, dots: bool) -> String {
     let fits = |c: char| c.is_alphanumeric() || c == '_' || (dots && c == '.');
     let text: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
@@ -134,7 +132,7 @@ mod tests {
         };
         let (first, x) = bind(&mut names, "x");
         let (second, x_1) = bind(&mut names, "x");
-        // A symbol's own text may be one that a number would make.
+        // A symbol's own name may equal a numbered one.
         let (own, x_2) = bind(&mut names, "x_2");
         let (third, _) = bind(&mut names, "x");
         assert_eq!([first, second, own, third], ["x", "x_1", "x_2", "x_3"]);

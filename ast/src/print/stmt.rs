@@ -1,4 +1,4 @@
-//! Statements and whole programs, with Python's indentation.
+//! Printer of statements and whole programs, with Python's indentation.
 
 use super::expr::{element, expected, standalone};
 use super::names::{Names, entry};
@@ -13,34 +13,34 @@ use crate::stmt::{
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The text so far, and the names that are visible at its end.
+/// Text so far, with the names that are visible at its end.
 #[derive(Default)]
 pub(super) struct Printer {
     out: String,
     indent: usize,
     names: Names,
-    /// Scalars of these are written as `p[...] = e`: the caller sees them.
+    /// Parameters: scalar ones are written as `p[...] = e`, since the caller sees them.
     params: FxHashSet<Symbol>,
-    /// The parameters that patterns are of.
+    /// Parameter of each pattern.
     patterns: FxHashMap<Pattern, Symbol>,
-    /// Functions that remap what parameters store, by what they return.
+    /// Tuples returned by the `remap=` functions of parameters, with the functions' names.
     remaps: Vec<(String, String)>,
-    /// What schedules call loops, where that is to be said.
+    /// Selectors of loops, if they are to be printed.
     selectors: FxHashMap<StmtId, String>,
 }
 
 impl Printer {
-    /// A printer that says what schedules call a loop, where the text has another name for it.
+    /// Creates a printer that adds a loop's selector where the printed name differs.
     pub fn with_selectors(selectors: FxHashMap<StmtId, String>) -> Printer {
         Printer { selectors, ..Printer::default() }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn finish(self) -> String {
         self.out
     }
 
-    /// The program's header, declarations of results, body and `return`.
+    /// Prints the program's header, declarations of results, body and `return`.
     pub fn func(&mut self, f: &Func) {
         for s in &f.sizes {
             self.names.bind_interface(s);
@@ -81,7 +81,7 @@ impl Printer {
         self.indent -= 1;
     }
 
-    /// Makes visible what `s` uses and does not bind.
+    /// Makes the free symbols of `s` visible.
     pub fn bind_free(&mut self, s: &Stmt) {
         let mut bound = FxHashSet::default();
         s.walk(&mut |s| match s.kind() {
@@ -116,7 +116,7 @@ impl Printer {
         self.out.push('\n');
     }
 
-    /// A statement as the whole of a block.
+    /// Prints a statement as a whole block.
     pub fn block(&mut self, s: &Stmt) {
         if s.is_nop() {
             return self.line("pass");
@@ -130,7 +130,7 @@ impl Printer {
         self.indent -= 1;
     }
 
-    /// A statement; `last` if its block ends with it.
+    /// Prints a statement; `last` if it ends its block.
     fn stmt(&mut self, s: &Stmt, last: bool) {
         if let Origin::Source { labels, .. } = s.origin() {
             for label in labels {
@@ -244,7 +244,7 @@ impl Printer {
         }
     }
 
-    /// The left-hand side of an assignment.
+    /// Formats the left-hand side of an assignment.
     fn target(&self, tensor: &Symbol, indices: &[Access]) -> String {
         let text = element(tensor, indices, &self.names);
         if indices.is_empty() && self.params.contains(tensor) { format!("{text}[...]") } else { text }
@@ -261,7 +261,7 @@ impl Printer {
         format!("{target} = {}({old}, {})", info.op.info().name, expected(value, &self.names))
     }
 
-    /// `, "text"` or `, f"text {value}"`; nothing if there is no message.
+    /// Formats `, "text"` or `, f"text {value}"`; nothing if there is no message.
     fn message(&self, message: &Message) -> String {
         let mut text = String::new();
         let values = message.iter().any(|p| matches!(p, MessagePart::Value(_)));
@@ -279,7 +279,7 @@ impl Printer {
         }
     }
 
-    /// `"text"` or `f"text {value}"`; nothing for an empty line.
+    /// Formats `"text"` or `f"text {value}"`; nothing for an empty line.
     fn printed(&self, parts: &[PrintPart]) -> String {
         let values = parts.iter().any(|p| !matches!(p, PrintPart::Text(_)));
         let mut text = String::new();
@@ -301,7 +301,7 @@ impl Printer {
         }
     }
 
-    /// The function that says what the levels of a tensor store, before the program.
+    /// Prints a tensor's `remap=` function before the program, unless an equal one was printed.
     fn remap(&mut self, t: &Tensor) {
         let returned = t.format.remap();
         if !t.format.is_remapped() || self.remaps.iter().any(|(known, _)| *known == returned) {
@@ -348,7 +348,7 @@ impl Printer {
     }
 }
 
-/// How a loop runs: `parallel(schedule=dynamic, chunk=4)`, `partial(total +)`, `atomic(y max)`.
+/// Formats the properties of a loop: `parallel(schedule=dynamic, chunk=4)`, `partial(total +)`, `atomic(y max)`.
 fn properties(p: &LoopProps, names: &Names) -> Vec<String> {
     let with = |word: &str, options: Vec<String>| match options.is_empty() {
         true => word.to_string(),
@@ -409,11 +409,11 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The docstring as it was: its lines are kept, so they are readable.
+/// Formats the docstring with its line breaks, so that it stays readable.
 fn docstring(doc: &str) -> String {
     let mut text = doc.replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
     if text.ends_with('"') && !text.ends_with("\\\"") {
-        // It would end the string one character early.
+        // A final quote would join the closing ones.
         text.truncate(text.len() - 1);
         text.push_str("\\\"");
     }

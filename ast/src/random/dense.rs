@@ -1,6 +1,6 @@
-//! Random programs such as people schedule: loops over whole tensors of floats and integers, one after another, with
-//! sums into scalars, rows and columns, tables that are counted into, recurrences, products, and local tensors between
-//! them. In them every primitive of schedules finds what it is for, which arbitrary nests hardly have.
+//! Random programs of the kind that users schedule: loops over whole tensors of floats and integers, in sequence, with
+//! sums into scalars, rows and columns, histograms, recurrences, products, and local tensors between them. Every
+//! scheduling primitive finds a use in them, unlike in arbitrary nests.
 //!
 //! Floats are small integers, so that sums are exact in any order.
 
@@ -15,7 +15,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
-/// The program of a seed.
+/// Generates the program of a seed.
 pub fn dense(seed: u64) -> Func {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut b = Builder::new("dense");
@@ -43,7 +43,7 @@ pub fn dense(seed: u64) -> Func {
     b.finish(body)
 }
 
-/// An iterator and the dimension that it runs over.
+/// Iterator with the size of its dimension.
 #[derive(Clone)]
 struct Iter {
     value: Expr,
@@ -76,7 +76,7 @@ impl Gen {
 
     // ---- statements
 
-    /// Loops one after the other; a local tensor is filled first, and there for those that follow.
+    /// Generates loops in sequence; a local tensor is initialised before the loops that may use it.
     fn block(&mut self, count: usize) -> Stmt {
         let mut stmts = Vec::new();
         for left in (0..count).rev() {
@@ -91,7 +91,7 @@ impl Gen {
             }
             stmts.push(self.part());
         }
-        // A declaration reaches to the end of its block: what ends earlier has no text.
+        // A declaration extends to the end of its block; earlier ends have no syntax.
         let reaching = |rest: Option<Stmt>, s: Stmt| match (s.kind(), rest) {
             (_, None) => Some(s),
             (StmtKind::VarDef { tensor, body }, Some(rest)) => Some(var_def(tensor, block([body.clone(), rest]))),
@@ -112,7 +112,7 @@ impl Gen {
         }
     }
 
-    /// Writes every element of a tensor, and sometimes reduces into them.
+    /// Writes every element of a tensor, and sometimes reduces into it.
     fn filled(&mut self, t: &Arc<Tensor>) -> Stmt {
         let shape = t.shape.clone();
         let mut around = Vec::new();
@@ -134,7 +134,7 @@ impl Gen {
         block([done, sum])
     }
 
-    /// A nest over this shape; iterators that others made come first.
+    /// Generates a nest over this shape; iterators of the enclosing nest come first.
     fn nest(
         &mut self,
         shape: &[Expr],
@@ -177,14 +177,14 @@ impl Gen {
             5 => self.recurrence(),
             6 => self.counted(),
             7 => self.private(),
-            // (A bit of the next number, as in `private`.)
+            // A peek at the next random number, as in `private`.
             9 | 10 if self.rng.clone().random::<u64>() % 2 == 0 => match self.below(3) {
                 0 => self.scattered(),
                 1 => self.few_sums(),
                 _ => self.summed_and_scattered(),
             },
             8 => {
-                // Two loops of one length, of which the second one may read what the first one writes.
+                // Two loops of one length, the second of which may read the first one's results.
                 let over = self.size();
                 let both = [0, 1].map(|_| {
                     self.nest(std::slice::from_ref(&over), false, &mut Vec::new(), &mut |g, iters| g.body(iters))
@@ -201,7 +201,7 @@ impl Gen {
         }
     }
 
-    /// What stands in a loop: a store or a reduction, under a condition now and then.
+    /// Generates a loop body: a store or a reduction, sometimes under a condition.
     fn body(&mut self, iters: &[Iter]) -> Stmt {
         let done = self.assigned(iters);
         if !self.chance(0.15) {
@@ -219,12 +219,12 @@ impl Gen {
 
     fn assigned(&mut self, iters: &[Iter]) -> Stmt {
         let mut targets: Vec<Arc<Tensor>> = self.outputs.iter().chain(&self.locals).cloned().collect();
-        // Where every dimension has an iterator.
+        // Only targets whose every dimension has an iterator.
         targets.retain(|t| t.shape.iter().all(|d| d.as_int().is_some() || iters.iter().any(|i| i.size == *d)));
         let t = targets[self.below(targets.len())].clone();
         let at = self.indices(&t, iters);
         let value = self.value(&t, iters);
-        // Where an iterator is left, all of its iterations meet in the element.
+        // Where an iterator is unused, all of its iterations write the same element.
         let meets = at.len() < iters.len();
         if self.chance(if meets { 0.85 } else { 0.25 }) && value != t.load(at.iter().cloned()) {
             let op = [ReduceOp::Add, ReduceOp::Add, ReduceOp::Min, ReduceOp::Max][self.below(4)];
@@ -233,7 +233,7 @@ impl Gen {
         store(&t, &at, &value)
     }
 
-    /// `y[i] = y[i - 1] + …`, in a loop over time or not.
+    /// Generates `y[i] = y[i - 1] + …`, sometimes in a time loop.
     fn recurrence(&mut self) -> Stmt {
         let n = self.sizes[0].clone();
         let (y, v) = (self.outputs[1].clone(), self.inputs[2].clone());
@@ -241,7 +241,7 @@ impl Gen {
         let (at, one) = (Expr::var(&i), Expr::int(1));
         let near = [at.minus(&one), at.plus(&one), at.clone()][self.below(3)].clone();
         let more = v.load([at.clone()]);
-        // Of the element itself it is a reduction, as the front end takes it.
+        // With the element itself as the source, the front end makes it a reduction.
         let done = match near == at {
             true => reduce(&y, [&at], ReduceOp::Add, &more),
             false => store(&y, [&at], &y.load([near]).plus(&more)),
@@ -253,7 +253,7 @@ impl Gen {
         loop_
     }
 
-    /// A matrix times a vector, in one of its orders.
+    /// Generates a matrix-vector product in one of its orders.
     fn applied(&mut self, varied: bool) -> Stmt {
         let [n, m] = self.sizes.clone();
         self.nest(&[n, m], varied, &mut Vec::new(), &mut |g, iters| {
@@ -269,7 +269,7 @@ impl Gen {
         })
     }
 
-    /// Counts into places that the input decides.
+    /// Generates a histogram: increments at data-dependent positions.
     fn counted(&mut self) -> Stmt {
         let [n, m] = self.sizes.clone();
         let (h, k, z) = (self.outputs[4].clone(), self.inputs[3].clone(), self.outputs[2].clone());
@@ -282,7 +282,7 @@ impl Gen {
         })
     }
 
-    /// Rows that are added to those that the input decides.
+    /// Generates a scatter: rows are added to data-dependent rows.
     fn scattered(&mut self) -> Stmt {
         let [n, m] = self.sizes.clone();
         let (x, k) = (self.outputs[0].clone(), self.inputs[3].clone());
@@ -292,7 +292,7 @@ impl Gen {
         })
     }
 
-    /// A few sums at once, in a local tensor.
+    /// Generates a few simultaneous sums in a local tensor.
     fn few_sums(&mut self) -> Stmt {
         let [n, m] = self.sizes.clone();
         let (v, k, z) = (self.inputs[2].clone(), self.inputs[3].clone(), self.outputs[2].clone());
@@ -313,7 +313,7 @@ impl Gen {
         var_def(&t, block([first, sums, last]))
     }
 
-    /// Sums of rows, each of which is added to an element that the input decides.
+    /// Generates sums of rows, each added to a data-dependent element.
     fn summed_and_scattered(&mut self) -> Stmt {
         let [n, m] = self.sizes.clone();
         let (a, k) = (self.inputs[0].clone(), self.inputs[3].clone());
@@ -331,9 +331,9 @@ impl Gen {
         })
     }
 
-    /// A local tensor in every iteration, or one of all that each fills before it reads it.
+    /// Generates a local tensor per iteration, or a shared one that each iteration fills before it reads it.
     fn private(&mut self) -> Stmt {
-        // (A bit of the next number, which is still there for what comes, so that seeds make the programs they made.)
+        // A peek at the next random number, which stays available, so that existing seeds keep their programs.
         let one_of_all = self.rng.clone().random::<u64>() % 2 == 0;
         let over = self.sizes[0].clone();
         let float = self.inputs[0].dtype;
@@ -357,7 +357,7 @@ impl Gen {
 
     // ---- expressions
 
-    /// Indices of an element: for every dimension an iterator over it.
+    /// Chooses for every dimension an iterator over it.
     fn indices(&mut self, t: &Tensor, iters: &[Iter]) -> Vec<Expr> {
         let mut at = Vec::new();
         for d in &t.shape {
@@ -370,11 +370,11 @@ impl Gen {
         at
     }
 
-    /// A value for an element of a tensor, of what the iterators reach.
+    /// Generates a value for an element of a tensor, from elements that the iterators can index.
     fn value(&mut self, t: &Tensor, iters: &[Iter]) -> Expr {
         let (first, second) = (self.leaf(t, iters), self.leaf(t, iters));
         match self.below(5) {
-            // The front end would take `max(x, x)` for `x`.
+            // The front end would reduce `max(x, x)` to `x`.
             _ if first == second => first,
             0 | 1 => first.plus(&second),
             2 if t.dtype.is_float() => first.times(&Expr::float(2.0, t.dtype)).minus(&second),
@@ -387,7 +387,7 @@ impl Gen {
         let all = self.inputs.iter().chain(&self.outputs).chain(&self.locals);
         let mut fit: Vec<Arc<Tensor>> = all.filter(|o| o.dtype == t.dtype && o.symbol != t.symbol).cloned().collect();
         fit.retain(|o| o.shape.iter().all(|d| d.as_int().is_some() || iters.iter().any(|i| i.size == *d)));
-        // What was made before is what steps are about.
+        // Prefers locals: transformations act on producers and their consumers.
         let local: Vec<Arc<Tensor>> =
             fit.iter().filter(|o| self.locals.iter().any(|l| l.symbol == o.symbol)).cloned().collect();
         if !local.is_empty() && self.chance(0.4) {

@@ -1,5 +1,4 @@
-//! Random expressions of a given type. An operator never has literals alone as operands: the front end would compute
-//! it.
+//! Random expressions of a given type. An operator never has only literals as operands: the front end would fold it.
 
 use super::{Floats, Gen, Interval};
 use crate::dtype::{DType, Kind};
@@ -26,17 +25,17 @@ const INT_BINARY: [Op; 13] = [
     Op::Pow,
 ];
 const INT_UNARY: [Op; 4] = [Op::Neg, Op::Abs, Op::Sign, Op::BitNot];
-/// Operators that give small integers for small integers.
+/// Operators that keep small integers small.
 const EXACT_BINARY: [Op; 4] = [Op::Add, Op::Sub, Op::Min, Op::Max];
 const EXACT_UNARY: [Op; 7] = [Op::Neg, Op::Abs, Op::Sign, Op::Floor, Op::Ceil, Op::Round, Op::Trunc];
 
 impl Gen<'_> {
-    /// Whether this place is never reached.
+    /// Returns whether this point is unreachable: some enclosing loop has no iterations.
     fn dead(&self) -> bool {
         self.iters.iter().any(|(_, i)| i.lo > i.hi)
     }
 
-    /// An iterator or a size.
+    /// Chooses an iterator or a size.
     pub(super) fn atom(&mut self) -> (Expr, Interval) {
         let k = self.below(self.iters.len() + self.sizes.len());
         if let Some((symbol, interval)) = self.iters.get(k) {
@@ -46,7 +45,7 @@ impl Gen<'_> {
         (Expr::var(symbol), Interval { lo: *value, hi: *value })
     }
 
-    /// An index that is in range of a dimension of size `size`, which has a value in `extent`.
+    /// Generates an index within a dimension of size `size`, whose value lies in `extent`.
     fn index(&mut self, size: &Expr, extent: Interval) -> Option<Expr> {
         let risky = self.risk();
         let fits = |i: Interval| risky || (i.lo >= 0 && i.hi < extent.lo);
@@ -66,7 +65,7 @@ impl Gen<'_> {
         if found.is_empty() || self.chance(0.2) {
             for c in 0..extent.lo.min(4) {
                 found.push(Expr::int(c));
-                // From the end; a negative constant would count from the end itself.
+                // Distance from the end; a negative constant would itself count from the end.
                 found.push(size.minus(&Expr::int(c + 1)));
             }
             if extent.lo > 0 {
@@ -83,12 +82,12 @@ impl Gen<'_> {
         found.into_iter().nth(k)
     }
 
-    /// Indices for an element of a tensor.
+    /// Generates indices for an element of a tensor.
     pub(super) fn indices(&mut self, tensor: &Arc<Tensor>, extents: &[Interval]) -> Option<Vec<Expr>> {
         tensor.shape.iter().zip(extents).map(|(size, extent)| self.index(size, *extent)).collect()
     }
 
-    /// An element of some tensor; indirect indices are `depth` levels deep at most.
+    /// Generates the load of an element; indirect indices nest at most `depth` deep.
     fn load_of(&mut self, wanted: impl Fn(&Tensor) -> bool, depth: usize) -> Option<Expr> {
         let known: Vec<_> = self.tensors.iter().filter(|k| wanted(&k.tensor)).cloned().collect();
         let k = self.below(known.len());
@@ -97,7 +96,7 @@ impl Gen<'_> {
             return None;
         }
         let indices = if depth == 0 {
-            // No further indirection: constants alone.
+            // Constants alone: no further indirection.
             let extents = known.extents.iter();
             extents.map(|e| (e.lo > 0).then(|| Expr::int(self.rng.random_range(0..e.lo)))).collect()
         } else {
@@ -114,7 +113,7 @@ impl Gen<'_> {
         Expr::literal(v, dtype)
     }
 
-    /// What is not a literal and no operator on others.
+    /// Generates a load, an iterator or a size, converted to the type.
     fn leaf(&mut self, dtype: DType) -> Expr {
         if self.chance(0.75)
             && let Some(load) = self.load_of(|t| t.dtype == dtype, 1)
@@ -129,7 +128,7 @@ impl Gen<'_> {
         self.convert(from, dtype)
     }
 
-    /// A conversion that does not fail, and that keeps exact floats small.
+    /// Converts without failure, keeping exact floats small.
     fn convert(&mut self, e: Expr, dtype: DType) -> Expr {
         let from = e.dtype();
         match (from.kind(), dtype.kind()) {
@@ -146,12 +145,12 @@ impl Gen<'_> {
         }
     }
 
-    /// An expression that may be a literal.
+    /// Generates an expression that may be a literal.
     pub(super) fn expr(&mut self, dtype: DType, depth: usize) -> Expr {
         if self.chance(0.2) { self.literal(dtype) } else { self.operand(dtype, depth) }
     }
 
-    /// An expression that is not a literal.
+    /// Generates an expression that is not a literal.
     pub(super) fn operand(&mut self, dtype: DType, depth: usize) -> Expr {
         if depth == 0 || self.chance(0.25) {
             return self.leaf(dtype);
@@ -184,7 +183,7 @@ impl Gen<'_> {
             3 => ([Op::BitAnd, Op::BitOr, Op::BitXor, Op::Eq, Op::Ne][self.below(5)], DType::Bool),
             _ => (COMPARISONS[self.below(6)], self.dtype()),
         };
-        // Only equality is there for `bool`.
+        // `bool` has equality only.
         let op = if operands == DType::Bool && matches!(op, Op::Lt | Op::Le | Op::Gt | Op::Ge) { Op::Ne } else { op };
         let mut args = vec![self.operand(operands, depth)];
         if op.info().arity == 2 {
@@ -205,7 +204,7 @@ impl Gen<'_> {
         if !self.risk() {
             let small = |e: &Expr, mask: i64| Expr::apply(Op::BitAnd, vec![e.clone(), number(mask)]);
             b = match op {
-                // From 1 to 4, or a constant that is neither 0 nor -1.
+                // A divisor from 1 to 4, or a constant that is neither 0 nor -1.
                 Op::FloorDiv | Op::Mod if self.chance(0.5) => small(&b, 3).plus(&number(1)),
                 Op::FloorDiv | Op::Mod if dtype.is_signed_int() && self.chance(0.3) => number(-3),
                 Op::FloorDiv | Op::Mod => number(self.rng.random_range(2..6)),

@@ -1,5 +1,5 @@
-//! Random well-typed programs with inputs to run them on, for differential tests: the interpreter against compiled C, a
-//! program before a pass against the program after it, a tree against its printed and parsed self.
+//! Random well-typed programs with inputs, for differential tests: the interpreter against compiled C, a program before
+//! a pass against the program after it, a tree against its printed and parsed copy.
 //!
 //! Behind the feature `random`, for `[dev-dependencies]`:
 //!
@@ -14,11 +14,11 @@
 //!
 //! One seed gives one program, on every machine. Programs have loops (negative steps, empty ranges, bounds from sizes
 //! and outer iterators), branches, local tensors, stores, reductions, indirect indices, all element types and every
-//! operator. Intervals of iterators are followed along, so that indices are in range by construction; with
-//! [`Options::errors`] some are not, and other operations fail too. Every element is written before it is read.
-//! Everything in a program can be written in Taffeta, and stands in the form that the front end gives it.
+//! operator. The generator tracks intervals of iterators, so that indices are in range by construction; with
+//! [`Options::errors`] some are not, and other operations may fail too. Every element is written before it is read.
+//! Every program can be written in Taffeta, and has the form that the front end would give it.
 //!
-//! When a test fails, [`shrink`] makes the program small.
+//! [`shrink`] reduces the program of a failing test.
 
 pub mod dense;
 mod exprs;
@@ -40,25 +40,25 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
-/// What floats a program computes with.
+/// Floating-point values in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floats {
-    /// Small integers, with operators that keep them so: results are exact, whatever is contracted or reassociated.
+    /// Small integers, with operators that keep them small: results are exact under contraction and reassociation.
     Exact,
-    /// Everything, NaN and infinities included. Results depend on the last bit, and comparisons on them.
+    /// All values, NaN and infinities included. Results depend on the last bit, and comparisons on the results.
     Any,
 }
 
-/// What programs to make.
+/// Options of generated programs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Element types; `i64` is used for indices in any case.
+    /// Element types; indices use `i64` in any case.
     pub dtypes: Vec<DType>,
-    /// What floats compute.
+    /// Floating-point values.
     pub floats: Floats,
-    /// Whether indices may be out of range, divisions by zero, assertions false.
+    /// Whether indices may be out of range, divisors zero, assertions false.
     pub errors: bool,
-    /// Roughly how many statements.
+    /// Approximate number of statements.
     pub statements: usize,
 }
 
@@ -68,16 +68,16 @@ impl Default for Options {
     }
 }
 
-/// A program and what to run it on.
+/// Program with inputs.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The program.
+    /// Program.
     pub func: Func,
-    /// Inputs that fit it.
+    /// Inputs that fit the program.
     pub inputs: Inputs,
 }
 
-/// The program of a seed.
+/// Generates the program of a seed.
 pub fn program(seed: u64, options: &Options) -> Case {
     let rng = ChaCha8Rng::seed_from_u64(seed);
     let budget = options.statements;
@@ -85,14 +85,14 @@ pub fn program(seed: u64, options: &Options) -> Case {
     maker.program()
 }
 
-/// The values that an integer expression may have; none if `lo > hi`, in loops that never run.
+/// Interval of an integer expression's values; empty if `lo > hi`, in loops that never run.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     lo: i64,
     hi: i64,
 }
 
-/// A tensor that may be read here, with bounds of its sizes.
+/// Readable tensor, with bounds of its sizes.
 #[derive(Clone, Debug)]
 struct Known {
     tensor: Arc<Tensor>,
@@ -100,14 +100,14 @@ struct Known {
     writable: bool,
 }
 
-/// The state of making one program.
+/// State of the generator.
 struct Gen<'o> {
     rng: ChaCha8Rng,
     options: &'o Options,
     sizes: Vec<(Symbol, i64)>,
     tensors: Vec<Known>,
     iters: Vec<(Symbol, Interval)>,
-    /// Statements that may still be made.
+    /// Number of statements left to generate.
     budget: usize,
 }
 
@@ -120,7 +120,7 @@ impl Gen<'_> {
         self.rng.random_bool(p)
     }
 
-    /// Whether to make something that may stop the program.
+    /// Chooses whether to generate code that may stop the program.
     fn risk(&mut self) -> bool {
         self.options.errors && self.chance(0.04)
     }
@@ -130,7 +130,7 @@ impl Gen<'_> {
         self.options.dtypes.get(k).copied().unwrap_or(DType::I64)
     }
 
-    /// An element for an input.
+    /// Generates an element of an input.
     fn element(&mut self, dtype: DType) -> Literal {
         match dtype {
             DType::Bool => Literal::Bool(self.chance(0.5)),
@@ -161,7 +161,7 @@ impl Gen<'_> {
         Value::new(shape, data).expect("the shape's product is the length")
     }
 
-    /// A size for a tensor: an expression over sizes, and its value.
+    /// Generates a size of a tensor: an expression over sizes, and its value.
     fn extent(&mut self) -> (Expr, i64) {
         let k = self.below(self.sizes.len());
         let (symbol, value) = self.sizes[k].clone();

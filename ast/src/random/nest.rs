@@ -1,15 +1,15 @@
 //! Random loop nests for the dependence analysis: little computation, and every kind of subscript, bound and condition.
 //!
 //! - [`Class::Affine`]: subscripts, bounds and conditions are affine in iterators and sizes, with `//` and `%` by
-//!   constants, `min`, `max` and branches. All subscripts are in range by construction, so a run comes to its end
-//!   unless an assertion stops it.
-//! - [`Class::Wild`]: besides, whatever the program reads decides: indirect subscripts (also through tensors that it
-//!   writes), bounds and steps that are loaded, products, wrapping casts. Subscripts may be out of range.
+//!   constants, `min`, `max` and branches. All subscripts are in range by construction, so only an assertion can stop a
+//!   run.
+//! - [`Class::Wild`]: also data-dependent code: indirect subscripts (through written tensors too), loaded bounds and
+//!   steps, products, wrapping casts. Subscripts may be out of range.
 //!
-//! - [`Class::Private`]: every iteration of a loop writes parts of a tensor and then reads parts of it, so that what is
-//!   read may or may not have been written in the same iteration.
+//! - [`Class::Private`]: every iteration of a loop writes parts of a tensor and then reads parts of it, which may or
+//!   may not have been written in the same iteration.
 //!
-//! What the programs compute does not matter, so elements may be read before they are written.
+//! The results do not matter, so elements may be read before they are written.
 
 use super::trace;
 use crate::build::{Builder, assert, block, branch, local, range, reduce, store, var_def};
@@ -25,20 +25,20 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
-/// What may stand in a nest.
+/// Class of nests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// What isl decides exactly.
+    /// Nests for which isl decides dependences exactly.
     Affine,
-    /// Anything.
+    /// Nests without restrictions.
     Wild,
-    /// A loop that may have a tensor of its own in every iteration.
+    /// Loop with a tensor that may be privatisable.
     Private,
-    /// What people schedule: [`dense`](super::dense::dense).
+    /// Programs of the kind that users schedule: [`dense`](super::dense::dense).
     Dense,
 }
 
-/// The nest of a seed.
+/// Generates the nest of a seed.
 pub fn nest(seed: u64, class: Class) -> Func {
     if class == Class::Dense {
         return super::dense::dense(seed);
@@ -47,7 +47,7 @@ pub fn nest(seed: u64, class: Class) -> Func {
     let mut b = Builder::new("nest");
     let sizes = vec![b.size("n"), b.size("m")];
     let all = sizes[0].plus(&sizes[1]);
-    // Three times an iterator and some more fit into the one, an iterator and some more into the other.
+    // The long size holds three times an iterator plus a constant, the short one an iterator plus a constant.
     let (long, short) = (all.times(&Expr::int(3)).plus(&Expr::int(10)), all.plus(&Expr::int(6)));
     let tensors = vec![
         b.input("a", DType::I64, [&long]),
@@ -64,7 +64,7 @@ pub fn nest(seed: u64, class: Class) -> Func {
     b.finish(body)
 }
 
-/// Inputs for a nest: these sizes, and small numbers of which some are indices.
+/// Generates inputs for a nest: these sizes, and small numbers, some of them valid indices.
 pub fn inputs(func: &Func, sizes: &[i64], seed: u64) -> Inputs {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut inputs = Inputs::default();
@@ -125,7 +125,7 @@ impl Gen {
 
     // ---- expressions
 
-    /// A sum that is not negative, at most `most` times an iterator, plus 3.
+    /// Generates a nonnegative sum of iterators, whose factors add up to at most `most`, plus at most 3.
     fn sum(&mut self, most: usize) -> Expr {
         let mut e = self.number(0, 4);
         let mut left = most;
@@ -141,8 +141,7 @@ impl Gen {
         e
     }
 
-    /// A subscript in range of a dimension, of which `most` is what [`Gen::sum`] may take; with the condition that it
-    /// needs.
+    /// Generates a subscript in range of a dimension, with the condition that it needs; `most` limits [`Gen::sum`].
     fn index(&mut self, dim: &Expr, most: usize) -> (Expr, Option<Expr>) {
         if self.wild(0.35) {
             return (self.wild_index(dim), None);
@@ -176,7 +175,7 @@ impl Gen {
         }
     }
 
-    /// An element of one of these tensors, or of a local one.
+    /// Loads an element of one of these tensors, or of a local one.
     fn load(&mut self, names: &[&str]) -> Expr {
         let fits = |t: &&Arc<Tensor>| names.contains(&t.symbol.name()) || names.len() > 2 && t.symbol.name() == "t";
         let found: Vec<Arc<Tensor>> = self.tensors.iter().filter(fits).cloned().collect();
@@ -233,7 +232,7 @@ impl Gen {
         Expr::apply([Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Eq, Op::Ne, Op::Ne][self.below(7)], vec![a, b])
     }
 
-    /// What is stored: small, so that it can be an index.
+    /// Generates a stored value: small, so that it can serve as an index.
     fn value(&mut self) -> Expr {
         let mut e = self.load(&["a", "x", "y", "q", "s", "p"]);
         if self.chance(0.6) {
@@ -289,7 +288,7 @@ impl Gen {
         range(&iter, [&begin, &end, &step], body)
     }
 
-    /// A range within `0 <= i <= max(n, m, 2)`; a wild one may be anywhere.
+    /// Generates a range within `0 <= i <= max(n, m, 2)`; a wild one is unrestricted.
     fn bounds(&mut self) -> [Expr; 3] {
         let int = Expr::int;
         let (zero, one) = (int(0), int(1));
@@ -332,7 +331,7 @@ impl Gen {
         range(&i, [&Expr::int(0), &end, &Expr::int(1)], block(stmts))
     }
 
-    /// A loop that writes or reads a part of `x`, most often as much as others.
+    /// Generates a loop that writes or reads a part of `x`, usually the same part as other pieces.
     fn piece(&mut self, size: &Expr, k: &Symbol, writes: bool) -> Stmt {
         let int = Expr::int;
         let outer = Expr::var(&self.iters[0]);

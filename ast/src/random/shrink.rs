@@ -1,4 +1,4 @@
-//! Makes a failing program small.
+//! Shrinking of failing programs.
 
 use super::Case;
 use crate::expr::{Expr, ExprKind, Literal};
@@ -6,9 +6,9 @@ use crate::stmt::{Extent, Stmt, StmtKind};
 use crate::symbol::Symbol;
 use crate::validate;
 
-/// A smaller program of which `fails` still holds, if it holds of `case`: statements go, declarations, branches and
-/// loops give way to what is in them, values to their operands or 1, as long as the program stays valid. `fails` has to
-/// say itself whether the program may read what was not written.
+/// Returns a smaller program for which `fails` still holds, if it holds for `case`: deletes statements, replaces
+/// declarations, branches and loops by their bodies, and values by their operands or 1, as long as the program stays
+/// valid. `fails` itself must decide whether the program may read unwritten elements.
 pub fn shrink(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
     let mut best = case.clone();
     loop {
@@ -23,7 +23,7 @@ pub fn shrink(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
     }
 }
 
-/// Every tree that is one step smaller, the largest steps first.
+/// Returns every tree that is one step smaller, the largest steps first.
 fn edits(s: &Stmt) -> Vec<Stmt> {
     let mut out = steps_at_root(s);
     let children = s.kind().children();
@@ -42,7 +42,7 @@ fn edits(s: &Stmt) -> Vec<Stmt> {
     out
 }
 
-/// The steps at the top of the tree.
+/// Returns the steps at the root of the tree.
 fn steps_at_root(s: &Stmt) -> Vec<Stmt> {
     let mut out = Vec::new();
     if !s.is_nop() {
@@ -68,7 +68,7 @@ fn steps_at_root(s: &Stmt) -> Vec<Stmt> {
     out
 }
 
-/// Expressions of the same type with fewer nodes.
+/// Returns expressions of the same type with fewer nodes.
 fn smaller(e: &Expr) -> Vec<Expr> {
     if e.as_literal().is_some() {
         return Vec::new();

@@ -11,13 +11,13 @@ use crate::symbol::Symbol;
 use rand::Rng;
 use std::sync::Arc;
 
-/// Names that meet, and names that Taffeta uses itself.
+/// Names that collide with each other, or with Taffeta's own.
 const LOCALS: [&str; 6] = ["t", "t", "u", "acc", "exp", "n"];
 const ITERATORS: [&str; 5] = ["i", "j", "i", "k", "range"];
 const DEEPEST: usize = 3;
 
 impl Gen<'_> {
-    /// The whole program: interface, results filled first, then anything.
+    /// Generates the whole program: the interface, initialisation of results, then arbitrary statements.
     pub(super) fn program(mut self) -> Case {
         let mut b = Builder::new("random");
         let mut inputs = Inputs::default();
@@ -73,14 +73,14 @@ impl Gen<'_> {
         iters.iter().zip(&tensor.shape).rev().fold(inner, |body, (iter, size)| looped(iter, size, body))
     }
 
-    /// A value for an element; exact floats are kept small.
+    /// Generates a value for an element, keeping exact floats small.
     fn stored(&mut self, dtype: DType, depth: usize) -> Expr {
         let value = self.expr(dtype, depth);
         let small = dtype.kind() == Kind::Float && self.options.floats == Floats::Exact && value.as_literal().is_none();
         if small { value.modulo(&Expr::float(16.0, dtype)) } else { value }
     }
 
-    /// A few statements with what they declare; the outermost block takes all that are left.
+    /// Generates a few statements with their declarations; the outermost block takes the whole budget.
     fn block(&mut self, depth: usize) -> Stmt {
         let count = if depth == 0 { self.budget } else { self.budget.min(1 + self.below(3)) };
         let mut stmts = Vec::new();
@@ -88,7 +88,7 @@ impl Gen<'_> {
         while self.budget > end {
             self.budget -= 1;
             if self.chance(0.15) {
-                // A declaration reaches to the end of the block.
+                // A declaration extends to the end of the block.
                 stmts.push(self.scope(depth));
                 break;
             }
@@ -128,7 +128,7 @@ impl Gen<'_> {
     fn choice(&mut self, depth: usize) -> Stmt {
         let mut cond = self.operand(DType::Bool, 2);
         if cond.as_literal().is_some() {
-            // The front end would decide it.
+            // The front end would fold it.
             cond = self.atom().0.cast(DType::Bool);
         }
         let then = self.block(depth + 1);
@@ -145,7 +145,7 @@ impl Gen<'_> {
         range(&iter, [&begin, &end, &step], body)
     }
 
-    /// A range and the values of its iterator.
+    /// Generates a range, with the interval of its iterator.
     fn bounds(&mut self) -> ([Expr; 3], Interval) {
         let (size, value) = self.extent();
         let int = Expr::int;
@@ -173,12 +173,12 @@ impl Gen<'_> {
         let (i, interval) = self.atom();
         let holds = i.less_eq(&Expr::int(interval.hi.max(0)));
         let cond = if self.risk() { self.operand(DType::Bool, 1) } else { holds.clone() };
-        // What is a literal is decided while compiling: no elaborated program has such an assertion at its top.
+        // Elaboration decides literal conditions, so no elaborated program has an assertion of one.
         let cond = if cond.as_bool().is_some() { holds } else { cond };
         assert(&cond, vec![MessagePart::Text("it is ".into()), MessagePart::Value(i)])
     }
 
-    /// An element that may be written.
+    /// Chooses a writable element.
     fn target(&mut self) -> Option<(Arc<Tensor>, Vec<Expr>)> {
         let known: Vec<Known> = self.tensors.iter().filter(|k| k.writable).cloned().collect();
         let k = self.below(known.len());
@@ -190,7 +190,7 @@ impl Gen<'_> {
     fn assignment(&mut self) -> Option<Stmt> {
         let (tensor, indices) = self.target()?;
         let value = self.stored(tensor.dtype, 3);
-        // The front end would take `x[i] = x[i] + v` for a reduction.
+        // The front end would make `x[i] = x[i] + v` a reduction.
         let element = tensor.load(indices.iter().cloned());
         (!combines(&element, &value)).then(|| store(&tensor, &indices, &value))
     }
@@ -207,12 +207,12 @@ impl Gen<'_> {
         };
         let op = ops[self.below(ops.len())];
         let value = self.stored(tensor.dtype, 2);
-        // The front end would take `min(x, x)` for `x`.
+        // The front end would reduce `min(x, x)` to `x`.
         (value != tensor.load(indices.iter().cloned())).then(|| reduce(&tensor, &indices, op, &value))
     }
 }
 
-/// Whether a value is made of an element by one operator of reductions, as in `x[i] + v`, `w - v + x[i]` and
+/// Returns whether a value combines an element by one operator of reductions, as in `x[i] + v`, `w - v + x[i]` and
 /// `x[i] - v`.
 fn combines(element: &Expr, value: &Expr) -> bool {
     let ExprKind::Apply(op, _) = value.kind() else { return false };

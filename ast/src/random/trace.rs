@@ -1,7 +1,7 @@
-//! What every statement instance of a run touches: the oracle of the dependence analysis.
+//! Memory accesses of every statement instance of a run: the oracle of the dependence analysis.
 //!
-//! A run here is slow and takes nothing from the interpreter but the values of operators, so that neither is the
-//! other's mistake. Elements that were never written are 0: who reads what is asked, not whether it makes sense.
+//! This slow evaluator shares only the scalar operators with the interpreter, so that their bugs are independent.
+//! Unwritten elements read as 0: the trace records accesses, whether or not they make sense.
 
 use crate::expr::{Access, Expr, ExprKind, Literal};
 use crate::func::Func;
@@ -13,81 +13,80 @@ use crate::symbol::Symbol;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What is done to an element.
+/// Kind of access to an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Touch {
-    /// It is loaded.
+    /// Load.
     Read,
-    /// It is replaced.
+    /// Store.
     Write,
-    /// It is combined with a value.
+    /// Update by a reduction.
     Reduce(ReduceOp),
 }
 
-/// The iteration that an instance is in, of one of the loops around it.
+/// Iteration of one of an instance's enclosing loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Iteration {
-    /// The loop.
+    /// Loop.
     pub stmt: StmtId,
-    /// How often its body was begun before, in this run of the loop.
+    /// Number of earlier iterations in this execution of the loop.
     pub number: i64,
-    /// The value of its iterator; for a `while`, the number.
+    /// Value of the iterator; for a `while`, the number.
     pub value: i64,
-    /// From one value to the next.
+    /// Step of the iterator.
     pub step: i64,
 }
 
-/// One execution of a statement: of a branch or loop, the evaluation of its condition or bounds.
+/// One execution of a statement; of a branch or loop, the evaluation of its condition or bounds.
 #[derive(Clone, Debug)]
 pub struct Instance {
-    /// The statement.
+    /// Statement.
     pub stmt: StmtId,
-    /// The loops around it, outermost first. The condition of a `while` is inside that loop.
+    /// Enclosing loops, outermost first. The condition of a `while` belongs to that loop.
     pub loops: Vec<Iteration>,
 }
 
-/// One element, touched once.
+/// One access to one element.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// By which instance.
+    /// Instance that makes the access.
     pub instance: Rc<Instance>,
-    /// How many instances there were before.
+    /// Number of earlier instances.
     pub time: usize,
-    /// The tensor.
+    /// Tensor.
     pub tensor: Symbol,
-    /// Which one of the tensors that its declaration made, counted over the whole run.
+    /// Number of the tensor's allocation, counted over the whole run.
     pub allocation: usize,
-    /// The element's indices.
+    /// Indices of the element.
     pub element: Vec<i64>,
-    /// What is done to it.
+    /// Kind of access.
     pub touch: Touch,
-    /// The indices as they are written.
+    /// Index expressions.
     pub indices: Rc<Vec<Expr>>,
 }
 
-/// A run.
+/// Trace of a run.
 #[derive(Debug, Default)]
 pub struct Trace {
-    /// Everything that is touched, in order.
+    /// All accesses, in order.
     pub events: Vec<Event>,
-    /// Whether the program came to its end.
+    /// Whether the program ran to its end.
     pub finished: bool,
-    /// Statements that were left out, because something in them has no value.
+    /// Number of statements skipped because evaluation failed.
     pub skipped: usize,
 }
 
-/// What a statement does in which something has no value: an index out of range, a division by zero.
+/// Effect of a statement whose evaluation fails: an index out of range, a division by zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Fault {
-    /// The program ends there, as it is defined.
+    /// The program stops, as the language defines.
     #[default]
     Stops,
-    /// The statement is left out and the program goes on: more of it runs, as if a condition stood around the
-    /// statement.
+    /// The statement is skipped and the program continues, as if guarded by a condition: more of it runs.
     Skips,
 }
 
-/// Runs a program, up to a number of events.
+/// Traces a run, up to a number of events.
 pub fn trace(func: &Func, inputs: &Inputs, fault: Fault, most: usize) -> Trace {
     let mut machine = Machine { fault, most, ..Machine::default() };
     for s in &func.sizes {
@@ -103,7 +102,7 @@ pub fn trace(func: &Func, inputs: &Inputs, fault: Fault, most: usize) -> Trace {
     machine.out
 }
 
-/// The shape of a parameter; empty dimensions where it has no value.
+/// Returns the shape of a parameter; dimensions without a value are empty.
 pub(super) fn shape(func: &Func, inputs: &Inputs, t: &Tensor) -> Vec<usize> {
     let mut machine = Machine::default();
     for s in &func.sizes {
@@ -131,7 +130,7 @@ struct Machine {
     out: Trace,
 }
 
-/// What a statement touches, before it is known whether all of it has a value.
+/// Accesses of a statement, collected until its evaluation has succeeded.
 type Touched = Vec<(Symbol, Vec<i64>, Touch, Rc<Vec<Expr>>)>;
 
 impl Machine {
@@ -140,7 +139,7 @@ impl Machine {
         self.cells.insert(t.symbol.clone(), Cell { shape, data, allocation: self.allocations });
     }
 
-    /// Makes a tensor; `None` where its shape has no value.
+    /// Allocates a tensor; `None` where its shape has no value.
     fn allocate(&mut self, t: &Tensor) -> Option<Touched> {
         let mut touched = Vec::new();
         let mut shape = Vec::new();
@@ -154,7 +153,8 @@ impl Machine {
         Some(touched)
     }
 
-    /// One instance of a statement is over: what it touched, or `None` if it stopped. Tells whether it was executed.
+    /// Ends an instance of a statement with its accesses, or `None` if evaluation failed. Returns whether it was
+    /// executed; `None` stops the run.
     fn executed(&mut self, s: &Stmt, touched: Option<Touched>) -> Option<bool> {
         let time = self.instances;
         self.instances += 1;
@@ -178,7 +178,7 @@ impl Machine {
         match s.kind() {
             StmtKind::Seq(v) => v.iter().try_for_each(|s| self.run(s))?,
             StmtKind::VarDef { tensor, body } => {
-                // What the shape reads is touched before the tensor is there.
+                // The shape's loads precede the tensor's allocation.
                 let made = self.allocate(tensor);
                 if self.executed(s, made)? {
                     self.run(body)?;
@@ -232,7 +232,7 @@ impl Machine {
                 holds.filter(|h| *h)?;
             }
             StmtKind::Print { .. } => {
-                // A print of a tensor reads elements that no expression names.
+                // A print of a tensor reads elements without load expressions.
                 if !s.kind().printed().is_empty() {
                     return None;
                 }
@@ -307,7 +307,7 @@ impl Machine {
         }
     }
 
-    /// The value of an expression; `None` if it has none.
+    /// Evaluates an expression; `None` if evaluation fails.
     fn eval(&self, e: &Expr, touched: &mut Touched) -> Option<Literal> {
         Some(match e.kind() {
             ExprKind::Const(v) => *v,

@@ -1,4 +1,4 @@
-//! What both validators check: names, types and structure.
+//! Checks shared by both validators: names, types and structure.
 
 use super::{Invalid, Invariant, Violation};
 use crate::dtype::DType;
@@ -9,21 +9,21 @@ use crate::stmt::{Extent, Origin, PrintPart, Role, Stmt, StmtId, StmtKind, Tenso
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Walks a program once, with what is visible at each place.
+/// Validator that walks a program once, tracking visible names.
 pub(super) struct Checker<'a> {
-    /// Sizes and iterators, with their types.
+    /// Visible sizes and iterators, with their types.
     vars: FxHashMap<&'a Symbol, DType>,
-    /// Tensors, and whether they may be written.
+    /// Live tensors, with their writability.
     tensors: FxHashMap<&'a Symbol, (&'a Tensor, bool)>,
     bound: FxHashSet<&'a Symbol>,
     ids: FxHashSet<StmtId>,
-    /// The statement that is checked.
+    /// Origin of the statement under check.
     origin: Origin,
     found: Vec<Violation>,
 }
 
 impl<'a> Checker<'a> {
-    /// Checks everything that both validators ask for.
+    /// Checks all shared invariants.
     pub fn new(func: &'a Func) -> Checker<'a> {
         let mut c = Checker {
             vars: FxHashMap::default(),
@@ -50,12 +50,12 @@ impl<'a> Checker<'a> {
         c
     }
 
-    /// What was found.
+    /// Returns the violations found.
     pub fn finish(self) -> Result<(), Invalid> {
         if self.found.is_empty() { Ok(()) } else { Err(Invalid(self.found)) }
     }
 
-    /// Notes a violation.
+    /// Records a violation.
     pub fn violation(&mut self, invariant: Invariant, origin: &Origin, found: impl Into<String>) {
         self.found.push(Violation { invariant, found: found.into(), origin: origin.clone() });
     }
@@ -78,7 +78,7 @@ impl<'a> Checker<'a> {
 
     fn interface(&mut self, t: &'a Tensor, role: Role) {
         self.bind(&t.symbol);
-        // Nothing but sizes is visible yet where the shape is checked, but that would be `Scope`.
+        // Iterators and tensors are not visible yet here, but would be reported as violations of `Scope`.
         let mut sizes_only = true;
         for e in &t.shape {
             e.walk(&mut |e| match e.kind() {
@@ -185,7 +185,7 @@ impl<'a> Checker<'a> {
                 at.iter().for_each(|e| self.integer(e, "an index"));
                 shape.iter().for_each(|e| self.integer(e, "a size"));
                 if let Some((t, _)) = self.tensor(tensor) {
-                    // On flat buffers one index says where the elements begin.
+                    // On flat buffers, one index gives the offset of the first element.
                     let flat = t.ndim() <= 1 && at.len() == t.ndim();
                     self.require(flat || at.len() + shape.len() == t.ndim(), Invariant::Dimensions, || {
                         let given = at.len() + shape.len();
@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
         found
     }
 
-    /// The tensor of an access, whose indices are checked.
+    /// Checks an access with its indices, and returns the tensor.
     fn access(&mut self, symbol: &Symbol, indices: &'a [Access]) -> Option<(&'a Tensor, bool)> {
         for a in indices {
             self.expr(&a.index);
@@ -243,7 +243,7 @@ impl<'a> Checker<'a> {
         Some((tensor, writable))
     }
 
-    /// Whether an expression is a real coordinate: it depends on an iterator over the reals.
+    /// Returns whether an expression is a real coordinate: it depends on an iterator over the reals.
     fn is_real(&self, e: &Expr) -> bool {
         if e.dtype() != DType::F64 {
             return false;
@@ -289,7 +289,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether an operator takes these operands and gives `result`.
+/// Returns whether an operator takes these operands and gives `result`.
 pub(crate) fn fits(op: Op, args: &[Expr], result: DType) -> bool {
     let info = op.info();
     let operand = args.last().map_or(DType::Bool, Expr::dtype);
@@ -300,7 +300,7 @@ pub(crate) fn fits(op: Op, args: &[Expr], result: DType) -> bool {
         && if op == Op::Select { args[0].dtype() == DType::Bool && same(&args[1..]) } else { same(args) }
 }
 
-/// Whether elements of a type can be reduced with an operator.
+/// Returns whether elements of a type can be reduced with an operator.
 fn reduces(op: ReduceOp, dtype: DType) -> bool {
     match op {
         ReduceOp::Add | ReduceOp::Mul | ReduceOp::Min | ReduceOp::Max => dtype != DType::Bool,

@@ -1,4 +1,4 @@
-//! What a program keeps to once structured tensors are arrays: everything of the logical list but `LogicalOnly`, and
+//! Invariants of programs whose structured tensors have become arrays: the logical list without `LogicalOnly`, and
 //!
 //! - `Stored`: every tensor is dense.
 

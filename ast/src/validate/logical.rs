@@ -1,25 +1,26 @@
-//! What every logical program keeps to:
+//! Invariants of logical programs:
 //!
 //! - `Scope`: a size is used anywhere, a parameter or result in the whole body, an iterator in its loop's body, a
-//!   tensor in the body of its `VarDef` (its own shape excluded); each as what it is: iterators and sizes as `Var`
-//!   (i64; f64 over the reals), tensors as `Load`, `Store`, `ReduceTo` of their type.
+//!   tensor in the body of its `VarDef` (its own shape excluded); iterators and sizes as `Var` (i64; f64 over the
+//!   reals), tensors as `Load`, `Store`, `ReduceTo` of their type.
 //! - `BoundOnce`: a symbol is bound by one size, parameter, result, `VarDef` or loop.
-//! - `UniqueIds`: no two statements have one id.
-//! - `NestedSeq`: no `Seq` stands directly in a `Seq`.
+//! - `UniqueIds`: no two statements share an id.
+//! - `NestedSeq`: no `Seq` is directly in a `Seq`.
 //! - `Literal`: a constant is of its expression's type, in range, and rounded to it.
-//! - `Operands`: an operator has as many operands as its row says, in its domain, all of one type (but for the
-//!   condition of `select`, which is `bool`), and its result has the type that follows.
+//! - `Operands`: an operator has its row's number of operands, in its domain, all of one type (except the condition of
+//!   `select`, which is `bool`), and its result has the type given by the row.
 //! - `Index`: indices, bounds and steps of loops are i64 (an index along real dimensions is f64).
-//! - `Dimensions`: an access has one index for each dimension.
+//! - `Dimensions`: an access has one index per dimension.
 //! - `Condition`: conditions of `If`, `Assert`, `Assume` and `While` are `bool`.
-//! - `StoredType`: what is stored or combined has the tensor's type.
-//! - `Reduction`: a reduction's operator takes the tensor's type.
-//! - `Library`: a loop that is a library's runs in no other special way.
-//! - `ReadOnly`: a parameter that is not `inout` is not written.
-//! - `Protocol`: only what is read says how it is found.
+//! - `StoredType`: a stored or combined value has the tensor's type.
+//! - `Reduction`: a reduction's operator accepts the tensor's type, and only concurrent loops list reductions, each
+//!   once.
+//! - `Library`: a loop replaced by a library call has no other execution property.
+//! - `ReadOnly`: only `inout` parameters are written.
+//! - `Protocol`: only reads have access protocols.
 //! - `Shape`: shapes are i64.
 //! - `Interface`: shapes of parameters and results mention sizes only.
-//! - `Format`: a format has one level for each dimension, and halves of matrices are halves of square ones.
+//! - `Format`: a format is valid for its number of dimensions, and half matrices are halves of square ones.
 //! - `Role`: parameters have the role of their mode, results are results, and a `VarDef` is neither.
 //! - `LogicalOnly`: there is no `While`.
 

@@ -1,9 +1,9 @@
-//! What a program keeps to that C can be printed from: everything that dense programs keep to, and
+//! Invariants of programs from which C can be printed: those of dense programs, and
 //!
 //! - `Flat`: every tensor is dense and has at most one dimension.
 //! - `Plain`: there is no `Measure`, loop over the reals or `Eval`.
-//! - `Placed`: every `VarDef` has its place: scalars in registers and nothing else there, arrays on the stack of
-//!   constant length, arrays in the arena of a length that sizes alone decide and that cannot fail.
+//! - `Placed`: every `VarDef` has a memory: scalars, and nothing else, in registers; arrays of constant length on the
+//!   stack; arrays of any length in the arena or on the heap.
 
 use super::checker::Checker;
 use super::{Invalid, Invariant};
@@ -68,7 +68,7 @@ fn placed(checker: &mut Checker<'_>, t: &Tensor, s: &Stmt) {
         Memory::Auto => false,
         Memory::Register => length.is_none(),
         Memory::Stack => length.is_some_and(|n| n.as_int().is_some()),
-        // (That a length which is not made of sizes alone has a bound in sizes is known where it is placed.)
+        // Placement has checked that arena lengths follow from sizes, or have a bound that does.
         Memory::Arena | Memory::Heap => length.is_some(),
     };
     if !fits {

@@ -1,10 +1,10 @@
-//! The validators: what every tree must keep to, so that the code that reads it need not ask.
+//! Validators: invariants of every tree, on which the code that reads it may rely.
 //!
 //! [`logical`] checks a program as the front end, gradients and schedules make it, [`dense`] one whose structured
-//! tensors have become arrays, [`lowered`] one that C can be printed from. [`stage`] asks for the first of them between
-//! two stages of the compiler in every build, [`dense_stage`] for the second, and [`dense_pass`] and [`pass`] after
-//! each pass inside of a stage in debug builds and tests. A violation is a mistake in this compiler, never in the
-//! user's program: it is reported as `internal::tree`, which names the pass.
+//! tensors have become arrays, [`lowered`] one from which C can be printed. [`stage`] runs the first one between two
+//! stages of the compiler in every build, [`dense_stage`] the second, and [`pass`] and [`dense_pass`] run them after
+//! each pass inside a stage in debug builds and tests. A violation is a bug in this compiler, never in the user's
+//! program: it is reported as `internal::tree`, which names the pass.
 
 mod checker;
 mod dense;
@@ -21,8 +21,7 @@ use crate::func::Func;
 use crate::stmt::Origin;
 use std::fmt;
 
-/// What a tree must keep to. The heads of `validate/logical.rs`, `validate/dense.rs` and
-/// `validate/lowered.rs` list them.
+/// Invariant of a tree. The heads of `validate/logical.rs`, `validate/dense.rs` and `validate/lowered.rs` list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // named and numbered in these lists
 pub enum Invariant {
@@ -51,14 +50,14 @@ pub enum Invariant {
     Placed,
 }
 
-/// An invariant that does not hold at a statement.
+/// Invariant that does not hold at a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// Which one.
+    /// Violated invariant.
     pub invariant: Invariant,
-    /// What was found.
+    /// Offending construct.
     pub found: String,
-    /// The statement; [`Origin::none`] for the interface.
+    /// Statement; [`Origin::none`] for the interface.
     pub origin: Origin,
 }
 
@@ -82,10 +81,10 @@ impl fmt::Display for Invalid {
 }
 
 impl Invalid {
-    /// The violations that a diagnostic lists; it counts the others.
+    /// Maximum number of violations that a diagnostic lists; it counts the others.
     const LISTED: usize = 5;
 
-    /// The diagnostic for a tree that this pass or stage made.
+    /// Creates the diagnostic for a tree made by this pass or stage.
     #[must_use]
     pub fn made_by(&self, pass: &str) -> Diagnostic {
         let mut d = Diagnostic::new("internal::tree", format!("{pass} made a program that breaks a rule of the tree"));
@@ -99,16 +98,16 @@ impl Invalid {
     }
 }
 
-/// Checks the program that a stage of the compiler hands on, in every build.
+/// Checks the program that a stage of the compiler passes on, in every build.
 ///
 /// # Errors
 ///
-/// `internal::tree`, which names the stage and what is violated.
+/// `internal::tree`, which names the stage and the violations.
 pub fn stage(func: &Func, stage: &str) -> Result<(), Diagnostic> {
     logical(func).map_err(|e| e.made_by(stage))
 }
 
-/// Checks what a pass inside of a stage made, in debug builds alone: in others the stage's end is soon enough.
+/// Checks the output of a pass inside a stage in debug builds; in others, the check at the stage's end suffices.
 ///
 /// # Errors
 ///
@@ -117,7 +116,7 @@ pub fn pass(func: &Func, pass: &str) -> Result<(), Diagnostic> {
     if cfg!(debug_assertions) { stage(func, pass) } else { Ok(()) }
 }
 
-/// Checks the program that a stage hands on once structured tensors are arrays, in every build.
+/// Checks the program that a stage passes on once structured tensors are arrays, in every build.
 ///
 /// # Errors
 ///
@@ -126,7 +125,7 @@ pub fn dense_stage(func: &Func, stage: &str) -> Result<(), Diagnostic> {
     dense(func).map_err(|e| e.made_by(stage))
 }
 
-/// Checks what a pass made of such a program, in debug builds alone.
+/// Checks the output of a pass on such a program in debug builds.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Elements that are not stored, in the interpreter: the fill's algebra, and what is computed as ever.
+//! Elements that are not stored, in the interpreter: the algebra of the fill, and ordinary evaluation.
 
 use taffeta_ast::build::{Builder, branch, looped, reduce, store};
 use taffeta_ast::format::{Format, Level, LevelKind};
@@ -12,7 +12,7 @@ fn list(fill: f64) -> Format {
     Format { fill: Some(Literal::Float(fill)), ..Format::new(vec![Level::new(LevelKind::Compressed)]) }
 }
 
-/// `for i in range(n): y[i] …` of a structured `a` and a dense `x`; `y` begins with `first`.
+/// Builds `for i in range(n): y[i] …` of a structured `a` and a dense `x`; `y` starts from `first`.
 fn program(fill: f64, first: f64, body: impl Fn(&Tensor, &Expr, &Expr, &Expr) -> Stmt) -> Func {
     let mut b = Builder::new("f");
     let n = b.size("n");
@@ -26,7 +26,7 @@ fn program(fill: f64, first: f64, body: impl Fn(&Tensor, &Expr, &Expr, &Expr) ->
     b.finish(looped(&i, &n, Stmt::seq([begin, body], taffeta_ast::Origin::none())))
 }
 
-/// What `y` is, where the elements of `a` with a number are stored.
+/// Returns `y`, where the elements of `a` with a number are stored.
 fn run_with(f: &Func, fill: f64, a: &[Option<f64>], x: &[f64]) -> Vec<f64> {
     let vector = |v: Vec<f64>| Value::new(vec![v.len()], Buffer::F64(v)).expect("a vector");
     let all = vector(a.iter().map(|v| v.unwrap_or(fill)).collect());
@@ -41,15 +41,15 @@ fn same(found: &[f64], expected: &[f64]) {
     assert!(found.len() == expected.len() && found.iter().zip(expected).all(equal), "{found:?} is not {expected:?}");
 }
 
-/// 0 times what is infinite is 0 where it is not stored, and NaN where it is.
+/// Checks that 0 times infinity is 0 where the 0 is not stored, and NaN where it is.
 #[test]
 fn fill_zero_annihilates_products() {
     let product = program(0.0, 0.0, |y, i, a, x| reduce(y, [i], ReduceOp::Add, &a.times(x)));
     same(&run_with(&product, 0.0, &[None, Some(0.0), Some(2.0)], &[INF, INF, INF]), &[0.0, NAN, INF]);
-    // A product that is annihilated annihilates the next one.
+    // An annihilated product annihilates the next one.
     let long = program(0.0, 0.0, |y, i, a, x| store(y, [i], &a.times(x).negate_float().times(x)));
     same(&run_with(&long, 0.0, &[None, Some(1.0)], &[NAN, 2.0]), &[0.0, -4.0]);
-    // The program's own zeros do not.
+    // The program's own zeros do not annihilate.
     let own = program(0.0, 0.0, |y, i, a, x| store(y, [i], &Expr::float(0.0, DType::F64).times(x).plus(a)));
     same(&run_with(&own, 0.0, &[None, None], &[INF, 2.0]), &[NAN, 0.0]);
 }
@@ -72,7 +72,7 @@ fn the_left_side_of_a_division() {
     same(&run_with(&right, 0.0, &[None, Some(2.0)], &[1.0, 1.0]), &[INF, 0.5]);
 }
 
-/// A shortest path: nothing goes where no edge is stored, even from distances that are NaN or infinite.
+/// Checks on shortest paths that absent edges contribute nothing, even from distances that are NaN or infinite.
 #[test]
 fn fill_infinity_annihilates_sums() {
     let relax = program(INF, 9.0, |y, i, a, x| reduce(y, [i], ReduceOp::Min, &a.plus(x)));
@@ -80,7 +80,7 @@ fn fill_infinity_annihilates_sums() {
     same(&run_with(&relax, INF, &a, &[NAN, -INF, 1.0, 2.0, -INF]), &[9.0, 9.0, 9.0, 3.0, NAN]);
 }
 
-/// An identity leaves a reduction as it is, and does not even read it; an annihilator decides it.
+/// Checks that an identity leaves a reduction unchanged without reading the target, and that an annihilator decides it.
 #[test]
 fn reductions() {
     let mut b = Builder::new("f");
@@ -101,7 +101,7 @@ fn reductions() {
     assert_eq!((out.results[1].numbers(), &out.unwritten[0]), (vec![0.0], &vec![0]));
 }
 
-/// Conditions, comparisons and other operators compute with the fill.
+/// Checks that conditions, comparisons and other operators evaluate with the fill.
 #[test]
 fn everything_else_is_computed() {
     let zero = Expr::float(0.0, DType::F64);
@@ -109,13 +109,13 @@ fn everything_else_is_computed() {
     same(&run_with(&equal, 0.0, &[None, Some(0.0), Some(1.0)], &[1.0, 2.0, 3.0]), &[1.0, 2.0, 7.0]);
     let exp = program(0.0, 0.0, |y, i, a, x| store(y, [i], &Expr::apply(Op::Exp, vec![a.clone()]).times(x)));
     same(&run_with(&exp, 0.0, &[None, Some(0.0)], &[3.0, INF]), &[3.0, INF]);
-    // What is made of a fill and constants alone is of the fill: 1 - 1.
+    // A value of fills and constants alone derives from the fill: 1 - 1.
     let one = Expr::float(1.0, DType::F64);
     let shifted = program(1.0, 0.0, |y, i, a, x| store(y, [i], &a.minus(&one).times(x)));
     same(&run_with(&shifted, 1.0, &[None, Some(1.0), Some(3.0)], &[INF, INF, 2.0]), &[0.0, NAN, 4.0]);
 }
 
-/// An operand that would stop the program does not where the other one is not stored.
+/// Checks that an operand that would stop the program does not, where the other one is not stored.
 #[test]
 fn what_is_annihilated_stops_nothing() {
     let mut b = Builder::new("f");

@@ -1,4 +1,4 @@
-//! Whole programs through the interpreter: what they compute, and how each kind of error is told.
+//! Whole programs in the interpreter: their results, and the report of each kind of error.
 
 use taffeta_ast::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
 use taffeta_ast::expr::Measure;
@@ -27,7 +27,7 @@ fn error(f: &Func, i: &Inputs) -> RuntimeError {
     run(f, i).expect_err("the program stops")
 }
 
-/// `y[i] = x[index(i, n)]` for `i` in `range(n)`
+/// Builds `y[i] = x[index(i, n)]` for `i` in `range(n)`.
 fn gather(index: impl Fn(&Expr, &Expr) -> Expr) -> Func {
     let mut b = Builder::new("gather");
     let n = b.size("n");
@@ -58,7 +58,7 @@ fn matrix_product() {
 
 #[test]
 fn ranges_are_python_s() {
-    // order[k] collects the iterators of range(begin, end, step).
+    // `order[k]` collects the iterators of range(begin, end, step).
     let collect = |begin: i64, end: i64, step: i64| -> Vec<i64> {
         let mut b = Builder::new("collect");
         let (order, count) = (b.result("order", DType::I64, [&Expr::int(8)]), b.result("count", DType::I64, []));
@@ -90,7 +90,7 @@ fn ranges_are_python_s() {
 #[test]
 fn operands_that_are_not_needed_are_not_evaluated() {
     let guarded = |i: &Expr, n: &Expr| {
-        // (1 // (i - i) if False…) stands behind conditions that are never true.
+        // (1 // (i - i) if False…) is guarded by conditions that are never true.
         let never = n.less(&Expr::int(0));
         let fails = Expr::int(1).floor_div(&i.modulo(&Expr::int(1)).times(&Expr::int(2)).plus(&i.minus(i)));
         let lazy = never.and(&fails.equals(&Expr::int(0)));
@@ -103,7 +103,7 @@ fn operands_that_are_not_needed_are_not_evaluated() {
 
 #[test]
 fn a_tensor_lives_once_for_each_iteration() {
-    // Its contents do not survive from one iteration to the next.
+    // Contents do not survive from one iteration to the next.
     let mut b = Builder::new("f");
     let y = b.result("y", DType::I64, []);
     let (i, t) = (Symbol::new("i"), local("t", DType::I64, []));
@@ -284,7 +284,7 @@ fn broken_trees_are_refused() {
     malformed(var_def(&t, store(&t, [&Expr::int(0)], &Expr::int(0))));
     malformed(assert(&Expr::var(&Symbol::new("i")).equals(&Expr::int(0)), Vec::new()));
     malformed(assert(&Expr::int(1), Vec::new()));
-    // Scopes end: with the branch that declares a tensor, with the loop of an iterator.
+    // Scopes end: a tensor's with its branch, an iterator's with its loop.
     let zero = Expr::float(0.0, DType::F64);
     let never = Expr::var(&Symbol::new("n"));
     let mut b = Builder::new("f");

@@ -1,9 +1,9 @@
-//! What may use what in this crate: the tree, its constructors and everything else do not need the interpreter, which
-//! (with the random programs that are run by it) comes last.
+//! Layers of this crate: the tree, its constructors and everything else do not depend on the interpreter, which comes
+//! last, together with the random programs that it runs.
 
 use std::path::Path;
 
-/// The sources of a folder, with their paths in the crate.
+/// Collects the sources of a folder, with their paths in the crate.
 fn sources(folder: &Path, out: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).expect("a folder of the crate") {
         let path = entry.expect("an entry").path();
@@ -25,7 +25,7 @@ fn only_random_programs_use_the_interpreter() {
         code.filter(|l| l.contains("interp::") || l.contains("use crate::{") && l.contains("interp")).count()
     };
     let of = |folder: &str| all.iter().filter(|(p, _)| p.contains(&format!("src/{folder}/"))).collect::<Vec<_>>();
-    // What is looked for is found where it is.
+    // The search finds the known uses.
     assert!(of("random").iter().any(|(_, text)| uses(text) > 0));
     for (path, text) in &all {
         let later = of("interp").iter().chain(&of("random")).any(|(p, _)| p == path);

@@ -1,4 +1,4 @@
-//! The tests of `taffeta-ast`, in one binary: linking one is faster than linking many.
+//! Tests of `taffeta-ast`, in one binary: linking one is faster than linking many.
 
 mod fill;
 mod interp;

@@ -1,4 +1,4 @@
-//! The normal form of expressions and of sizes: never another value, never a lost error.
+//! Normal form of expressions and of sizes: values and errors are preserved.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -64,7 +64,7 @@ fn sizes_are_equal_where_their_polynomials_are() {
     assert_eq!(poly::equal(&n.floor_div(&int(2)), &n.floor_div(&int(2))), Some(true));
 }
 
-/// An expression as it is written, before any normal form.
+/// Expression as written, before normalisation.
 #[derive(Clone, Debug)]
 enum Raw {
     Const(i64),
@@ -136,7 +136,7 @@ fn meaning(raw: &Raw, dtype: DType, vars: &[Literal]) -> Result<Literal, Fault> 
     }
 }
 
-/// The value of a tree; its leaves are constants and loads of scalars.
+/// Evaluates a tree whose leaves are constants and loads of scalars.
 fn value(e: &Expr, vars: &[(Expr, Literal)]) -> Result<Literal, Fault> {
     match e.kind() {
         ExprKind::Const(v) => Ok(*v),
@@ -187,7 +187,7 @@ proptest! {
         prop_assert_eq!(taffeta_ast::print::expr(&rebuilt), taffeta_ast::print::expr(&e));
     }
 
-    // `(v + 1) - 1` is `v` again, which no second `v + 1` must come for.
+    // Checks that each variable is replaced once: after `(v + 1) - 1` has become `v`, `v` is not replaced again.
     #[test]
     fn variables_are_replaced_once(
         raw in raw(),

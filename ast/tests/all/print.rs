@@ -1,4 +1,4 @@
-//! Trees as text, and the rules of names, literals and parentheses.
+//! Printed trees, and the rules of names, literals and parentheses.
 
 use expect_test::{Expect, expect};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn numbers_are_read_back_as_they_are() {
     let x = scalar("x", DType::F64);
     expr(&infix(Op::Pow, &Expr::float(-2.0, DType::F64), &x), "(-2.0) ** x");
     expr(&infix(Op::Sub, &x, &Expr::float(-2.0, DType::F64)), "x - -2.0");
-    // Every f16, by way of the f64 that the parser reads.
+    // Every f16, through the f64 that the parser reads.
     for bits in 0..0x7c00u16 {
         let v = half::f16::from_bits(bits).to_f64();
         let text = print::expr(&scalar("x", DType::F16).times(&Expr::float(v, DType::F16)));

@@ -1,4 +1,4 @@
-//! The generator of random programs: what it promises, and what it is used for here.
+//! Guarantees of the generator of random programs, and properties of the tree tested with its programs.
 
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ fn errors_are_the_user_s() {
     each(&Options { errors: true, ..Options::default() }, |seed, case| {
         assert_eq!(validate::logical(&case.func), Ok(()), "seed {seed}");
         case.func.body.walk(&mut |s| {
-            // The front end refuses an assertion that says nothing but `False`, and leaves out one that says `True`.
+            // The front end refuses an assertion of the literal `False`, and drops one of `True`.
             if let StmtKind::Assert { cond, .. } = s.kind() {
                 assert_eq!(cond.as_bool(), None, "seed {seed}\n{}", print::func(&case.func));
             }
@@ -123,7 +123,8 @@ fn shrinking_keeps_what_matters() {
     assert_eq!(statements, 1, "{}", print::func(&small.func));
 }
 
-/// Breaks a tree in one place: an expression where another one of its program stands, or a statement elsewhere.
+/// Breaks a tree in one place: puts another expression of the program in an expression's place, or a statement
+/// elsewhere.
 fn broken(case: &taffeta_ast::random::Case, seed: u64) -> Stmt {
     let (mut exprs, mut stmts) = (Vec::new(), Vec::new());
     case.func.body.walk_exprs(&mut |e| exprs.push(e.clone()));
@@ -140,7 +141,7 @@ fn broken(case: &taffeta_ast::random::Case, seed: u64) -> Stmt {
         let kind = s.map(&mut Stmt::clone, &mut |expr| swap(expr, e, place, by));
         kind.map(&mut |inner| go(inner, k, at, other, e, place, by), &mut Expr::clone)
     }
-    /// Rebuilt as it is, without the constructors' care for types.
+    /// Rebuilds an expression without the constructors' care for types.
     fn swap(expr: &Expr, e: &mut usize, place: usize, by: &Expr) -> Expr {
         *e += 1;
         if *e == place + 1 {
@@ -167,7 +168,7 @@ fn broken_trees_are_found_and_never_panic() {
         let text = print::func(&func);
         let valid = validate::logical(&func).is_ok();
         found += usize::from(!valid);
-        // What the validator passes, the interpreter takes; what it does not, the interpreter may refuse.
+        // The interpreter accepts every program that the validator accepts; it may refuse others.
         if let Err(e) = run(&func, &case.inputs) {
             assert!(!valid || !matches!(*e.kind, ErrorKind::Malformed(_)), "seed {seed}: {e}\n{text}");
         }
@@ -175,7 +176,7 @@ fn broken_trees_are_found_and_never_panic() {
     assert!(found > 200, "only {found} trees were found to be broken");
 }
 
-/// What nodes know of what they write is what stands in them, also after an edit far inside.
+/// Checks that nodes' cached write sets match their contents, also after an edit deep inside.
 #[test]
 fn writes_are_those_of_the_tree_as_it_is() {
     fn writes(s: &Stmt) -> FxHashSet<Symbol> {

@@ -1,4 +1,4 @@
-//! The value of every operator against facts that NumPy, Python and C agree on.
+//! Results of every operator, against facts on which NumPy, Python and C agree.
 
 use taffeta_ast::expr::Literal::{Bool, Float, Int};
 use taffeta_ast::expr::{Expr, ExprKind, Literal};
@@ -6,7 +6,7 @@ use taffeta_ast::scalar::{Fault, apply, cast};
 use taffeta_ast::show;
 use taffeta_ast::{DType, Op};
 
-/// `op` on operands of type `dtype`; floats are compared bit by bit.
+/// Checks `op` on operands of type `dtype`; floats are compared bit by bit.
 fn check(op: Op, dtype: DType, args: &[Literal], expected: Literal) {
     assert_eq!(apply(op, dtype, args), Ok(expected), "{op:?} of {args:?} as {dtype}");
 }
@@ -107,7 +107,7 @@ fn float_division_and_remainder_are_numpy_s() {
         Ok(Float(v)) => assert!(v.is_nan()),
         other => panic!("{other:?}"),
     }
-    // 0.1 * 3 // 0.1: the quotient of the rounded numbers is above 3, the remainder says so too.
+    // 0.1 * 3 // 0.1: the quotient of the rounded numbers exceeds 3, and the remainder agrees.
     check(Op::FloorDiv, DType::F64, &[Float(0.1 * 3.0), Float(0.1)], Float(3.0));
     check(Op::FloorDiv, DType::F64, &[Float(1.0), Float(0.1)], Float(9.0));
 }

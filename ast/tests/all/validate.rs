@@ -1,4 +1,4 @@
-//! Each invariant: what builders make keeps it, and a tree that breaks it is found by its name.
+//! Each invariant: builders maintain it, and a tree that breaks it is reported by its name.
 
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, assert, block, branch, local, looped, reduce, store, var_def};
@@ -14,7 +14,7 @@ fn names(r: Result<(), Invalid>) -> Vec<Invariant> {
     r.err().map_or_else(Vec::new, |e| e.0.into_iter().map(|v| v.invariant).collect())
 }
 
-/// The program `body(x, y, n)` with an input `x` and a result `y`, both `f64[n]`.
+/// Builds the program `body(x, y, n)` with an input `x` and a result `y`, both `f64[n]`.
 fn program(body: impl FnOnce(&Tensor, &Tensor, &Expr) -> Stmt) -> Func {
     let mut b = Builder::new("f");
     let n = b.size("n");
@@ -23,7 +23,7 @@ fn program(body: impl FnOnce(&Tensor, &Tensor, &Expr) -> Stmt) -> Func {
     b.finish(body)
 }
 
-/// The logical validator finds this invariant, and no other one.
+/// Checks that the logical validator reports this invariant, and no other one.
 fn broken(invariant: Invariant, body: impl FnOnce(&Tensor, &Tensor, &Expr) -> Stmt) {
     assert_eq!(names(logical(&program(body))), [invariant]);
 }
@@ -69,7 +69,7 @@ fn scope() {
         block([var_def(&t, Stmt::nop()), store(&t, [&Expr::int(0)], &zero())])
     });
     broken(Scope, |_, y, _| store(y, [&Expr::int(0)], &local("t", DType::F64, []).load([])));
-    // A tensor is not an iterator, and has the type that it was declared with.
+    // A tensor is no iterator, and has its declared type.
     broken(Scope, |x, y, _| store(y, [&Expr::var(&x.symbol)], &zero()));
     broken(Scope, |x, y, _| {
         let load = Expr::load(&x.symbol, vec![Access::from(Expr::int(0))], DType::F32);
@@ -249,7 +249,7 @@ fn logical_only() {
     broken(Invariant::LogicalOnly, |_, _, _| synthetic(StmtKind::While { cond: Expr::bool(false), body: Stmt::nop() }));
 }
 
-/// A local tensor in a place.
+/// Declares a local tensor with a memory.
 fn placed(memory: Memory, shape: &[&Expr]) -> Arc<Tensor> {
     Arc::new(Tensor { memory, ..(*local("t", DType::F64, shape.iter().copied())).clone() })
 }
@@ -335,10 +335,10 @@ fn what_a_stage_breaks_is_a_diagnostic_that_names_it() {
     assert_eq!(d.code, "internal::tree");
     assert_eq!(d.message, "elaboration made a program that breaks a rule of the tree");
     assert_eq!(d.notes, ["Index: an index of `y` is f64"]);
-    // A program that is wrong everywhere is not told everywhere.
+    // A program that is wrong everywhere gets a bounded number of messages.
     let d = stage(&many(1000), "elaboration").expect_err("all of them are");
     assert_eq!((d.notes.len(), d.notes.last().map(String::as_str)), (6, Some("and 995 more")));
-    // Within a stage, debug builds ask.
+    // Within a stage, debug builds check.
     assert_eq!(pass(&many(1), "simplify").is_err(), cfg!(debug_assertions));
     assert_eq!(stage(&many(0), "elaboration"), Ok(()));
 }

@@ -1,5 +1,5 @@
-//! The C interface as a C program uses it, built with AddressSanitizer and UndefinedBehaviorSanitizer: calls that are
-//! right, and calls that are wrong in every way that is checked.
+//! C interface as a C program uses it, built with AddressSanitizer and UndefinedBehaviorSanitizer: valid calls, and
+//! calls that violate each checked rule.
 
 use crate::programs::{self, sources};
 use crate::run::scratch_dir;
@@ -137,7 +137,7 @@ fn a_c_program_is_told_what_is_wrong() {
     assert_eq!(text, "0 failures\n");
 }
 
-/// Two entries in one C++ program: nothing clashes when they are linked.
+/// Checks that two entries link into one C++ program without clashes.
 #[test]
 fn entries_link_together_and_headers_are_c_plus_plus() {
     let compiler = Toolchain::find().expect("a C compiler");

@@ -1,6 +1,6 @@
 //! Local arrays of symbolic size in parallel loops: each thread has a part of the arena for them.
 
-#![allow(unsafe_code)] // `Compiled::load` runs what was compiled
+#![allow(unsafe_code)] // `Compiled::load` runs the compiled code
 
 use crate::run::compile;
 use crate::scheduled::{check, compare, scheduled, text};
@@ -8,7 +8,8 @@ use taffeta_ast::Value;
 use taffeta_codegen::LowerOptions;
 use taffeta_codegen::call::Context;
 
-/// A row of scratch memory in every iteration, another one while it is alive, and one after it; and an array around.
+/// A scratch row in every iteration, another one nested in its scope, and one after that; and an array outside the
+/// loop.
 const ROWS: &str = "
 def f(x: f64[n, m]) -> f64[n, m]:
     y = zeros((n, m), f64)
@@ -47,7 +48,8 @@ fn threads_have_parts_of_the_arena() {
     assert!(!c.contains("threads_at"), "{c}");
 }
 
-/// What is alive at the same time lies one after the other, what is not shares memory, for every thread once.
+/// Checks that arrays alive at the same time are adjacent, that others share memory, and that every thread has its
+/// part.
 #[test]
 fn parts_are_as_large_as_what_lives_in_them() {
     let (_, after, _) = scheduled(ROWS, &[("parallelize", &[text("i")])]);
@@ -61,7 +63,7 @@ fn parts_are_as_large_as_what_lives_in_them() {
     }
 }
 
-/// Loops that need more memory than there is say so, and nothing runs.
+/// Checks that a loop that needs more memory than there is reports an error before it runs.
 #[test]
 fn parts_that_do_not_fit_are_refused() {
     let program = "
@@ -81,7 +83,7 @@ def f(x: f64[n]) -> f64[n]:
     assert!(text.contains("no memory for the 800000000000000 bytes of `t`, of "), "{text}");
 }
 
-/// Few iterations run on one thread, with partial results or without.
+/// Checks that few iterations run on one thread, with partial results or without.
 #[test]
 fn small_loops_start_no_threads() {
     let program = "
@@ -105,7 +107,7 @@ def f(x: f64[n, m]) -> (f64[n], f64[m]):
     assert!(c.contains("_team = !(wf_trips(n - 1, -1, -2) > UINT64_C(5)) ? 1 : wf_team(ctx, "), "{c}");
 }
 
-/// What changes its size with the loops around it has room for the largest, on one thread and on several.
+/// Checks that an array whose size changes with enclosing loops has room for the largest, on one and several threads.
 #[test]
 fn arrays_of_changing_size_have_room_for_the_largest() {
     let prefixes = "
@@ -131,7 +133,7 @@ def f(x: f64[n]) -> f64[n]:
     assert_eq!(report.memory, (100usize * 8).next_multiple_of(64));
 }
 
-/// What several threads never touch does not lie where they were before, if it is small and its size is known.
+/// Checks that a small array of known size that only one thread touches is placed apart from shared memory.
 #[test]
 fn what_one_thread_has_lies_apart() {
     let program = "
@@ -162,15 +164,15 @@ def f(x: f64[n]) -> f64:
         let (_, report) = compiled.call_values(&mut Context::new(2), &mut [x(n)], &[]).expect("it runs");
         report.memory
     };
-    // (Arrays of 16 KiB and less are on the stack.) Both, one and none of `u` and `v` lie apart.
+    // Arrays of at most 16 KiB are on the stack. Both, one and none of `u` and `v` are placed apart.
     for (n, apart, together) in [(4096, 3 * 32768, 2 * 32768), (9000, 2 * 72000, 2 * 72000), (20000, 320000, 320000)] {
         let known = of_size(n as i64);
         assert_eq!(memory(&after, &known, n), apart, "{n}");
-        // One thread alone has no reason to; where sizes are not known nothing changes.
+        // A sequential program places no array apart, nor does one with unknown sizes.
         assert_eq!(memory(&func, &known, n), together, "{n}");
         assert_eq!(memory(&after, &LowerOptions::default(), n), together, "{n}");
     }
-    // They hold what they should there, too.
+    // Contents are right there, too.
     let (known, mut given) = (of_size(9000), [x(9000)]);
     given[0] = given[0].with_numbers((0..9000).map(|k| f64::from(k % 7)).collect()).expect("as many");
     let [want, have] = [&func, &after].map(|f| {

@@ -1,7 +1,7 @@
-//! Many programs in one translation unit and one library: the start of the C compiler, and what it reads before it
-//! comes to the program, would take most of the time.
+//! Many programs in one translation unit and one library: starting the C compiler and reading the headers would take
+//! most of the time.
 
-#![allow(unsafe_code)] // `Compiled::load` runs what was compiled
+#![allow(unsafe_code)] // `Compiled::load` runs the compiled code
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,11 +9,11 @@ use taffeta_codegen::Compiled;
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
-/// Compiles entries together, into an empty directory. No two of them may have the same name.
+/// Compiles entries together, into an empty directory. Their names must be distinct.
 pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Result<Vec<Compiled>, String> {
     let Some(first) = sources.first() else { return Ok(Vec::new()) };
     let (products, levels) = (sources.iter().any(|s| s.products), sources.iter().any(|s| s.levels));
-    // What one says to the run-time header, which comes once, it says for all.
+    // The run-time header is included once, so a macro that one program defines for it applies to all.
     const FIRST: [&str; 2] = ["#define TAFFETA_CONDITIONAL_LOADS\n", "#define TAFFETA_SELECTIONS\n"];
     let said = FIRST.iter().filter(|first| sources.iter().any(|s| s.code.contains(**first)));
     let code = FIRST.iter().fold(joined(sources), |code, first| code.replace(first, ""));
@@ -22,12 +22,12 @@ pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Resul
     Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
     let compiler = Toolchain::find().map_err(|d| d.to_string())?;
     let library = compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler refuses it: {d:?}"))?;
-    // SAFETY: the library was made of this C just now, in a directory of this test.
+    // SAFETY: the library was just built from this C, in a directory of this test.
     let load = |s: &CSource| unsafe { Compiled::load(&library, s.signature.clone()) };
     sources.iter().map(|s| load(s).map_err(|d| d.to_string())).collect()
 }
 
-/// One file of several; what they have in common, helpers and includes, once.
+/// Joins several files into one, with a single copy of common helpers and includes.
 fn joined(sources: &[CSource]) -> String {
     let (mut out, mut seen) = (String::new(), HashSet::new());
     for item in sources.iter().flat_map(|s| items(&s.code)) {
@@ -38,7 +38,7 @@ fn joined(sources: &[CSource]) -> String {
     out
 }
 
-/// What stands at the top of a file, one after the other: a directive, a declaration or a function.
+/// Splits a file into its top-level items: directives, declarations and functions.
 fn items(code: &str) -> Vec<String> {
     let (mut out, mut item, mut inside) = (Vec::new(), String::new(), false);
     for line in code.lines() {
@@ -47,7 +47,8 @@ fn items(code: &str) -> Vec<String> {
         let first = !line.starts_with([' ', '#']);
         inside |= first && line.ends_with('{');
         let ends = match inside {
-            // Labels and directives stand where functions do, and a body may be an empty line.
+            // Labels, directives and empty lines in a body also begin in the first column, so only a brace ends the
+            // item.
             true => line.starts_with('}'),
             false => {
                 !line.ends_with('\\')

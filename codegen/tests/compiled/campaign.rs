@@ -1,5 +1,5 @@
-//! Random programs under random schedules, through the interpreter and through C. `FIRST` and `MOST` in the environment
-//! choose other seeds; `make fuzz` takes new ones for as long as you like.
+//! Random programs under random schedules, in the interpreter and in C. The environment variables `FIRST` and `MOST`
+//! choose other seeds; `make fuzz` takes new ones until it is stopped.
 
 use crate::random_schedules::{CLASSES, faults, flags, in_c, undefined};
 use crate::steps::primitives;
@@ -8,7 +8,7 @@ use taffeta_ast::build::{block, store};
 use taffeta_ast::random::nest::Class;
 use taffeta_ast::{DType, Expr, Func};
 
-/// Programs of one library.
+/// Number of programs per library.
 const TOGETHER: u64 = 40;
 
 fn number(name: &str, or: u64) -> u64 {
@@ -37,7 +37,7 @@ fn scheduled_programs() {
         none(&failures);
         all.add(&counts);
     }
-    // Of what is rarely taken, more programs; every primitive comes to C.
+    // Adds programs until every primitive has been applied and compiled.
     let never = |all: &Counts| -> Vec<&str> {
         let taken = |p: &&str| all.steps.get(*p).is_some_and(|(_, taken)| *taken > 0);
         primitives().into_iter().filter(|p| !taken(p)).collect()
@@ -59,7 +59,7 @@ fn scheduled_programs_have_no_undefined_behaviour() {
     none(&undefined(seeds));
 }
 
-/// A program that computes something else in the end is found, by the interpreter and in C.
+/// Checks that a difference in the results of C is detected.
 #[test]
 fn what_is_otherwise_is_found() {
     let (case, wrong) = random(1, Class::Dense, &mut Counts::default());
@@ -74,7 +74,7 @@ fn what_is_otherwise_is_found() {
     assert!(what.starts_with("in C it is otherwise"), "{what}");
 }
 
-/// Of a failing case the steps and statements go that have nothing to do with it.
+/// Checks that shrinking a failing case drops unrelated steps and statements.
 #[test]
 fn failures_are_made_small() {
     let splits = |_: &Func, after: &Func, _: &[crate::tried::Run]| {
@@ -91,6 +91,6 @@ fn failures_are_made_small() {
     assert_eq!(what, "a loop is split");
     assert_eq!(case.trace.steps.len(), 1, "{}", case.trace.to_json());
     let text = taffeta_ast::print::stmt(&case.func.body);
-    // The loop that is split, one around it if the statement needs its iterator, and the statement.
+    // At most the split loop, an enclosing loop if the statement needs its iterator, and the statement.
     assert!(text.lines().count() <= 3, "{text}");
 }

@@ -1,4 +1,4 @@
-//! Checks in vectorised loops, which leave them.
+//! Failing checks as exits from vectorised loops.
 
 use crate::run::compile;
 use crate::scheduled::{check, compare, scheduled, text};
@@ -7,7 +7,7 @@ use taffeta_ast::{Buffer, DType, Expr, Stmt, StmtKind, Value};
 use taffeta_codegen::LowerOptions;
 use taffeta_codegen::call::Context;
 
-/// The statement with all loops vectorised, as steps mark them that see fewer checks than lowering makes.
+/// Marks all loops as vectorised, as steps do that see fewer checks than lowering creates.
 fn vectorised(s: &Stmt) -> Stmt {
     let s = match s.kind() {
         StmtKind::For { iter, extent, props, body } => {
@@ -19,7 +19,7 @@ fn vectorised(s: &Stmt) -> Stmt {
     s.map(&mut vectorised, &mut Expr::clone)
 }
 
-/// What a check needs is known before the loop; that another condition reads what the loop writes is all the same.
+/// Hoisting of checks whose operands the loop does not write, beside a condition on written data.
 #[test]
 fn a_check_beside_a_condition_on_what_is_written() {
     let beside = "
@@ -41,7 +41,7 @@ def f(k: i64[n], x: f64[n], y: inout[f64[n]], z: inout[i64[n]]):
                 z[i] = 1
         y[i] += 1.0
 ";
-    // (Lanes look at the first one's checks, which stand under no condition.)
+    // Only the first program's checks are unconditional, so that lanes evaluate them.
     for (program, loops) in [(beside, 3), (under, 2)] {
         let (func, _, program) = scheduled(program, &[]);
         let after = func.with_body(vectorised(&func.body));
@@ -51,7 +51,7 @@ def f(k: i64[n], x: f64[n], y: inout[f64[n]], z: inout[i64[n]]):
     }
 }
 
-/// Two indices per iteration, from two arrays.
+/// Gather through two index arrays per iteration.
 const EDGES: &str = "
 def f(first: i32[m], second: i64[m], x: f64[n]) -> f64[m]:
     y = empty((m,), f64)
@@ -60,7 +60,7 @@ def f(first: i32[m], second: i64[m], x: f64[n]) -> f64[m]:
     return y
 ";
 
-/// Lanes find whether a check fails, where all have values whether others hold or not.
+/// Vectorised evaluation of checks that have a value whatever the outcome of the others.
 #[test]
 fn checks_alone_run_on_lanes() {
     let code = check(EDGES, &[("vectorize", &[text("e")])]);
@@ -68,7 +68,7 @@ fn checks_alone_run_on_lanes() {
     assert_eq!(code.matches("fails |= ").count(), 2, "{code}");
 }
 
-/// What fails first is told, as it is without lanes, and nothing is written.
+/// Checks that the first failing check is reported, as without lanes.
 #[test]
 fn the_first_check_that_fails_is_told() {
     let (func, after, _) = scheduled(EDGES, &[("vectorize", &[text("e")])]);
@@ -99,7 +99,7 @@ fn the_first_check_that_fails_is_told() {
     }
 }
 
-/// A check that needs another one, and checks of loops as short as what is stored in a row, keep their ways out.
+/// Separate exits for checks that depend on each other, and for checks of loops as short as a stored row.
 #[test]
 fn checks_that_need_each_other_leave_one_by_one() {
     let nested = "

@@ -1,12 +1,12 @@
-//! Conditional loads beside each other, for which gcc before 12.4 and 13.3 takes the masks of other lanes (its bug
-//! 114375): right all the same, and no other loop pays for it.
+//! Adjacent conditional loads, for which gcc before 12.4 and 13.3 uses the masks of other lanes (gcc bug 114375):
+//! results are right nevertheless, and no other loop pays for the workaround.
 
 use crate::scheduled::{check, text};
 use taffeta_schedule::Arg;
 
 const SAID: &str = "#define TAFFETA_CONDITIONAL_LOADS";
 
-/// What rows of `m` elements of two types do with a condition of their own for each.
+/// Generates programs over rows of `m` elements, with a condition per element.
 fn programs(m: usize, dtype: &str) -> Vec<String> {
     let statements = [
         format!("y[i, j] = x[i, j] if c[i, j] > 2 else cast(0, {dtype})"),
@@ -51,12 +51,12 @@ fn they_do_so_where_schedules_unroll_and_vectorise() {
     }
 }
 
-/// One load in an iteration has no other lane beside it, and what is loaded in any case needs no mask.
+/// Checks that loops keep their masks if each iteration has a single load, or the loads are unconditional.
 #[test]
 fn other_loops_keep_their_masks() {
     let rows = programs(8, "f64")[0].replace("range(8)", "range(n)").replace(", 8]", ", n]");
     let always = programs(8, "f64")[0].replace("> 2", "+ x[i, j] > 2.0");
-    // Branches of a loop with another one in it stay branches.
+    // Branches of a loop that contains another loop stay branches.
     let outer = "\ndef f(c: f64[n], x: f64[n, 3], y: inout[f64[n, 3]]):\n    \
                  for i in range(n):\n        t: f64 = 0.0\n        for j in range(n):\n            t += c[j]\n        if t > c[i]:\n            \
                  for k in range(3):\n                y[i, k] += x[i, k]\n"
@@ -67,9 +67,9 @@ fn other_loops_keep_their_masks() {
     }
 }
 
-/// One scalar that several branches reduce into, by operators and types of which gcc before 12.4 makes masks that do
-/// not fit (a condition on four bytes, eight bytes that are reduced): it is reduced into once, and nothing is loaded
-/// under a condition.
+/// Checks that branches that reduce into one scalar become a single reduction without conditional loads, for operators
+/// and types for which gcc before 12.4 builds masks of the wrong width (a condition on four bytes, a reduction of
+/// eight).
 #[test]
 fn branches_reduce_into_one_scalar() {
     for (k, (compared, reduced)) in
@@ -81,7 +81,7 @@ fn branches_reduce_into_one_scalar() {
             ("s[0] = min(s[0], x[i])", format!("s[0] = min(s[0], cast(-2, {reduced}))")),
             ("s[0] = max(s[0], x[i])", format!("s[0] = max(s[0], cast(1, {reduced}))")),
         ];
-        // All of them of one pair of types, and of the others one.
+        // All operators for the first pair of types, one operator for each other pair.
         for (first, second) in if k == 0 { &all[..] } else { &all[k..=k] } {
             let program = format!(
                 "\ndef f(a: {compared}[n], b: {compared}[n], x: {reduced}[n], s: inout[{reduced}[1]]):\n    \
@@ -96,7 +96,7 @@ fn branches_reduce_into_one_scalar() {
     }
 }
 
-/// Where a condition does not hold, an index may lead nowhere, a divisor may be 0, and an array may have no elements.
+/// Checks that guarded operations stay guarded: elsewhere an index may be invalid, a divisor 0, or an array empty.
 #[test]
 fn what_conditions_guard_is_not_computed_without_them() {
     let programs = [

@@ -1,8 +1,8 @@
-//! Calls of compiled entries as one C program under AddressSanitizer and UndefinedBehaviorSanitizer.
+//! Calls of compiled entries in one C program under AddressSanitizer and UndefinedBehaviorSanitizer.
 //!
-//! Every argument is a block of the heap that is exactly as large as it must be, so that one element beyond it is
-//! found. The program says how each call went before it starts the next one; a call that it says nothing of is the one
-//! that stopped it, and it is started again behind that one.
+//! Every argument is a heap block of exactly the required size, so that an access one element beyond is detected. The
+//! program reports each call before it starts the next one; an unreported call is the one that stopped the process,
+//! which is then restarted behind that call.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,20 +12,20 @@ use taffeta_codegen::c::CSource;
 use taffeta_codegen::signature::Passing;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
-/// An entry and what it is called with. No two entries of one program may have the same name.
+/// Entry with its arguments. Entries of one program must have distinct names.
 pub struct Call<'a> {
     pub source: &'a CSource,
     pub params: &'a [Value],
-    /// In the signature's order, -1 where the shapes fix the size.
+    /// Sizes in the signature's order, -1 where the shapes fix the size.
     pub sizes: &'a [i64],
 }
 
-/// How a call went.
+/// Outcome of a call.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Its status; after success, `inout` parameters and results in the signature's order.
+    /// Status; after success also the `inout` parameters and results in the signature's order.
     Returned(i32, Vec<Value>),
-    /// What stopped the process, and the statement whose code did it.
+    /// Reason why the process stopped, and the statement whose code caused it.
     Stopped(String),
 }
 
@@ -37,7 +37,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
     for (k, call) in calls.iter().enumerate() {
         sources.push(Toolchain::write(call.source, dir, &stem(k)).expect("the directory can be written").source);
     }
-    // The stem's own source is added by `executable`.
+    // `executable` adds the stem's own source.
     sources.remove(1);
     let sanitize = CompileOptions { sanitize: true, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
@@ -46,7 +46,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     while outcomes.len() < calls.len() {
         let first = outcomes.len();
-        // Two threads: errors between threads need more than one, and a machine with many would start them all.
+        // Two threads suffice for races; the machine's default could start many.
         let mut command = Command::new(&program);
         command.arg(first.to_string()).current_dir(dir).env("OMP_NUM_THREADS", "2");
         let output = command.output().expect("it can be run");
@@ -62,7 +62,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
             outcomes.push(Outcome::Returned(status, written));
         }
         let errors = String::from_utf8_lossy(&output.stderr);
-        // After its summary comes a picture of the memory around.
+        // A picture of the surrounding memory follows the summary.
         let errors = errors.split("Shadow bytes around").next().unwrap_or_default();
         if outcomes.len() < calls.len() {
             outcomes.push(Outcome::Stopped(format!("{}{}\n{errors}", place(errors, dir), output.status)));
@@ -73,14 +73,14 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
     outcomes
 }
 
-/// The statement of the Taffeta program that the first place in generated C comes from, with a line end.
+/// Returns the Taffeta statement behind the first location in generated C, with a line break.
 fn place(errors: &str, dir: &Path) -> String {
     let find = || {
         errors.match_indices(".c:").find_map(|(at, colon)| {
             let stem = errors[..at].rsplit(|c: char| !c.is_alphanumeric() && c != '_').next()?;
             let line = errors[at + colon.len()..].split(|c: char| !c.is_ascii_digit()).next()?.parse::<usize>().ok()?;
             let code = std::fs::read_to_string(dir.join(format!("{stem}.c"))).ok()?;
-            // The comment above the statement says where it stands in the source.
+            // The comment above the statement gives its source location.
             let comment = |l: &&str| l.trim_start().starts_with("/* ") && l.contains(".ft:");
             code.lines()
                 .take(line)
@@ -92,7 +92,7 @@ fn place(errors: &str, dir: &Path) -> String {
     find().map_or(String::new(), |statement| format!("at {statement}\n"))
 }
 
-/// What calls are made of, and making one.
+/// C types of calls, and the function that makes one.
 const RUNNER: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,14 +174,14 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The whole of `main.c`.
+/// Generates `main.c`.
 fn main(calls: &[Call<'_>]) -> String {
     let (mut includes, mut values, mut table) = (String::new(), String::new(), String::new());
     for (k, call) in calls.iter().enumerate() {
         let signature = &call.source.signature;
         let _ = writeln!(includes, "#include \"call_{k}.h\"");
         if signature.logical.is_some() {
-            // The header declares what takes tensors with levels; arguments here are arrays.
+            // The header declares the entry for tensors with levels; the arguments here are arrays.
             let head = "taffeta_ctx *, taffeta_tensor *, size_t, const int64_t *";
             let _ = writeln!(includes, "int {0}({head}), {0}_plan({head}, size_t *);", signature.c_name);
         }
@@ -212,7 +212,7 @@ fn main(calls: &[Call<'_>]) -> String {
     format!("{includes}{RUNNER}\n{values}\nstatic const call calls[] = {{\n{table}}};\n{MAIN}")
 }
 
-/// Declares an array and gives its name; `NULL` for one without elements.
+/// Declares an array and returns its name; `NULL` for one without elements.
 fn array(text: &mut String, c_type: &str, name: &str, elements: impl Iterator<Item = String>) -> String {
     let elements: Vec<String> = elements.collect();
     if elements.is_empty() {
@@ -222,8 +222,8 @@ fn array(text: &mut String, c_type: &str, name: &str, elements: impl Iterator<It
     name.to_string()
 }
 
-/// The elements as C constants of the type that stores them: of floats, and of integers whose least value C has no
-/// constant for, the bits.
+/// Formats the elements as C constants of their storage type: bit patterns for floats, and for integers whose minimum
+/// has no constant in C.
 fn elements(data: &Buffer) -> (&'static str, Vec<String>) {
     fn ints<T: std::fmt::Display>(v: &[T], suffix: &str) -> Vec<String> {
         v.iter().map(|x| format!("{x}{suffix}")).collect()
@@ -245,7 +245,7 @@ fn elements(data: &Buffer) -> (&'static str, Vec<String>) {
     }
 }
 
-/// What a call wrote: of each tensor the sizes, then the elements.
+/// Decodes the tensors written by a call: sizes, then elements, for each tensor.
 fn written(call: &Call<'_>, mut bytes: &[u8]) -> Vec<Value> {
     let tensors = call.source.signature.tensors.iter().filter(|t| t.passing != Passing::In);
     let values = tensors.map(|t| {
@@ -264,7 +264,7 @@ fn fixed<const N: usize>(chunk: &[u8]) -> [u8; N] {
     chunk.try_into().expect("chunks of that size")
 }
 
-/// Elements from their bytes.
+/// Decodes elements from their bytes.
 fn decoded(dtype: DType, bytes: &[u8]) -> Buffer {
     macro_rules! each {
         ($($variant:ident: $decode:expr),*) => {

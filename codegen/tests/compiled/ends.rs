@@ -1,6 +1,6 @@
-//! Loops at the ends of i64 under schedules, through C: what the interpreter computes without one, C computes after it,
-//! and what stops there stops in C. Many more steps, by the interpreter alone, are in
-//! `schedule/tests/primitives/ends.rs`.
+//! Loops at the ends of i64 under schedules, in C: C computes with the steps the interpreter's results without them,
+//! and stops wherever the interpreter stops. `schedule/tests/primitives/ends.rs` has many more steps, for the
+//! interpreter alone.
 
 use crate::random_schedules::{call, source};
 use crate::run::scratch_dir;
@@ -16,7 +16,7 @@ use taffeta_schedule::{Arg, IndexMap, Refusal, Schedule, Value};
 const MIN: i64 = i64::MIN;
 const MAX: i64 = i64::MAX;
 
-/// A program before and after its steps, and what it is run on.
+/// Program before and after its steps, with its inputs.
 struct Case {
     name: String,
     before: Func,
@@ -32,7 +32,7 @@ fn entry(text: &str) -> Func {
 
 type Step = (&'static str, fn(&mut Schedule) -> Result<(), Refusal>);
 
-/// What a step on a loop or a tensor made.
+/// Applies a step to a loop or a tensor and returns the objects that it made.
 fn on(s: &mut Schedule, method: &str, of: impl Into<Value>, more: &[Arg]) -> Result<Vec<Value>, Refusal> {
     let of = Arg { name: None, value: of.into(), span: taffeta_ast::Span::NONE };
     Ok(match s.call(method, &[&[of], more].concat())? {
@@ -73,7 +73,7 @@ const STEPS: &[Step] = &[
     ("parallelize", |s| on(s, "parallelize", "i", &[]).map(drop)),
 ];
 
-/// Begins and ends for a step of the loop, of a few iterations or none.
+/// Returns bounds for loops of that step, with a few iterations or none.
 fn ranges(step: i64) -> Vec<[i64; 2]> {
     let half = 1 << 62;
     match step {
@@ -90,12 +90,12 @@ fn inputs(bounds: &[i64]) -> Inputs {
     Inputs { sizes: BTreeMap::new(), params: std::iter::once(y).chain(bounds.iter().map(scalar)).collect() }
 }
 
-/// A literal of any i64.
+/// Formats any i64 as a literal.
 fn number(v: i64) -> String {
     if v == MIN { "(-9223372036854775807 - 1)".into() } else { format!("({v})") }
 }
 
-/// The loops under every step that is taken: their bounds are given when they run, or some of them compiled in.
+/// Applies every step that is accepted to loops whose bounds are given at run time, or compiled in.
 fn loops() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |text: &str, all: &[Vec<i64>], what: &str| {
@@ -125,8 +125,8 @@ fn loops() -> Vec<Case> {
     cases
 }
 
-/// Programs that a check stops when they run: the first iteration of two merged loops whose product wraps, and a local
-/// tensor that a step gave other dimensions.
+/// Builds programs that a check stops at run time: at the first iteration of two merged loops whose product wraps, and
+/// at a local tensor whose dimensions a step changed.
 fn stopping() -> Vec<Case> {
     let merged = "def f(x: f32[n, 0], z: f32[m, 0], y: inout[f32[4]]):\n    for i in range(n):\n        for j in range(m):\n  \
                   \x20         assert i + j > 0\n            y[0] += 1\n";
@@ -156,12 +156,12 @@ fn stopping() -> Vec<Case> {
     ]
 }
 
-/// What is wrong with what C left, or stopped with.
+/// Compares the result or error of C with the interpreter's.
 fn compare(case: &Case, inputs: &Inputs, found: Result<Vec<Array>, String>) {
     let at = || format!("{} at {:?}:\n{}{}", case.name, inputs, print::func(&case.before), print::func(&case.after));
     match (interp::run(&case.before, inputs), found) {
         (Ok(want), Ok(have)) => assert_eq!(want.params, have, "{}", at()),
-        // Which error stops a program may change; C has that of the program under its schedule.
+        // The error that stops a program may change; C reports that of the scheduled program.
         (Err(_), Err(code)) => {
             let after = interp::run(&case.after, inputs).expect_err("it stops after the steps too");
             assert_eq!(after.kind.code(), code, "{}", at());
@@ -195,7 +195,7 @@ fn loops_at_the_ends_of_i64() {
     assert!(stopped >= 3, "only {stopped} runs are stopped");
 }
 
-/// Some of them where no integer of C may overflow.
+/// Checks some of them under sanitizers, where no integer of C may overflow.
 #[test]
 fn loops_at_the_ends_of_i64_have_no_undefined_behaviour() {
     let bounds_are_given = |c: &&Case| c.inputs.len() > 1 && c.name.ends_with("step 1");

@@ -1,4 +1,5 @@
-//! A process that is forked has one thread, whatever its parent had: C that was called before calls go on in it.
+//! Forked processes, which have one thread whatever their parent had: C that was called before continues to work in
+//! them.
 
 use crate::parallel::{parallel, with_props};
 use crate::programs;
@@ -7,8 +8,8 @@ use taffeta_ast::DType;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{LowerOptions, c, lower};
 
-/// Multiplies matrices in a child, in a parent that has not and in one that has, and in a child of a child; the threads
-/// of each.
+/// C program that multiplies matrices in a child forked before the parent's first call, in the parent, in a child
+/// forked after that call, and in the child's child, and prints the number of threads of each.
 const FORKS: &str = r#"
 #define _POSIX_C_SOURCE 200112L
 #include "matmul.h"

@@ -1,9 +1,9 @@
-//! Guards on a loop's own iterator, which become its bounds, and conditions that must not.
+//! Guards on a loop's own iterator that become its bounds, and conditions that must not.
 
 use crate::scheduled::{check, text};
 use taffeta_schedule::Arg;
 
-/// The function that computes.
+/// Returns the kernel function.
 fn kernel(c: &str) -> &str {
     let from = c.find("TAFFETA_KERNEL").expect("there is one");
     &c[from..from + c[from..].find("\n}\n").expect("it ends")]
@@ -27,7 +27,7 @@ fn what_splits_leave_cuts_the_range() {
     assert!(!c.contains("if ("), "{c}");
 }
 
-/// From below, in a loop that counts the other way round.
+/// Checks that a guard with a negated iterator becomes the lower bound.
 #[test]
 fn the_first_iterations_go_too() {
     let program = "
@@ -47,7 +47,7 @@ def f(x: f32[n], k: static = 3) -> f32[n]:
     assert!(c.contains("if (4 < j)") || c.contains("if (j > 4)"), "{c}");
 }
 
-/// What stands beside the guard, another guard, what is read, and what grows by more than one.
+/// Checks that guards stay if they cover part of the body, have an `else`, read memory, scale the iterator, or differ.
 #[test]
 fn other_conditions_stay() {
     let program = "

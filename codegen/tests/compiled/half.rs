@@ -1,5 +1,5 @@
-//! Conversions of 16-bit floats: every value, every tie and its neighbours, in loops that C compilers vectorise (of a
-//! length that they know, and of one that they do not) and in loops whose iterations depend on each other.
+//! Conversions of 16-bit floats: every value, every tie and its neighbours, in loops that C compilers vectorise (of
+//! known and of unknown length) and in loops with a dependence between iterations.
 
 use crate::programs::{Builder, apply, load, local, range, store, var_def};
 use crate::run::{check, compare, compile, compile_by};
@@ -11,7 +11,7 @@ use taffeta_codegen::{LowerOptions, c, lower};
 
 const HALVES: [DType; 2] = [DType::F16, DType::Bf16];
 
-/// The numbers of a type that is stored in so many bits, by their bits.
+/// Decodes a number from its 16 bits.
 fn number(dtype: DType, bits: u16) -> f64 {
     match dtype {
         DType::F16 => half::f16::from_bits(bits).to_f64(),
@@ -28,7 +28,7 @@ fn all(dtype: DType) -> Value {
     Value::new(vec![1 << 16], data).expect("a vector")
 }
 
-/// What lies between each number and the next, with both neighbours, and what is not finite.
+/// Returns the midpoints between adjacent numbers, with their neighbours, and special values.
 fn ties(dtype: DType, step: usize) -> Vec<f64> {
     let last = if dtype == DType::F16 { 0x7bff } else { 0x7f7f };
     let mut out = vec![f64::NAN, f64::INFINITY, 0.0, 2049.0000001, 65519.99999, 65520.0, 65536.0, 1e300, 1e-300];
@@ -42,7 +42,7 @@ fn ties(dtype: DType, step: usize) -> Vec<f64> {
     out
 }
 
-/// `y[i] = cast(x[i], to)`
+/// Builds `y[i] = cast(x[i], to)`.
 fn casts(from: DType, to: DType) -> Func {
     let mut b = Builder::default();
     let n = b.size("n");
@@ -51,7 +51,7 @@ fn casts(from: DType, to: DType) -> Func {
     b.func("casts", vec![body])
 }
 
-/// In loops of both kinds; the interpreter's values are those of the crate `half`.
+/// Checks loops of known and unknown length; the interpreter's values are those of the crate `half`.
 fn check_both(func: &Func, x: &Value) {
     let known =
         LowerOptions { sizes: [("n".to_string(), x.shape()[0] as i64)].into_iter().collect(), ..Default::default() };
@@ -83,8 +83,8 @@ fn every_tie_is_rounded_to_even() {
     }
 }
 
-/// A rounding whose result goes on as a wider number: gcc 12 leaves it out in loops of 16 doubles on a CPU with
-/// AVX512-FP16, if it is written as a cast.
+/// Checks a rounding whose result is widened again: written as a cast, gcc 12 drops it in loops of 16 doubles on CPUs
+/// with AVX512-FP16.
 #[test]
 fn a_rounding_between_wider_numbers_is_not_dropped() {
     for dtype in HALVES {
@@ -108,7 +108,7 @@ fn a_rounding_between_wider_numbers_is_not_dropped() {
     }
 }
 
-/// `s = s * 0.75 + x[i]` in the type itself: the conversions of loops that are not vectorised.
+/// Builds `s = s * 0.75 + x[i]` in the type itself, for the conversions in loops that are not vectorised.
 fn recurrence(dtype: DType) -> Func {
     let mut b = Builder::default();
     let n = b.size("n");
@@ -122,7 +122,7 @@ fn recurrence(dtype: DType) -> Func {
     b.func("recurrence", vec![var_def(1, &s, body)])
 }
 
-/// 2000 finite numbers of a type.
+/// Returns 2000 finite numbers of a type.
 fn finite(dtype: DType) -> Value {
     let bits = (0..2000u16).map(|k| k.wrapping_mul(29_641));
     let data = match dtype {
@@ -147,7 +147,7 @@ fn numbers_that_depend_on_each_other_are_rounded_each_time() {
     }
 }
 
-/// clang 22 has given up one of the two names; gcc is told here that it has none of them.
+/// Checks compilers without the two builtins, one of which clang 22 dropped; gcc is told to lack them.
 #[test]
 fn a_compiler_without_names_for_the_instructions_gets_arithmetic() {
     let compiler = Toolchain::find().expect("a C compiler");

@@ -1,10 +1,10 @@
-//! Random bodies of vectorised loops: nested conditions on elements of some types, loads that only they guard, and
-//! sums, minima, maxima and stores of elements of other types. In C, optimised as users' programs are, they compute
-//! what the interpreter does.
+//! Random bodies of vectorised loops: nested conditions on elements of some types, loads guarded only by them, and
+//! sums, minima, maxima and stores of elements of other types. Optimised C, as users compile it, agrees with the
+//! interpreter.
 //!
-//! Compilers get such loops wrong (`lower/conditions`): with that pass left out, gcc 12.2 on a CPU with AVX2 computes
-//! some of every few hundred bodies wrongly, or ends the process. `CC` names the compiler that is asked; `FIRST` and
-//! `MOST` choose other bodies for the test of this file, `make fuzz` takes new ones.
+//! Compilers miscompile such loops (`lower/conditions`): without that pass, gcc 12.2 on a CPU with AVX2 gets some of
+//! every few hundred bodies wrong, or crashes the process. `CC` names the compiler under test; `FIRST` and `MOST`
+//! choose other bodies for the test of this file, `make fuzz` takes new ones.
 
 use crate::batch;
 use crate::random_schedules::{call, source};
@@ -18,17 +18,17 @@ use taffeta_codegen::toolchain::CompileOptions;
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_schedule::{Arg, Schedule};
 
-/// Bodies of one library.
+/// Number of bodies per library.
 pub const TOGETHER: u64 = 128;
 
-/// Elements of every array: of vectors and what is left of one, and none.
+/// Lengths of the arrays: long and short ones with a remainder after full vectors, and empty ones.
 const SIZES: [i64; 3] = [203, 9, 0];
 
-/// The types of what is compared, and of what is reduced.
+/// Types of compared and of reduced elements.
 const COMPARED: [&str; 9] = ["u8", "i8", "i16", "u32", "i32", "i64", "f32", "f64", "bool"];
 const REDUCED: [&str; 8] = ["f64", "f32", "i64", "i32", "f64", "i16", "u8", "u64"];
 
-/// A body with its seed: as it is written, without lanes and with them, and in C.
+/// Body with its seed: its text, the program without and with lanes, and its C.
 struct Case {
     seed: u64,
     text: String,
@@ -37,7 +37,7 @@ struct Case {
     source: CSource,
 }
 
-/// What is wrong with the bodies of some seeds, with their programs.
+/// Returns the first failure among the bodies of some seeds, with its program.
 pub fn fault(seeds: std::ops::Range<u64>) -> Option<String> {
     let mut all = Vec::new();
     for (k, seed) in seeds.enumerate() {
@@ -46,13 +46,14 @@ pub fn fault(seeds: std::ops::Range<u64>) -> Option<String> {
             Err(what) => return Some(what),
         }
     }
-    // What one program asks of the header, all of its library get: it would keep compilers from masks in the others.
+    // A macro that one program defines for the header applies to its whole library, and would keep compilers from using
+    // masks in the others.
     let (asks, rest): (Vec<Case>, Vec<Case>) =
         all.into_iter().partition(|c| c.source.code.contains("#define TAFFETA_"));
     [rest, asks].iter().find_map(|cases| wrong(cases))
 }
 
-/// What is wrong with the bodies of one library.
+/// Returns the first failure among the bodies of one library.
 fn wrong(cases: &[Case]) -> Option<String> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let flags = CompileOptions { contract: false, ..CompileOptions::default() };
@@ -78,7 +79,7 @@ fn wrong(cases: &[Case]) -> Option<String> {
     None
 }
 
-/// The body of a seed; none where a schedule may not have lanes.
+/// Builds the body of a seed; `None` where a schedule must not vectorise it.
 fn case(seed: u64, number: usize) -> Result<Option<Case>, String> {
     let text = Body::new(seed).text();
     let program = Program::load(Source::inline("lanes.ft", text.as_str()), &NoLoader);
@@ -92,7 +93,7 @@ fn case(seed: u64, number: usize) -> Result<Option<Case>, String> {
     Ok(Some(Case { seed, text, func, after, source }))
 }
 
-/// Small integers, of which all sums are exact in any order; `k` has indices.
+/// Generates small integers, whose sums are exact in any order; `k` holds indices.
 fn values(func: &Func, size: i64, seed: u64) -> Vec<Value> {
     let mut rng = StdRng::seed_from_u64(seed ^ size as u64);
     let params = func.params.iter().map(|p| {
@@ -112,17 +113,17 @@ fn values(func: &Func, size: i64, seed: u64) -> Vec<Value> {
     params.collect()
 }
 
-/// A program while it is made.
+/// Program under construction.
 struct Body {
     rng: StdRng,
-    /// The arrays that it reads, with their types.
+    /// Arrays read by the body, with their types.
     read: Vec<(String, &'static str)>,
-    /// The scalars that it reduces into, and by what.
+    /// Targets of reductions, with their types and operators.
     sums: Vec<(String, &'static str, &'static str)>,
-    /// The arrays that it stores into.
+    /// Targets of stores, with their types.
     stored: Vec<(String, &'static str)>,
     gathers: bool,
-    /// Whether it is short: compilers make vectors of fewer long ones.
+    /// Whether the body is short: compilers vectorise fewer long ones.
     short: bool,
 }
 
@@ -157,7 +158,7 @@ impl Body {
         self.rng.random_range(0..of) == 0
     }
 
-    /// An element of an array of that type, of this iteration or another one.
+    /// Chooses an element of an array of that type, at this iteration or at an index that it loads.
     fn element(&mut self, of: &'static str) -> String {
         let known: Vec<String> = self.read.iter().filter(|(_, t)| *t == of).map(|(name, _)| name.clone()).collect();
         let name = if known.is_empty() || self.one(2) {

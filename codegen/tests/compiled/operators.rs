@@ -1,5 +1,5 @@
-//! Every operator on every element type it takes, over special values: C computes what the interpreter computes, to the
-//! last bit where the operation is exact, and within the promised accuracy where a mathematical function is not.
+//! Every operator on every element type that it accepts, over special values: C agrees with the interpreter, to the
+//! last bit where the operation is exact, and within the promised accuracy for other mathematical functions.
 
 use crate::programs::{Builder, apply, load, range, store};
 use crate::run::compile_with;
@@ -9,7 +9,7 @@ use taffeta_codegen::LowerOptions;
 use taffeta_codegen::call::Context;
 use taffeta_codegen::toolchain::CompileOptions;
 
-/// Values at which types, operators and their implementations change what they do.
+/// Returns boundary values of types, operators and their implementations.
 fn specials(dtype: DType) -> Vec<Literal> {
     match dtype.kind() {
         Kind::Bool => vec![Literal::Bool(false), Literal::Bool(true)],
@@ -46,10 +46,10 @@ fn buffer(dtype: DType, values: &[Literal]) -> Buffer {
     out
 }
 
-/// What is computed of one row of operands.
+/// Value computed from one row of operands.
 type Formula = dyn Fn(&[Expr]) -> Expr;
 
-/// One of the results of an elementwise program.
+/// Result of an elementwise program.
 struct Column {
     name: String,
     dtype: DType,
@@ -57,7 +57,7 @@ struct Column {
     value: Box<Formula>,
 }
 
-/// `y[i] = f(x0[i], x1[i], …)` for every column, each in a loop of its own.
+/// Builds `y[i] = f(x0[i], x1[i], …)` for every column, each in a loop of its own.
 fn elementwise(name: &str, operands: &[DType], columns: &[Column]) -> Func {
     let mut b = Builder::default();
     let n = b.size("n");
@@ -75,7 +75,8 @@ fn elementwise(name: &str, operands: &[DType], columns: &[Column]) -> Func {
     b.func(name, body)
 }
 
-/// All combinations of operands on which the interpreter has a value; the others must stop C too, one by one.
+/// Checks all combinations of operands on which the interpreter has a value together; the others must stop C one by
+/// one.
 fn check(name: &str, dtypes: &[DType], operands: &[Vec<Literal>], columns: &[Column]) {
     let func = elementwise(name, dtypes, columns);
     let mut combinations: Vec<Vec<Literal>> = vec![Vec::new()];
@@ -90,7 +91,7 @@ fn check(name: &str, dtypes: &[DType], operands: &[Vec<Literal>], columns: &[Col
         let make = |(k, d): (usize, &DType)| Value::new(vec![rows.len()], buffer(*d, &column(k))).expect("a vector");
         dtypes.iter().enumerate().map(make).collect()
     };
-    // Only mathematical functions have vector versions of their own to be tested.
+    // Only mathematical functions have vector versions to test.
     let optimize = columns.len() > 1;
     let flags = CompileOptions { contract: false, optimize, ..CompileOptions::default() };
     let compiled = compile_with(&func, &LowerOptions::default(), &flags);
@@ -108,7 +109,7 @@ fn check(name: &str, dtypes: &[DType], operands: &[Vec<Literal>], columns: &[Col
         let have = have.unwrap_or_else(|| panic!("{name}: C takes {row:?}, the interpreter says {want}"));
         assert_eq!(want.kind.code(), have.kind.code(), "{name}: {row:?}");
     }
-    // Twice as many as there are, so that vector loops and their tails see everything.
+    // Twice the rows, so that vector loops and their tails see every value.
     let rows: Vec<Vec<Literal>> = good.iter().chain(&good).chain(&good[..good.len().min(5)]).cloned().collect();
     let (want, have) = run(&rows);
     let want = want.expect("every row has a value");
@@ -126,13 +127,13 @@ fn check(name: &str, dtypes: &[DType], operands: &[Vec<Literal>], columns: &[Col
     }
 }
 
-/// Bit by bit, but for the bits of NaNs, if the tolerance is 0.
+/// Compares bit by bit, except for the bits of NaNs, if the tolerance is 0.
 fn close(want: f64, have: f64, tolerance: f64) -> bool {
     let exact = want.to_bits() == have.to_bits() || (want.is_nan() && have.is_nan());
     exact || (tolerance > 0.0 && (want - have).abs() <= tolerance * want.abs())
 }
 
-/// Functions whose value C and the interpreter may compute differently, within the accuracy that Taffeta promises.
+/// Returns whether C and the interpreter may differ on a function, within the accuracy that Taffeta promises.
 fn is_approximate(op: Op) -> bool {
     (op.info().c_name.is_some() && !op.info().exact) || op == Op::Sigmoid
 }
@@ -148,7 +149,7 @@ fn tolerance(op: Op, dtype: DType) -> f64 {
     }
 }
 
-/// Operators that always have a value share a program; the others have one each.
+/// Checks operators that always have a value in one program, and each other one in its own.
 fn check_types(dtypes: &[DType]) {
     for &dtype in dtypes {
         for arity in 1..=3 {
@@ -197,7 +198,7 @@ fn operators_on_floats() {
     check_types(&[DType::F32, DType::F64]);
 }
 
-/// A constant, on either side: C has a shorter way for these.
+/// Checks constants on either side, for which C has a shorter form.
 #[test]
 fn the_least_and_the_greatest_of_a_constant() {
     for dtype in [DType::F32, DType::F64] {
@@ -257,7 +258,7 @@ fn select_takes_every_type() {
     }
 }
 
-/// Vector versions of mathematical functions keep the promised accuracy everywhere, and are really used.
+/// Checks that vector versions of mathematical functions keep the promised accuracy everywhere, and are used.
 #[test]
 fn mathematical_functions_are_accurate() {
     for dtype in [DType::F32, DType::F64] {

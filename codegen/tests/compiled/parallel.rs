@@ -1,4 +1,4 @@
-//! Loops with properties that schedules set: the same results on every number of threads, and errors that come out.
+//! Loops with execution properties: the same results on every number of threads, and errors that leave the loops.
 
 use crate::programs::{self, Builder, load, local, range, store, var_def};
 use crate::run::{compare, compile, f32s, scratch_dir};
@@ -7,7 +7,7 @@ use taffeta_ast::{DType, Expr, Func, Stmt, StmtKind};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{LowerOptions, c, lower};
 
-/// Sets properties of all loops with that name.
+/// Sets the properties of all loops with that name.
 pub fn with_props(func: &Func, name: &str, props: &LoopProps) -> Func {
     fn rewrite(s: &Stmt, name: &str, new: &LoopProps) -> Stmt {
         let s = s.map(&mut |inner| rewrite(inner, name, new), &mut Expr::clone);
@@ -36,7 +36,7 @@ fn a_parallel_matmul_is_a_matmul() {
     compare(&func, &compiled, &[a, b], &[]).expect("it runs");
 }
 
-/// Asks the run-time header how many threads a parallel loop has, where so many are asked for.
+/// C program that prints the number of threads that the run-time header gives a parallel loop, for several requests.
 const THREADS: &str = r#"
 #include "matmul.h"
 #include "taffeta_runtime.h"
@@ -53,8 +53,8 @@ int main(void) {
 }
 "#;
 
-/// OpenMP's libraries end the process where more threads are asked for than they can keep: whoever asks, the call or
-/// `OMP_NUM_THREADS`, gets fewer. Every parallel loop asks through the header.
+/// Checks the limit on threads: OpenMP libraries end the process if more are requested than they can keep, so requests
+/// by the call or `OMP_NUM_THREADS` are cut. Every parallel loop asks the header.
 #[test]
 fn no_more_threads_than_openmp_bears() {
     let func = with_props(&programs::matmul(DType::F32), "i", &parallel());
@@ -81,7 +81,8 @@ fn no_more_threads_than_openmp_bears() {
     assert_eq!(text, expected, "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What regions make of their cores being taken: those that a program reports, at times that it makes up.
+/// C program that reports regions with invented times, in which other processes take the cores, and prints the
+/// resulting team sizes.
 const CROWDED: &str = r#"
 #include "taffeta_runtime.h"
 
@@ -136,7 +137,8 @@ fn fewer_threads_where_they_do_not_get_their_cores() {
     assert_eq!(text, format!("{all} 2114 211 241"));
 }
 
-/// Sums that are rounded otherwise in every other order: of four threads, on those that are left, and of three.
+/// C program of sums that round differently in any other order: in four parts on four, two and one threads, and in
+/// three parts.
 const ROUNDED: &str = r#"
 #include "sums.c"
 
@@ -206,7 +208,7 @@ fn an_error_leaves_a_parallel_loop() {
     assert_eq!(error.to_string(), "index 1000 is out of range for dimension 0 of `e`, which has size 100");
 }
 
-/// Every iteration has an array of its own, whose size the iteration decides, and may fail while it has it.
+/// Checks that every iteration has an array of its own, of a size computed there, also if the iteration fails.
 #[test]
 fn threads_have_memory_of_their_own() {
     let mut b = Builder::default();

@@ -1,5 +1,5 @@
-//! Matrix products: those of `taffeta_gemm.h`, by a library if this machine has one and by our own kernel, against
-//! loops (`gemm.c`); and programs in which a schedule found them.
+//! Matrix products: those of `taffeta_gemm.h`, by this machine's library if there is one and by the built-in kernel,
+//! against loops (`gemm.c`); and programs in which a schedule found them.
 
 use crate::run::{assert_same, compile_with};
 use crate::scheduled::{check, scheduled, text};
@@ -12,7 +12,7 @@ use taffeta_codegen::call::Context;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_schedule::Arg;
 
-/// A directory with the headers of products, and these files.
+/// Creates a directory with the headers of products, and these files.
 fn with_headers(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let headers =
@@ -23,12 +23,12 @@ fn with_headers(files: &[(&str, &str)]) -> tempfile::TempDir {
     dir
 }
 
-/// Compiles `gemm.c`, and runs it so many times for each type, by our own kernel and by what there is.
+/// Compiles `gemm.c`, and runs `count` products per type, by the built-in kernel and by the default choice.
 fn right(flags: &CompileOptions, count: u32) {
     let dir = with_headers(&[("gemm.c", include_str!("gemm.c"))]);
     let compiler = Toolchain::find().expect("a C compiler");
     let program = compiler.executable(dir.path(), "gemm", &[], flags).unwrap_or_else(|d| panic!("{d:?}"));
-    // A library that is asked for does products of any size.
+    // A library requested by name takes products of any size.
     let library = "libopenblas.so.0";
     for (blas, threads) in [(Some("none"), 1), (Some("none"), 3), (None, 2), (Some(library), 1), (Some(library), 2)] {
         let mut run = Command::new(&program);
@@ -47,7 +47,7 @@ fn products_are_what_loops_compute() {
     right(&CompileOptions::default(), 1000);
 }
 
-/// Other vectors, and tiles of other sizes.
+/// Checks other vector widths, and tiles of other sizes.
 #[test]
 fn products_for_any_machine() {
     right(&CompileOptions { native: false, ..CompileOptions::default() }, 500);
@@ -58,8 +58,8 @@ fn products_stay_in_their_matrices() {
     right(&CompileOptions { sanitize: true, ..CompileOptions::default() }, 300);
 }
 
-/// An OpenBLAS that is older than the processor has kernels for one without AVX-512, or without AVX; ours is faster. It
-/// does what it is asked for by name.
+/// Checks that an OpenBLAS older than the processor, whose kernels lack AVX-512 or AVX, gives way to the faster
+/// built-in kernel, unless it is requested by name.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn libraries_that_do_not_know_the_processor_are_left_alone() {
@@ -88,7 +88,7 @@ fn libraries_that_do_not_know_the_processor_are_left_alone() {
     assert_eq!(run("Prescott", true), named.display().to_string());
 }
 
-/// The program with a product, which a library or our own kernel does: as the interpreter computes it.
+/// Checks a program whose product goes to a library or the built-in kernel against the interpreter.
 fn check_product(text: &str, steps: &[(&str, &[Arg])]) -> String {
     let code = check(text, steps);
     assert!(code.contains("wf_product_f"), "{code}");
@@ -108,7 +108,7 @@ def f(a: f32[n, p], b: f32[p, m], c: inout[f32[n, m]]):
         &[("as_lib", &[text("i")])],
     );
     assert!(code.contains("#include \"taffeta_gemm.h\""), "{code}");
-    // Transposed, scaled, backwards, in parts, and into every second row.
+    // Transposed, scaled, reversed, in parts, and into every second row.
     check_product(
         "
 def f(a: f64[p + 1, n], b: f64[m, p + 3], s: f64, c: inout[f64[m, 2, n + 2]]):
@@ -119,7 +119,7 @@ def f(a: f64[p + 1, n], b: f64[m, p + 3], s: f64, c: inout[f64[m, 2, n + 2]]):
 ",
         &[("as_lib", &[text("k")])],
     );
-    // A dimension of A with another stride than 1: our own kernel takes it.
+    // A dimension of A with a stride other than 1 goes to the built-in kernel.
     check_product(
         "
 def f(a: f32[n, p, 2, 3], b: f32[p, m, 2], c: inout[f32[m, n, 2]]):
@@ -130,7 +130,7 @@ def f(a: f32[n, p, 2, 3], b: f32[p, m, 2], c: inout[f32[m, n, 2]]):
 ",
         &[("as_lib", &[text("i")])],
     );
-    // Windows of a signal are rows that overlap.
+    // Windows of a signal are overlapping rows.
     check_product(
         "
 def f(x: f32[2 * n + p], w: f32[p, m], c: inout[f32[n, m]]):
@@ -181,9 +181,9 @@ def f(x: f32[h, n, d, e], y: f32[h, m, d, e], c: inout[f32[h, n, m]]):
         .replace(", e]", ", 4]")
         .replace("range(e)", "range(4)");
     check_product(&batch, &[("as_lib", &[text("b")])]);
-    // On threads, every one of them does products by itself.
+    // In a parallel loop, every thread computes whole products.
     check_product(&batch, &[("as_lib", &[text("i")]), ("parallelize", &[text("b")])]);
-    // Into one matrix, of which every thread has a copy.
+    // All products go into one matrix, of which every thread has a copy.
     let code = check_product(
         "
 def f(x: f32[3, n, d], y: f32[3, d, m], c: inout[f32[n, m]]):
@@ -198,8 +198,8 @@ def f(x: f32[3, n, d], y: f32[3, d, m], c: inout[f32[n, m]]):
     assert!(code.contains("(float *)c_own"), "{code}");
 }
 
-/// NaN and infinities go where the loops would put them, whoever does the product; a factor of 0 is not a reason to
-/// leave them out.
+/// Checks that NaN and infinities propagate as in the loops, whichever implementation runs; a factor of 0 does not
+/// suppress them.
 #[test]
 fn products_keep_nan_and_infinities() {
     let (_, after, _) = scheduled(

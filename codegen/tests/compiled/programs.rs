@@ -1,4 +1,4 @@
-//! Programs of a few loops, as the front end would make them.
+//! Small loop programs, as the front end would make them.
 
 use std::sync::Arc;
 use taffeta_ast::expr::Access;
@@ -8,7 +8,7 @@ use taffeta_ast::{
     Tensor,
 };
 
-/// A program under construction; every statement stands on a line of its own in a source that it makes.
+/// Program under construction; each statement has its own line in a synthetic source.
 #[derive(Default)]
 pub struct Builder {
     pub sizes: Vec<Symbol>,
@@ -26,12 +26,12 @@ pub fn local(name: &str, dtype: DType, shape: Vec<Expr>) -> Arc<Tensor> {
     Arc::new(Tensor::dense(Symbol::new(name), dtype, shape, Role::Local))
 }
 
-/// A statement on the given line.
+/// Creates a statement on the given line.
 pub fn stmt(line: usize, kind: StmtKind) -> Stmt {
     Stmt::new(kind, Origin::source(Span::new(FileId(0), 2 * line - 2, 2 * line - 1)))
 }
 
-/// A file of 99 lines of one letter each.
+/// Creates a file of 99 lines of one letter each.
 pub fn sources() -> SourceMap {
     let mut sources = SourceMap::default();
     sources.add("test.ft", None, "x\n".repeat(99));
@@ -127,7 +127,7 @@ impl Builder {
     }
 }
 
-/// `y[i, j] = 0; y[i, j] += a[i, k] * b[k, j]`
+/// Builds `y[i, j] = 0; y[i, j] += a[i, k] * b[k, j]`.
 pub fn matmul(dtype: DType) -> Func {
     let mut b = Builder::default();
     let (n, p, m) = (b.size("n"), b.size("p"), b.size("m"));
@@ -149,7 +149,7 @@ pub fn matmul(dtype: DType) -> Func {
     b.func("matmul", vec![body])
 }
 
-/// The circular difference of SubdivNet, with the feature loop of `y[i] += abs(…)`.
+/// Builds the circular difference of SubdivNet, with the feature loop of `y[i] += abs(…)`.
 pub fn circular_diff() -> Func {
     let mut b = Builder::default();
     let (n_faces, feats) = (b.size("n_faces"), b.size("feats"));
@@ -172,7 +172,7 @@ pub fn circular_diff() -> Func {
     b.func("circular_diff", vec![clear, body])
 }
 
-/// One sweep of the 5-point stencil.
+/// Builds one sweep of the 5-point stencil.
 pub fn jacobi() -> Func {
     let mut b = Builder::default();
     let (n, m) = (b.size("n"), b.size("m"));
@@ -191,7 +191,7 @@ pub fn jacobi() -> Func {
     b.func("jacobi", vec![body])
 }
 
-/// Along the rows, with the maximum taken off first.
+/// Builds a softmax along the rows that subtracts the maximum first.
 pub fn softmax() -> Func {
     let mut b = Builder::default();
     let (n, m) = (b.size("n"), b.size("m"));

@@ -1,4 +1,4 @@
-//! Elements that are kept in scalars while a loop runs, and those that must not be.
+//! Scalar replacement of elements in loops, and elements that must stay in memory.
 
 use crate::scheduled::{check, text};
 
@@ -26,14 +26,14 @@ fn rows_of_one_iteration_are_in_scalars_of_threads() {
     assert!(c.contains("y_2 += a[i * m + j];"), "{c}");
 }
 
-/// What every iteration writes is left to the C compiler.
+/// Checks that an element that every iteration writes is left to the C compiler.
 #[test]
 fn sums_of_all_iterations_stay() {
     let c = check(&ROWS.replace("            if k[i, j] > 0:\n    ", ""), &[]);
     assert!(c.contains("y[i] += a[i * m + j];"), "{c}");
 }
 
-/// Iteration 0 alone writes the first element, which others must not even store as it was.
+/// Checks that an element that only one iteration writes stays: others must not even store its old value.
 #[test]
 fn elements_of_several_iterations_stay() {
     let program = "
@@ -47,7 +47,7 @@ def f(a: f64[n, m], y: inout[f64[n]]):
     assert!(c.contains("y[0] += a[i * m + j];"), "{c}");
 }
 
-/// Of the elements that have no value yet some are never written, nor is any that is not there.
+/// Checks that elements without a value stay: some are never written, and an index may be out of range.
 #[test]
 fn elements_without_a_value_stay() {
     let program = "
@@ -74,7 +74,7 @@ def f(k: i64[n], y: inout[f64[m]]):
     assert!(c.contains("y[3] += 1.0;"), "{c}");
 }
 
-/// A diagonal is not all of a matrix, and a loop in front of a store may not run.
+/// Checks that partial initialisation does not count: a diagonal is not the whole matrix, and loops may not run.
 #[test]
 fn what_is_written_before_is_seen_to() {
     let program = "

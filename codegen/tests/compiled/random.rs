@@ -1,11 +1,11 @@
-//! Random programs: C does what the interpreter does, errors included.
+//! Random programs: C agrees with the interpreter, errors included.
 
 use crate::run::{compare, compile_with};
 use taffeta_ast::random::{Case, Floats, Options, program, shrink};
 use taffeta_codegen::LowerOptions;
 use taffeta_codegen::toolchain::CompileOptions;
 
-/// How many programs of each kind; `TAFFETA_RANDOM_CASES` asks for more.
+/// Returns the number of programs of each kind; `TAFFETA_RANDOM_CASES` sets it.
 fn cases() -> u64 {
     std::env::var("TAFFETA_RANDOM_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(25)
 }
@@ -19,7 +19,7 @@ fn agrees(case: &Case, sizes_known: bool) -> bool {
     let flags = CompileOptions { contract: false, ..CompileOptions::default() };
     std::panic::catch_unwind(|| {
         let compiled = compile_with(&case.func, &options, &flags);
-        // Whether it stops, and where, is compared inside.
+        // `compare` also compares errors and their locations.
         let _ = compare(&case.func, &compiled, &case.inputs.params, &sizes);
     })
     .is_ok()
@@ -31,7 +31,7 @@ fn check(first_seed: u64, options: &Options) {
         if agrees(&case, seed % 2 == 0) {
             continue;
         }
-        // A smaller program may read what was not written, which only the interpreter notices.
+        // A smaller program may read unwritten elements, which only the interpreter detects.
         let small = shrink(&case, &mut |c| {
             let unwritten = taffeta_ast::interp::run(&c.func, &c.inputs)
                 .is_err_and(|e| matches!(*e.kind, taffeta_ast::interp::ErrorKind::Uninitialised { .. }));

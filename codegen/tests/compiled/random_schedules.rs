@@ -1,5 +1,5 @@
-//! Random programs under random schedules through C: what the interpreter computes without steps, it computes after
-//! them, and compiled C on one thread, on two, and on more than the machine may have; and under the sanitizers.
+//! Random programs under random schedules in C: the interpreter's results without steps equal its results with them,
+//! and those of compiled C on one thread, two, and possibly more than the machine has; and under the sanitizers.
 
 use crate::batch;
 use crate::driver::{self, Call, Outcome};
@@ -14,23 +14,23 @@ use taffeta_codegen::call::Context;
 use taffeta_codegen::toolchain::CompileOptions;
 use taffeta_codegen::{Compiled, LowerOptions, lower};
 
-/// What programs are of.
+/// Classes of random programs.
 pub const CLASSES: [Class; 4] = [Class::Dense, Class::Affine, Class::Private, Class::Wild];
 
-/// Flags with which results are those of the interpreter, and the optimisation that users' programs get: that is where
-/// compilers have their bugs.
+/// Returns flags that give the interpreter's results, at the optimisation level of users' programs, where compilers
+/// have their bugs.
 pub fn flags() -> CompileOptions {
     CompileOptions { contract: false, ..CompileOptions::default() }
 }
 
-/// The C of an entry, under a name that no other one of the batch has.
+/// Generates the C of an entry, under a name that is unique in its batch.
 pub fn source(func: &Func, number: usize) -> Result<CSource, String> {
     let named = Func { name: format!("case_{number}"), ..func.clone() };
     let lowered = lower(&named, &LowerOptions::default()).map_err(|d| format!("lowering refuses it: {d}"))?;
     Ok(c::emit(&lowered, &SourceMap::default()))
 }
 
-/// What an entry computes, as the interpreter says it; or the code of its error.
+/// Returns the outputs of a compiled entry in the interpreter's form, or its error code.
 pub fn call(compiled: &Compiled, threads: usize, params: &[Value], sizes: &[(&str, i64)]) -> Result<Outputs, String> {
     let mut given = params.to_vec();
     match compiled.call_values(&mut Context::new(threads), &mut given, sizes) {
@@ -39,7 +39,7 @@ pub fn call(compiled: &Compiled, threads: usize, params: &[Value], sizes: &[(&st
     }
 }
 
-/// What compiled code computes otherwise than the interpreter did without steps.
+/// Returns the first difference of compiled code from the interpreter's results without steps.
 fn differs(after: &Func, compiled: &Compiled, runs: &[Run]) -> Option<String> {
     for (k, r) in runs.iter().enumerate() {
         let sizes: Vec<(&str, i64)> = r.inputs.sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
@@ -56,8 +56,9 @@ fn differs(after: &Func, compiled: &Compiled, runs: &[Run]) -> Option<String> {
     None
 }
 
-/// On how many threads a program is run. Where other programs take the processors, threads wait for each other in every
-/// parallel loop: so only what has one, and more threads than there may be processors at its largest size alone.
+/// Returns the numbers of threads to run a program on. On busy processors, threads wait for each other in every
+/// parallel loop: sequential programs run on one, and only the largest size on more threads than there may be
+/// processors.
 fn threads(func: &Func, largest: bool) -> &'static [usize] {
     let mut parallel = false;
     func.body.walk(&mut |s| {
@@ -70,7 +71,7 @@ fn threads(func: &Func, largest: bool) -> &'static [usize] {
     }
 }
 
-/// What is wrong with one program in C, compiled alone.
+/// Returns the failure of one program in C, compiled alone.
 pub fn in_c(after: &Func, runs: &[Run], flags: &CompileOptions) -> Option<String> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let compiled = source(after, 0).and_then(|s| batch::compile(&[s], dir.path(), flags));
@@ -80,7 +81,7 @@ pub fn in_c(after: &Func, runs: &[Run], flags: &CompileOptions) -> Option<String
     }
 }
 
-/// What is wrong with the programs of some seeds under random steps, made small.
+/// Returns the failures of the programs of some seeds under random steps, shrunk.
 pub fn faults(
     seeds: std::ops::Range<u64>,
     class: Class,
@@ -90,7 +91,7 @@ pub fn faults(
     faults_of(seeds.map(|seed| random(seed, class, counts)), flags)
 }
 
-/// What is wrong with programs under schedules, made small: with what is known to be wrong already.
+/// Returns the failures of programs under schedules, shrunk, including those already known.
 pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>, flags: &CompileOptions) -> Vec<(Case, String)> {
     let alone: Further<'_> = &|_, after, runs| in_c(after, runs, flags);
     let (mut wrong, mut cases, mut sources) = (Vec::new(), Vec::new(), Vec::new());
@@ -118,7 +119,7 @@ pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>, flags: &Co
             let all: Vec<bool> = cases.iter().zip_eq(&compiled).map(bad).collect();
             (0..cases.len()).filter(|k| all[*k]).collect()
         }
-        // Which of them, each tells alone.
+        // Each is compiled alone to find the culprits.
         Err(refused) => {
             together = format!("it is not compiled with the others of its batch: {refused}");
             (0..cases.len()).collect()
@@ -133,19 +134,19 @@ pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>, flags: &Co
     wrong
 }
 
-/// What is wrong with cases under AddressSanitizer and UndefinedBehaviorSanitizer, each at one of its sizes.
+/// Returns the failures of cases under AddressSanitizer and UndefinedBehaviorSanitizer, each at one of its sizes.
 pub fn undefined(cases: impl IntoIterator<Item = Case>) -> Vec<(Case, String)> {
     let mut all = Vec::new();
     for case in cases {
         let runs = runs(&case.func, case.seed);
-        // Without a run, or with what the other campaign is about, there is nothing to ask.
+        // Cases without runs, or with failures that the other campaign finds, are skipped.
         let Some(run) = runs.get(case.seed as usize % runs.len().max(1)).cloned() else { continue };
         let Ok(after) = case.trace.replay(case.func.clone()) else { continue };
         if let Ok(source) = source(after.func(), all.len()) {
             all.push((case, run, source));
         }
     }
-    // Steps of a case that was kept may be refused by now.
+    // Steps of a saved case may be refused meanwhile.
     if all.is_empty() {
         return Vec::new();
     }
@@ -172,12 +173,12 @@ pub fn undefined(cases: impl IntoIterator<Item = Case>) -> Vec<(Case, String)> {
     all.iter().zip_eq(outcomes).filter_map(wrong).collect()
 }
 
-/// In the order of the signature; -1 where a shape fixes it.
+/// Returns the sizes in the order of the signature; -1 where a shape fixes them.
 fn sizes(run: &Run, source: &CSource) -> Vec<i64> {
     source.signature.sizes.iter().map(|s| run.inputs.sizes.get(&s.name).copied().unwrap_or(-1)).collect()
 }
 
-/// Of what the interpreter leaves, the tensors that a program writes.
+/// Selects the tensors that a program writes from the interpreter's outputs.
 fn written_only(func: &Func, out: &Outputs) -> Outputs {
     let written = func.params.iter().zip_eq(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
     plain(written.map(|(_, v)| v.clone()).chain(out.results.iter().cloned()).collect())

@@ -1,4 +1,4 @@
-//! What cannot be compiled is refused with a diagnostic, and calls that do not fit are refused before C is entered.
+//! Programs that cannot be compiled are refused with a diagnostic, and unfit calls before C is entered.
 
 use crate::programs::{self, Builder, local, range, stmt, store, var_def};
 use crate::run::{check_sizes, compare, compile, f32s};
@@ -51,7 +51,7 @@ fn sizes_that_are_none() {
     assert_eq!(with("n", 1 << 60).expect_err("it is too large").0[0].code, "lower::size");
 }
 
-/// A local tensor whose size turns out to be no size is an error of that statement, and only where it is reached.
+/// Checks that a local tensor with an invalid size is an error of its statement, and only if it is reached.
 #[test]
 fn local_tensors_of_impossible_sizes() {
     let mut b = Builder::default();
@@ -79,7 +79,7 @@ fn local_tensors_of_impossible_sizes() {
     assert_eq!(error.to_string(), "dimension 0 of `t` has the negative size -2");
 }
 
-/// The product of sizes overflows 64 bits, to 0.
+/// Checks sizes whose product overflows 64 bits, to 0.
 #[test]
 fn sizes_that_overflow() {
     let mut b = Builder::default();
@@ -95,8 +95,8 @@ fn sizes_that_overflow() {
     );
 }
 
-/// Nobody reads it, and it has no elements; its sizes are too large for any tensor all the same: by itself, in a loop
-/// that leaves its sizes as they are, and in one that changes them.
+/// Checks that an unread tensor without elements is refused if its sizes exceed the limit: by itself, in a loop that
+/// leaves its sizes unchanged, and in one that changes them.
 #[test]
 fn sizes_that_overflow_where_nobody_reads() {
     let unread = |within: Option<bool>| {

@@ -1,4 +1,4 @@
-//! Sequential loops that all threads run, meeting each other after every parallel loop: the interpreter's results and
+//! Parallel regions around sequential loops, with a barrier after every parallel loop: the interpreter's results and
 //! errors on every number of threads.
 
 use crate::programs;
@@ -8,7 +8,7 @@ use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{LowerOptions, c, lower};
 use taffeta_schedule::Arg;
 
-/// The C of a program whose loops of these names are parallel, after it was run.
+/// Runs a program with parallel loops of these names and returns its C.
 fn parallel(text: &str, loops: &[&str]) -> String {
     with(text, loops, &[])
 }
@@ -19,13 +19,13 @@ fn with(text: &str, loops: &[&str], more: &[Arg]) -> String {
     check(text, &steps)
 }
 
-/// How often threads are called, and how often they meet.
+/// Counts parallel regions and barriers.
 fn counts(c: &str) -> (usize, usize) {
     let kernel = &c[c.find("static TAFFETA_KERNEL").expect("there is a kernel")..];
     (kernel.matches("#pragma omp parallel").count(), kernel.matches("wf_meet").count())
 }
 
-/// Two parallel loops in one over time, with what one thread does in between; forwards, backwards and in steps.
+/// Checks two parallel loops in a time loop, with sequential code between them; forwards, backwards and in steps.
 #[test]
 fn threads_are_called_once() {
     for (over_time, step) in [("range(k)", "t++"), ("range(k - 1, -1, -1)", "t--"), ("range(1, k, 3)", "t += 3")] {
@@ -57,7 +57,7 @@ def f(x: f64[n], w: f64[k]) -> (f64[n], f64[n], f64[k]):
     }
 }
 
-/// Sequential loops in the one over time, which may have no iterations; a local array in it, and one of every thread.
+/// Checks sequential loops in the time loop that may be empty, and arrays local to it and to each thread.
 #[test]
 fn what_is_around_parallel_loops() {
     let program = "
@@ -80,7 +80,7 @@ def f(x: f64[n, m], k: i64[m]) -> f64[n, m]:
 ";
     let (regions, meetings) = counts(&parallel(program, &["i", "l"]));
     assert_eq!((regions, meetings), (1, 2));
-    // A scalar that never changes is every thread's.
+    // A scalar that never changes is private to every thread.
     let program = "
 def f(x: f64[n], w: f64[k]) -> f64[n]:
     y = zeros((n,), f64)
@@ -100,7 +100,7 @@ def f(x: f64[n], w: f64[k]) -> f64[n]:
     assert!(c.contains("double s = "), "{c}");
 }
 
-/// Atomic updates, and lines that are printed.
+/// Checks atomic updates, and printed lines.
 #[test]
 fn what_parallel_loops_do() {
     let program = "
@@ -118,7 +118,7 @@ def f(k: i64[n, m], y: inout[f64[n]]):
     assert!(c.contains("#pragma omp atomic"), "{c}");
 }
 
-/// What stops the program, in a parallel loop or where one thread is alone, leaves the loop: what follows relies on it.
+/// Checks that an error, in a parallel loop or in sequential code, leaves the time loop: later code relies on it.
 #[test]
 fn errors_leave_for_all_threads() {
     let program = "
@@ -138,7 +138,7 @@ def f(x: i64[n], at: i64[n], y: inout[i64[n]]):
     assert_eq!(c.matches("if (wf_meet_failed(ctx, &t_region, &t_meetings)) goto t_end;").count(), 2, "{c}");
 }
 
-/// Threads are called if any of the loops is worth it.
+/// Checks that threads start if any of the loops is worth it.
 #[test]
 fn small_loops_call_nobody() {
     let program = |size: &str| {
@@ -158,12 +158,12 @@ def f(x: f64[n, m], y: inout[f64[n]]):
     let worth = "wf_fork(wf_trips(0, n - 1, 1) > UINT64_C(5) || wf_trips(0, n, 1) > UINT64_C(5) ? wf_threads(ctx) : 1)";
     assert!(c.contains(worth), "{c}");
     assert_eq!(counts(&c), (1, 2), "{c}");
-    // It is not known how small they will be.
+    // The size of the loops is unknown here.
     let c = with(&program("min(t, n)"), &["i", "j"], &above);
     assert_eq!(counts(&c), (2, 0), "{c}");
 }
 
-/// What would be another one for each thread, or has no threads for it.
+/// Checks that every parallel loop keeps a region of its own where the enclosing loop cannot run on all threads.
 #[test]
 fn regions_for_each_loop() {
     let body = |lines: &str| {
@@ -187,7 +187,7 @@ def f(x: f64[n], k: i64[n], y: inout[f64[n]], z: inout[f64[4]], e: inout[i64[n]]
         ("a condition", "if x[t] > 1:\n    for i in range(1, n):\n        y[i] += x[i]", &["i"]),
         ("alone", "z[0] = x[t]\nfor i in range(1, n):\n    y[i] += z[0]\nz[1] = y[t] + t", &["i"]),
     ] {
-        // (What is called `ends that change` writes one element in several iterations.)
+        // The case `ends that change` writes one element in several iterations.
         let program = body(lines);
         let program =
             if why == "ends that change" { program.replace("y[i % n] = t", "e[n - 1] += 1") } else { program };
@@ -196,7 +196,7 @@ def f(x: f64[n], k: i64[n], y: inout[f64[n]], z: inout[f64[4]], e: inout[i64[n]]
     }
 }
 
-/// What threads find where they meet: four of them, that run a loop which has lasted long enough, or that fail.
+/// C program of a loop with barriers on four threads, which ends when it has lasted long enough, or one thread fails.
 const MEETINGS: &str = r#"
 #include "taffeta_runtime.h"
 

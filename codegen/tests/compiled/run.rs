@@ -1,6 +1,6 @@
-//! Running compiled programs: one helper that compiles, calls, and compares with the interpreter.
+//! Runs of compiled programs: helpers that compile, call, and compare with the interpreter.
 
-#![allow(unsafe_code)] // `Compiled::load` runs what was compiled
+#![allow(unsafe_code)] // `Compiled::load` runs the compiled code
 
 use crate::programs::{self, Builder, apply, load, local, range, range_step, reduce, sources, store, var_def};
 use itertools::Itertools as _;
@@ -13,7 +13,7 @@ use taffeta_codegen::call::Context;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{CallError, Compiled, LowerOptions, c, lower};
 
-/// A new directory, which is removed when the tests end.
+/// Creates a directory that is removed when the tests end.
 pub fn scratch_dir() -> PathBuf {
     static ALL: OnceLock<tempfile::TempDir> = OnceLock::new();
     static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -38,11 +38,11 @@ pub fn compile_by(compiler: &Toolchain, func: &Func, options: &LowerOptions, fla
     let dir = scratch_dir();
     Toolchain::write(&source, &dir, "program").expect("the directory can be written");
     let library = compiler.shared(&dir, "program", flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
-    // SAFETY: the library was made of this C just now, in a directory of this test.
+    // SAFETY: the library was just built from this C, in a directory of this test.
     unsafe { Compiled::load(&library, source.signature) }.expect("the library can be loaded")
 }
 
-/// Runs on the interpreter and in C and compares everything: results, `inout` parameters, or the error.
+/// Runs in the interpreter and in C and compares results, `inout` parameters, or the error.
 pub fn check(func: &Func, params: &[Value]) -> Result<Vec<Value>, CallError> {
     check_sizes(func, params, &[])
 }
@@ -82,7 +82,7 @@ pub fn compare(
     }
 }
 
-/// Bit by bit, but for the bits of NaNs.
+/// Compares bit by bit, except for the bits of NaNs.
 pub fn assert_same(want: &Value, have: &Value, unwritten: &[usize]) {
     assert_eq!(want.shape(), have.shape());
     assert_eq!(want.dtype(), have.dtype());
@@ -242,7 +242,7 @@ fn loops_run_in_python_s_order() {
     }
 }
 
-/// The iterator of a loop that never runs has no value, and none is divided by.
+/// Checks that the iterator of a loop that never runs is not divided by.
 #[test]
 fn loops_that_never_run_divide_by_nothing() {
     let mut b = Builder::default();
@@ -316,7 +316,7 @@ fn sizes_that_nothing_fixes_are_given() {
     assert_eq!(error.to_string(), "the size `n` is not given, and no parameter fixes it");
 }
 
-/// Names that C, its headers or the emitter have for something else, in every place.
+/// Checks names that have another meaning in C, its headers or the emitter, in every position.
 #[test]
 fn names_that_mean_something_in_c() {
     for name in ["div", "exp", "free", "fail", "remove", "main", "int", "plan", "NULL"] {

@@ -1,4 +1,4 @@
-//! Random programs under AddressSanitizer and UndefinedBehaviorSanitizer: no access outside of an array, no undefined
+//! Random programs under AddressSanitizer and UndefinedBehaviorSanitizer: no access out of bounds, no undefined
 //! operation, and the interpreter's results or error. The repository's own programs are in `tests/suite/sanitized.rs`.
 
 use crate::driver::{Call, Outcome, run};
@@ -15,7 +15,7 @@ use taffeta_codegen::{LowerOptions, c, lower};
 
 struct Program {
     seed: u64,
-    /// Comparisons of inexact floats may take another branch: then only the sanitizers are asked.
+    /// Whether floats are exact; otherwise comparisons may take another branch, and only the sanitizers are checked.
     exact: bool,
     case: Case,
     source: CSource,
@@ -34,7 +34,7 @@ fn make(k: u64) -> Program {
     Program { seed, exact: floats == Floats::Exact, case, source, sizes }
 }
 
-/// What the call leaves is what the interpreter leaves.
+/// Checks that the call leaves the interpreter's results.
 fn compare(program: &Program, found: i32, written: &[Value]) {
     let func = &program.case.func;
     match interp::run(func, &program.case.inputs) {
@@ -65,8 +65,8 @@ fn random_programs_have_no_undefined_behaviour() {
     }
 }
 
-/// The net has no holes: one element beyond an argument, and beyond a local tensor of its own memory, stops the
-/// process, and the statement is named.
+/// Checks that the sanitizers detect an access one element beyond an argument, and beyond a local tensor with its own
+/// allocation, and that the statement is named.
 #[test]
 fn one_element_beyond_is_found() {
     let mut b = Builder::default();

@@ -1,6 +1,6 @@
-//! Programs under schedules, through C, on 1, 2 and 4 threads: as the interpreter computes them without one.
+//! Programs under schedules in C, on 1, 2 and 4 threads, against the interpreter without a schedule.
 
-#![allow(unsafe_code)] // `Compiled::load` runs what was compiled
+#![allow(unsafe_code)] // `Compiled::load` runs the compiled code
 
 use crate::run::{assert_same, compile_with, scratch_dir};
 use itertools::Itertools as _;
@@ -13,7 +13,7 @@ use taffeta_codegen::{LowerOptions, c, lower};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_schedule::{Arg, Schedule};
 
-/// The first entry of a program, and it under a schedule.
+/// Returns the first entry of a program, before and after a schedule.
 pub fn scheduled(text: &str, steps: &[(&str, &[Arg])]) -> (Func, Func, Program) {
     let program = Program::load(Source::inline("test.ft", text), &NoLoader);
     assert!(!program.entries().is_empty(), "{:?}", program.check(&NoHooks));
@@ -26,8 +26,8 @@ pub fn scheduled(text: &str, steps: &[(&str, &[Arg])]) -> (Func, Func, Program) 
     (func, s.into_func(), program)
 }
 
-/// The C of a program under a schedule, after it was run at several sizes and on several numbers of threads. Inputs are
-/// small integers, so that sums are exact in any order.
+/// Runs a program under a schedule at several sizes and numbers of threads, and returns its C. Inputs are small
+/// integers, so that sums are exact in any order.
 pub fn check(text: &str, steps: &[(&str, &[Arg])]) -> String {
     check_with(text, steps, &LowerOptions::default())
 }
@@ -37,7 +37,7 @@ pub fn check_with(text: &str, steps: &[(&str, &[Arg])], options: &LowerOptions) 
     compare(&func, &after, &program, options)
 }
 
-/// The same of what became of a program.
+/// Compares a transformed program in C with the original in the interpreter, and returns the C.
 pub fn compare(func: &Func, after: &Func, program: &Program, options: &LowerOptions) -> String {
     let lowered = lower(after, options).unwrap_or_else(|d| panic!("{d}"));
     let source = c::emit(&lowered, program.sources());
@@ -46,7 +46,7 @@ pub fn compare(func: &Func, after: &Func, program: &Program, options: &LowerOpti
     let flags = CompileOptions { contract: false, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(&dir, "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
-    // SAFETY: the library was made of this C just now, in a directory of this test.
+    // SAFETY: the library was just built from this C, in a directory of this test.
     let compiled = unsafe { taffeta_codegen::Compiled::load(&library, source.signature) }.expect("it can be loaded");
     for (seed, size) in [0, 1, 2, 3, 7, 33, 100].into_iter().enumerate() {
         let sizes: BTreeMap<String, i64> = func
@@ -74,7 +74,7 @@ pub fn compare(func: &Func, after: &Func, program: &Program, options: &LowerOpti
     source.code
 }
 
-/// Small integers of every type; as indices they are in range.
+/// Generates small integers of every type, in range as indices.
 fn inputs(func: &Func, sizes: &BTreeMap<String, i64>, seed: u64) -> Vec<Value> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -139,8 +139,8 @@ def f(x: f32[n], y: inout[f32], z: inout[f64]) -> i32:
     }
 }
 
-/// What else a loop does with what it reduces into is done with the tensor itself, and not with the copies that partial
-/// results are in: no iteration has both, where the condition is the same in all of them.
+/// Checks that other accesses to a reduction's target go to the tensor itself, not to the copies that hold partial
+/// results: no iteration has both, where the condition is the same in all of them.
 #[test]
 fn what_else_is_done_with_a_reduction_is_not_done_with_its_partial_result() {
     let program = |other: &str| {
@@ -185,7 +185,7 @@ def f(v: f64[n], x: inout[f64[n, m]]) -> f64:
     check(scalar, &[("parallelize", &[text("j")])]);
 }
 
-/// The element that lanes add to has indices of a merged loop, whose divisor is not 0 where the loop runs.
+/// Checks a target of lanes with indices of a merged loop, whose divisor is nonzero where the loop runs.
 #[test]
 fn lanes_add_to_an_element_of_a_merged_loop() {
     let program = "
@@ -199,8 +199,8 @@ def f(a: f64[n], x: inout[f64[n, m]]):
     assert!(code.contains("x_part"), "{code}");
 }
 
-/// The element is one and the same, but its index may have no value where the loop does not run, which is asked before
-/// partial results go into it.
+/// Checks a loop-invariant target whose index may have no value if the loop does not run: this is tested before partial
+/// results are combined into it.
 #[test]
 fn lanes_add_to_an_element_whose_index_may_stop_the_program() {
     let loaded = "
@@ -232,7 +232,7 @@ def f(a: f64[n], k: i64[m], x: inout[f64[m]], p: i64):
     assert!(code.contains("x_part"), "{code}");
 }
 
-/// Threads have copies of the array, lanes an accumulator for the element that stays.
+/// Checks that threads have copies of the array, and lanes an accumulator for the invariant element.
 #[test]
 fn threads_and_lanes_share_an_array() {
     let program = "
@@ -245,7 +245,7 @@ def f(a: i64[n], x: inout[i64[n * 3 + 10]]):
     assert!(code.contains("x_own[") && code.contains("x_part"), "{code}");
 }
 
-/// Threads whose lanes reduce nothing leave the element alone, which another thread may be changing.
+/// Checks that lanes without reductions leave the element alone, which another thread may be changing.
 #[test]
 fn lanes_that_reduce_nothing_touch_nothing() {
     let program = "
@@ -272,7 +272,7 @@ def f(a: f32[n, m], y: inout[f32[m]], h: inout[i32[m, 5]]):
 ";
     let code = check(columns, &[("parallelize", &[text("i")])]);
     assert!(code.contains("y_own[j] +="), "{code}");
-    // Of `h` one column alone.
+    // Of `h`, one column is copied.
     assert!(code.contains("h_part_own[j] +=") || code.contains("h_part_own[j]++"), "{code}");
     let slices = "
 def f(a: i64[b, n, m], y: inout[i64[b, m]]):
@@ -312,7 +312,7 @@ def f(x: {dtype}[n], k: i32[n], y: inout[{dtype}[m]]):
     }
 }
 
-/// The element is read where it was updated, so that the update cannot wait in a copy.
+/// Checks that an update is visible to a later read in its iteration, and so cannot be deferred to a copy.
 #[test]
 fn an_update_is_seen_in_its_iteration() {
     let code = check(
@@ -369,7 +369,7 @@ def f(x: i32[n], a: bool[n]) -> (bool, bool, i32, u8, i8):
 
 #[test]
 fn errors_leave_the_loop() {
-    // An index beyond `n` where the input says so: the interpreter stops there, and every number of threads does.
+    // An input index exceeds `n`: the interpreter stops there, and so does every number of threads.
     check(
         "
 def f(k: i32[n], x: f32[n], y: inout[f32[n]], h: inout[f32[8]]):
@@ -425,7 +425,7 @@ def f(x: f32[n], s: inout[f32], least: inout[f32]):
     }
 }
 
-/// The heads of the loops after `omp simd`, each with whether gcc made vector code of it.
+/// Returns the heads of the loops after `omp simd`, each with whether gcc vectorised it.
 fn vectorised(code: &str) -> Vec<(String, bool)> {
     let compiler = Toolchain::find().expect("a C compiler");
     let dir = scratch_dir();
@@ -440,7 +440,7 @@ fn vectorised(code: &str) -> Vec<(String, bool)> {
         .expect("it can be run");
     let report = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{report}");
-    // gcc names the place of some statement of the loop.
+    // gcc reports the location of some statement of the loop.
     let places: Vec<usize> = report
         .lines()
         .filter(|l| l.contains("loop vectorized"))
@@ -457,14 +457,14 @@ fn vectorised(code: &str) -> Vec<(String, bool)> {
         .collect()
 }
 
-/// Whether the compiler is one that says what it vectorised, for a machine with vectors.
+/// Returns whether the compiler reports vectorisation, for a machine with vectors.
 fn reports() -> bool {
     let compiler = Toolchain::find().expect("a C compiler");
     let clang = compiler.program().canonicalize().is_ok_and(|p| p.to_string_lossy().contains("clang"));
     cfg!(all(target_arch = "x86_64", target_env = "gnu")) && !clang
 }
 
-/// The program computes the same, and all of its vectorised loops are vector code.
+/// Checks that the results are the same, and that all vectorised loops are vector code.
 fn check_vector(text: &str, steps: &[(&str, &[Arg])]) -> String {
     let code = check(text, steps);
     is_vector_code(&code);
@@ -474,7 +474,7 @@ fn check_vector(text: &str, steps: &[(&str, &[Arg])]) -> String {
 fn is_vector_code(code: &str) {
     if reports() {
         let loops = vectorised(code);
-        // Sums are written with vectors; the compiler need not find them.
+        // Sums are written with vectors, so the compiler need not find them.
         assert!(!loops.is_empty() || code.contains("wf_sum_"), "no vectorised loop:\n{code}");
         loops.iter().for_each(|(head, done)| assert!(done, "`{head}` is not a vector code:\n{code}"));
     }
@@ -588,7 +588,7 @@ def f(x: f32[n], k: i32[2], y: inout[f32[n + 2]], z: inout[f32[n, 3]]):
         &[("vectorize", &[text("i")])],
     );
     assert!(code.contains("reduction(wf_add_all_f32: y_part, y_part_2)"), "{code}");
-    // An index that a tensor holds, and that may be out of range where the loop does not run.
+    // The index is loaded from a tensor, and may be out of range where the loop does not run.
     check(
         "
 def f(x: f32[n], k: i32[m], y: inout[f32[m]]):
@@ -637,7 +637,7 @@ def f(x: f32[n]) -> f64:
     assert!(code.contains("wf_fork(i_team)"), "{code}");
 }
 
-/// Tiles in time of stencils, by fronts on several threads.
+/// Checks time tiles of stencils, executed in wavefronts on several threads.
 #[test]
 fn stencils_run_in_tiles_of_time() {
     let names = |all: &[&str]| Arg::from(all.iter().map(|n| taffeta_schedule::Value::from(*n)).collect::<Vec<_>>());
@@ -690,11 +690,11 @@ fn what_nobody_reads_is_not_stored() {
         &[("cache", &["i".into(), "t".into()])],
     );
     assert!(code.contains("t_cache["), "{code}");
-    // It has no place in the arena.
+    // The dead array has no slot in the arena.
     assert!(!code.contains("restrict t ="), "{code}");
 }
 
-/// Where a size is known, a branch may be gone, and with it what a loop reduced into.
+/// Checks that a loop whose reduction sits in a branch that a known size removes is vectorised.
 #[test]
 fn loops_that_reduce_into_nothing_any_more_are_vectorised() {
     let program = "

@@ -1,10 +1,10 @@
-//! Shapes that are read from memory: what a tensor's size is where it is declared, it stays.
+//! Shapes that are read from memory: a tensor keeps the size that it has at its declaration.
 
 use crate::run::check;
 use taffeta_ast::build::{Builder, block, local, store, var_def};
 use taffeta_ast::{Buffer, DType, Expr, Value};
 
-/// A shape is what it was where the tensor was declared, whatever is written to what it was read from.
+/// Checks that later writes to the memory of a shape do not change the tensor's shape.
 #[test]
 fn shapes_that_are_read_from_memory_stay() {
     let mut b = Builder::new("f");

@@ -1,6 +1,6 @@
-//! Codes of errors as generated code returns them.
+//! Error codes as generated code returns them.
 
-/// The status of a call that stops with an error of that code.
+/// Returns the status of a call that stops with that error code.
 pub fn status(code: &str) -> i32 {
     match code {
         "run::assert" => 1,

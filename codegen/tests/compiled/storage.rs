@@ -1,4 +1,4 @@
-//! The cache and the compiler, where they are not as one would wish.
+//! Cache of compiled libraries under adverse conditions, and the loading of its libraries.
 
 use crate::programs::{self, sources};
 use crate::run::scratch_dir;
@@ -16,7 +16,7 @@ fn make(dir: &Path) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// A cache that nothing has to be said of.
+/// Opens a cache without a warning.
 fn open(dir: &Path) -> Cache {
     let (cache, warning) = Cache::open_at(dir).expect("a directory that can be used");
     assert!(warning.is_none(), "{warning:?}");
@@ -50,7 +50,7 @@ fn entries_are_made_once_and_again_when_they_are_broken() {
     assert_eq!((count(&dir.join("entries")), count(&dir.join("making"))), (2, 0), "nothing is left behind");
 }
 
-/// Whatever is done to an entry, it is none any more, and is made again.
+/// Checks that any damage to an entry invalidates it, and that it is made again.
 #[test]
 fn an_entry_is_exactly_what_its_list_says() {
     let dir = scratch_dir().join("cache");
@@ -107,7 +107,7 @@ fn what_fails_to_be_made_is_no_entry() {
     assert_eq!(refused.expect_err("it was not made").code, "test");
     assert_eq!(cache.get("k"), None);
     assert_eq!((count(&dir.join("entries")), count(&dir.join("making")), count(&dir.join("failed"))), (0, 0, 0));
-    // A mistake of ours leaves its files.
+    // An internal error keeps its files.
     let refused = cache.get_or_make("k", |dir| make(dir).and(Err(Diagnostic::new("internal::test", "no"))));
     let kept = refused.expect_err("it was not made").notes.join("");
     let kept = PathBuf::from(kept.strip_prefix("the generated files are in ").expect("a directory is named"));
@@ -127,12 +127,12 @@ fn a_directory_that_others_could_turn_elsewhere_is_refused() {
     std::fs::write(dir.join("file"), "").expect("a file");
     assert!(Cache::open_at(&dir.join("file")).is_err());
     assert!(Cache::open_at(&dir.join("file").join("inside")).is_err());
-    // Links of our own on the way are as good as directories.
+    // Links of our own on the path are as good as directories.
     open(&dir.join("link").join("cache"));
     assert!(real.join("cache").join("entries").is_dir());
 }
 
-/// Somebody else could have put a library there before we closed the directory: closing it is not enough.
+/// Checks that a cache that others could write is discarded: restricting its permissions is not enough.
 #[test]
 fn what_others_could_have_written_is_discarded() {
     for open_to in [0o777, 0o770, 0o722] {
@@ -145,17 +145,17 @@ fn what_others_could_have_written_is_discarded() {
         assert!(warning.message.ends_with("was discarded: others could write it"), "{warning}");
         assert_eq!(mode(&dir), 0o700, "it is closed");
         assert!(cache.get("k").is_none() && !entry.exists(), "nothing is taken from it");
-        // Once.
+        // The warning comes once.
         open(&dir);
     }
-    // So is a part of it.
+    // A writable subdirectory has the same effect.
     let dir = scratch_dir().join("cache");
     let entry = open(&dir).get_or_make("k", make).expect("it is made");
     set_mode(&dir.join("entries"), 0o777);
     let (_, warning) = Cache::open_at(&dir).expect("it is ours");
     assert_eq!(warning.expect("the user is told").code, "cache::discarded");
     assert!(!entry.exists());
-    // Who could only read has changed nothing.
+    // Readers could not have changed anything.
     let dir = scratch_dir().join("cache");
     let entry = open(&dir).get_or_make("k", make).expect("it is made");
     set_mode(&dir, 0o755);
@@ -163,7 +163,7 @@ fn what_others_could_have_written_is_discarded() {
     assert_eq!(mode(&dir), 0o700);
 }
 
-/// What is not a cache by its looks is neither emptied nor closed.
+/// Checks that a directory that does not look like a cache is neither emptied nor restricted.
 #[test]
 fn directories_of_other_things_are_left_alone() {
     let dir = scratch_dir();
@@ -179,7 +179,7 @@ fn directories_of_other_things_are_left_alone() {
     assert!(dir.join("thesis.tex").is_file());
 }
 
-/// Who can write a directory on the way can put another one there.
+/// Checks that an ancestor directory that others can write is refused, since they could replace the cache.
 #[test]
 fn the_way_to_it_must_be_closed_too() {
     let dir = scratch_dir();
@@ -190,16 +190,16 @@ fn the_way_to_it_must_be_closed_too() {
     assert_eq!(refused.code, "cache::unsafe");
     assert!(refused.message.contains(&format!("`{}`, in which it lies, can be written by others", parent.display())));
     assert!(!inside.join("cache").exists(), "nothing is made there");
-    // Through a link as well, and through `..`.
+    // Links and `..` are resolved.
     symlink(&inside, dir.join("link")).expect("a link");
     assert!(Cache::open_at(&dir.join("link").join("cache")).is_err());
     assert!(Cache::open_at(&dir.join("link").join("..").join("inside").join("cache")).is_err());
-    // With the sticky bit nobody can.
+    // With the sticky bit, others cannot replace entries.
     set_mode(&parent, 0o1777);
     open(&inside.join("cache"));
 }
 
-/// What was used least recently makes room for what is new.
+/// Checks that the least recently used entries make room for new ones.
 #[test]
 fn a_cache_has_a_size() {
     let dir = scratch_dir().join("cache");
@@ -222,18 +222,18 @@ fn a_cache_has_a_size() {
     cache.get_or_make("k5", big).expect("it is made");
     let there: Vec<usize> = (0..6).filter(|k| cache.get(&format!("k{k}")).is_some()).collect();
     assert_eq!(there, [0, 3, 4, 5], "what was used last, and what is new");
-    // What was lost count of is counted again.
+    // A corrupt size count is recomputed.
     std::fs::write(dir.join("state"), "many").expect("it is ours");
     cache.get_or_make("k6", big).expect("it is made");
     assert!(count(&dir.join("entries")) <= 5);
-    // An entry that does not fit at all is there for who made it.
+    // An entry larger than the limit is still available to its maker.
     let small = open(&dir).limited(10);
     let entry = small.get_or_make("k7", big).expect("it is made");
     assert!(entry.join("a").is_file());
     assert_eq!(count(&dir.join("entries")), 1);
 }
 
-/// Many at once: everybody gets an entry that is whole, while others go.
+/// Checks that concurrent users always get whole entries, while others are evicted.
 #[test]
 fn processes_share_a_cache() {
     let dir = scratch_dir().join("cache");
@@ -250,7 +250,7 @@ fn processes_share_a_cache() {
                         Ok(())
                     });
                     let entry = made.unwrap_or_else(|d| panic!("{d}"));
-                    // It may be gone by now, but it is never another one, or half of one.
+                    // The entry may be evicted meanwhile, but is never another one, or half of one.
                     if let Ok(found) = std::fs::read_to_string(entry.join("a")) {
                         assert_eq!(found, text);
                     }
@@ -261,7 +261,7 @@ fn processes_share_a_cache() {
     assert_eq!(count(&dir.join("making")), 0);
 }
 
-/// A process that is killed while it compiles cannot remove what it has begun.
+/// Checks that remains of a killed compilation are removed.
 #[test]
 fn what_an_interrupted_compilation_leaves_is_removed() {
     let dir = scratch_dir().join("cache");
@@ -302,11 +302,11 @@ fn libraries_are_found_and_loaded() {
     let compiled = entry.load().expect("it can be loaded").expect("it is there");
     assert_eq!(compiled.signature(), &source.signature);
     assert!(cache.library("k").is_some());
-    // Files that are read are never loaded.
+    // Data entries are never loaded as libraries.
     assert!(cache.get("k").is_none());
     cache.get_or_make("data", make).expect("it is made");
     assert!(cache.library("data").is_none());
-    // Another process may make room at any time.
+    // Another process may evict the entry at any time.
     std::fs::remove_dir_all(dir.join("entries").join("k")).expect("it is ours");
     assert!(entry.load().expect("that is not an error").is_none());
 }

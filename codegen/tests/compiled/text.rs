@@ -1,10 +1,10 @@
-//! What the generated C looks like.
+//! Text of the generated C.
 
 use crate::programs::{self, sources};
 use expect_test::{Expect, expect};
 use taffeta_codegen::{LowerOptions, c, lower};
 
-/// The kernel alone.
+/// Compares the kernel alone.
 fn check(func: &taffeta_ast::Func, expected: Expect) {
     let lowered = lower(func, &LowerOptions::default()).expect("the program can be lowered");
     let code = c::emit(&lowered, &sources()).code;

@@ -1,5 +1,4 @@
-//! Arrays that are held in vector registers and sums over lanes: with vectors of every width, as the interpreter
-//! computes them.
+//! Arrays in vector registers and sums over lanes: the interpreter's results with vectors of every width.
 
 use crate::run::{check_sizes, compile_with};
 use crate::scheduled::{check_with, text};
@@ -11,7 +10,7 @@ use taffeta_codegen::toolchain::CompileOptions;
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_schedule::Arg;
 
-/// The C with vectors of 16, 32 and 64 bytes, each after it was compared with the interpreter.
+/// Returns the C for vectors of 16, 32 and 64 bytes, each compared with the interpreter.
 fn check(program: &str, steps: &[(&str, &[Arg])]) -> [String; 3] {
     [16, 32, 64]
         .map(|vector_bytes| check_with(program, steps, &LowerOptions { vector_bytes, ..LowerOptions::default() }))
@@ -49,7 +48,7 @@ fn a_block_of_a_product_is_summed_up_in_registers() {
     for (code, count) in codes.iter().zip_eq([16, 8, 4]) {
         assert!(code.contains(&format!(" c_partial[{count}];")), "{code}");
         assert!(code.contains("c_partial[3] += a["), "{code}");
-        // Beside it, the parts with guards, in which lanes differ.
+        // The parts with guards, in which lanes differ, are beside it.
         assert!(code.contains("TAFFETA_ALIGNED float c_partial_2[64];"), "{code}");
     }
 }
@@ -98,7 +97,7 @@ def f(a: f32[n, 16], k: i32[n], y: inout[f32[n, 16]]) -> f32:
             assert!(code.contains("float t[16];"), "{other}: {code}");
         }
     }
-    // Lanes that read what others have written.
+    // Lanes that read elements written by others.
     let shifted = "
 def f(a: f32[n, 17], y: inout[f32[n, 17]]):
     for i in range(n):
@@ -148,7 +147,7 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
     for (code, lanes) in check(program, &[("vectorize", &[text("k")])]).iter().zip_eq([4, 8, 16]) {
         assert!(code.contains(&format!("k + {} <= m; k += {}", 4 * lanes, 4 * lanes)), "{code}");
         assert!(code.contains(&format!("s += wf_sum_f32x{lanes}(")), "{code}");
-        // No vector of 8 bytes, which gcc takes through memory.
+        // There is no vector of 8 bytes, which gcc would pass through memory.
         let four = if lanes == 4 { "v" } else { "v4" };
         assert!(code.contains(&format!("wf_f32x4 v2 = {four} + ")), "{code}");
         assert!(code.contains(&format!("t += wf_sum_f64x{}(", lanes / 2)), "{code}");
@@ -156,7 +155,7 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
     }
 }
 
-/// The second lane of `x[j - 1]` is `x[j]`, and not `x[j + 1]`.
+/// Checks that the second lane of `x[j - 1]` is `x[j]`, and not `x[j + 1]`.
 #[test]
 fn lanes_gather_beside_where_the_loop_is() {
     let program = "
@@ -172,7 +171,7 @@ def f(x: f64[m, 3], w: f64[m], y: inout[f64[3]]):
     }
 }
 
-/// Four sums share the instructions that add up lanes.
+/// Checks that four sums share the instructions that add up lanes.
 #[test]
 fn four_sums_are_added_up_at_once() {
     let program = |of_type: &str, length: &str| {
@@ -213,7 +212,7 @@ fn floats(values: Vec<f64>) -> Value {
     Value::new(vec![values.len()], Buffer::F64(values)).expect("as many values as the shape says")
 }
 
-/// A sum of nothing, or of -0, into -0 stays -0; NaN and infinities come through.
+/// Checks that a sum of nothing, or of -0, into -0 stays -0, and that NaN and infinities propagate.
 #[test]
 fn sums_over_lanes_keep_special_values() {
     let func = program(
@@ -233,7 +232,7 @@ def f(x: f64[n]) -> f64:
         let sum = check_sizes(&func, std::slice::from_ref(&zeros), &[]).expect("it runs").remove(0);
         assert!(sum.data().get_f64(0).is_sign_negative(), "{n}");
         for special in [f64::NAN, f64::INFINITY] {
-            // In the first vector and in the last one, in the residual, and at the ends of these.
+            // In the first vector and in the last one, in the remainder, and at the ends of these.
             for at in [0, 5, 31, 33, n.saturating_sub(1)].into_iter().filter(|at| *at < n) {
                 let mut all = vec![1.0; n];
                 all[at] = special;
@@ -244,7 +243,7 @@ def f(x: f64[n]) -> f64:
     }
 }
 
-/// Compiled with contraction, as programs are by default, which multiplies and adds at once.
+/// Checks compilation with contraction (fused multiply-add), as programs are compiled by default.
 #[test]
 fn the_default_flags_take_vectors() {
     let mut s = taffeta_schedule::Schedule::new(program(MATMUL));
@@ -254,7 +253,7 @@ fn the_default_flags_take_vectors() {
     compile_with(&s.into_func(), &LowerOptions::default(), &CompileOptions::default());
 }
 
-/// The exponential of lanes is our own in f32: as the interpreter's over its whole range and beyond.
+/// Checks the built-in vector exponential of f32 against the interpreter over its whole range and beyond.
 #[test]
 fn exponentials_of_lanes_are_those_of_the_interpreter() {
     let mut s = taffeta_schedule::Schedule::new(program(
@@ -288,7 +287,7 @@ def f(x: f32[n]) -> (f32[n], f32[n]):
     let (results, _) = compiled.call_values(&mut Context::new(1), &mut given, &[]).expect("it runs");
     for (k, x) in all.iter().enumerate() {
         let (have, want) = (results[0].data().get_f64(k) as f32, f64::from(*x).exp() as f32);
-        // Half of the smallest number is the least that f32 can tell.
+        // Subnormals are rounded by up to half of the smallest one.
         let near = (f64::from(have) - f64::from(want)).abs() <= 2e-7 * f64::from(want) + 2e-45;
         assert!(have == want || near || (have.is_nan() && want.is_nan()), "exp({x}) is {have} and not {want}");
         let clamped = if x.is_nan() { f64::NAN } else { f64::from(*x).clamp(-50.0, 50.0) };
@@ -300,8 +299,8 @@ def f(x: f32[n]) -> (f32[n], f32[n]):
     }
 }
 
-/// What is the same for all lanes is computed before them, choices included, and what asks for several things asks at
-/// once.
+/// Checks that lane-invariant values, selects included, are computed before the loop, and that conjunctions are
+/// evaluated at once.
 #[test]
 fn lanes_share_what_does_not_change() {
     let program = "
@@ -341,7 +340,7 @@ def f(x: f32[n, m], w: f32[n], z: f64[m], g: inout[f32[n, m]], p: inout[f64[m]])
         assert!(code.contains(&format!("*(wf_f32x{lanes}_at *)&g[")), "{code}");
         assert!(!code.contains("omp simd"), "{code}");
     }
-    // On threads that each have their own copy of what is added to.
+    // Each thread has its own copy of the target.
     let shared = "
 def f(x: f32[n, m], w: f32[n], g: inout[f32[m]]) -> f32[n]:
     y = zeros((n,), f32)

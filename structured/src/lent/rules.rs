@@ -1,28 +1,28 @@
-//! The rules of contracts, looked up in arrays. `codegen/include/taffeta_levels.h` says the same in C.
+//! Checks of the rules of contracts on arrays. `codegen/include/taffeta_levels.h` has the same checks in C.
 
 use super::{Indices, List, Named, Unfit};
 use std::ops::Range;
 use taffeta_ast::format::Rule;
 
-/// What a level's rules are about. Lengths are right.
+/// Arrays and sizes that a level's rules refer to. The lengths of the arrays are correct.
 pub(super) struct Data<'a> {
     pub(super) arrays: &'a [Named<'a>],
     pub(super) hidden: &'a [i64],
-    /// Of the dimension.
+    /// Size of the dimension.
     pub(super) size: i64,
-    /// The lists above, innermost first.
+    /// Lists above, innermost first.
     pub(super) lists: &'a [List<'a>],
-    /// How many slots the outermost level has, if it is one of slots.
+    /// Number of slots, if the outermost level is `sliced`.
     pub(super) slots: Option<i64>,
 }
 
-/// The parts that a partition says.
+/// Yields the ranges between consecutive elements of a partition.
 fn parts(pos: Indices<'_>) -> impl Iterator<Item = Range<usize>> {
     (1..pos.len()).map(move |k| pos.at(k - 1) as usize..pos.at(k) as usize)
 }
 
 impl Data<'_> {
-    /// Whether a rule is kept; those before it are.
+    /// Checks a rule, given that the rules before it hold.
     pub(super) fn obeys(&self, rule: &Rule) -> Result<(), Unfit> {
         let all = |a: usize| self.arrays[a].indices;
         match *rule {
@@ -52,7 +52,7 @@ impl Data<'_> {
         }
     }
 
-    /// An element, which is from 0 to `most`.
+    /// Returns an element, which must be from 0 to `most`.
     fn within(&self, array: &Named<'_>, k: usize, most: i64) -> Result<i64, Unfit> {
         let c = array.indices.at(k);
         if (0..=most).contains(&c) {
@@ -62,7 +62,7 @@ impl Data<'_> {
         Err(Unfit::Array(what))
     }
 
-    /// One part of a list of coordinates.
+    /// Checks one part of a list of coordinates.
     fn coordinates(
         &self,
         crd: &Named<'_>,
@@ -105,7 +105,7 @@ impl Data<'_> {
         Ok(())
     }
 
-    /// Fibre by fibre, from slot to slot.
+    /// Checks that the coordinates of each fibre increase from slot to slot, up to the padding.
     fn in_slots(&self, crd: &Named<'_>) -> Result<(), Unfit> {
         let slots = self.slots.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let fibres = crd.indices.len().checked_div(slots).unwrap_or(0);
@@ -123,7 +123,7 @@ impl Data<'_> {
     }
 
     fn tuples(&self, crd: &Named<'_>, unique: bool) -> Result<(), Unfit> {
-        // Without a list that has parts, no two positions are below one.
+        // Without a partitioned list above, no two positions have the same parent.
         let Some(pos) = self.lists.last().and_then(|l| l.pos) else { return Ok(()) };
         for part in parts(pos) {
             for k in part.skip(1) {
@@ -142,7 +142,7 @@ impl Data<'_> {
         Ok(())
     }
 
-    /// The segments of one part.
+    /// Checks the segments of one part.
     fn segments(
         &self,
         end: &Named<'_>,
@@ -220,7 +220,7 @@ fn partition(pos: &Named<'_>, total: i64) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// The hash table of one part of a list.
+/// Checks the hash table of one part of a list.
 fn table(crd: Indices<'_>, tbl: &Named<'_>, p: usize, part: Range<usize>, slots: Range<usize>) -> Result<(), Unfit> {
     let own = |t: i64| t == 0 || (part.start as i64) < t && t <= part.end as i64;
     if !slots.len().is_power_of_two() {
@@ -237,7 +237,7 @@ fn table(crd: Indices<'_>, tbl: &Named<'_>, p: usize, part: Range<usize>, slots:
     for k in part {
         let mut s = crate::levels::slot(crd.at(k), mask);
         let mut found = tbl.indices.at(slots.start + s as usize);
-        // There is a free slot.
+        // Terminates, since a slot is free.
         while found != 0 && found != k as i64 + 1 {
             s = (s + 1) & mask;
             found = tbl.indices.at(slots.start + s as usize);

@@ -1,5 +1,5 @@
-//! `banded`: one block of consecutive coordinates for each position of the level above. It begins at `start[p]`, and
-//! has as many coordinates as there are positions from `pos[p]` to `pos[p + 1]`.
+//! `banded`: one block of consecutive coordinates per position of the level above. It begins at `start[p]`, and has as
+//! many coordinates as there are positions from `pos[p]` to `pos[p + 1]`.
 //!
 //! ```text
 //!     0 1 2 3        pos     0   2   2     5        coordinates 1 and 2 under position 0, none under 1, 0 to 2 under 2
@@ -19,7 +19,7 @@ pub(super) struct Banded;
 const POS: usize = 0;
 const START: usize = 1;
 
-/// The block of a fibre: its first coordinate, the one after its last, and where they are.
+/// Block of a fibre: first coordinate, end coordinate (exclusive), and the positions of its coordinates.
 struct Block {
     start: Expr,
     end: Expr,

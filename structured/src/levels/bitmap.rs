@@ -1,6 +1,6 @@
-//! `bitmap`: a bit for each coordinate that says whether it is stored. Each position of the level above has bytes of
-//! its own, `(size + 7) // 8` of them; coordinate `i` is bit `i % 8` of byte `i // 8`, counted from the lowest. Its
-//! position is `p * size + i`, as in `dense`: those of coordinates that are not stored are left unused.
+//! `bitmap`: one bit per coordinate, set if the coordinate is stored. Each position of the level above has bytes of its
+//! own, `(size + 7) // 8` of them; coordinate `i` is bit `i % 8` of byte `i // 8`, counted from the lowest. Its
+//! position is `p * size + i`, as in `dense`: positions of coordinates that are not stored are unused.
 //!
 //! ```text
 //!     0 1 2 3        bits   0b1010   0b0000   0b0001      coordinates 1 and 3 under position 0, none under 1,
@@ -19,7 +19,7 @@ pub(super) struct Bitmap;
 
 const BITS: usize = 0;
 
-/// How many bytes a fibre has.
+/// Returns the number of bytes of a fibre.
 fn bytes(size: &Expr) -> Expr {
     size.plus(&Expr::int(7)).floor_div(&Expr::int(8))
 }

@@ -1,6 +1,6 @@
-//! `blocklist`: blocks of consecutive coordinates, as a list for each position of the level above (variable block
-//! lengths, VBL). `pos[p] .. pos[p + 1]` are the blocks under position `p`, `end` has the coordinate after the last one
-//! of each, and `ofs[b] .. ofs[b + 1]` are the positions of block `b`.
+//! `blocklist`: a list of blocks of consecutive coordinates per position of the level above (variable block lengths,
+//! VBL). `pos[p] .. pos[p + 1]` are the blocks under position `p`, `end` has the end coordinate of each, exclusive, and
+//! `ofs[b] .. ofs[b + 1]` are the positions of block `b`.
 //!
 //! ```text
 //!     0 1 2 3 4 5        pos   0        2   2      3      coordinates 1, 2 and 4 under position 0, 0 and 1 under 2
@@ -21,18 +21,18 @@ const POS: usize = 0;
 const END: usize = 1;
 const OFS: usize = 2;
 
-/// The arrays of levels that are lists of blocks.
+/// Arrays of levels that are lists of blocks.
 pub(super) const ARRAYS: &[ArrayKind] = &[
     ArrayKind { name: "pos", positions: true, dtype: None, length: |n| n.above.plus(&Expr::int(1)) },
     ArrayKind { name: "end", positions: false, dtype: None, length: |n| n.hidden[0].clone() },
     ArrayKind { name: "ofs", positions: true, dtype: None, length: |n| n.hidden[0].plus(&Expr::int(1)) },
 ];
 
-/// A block: the coordinate after its last one, how many positions it has, and where one of its coordinates is.
+/// Block: end coordinate (exclusive), number of positions, and the positions of its coordinates.
 pub(super) struct Block {
     pub(super) end: Expr,
     pub(super) length: Expr,
-    /// The position of the first of them.
+    /// Position of its first coordinate.
     pub(super) first: Expr,
     pub(super) lookup: Lookup,
 }
@@ -46,7 +46,7 @@ impl Block {
         Block { end, length: after.minus(&first), first, lookup: Lookup { position, stored: None, promises } }
     }
 
-    /// All blocks of a fibre, with what is promised of each.
+    /// Builds the stepper over all blocks of a fibre, with a guarantee for each block.
     pub(super) fn all(
         level: &FlatLevel,
         above: &Above,

@@ -1,14 +1,14 @@
-//! One block of consecutive coordinates for each position above: what banded and ragged levels have in common.
+//! Blocks of consecutive coordinates, one per position of the level above: the common part of banded and ragged levels.
 
 use super::{Entry, MOST, Misfit, Packing, accumulate, zeros};
 
-/// Packs blocks up to the last coordinate that is given. Where one begins follows from its first one. Gives the
-/// beginnings of the blocks (0 of empty ones), and where their positions begin.
+/// Packs blocks, each of which ends with its last given coordinate, and begins where `begin` puts it, given its first
+/// one. Returns the first coordinates of the blocks (0 for empty ones), and the offsets of their positions.
 pub(super) fn pack(entries: &mut Packing<'_>, begin: fn(i64) -> i64) -> Result<(Vec<i64>, Vec<i64>), Misfit> {
     let (mut start, mut pos) = (zeros(*entries.count)?, zeros(*entries.count + 1)?);
     for (p, c) in entries.positions.iter().zip(entries.coordinates) {
         let k = *p as usize;
-        // Coordinates come in their order.
+        // Coordinates are sorted: this one is the first of its block.
         if pos[k + 1] == 0 {
             start[k] = begin(*c);
         }
@@ -27,7 +27,7 @@ pub(super) fn pack(entries: &mut Packing<'_>, begin: fn(i64) -> i64) -> Result<(
     Ok((start, pos))
 }
 
-/// The block under position `above`, which begins at coordinate `start`.
+/// Lists the entries of the block under position `above`, which begins at coordinate `start`.
 pub(super) fn unpack(pos: &[i64], above: i64, start: i64) -> impl Iterator<Item = Entry> {
     let (begin, end) = (pos[above as usize], pos[above as usize + 1]);
     (begin..end).map(move |q| Entry { above, coordinate: start + q - begin, position: q })

@@ -1,6 +1,6 @@
-//! `bytemap`: a byte for each coordinate that says whether it is stored, and a list of those that are, as in
-//! `compressed`. The position of coordinate `i` under position `p` is `p * size + i`, as in `dense`: those of
-//! coordinates that are not stored are left unused.
+//! `bytemap`: one byte per coordinate, set if the coordinate is stored, and a list of the stored coordinates as in
+//! `compressed`. The position of coordinate `i` under position `p` is `p * size + i`, as in `dense`: positions of
+//! coordinates that are not stored are unused.
 //!
 //! ```text
 //!     0 1 2 3        pos   0   2   2     3          coordinates 1 and 3 under position 0, none under 1, 0 under 2

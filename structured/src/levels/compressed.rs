@@ -1,5 +1,5 @@
-//! `compressed`: the coordinates that are stored, as a list for each position of the level above (the format of CSR's
-//! columns). `pos[p] .. pos[p + 1]` are the positions under `p`, and `crd` has their coordinates.
+//! `compressed`: a list of the stored coordinates per position of the level above (the columns of CSR). `pos[p] ..
+//! pos[p + 1]` are the positions under `p`, and `crd` has their coordinates.
 //!
 //! ```text
 //!     0 1 2 3        pos   0   2   2     3          coordinates 1 and 3 under position 0, none under 1, 0 under 2

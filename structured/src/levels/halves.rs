@@ -1,16 +1,16 @@
-//! Halves of a matrix: what triangular and symmetric levels have in common. The rows of the lower half stand one after
-//! the other, row `i` with `i + 1` elements; those of the upper half, row `i` with `size - i`. Below a `dense` level of
-//! the same size, position `p` is row `i`; the elements of the matrices before it are `(p - i) * (size + 1) / 2`.
+//! Halves of a matrix: the common part of triangular and symmetric levels. The rows of the lower half are stored one
+//! after the other, row `i` with `i + 1` elements; those of the upper half, row `i` with `size - i`. Below a `dense`
+//! level of the same size, position `p` is row `i`; the matrices before it have `(p - i) * (size + 1) / 2` elements.
 
 use super::{Above, Counts, Misfit, Packing};
 use taffeta_ast::Expr;
 
-/// How many positions there are for so many rows of matrices of that size.
+/// Returns the number of positions for the rows above, which are rows of matrices of this size.
 pub(super) fn positions(counts: &Counts) -> Expr {
     half(&counts.above.times(&counts.size.plus(&Expr::int(1))))
 }
 
-/// The same, in numbers.
+/// Computes the number of positions for elements being packed, if it is within the limit.
 pub(super) fn count(entries: &Packing<'_>) -> Result<i64, Misfit> {
     let twice = entries.count.checked_mul(entries.size + 1).filter(|n| *n <= super::MOST);
     twice.map(|n| n / 2).ok_or(Misfit::TooMany)
@@ -20,28 +20,28 @@ fn half(e: &Expr) -> Expr {
     e.floor_div(&Expr::int(2))
 }
 
-/// Where the matrix begins that a position of the level above is in.
+/// Returns the first position of the matrix that contains a position of the level above.
 fn base(above: &Above, size: &Expr) -> Expr {
     half(&above.positions.first.minus(&above.coordinate).times(&size.plus(&Expr::int(1))))
 }
 
-/// The position of an element of the lower half, in the matrix that `above` is in.
+/// Returns the position of an element of the lower half, in the matrix that contains `above`.
 pub(super) fn lower(above: &Above, size: &Expr, row: &Expr, column: &Expr) -> Expr {
     base(above, size).plus(&half(&row.times(&row.plus(&Expr::int(1))))).plus(column)
 }
 
-/// The position of an element of the upper half.
+/// Returns the position of an element of the upper half, in the matrix that contains `above`.
 pub(super) fn upper(above: &Above, size: &Expr, row: &Expr, column: &Expr) -> Expr {
     let elements = row.times(&size.times(&Expr::int(2)).minus(row).minus(&Expr::int(1)));
     base(above, size).plus(&half(&elements)).plus(column)
 }
 
-/// The position of an element under position `above` of the level above, which has coordinate `at`: [`lower`].
+/// Computes [`lower`] under position `above` of the level above, which has coordinate `at`.
 pub(super) fn lower_position([above, at]: [i64; 2], size: i64, row: i64, column: i64) -> i64 {
     (above - at) * (size + 1) / 2 + row * (row + 1) / 2 + column
 }
 
-/// The same of the upper half: [`upper`].
+/// Computes [`upper`] under position `above` of the level above, which has coordinate `at`.
 pub(super) fn upper_position([above, at]: [i64; 2], size: i64, row: i64, column: i64) -> i64 {
     (above - at) * (size + 1) / 2 + row * (2 * size - row - 1) / 2 + column
 }

@@ -1,8 +1,8 @@
-//! `hashed`: the coordinates that are stored, as a list for each position of the level above, and a hash table that
-//! says where in the list a coordinate is. `pos` and `crd` are those of `compressed`, but that the coordinates of a
-//! list may stand in any order. `tpos[p] .. tpos[p + 1]` is the table of position `p`: as many slots as the least power
-//! of two that is twice as large as the list or larger, so that one is free; an empty list has one slot. `tbl` has the
-//! position after the one of the slot's coordinate, or 0 where a slot is free.
+//! `hashed`: a list of the stored coordinates per position of the level above, and a hash table that finds a coordinate
+//! in the list. `pos` and `crd` are as in `compressed`, except that the coordinates of a list may have any order.
+//! `tpos[p] .. tpos[p + 1]` is the table of position `p`: the number of slots is the least power of two that is at
+//! least twice the length of the list, so that one is free; an empty list has one slot. `tbl` has the position of the
+//! slot's coordinate plus 1, or 0 if the slot is free.
 //!
 //! ```text
 //!     0 1 2 3        pos    0   2   2     3         coordinates 1 and 3 under position 0, none under 1, 0 under 2
@@ -11,8 +11,8 @@
 //! 2   c . . .        tbl    2 1 . .   .   3 .       (a dot is 0: free)
 //! ```
 //!
-//! The search for coordinate `j` begins at the slot that [`slot`] gives, and goes on to the next one, from the last one
-//! to the first, until the coordinate or a free slot is found:
+//! Probing for coordinate `j` begins at the slot given by [`slot`], and proceeds to the next slot, from the last one to
+//! the first, until the coordinate or a free slot is found:
 //!
 //! ```text
 //! mask = tpos[p + 1] - tpos[p] - 1
@@ -34,10 +34,11 @@ pub(super) struct Hashed;
 const TPOS: usize = 2;
 const TBL: usize = 3;
 
-/// 2^64 divided by the golden ratio, which scatters coordinates that follow each other (Knuth, volume 3, 6.4).
+/// Multiplier of the hash: 2^64 divided by the golden ratio, which scatters consecutive coordinates (Knuth, volume 3,
+/// 6.4).
 const FACTOR: i64 = 0x9E37_79B9_7F4A_7C15_u64 as i64;
 
-/// The slot at which the search for a coordinate begins, in a table of `mask + 1` slots.
+/// Returns the slot at which probing for a coordinate begins, in a table of `mask + 1` slots.
 pub(crate) fn slot(coordinate: i64, mask: i64) -> i64 {
     ((coordinate ^ (coordinate >> 32)).wrapping_mul(FACTOR) >> 32) & mask
 }
@@ -123,7 +124,7 @@ impl LevelFormat for Hashed {
 mod tests {
     use super::*;
 
-    /// Coordinates that follow each other, or stand in steps of one size, do not crowd.
+    /// Checks that consecutive coordinates, and coordinates of a constant stride, do not cluster.
     #[test]
     fn searches_are_short() {
         for step in [1, 2, 3, 32, 1000, 1 << 13, 999_983, 1 << 32, 1 << 33] {

@@ -1,5 +1,5 @@
-//! `offset`: the one coordinate that those above determine (the format of DIA's columns: the diagonal `j - i` and the
-//! row `i` say `j`). It has no arrays, and its positions are those of the level above.
+//! `offset`: the single coordinate that the levels above determine (the columns of DIA: the diagonal `j - i` and the
+//! row `i` determine `j`). It has no arrays, and its positions are those of the level above.
 //!
 //! ```text
 //!     0 1 2 3        diagonals   0         1         3
@@ -30,7 +30,7 @@ impl LevelFormat for Offset {
     }
 
     fn located(&self, _: &FlatLevel, above: &Above, _: &Expr) -> Option<Expr> {
-        // An access that has the coordinates above has this one, too.
+        // An access that matches the coordinates above matches this one, too.
         Some(above.positions.first.clone())
     }
 

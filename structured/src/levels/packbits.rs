@@ -1,8 +1,8 @@
-//! `packbits`: segments of consecutive coordinates that have one value or each its own, as a list for each position of
-//! the level above. Every coordinate is in a segment, those that are not stored with the fill. `pos[p] .. pos[p + 1]`
-//! are the segments under position `p`, `end` has the coordinate after the last one of each, and `ofs[b] .. ofs[b + 1]`
-//! are its positions: one for a run, else as many as it has coordinates. Three neighbours that are equal make a run;
-//! what is between runs is one segment.
+//! `packbits`: a list of segments of consecutive coordinates per position of the level above. A segment has one value,
+//! or one for each of its coordinates. Every coordinate is in a segment, with the fill value if it is not stored.
+//! `pos[p] .. pos[p + 1]` are the segments under position `p`, `end` has the end coordinate of each, exclusive, and
+//! `ofs[b] .. ofs[b + 1]` are its positions: one for a run, otherwise one per coordinate. Three equal neighbours make a
+//! run; the coordinates between two runs are one segment.
 //!
 //! ```text
 //!     0 1 2 3 4 5 6        pos   0            2   3    a run of a and a stretch under position 0, a run of the fill
@@ -24,7 +24,7 @@ const POS: usize = 0;
 const END: usize = 1;
 const OFS: usize = 2;
 
-/// So many neighbours that are equal make a run: for fewer, what a segment costs is more than what it saves.
+/// Minimum length of a run: a shorter one saves less than its segment costs.
 const RUN: i64 = 3;
 
 impl LevelFormat for PackBits {
@@ -67,7 +67,7 @@ impl LevelFormat for PackBits {
         let (mut end, mut ofs) = (Vec::new(), vec![0i64]);
         let mut count = 0;
         for (p, elements) in entries.fibres().into_iter().enumerate() {
-            // Short runs stand with those beside them.
+            // Short runs join the segment beside them.
             for segment in runs::of(entries, elements).chunk_by(|a, b| a.length().max(b.length()) < RUN) {
                 let (first, last) = (&segment[0], &segment[segment.len() - 1]);
                 let is_run = segment.len() == 1;

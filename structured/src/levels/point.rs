@@ -1,5 +1,5 @@
-//! `point`: at most one coordinate for each position of the level above, which is its own position too. `crd` has it,
-//! or the dimension's size where there is none.
+//! `point`: at most one coordinate per position of the level above, at the same position. `crd` has the coordinate, or
+//! the dimension's size if there is none.
 //!
 //! ```text
 //!     0 1 2 3        crd   1   4   0                coordinate 1 under position 0, none under 1, 0 under 2
@@ -18,7 +18,7 @@ pub(super) struct Point;
 
 const CRD: usize = 0;
 
-/// The coordinate of a fibre, and where it is.
+/// Returns the coordinate of a fibre, and its position.
 fn point(level: &FlatLevel, above: &Above) -> (Expr, Lookup) {
     let p = &above.positions.first;
     let coordinate = level.load(CRD, p);
@@ -50,7 +50,7 @@ impl LevelFormat for Point {
 
     fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, _: &Symbol) -> Looplet {
         let (coordinate, lookup) = point(level, above);
-        // Where there is none, it is after the last one of the dimension, and the second phase is empty.
+        // An empty fibre has its coordinate past the end of the dimension, and its second phase is empty.
         let after = coordinate.plus(&Expr::int(1)).min_with(&level.size);
         Looplet::Sequence(vec![
             Phase { end: Some(coordinate), looplet: Looplet::Run(Fibre::Fill) },

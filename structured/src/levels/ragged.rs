@@ -1,4 +1,4 @@
-//! `ragged`: the first coordinates of the dimension, as many for each position of the level above as there are
+//! `ragged`: the first coordinates of the dimension, for each position of the level above as many as there are
 //! positions from `pos[p]` to `pos[p + 1]`.
 //!
 //! ```text
@@ -18,7 +18,7 @@ pub(super) struct Ragged;
 
 const POS: usize = 0;
 
-/// How many coordinates a fibre has, and where they are.
+/// Returns the number of coordinates of a fibre, and their positions.
 fn prefix(level: &FlatLevel, above: &Above, index: &Expr) -> (Expr, Lookup) {
     let p = &above.positions;
     let begin = level.load(POS, &p.first);

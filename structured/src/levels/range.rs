@@ -1,6 +1,6 @@
-//! `range`: the coordinates for which there is an element in the tensor, of those that the levels above and below leave
-//! (the format of DIA's rows: a diagonal does not have all of them). It has no arrays. Its positions are those of
-//! `dense`: that of coordinate `i` under position `p` is `p * size + i`, and those that no element has are left unused.
+//! `range`: the coordinates that have an element in the tensor, within the limits of the levels above and below (the
+//! rows of DIA: a diagonal does not have all rows). It has no arrays. Its positions are those of `dense`: coordinate
+//! `i` under position `p` has position `p * size + i`, and positions without an element are unused.
 //!
 //! ```text
 //!     0 1 2 3        diagonals   0           1           3
@@ -17,8 +17,7 @@ use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Range;
 
-// Which of its coordinates are in the tensor follows from the indices of an access, which are checked: within it,
-// the level is dense.
+// Bounds checks on the indices of an access exclude coordinates outside of the tensor; inside, the level is dense.
 impl LevelFormat for Range {
     fn arrays(&self) -> &'static [ArrayKind] {
         &[]
@@ -53,7 +52,7 @@ impl LevelFormat for Range {
     }
 
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
-        // What is outside of the tensor is left out where indices are computed.
+        // Coordinates outside of the tensor are dropped when indices are computed.
         Dense.unpack(arrays, above)
     }
 }

@@ -1,7 +1,6 @@
-//! `runlength`: runs of coordinates that have one value, as a list for each position of the level above. Every
-//! coordinate is in a run, those that are not stored in one of the fill. `pos[p] .. pos[p + 1]` are the runs under
-//! position `p`, and `end` has the coordinate after the last one of each. Neighbours that are equal are in one run: a
-//! NaN is equal to a NaN, and 0 is not equal to -0.
+//! `runlength`: a list of runs of equal elements per position of the level above. Every coordinate is in a run, in one
+//! of the fill value if it is not stored. `pos[p] .. pos[p + 1]` are the runs under position `p`, and `end` has the end
+//! coordinate of each, exclusive. Equal neighbours are in one run: a NaN is equal to a NaN, and 0 is not equal to -0.
 //!
 //! ```text
 //!     0 1 2 3 4 5        pos   0       3   4       7      runs a, b and 0 under position 0, one of the fill under 1

@@ -1,26 +1,26 @@
-//! Fibres as runs of equal elements: what run-length and packed levels have in common.
+//! Runs of equal elements in a fibre: the common part of `runlength` and `packbits`.
 
 use super::Packing;
 use std::ops::Range;
 use taffeta_ast::Literal;
 
-/// Coordinates in a row that have one value.
+/// Consecutive coordinates with one value.
 pub(super) struct Run {
     pub(super) begin: i64,
-    /// The coordinate after the last one.
+    /// End coordinate, exclusive.
     pub(super) end: i64,
-    /// The elements in it; there are fewer than coordinates if it is of the fill.
+    /// Elements in the run; fewer than coordinates in a run of the fill value.
     pub(super) elements: Range<usize>,
 }
 
 impl Run {
-    /// How many coordinates it has.
+    /// Returns the number of coordinates.
     pub(super) fn length(&self) -> i64 {
         self.end - self.begin
     }
 }
 
-/// A fibre from its elements. What is not stored is the fill; neighbours that are equal are in one run.
+/// Splits a fibre into runs of equal neighbours, with the fill value where no element is given.
 pub(super) fn of(entries: &Packing<'_>, elements: Range<usize>) -> Vec<Run> {
     let mut runs: Vec<(Run, Literal)> = Vec::new();
     let mut add = |[begin, end]: [i64; 2], elements: Range<usize>, value: Literal| match runs.last_mut() {

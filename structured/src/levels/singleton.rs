@@ -1,6 +1,5 @@
-//! `singleton`: one coordinate for each position of the level above, whose positions are its own (the format of COO's
-//! columns). It stands below a level that is not unique: where that has one coordinate at several positions in a row,
-//! these are one fibre here.
+//! `singleton`: one coordinate per position of the level above, at the same position (the columns of COO). It stands
+//! below a level that is not unique: consecutive positions of one coordinate there are one fibre here.
 //!
 //! ```text
 //!     0 1 2 3        above   0   0   2             `compressed(unique=False)`: rows
@@ -60,8 +59,8 @@ impl LevelFormat for Singleton {
     }
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
-        // The level above has a position for each coordinate that differs here: `Packing::begins`.
-        // Positions that no element has are those that are left over below `sliced`.
+        // The level above has a position for each distinct coordinate of this one: `Packing::begins`. Positions without
+        // an element are padding below `sliced`.
         let mut crd = zeros(*entries.count)?;
         crd.fill(entries.size);
         for (p, c) in entries.positions.iter().zip(entries.coordinates) {

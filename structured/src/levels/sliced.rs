@@ -1,6 +1,6 @@
-//! `sliced`: numbers from 0, as many as the fullest fibre has elements: of `ell`, which has so many slots for each row,
-//! the slot. It is the outermost level; below it stand levels whose positions are computed, and `singleton` with the
-//! coordinates, in order in each fibre. Slots that are left over have the size of the dimension there.
+//! `sliced`: slots, numbered from 0, as many as the fullest fibre has elements (the slots of ELL, which are equally
+//! many for each row). It is the outermost level; below it are levels with computed positions, and `singleton` with the
+//! coordinates, sorted in each fibre. Padding slots have the dimension's size as their coordinate.
 //!
 //! ```text
 //!     0 1 2 3        count   2
@@ -9,8 +9,8 @@
 //! 2   c . . .        crd     1 4 0   3 4 4             `singleton`: 4 where there is none
 //! ```
 //!
-//! Elements are not gone through slot by slot: a loop over the coordinates of a row goes from one of its slots to the
-//! next ([`Slots`], the last level in the place of the outermost and the last one).
+//! Traversal does not go slot by slot: a loop over the coordinates of a row steps from one of its slots to the next
+//! ([`Slots`], the last level, which replaces the outermost and the last one).
 
 use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking};
 use crate::layout::FlatLevel;
@@ -57,7 +57,7 @@ impl LevelFormat for Sliced {
     }
 }
 
-/// The coordinates of one fibre, from slot to slot.
+/// Coordinates of one fibre, slot by slot.
 pub(crate) struct Slots;
 
 const CRD: usize = 0;
@@ -99,7 +99,7 @@ impl LevelFormat for Slots {
         })
     }
 
-    /// That of the level `singleton` whose coordinates these are.
+    /// Returns the contract of the `singleton` level that has these coordinates.
     fn contract(&self, _: Level) -> Option<Contract> {
         let rules = vec![Rule::Range { array: CRD, or_size: true }, Rule::Slots { crd: CRD }];
         Some(Contract { rules, ..Contract::default() })

@@ -1,6 +1,6 @@
-//! `squeezed`: the coordinates that some fibre has, listed once for all positions of the level above (the format of
-//! DIA's diagonals). Under each of them, there is a position for each coordinate of the list: of `k` of them, the one
-//! at place `s` under position `p` is `p * k + s`.
+//! `squeezed`: the coordinates that occur in some fibre, listed once for all positions of the level above (the
+//! diagonals of DIA). Each position above has a position for each coordinate of the list: of `k` coordinates, the one
+//! at place `s` under position `p` has position `p * k + s`.
 //!
 //! ```text
 //!     0 1 2 3        crd   2   3   5               diagonals j - i, from -2 on: 0, 1 and 3

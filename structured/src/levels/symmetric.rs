@@ -1,5 +1,5 @@
 //! `symmetric`: a matrix that is equal to its transpose. It has no arrays, and stands below a `dense` level of the same
-//! size. The lower half is stored, as in `triangular`; of an element above the diagonal, its counterpart is.
+//! size. The lower half is stored, as in `triangular`; an element above the diagonal is stored as its counterpart.
 //!
 //! ```text
 //!     0 1 2        positions   0   1 2   3 4 5        (1, 2) and (2, 1) are position 4
@@ -53,7 +53,7 @@ impl LevelFormat for Symmetric {
 
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit> {
         let count = halves::count(entries)?;
-        // The number after that of the element that each position has.
+        // Number of the element at each position, plus 1; 0 if there is none.
         let mut found = zeros(count)?;
         for (e, (i, j)) in entries.parents.iter().zip(entries.coordinates).enumerate() {
             let position = halves::lower_position([entries.positions[e], *i], entries.size, *i.max(j), *i.min(j));

@@ -1,6 +1,6 @@
-//! `triangular`: the coordinates up to that of the level above, itself included, or, with `upper=True`, those from it
-//! on. It has no arrays, and stands below a `dense` level of the same size. With `i` the coordinate of position `p`
-//! above, coordinate `j` is at position `(p - i) * (size + 1) / 2` (what matrices before this one have) and
+//! `triangular`: the coordinates up to that of the level above, inclusive, or, with `upper=True`, from it on. It has no
+//! arrays, and stands below a `dense` level of the same size. With `i` the coordinate of position `p` above, coordinate
+//! `j` is at position `(p - i) * (size + 1) / 2` (the elements of the matrices before this one) plus
 //!
 //! ```text
 //!     0 1 2        i * (i + 1) / 2 + j                             0 1 2        i * (2 * size - i - 1) / 2 + j
@@ -20,7 +20,7 @@ pub(super) struct Triangular {
 }
 
 impl Triangular {
-    /// Where a coordinate is that is stored.
+    /// Returns the position of a stored coordinate.
     fn inside(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Lookup {
         let of = if self.upper { halves::upper } else { halves::lower };
         let position = of(above, &level.size, &above.coordinate, index);

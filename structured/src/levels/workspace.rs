@@ -1,7 +1,7 @@
-//! `bytemap` as the last level of a local tensor, into which elements are inserted one by one: a byte for each
-//! coordinate that says whether it is stored, and for each position above a list of those that are, in the order in
-//! which they came. There is room for all of them. The position of coordinate `i` under position `p` is `p * size + i`,
-//! as in `dense`; the list of `p` begins at `p * size` in `crd`, and has `n[p]` coordinates.
+//! `bytemap` as the last level of a local tensor, into which elements are inserted one by one: one byte per coordinate,
+//! set if the coordinate is stored, and for each position above a list of the stored coordinates in the order of their
+//! insertion, with room for all coordinates. The position of coordinate `i` under position `p` is `p * size + i`, as in
+//! `dense`; the list of `p` begins at `p * size` in `crd`, and has `n[p]` coordinates.
 //!
 //! ```text
 //!     0 1 2 3        n     2   0   1                   coordinates 3 and 1 under position 0, none under 1, 0 under 2
@@ -17,7 +17,7 @@ use taffeta_ast::{DType, Expr, Symbol};
 
 pub(super) struct Workspace;
 
-/// The numbers of its arrays.
+/// Numbers of its arrays.
 pub(crate) const COUNT: usize = 0;
 pub(crate) const CRD: usize = 1;
 pub(crate) const MAP: usize = 2;

@@ -1,4 +1,4 @@
-//! Loops that go back, as gradients of recurrences do: a list that alone drives its loop is gone through from its last
+//! Reversed loops, as in gradients of recurrences: a list that drives its loop alone is traversed from its last
 //! position to the first.
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //!     … A[i, j] …                  ─▶         … val[p] …                              at crd[p]
 //! ```
 //!
-//! Where more than one list is accessed, or something is done where nothing is stored, coordinates are looked up one by
-//! one.
+//! Coordinates are looked up one by one if more than one list is accessed, or if the body has an effect where nothing
+//! is stored.
 
 use super::region::Nest;
 use super::steppers::is_sharp;
@@ -17,7 +17,7 @@ use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Expr, Extent, Stmt, StmtKind};
 
 impl Lower {
-    /// A loop whose step is -1 as one over positions, if it is such a loop.
+    /// Lowers a loop with step -1 to one over positions, if a single list drives it.
     pub(super) fn backwards(&mut self, s: &Stmt, bound: &Scope) -> Option<Stmt> {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, props, body } = s.kind() else {
             return None;

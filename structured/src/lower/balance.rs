@@ -1,6 +1,6 @@
-//! Parallel loops whose iterations are shared out by what is stored (`parallelize(L, schedule="positions")`): where
-//! rows have few elements or many, equal numbers of rows are not equal work. The loop is cut into parts of about as
-//! many positions, which threads take as they take iterations.
+//! Parallel loops whose iterations are distributed by stored elements (`parallelize(L, schedule="positions")`): if row
+//! lengths vary, equal numbers of rows are not equal work. The loop is cut into parts of about as many positions each,
+//! which threads take as they take iterations.
 //!
 //! ```text
 //!                                   for i.part in range(parts):        parallel
@@ -9,10 +9,11 @@
 //!         …                                 for p in pos[i] .. pos[i + 1]
 //! ```
 //!
-//! There are threads where there is enough to share, in parts that are smaller than that.
+//! Threads start if there is enough work to share, in parts that are smaller than that threshold.
 //!
-//! `w(i)` is `i` and what the lists that the body goes through have before `i`, `pos[i]`: it rises, and is computed, so
-//! that the ends of parts are found by halving. Iterations count beside positions, since empty rows take time too.
+//! `w(i)` is `i` plus the number of positions before `i`, `pos[i]`, in the lists that the body traverses. It is
+//! monotonic, and can be evaluated at any `i`, so the ends of parts are found by bisection. Iterations count beside
+//! positions, since empty rows take time too.
 
 use super::region::Nest;
 use super::steppers::scalar;
@@ -27,17 +28,17 @@ use taffeta_ast::poly::{self, tidy};
 use taffeta_ast::stmt::{Distribution, LoopProps, Parallel};
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Sharing, Stmt, StmtKind, Symbol, Tensor};
 
-/// The parts of a loop are no more than this: each is sought, and 64 threads have one each.
+/// Maximum number of parts of a loop: each is searched for, and 64 threads get one each.
 const MOST_PARTS: i64 = 64;
 
-/// A list whose ends are consecutive elements of an array, at an index that is the iterator and this.
+/// List whose ends are consecutive elements of an array, at the iterator plus a shift.
 struct List {
     pos: Arc<Tensor>,
     shift: Expr,
 }
 
 impl Lower {
-    /// The statement in which such loops run over parts.
+    /// Cuts loops that are distributed by positions into parts.
     pub(super) fn balanced(&self, s: &Stmt) -> Stmt {
         let inner = s.map(&mut |s| self.balanced(s), &mut Expr::clone);
         let StmtKind::For { iter, extent, props, body } = inner.kind() else { return inner };
@@ -49,7 +50,7 @@ impl Lower {
         let fixed = [begin, end].iter().all(|e| effects::loads(e).is_disjoint(&written));
         let lists = self.lists(body, iter);
         if lists.is_empty() || !fixed || step.as_int() != Some(1) {
-            // Nothing tells one iteration from another.
+            // The work of iterations is not known to differ.
             let shares = Parallel { distribution: Distribution::Static, chunk: None, ..parallel };
             let props = LoopProps { parallel: Some(shares), ..props.clone() };
             return inner.with_kind(StmtKind::For {
@@ -70,7 +71,7 @@ impl Lower {
         in_parts(&nest, iter, [begin, end], (props, parallel), body, &lists)
     }
 
-    /// The lists that a body goes through of which there is one for each iteration of the loop around it.
+    /// Collects the lists that a body traverses, if there is one list for each iteration of the loop.
     fn lists(&self, body: &Stmt, iter: &Symbol) -> Vec<List> {
         let rising = self.partitions();
         let mut inner: FxHashSet<Symbol> = FxHashSet::default();
@@ -106,7 +107,7 @@ impl Lower {
         reads.into_iter().zip(begins).filter_map(|(l, begins)| begins.then_some(l)).collect()
     }
 
-    /// Arrays that rise from element to element: each fibre's positions begin where those of the one before end.
+    /// Returns the arrays whose elements increase: each fibre's positions begin where those of its predecessor end.
     fn partitions(&self) -> FxHashMap<Symbol, Arc<Tensor>> {
         let levels = self.tensors.values().flat_map(|flat| &flat.levels);
         let of = |level: &FlatLevel| -> Vec<(Symbol, Arc<Tensor>)> {
@@ -121,7 +122,7 @@ impl Lower {
     }
 }
 
-/// Whether there is a loop inside of a loop.
+/// Returns whether a statement contains a loop inside of a loop.
 fn has_nest(s: &Stmt) -> bool {
     let is_loop = |s: &Stmt| matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. });
     let mut found = false;
@@ -144,7 +145,7 @@ fn in_parts(
     let named = |what: &str| scalar(format!("{}.{what}", iter.name()));
     let [all, parts, first, last] = ["all", "parts", "first", "last"].map(named);
     let one = Expr::int(1);
-    // How much there is before an iteration.
+    // Work before an iteration.
     let before = |at: &Expr| {
         let of = |l: &List| l.pos.load([at.plus(&l.shift)]);
         lists.iter().fold(at.clone(), |sum, l| sum.plus(&of(l).cast(DType::I64)))
@@ -177,8 +178,8 @@ fn in_parts(
         inner,
     ]);
     let here = nest.with([first, last], here);
-    // Until another thread has woken up, the first one goes on. What threads add up, each for itself, is in fixed parts,
-    // so that sums are the same each time.
+    // The first thread proceeds until others have woken up. Partial sums, one per thread, are computed over fixed
+    // parts, so that results are reproducible.
     let fixed = props.reductions.iter().any(|r| r.sharing == Sharing::Partial);
     let distribution = if fixed { Distribution::Static } else { Distribution::Dynamic };
     let threads = Parallel { distribution, chunk: None, above: Some(1) };
@@ -186,11 +187,11 @@ fn in_parts(
     let extent = Extent::Range { begin: Expr::int(0), end: parts.load([]), step: one.clone() };
     let over = nest.s.with_kind(StmtKind::For { iter: part, extent, props: around, body: here });
     let done = nest.block([nest.set(&all, &work(end)), nest.set(&parts, &some), over]);
-    // Where there is no iteration, there need not be a list.
+    // Without iterations, there may be no list.
     nest.branch(&begin.less(end), nest.with([all, parts], done), Stmt::nop())
 }
 
-/// Moves on to the first iteration that is not `before`, by halving what is left.
+/// Advances to the first iteration that is not `before`, by bisection of the rest.
 fn seek(nest: &Nest<'_>, to: &Arc<Tensor>, [begin, end]: [&Expr; 2], before: &dyn Fn(&Expr) -> Expr) -> Stmt {
     let [top, mid] = ["top", "mid"].map(|what| scalar(format!("{}.{what}", to.symbol.name())));
     let half = to.load([]).plus(&top.load([]).minus(&to.load([])).floor_div(&Expr::int(2)));

@@ -1,6 +1,7 @@
-//! Loops over more than a tensor has: an index that may be out of range is a condition on the loop's iterator, whose
-//! other operand keeps the loop over every coordinate. The range is split where the condition changes, before all else
-//! is lowered: in the part where it holds, what is stored is traversed, and before and behind it nothing is accessed.
+//! Partitioning of loops that run beyond a tensor: an index that may be out of range is under a condition on the loop's
+//! iterator, whose other operand keeps the loop over every coordinate. The range is split where the condition changes,
+//! before anything else is lowered: the part where it holds traverses stored elements, and the parts before and behind
+//! it access nothing.
 //!
 //! ```text
 //! for j in range(k):
@@ -14,8 +15,8 @@
 //!     y[i] += 0.0 * w[j]
 //! ```
 //!
-//! Iterations come in the same order as before. A loop stays as it is if nothing is gained: if nothing of its body is
-//! left where nothing is stored, or if something is in any case. So does one with more than a few such conditions.
+//! The order of iterations is preserved. A loop is not split if nothing is gained: if its body has no effect where
+//! nothing is stored, or has one in any case. Nor is a loop with more than a few such conditions.
 
 use super::cursor::PATH;
 use super::{Lower, Scope, first_effect, known, load, loads, range};
@@ -26,39 +27,40 @@ use taffeta_analysis::query::{MAX_SIZE, effects};
 use taffeta_ast::poly::Poly;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol};
 
-/// So many different intervals of one loop are told apart: there may be three parts for each, in each part of another.
+/// Maximum number of different intervals of one loop: each may have three parts in each part of another.
 const MOST_INTERVALS: usize = 3;
-/// So many where it is known which of them begins first, and which ends first: most parts are empty then.
+/// Maximum number of intervals if it is known which of them begins first, and which ends first: most parts are empty
+/// then.
 const MOST_IN_ORDER: usize = 6;
-/// So many times a part of a loop is cut again: once for each interval, and more than once where two of them meet.
+/// Maximum number of cuts per loop: one for each interval, and more where two of them meet.
 const MOST_CUTS: usize = 2 * MOST_IN_ORDER;
-/// So many iterators, one after the other, are replaced by an end of their range to see the sign of something.
+/// Maximum number of iterators that are replaced, one after the other, by an end of their range to determine a sign.
 const MOST_STEPS: usize = 5;
-/// Indices are less than this in size, so that nothing that is computed of them here wraps.
+/// Bound on the magnitude of indices, under which expressions computed from them here do not wrap.
 const MOST: i128 = 1 << 60;
 
-/// A condition on an iterator: it is less than something, or at least that.
+/// Condition on an iterator: less than an expression (`upper`), or at least that.
 #[derive(Clone, PartialEq)]
 struct Cut {
     at: Expr,
     upper: bool,
 }
 
-/// What holds at a place: comparisons, and whether they do.
+/// Comparisons at a program point, with their truth values.
 pub(super) type Facts = Vec<(Expr, bool)>;
 
 impl Lower {
-    /// The statement with loops over parts of their ranges where accesses ask for it.
+    /// Splits loops into parts of their ranges where accesses gain by it.
     pub(super) fn parted(&self, s: &Stmt, bound: &Scope) -> Stmt {
         self.parted_again(s, bound, MOST_CUTS)
     }
 
-    /// The same, of a loop that may be cut so many times.
+    /// Splits a loop, which may be cut at most `cuts` times.
     fn parted_again(&self, s: &Stmt, bound: &Scope, cuts: usize) -> Stmt {
         let StmtKind::For { iter, extent, .. } = s.kind() else {
             return s.map(&mut |s| self.parted(s, bound), &mut Expr::clone);
         };
-        // Of sizes no range is known; what iterators in other steps run over is not asked.
+        // A size has no range, and the range of an iterator with another step is not used.
         let mut inside = bound.clone();
         match range(extent) {
             Some(range) => inside.insert(iter.clone(), Some(range)),
@@ -73,12 +75,12 @@ impl Lower {
         s.map(&mut |s| self.parted(s, &inside), &mut Expr::clone)
     }
 
-    /// The parts of a loop, if it has some.
+    /// Returns the parts of a loop, if it is to be split.
     fn parts_of(&self, s: &Stmt, inside: &Scope) -> Option<Vec<Stmt>> {
         let StmtKind::For { iter, extent, body, .. } = s.kind() else { return None };
         let [begin, end] = range(extent)?;
         let written = effects::writes(body);
-        // Elements of structured tensors that are declared inside have other names, which copies keep.
+        // A copy renames structured tensors declared inside, but not their fibres.
         if [&begin, &end].iter().any(|e| loads(e, &written)) || body.declares_structured() {
             return None;
         }
@@ -91,7 +93,7 @@ impl Lower {
         let to = high.as_ref().map_or(end.clone(), |high| self.smaller(&end, high, inside));
         let before = low.as_ref().map(|low| [begin.clone(), self.smaller(&end, low, inside)]);
         let behind = high.as_ref().map(|high| {
-            // Where the interval may have its end before its beginning, no iteration is in two parts.
+            // If the interval may end before it begins, no iteration may be in two parts.
             let begins = match &low {
                 Some(low) if !self.is_natural(&high.minus(low), inside) => &from,
                 _ => &begin,
@@ -116,8 +118,8 @@ impl Lower {
         Some(parts)
     }
 
-    /// The first interval in which the conditions of an access on an iterator hold: its ends, as far as they are not
-    /// those of the loop. `None` if no access has one, or too many have different ones.
+    /// Returns the first interval in which the conditions of an access on an iterator hold; an end is `None` if it is
+    /// that of the loop. Returns `None` if no access has conditions, or too many have different ones.
     fn interval(&self, iter: &Symbol, body: &Stmt, inside: &Scope) -> Option<[Option<Cut>; 2]> {
         let (mut found, mut holds): (Vec<[Option<Cut>; 2]>, bool) = (Vec::new(), false);
         self.each_guarded(body, &mut |e, facts| {
@@ -144,7 +146,7 @@ impl Lower {
         }
     }
 
-    /// Whether it is known of each two intervals which of them begins first, and which ends first.
+    /// Returns whether it is known, for each two intervals, which of them begins first and which ends first.
     fn in_order(&self, all: &[[Option<Cut>; 2]], inside: &Scope) -> bool {
         let ordered = |a: &Option<Cut>, b: &Option<Cut>| match (a, b) {
             (Some(a), Some(b)) => [a.at.minus(&b.at), b.at.minus(&a.at)].iter().any(|e| self.is_natural(e, inside)),
@@ -153,8 +155,8 @@ impl Lower {
         all.iter().all(|a| all.iter().all(|b| ordered(&a[0], &b[0]) && ordered(&a[1], &b[1])))
     }
 
-    /// Whether there is a loop whose body does something where nothing is stored, and nothing if all conditions on what
-    /// it accesses hold, one of them on this iterator.
+    /// Returns whether the statement contains a loop whose body has an effect where nothing is stored, but none if all
+    /// conditions of its accesses hold, one of them on this iterator.
     fn gains(&self, s: &Stmt, iter: &Symbol, inside: &Scope) -> bool {
         let mut gains = false;
         s.walk(&mut |s| {
@@ -174,7 +176,7 @@ impl Lower {
         gains
     }
 
-    /// What a statement does where nothing at all is stored.
+    /// Rewrites a statement for the case that no element is stored.
     fn empty(&self, s: &Stmt) -> Stmt {
         let fill = |e: &Expr| {
             let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
@@ -183,7 +185,8 @@ impl Lower {
         fills::run(s, &[], &self.several.borrow(), &fill, &|s, element| self.outside(s, element))
     }
 
-    /// A comparison as a condition on an iterator, if it is one of indices that depends on it by it alone.
+    /// Converts a comparison to a condition on an iterator, if it compares integers and depends on the iterator by a
+    /// linear term with coefficient 1 or -1.
     fn cut(&self, cond: &Expr, holds: bool, iter: &Symbol, inside: &Scope) -> Option<Cut> {
         let ExprKind::Apply(op, args) = cond.kind() else { return None };
         let [a, b] = &args[..] else { return None };
@@ -200,7 +203,7 @@ impl Lower {
         if self.magnitude(a, inside)? + self.magnitude(b, inside)? >= MOST {
             return None;
         }
-        // At least 0 where it holds.
+        // Slack of the comparison, at least 0 where it holds.
         let (slack, own) = (more.minus(less).minus(&Expr::int(by)), Expr::var(iter));
         let poly = Poly::of(&slack)?;
         let (_, by) = poly.terms().find(|(atoms, _)| matches!(atoms, [one] if *one == own))?;
@@ -213,7 +216,7 @@ impl Lower {
         (!effects::mentions(&at, &[iter]) && known(&at, inside)).then_some(Cut { at, upper: by == -1 })
     }
 
-    /// Whether a condition holds in all iterations of a loop, or in none.
+    /// Returns whether a condition holds in all iterations of a loop or in none; `None` if that varies or is unknown.
     fn decided(&self, cut: &Cut, iter: &Symbol, inside: &Scope) -> Option<bool> {
         let [begin, end] = inside.get(iter)?.as_ref()?;
         if ends(begin, Op::Max).iter().any(|b| self.is_natural(&b.minus(&cut.at), inside)) {
@@ -240,7 +243,7 @@ impl Lower {
         }
     }
 
-    /// Whether an integer is known not to be negative, by the ranges of iterators.
+    /// Returns whether the ranges of iterators prove that an integer is not negative.
     pub(super) fn is_natural(&self, e: &Expr, bound: &Scope) -> bool {
         self.is_natural_in(e, bound, MOST_STEPS)
     }
@@ -254,7 +257,7 @@ impl Lower {
         if open.is_empty() || steps == 0 {
             return open.is_empty();
         }
-        // It is least where an iterator is at one end of its range.
+        // The minimum is at one end of an iterator's range.
         let least = open.iter().find_map(|(atoms, by)| {
             let ([atom], Ok(by)) = (atoms, i64::try_from(*by)) else { return None };
             let ExprKind::Var(iter) = atom.kind() else { return None };
@@ -286,7 +289,7 @@ impl Lower {
         }
     }
 
-    /// What an integer of sizes, constants and iterators, and all that it is computed of, is at most in size.
+    /// Bounds the magnitude of an integer of sizes, constants and iterators, and of all of its subexpressions.
     fn magnitude(&self, e: &Expr, bound: &Scope) -> Option<i128> {
         let most = match e.kind() {
             ExprKind::Const(Literal::Int(v)) => v.checked_abs()?,
@@ -312,8 +315,7 @@ impl Lower {
         (most < MOST).then_some(most)
     }
 
-    /// Calls `f` on the accesses of a statement to what is structured, with the comparisons under which each is
-    /// evaluated.
+    /// Calls `f` on each access of a statement to a fibre, with the comparisons under which it is evaluated.
     fn each_guarded(&self, s: &Stmt, f: &mut dyn FnMut(&Expr, &Facts)) {
         self.guarded_in(s, &mut Facts::new(), f);
     }
@@ -352,7 +354,7 @@ impl Lower {
     }
 }
 
-/// The normal form of an integer, with what is subtracted behind the constant where nothing else comes first.
+/// Returns the normal form of an integer; if all terms but the constant are negative, the constant comes first.
 fn shown(e: &Expr) -> Option<Expr> {
     let poly = Poly::of(e)?;
     let constant = poly.terms().find_map(|(atoms, by)| if atoms.is_empty() { i64::try_from(by).ok() } else { None });
@@ -364,7 +366,7 @@ fn shown(e: &Expr) -> Option<Expr> {
     }
 }
 
-/// The comparisons that all are as they are where a condition holds, or where it does not.
+/// Collects the comparisons whose truth values follow if a condition holds, or does not hold.
 pub(super) fn conjuncts(cond: &Expr, holds: bool, out: &mut Facts) {
     match cond.kind() {
         ExprKind::Apply(op, args) if (*op, holds) == (Op::And, true) || (*op, holds) == (Op::Or, false) => {
@@ -376,7 +378,7 @@ pub(super) fn conjuncts(cond: &Expr, holds: bool, out: &mut Facts) {
     }
 }
 
-/// The statement in which the conditions that are decided are, and the branches that follow.
+/// Replaces conditions that are decided, and simplifies the branches that depend on them.
 pub(super) fn resolved(s: &Stmt, decide: &dyn Fn(&Expr) -> Option<bool>) -> Stmt {
     let own = access::rebuild_here(s, &mut |e| match e.dtype() {
         DType::Bool => decide(&e).map_or(e, Expr::bool),
@@ -396,7 +398,7 @@ pub(super) fn resolved(s: &Stmt, decide: &dyn Fn(&Expr) -> Option<bool>) -> Stmt
             let before = kind.inside().any(|s| !s.is_nop());
             let new = own.map(&mut |s| resolved(s, decide), &mut Expr::clone);
             match new.kind() {
-                // A loop or a branch of which nothing is left goes.
+                // A loop or branch that has become empty is dropped.
                 StmtKind::For { body, .. } if before && body.is_nop() => Stmt::nop(),
                 StmtKind::If { cond, then, otherwise } if before && then.is_nop() => match otherwise {
                     Some(otherwise) if !otherwise.is_nop() => {
@@ -411,7 +413,7 @@ pub(super) fn resolved(s: &Stmt, decide: &dyn Fn(&Expr) -> Option<bool>) -> Stmt
     }
 }
 
-/// A maximum, or a minimum, and its operands.
+/// Returns a maximum, or a minimum, and its nested operands.
 pub(super) fn ends(e: &Expr, op: Op) -> Vec<&Expr> {
     let (mut out, mut left) = (Vec::new(), VecDeque::from([e]));
     while let Some(e) = left.pop_front() {

@@ -1,6 +1,7 @@
-//! Elements that may or may not be stored, told apart in expressions: a body in the place of one for each combination
-//! of what is stored, of which there are too many (`together`). It grows with the elements, and each operator asks for
-//! the cases in which an operand is of the fill, as the interpreter does (`taffeta_ast::algebra`).
+//! Elements that may or may not be stored, distinguished by expressions: a single body instead of one for each
+//! combination of stored elements, of which there are too many (`together`). Its length grows with the number of
+//! elements, and each operator tests the cases in which an operand derives from the fill, as the interpreter does
+//! (`taffeta_ast::algebra`).
 //!
 //! ```text
 //! y[j] = A[j] * x[j] + B[j]          a = 0; if a_here: a = A.val[p]
@@ -17,14 +18,14 @@ use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity};
 use taffeta_ast::stmt::MessagePart;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Origin, Stmt, StmtKind, Symbol, Tensor, scalar};
 
-/// How many combinations of cases the operands of one operator may have.
+/// Maximum number of combinations of cases of one operator's operands.
 const MOST_CASES: usize = 16;
 
-/// An expression, which has its value in all cases, and the cases in which that is of the fill.
+/// Expression with its value in all cases, and the cases in which the value derives from the fill.
 #[derive(Clone, Debug)]
 pub(super) struct Blended {
     pub(super) expr: Expr,
-    /// Conditions, of which at most one holds, and the value then.
+    /// Conditions, of which at most one holds, each with the value under it.
     pub(super) cases: Vec<(Expr, Literal)>,
 }
 
@@ -33,7 +34,7 @@ impl Blended {
         Blended { expr, cases: Vec::new() }
     }
 
-    /// The value where this condition holds as well.
+    /// Adds a case with this condition and value; earlier cases with another value take precedence.
     fn add(&mut self, cond: Expr, v: Literal) {
         let before = self.cases.iter().filter(|(_, w)| !same(*w, v)).map(|(c, _)| c.negate());
         let cond = before.fold(cond, |all, c| both(&all, &c));
@@ -44,16 +45,17 @@ impl Blended {
     }
 }
 
-/// A body in which elements are told apart.
+/// Rewriter of a body in which elements are distinguished by expressions.
 pub(super) struct Blend<'b> {
-    /// The elements, and what they are.
+    /// Replacements of the elements.
     pub(super) elements: FxHashMap<Expr, Blended>,
-    /// Elements that are written, and the condition that they are stored; nothing is done where they are not.
+    /// Elements that are written, the condition that each is stored, and its replacement; a write is skipped where its
+    /// element is not stored.
     pub(super) targets: Vec<(Expr, Expr, Expr)>,
-    /// Scalars that stand for one value each.
+    /// Scalars with a single definition.
     pub(super) defined: FxHashSet<Symbol>,
     pub(super) origin: &'b Origin,
-    /// Scalars, and what sets them before the statement at hand.
+    /// Scalars, and the stores that set them before the current statement.
     scalars: Vec<Arc<Tensor>>,
     before: Vec<Stmt>,
 }
@@ -66,7 +68,7 @@ impl<'b> Blend<'b> {
         Blend { elements, targets, defined, origin, scalars: Vec::new(), before: Vec::new() }
     }
 
-    /// The body; `None` if something in it cannot be told apart so.
+    /// Rewrites the body; `None` if a part of it cannot be expressed in this way.
     pub(super) fn body(&mut self, s: &Stmt) -> Option<Stmt> {
         let around = std::mem::take(&mut self.scalars);
         let done = self.stmt(s)?;
@@ -172,7 +174,7 @@ impl<'b> Blend<'b> {
         }
     }
 
-    /// A write to an element where that is stored.
+    /// Guards a write by the condition that its element is stored.
     fn guarded(&self, s: &Stmt, stored: &Expr, to: &Expr) -> Stmt {
         let then = with_targets(s, to);
         self.derived(StmtKind::If { cond: stored.clone(), then, otherwise: None })
@@ -182,7 +184,7 @@ impl<'b> Blend<'b> {
         all.iter().map(|a| Some(Access { index: self.expr(&a.index, true)?.expr, protocol: a.protocol })).collect()
     }
 
-    /// An expression; `sure`: it is evaluated in any case.
+    /// Rewrites an expression; `sure`: it is evaluated in any case.
     fn expr(&mut self, e: &Expr, sure: bool) -> Option<Blended> {
         if let Some(known) = self.elements.get(e) {
             return Some(known.clone());
@@ -199,7 +201,7 @@ impl<'b> Blend<'b> {
                 let holds = if cases { self.named(&cond.expr, sure)? } else { cond.expr };
                 let mut out =
                     Blended::plain(rebuilt(e, Op::Select, vec![holds.clone(), a.expr.clone(), b.expr.clone()]));
-                // A constant that a fill chooses is of the fill.
+                // A constant chosen by a fill derives from the fill.
                 for (c, v) in &cond.cases {
                     let chosen = if *v == Literal::Bool(true) { &a } else { &b };
                     chosen.expr.as_literal().into_iter().for_each(|v| out.add(c.clone(), v));
@@ -241,14 +243,14 @@ impl<'b> Blend<'b> {
         }
     }
 
-    /// An operator, in the cases that its operands have.
+    /// Rewrites an operator in the cases of its operands.
     fn operator(&mut self, e: &Expr, op: Op, operands: &[Blended], sure: bool) -> Option<Blended> {
         let value = rebuilt(e, op, operands.iter().map(|o| o.expr.clone()).collect());
         let mut out = Blended::plain(value);
         if operands.iter().all(|o| o.cases.is_empty()) {
             return Some(out);
         }
-        // What the value is in some cases, the first ones being those that decide.
+        // Values in particular cases; the first case that holds decides.
         let mut instead: Vec<(Expr, Expr)> = Vec::new();
         if let [a, b] = operands {
             let sides = [(Side::Left, a, b), (Side::Right, b, a)];
@@ -266,7 +268,7 @@ impl<'b> Blend<'b> {
                 }
             }
         }
-        // Nothing but fills and constants.
+        // Combinations of fills and constants.
         let options = |o: &Blended| -> Vec<(Option<Expr>, Literal)> {
             let constant = o.expr.as_literal().map(|v| (None, v));
             o.cases.iter().map(|(c, v)| (Some(c.clone()), *v)).chain(constant).collect()
@@ -301,7 +303,7 @@ impl<'b> Blend<'b> {
         self.shared(out, sure)
     }
 
-    /// The same with scalars for what stands in it, which is read several times.
+    /// Moves the value and the conditions into scalars, since they are read several times.
     fn shared(&mut self, b: Blended, sure: bool) -> Option<Blended> {
         if b.cases.is_empty() {
             return Some(b);
@@ -312,7 +314,8 @@ impl<'b> Blend<'b> {
         Some(Blended { expr, cases })
     }
 
-    /// A scalar that has the value of an expression, which is evaluated before the statement.
+    /// Moves an expression into a scalar that is set before the statement; `None` if it may fail and is not evaluated
+    /// in any case.
     fn named(&mut self, e: &Expr, sure: bool) -> Option<Expr> {
         match e.kind() {
             ExprKind::Const(_) | ExprKind::Var(_) => return Some(e.clone()),
@@ -329,7 +332,7 @@ impl<'b> Blend<'b> {
     }
 }
 
-/// The statement that writes an element in the place of its own target, wherever it stands under conditions.
+/// Replaces the target of a write, wherever it stands under conditions.
 fn with_targets(s: &Stmt, to: &Expr) -> Stmt {
     match s.kind() {
         StmtKind::If { .. } => s.map(&mut |s| with_targets(s, to), &mut Expr::clone),
@@ -337,7 +340,7 @@ fn with_targets(s: &Stmt, to: &Expr) -> Stmt {
     }
 }
 
-/// Both conditions. (No branch is needed to know it.)
+/// Returns the conjunction of two conditions. (It does not short-circuit, which would take a branch.)
 pub(super) fn both(a: &Expr, b: &Expr) -> Expr {
     match (a.as_bool(), b.as_bool()) {
         (Some(false), _) | (_, Some(true)) => a.clone(),
@@ -347,7 +350,7 @@ pub(super) fn both(a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// One of both conditions.
+/// Returns the disjunction of two conditions, without short-circuiting.
 pub(super) fn either(a: &Expr, b: &Expr) -> Expr {
     match (a.as_bool(), b.as_bool()) {
         (Some(true), _) | (_, Some(false)) => a.clone(),
@@ -367,7 +370,7 @@ fn same(a: Literal, b: Literal) -> bool {
 fn rebuilt(e: &Expr, op: Op, args: Vec<Expr>) -> Expr {
     match e.kind() {
         ExprKind::Apply(_, old) if *old == args => e.clone(),
-        // Raw: what is constant by itself is the program's own, and is not computed with here.
+        // Raw: an expression that is constant by itself is the program's own, and is not folded here.
         _ => Expr::raw(ExprKind::Apply(op, args), e.dtype()),
     }
 }

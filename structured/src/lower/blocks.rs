@@ -1,5 +1,5 @@
-//! Loops over a dimension of which a level stores the quotient by a constant: they become loops over blocks, and loops
-//! in each of them, in the same order. So lists of blocks are traversed like other lists, whatever loops a program has.
+//! Loops over a dimension whose quotient by a constant is stored by a level: they become loops over blocks around loops
+//! in each block, in the same order. Lists of blocks are thus traversed like other lists, whatever loops a program has.
 //!
 //! ```text
 //! for j in range(m):                      for j.b in range((m + 3) // 4):
@@ -7,8 +7,9 @@
 //!                                                 … A[i // 2, j.b, …, j - j.b * 4]
 //! ```
 //!
-//! An index that is taken round the end of a dimension, `A[(j + k) % m]`, is one into blocks of the size of that: a
-//! loop over `m` iterations has two, in each of which a list is traversed from some place on.
+//! An index that wraps around the end of a dimension, `A[(j + k) % m]`, is treated as one into blocks of the
+//! dimension's size: a loop over `m` iterations has two blocks, in each of which a list is traversed from some place
+//! on.
 
 use super::cursor::{PATH, shift_of};
 use super::{Lower, Scope, known, load, loads};
@@ -19,17 +20,17 @@ use taffeta_ast::poly::{self, tidy};
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
-/// The quotient of an iterator and a shift by a constant, or by the size of the dimension.
+/// Quotient of an iterator plus a shift, by a constant or by the size of the dimension.
 pub(super) struct Block {
     shift: Expr,
     by: Expr,
-    /// Whether the remainder is the coordinate, and nothing stores the quotient.
+    /// Whether the coordinate is the remainder, and no level stores the quotient.
     wraps: bool,
 }
 
 impl Lower {
-    /// The quotient that an access has at its next level, if that is one to be traversed: there is no position of it
-    /// that could be computed.
+    /// Returns the quotient that an access has at its next level, if that level must be traversed since no position can
+    /// be computed.
     pub(super) fn block_of(&self, body: &Stmt, (iter, range): (&Symbol, [&Expr; 2]), bound: &Scope) -> Option<Block> {
         let written = effects::writes(body);
         let mut found = None;
@@ -48,7 +49,8 @@ impl Lower {
         found
     }
 
-    /// The remainder by the size of a dimension, at least 1, that an access has there.
+    /// Returns the remainder by the size of a dimension that an access has at its next level, if the size is at least
+    /// 1.
     fn wrapped(
         &self,
         e: &Expr,
@@ -62,7 +64,7 @@ impl Lower {
         if args[1] != *by || !known(by, bound) {
             return None;
         }
-        // Somebody runs over the dimension, so that there is a coordinate.
+        // A loop over the dimension runs, so the dimension has a coordinate.
         let runs = |begin: &Expr, end: &Expr| begin.as_int().is_some_and(|b| b >= 0) && end == by;
         let some = by.as_int().is_some_and(|n| n > 0)
             || runs(range[0], range[1])
@@ -71,7 +73,7 @@ impl Lower {
         Some(Block { shift, by: by.clone(), wraps: true })
     }
 
-    /// The loop as one over blocks around one in each of them. The outer one is the loop.
+    /// Splits the loop into one over blocks around one in each of them. The outer loop takes the place of the original.
     pub(super) fn in_blocks(&mut self, s: &Stmt, block: &Block) -> Stmt {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, .. }, props, body } = s.kind() else {
             unreachable!("it is a loop that counts")
@@ -98,7 +100,7 @@ impl Lower {
             end: tidy(&end.plus(shift).plus(by).minus(&one)).floor_div(by),
             step: one,
         };
-        // Threads take blocks, if there are many; what lanes do, they do in each of them.
+        // Threads take blocks, if there are many; lanes work inside of each block.
         let threads = if *wraps { None } else { props.parallel };
         let shared = |concurrent: bool| if concurrent { props.reductions.clone() } else { Vec::new() };
         let around = LoopProps {
@@ -123,13 +125,13 @@ impl Lower {
             return blocks;
         }
         self.wrapped.push([place, by.clone()]);
-        // Where there is nothing to run over, the size may be 0.
+        // For an empty range the size, which is a divisor, may be 0.
         let kind = StmtKind::If { cond: begin.less(end), then: blocks, otherwise: None };
         Stmt::new(kind, s.origin().derive("structured", "block"))
     }
 }
 
-/// The quotient in an index that depends on an iterator by it alone.
+/// Returns the quotient in an index that depends on an iterator by the quotient alone.
 fn quotient(index: &Expr, iter: &Symbol, bound: &Scope, written: &FxHashSet<Symbol>) -> Option<Block> {
     let mut found: Option<(Expr, Block)> = None;
     index.walk(&mut |e| {
@@ -151,7 +153,7 @@ fn replace(e: &Expr, from: &Expr, to: &Expr) -> Expr {
     if e == from { to.clone() } else { e.map_children(&mut |c| replace(c, from, to)) }
 }
 
-/// Whether an operator's operands are those of the quotient: a sum is written in more ways than one.
+/// Returns whether an operator has the operands of the quotient, whatever the form of the sum.
 fn is_of(e: &Expr, op: Op, iter: &Symbol, block: &Block) -> bool {
     match e.kind() {
         ExprKind::Apply(own, args) => {

@@ -1,6 +1,6 @@
-//! Scalars that stand for one value each, which may be of the fill by an element that is searched: what comes after
-//! them in their block is lowered for both cases, if it makes a difference (`0.0 * inf` is 0 where the 0 is the
-//! fill's).
+//! Case splits on scalars with a single definition that may derive from the fill because an element is searched: the
+//! rest of the block after such a scalar is lowered for both cases, if the case matters (`0.0 * inf` is 0 if the 0 is a
+//! fill).
 //!
 //! ```text
 //! t = A[k]                      if A stores k:
@@ -21,12 +21,12 @@ use taffeta_ast::algebra::definitions;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, Literal, Origin, Stmt, StmtKind, Symbol, Tensor};
 
-/// How many scalars in one block may be of the fill by a search.
+/// Maximum number of scalars in one block that may derive from the fill by searches.
 const MOST_CASES: usize = 8;
 
 impl Lower {
-    /// Statements one after the other. A scalar that may be of the fill, by an element that is searched, has all that
-    /// comes after it in the two cases, if that makes a difference.
+    /// Lowers statements one after the other. After a scalar that may derive from the fill by an element that is
+    /// searched, the remaining statements are lowered for both cases, if the case matters.
     pub(super) fn sequence_of(&mut self, s: &Stmt, all: &[Stmt], bound: &Scope) -> Stmt {
         let mut out = Vec::new();
         for (k, one) in all.iter().enumerate() {
@@ -60,7 +60,8 @@ impl Lower {
         Stmt::seq(out, s.origin().clone())
     }
 
-    /// What a statement has searched before it: the statement in which all else is located, the element, and checks.
+    /// Returns the search that a statement needs: the statement with all other accesses located, the element, and the
+    /// checks.
     fn asked_by(&self, s: &Stmt, bound: &Scope) -> Option<(Stmt, Expr, Vec<Stmt>)> {
         match self.lazy(s, bound) {
             Some(lazy) => self.asked_first(s, &lazy, bound),
@@ -72,8 +73,8 @@ impl Lower {
         }
     }
 
-    /// If a scalar stands for one value, and that it is of the fill makes a difference to what comes after it: the
-    /// scalar, and those after it that stand for one value each, which may be of the fill with it.
+    /// Returns the scalar and the single-definition scalars set by the statements after it, which may derive from the
+    /// fill with it; `None` unless the scalar has a single definition and its case matters to these statements.
     fn carried_by(&self, (scalar, value): (&Symbol, &Expr), rest: &[Stmt]) -> Option<Vec<Symbol>> {
         let mut given = vec![scalar.clone()];
         rest.iter().for_each(|s| given_here(s, &mut given));
@@ -86,22 +87,22 @@ impl Lower {
         (given.contains(scalar) && is_carried()).then_some(given)
     }
 
-    /// Whether a scalar that is declared around stands for one value.
+    /// Returns whether a scalar declared around has a single definition.
     fn is_definition(&self, scalar: &Symbol) -> bool {
         self.definition(&self.declared, scalar).is_some()
     }
 
-    /// The declaration, among those around, of a scalar that stands for one value.
+    /// Returns the declaration, among the enclosing ones, of a scalar with a single definition.
     pub(super) fn definition<'s>(&self, declared: &'s [Stmt], scalar: &Symbol) -> Option<&'s Stmt> {
         let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
         let found = declared.iter().rev().find(declares)?;
-        // Every store to the scalar asks, and all of the scope is looked through for it.
+        // Memoised: every store to a scalar asks, and the answer takes a pass over the whole scope.
         let mut known = self.definitions.borrow_mut();
         let is = match known.get(scalar) {
             Some((s, is)) if s.same_node(found) => *is,
             _ => {
                 let defined = definitions(found);
-                // Those inside of the scope are asked about next: in a chain of scopes each is inside of another.
+                // Nested scopes are asked about next: one pass answers for a chain of scopes, each inside of another.
                 for (inner, s) in declared_once(found) {
                     let is = defined.contains(&inner);
                     known.insert(inner, (s, is));
@@ -114,12 +115,12 @@ impl Lower {
         (is && !self.several.borrow().contains(scalar)).then_some(found)
     }
 
-    /// A copy of a statement, whose scalars stand for one value or several as those that they are copies of.
+    /// Copies a statement; a copy of a scalar has a single definition if the scalar has one.
     pub(super) fn copied(&self, s: &Stmt, role: &'static str) -> Stmt {
         self.copied_by(&mut Copier::new("structured", role), s)
     }
 
-    /// The same by a copier that knows what else stands for something else.
+    /// Copies a statement like [`Lower::copied`], with a copier that has further replacements.
     pub(super) fn copied_by(&self, copier: &mut Copier, s: &Stmt) -> Stmt {
         let copy = copier.stmt(s);
         let mut several = self.several.borrow_mut();
@@ -132,7 +133,7 @@ impl Lower {
     }
 }
 
-/// The statement after a scalar that has the index of an access, whose value it may change.
+/// Saves the index of an access in a scalar, before a statement that may change its value.
 fn asked_before(s: &Stmt, access: &Expr) -> Stmt {
     let Some((t, at)) = load(access) else { return s.clone() };
     let index = Arc::new(Tensor::dense(Symbol::new("index"), DType::I64, Vec::new(), Role::Workspace));
@@ -142,7 +143,7 @@ fn asked_before(s: &Stmt, access: &Expr) -> Stmt {
     let mut first = true;
     let body = s.map(
         &mut |inner| match std::mem::take(&mut first) {
-            // The access of the first statement; those of the others may be at another coordinate.
+            // Only the first statement's access: those of later statements may be at another coordinate.
             true => inner.map(&mut Stmt::clone, &mut |e| replace(e, access, &asked)),
             false => inner.clone(),
         },
@@ -158,8 +159,8 @@ fn replace(e: &Expr, from: &Expr, to: &Expr) -> Expr {
     substitute::rebuild_expr(e, &mut of, &mut FxHashMap::default())
 }
 
-/// Local scalars of a program that stand for more than one value, as those that are set in the two branches of a
-/// condition. Where a region decides the condition, one store is left; the program's meaning is that of all.
+/// Collects the local scalars with several definitions, such as those set in both branches of a condition. A region
+/// that decides the condition leaves one store, but the meaning of the program depends on all.
 pub(super) fn of_several_values(body: &Stmt) -> FxHashSet<Symbol> {
     let (mut several, defined) = (FxHashSet::default(), definitions(body));
     body.walk(&mut |s| {
@@ -173,7 +174,7 @@ pub(super) fn of_several_values(body: &Stmt) -> FxHashSet<Symbol> {
     several
 }
 
-/// Local scalars that have one declaration in a statement, and these.
+/// Returns the local scalars with exactly one declaration in a statement, with that declaration.
 fn declared_once(s: &Stmt) -> impl Iterator<Item = (Symbol, Stmt)> {
     let mut found: FxHashMap<Symbol, Option<Stmt>> = FxHashMap::default();
     s.walk(&mut |s| {

@@ -1,6 +1,7 @@
-//! What stands under a condition of indices alone: where an iteration is says which operand of a `select` is chosen, so
-//! that the value is of the fill where that operand is (the interpreter's rule too). Where that may make a difference,
-//! the statement becomes a branch. A scalar that stands for one value has all that comes after it in the two cases.
+//! Branches for operands under conditions on indices alone: the iteration determines which operand of a `select` is
+//! chosen, so the value derives from the fill where that operand does (the interpreter's rule, too). Where the case may
+//! matter, the statement becomes a branch. After a scalar with a single definition, the rest of its block is in both
+//! branches.
 //!
 //! ```text
 //! y[i] += select(j % 2 == 0, A[i, j], 0.0) * x[j]
@@ -17,23 +18,23 @@ use crate::access;
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
 
-/// How many conditions of one statement are told apart.
+/// Maximum number of conditions that are split in one statement.
 const MOST_CHOICES: usize = 6;
 
 struct Choices<'l> {
     lower: &'l mut Lower,
-    /// Declarations around.
+    /// Enclosing declarations.
     declared: Vec<Stmt>,
-    /// Scalars that may be of the fill.
+    /// Scalars that may derive from the fill.
     carriers: FxHashSet<Symbol>,
-    /// Scalars that have a declaration in each of two cases instead of theirs.
+    /// Scalars whose declaration was replaced by one in each of two branches.
     moved: FxHashSet<Symbol>,
-    /// How many conditions are decided around.
+    /// Number of conditions decided by enclosing branches.
     depth: usize,
 }
 
 impl Lower {
-    /// The statement with branches instead of such operands.
+    /// Replaces operands under conditions on indices by branches around their statements.
     pub(super) fn chosen(&mut self, s: &Stmt) -> Stmt {
         let (carriers, moved) = (FxHashSet::default(), FxHashSet::default());
         Choices { lower: self, declared: Vec::new(), carriers, moved, depth: 0 }.stmt(s)
@@ -75,7 +76,7 @@ impl Choices<'_> {
                 && self.definition(tensor).is_some()
                 && let Some(cond) = self.choice(one)
             {
-                // All scalars that are given their values from here on have two declarations.
+                // Scalars that are set from here on get a declaration in each branch.
                 let mut tail = Stmt::seq(all[k..].iter().cloned(), s.origin().derive("structured", "tail"));
                 let mut given = Vec::new();
                 given_here(&tail, &mut given);
@@ -95,7 +96,7 @@ impl Choices<'_> {
         Stmt::seq(out, s.origin().clone())
     }
 
-    /// The statement where a condition holds, and where it does not.
+    /// Splits a statement by a condition into the two cases.
     fn branch(&mut self, s: &Stmt, cond: &Expr) -> Stmt {
         if self.depth == MOST_CHOICES || s.declares_structured() {
             let text = "there are more conditions on what is accessed than can be told apart in one statement";
@@ -117,18 +118,20 @@ impl Choices<'_> {
         Stmt::new(StmtKind::If { cond, then, otherwise }, s.origin().derive("structured", "choice"))
     }
 
-    /// The condition of an operand that may be of the fill, where it may make a difference that it is.
+    /// Returns the condition of an operand that may derive from the fill, if the case may matter.
     fn choice(&self, s: &Stmt) -> Option<Expr> {
         let kept = match s.kind() {
             StmtKind::Store { tensor, value, .. } if self.definition(tensor).is_none() => Some(value),
             _ => None,
         };
-        // What is stored is stored, whatever it is of, but for elements of patterns.
+        // A store writes its value whether or not it derives from the fill, unless the target is an element of a
+        // pattern.
         let target = access::target(s).filter(|e| self.may_be_fill(e));
         access::exprs(s).iter().find_map(|e| self.choice_in(e, target.is_none() && kept == Some(e), false))
     }
 
-    /// The same in an expression; `beside`: whether what it is an operand of may be of the fill.
+    /// Searches an expression for such a condition. `kept`: the value is stored as it is; `beside`: the enclosing
+    /// operator may have an operand that derives from the fill.
     fn choice_in(&self, e: &Expr, kept: bool, beside: bool) -> Option<Expr> {
         let may_be_fill = self.may_be_fill(e);
         if !may_be_fill && !beside {
@@ -141,7 +144,7 @@ impl Choices<'_> {
                 if !kept && cond.is_of_indices() && operands.iter().any(counts) {
                     return Some(cond.clone());
                 }
-                // A constant that a fill chooses is of the fill.
+                // A constant chosen by a fill derives from the fill.
                 let inside = |e: &Expr| self.choice_in(e, kept, beside || self.may_be_fill(cond));
                 self.choice_in(cond, false, false).or_else(|| operands.iter().find_map(inside))
             }
@@ -150,7 +153,7 @@ impl Choices<'_> {
         }
     }
 
-    /// Whether a value is computed of what may be of the fill.
+    /// Returns whether a value is computed from an operand that may derive from the fill.
     fn may_be_fill(&self, e: &Expr) -> bool {
         let mut may = false;
         e.walk(&mut |e| {
@@ -159,13 +162,13 @@ impl Choices<'_> {
         may
     }
 
-    /// The declaration of a scalar that stands for one value.
+    /// Returns the declaration of a scalar with a single definition.
     fn definition(&self, scalar: &Symbol) -> Option<Stmt> {
         self.lower.definition(&self.declared, scalar).cloned()
     }
 }
 
-/// Scalars that a statement stores into in its own block.
+/// Collects the scalars that a statement stores into in its own block.
 pub(super) fn given_here(s: &Stmt, out: &mut Vec<Symbol>) {
     match s.kind() {
         StmtKind::Store { tensor, indices, .. } if indices.is_empty() => out.push(tensor.clone()),
@@ -174,7 +177,7 @@ pub(super) fn given_here(s: &Stmt, out: &mut Vec<Symbol>) {
     }
 }
 
-/// Whether a value may be a constant, which fills are computed with.
+/// Returns whether a value may be a constant; with fills, it derives from the fill.
 fn may_be_constant(e: &Expr) -> bool {
     match e.kind() {
         ExprKind::Const(_) => true,

@@ -1,8 +1,9 @@
-//! What it costs to go through several lists in one loop, and which of them drive it where accesses do not say so.
+//! Cost model of traversing several lists in one loop, and choice of the lists that drive it where accesses do not
+//! specify it.
 //!
-//! How many elements are stored is not known while compiling, and must not be: another matrix would be another program.
-//! So lists are taken for equally long, and costs are counted for each element of one. All plans come to the same
-//! coordinates in the same order, so that sums do not depend on the choice.
+//! The number of stored elements is unknown at compile time, and must be: another matrix would be another program. So
+//! all lists are assumed to be equally long, and costs are per element of a list. All plans visit the same coordinates
+//! in the same order, so that sums do not depend on the choice.
 //!
 //! ```text
 //! counted    1    a list that alone drives the loop
@@ -15,14 +16,14 @@
 //!
 //! | lists | plan | cost |
 //! |---|---|---|
-//! | two ordered ones | merge | 4, and not 1 + 12 |
-//! | one, and one that can be asked | the first is counted, the other asked | 1 + 1, and not 4 |
+//! | two ordered lists | merge | 4, and not 1 + 12 |
+//! | one, and one with computed positions | the first is counted, the other asked | 1 + 1, and not 4 |
 //! | a list, and blocks or runs | the list is counted, the others follow | 1 + 2, and not 4 |
-//! | blocks or runs, and one that can be asked | merge, since these come to each coordinate | 4 |
-//! | two, and one that can be asked | merge two, ask the third | 4 + 1, and not 6 |
-//! | two, in a parallel loop | the first is counted, the other searched | 1 + 12: a merge goes in order |
+//! | blocks or runs, and one with computed positions | merge, since the former visit every coordinate | 4 |
+//! | two, and one with computed positions | merge two, ask the third | 4 + 1, and not 6 |
+//! | two, in a parallel loop | the first is counted, the other searched | 1 + 12: a merge is sequential |
 //!
-//! Lists can be asked only where nothing is left of the loop's body at the coordinates that the others skip.
+//! A list can be asked only if nothing is left of the loop's body at the coordinates that the other lists skip.
 
 use super::Lower;
 use super::cursor::Cursor;
@@ -40,8 +41,8 @@ const PROBED: usize = 4;
 const SEARCHED: usize = 12;
 
 impl Lower {
-    /// The lists that drive a region, and those that are only asked at the coordinates which these come to, since their
-    /// positions are computed.
+    /// Returns the lists that drive a region, and the lists that are only looked up at the coordinates of the drivers,
+    /// since their positions are computed.
     pub(super) fn asked_by_cost(
         &self,
         steppers: Vec<Cursor>,
@@ -50,14 +51,14 @@ impl Lower {
     ) -> (Vec<Cursor>, Vec<Cursor>) {
         let Some(iter) = nest.iter else { return (steppers, Vec::new()) };
         let at = Expr::var(iter);
-        // Beyond the dimension there is nothing to ask.
+        // Beyond the dimension there is nothing to look up.
         let can = |c: &Cursor| c.protocol == Protocol::Default && c.within && self.asks(c, &at).is_some();
         let (mut driving, mut asked) = (steppers, Vec::new());
-        // From the last one on, so that of several that can be asked the first drives.
+        // From the last one on, so that the first of several candidates drives.
         for k in (0..driving.len()).rev() {
             if driving.len() > 1 && can(&driving[k]) {
                 let rest: Vec<&Cursor> = driving.iter().enumerate().filter(|(n, _)| *n != k).map(|(_, c)| c).collect();
-                // Blocks and runs come to each of their coordinates: they are merged with its list.
+                // Blocks and runs visit each of their coordinates: they are merged with the list.
                 let lists = rest.iter().all(|c| c.stepper().is_some_and(is_sharp));
                 if lists && self.filled(body, rest).is_nop() {
                     asked.push(driving.remove(k));
@@ -67,9 +68,9 @@ impl Lower {
         (driving, asked)
     }
 
-    /// Steppers that drive a region, and blocks and runs that follow them: those of which something is left only at the
-    /// coordinates of lists. They need not be cut where a list has an element, and to go on is foreseen more often than
-    /// which of two goes on.
+    /// Returns the steppers that drive a region, and the blocks and runs that follow them, if an effect is left only at
+    /// coordinates of lists. Followers need not be cut at each element of a list, and their advance is better predicted
+    /// than the order of a merge.
     pub(super) fn following(&self, steppers: Vec<Cursor>, body: &Stmt, nest: &Nest<'_>) -> (Vec<Cursor>, Vec<Cursor>) {
         let lists: Vec<&Cursor> = steppers.iter().filter(|c| c.stepper().is_some_and(is_sharp)).collect();
         let ordered = steppers.iter().all(|c| c.stepper().is_some_and(|s| s.ordered));
@@ -79,14 +80,14 @@ impl Lower {
         steppers.into_iter().partition(|c| !c.walks())
     }
 
-    /// The position of any coordinate in a list, if it is computed.
+    /// Returns the position of any coordinate in a list, if it is computed.
     pub(super) fn asks(&self, c: &Cursor, at: &Expr) -> Option<Lookup> {
         let (tensor, k) = &self.fibres[&c.fibre];
         let level = &self.tensors[tensor].levels[*k];
         level.kind()?.lookup(level, &c.above, &c.coordinate(at))
     }
 
-    /// The cheapest plan for lists of which nothing is said: a merge, or one of them that is counted.
+    /// Returns the cheapest plan for lists without a protocol: a merge, or one of them that is counted.
     pub(super) fn cheapest(&self, nest: &Nest<'_>, steppers: &[Cursor], body: &Stmt) -> Drive {
         let merge = if nest.props.is_concurrent() { usize::MAX } else { MERGED * steppers.len() };
         let walks = |c: &Cursor| c.protocol == Protocol::Walk;

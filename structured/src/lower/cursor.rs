@@ -1,4 +1,4 @@
-//! Which fibres a loop traverses, and what is left of its body once one of them is consumed.
+//! Cursors: the fibres that a loop traverses, and its body once one of them is consumed.
 
 use super::search::State;
 use super::steppers::is_sharp;
@@ -13,38 +13,37 @@ use taffeta_ast::expr::Protocol;
 use taffeta_ast::poly::{self, Poly};
 use taffeta_ast::{Access, Expr, ExprKind, Literal, Op, Stmt, StmtId, StmtKind, Symbol};
 
-/// Indices that an access to a fibre has before its own: the first position, the one after the last, and the
-/// coordinate of the level above.
+/// Number of leading indices of an access to a fibre, before its coordinates: the first position, the end position
+/// (exclusive), and the coordinate of the level above.
 pub(super) const PATH: usize = 3;
 
-/// Accesses that are traversed together: those to one fibre, at one index, of all tensors of one pattern.
+/// Accesses that are traversed together: to one fibre, at one index, of all tensors with one pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
     pub(super) fibre: Symbol,
-    /// The same fibre of tensors that are stored where this one is.
+    /// Corresponding fibres of tensors stored over this one's pattern.
     pub(super) followers: Vec<Symbol>,
     pub(super) above: Above,
-    /// The index that the accesses have there: the iterator of the loop and a shift, or what is known before a
-    /// statement.
+    /// Index of the accesses at the level: the iterator of the loop plus a shift, or a value known before a statement.
     pub(super) index: Expr,
-    /// What the index is more than the iterator; 0 before a statement. Coordinates in the looplet are those of the
-    /// loop: less than the level's by this.
+    /// Difference of the index and the iterator; 0 before a statement. Coordinates in the looplet are those of the
+    /// loop: the level's minus this shift.
     pub(super) shift: Expr,
     pub(super) protocol: Protocol,
-    /// What the fibre is made of in the region that is being lowered.
+    /// Looplet of the fibre in the region being lowered.
     pub(super) looplet: Looplet,
     /// Whether the loop is known to stay in the dimension.
     pub(super) within: bool,
-    /// Whether the indices of all accesses are known to stay in the tensor, whatever the loop runs over.
+    /// Whether the indices of all accesses are known to stay in the tensor, whatever range the loop has.
     pub(super) inside: bool,
-    /// Of a stepper that is asked for coordinates which rise: where it is.
+    /// Saved position of a stepper that is queried for increasing coordinates.
     pub(super) kept: Option<State>,
-    /// Of a spike: whether its element is at the region's last coordinate; `None`: it is.
+    /// Condition that the element of a spike is at the region's last coordinate; `None` if it always is.
     pub(super) here: Option<Expr>,
 }
 
 impl Cursor {
-    /// Whether an expression is one of its accesses.
+    /// Returns whether an expression is one of its accesses.
     pub(super) fn drives(&self, e: &Expr) -> bool {
         let ExprKind::Load(t, at) = e.kind() else { return false };
         (*t == self.fibre || self.followers.contains(t))
@@ -54,27 +53,27 @@ impl Cursor {
             && at[PATH].index == self.index
     }
 
-    /// The same one in a region where its fibre is made of something else.
+    /// Returns the cursor in a region where its fibre has another looplet.
     pub(super) fn with(&self, looplet: Looplet, here: Option<Expr>) -> Cursor {
         Cursor { looplet, here, ..self.clone() }
     }
 
-    /// The same one in a loop whose iterator is less than its index by so much.
+    /// Returns the cursor in a loop whose iterator is its index minus a shift.
     fn shifted(self, by: &Expr) -> Cursor {
         Cursor { shift: by.clone(), looplet: self.looplet.shifted(by), ..self }
     }
 
-    /// The level's coordinate in that iteration of the loop.
+    /// Returns the level's coordinate in an iteration of the loop.
     pub(super) fn coordinate(&self, at: &Expr) -> Expr {
         at.plus(&self.shift)
     }
 
-    /// Whether that iteration of the loop is at the level's first coordinate.
+    /// Returns whether an iteration of the loop is at the level's first coordinate.
     pub(super) fn starts(&self, at: &Expr) -> bool {
         poly::equal(&self.coordinate(at), &Expr::int(0)) == Some(true)
     }
 
-    /// Whether it goes from one position to the next where it is asked for a coordinate.
+    /// Returns whether it steps from one position to the next when it is queried for a coordinate.
     pub(super) fn walks(&self) -> bool {
         self.protocol == Protocol::Default && self.stepper().is_some_and(|s| !is_sharp(s))
     }
@@ -87,20 +86,20 @@ impl Cursor {
     }
 }
 
-/// Where the fibre of an access hangs.
+/// Returns the parent of the fibre of an access.
 pub(super) fn above(at: &[Access]) -> Above {
     let positions = Positions { first: at[0].index.clone(), end: at[1].index.clone() };
     Above { positions, coordinate: at[2].index.clone() }
 }
 
-/// The indices of a fibre at these positions, below that coordinate.
+/// Returns the leading indices of an access to a fibre, at these positions and below that coordinate.
 pub(super) fn path(positions: &Positions, coordinate: &Expr) -> impl Iterator<Item = Access> {
     [positions.first.clone(), positions.end.clone(), coordinate.clone()].into_iter().map(Access::from)
 }
 
 impl Lower {
-    /// The fibres that a loop traverses: those at positions that are known outside of it, at its coordinate.
-    /// What is bound outside of it and inside says which are known to stay in the tensor.
+    /// Collects the fibres that a loop traverses, at positions known outside of it and at its coordinate. The names
+    /// bound outside and inside tell which indices are known to stay in the tensor.
     pub(super) fn cursors(&self, body: &Stmt, iter: &Symbol, [bound, inside]: [&Scope; 2]) -> Vec<Cursor> {
         let mut out: Vec<Cursor> = Vec::new();
         let written = effects::writes(body);
@@ -119,7 +118,7 @@ impl Lower {
                 c.inside &= is_inside;
             }
             match out.iter_mut().find(|c| c.drives(e)) {
-                // What one access says of the traversal is said for all.
+                // A protocol given for one access applies to all.
                 Some(c) if c.protocol == Protocol::Default => c.protocol = at[PATH].protocol,
                 Some(_) => {}
                 None => out.extend(self.cursor(e).map(|c| Cursor { inside: is_inside, ..c.shifted(&shift) })),
@@ -129,7 +128,7 @@ impl Lower {
         out
     }
 
-    /// The cursor of an access to a fibre.
+    /// Builds the cursor of an access to a fibre.
     pub(super) fn cursor(&self, e: &Expr) -> Option<Cursor> {
         let ExprKind::Load(t, at) = e.kind() else { return None };
         let (tensor, k) = self.fibres.get(t)?;
@@ -160,7 +159,7 @@ impl Lower {
         })
     }
 
-    /// The body in which the cursor's accesses are to what is below these positions.
+    /// Replaces the cursor's accesses in the body by accesses below these positions.
     pub(super) fn consumed(&self, body: &Stmt, cursor: &Cursor, positions: &Positions) -> Stmt {
         access::rebuild(body, &mut |e| match e.kind() {
             ExprKind::Load(t, at) if cursor.drives(&e) => {
@@ -178,8 +177,9 @@ impl Lower {
         })
     }
 
-    /// The body where none of the cursors stores anything. Storage skips what nothing is left of; the rest must be in
-    /// the dimension. Loops of the body that had to go through what is below are over runs of the fill.
+    /// Rewrites the body for the case that none of the cursors stores an element. Iterations of an empty result are
+    /// skipped; others must be in the dimension. Loops of the body over the levels below become loops over runs of the
+    /// fill.
     pub(super) fn filled<'c>(&self, body: &Stmt, cursors: impl IntoIterator<Item = &'c Cursor>) -> Stmt {
         let cursors: Vec<&Cursor> = cursors.into_iter().collect();
         let left = self.filled_and_checked(body, &cursors);
@@ -207,8 +207,8 @@ impl Lower {
                 });
             }
         });
-        // What is left of the body is checked, and the conditions of checks are filled as the rest is: they may need
-        // what nothing else does.
+        // Statements that remain are checked, and the conditions of the checks are filled with the rest: they may have
+        // accesses that nothing else has.
         let mut stands: FxHashSet<StmtId> = FxHashSet::default();
         left.walk(&mut |s| {
             stands.insert(s.id());
@@ -221,7 +221,7 @@ impl Lower {
         self.where_not_stored(body, &|e| cursors.iter().any(|c| c.drives(e)) || self.is_fresh(e))
     }
 
-    /// What is left of a statement where these elements are not stored.
+    /// Rewrites a statement for the case that these elements are not stored.
     pub(super) fn where_not_stored(&self, body: &Stmt, is: &dyn Fn(&Expr) -> bool) -> Stmt {
         let fill = |e: &Expr| {
             let ExprKind::Load(t, _) = e.kind() else { return None };
@@ -234,24 +234,24 @@ impl Lower {
         fills::run(body, carried, &self.several.borrow(), &fill, &|s, element| self.outside(s, element))
     }
 
-    /// The body at a coordinate whose position is computed.
+    /// Returns the body at a coordinate with a computed position: if it is stored, and if it is not.
     pub(super) fn looked_up(&self, body: &Stmt, cursor: &Cursor, lookup: &Lookup) -> [Stmt; 2] {
         let stored = self.consumed(body, cursor, &Positions::one(lookup.position.clone()));
         [stored, self.filled(body, [cursor])]
     }
 
-    /// The name of the tensor that a cursor traverses.
+    /// Returns the name of the tensor that a cursor traverses.
     pub(super) fn tensor_of(&self, cursor: &Cursor) -> &Symbol {
         &self.fibres[&cursor.fibre].0
     }
 
-    /// Whether a loop runs over all of the dimension that a cursor traverses.
+    /// Returns whether a loop runs over the whole dimension that a cursor traverses.
     pub(super) fn is_whole(&self, cursor: &Cursor, [begin, end]: [&Expr; 2]) -> bool {
         let (tensor, k) = &self.fibres[&cursor.fibre];
         let level = &self.tensors[tensor].levels[*k];
         let size = &level.size;
         match cursor.shift.as_int() {
-            // Slots that are left over are behind the last coordinate.
+            // Padding slots are behind the last coordinate.
             _ if level.slots.is_some() => false,
             Some(0) => begin.as_int() == Some(0) && end == size,
             _ => {
@@ -262,7 +262,8 @@ impl Lower {
     }
 }
 
-/// Collects the loops in a statement that have such an expression inside, and says whether the statement has one.
+/// Collects the loops in a statement that contain a matching expression, and returns whether the statement contains
+/// one.
 fn loops_with(s: &Stmt, is: &mut dyn FnMut(&Expr) -> bool, out: &mut FxHashSet<StmtId>) -> bool {
     let mut has = false;
     for e in access::exprs(s) {
@@ -277,8 +278,7 @@ fn loops_with(s: &Stmt, is: &mut dyn FnMut(&Expr) -> bool, out: &mut FxHashSet<S
     has
 }
 
-/// What an index is more than an iterator, if it is that, and something that is known outside of the loop (and that the
-/// loop does not write).
+/// Returns the difference of an index and an iterator, if it is known outside of the loop and not written in it.
 pub(super) fn shift_of(index: &Expr, iter: &Symbol, bound: &Scope, written: &FxHashSet<Symbol>) -> Option<Expr> {
     match index.kind() {
         ExprKind::Var(s) => return (s == iter).then(|| Expr::int(0)),
@@ -289,7 +289,7 @@ pub(super) fn shift_of(index: &Expr, iter: &Symbol, bound: &Scope, written: &FxH
     (!effects::mentions(&shift, &[iter]) && known(&shift, bound) && !loads(&shift, written)).then_some(shift)
 }
 
-/// The statement with checks before those inside that have some.
+/// Inserts checks before the nested statements that have some.
 fn checked(s: &Stmt, checks: &mut FxHashMap<StmtId, Vec<Stmt>>) -> Stmt {
     let inner = s.map(&mut |s| checked(s, checks), &mut Expr::clone);
     match checks.remove(&s.id()) {

@@ -1,5 +1,5 @@
-//! What drives a region in which several fibres are lists: what accesses say of them (`A[i, gallop(j)]`), and else what
-//! is cheapest ([`super::cost`]).
+//! Choice of the drivers of a region in which several fibres are lists: by the protocols of accesses (`A[i,
+//! gallop(j)]`), or else by the least cost ([`super::cost`]).
 //!
 //! ```text
 //! walk      takes part in a merge; where others lead, it is asked for their coordinates
@@ -8,9 +8,9 @@
 //! locate    is no cursor of the loop: it is asked for the coordinates that the others, or the loop, come to
 //! ```
 //!
-//! What a list cannot do is done in another way: positions that share coordinates are merged, levels that are not
-//! ordered do not lead, and where a loop is parallel or vectorised, the first of several leaders is counted and the
-//! others are asked.
+//! A list that cannot follow its protocol is lowered in another way: positions that share coordinates are merged,
+//! levels that are not ordered do not lead, and in a parallel or vectorised loop the first of several leaders is
+//! counted and the others are asked.
 
 use super::cursor::{Cursor, PATH};
 use super::region::Nest;
@@ -19,18 +19,19 @@ use super::{Lower, runs};
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Diagnostic, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol};
 
-/// What drives a region of several steppers, by their numbers.
+/// Drivers of a region of several steppers, by their numbers.
 pub(super) enum Drive {
-    /// The positions of this one are counted, and the others are asked for its coordinates.
+    /// Leader whose positions are counted, while the others are looked up at its coordinates.
     Leader(usize),
-    /// These jump to the largest of their coordinates, and the others are asked for it.
+    /// Leaders that jump to the largest of their coordinates, where the others are looked up.
     Leapfrog(Vec<usize>),
-    /// They go together from one of their coordinates to the next.
+    /// Merge: all steppers advance together from one of their coordinates to the next.
     Merge,
 }
 
 impl Lower {
-    /// Warns of a loop over all coordinates that these make necessary, since no list of theirs can be merged.
+    /// Warns about a loop over all coordinates that these cursors make necessary, since none of their lists can be
+    /// merged.
     pub(super) fn warn_of_order(&mut self, nest: &Nest<'_>, asked: &[Cursor]) {
         let (Some(iter), Some(first)) = (nest.iter, asked.first()) else { return };
         let name = self.tensor_of(first);
@@ -40,8 +41,8 @@ impl Lower {
         self.warn(d.help(text));
     }
 
-    /// Which steppers drive a region, and which are asked for what they have at a coordinate: levels that are not
-    /// ordered, unless one of them leads alone.
+    /// Returns the steppers that drive a region, and the steppers that are looked up at a coordinate: those of levels
+    /// without order, unless one of them leads alone.
     pub(super) fn driving(
         &self,
         steppers: Vec<Cursor>,
@@ -60,7 +61,7 @@ impl Lower {
             let left = self.filled(body, [c]);
             left.is_nop() || alone && whole && unique(c) && self.between(nest, c, &left, [begin, end]).is_some()
         };
-        // All of a list is not gone through again for each block of another tensor's.
+        // A list is not scanned again for each block of another tensor.
         let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
         let once = matches!(nest.s.kind(), StmtKind::For { extent: own, .. } if *own == extent);
         let leads = |c: &Cursor| {
@@ -78,8 +79,8 @@ impl Lower {
         }
     }
 
-    /// What is done where a list stores nothing, which stores each of its coordinates once, in whatever order: as often
-    /// as coordinates of its dimension are left. `None` if it is not the same at all of them.
+    /// Returns the effects where a list stores nothing, repeated for each remaining coordinate of its dimension; the
+    /// list stores each of its coordinates once, in any order. `None` if the effects vary with the coordinate.
     pub(super) fn between(&self, nest: &Nest<'_>, c: &Cursor, left: &Stmt, [begin, end]: [&Expr; 2]) -> Option<Stmt> {
         let (stepper, iter) = (c.stepper().filter(|s| s.unique && is_sharp(s))?, nest.iter?);
         if !self.is_whole(c, [begin, end]) {
@@ -91,14 +92,14 @@ impl Lower {
         runs::repeated(left, iter, count, self.rules())
     }
 
-    /// What drives a region of these steppers.
+    /// Chooses the drivers of a region of steppers.
     pub(super) fn drive(&self, nest: &Nest<'_>, steppers: &[Cursor], body: &Stmt) -> Drive {
         let leads = |c: &Cursor| {
             let can = c.stepper().is_some_and(|s| s.ordered && s.unique);
             can && c.protocol == Protocol::Gallop && self.filled(body, [c]).is_nop()
         };
         let leaders: Vec<usize> = (0..steppers.len()).filter(|k| leads(&steppers[*k])).collect();
-        // What has several coordinates at a position is not where it ends alone.
+        // A position that spans several coordinates cannot be found by its last one alone.
         let jumps = |k: &usize| steppers[*k].stepper().is_some_and(is_sharp);
         let jumping: Vec<usize> = leaders.iter().copied().filter(jumps).collect();
         match (leaders.first(), jumping.first()) {
@@ -109,7 +110,7 @@ impl Lower {
         }
     }
 
-    /// Accesses to one fibre in a loop that say that it is traversed in two ways.
+    /// Reports the fibres whose accesses in a loop have conflicting protocols.
     pub(super) fn contradictions(&self, body: &Stmt, iter: &Symbol, cursors: &[Cursor]) -> Vec<Diagnostic> {
         let mut out = Vec::new();
         for c in cursors {

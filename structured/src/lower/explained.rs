@@ -1,4 +1,4 @@
-//! What lowering notes of each loop, for `taffeta show --explain`.
+//! Records of loops, for `taffeta show --explain`.
 
 use super::cursor::{Cursor, PATH, shift_of};
 use super::{Lower, Scope, first_effect, load};
@@ -6,23 +6,23 @@ use crate::explain::{Explained, Operand, Part, Visited, length};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Expr, Extent, Stmt, StmtKind, Symbol};
 
-/// Of so many fibres it is told which of them must be stored for something to be done.
+/// Maximum number of fibres of a loop for which the record has the sets that must be stored for an effect.
 const MOST_TOLD: usize = 4;
 
-/// A loop around what is being lowered.
+/// Loop around the statement being lowered.
 #[derive(Clone)]
 pub(super) struct Around {
-    /// Its number among those that are explained.
+    /// Number of its record.
     number: usize,
-    /// Fibres, by their positions, of which it is noted what it does with them.
+    /// Fibres, by position, whose part in the loop is recorded.
     noted: Vec<(Symbol, Expr)>,
-    /// Whether it is noted how many iterations it has.
+    /// Whether its trip count is recorded.
     expected: bool,
 }
 
 impl Lower {
-    /// How often a level is determined by a loop inside of that of a level below it ([`super::Structured::disorder`]).
-    /// `around`: iterators, outermost first.
+    /// Counts order violations: levels determined by a loop inside of the loop of a level below them
+    /// ([`super::Structured::disorder`]). `around`: iterators, outermost first.
     pub(super) fn disorder(&self, s: &Stmt, around: &mut Vec<Symbol>) -> usize {
         let mut found = 0;
         let mut look = |e: &Expr| {
@@ -46,7 +46,7 @@ impl Lower {
         found
     }
 
-    /// Notes a loop in which structured tensors are accessed; what is noted until [`Lower::left`] is of it.
+    /// Opens the record of a loop with structured accesses, to which notes are added until [`Lower::left`].
     pub(super) fn entered(&mut self, s: &Stmt, iter: &Symbol, extent: &Extent, body: &Stmt, inside: &Scope) {
         let mut here: Vec<(Symbol, Expr)> = Vec::new();
         let (mut accessed, written) = (false, effects::writes(body));
@@ -77,12 +77,12 @@ impl Lower {
         }
     }
 
-    /// Ends what [`Lower::entered`] began.
+    /// Closes the record that [`Lower::entered`] opened.
     pub(super) fn left(&mut self) {
         self.around.pop();
     }
 
-    /// Notes what the innermost loop does with a fibre at this position, if it is the first that it does.
+    /// Records the part of a fibre at this position in the innermost loop, if it is the first one.
     pub(super) fn note(&mut self, fibre: &Symbol, first: &Expr, part: Part) {
         let Some(Some(around)) = self.around.last_mut() else { return };
         let key = (fibre.clone(), first.clone());
@@ -96,12 +96,12 @@ impl Lower {
         self.explained[around.number].operands.push(operand);
     }
 
-    /// The same of a cursor.
+    /// Records the part of a cursor in the innermost loop.
     pub(super) fn does(&mut self, cursor: &Cursor, part: Part) {
         self.note(&cursor.fibre, &cursor.above.positions.first, part);
     }
 
-    /// Notes what the innermost loop visits.
+    /// Records the coordinates that the innermost loop visits.
     pub(super) fn visits(&mut self, body: &Stmt, cursors: &[Cursor]) {
         let Some(Some(Around { number: k, .. })) = self.around.last() else { return };
         let k = *k;
@@ -112,8 +112,8 @@ impl Lower {
         self.explained[k].visited = Visited::Stored(self.needed(body, cursors));
     }
 
-    /// The smallest sets of cursors such that something is done where all of a set store something and the others
-    /// nothing.
+    /// Returns the minimal sets of cursors for which the body has an effect where all of a set store an element and the
+    /// others do not.
     fn needed(&self, body: &Stmt, cursors: &[Cursor]) -> Vec<Vec<String>> {
         let name = |c: &Cursor| self.tensor_of(c).name().to_string();
         if cursors.len() > MOST_TOLD {
@@ -133,10 +133,10 @@ impl Lower {
         found.iter().map(names).collect()
     }
 
-    /// Notes how many iterations the innermost loop has, where these fibres drive it.
+    /// Records the trip count of the innermost loop, which these fibres drive.
     pub(super) fn expects(&mut self, cursors: &[&Cursor], part: Part) {
         let Some(Some(around)) = self.around.last_mut() else { return };
-        // What drives a part of it is not what drives all of it.
+        // Later calls are about a part of the loop, with other drivers.
         if std::mem::replace(&mut around.expected, true) {
             return;
         }
@@ -156,7 +156,7 @@ impl Lower {
         }
     }
 
-    /// How many positions a cursor's fibre has on average.
+    /// Returns the average number of positions of a cursor's fibre.
     fn expected_length(&self, cursor: &Cursor) -> Option<String> {
         let (tensor, k) = &self.fibres[&cursor.fibre];
         let levels = &self.tensors[tensor].levels;

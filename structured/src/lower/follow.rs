@@ -1,6 +1,6 @@
-//! Tensors that are stored where a parameter is, over whose pattern they are: adjoints, and `pattern(A)`. They have its
-//! index arrays, and elements of their own, so that both are traversed by one cursor. Writes where nothing is stored
-//! vanish in derivatives, and are errors elsewhere.
+//! Tensors stored over the pattern of a parameter: adjoints, and `pattern(A)`. They share its index arrays and have
+//! values of their own, so that one cursor traverses both. Writes where nothing is stored vanish in derivatives, and
+//! are errors elsewhere.
 //!
 //! ```text
 //! A.grad: f64[n, m] @ pattern(A)                   A.grad.val: f64[A.n1]
@@ -18,13 +18,14 @@ use std::sync::Arc;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Reduction};
 use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// Whether writes where a tensor stores nothing are errors.
+/// Returns whether writes where a tensor stores nothing are errors.
 pub(super) fn refuses(flat: &Flat) -> bool {
     !flat.tensor.format.drops
 }
 
 impl Lower {
-    /// Notes results and locals that are stored where parameters are. The results of the lowered program.
+    /// Registers results and locals that are stored over the pattern of a parameter, and returns the results of the
+    /// lowered program.
     pub(super) fn followers(&mut self, func: &Func) -> Result<Vec<Arc<Tensor>>, Diagnostics> {
         let mut found: Vec<Diagnostic> = Vec::new();
         let mut results = Vec::new();
@@ -49,7 +50,7 @@ impl Lower {
         if found.is_empty() { Ok(results) } else { Err(Diagnostics(found)) }
     }
 
-    /// Notes a tensor with the arrays of the parameter that has its pattern, and gives its elements.
+    /// Registers a tensor with the index arrays of the parameter that has its pattern, and returns its values.
     pub(super) fn follow(&mut self, func: &Func, tensor: &Arc<Tensor>) -> Option<Arc<Tensor>> {
         let pattern = tensor.format.pattern?;
         let of = func.params.iter().find(|p| p.tensor.format.pattern == Some(pattern))?;
@@ -63,19 +64,19 @@ impl Lower {
         Some(values)
     }
 
-    /// The tensor whose pattern another one, or itself, is stored over.
+    /// Returns the tensor over whose pattern another one, or itself, is stored.
     pub(super) fn pattern_of<'t>(&'t self, tensor: &'t Symbol) -> &'t Symbol {
         self.follows.iter().find(|(t, _)| t == tensor).map_or(tensor, |(_, of)| of)
     }
 
-    /// The fibres below so many levels of tensors that are stored where this one is.
+    /// Returns the fibres below so many levels of the tensors that are stored over this one's pattern.
     pub(super) fn followers_at(&self, of: &Symbol, level: usize) -> Vec<Symbol> {
         let own = self.follows.iter().filter(|(_, o)| o == of);
         own.map(|(t, _)| self.tensors[t].fibres[level].clone()).collect()
     }
 
-    /// A declaration of a structured tensor. Of one that stands in a copy of a loop's body, where accesses are still
-    /// those to the original: with accesses to it; `None` where nothing is left of them, and there is nothing to
+    /// Resolves a declaration of a structured tensor. In a copy of a loop's body, accesses are still those to the
+    /// original, and are replaced by accesses to the declared tensor; `None` if none is left, and there is nothing to
     /// declare.
     pub(super) fn redeclared(&mut self, s: &Stmt) -> Option<Stmt> {
         let StmtKind::VarDef { tensor, body } = s.kind() else { return Some(s.clone()) };
@@ -90,7 +91,7 @@ impl Lower {
         };
         let from = self.tensors.values().chain(&self.replaced).find(is)?.clone();
         let old = from.tensor.symbol.clone();
-        // Other copies of the body have accesses to what this declaration was.
+        // Other copies of the body access the tensor as it was declared before.
         self.replaced.extend(self.tensors.get(&tensor.symbol).cloned());
         match self.follows.iter().find(|(t, _)| *t == old).map(|(_, of)| of.clone()) {
             Some(of) => {
@@ -112,7 +113,7 @@ impl Lower {
         Some(s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body }))
     }
 
-    /// Whether a statement has accesses to a tensor, and does not declare it.
+    /// Returns whether a statement accesses a tensor, and does not declare it.
     fn is_used(&self, s: &Stmt, flat: &Flat) -> bool {
         let (mut used, mut own) = (false, false);
         let is = |t: &Symbol| flat.fibres.contains(t) || *t == flat.values.symbol;
@@ -123,7 +124,7 @@ impl Lower {
         used && !own
     }
 
-    /// Notes a structured tensor.
+    /// Registers a structured tensor.
     pub(super) fn declare(&mut self, tensor: &Tensor, flat: Flat) {
         for (k, fibre) in flat.fibres.iter().enumerate() {
             self.fibres.insert(fibre.clone(), (tensor.symbol.clone(), k));
@@ -131,11 +132,11 @@ impl Lower {
         self.tensors.insert(tensor.symbol.clone(), flat);
     }
 
-    /// A declaration of a structured tensor as one of its elements.
+    /// Replaces the declaration of a structured tensor by one of its values.
     pub(super) fn declaration(&self, s: &Stmt) -> Stmt {
         match s.kind() {
             StmtKind::VarDef { tensor, body } => match self.tensors.get(&tensor.symbol) {
-                // The arrays of workspaces are declared in the end.
+                // The arrays of workspaces are declared by a later step.
                 Some(flat) if flat.levels.last().is_some_and(|l| l.inserts) => s.clone(),
                 Some(flat) => s.with_kind(StmtKind::VarDef { tensor: flat.values.clone(), body: body.clone() }),
                 None => s.clone(),
@@ -144,7 +145,7 @@ impl Lower {
         }
     }
 
-    /// The statement whose loops share the elements of structured tensors in the place of these.
+    /// Replaces structured tensors by their values in the reductions of loops.
     pub(super) fn shared_values(&self, s: &Stmt) -> Stmt {
         reductions(s, &|t| self.values_of(t))
     }
@@ -153,13 +154,13 @@ impl Lower {
         self.tensors.get(t).map_or(t, |flat| &flat.values.symbol).clone()
     }
 
-    /// The tensor that an access to a fibre, or to elements, is one to.
+    /// Returns the tensor of a fibre or of values.
     fn tensor_at(&self, t: &Symbol) -> Option<&Flat> {
         let of_fibre = self.fibres.get(t).map(|(tensor, _)| &self.tensors[tensor]);
         of_fibre.or_else(|| self.tensors.values().find(|flat| flat.values.symbol == *t))
     }
 
-    /// Loops around nothing but a store of a constant to every element: a loop over all that is stored.
+    /// Lowers loops that only store a constant to every element to a loop over all stored values.
     pub(super) fn set_everywhere(&self, s: &Stmt) -> Option<Stmt> {
         let StmtKind::For { props, .. } = s.kind() else { return None };
         let (mut loops, mut inner): (Vec<(&Symbol, [Expr; 2])>, &Stmt) = (Vec::new(), s);
@@ -195,7 +196,7 @@ impl Lower {
             }
         }
         let values = &flat.values;
-        // One dot in a name is what the text of a program can have.
+        // The text of a program allows one dot in a name.
         let p = Symbol::new(format!("{}.p", tensor.name().replace('.', "_")));
         let kind = StmtKind::Store {
             tensor: values.symbol.clone(),
@@ -207,8 +208,8 @@ impl Lower {
         Some(s.with_kind(StmtKind::For { iter: p, extent, props, body: inner.with_kind(kind) }))
     }
 
-    /// Refuses loops that store a constant into values that stand for several elements, each of them several times at
-    /// once. (What else meets in such a value was found when the loop was marked.)
+    /// Refuses concurrent loops that store a constant into values shared by several elements, since iterations would
+    /// race. (Other conflicts were found when the loop was marked.)
     pub(super) fn refuse_races(&mut self, s: &Stmt, iter: &Symbol, props: &LoopProps, body: &Stmt) {
         if !props.is_concurrent() {
             return;
@@ -230,7 +231,7 @@ impl Lower {
         }
     }
 
-    /// Refuses loops of vector instructions in which something is gone through, or searched.
+    /// Refuses vectorised loops that contain a traversal or a search.
     pub(super) fn refuse_lanes(&mut self, s: &Stmt) {
         s.walk(&mut |s| {
             let StmtKind::For { iter, props, body, .. } = s.kind() else { return };
@@ -248,14 +249,14 @@ impl Lower {
         });
     }
 
-    /// What a write to an element becomes that is not stored. Where it is an error, that is known when all that is
-    /// written is: the fill leaves the element as it is.
+    /// Returns the statement that replaces a write to an element that is not stored. If such writes are errors, the
+    /// check needs the written value: the fill leaves the element as it is.
     pub(super) fn outside(&self, s: &Stmt, element: &Expr) -> Stmt {
         let Some(tensor) = load(element).and_then(|(t, _)| Some(&self.fibres.get(t)?.0)) else { return Stmt::nop() };
         if refuses(&self.tensors[tensor]) { self.not_stored(s, element) } else { Stmt::nop() }
     }
 
-    /// The error that an element is written which is not stored.
+    /// Returns the failing assertion for a write to an element that is not stored.
     pub(super) fn stopped(&self, s: &Stmt, element: &Expr) -> Stmt {
         let Some((t, at)) = load(element) else { return Stmt::nop() };
         let tensor = &self.fibres[t].0;
@@ -270,7 +271,7 @@ impl Lower {
     }
 }
 
-/// The statement whose loops share other tensors in the place of those that they reduce into.
+/// Replaces the tensors that loops reduce into.
 fn reductions(s: &Stmt, other: &dyn Fn(&Symbol) -> Symbol) -> Stmt {
     let s = match s.kind() {
         StmtKind::For { iter, extent, props, body } if !props.reductions.is_empty() => {

@@ -1,4 +1,4 @@
-//! Full blocks apart from those at an edge: of a block that is full, no element is asked whether it is in the tensor.
+//! Full blocks apart from those at an edge: the elements of a full block are not tested for being in the tensor.
 //!
 //! ```text
 //! for p in range(pos[i], pos[i + 1]):          for p in range(pos[i], pos[i + 1]):
@@ -12,8 +12,8 @@
 //!                                                              y[i] += val[p, k] * x[j * 4 + k]
 //! ```
 //!
-//! Which guards hold in a full block is proved under the condition. Blocks at an edge are few: their loops run as they
-//! are written, one element after the other.
+//! The guards that hold in a full block are proved under its condition. Blocks at an edge are few: their loops run as
+//! they are written, one element after the other.
 
 use super::beyond::{Facts, conjuncts};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,10 +24,10 @@ use taffeta_ast::poly::Poly;
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
-/// Blocks with more edges stay as they are.
+/// Maximum number of edges per block; other blocks stay as they are.
 const MOST_EDGES: usize = 4;
 
-/// The statement in which loops over blocks that are stored ask once for each whether it is full.
+/// Splits loops over stored blocks by one test per block: whether it is full.
 pub(super) fn full_blocks(s: &Stmt, facts: &mut Context) -> Stmt {
     let new = match s.kind() {
         StmtKind::For { extent, body, .. } if ends(extent).is_none() && is_straight(body) => {
@@ -39,7 +39,7 @@ pub(super) fn full_blocks(s: &Stmt, facts: &mut Context) -> Stmt {
     new
 }
 
-/// Whether all loops in a statement run over constant ranges, one iteration after the other.
+/// Returns whether all loops in a statement run over constant ranges, sequentially.
 fn is_straight(s: &Stmt) -> bool {
     let mut straight = true;
     s.walk(&mut |s| {
@@ -52,14 +52,14 @@ fn is_straight(s: &Stmt) -> bool {
     straight
 }
 
-/// The first and the last iteration of a loop over a constant range.
+/// Returns the first and the last iteration of a loop over a constant range.
 fn ends(extent: &Extent) -> Option<[i64; 2]> {
     let Extent::Range { begin, end, step } = extent else { return None };
     let (begin, end) = (begin.as_int()?, end.as_int()?);
     (step.as_int() == Some(1) && begin < end).then(|| [begin, end - 1])
 }
 
-/// The body of a loop with what follows its coordinates in two cases.
+/// Splits the part of a loop's body behind its coordinates into two cases.
 fn apart(s: &Stmt, facts: &mut Context) -> Stmt {
     if matches!(s.kind(), StmtKind::VarDef { .. }) {
         let new = walk::map(s, facts, &mut apart);
@@ -85,7 +85,7 @@ fn apart(s: &Stmt, facts: &mut Context) -> Stmt {
     }
 }
 
-/// A branch: a statement without the guards of full blocks, and as it is.
+/// Returns a branch: the statement without the guards of full blocks, and the statement as it is.
 fn cases(s: &Stmt, facts: &mut Context) -> Option<Stmt> {
     let mut edges = Vec::new();
     edges_in(s, &mut Vec::new(), &effects::writes(s), &mut edges);
@@ -103,8 +103,8 @@ fn cases(s: &Stmt, facts: &mut Context) -> Option<Stmt> {
     (dropped > 0).then(|| Stmt::new(StmtKind::If { cond: full, then, otherwise }, origin))
 }
 
-/// For each guard, the condition under which it holds in all iterations of the loops around it, with how far that is
-/// from not holding; of those that differ by a constant, the strongest.
+/// Collects, for each guard, the sufficient condition that makes it true in the whole block, with its slack; of guards
+/// that differ by a constant, the strongest.
 fn edges_in(s: &Stmt, around: &mut Vec<(Symbol, [i64; 2])>, written: &FxHashSet<Symbol>, out: &mut Vec<(Expr, Expr)>) {
     let outside = around.len();
     match s.kind() {
@@ -131,7 +131,8 @@ fn edges_in(s: &Stmt, around: &mut Vec<(Symbol, [i64; 2])>, written: &FxHashSet<
     around.truncate(outside);
 }
 
-/// A comparison of integers with the iterators of loops around it where they leave the least room.
+/// Replaces the iterators of enclosing loops in a comparison of integers by the iterations of least slack; returns it
+/// with the slack.
 fn edge(cond: &Expr, around: &[(Symbol, [i64; 2])]) -> Option<(Expr, Expr)> {
     let ExprKind::Apply(op, args) = cond.kind() else { return None };
     let [a, b] = &args[..] else { return None };
@@ -157,7 +158,7 @@ fn edge(cond: &Expr, around: &[(Symbol, [i64; 2])]) -> Option<(Expr, Expr)> {
     Some((cond, room))
 }
 
-/// The statement without the guards that are proved to hold.
+/// Removes the guards that are proved to hold.
 fn unguarded(s: &Stmt, facts: &mut Context, dropped: &mut usize) -> Stmt {
     let holds = match s.kind() {
         StmtKind::If { cond, otherwise: None, .. } => facts.prove(cond),
@@ -174,7 +175,7 @@ fn unguarded(s: &Stmt, facts: &mut Context, dropped: &mut usize) -> Stmt {
     }
 }
 
-/// The statement with loops that have no marks.
+/// Removes the annotations of all loops.
 fn one_by_one(s: &Stmt) -> Stmt {
     let inner = s.map(&mut one_by_one, &mut Expr::clone);
     match inner.kind() {

@@ -1,5 +1,5 @@
-//! Indices that are in the tensor, and checks of those that may not be. Of a remapped tensor the indices are checked
-//! that the program wrote, and not the coordinates which are made of them: of blocks at an edge, some are outside.
+//! Indices known to be in the tensor, and bounds checks of the others. For a remapped tensor, the indices of the
+//! program are checked, and not the coordinates computed from them: blocks at an edge are partly outside.
 
 use super::beyond::ends;
 use super::cursor::{Cursor, PATH};
@@ -13,13 +13,13 @@ use taffeta_ast::poly::{self, Poly, tidy};
 use taffeta_ast::stmt::{AssertKind, MessagePart};
 use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
-/// Whether accesses to the fibres of a tensor have the indices that the program wrote behind their own.
+/// Returns whether accesses to the fibres of a tensor carry the indices of the program behind their coordinates.
 pub(super) fn carries(flat: &Flat) -> bool {
     follow::refuses(flat) || flat.tensor.format.is_remapped()
 }
 
 impl Lower {
-    /// The dimensions that the next level of an access stores something of, with their indices and sizes.
+    /// Returns the dimensions that the next level of an access depends on, with their indices and sizes.
     fn indices_at(&self, e: &Expr) -> Vec<(usize, Expr, Expr)> {
         let Some((t, at)) = load(e) else { return Vec::new() };
         let (tensor, k) = &self.fibres[t];
@@ -33,14 +33,14 @@ impl Lower {
         level.coord.dims().into_iter().map(|d| (d, own[d].index.clone(), shape[d].clone())).collect()
     }
 
-    /// Whether what an access has at the next level is known to be in the tensor: its indices there are iterators of
+    /// Returns whether an access is known to be in the tensor at the next level: its indices there are iterators of
     /// loops that stay in their dimensions.
     pub(super) fn is_inside(&self, e: &Expr, bound: &Scope) -> bool {
         self.indices_at(e).iter().all(|(_, index, size)| self.is_coordinate(index, size, bound))
     }
 
-    /// Whether a loop over this range stays in the dimension that a cursor traverses: by the numbers that its ends are
-    /// away from those of the dimension.
+    /// Returns whether a loop over this range stays in the dimension that a cursor traverses, by the constant distances
+    /// of its ends from those of the dimension.
     pub(super) fn stays_inside(&self, c: &Cursor, [begin, end]: [&Expr; 2]) -> bool {
         let (tensor, k) = &self.fibres[&c.fibre];
         let level = &self.tensors[tensor].levels[*k];
@@ -50,13 +50,13 @@ impl Lower {
             && ends(end, Op::Min).iter().any(|e| room(level.size.minus(&c.coordinate(e))))
     }
 
-    /// Whether what an access has at the next level is made of indices that these tensors are read for.
+    /// Returns whether the indices of an access at the next level read one of these tensors.
     pub(super) fn is_made_of(&self, e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
         self.indices_at(e).iter().any(|(_, index, _)| loads(index, tensors))
     }
 
-    /// Whether a loop has an access to a position that is known before it, and is one because of its iterations: the
-    /// diagonal of `A[i, i]`, which a matrix without rows has not.
+    /// Returns whether a loop has an access to a position that is known before it, and exists only if it has
+    /// iterations: the diagonal of `A[i, i]`, which a matrix without rows does not have.
     pub(super) fn rests_on(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> bool {
         if !self.tensors.values().any(|flat| flat.tensor.format.is_remapped()) {
             return false;
@@ -77,8 +77,8 @@ impl Lower {
         rests
     }
 
-    /// Assertions that the indices that an access has at the next level are in range, where that is not known. Before a
-    /// loop they are those of its first iteration: of `A[i, i + k]`, whose diagonal is known there, that of `k`.
+    /// Returns assertions that the indices of an access at the next level are in range, where that is not known. Before
+    /// a loop they are about its first iteration: for `A[i, i + k]`, whose diagonal is known there, about `k`.
     pub(super) fn range_checks(&self, s: &Stmt, e: &Expr, guard: &Expr, bound: &Scope) -> Vec<Stmt> {
         let first = |index: Expr| match s.kind() {
             StmtKind::For { iter, extent: Extent::Range { begin, .. }, .. } => replaced(&index, iter, begin),
@@ -90,7 +90,7 @@ impl Lower {
             .collect()
     }
 
-    /// The indices that an access has at the next level and that may be out of range, with their sizes; `None` if one of
+    /// Returns the indices of an access at the next level that may be out of range, with their sizes; `None` if one of
     /// them is not known.
     pub(super) fn open_indices(&self, e: &Expr, bound: &Scope) -> Option<Vec<[Expr; 2]>> {
         let all = self.indices_at(e);
@@ -98,15 +98,16 @@ impl Lower {
         open.map(|(_, index, size)| known(&index, bound).then_some([index, size])).collect()
     }
 
-    /// The assertions of [`Lower::range_checks`] where nothing is known of iterators.
+    /// Returns the assertions of [`Lower::range_checks`] without knowledge of iterators.
     pub(super) fn all_range_checks(&self, s: &Stmt, e: &Expr, guard: &Expr) -> Vec<Stmt> {
         let Some((t, _)) = load(e) else { return Vec::new() };
         let tensor = &self.fibres[t].0;
         self.indices_at(e).iter().map(|(d, index, size)| in_range(s, tensor, *d, index, size, guard)).collect()
     }
 
-    /// Whether an index is the iterator of a loop around, or that and something, and stays in the range of the
-    /// dimension; or goes round its end: the position that is computed of it is that of its coordinate then.
+    /// Returns whether an index is the iterator of an enclosing loop, or its sum with another term, and stays in the
+    /// range of the dimension; or whether it is registered as in range, as an index that wraps around the end of the
+    /// dimension.
     fn is_coordinate(&self, index: &Expr, size: &Expr, bound: &Scope) -> bool {
         if self.wrapped.iter().any(|[place, by]| index == place && size == by) {
             return true;
@@ -130,7 +131,7 @@ impl Lower {
     }
 }
 
-/// The assertion that an index is in the range of its dimension.
+/// Returns the assertion that an index is in the range of its dimension.
 fn in_range(s: &Stmt, tensor: &Symbol, dimension: usize, index: &Expr, size: &Expr, guard: &Expr) -> Stmt {
     let cond = Expr::int(0).less_eq(index).and(&index.less(size));
     let message = vec![

@@ -1,7 +1,7 @@
-//! Operands that are evaluated under a condition: where what they need is asked for by statements (a search that may be
-//! out of range, or a check whose condition needs one), they are evaluated in a branch. What the condition asks for is
-//! searched before, for the whole statement: where a fill decides which operand it is, no branch is left. Where it is a
-//! branch, the value is none of the fill ([`taffeta_analysis::pass::fills`]).
+//! Operands that are evaluated under a condition: if their accesses need statements (a search that may be out of range,
+//! or a check whose condition needs one), they are evaluated in a branch. Accesses of the condition are searched
+//! before, for the whole statement: where a fill decides which operand is chosen, no branch is left. The value of a
+//! branch does not derive from the fill ([`taffeta_analysis::pass::fills`]).
 //!
 //! ```text
 //! s += A[k[j]] if x[j] > 0.0 else 0.0
@@ -11,8 +11,8 @@
 //! s += chosen
 //! ```
 //!
-//! What `and` and `or` decide without their second operand may be of the fill all the same: an element that the
-//! operand reads is one that is not stored where it is out of range. A sum is told apart by that, without a branch:
+//! A value that `and` or `or` decides without the second operand may still derive from the fill: an element that the
+//! operand reads counts as not stored where it is out of range. A sum is split by that, without a branch:
 //!
 //! ```text
 //! s += x[j] if j > 0 and A[n - j] > 0.0 else 0.0
@@ -29,13 +29,13 @@ use taffeta_ast::stmt::Role;
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
-    /// The outermost operator of a statement that has to become a branch.
+    /// Returns the outermost operator of a statement that has to become a branch.
     pub(super) fn lazy(&self, s: &Stmt, bound: &Scope) -> Option<Expr> {
         s.kind().exprs().into_iter().find_map(|e| self.lazy_in(s, e, None, false, bound))
     }
 
-    /// The same in an expression inside of that operator; `asks`: whether a condition around it reads what is
-    /// structured.
+    /// Searches an expression for that operator. `outermost`: the enclosing one; `asks`: whether an enclosing condition
+    /// reads structured tensors.
     fn lazy_in(&self, s: &Stmt, e: &Expr, outermost: Option<&Expr>, asks: bool, bound: &Scope) -> Option<Expr> {
         if let ExprKind::Apply(Op::And | Op::Or | Op::Select, args) = e.kind() {
             let asking = asks || self.has_access(&args[0]);
@@ -47,8 +47,8 @@ impl Lower {
         inside.or_else(|| outermost.filter(|_| self.needs_statements(s, e, asks, bound)).cloned())
     }
 
-    /// Whether statements have to come before an access that are wrong where it is not evaluated: a search at what may
-    /// be out of range there, or a check under a condition that needs some itself.
+    /// Returns whether an access needs preceding statements that are wrong where it is not evaluated: a search that may
+    /// be out of range there, or a check under a condition that needs statements itself.
     fn needs_statements(&self, s: &Stmt, e: &Expr, asks: bool, bound: &Scope) -> bool {
         if !self.is_known(e, bound) {
             return false;
@@ -59,8 +59,8 @@ impl Lower {
         searched || asks && checked
     }
 
-    /// An element that the condition of such an operator has searched in any case: the statement in which all of the
-    /// condition is located, that element, and the checks for the condition.
+    /// Returns an element that the operator's condition searches in any case: the statement with the condition located,
+    /// the element, and the checks for the condition.
     pub(super) fn asked_first(&self, s: &Stmt, lazy: &Expr, bound: &Scope) -> Option<(Stmt, Expr, Vec<Stmt>)> {
         let ExprKind::Apply(_, args) = lazy.kind() else { return None };
         if !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. }) {
@@ -88,9 +88,9 @@ impl Lower {
         Some((located, access, checks))
     }
 
-    /// A store or a reduction whose value `and` or `or` decides, where an element that has to be searched for their
-    /// second operand is in range, and where it is not, that is as one that is not stored. An index that is read, or
-    /// cannot always be computed, is asked for only where the program does.
+    /// Splits a store or a reduction whose value `and` or `or` decides, by whether an element that must be searched for
+    /// their second operand is in range; out of range, it counts as not stored. An index that is read, or cannot always
+    /// be computed, is evaluated only where the program does so.
     pub(super) fn in_range_or_not(&mut self, s: &Stmt, lazy: &Expr, bound: &Scope) -> Option<Stmt> {
         if !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. }) {
             return None;
@@ -114,7 +114,7 @@ impl Lower {
         let within = open.iter().map(|[index, size]| Expr::int(0).less_eq(index).and(&index.less(size)));
         let within = within.reduce(|all, one| all.and(&one))?;
         let cond = if open.iter().all(|[index, _]| self.is_computable(index)) { within } else { guard.and(&within) };
-        // Wherever the program evaluates it, it is in range.
+        // Wherever the program evaluates the element, it must be in range.
         let (mut all, mut tells) = (Vec::new(), true);
         for e in access::exprs(s) {
             guarded(&e, &Expr::bool(true), &mut |e, guard| {
@@ -139,7 +139,7 @@ impl Lower {
         Some(Stmt::seq(all, s.origin().derive("structured", "lazy")))
     }
 
-    /// Whether an index can be computed wherever its iteration is: what else it reads are coordinates that are stored.
+    /// Returns whether an index can be computed in every iteration: it loads nothing but scalars and stored arrays.
     fn is_computable(&self, index: &Expr) -> bool {
         let is_stored =
             |t: &Symbol| self.tensors.values().any(|flat| flat.arrays().iter().any(|array| array.tensor.symbol == *t));
@@ -159,7 +159,7 @@ impl Lower {
         has
     }
 
-    /// The statement with a scalar for the value of a lazy operator, which a branch sets before it.
+    /// Replaces the value of a lazy operator by a scalar, which a branch sets before the statement.
     pub(super) fn branched(&mut self, s: &Stmt, lazy: &Expr, bound: &Scope) -> Stmt {
         let ExprKind::Apply(op, args) = lazy.kind() else { unreachable!("it is an operator") };
         let [then, otherwise] = match op {

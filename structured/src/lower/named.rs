@@ -1,5 +1,6 @@
-//! Coordinates that loops inside of a loop over positions use, or several conditions: they are loaded once, into a local
-//! scalar. Compilers do not see that they stay the same, and take what is at such a coordinate for elements anywhere.
+//! Hoisting of coordinates that loops inside of a loop over positions use, or several conditions: they are loaded once,
+//! into a local scalar. C compilers do not see that they are invariant, and treat accesses at such a coordinate as
+//! scattered.
 //!
 //! ```text
 //! for p in range(pos[i], pos[i + 1]):          for p in range(pos[i], pos[i + 1]):
@@ -18,7 +19,7 @@ use taffeta_analysis::query::effects;
 use taffeta_ast::{DType, Expr, ExprKind, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
-    /// The statement with scalars for such coordinates.
+    /// Loads coordinates that inner loops or several conditions use into scalars.
     pub(super) fn named(&self, s: &Stmt) -> Stmt {
         let coordinates = |level: &FlatLevel| {
             let (_, crd) = level.kind()?.contract(level.level)?.list?;
@@ -50,7 +51,7 @@ fn named(s: &Stmt, arrays: &FxHashSet<Symbol>) -> Stmt {
     }
     let origin = inner.origin().derive("structured", "coordinate");
     let name = iter.name().strip_suffix(".p").unwrap_or(iter.name());
-    // As an index, which is what all of them are read as.
+    // Cast to the index type, in which all uses read it.
     let scalars: Vec<(Expr, Arc<Tensor>)> =
         found.iter().map(|e| (e.clone().cast(DType::I64), scalar(name.to_string()))).collect();
     let replaced = access::rebuild(body, &mut |e| {
@@ -61,7 +62,7 @@ fn named(s: &Stmt, arrays: &FxHashSet<Symbol>) -> Stmt {
         let (tensor, value) = (t.symbol.clone(), value.clone());
         Stmt::new(StmtKind::Store { tensor, indices: Vec::new(), value }, origin.clone())
     };
-    // What is promised of positions comes first, so that there is an element.
+    // Assumptions about positions come first, so that the loaded element exists.
     let items = match replaced.kind() {
         StmtKind::Seq(all) => all.clone(),
         _ => vec![replaced],
@@ -78,7 +79,7 @@ fn named(s: &Stmt, arrays: &FxHashSet<Symbol>) -> Stmt {
     inner.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body })
 }
 
-/// Elements of the arrays at the iterator's position that loops inside read.
+/// Collects the elements of the arrays at the iterator's position that inner loops read.
 fn used_inside(s: &Stmt, iter: &Symbol, arrays: &FxHashSet<Symbol>, inside: bool, out: &mut Vec<Expr>) {
     if inside && !matches!(s.kind(), StmtKind::Assume { .. }) {
         let mut read = Vec::new();
@@ -89,7 +90,7 @@ fn used_inside(s: &Stmt, iter: &Symbol, arrays: &FxHashSet<Symbol>, inside: bool
     s.kind().children().into_iter().for_each(|s| used_inside(s, iter, arrays, inside, out));
 }
 
-/// Elements of the arrays at the iterator's position that an expression reads.
+/// Collects the elements of the arrays at the iterator's position that an expression reads.
 fn elements(e: &Expr, iter: &Symbol, arrays: &FxHashSet<Symbol>, out: &mut Vec<Expr>) {
     e.walk(&mut |e| {
         if let ExprKind::Load(t, at) = e.kind()

@@ -1,5 +1,5 @@
-//! Accesses at a coordinate that no loop counts in the order of the storage: random access, a region of one coordinate.
-//! What stands there is computed, found in a table or searched, before the statement that needs it.
+//! Random access, at coordinates that no loop enumerates in storage order: a region of one coordinate. The element
+//! there is computed, found in a hash table or searched, before the statement that needs it.
 
 use super::cursor::PATH;
 use super::region::{Nest, Region};
@@ -14,8 +14,8 @@ use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{Diagnostic, Expr, Extent, Span, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
-    /// A statement that has an access at a coordinate that no loop counts: what is stored there is searched first, if
-    /// the statement does something.
+    /// Lowers a statement with a random access: the element is looked up first, if the statement has an effect
+    /// (`does`).
     pub(super) fn searched(&mut self, s: &Stmt, access: &Expr, does: &Expr, bound: &Scope) -> Stmt {
         let span = asking(s, access).origin().span();
         let Some(mut cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
@@ -23,12 +23,12 @@ impl Lower {
         if load(access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)))
             && let Some(evaluated) = evaluated(s)
         {
-            // What is inside of the statement may ask for another coordinate.
+            // Nested statements may change the coordinate.
             return self.stmt(&evaluated, bound);
         }
         let (tensor, k) = self.fibres[&cursor.fibre].clone();
         let level = &self.tensors[&tensor].levels[k];
-        // Some levels say where a coordinate is without a search.
+        // Some levels find a coordinate without a search.
         let lookup = level.kind().and_then(|kind| kind.lookup(level, &cursor.above, &cursor.index));
         if let Some(lookup) = lookup {
             cursor.looplet = Looplet::Lookup(lookup);
@@ -49,7 +49,7 @@ impl Lower {
         nest.branch(does, all, Stmt::nop())
     }
 
-    /// Warns of an element that is searched for; `said`: an access asks for it.
+    /// Warns about an element that is searched for; `said`: an access requests it.
     fn warn_of_search(&mut self, tensor: &Symbol, k: usize, said: bool, span: Span) {
         let (why, help) = match said {
             true => (
@@ -68,12 +68,12 @@ impl Lower {
         self.warn(Diagnostic::warning("structured::search", text).at(span).help(help));
     }
 
-    /// The first access of a statement at a known coordinate whose position is not computed of it alone, and the
-    /// condition under which the statement does something: a loop that has it in its body, where it is the same in all
-    /// iterations, does where it is entered.
+    /// Returns the first access of a statement at a known coordinate whose position is not computed from it alone, and
+    /// the condition under which the statement has an effect. For a loop with such an access in its body that is
+    /// loop-invariant, the condition is that the loop is entered.
     pub(super) fn unknown(&self, s: &Stmt, bound: &Scope) -> Option<(Expr, Expr)> {
         let mut found = None;
-        // What is written into a workspace is inserted when all that it is made of is there.
+        // An insertion into a workspace comes after all of its operands are available.
         for insertion in [false, true] {
             for e in access::exprs(s) {
                 guarded(&e, &Expr::bool(true), &mut |e, _| {
@@ -116,24 +116,26 @@ impl Lower {
         found
     }
 
-    /// Whether an element that is written is: its position is known, or it has none.
+    /// Returns whether a written element is ready for insertion: its coordinate is known, or it is known not to be
+    /// stored.
     fn is_to_be_inserted(&self, e: &Expr, bound: &Scope) -> bool {
         self.is_unknown(e, bound) || self.is_fresh(e)
     }
 
-    /// Whether an expression is an element that has to be searched before the loop around it: none that is written into
-    /// a workspace.
+    /// Returns whether an expression is an element that must be searched before the enclosing loop, other than one
+    /// written into a workspace.
     fn is_open(&self, e: &Expr, bound: &Scope) -> bool {
         self.is_unknown(e, bound) && !self.is_insertion(e)
     }
 
-    /// Whether an expression is an access at a known coordinate that has to be searched.
+    /// Returns whether an expression is an access at a known coordinate that must be searched.
     pub(super) fn is_unknown(&self, e: &Expr, bound: &Scope) -> bool {
         self.is_known(e, bound) && self.position(e).is_none()
     }
 }
 
-/// The statement with scalars for what it decides by, which are set before it; `None` if it has nothing inside.
+/// Moves the condition or the bounds of a statement into scalars that are set before it; `None` for a statement without
+/// nested statements.
 fn evaluated(s: &Stmt) -> Option<Stmt> {
     let origin = || s.origin().derive("structured", "decision");
     let mut set = Vec::new();
@@ -165,7 +167,7 @@ fn evaluated(s: &Stmt) -> Option<Stmt> {
     Some(scalars.into_iter().rev().fold(all, declared))
 }
 
-/// The first statement that has an access, of those that stand one after the other.
+/// Returns the first statement of a sequence that contains an access.
 fn asking<'s>(s: &'s Stmt, access: &Expr) -> &'s Stmt {
     let has = |s: &Stmt| {
         let mut found = false;

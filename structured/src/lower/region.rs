@@ -1,5 +1,5 @@
-//! A region of coordinates, and the looplets that its cursors have there, become loops (Looplets, section 6). Which
-//! looplet goes next is one table, from what simplifies most to what needs a loop:
+//! Lowering of a region of coordinates, and of its cursors' looplets there, to loops (Looplets, section 6). The order
+//! of looplets is one table, from the rule that simplifies most to the loops:
 //!
 //! ```text
 //! Run         the same at every coordinate: its value stands in the body, or its fill
@@ -10,8 +10,7 @@
 //! Lookup      a loop over the coordinates
 //! ```
 //!
-//! The body of a loop is emitted as often as there are regions in which something is left of it; all but the first of
-//! these are copies.
+//! The body of a loop is emitted once for each region in which something is left of it; all but the first are copies.
 
 use super::cursor::Cursor;
 use super::{Lower, Scope, place, runs};
@@ -23,33 +22,33 @@ use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Expr, Extent, Op, Stmt, StmtKind, Symbol};
 
-/// How often the body of a loop may be emitted.
+/// Maximum number of times that the body of a loop is emitted.
 const MOST_BODIES: usize = 256;
-/// How many bodies, of all loops inside of an outermost one, may be emitted: loops inside of each other multiply. Those
-/// of people have a few dozen; with a thousand the C has megabytes, which its compiler takes minutes for.
+/// Maximum number of bodies emitted for all loops inside of an outermost one, as nested loops multiply. Programs
+/// written by people have a few dozen; with a thousand, the C has megabytes, for which its compiler takes minutes.
 const MOST_IN_ALL: usize = 1024;
 
-/// What is said of loops for which too much would stand.
+/// Message and help for loops with too many bodies.
 const TOO_MANY: &str = "there are more combinations of what is stored than can be told apart in one loop";
 const LESS: &str = "say `locate` at some of its accesses, as in `A[i, locate(j)]`: these are asked for one element \
                     after the other; or run it with `--backend interp`";
 
-/// A loop that is being lowered; or, without an iterator, a statement that has accesses at known coordinates.
+/// Loop being lowered; or, without an iterator, a statement with accesses at known coordinates.
 #[derive(Clone)]
 pub(super) struct Nest<'a> {
     pub(super) s: &'a Stmt,
     pub(super) iter: Option<&'a Symbol>,
     pub(super) props: LoopProps,
-    /// What is bound in the body.
+    /// Names bound in the body.
     pub(super) inside: Scope,
-    /// How often the body stands in the program already.
+    /// Number of bodies emitted so far.
     pub(super) bodies: usize,
-    /// Whether the loop's own statement stands in it.
+    /// Whether the loop's own statement is emitted.
     pub(super) stands: bool,
 }
 
 impl Nest<'_> {
-    /// A statement in the place of the loop: the first one is the loop, the others are derived from it.
+    /// Builds a statement in the place of the loop: the first one is the loop, the others are derived from it.
     pub(super) fn statement(&mut self, kind: StmtKind, role: &'static str) -> Stmt {
         match std::mem::replace(&mut self.stands, true) {
             false => self.s.with_kind(kind),
@@ -57,7 +56,7 @@ impl Nest<'_> {
         }
     }
 
-    /// A statement beside the loop.
+    /// Builds a statement beside the loop.
     pub(super) fn derived(&self, kind: StmtKind, role: &'static str) -> Stmt {
         Stmt::new(kind, self.s.origin().derive("structured", role))
     }
@@ -78,7 +77,7 @@ impl Nest<'_> {
         self.derived(kind, "case")
     }
 
-    /// The promise that a loop over a region stays in what the loop that is being lowered runs over.
+    /// Returns the assumption that a loop over a region stays in the range of the loop being lowered.
     fn stays_inside(&self, iter: &Symbol, range: [&Expr; 2]) -> Vec<Stmt> {
         let StmtKind::For { extent: Extent::Range { begin, end, .. }, body, .. } = self.s.kind() else {
             return Vec::new();
@@ -97,18 +96,18 @@ impl Nest<'_> {
     }
 }
 
-/// Coordinates in a row.
+/// Consecutive coordinates.
 #[derive(Clone, Debug)]
 pub(super) enum Region {
     Range {
         begin: Expr,
         end: Expr,
-        /// The last one, where there is a shorter expression for it than `end - 1`.
+        /// Last coordinate, if there is a shorter expression for it than `end - 1`.
         last: Option<Expr>,
-        /// Whether they are all coordinates of the dimension.
+        /// Whether the range has all coordinates of the dimension.
         whole: bool,
     },
-    /// One of them.
+    /// Single coordinate.
     Point(Expr),
 }
 
@@ -119,7 +118,7 @@ impl Region {
 }
 
 impl Lower {
-    /// The loops over a region.
+    /// Lowers a region to loops.
     pub(super) fn region(&mut self, nest: &mut Nest<'_>, cursors: Vec<Cursor>, region: &Region, body: Stmt) -> Stmt {
         let (mut rest, mut body) = (Vec::new(), body);
         for c in cursors {
@@ -163,7 +162,7 @@ impl Lower {
         self.bodies(nest, region, &body)
     }
 
-    /// Everything before the last coordinate, where the spikes have nothing, then the last coordinate.
+    /// Lowers the coordinates before the last one, where the spikes have the fill, then the last coordinate.
     fn spikes(&mut self, nest: &mut Nest<'_>, mut cursors: Vec<Cursor>, region: &Region, body: Stmt) -> Stmt {
         let at = match region {
             Region::Point(at) => at.clone(),
@@ -202,8 +201,9 @@ impl Lower {
         }
     }
 
-    /// The condition that several spikes have their elements here, if nothing is left of the body where one has not. It
-    /// is one condition, without a branch for each: which list is behind is not foreseen, that they meet is rare.
+    /// Returns the condition that several spikes have their elements here, if nothing is left of the body where one has
+    /// not. It is one condition without short-circuit branches: which list is behind is unpredictable, a match is
+    /// predictably rare.
     fn all_here(&self, cursors: &[Cursor], body: &Stmt) -> Option<Expr> {
         let spikes: Vec<&Cursor> = cursors.iter().filter(|c| matches!(c.looplet, Looplet::Spike(_))).collect();
         let here: Vec<Expr> = spikes.iter().filter_map(|c| c.here.clone()).collect();
@@ -213,7 +213,7 @@ impl Lower {
         here.into_iter().reduce(|a, b| Expr::apply(Op::BitAnd, vec![a, b]))
     }
 
-    /// One region after the other; at one coordinate, one of them.
+    /// Lowers phases one after the other; at a single coordinate, one of them.
     fn sequence(
         &mut self,
         nest: &mut Nest<'_>,
@@ -224,7 +224,7 @@ impl Lower {
     ) -> Stmt {
         match region {
             Region::Point(_) => self.does(&cursor, Part::Asked),
-            // What is beyond the dimension limits nothing.
+            // Phases beyond the dimension limit nothing.
             Region::Range { .. } if phases.iter().any(|p| matches!(p.looplet, Looplet::Lookup(_))) => {
                 self.does(&cursor, Part::Limits);
                 self.expects(&[&cursor], Part::Limits);
@@ -260,7 +260,7 @@ impl Lower {
         }
     }
 
-    /// The body at coordinates whose positions are computed.
+    /// Lowers the body at coordinates with computed positions.
     fn lookup(&mut self, nest: &Nest<'_>, cursor: &Cursor, lookup: &Lookup, body: &Stmt) -> Stmt {
         self.does(cursor, if lookup.stored.is_some() { Part::Asked } else { Part::Located });
         let [stored, filled] = self.looked_up(body, cursor, lookup);
@@ -271,7 +271,7 @@ impl Lower {
         }
     }
 
-    /// The body at every coordinate of a region in which no structure is left.
+    /// Emits the body for every coordinate of a region in which no structure is left.
     fn bodies(&mut self, nest: &mut Nest<'_>, region: &Region, body: &Stmt) -> Stmt {
         let is_outermost = self.depth == 0;
         if is_outermost && nest.bodies == 0 {
@@ -285,14 +285,14 @@ impl Lower {
             done = self.emitted_body(nest, region, body);
             self.depth -= 1;
         }
-        // Of all loops inside of it, the outermost one tells.
+        // The outermost loop reports the excess for all loops inside of it.
         if nest.bodies > MOST_BODIES || is_outermost && self.emitted > MOST_IN_ALL {
             self.refuse_with(place(nest.s), TOO_MANY.to_string(), LESS);
         }
         done
     }
 
-    /// What a loop over a run comes to.
+    /// Lowers the statement that replaces a loop over a run.
     pub(super) fn emitted_run(&mut self, nest: &Nest<'_>, all: &Stmt) -> Stmt {
         let all = if nest.bodies > 1 { self.copied(all, "run") } else { all.clone() };
         self.stmt(&all, &nest.inside)

@@ -1,5 +1,5 @@
-//! Loops over a run: where the body is the same at every coordinate, a sum is a product, and what changes nothing the
-//! second time is done once (Looplets, section 6.1).
+//! Loops over a run: if the body is the same at every coordinate, a sum is a product, and an idempotent update is done
+//! once (Looplets, section 6.1).
 //!
 //! ```text
 //! for j in range(3, 8):                      if 3 < 8:
@@ -7,7 +7,7 @@
 //!     m = max(m, v)                              m = max(m, v)
 //! ```
 //!
-//! A loop in the body is done once as well, if its range is the same too. If it is a run itself, nothing is left of it:
+//! A loop in the body is done once as well, if its range is invariant. If it is a run itself, it disappears:
 //!
 //! ```text
 //! for i in range(3, 8):                      if 3 < 8 and 0 < m:
@@ -20,23 +20,23 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Origin, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
 
-/// What a program says of its runs.
+/// Properties of a program that affect its runs.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'r> {
-    /// Whether sums of floats are computed one by one.
+    /// Whether floating-point sums keep their order.
     pub(super) strict: bool,
-    /// Fibres whose elements are not found yet.
+    /// Fibres whose elements are not located yet.
     pub(super) fibres: &'r FxHashMap<Symbol, (Symbol, usize)>,
 }
 
-/// What the loop comes to; `None` if its body changes from one coordinate to the next, or if it adds up floats, one by
-/// one, in a program that is `strict`.
+/// Reduces a loop over a run to a statement without the loop; `None` if its body varies with the coordinate, or if it
+/// adds floats in a `strict` program.
 pub(super) fn summed(body: &Stmt, iter: &Symbol, [begin, end]: [&Expr; 2], rules: Rules<'_>) -> Option<Stmt> {
     repeated(body, iter, [&end.minus(begin), &begin.less(end)], rules)
 }
 
-/// What a body comes to that is executed for so many values of the iterator, if there are any; `None` if it is not the
-/// same for all of them.
+/// Reduces a body that is executed for `count` values of the iterator, if there are `any`, to one execution; `None` if
+/// the body varies with the iterator.
 pub(super) fn repeated(body: &Stmt, iter: &Symbol, [count, any]: [&Expr; 2], rules: Rules<'_>) -> Option<Stmt> {
     let mut run = Run { iter, count, rules, written: effects::writes(body), once: FxHashSet::default() };
     let then = run.stmt(body)?;
@@ -44,7 +44,7 @@ pub(super) fn repeated(body: &Stmt, iter: &Symbol, [count, any]: [&Expr; 2], rul
     Some(Stmt::new(StmtKind::If { cond: any.clone(), then, otherwise: None }, origin))
 }
 
-/// The statement in which those of these loops that are over runs are what they come to.
+/// Reduces each of the given loops that is over a run.
 pub(super) fn summed_in(s: &Stmt, loops: &FxHashSet<StmtId>, rules: Rules<'_>) -> Stmt {
     if loops.is_empty() {
         return s.clone();
@@ -59,14 +59,14 @@ pub(super) fn summed_in(s: &Stmt, loops: &FxHashSet<StmtId>, rules: Rules<'_>) -
     }
 }
 
-/// A body that is executed for many values of an iterator.
+/// Body that is executed for many values of an iterator.
 struct Run<'r> {
     iter: &'r Symbol,
     count: &'r Expr,
     rules: Rules<'r>,
-    /// What it writes.
+    /// Tensors that it writes.
     written: FxHashSet<Symbol>,
-    /// What was found to be written. What is written twice changes in turns.
+    /// Tensors of the writes visited so far. A tensor that is written twice alternates.
     once: FxHashSet<Symbol>,
 }
 
@@ -91,7 +91,7 @@ impl Run<'_> {
                 if let Some(all) = summed(body, iter, [&begin, &end], self.rules) {
                     return self.stmt(&all);
                 }
-                // Times a number, a value is of the fill in other cases: it must be known what it is.
+                // Scaling by a count changes which values derive from the fill, so elements must be located first.
                 if self.is_open(body) {
                     return None;
                 }
@@ -125,7 +125,7 @@ impl Run<'_> {
         })
     }
 
-    /// Whether a statement has elements that are not found yet.
+    /// Returns whether a statement has elements that are not located yet.
     fn is_open(&self, s: &Stmt) -> bool {
         let mut open = false;
         s.walk_exprs(&mut |e| {
@@ -134,7 +134,7 @@ impl Run<'_> {
         open
     }
 
-    /// Whether an expression is the same whatever the iterator, and before and after the body.
+    /// Returns whether an expression depends neither on the iterator nor on writes of the body.
     fn is_steady(&self, e: &Expr) -> bool {
         let mut steady = true;
         e.walk(&mut |e| match e.kind() {

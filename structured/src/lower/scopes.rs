@@ -1,5 +1,5 @@
-//! Scopes that end before the last use of a scalar which is set inside of them last as long as that use: whatever comes
-//! after such a scalar is then in one block with it, where cases can be told apart (`chosen`, `carried`).
+//! Scopes that end before the last use of a scalar set in them are extended to that use: the statements after such a
+//! scalar are then in one block with it, where cases can be split (`chosen`, `carried`).
 //!
 //! ```text
 //! t = x[i]                                        t = x[i]
@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, Stmt, StmtKind, Symbol};
 
-/// The statement with such scopes extended.
+/// Extends scopes to the last use of the scalars set in them.
 pub(super) fn extended(s: &Stmt) -> Stmt {
     if let StmtKind::Seq(all) = s.kind()
         && let Some(k) = ends_early(all)
@@ -26,10 +26,10 @@ pub(super) fn extended(s: &Stmt) -> Stmt {
     s.map(&mut extended, &mut Expr::clone)
 }
 
-/// The first declaration that sets a scalar of around it, in its own block, which is read after it.
+/// Returns the first declaration that sets an outer scalar in its own block, if the scalar is read after it.
 fn ends_early(all: &[Stmt]) -> Option<usize> {
     let is_declaration = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { .. });
-    // What is read counts for declarations before it; so a chain of scopes, each at the end of another, is read once.
+    // Reads count for declarations before them only; so a chain of scopes, each at the end of another, is visited once.
     let earliest = all.iter().position(is_declaration)?;
     let (mut read, mut first) = (FxHashSet::default(), None);
     for (k, s) in all.iter().enumerate().skip(earliest).rev() {

@@ -1,8 +1,7 @@
-//! Positions that are searched: where a traversal begins in the middle of a dimension, and what is asked for at one
-//! coordinate.
+//! Searches for positions: for a traversal that begins in the middle of a dimension, and for random access.
 //!
-//! A search goes on from where it is, in steps that double, and then halves the last of them: from one coordinate to
-//! the next it takes the logarithm of the distance.
+//! A search continues from the current position, in steps that double, and then bisects the last of them (galloping):
+//! from one coordinate to the next it takes the logarithm of the distance.
 //!
 //! ```text
 //! top = end; probe = p; by = 1
@@ -26,12 +25,12 @@ use std::sync::Arc;
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{DType, Expr, Extent, Op, Stmt, StmtKind, Symbol, Tensor};
 
-/// Where a stepper is.
+/// Current position of a stepper.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    /// Its position.
+    /// Scalar of the position.
     pub(super) position: Arc<Tensor>,
-    /// The one after its last.
+    /// Scalar of the end position, exclusive.
     pub(super) end: Arc<Tensor>,
 }
 
@@ -44,19 +43,19 @@ impl State {
         State { position: scalar(name.clone()), end: scalar(format!("{name}.end")) }
     }
 
-    /// Whether it has a position.
+    /// Returns the condition that positions are left.
     pub(super) fn is_left(&self) -> Expr {
         self.position.load([]).less(&self.end.load([]))
     }
 }
 
 impl Lower {
-    /// A stepper at its first position.
+    /// Sets a stepper to its first position.
     pub(super) fn start(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper) -> Stmt {
         nest.block([nest.set(&state.position, &stepper.begin), nest.set(&state.end, &stepper.end)])
     }
 
-    /// Moves on to the first position whose last coordinate is not before `to`.
+    /// Advances to the first position whose last coordinate is not before `to`, by doubling steps and bisection.
     pub(super) fn seek(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Expr) -> Stmt {
         let p = &state.position;
         let name = p.symbol.name();
@@ -95,8 +94,9 @@ impl Lower {
         nest.with([top, probe, by], begin)
     }
 
-    /// The same, from one position to the next. That it is the present one or the next is foreseen, so that nothing
-    /// waits for the comparison; a sum would.
+    /// Advances to the first position whose last coordinate is not before `to`, from one position to the next. The
+    /// branch is well predicted, since it is mostly the present position or the next one, so that nothing waits for the
+    /// comparison; a sum would wait.
     ///
     /// ```text
     /// more = p < p_end
@@ -108,7 +108,7 @@ impl Lower {
         let p = &state.position;
         let more = flag(format!("{}.more", p.symbol.name()));
         let at = |e: &Expr| replaced(e, &stepper.position, &p.load([]));
-        // What ends with the dimension has a position for every coordinate.
+        // A stepper that ends with the dimension has a position for every coordinate.
         let is_left = if stepper.full { Expr::bool(true) } else { state.is_left() };
         let on = nest.block([nest.set(p, &p.load([]).plus(&Expr::int(1))), nest.set(&more, &is_left)]);
         let mut body = nest.assume(&stepper.promises.iter().map(at).collect::<Vec<_>>());
@@ -119,8 +119,8 @@ impl Lower {
         nest.with([more], all)
     }
 
-    /// Steppers that are asked for coordinates which rise from one to the next, and go on from where they are: what
-    /// stands before the loop, in which they are, and the scalars that say where.
+    /// Initialises steppers that are queried for increasing coordinates and continue from their position. Returns the
+    /// statements before the loop, and the scalars of the positions.
     pub(super) fn kept(
         &self,
         nest: &Nest<'_>,
@@ -141,7 +141,7 @@ impl Lower {
         (before, scalars)
     }
 
-    /// The position after the last one that has the coordinate of the present one.
+    /// Computes the position after the last one that has the present coordinate.
     pub(super) fn segment(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Tensor) -> Stmt {
         let more = flag(format!("{}.more", to.symbol.name()));
         let at = |e: &Expr| replaced(&stepper.last, &stepper.position, e);
@@ -161,7 +161,7 @@ impl Lower {
         nest.with([more], all)
     }
 
-    /// What the first of these steppers has at a coordinate.
+    /// Looks up the first of these steppers at a coordinate, and lowers the body there.
     pub(super) fn found(&mut self, nest: &mut Nest<'_>, mut cursors: Vec<Cursor>, at: &Expr, body: Stmt) -> Stmt {
         let k = cursors.iter().position(|c| c.stepper().is_some());
         let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
@@ -174,7 +174,7 @@ impl Lower {
             return self.region(nest, cursors, &Region::Point(at.clone()), body);
         }
         if !(stepper.ordered || stepper.unique && is_sharp(&stepper)) {
-            // Once, and not for each coordinate of a loop.
+            // Only once, and not for each coordinate of a loop.
             if at.as_int().is_some() && self.adds_up(&c, &stepper, &body) {
                 return self.at_each(nest, (&c, &stepper), cursors, at, body);
             }
@@ -186,7 +186,7 @@ impl Lower {
             return Stmt::nop();
         }
         let state = c.kept.clone().unwrap_or_else(|| State::new(&c, self.tensor_of(&c)));
-        // Whether it is stored is asked once, so that what is done otherwise stands once.
+        // One test whether the coordinate is stored, so that the other case is emitted once.
         let is_here = flag(format!("{}.found", state.position.symbol.name()));
         let p = state.position.load([]);
         let promises: Vec<Expr> = stepper.promises.iter().map(|e| replaced(e, &stepper.position, &p)).collect();
@@ -251,13 +251,13 @@ impl Lower {
         nest.with(scalars, all)
     }
 
-    /// Whether what a statement does at the positions of a coordinate, one after the other and in any order, is what it
-    /// does at all of them: it reduces one element of each, and nothing where none is stored.
+    /// Returns whether the effect at the positions of a coordinate, one after the other and in any order, equals the
+    /// effect at all of them together: the body reduces one element of each, and does nothing where none is stored.
     fn adds_up(&self, c: &Cursor, stepper: &Stepper, body: &Stmt) -> bool {
         is_sharp(stepper) && elements_of(body, c).len() == 1 && only_reduces(body, c) && self.filled(body, [c]).is_nop()
     }
 
-    /// What all positions of a list, in any order, have at a coordinate.
+    /// Lowers the body at all positions of a list, in any order, that have a coordinate.
     fn at_each(
         &mut self,
         nest: &mut Nest<'_>,
@@ -285,14 +285,14 @@ impl Lower {
         nest.derived(StmtKind::For { iter: position, extent, props: LoopProps::default(), body }, "scan")
     }
 
-    /// The table in which a cursor's coordinate is found.
+    /// Returns the hash table in which a cursor's coordinate is found.
     pub(super) fn probe(&self, cursor: &Cursor, at: &Expr) -> Option<Probe> {
         let (tensor, k) = &self.fibres[&cursor.fibre];
         let level = &self.tensors[tensor].levels[*k];
         level.kind()?.probe(level, &cursor.above, &cursor.coordinate(at))
     }
 
-    /// Goes through the slots of a table:
+    /// Probes the slots of a hash table:
     ///
     /// ```text
     /// slot = hash & mask; more = true
@@ -338,7 +338,7 @@ impl Lower {
         nest.with([mask, slot, more], all)
     }
 
-    /// Goes through positions in any order, up to the one that has the coordinate.
+    /// Scans positions in any order, up to the one that has the coordinate.
     fn scanned(&self, nest: &Nest<'_>, (state, stepper): (&State, &Stepper), is_here: &Tensor, at: &Expr) -> Stmt {
         let more = flag(format!("{}.more", state.position.symbol.name()));
         let p = state.position.load([]);
@@ -356,7 +356,7 @@ impl Lower {
     }
 }
 
-/// A condition that lowering keeps in a local scalar.
+/// Returns a local scalar for a condition.
 pub(super) fn flag(name: String) -> Arc<Tensor> {
     Arc::new(Tensor { dtype: DType::Bool, ..(*scalar(name)).clone() })
 }

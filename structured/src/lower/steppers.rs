@@ -1,4 +1,4 @@
-//! Steppers: one that alone drives its loop is a counted loop over positions; several are merged, or lead each other.
+//! Steppers: one that drives its loop alone is a counted loop over positions; several are merged, or lead each other.
 
 use super::cursor::Cursor;
 use super::drive::Drive;
@@ -14,10 +14,10 @@ use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Symbol, Tensor};
 
-/// How many lists may be merged with a body for each combination of them.
+/// Maximum number of lists that are merged with a body for each combination.
 const MOST_LISTS: usize = 6;
 
-/// An index that lowering keeps in a local scalar.
+/// Returns a local scalar for an index.
 pub(super) fn scalar(name: String) -> Arc<Tensor> {
     Arc::new(Tensor::dense(Symbol::new(name), DType::I64, Vec::new(), Role::Workspace))
 }
@@ -28,7 +28,7 @@ impl Nest<'_> {
         self.derived(kind, "set")
     }
 
-    /// A block with local scalars.
+    /// Wraps a block in declarations of local scalars.
     pub(super) fn with(&self, scalars: impl IntoIterator<Item = Arc<Tensor>>, body: Stmt) -> Stmt {
         let all: Vec<Arc<Tensor>> = scalars.into_iter().collect();
         all.into_iter().rev().fold(body, |body, tensor| self.derived(StmtKind::VarDef { tensor, body }, "scalar"))
@@ -40,7 +40,7 @@ impl Nest<'_> {
 }
 
 impl Lower {
-    /// Whether something is done in several combinations of what these steppers store, in a loop that may merge them.
+    /// Returns whether the body has effects in several combinations of stored steppers, in a loop that may merge them.
     pub(super) fn is_varied(&self, nest: &Nest<'_>, steppers: &[Cursor], body: &Stmt) -> bool {
         let says = |c: &Cursor| c.protocol == Protocol::Gallop;
         steppers.len() > 1
@@ -49,12 +49,12 @@ impl Lower {
             && !self.ends_with_each(steppers, body)
     }
 
-    /// Whether nothing is done where one of these steppers stores nothing.
+    /// Returns whether the body has no effect where any one of these steppers stores nothing.
     fn ends_with_each(&self, steppers: &[Cursor], body: &Stmt) -> bool {
         steppers.iter().all(|c| self.filled(body, [c]).is_nop())
     }
 
-    /// A region that steppers drive.
+    /// Lowers a region that steppers drive.
     pub(super) fn steppers(
         &mut self,
         nest: &mut Nest<'_>,
@@ -66,7 +66,8 @@ impl Lower {
         let drives = |c: &Cursor| c.stepper().is_some() && c.kept.is_none();
         let (mut steppers, mut others): (Vec<Cursor>, Vec<Cursor>) = cursors.into_iter().partition(drives);
         if steppers.is_empty() {
-            // What follows is kept for coordinates; here something is left between them.
+            // Followers are saved for lookups at coordinates; here effects between the coordinates are left, so they
+            // drive.
             others.iter_mut().for_each(|c| c.kept = None);
             (steppers, others) = others.into_iter().partition(drives);
         }
@@ -78,7 +79,7 @@ impl Lower {
         }));
         let (steppers, asked) = self.driving(steppers, (range, whole), &body, nest);
         if steppers.is_empty() {
-            // They are asked for what they have at each coordinate.
+            // No stepper drives: they are looked up at each coordinate.
             let [begin, end] = range;
             self.warn_of_order(nest, &asked);
             let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
@@ -102,7 +103,7 @@ impl Lower {
             };
             if leads { leading.push(c) } else { following.push(c) }
         }
-        // Those that follow go on from where they are, if they are asked for coordinates that rise.
+        // Followers continue from their position if they are queried for increasing coordinates.
         let rises = |c: &Cursor| c.stepper().is_some_and(|s| s.ordered && is_sharp(s));
         let rises = !nest.props.is_concurrent() && leading.iter().all(rises);
         let (mut all, scalars) = match rises {
@@ -125,8 +126,9 @@ impl Lower {
         nest.with(scalars, all)
     }
 
-    /// Whether a loop's body at each of several positions of one coordinate, one after the other, is its body at all of
-    /// them: it is one loop over the level below, which does nothing where nothing is stored.
+    /// Returns whether executing a loop's body at each of several positions of one coordinate, one after the other,
+    /// equals executing it at all of them: it is one loop over the level below, without an effect where nothing is
+    /// stored.
     pub(super) fn is_chain(&self, c: &Cursor, body: &Stmt, nest: &Nest<'_>) -> bool {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body: inner, .. } = body.kind() else {
             return false;
@@ -136,7 +138,7 @@ impl Lower {
         c.stepper().into_iter().for_each(|s| drop(bound.insert(s.position.clone(), None)));
         let inner = &self.consumed(inner, c, &at);
         let below = self.cursors(inner, iter, [&bound, &bound]);
-        // What is asked for at another coordinate may be at any of the positions.
+        // A lookup at another coordinate may match any of the positions.
         let mut asked = false;
         let mut look = |e: &Expr, _: &Expr, _: bool| {
             asked |= self.cursor(e).is_some_and(|b| b.above.positions == at && b.index != Expr::var(iter));
@@ -150,8 +152,8 @@ impl Lower {
             && self.filled(inner, &below).is_nop()
     }
 
-    /// A loop over the positions of one stepper. If something is left of its body where nothing is stored, it runs over
-    /// the coordinates in between besides.
+    /// Lowers a loop over the positions of one stepper. If its body has an effect where nothing is stored, it also runs
+    /// over the coordinates in between.
     ///
     /// ```text
     /// next = 0
@@ -173,14 +175,14 @@ impl Lower {
         body: Stmt,
     ) -> Stmt {
         let Some(stepper) = cursor.stepper() else { unreachable!("it is one") };
-        // Where there is no order, the coordinates of a range may be at any of the positions.
+        // Without order, the coordinates of a range may be at any position.
         if whole || !stepper.ordered {
             let positions = [&stepper.begin, &stepper.end];
             return self.over(nest, cursor, others, range, (positions, whole), body);
         }
         let state = State::new(cursor, self.tensor_of(cursor));
         let [begin, end] = range;
-        // What is alone at its last coordinate begins and ends with the positions there; what is longer is cut.
+        // Spikes in the range are exactly those between the two positions; longer looplets are clipped.
         let [first, last] = ["first", "last"].map(|what| scalar(format!("{}.{what}", state.position.symbol.name())));
         let mut found = vec![self.start(nest, &state, stepper)];
         if !cursor.starts(begin) {
@@ -207,7 +209,7 @@ impl Lower {
         nest.with(scalars, all)
     }
 
-    /// The loop over these positions; `inside`: all of them are in the range.
+    /// Builds the loop over these positions; `inside`: all of them are in the range.
     pub(super) fn over(
         &mut self,
         nest: &mut Nest<'_>,
@@ -223,7 +225,7 @@ impl Lower {
         self.expects(&[cursor], Part::Drives);
         let skipped = self.filled(&body, [cursor]);
         let sharp = matches!(*stepper.body, Looplet::Spike(_));
-        // What is done between coordinates in any order is done after them.
+        // Effects between unordered coordinates come after the loop.
         let between = match stepper.ordered || skipped.is_nop() {
             true => None,
             false => self.between(nest, cursor, &skipped, [begin, end]),
@@ -248,7 +250,7 @@ impl Lower {
             _ if sharp && skipped.is_nop() => Region::Point(coordinate.clone()),
             Some(next) => {
                 let after = coordinate.plus(&Expr::int(1));
-                // Positions at the ends may go on outside of the range.
+                // The first and the last position may extend beyond the range.
                 let whole = self.is_whole(cursor, [begin, end]) || sharp;
                 let end = if whole { after } else { after.min_with(end) };
                 let last = Some(coordinate.clone()).filter(|_| sharp);
@@ -256,11 +258,11 @@ impl Lower {
             }
             None => unreachable!("what is longer than a coordinate has a beginning"),
         };
-        // The loop over positions is the loop; those inside are derived from it.
+        // The loop over positions takes the place of the original; inner loops are derived from it.
         let stands = std::mem::replace(&mut nest.stands, true);
         let mut inner = nest.assume(&stepper.promises.iter().map(at).collect::<Vec<_>>());
         if inside && sharp && !self.is_whole(cursor, [begin, end]) {
-            // These positions were sought.
+            // These positions were searched for, so they are in range.
             inner.extend(nest.assume(&[begin.less_eq(&coordinate).and(&coordinate.less(end))]));
         }
         let here = self.region(nest, all, &region, body);
@@ -291,7 +293,7 @@ impl Lower {
         nest.with([next], all)
     }
 
-    /// Why the positions of a stepper cannot be counted.
+    /// Returns the reason why the positions of a stepper cannot be counted, if there is one.
     fn refused(&self, cursor: &Cursor, props: &LoopProps, keeps: bool, skipped: &Stmt, body: &Stmt) -> Option<String> {
         let name = self.tensor_of(cursor);
         let iter = &cursor.index;
@@ -311,8 +313,8 @@ impl Lower {
         None
     }
 
-    /// Several steppers, from one of their last coordinates to the next. What lists nothing more is the fill from then
-    /// on, so that a loop follows for every set of those that may be left.
+    /// Merges several steppers, from one of their last coordinates to the next. A list that has ended has the fill from
+    /// then on, so a loop follows for every set of lists that may be left.
     ///
     /// ```text
     /// while p < p_end and q < q_end:
@@ -334,7 +336,7 @@ impl Lower {
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
         let names: Vec<String> = steppers.iter().map(|c| format!("`{}`", self.tensor_of(c))).collect();
         if nest.props.is_concurrent() {
-            // A coordinate of one list that is not unique may be at several positions.
+            // A coordinate of a single list that is not unique may be at several positions.
             let what = if names.len() > 1 { "merges" } else { "joins positions of" };
             let text = format!("the loop `{iter}` is parallel or vectorised, and {what} {}", names.join(" and "));
             self.refuse_at(place(nest.s), text);
@@ -351,7 +353,7 @@ impl Lower {
         self.expects(&steppers.iter().collect::<Vec<_>>(), Part::Merged);
         let states: Vec<State> = steppers.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
         let next = scalar(format!("{}.next", iter.name()));
-        // Only what is done between the last coordinates needs to know where it begins.
+        // Only effects between the last coordinates need the beginning of the interval.
         let sharp = |c: &Cursor| c.stepper().is_none_or(is_sharp);
         let between = !whole || !steppers.iter().all(sharp) || !self.filled(&body, &steppers).is_nop();
         let mut out: Vec<Stmt> = between.then(|| nest.set(&next, begin)).into_iter().collect();
@@ -364,7 +366,7 @@ impl Lower {
         }
         let listed: Vec<usize> =
             (0..steppers.len()).filter(|k| steppers[*k].stepper().is_some_and(|s| !s.full)).collect();
-        // Where nothing is left if one of them has ended, there are no other sets.
+        // If nothing is left once one of them has ended, there are no other sets.
         let varied = !self.ends_with_each(&steppers, &body);
         if varied && listed.len() > MOST_LISTS {
             let text = format!("the loop `{iter}` merges more lists than six: {}", names.join(", "));
@@ -387,7 +389,7 @@ impl Lower {
                 continue;
             }
             let conditions = active.iter().filter(|k| listed.contains(k)).map(|k| states[*k].is_left());
-            // Lists end where the dimension does at the latest.
+            // Lists end with the dimension at the latest.
             let bounded = whole && (!full || set != 0);
             let conditions = conditions.chain((!bounded).then(|| next.load([]).less(end)));
             let Some(cond) = conditions.reduce(|a, b| a.and(&b)) else { unreachable!("something is active") };
@@ -400,7 +402,7 @@ impl Lower {
         nest.with(scalars, all)
     }
 
-    /// One step of a merge: up to the first of the last coordinates.
+    /// Builds one step of a merge, up to the least of the last coordinates.
     fn step(
         &mut self,
         nest: &mut Nest<'_>,
@@ -438,7 +440,7 @@ impl Lower {
             let alone = active.len() == 1 && whole;
             advance.push(match (alone, stepper.unique) {
                 (true, _) => nest.set(&state.position, &after),
-                // As a sum: which list goes on is not foreseen, and a branch on it would be.
+                // A sum instead of a branch: which list advances is unpredictable.
                 (false, true) => nest.set(&state.position, &at.plus(&ends.cast(DType::I64))),
                 (false, false) => nest.branch(&ends, nest.set(&state.position, &after), Stmt::nop()),
             });
@@ -460,8 +462,8 @@ impl Lower {
         nest.with(scalars, inner)
     }
 
-    /// Leaders jump to the largest of their coordinates, and the others are asked for what they have there (jumpers:
-    /// Looplets, section 6.5).
+    /// Builds a leapfrog join: leaders jump to the largest of their coordinates, where the others are looked up
+    /// (jumpers: Looplets, section 6.5).
     ///
     /// ```text
     /// while p < p_end and q < q_end:
@@ -535,8 +537,8 @@ fn and(a: Expr, b: Expr) -> Expr {
     if a.as_bool() == Some(true) { b } else { a.and(&b) }
 }
 
-/// Whether all that a statement does is to reduce into what it does not read, or to store where the cursor is: at each
-/// of its positions elsewhere.
+/// Returns whether the only effects of a statement are reductions into tensors that it does not read, and stores to the
+/// cursor's element, which is another one at each position.
 pub(super) fn only_reduces(s: &Stmt, cursor: &Cursor) -> bool {
     let mut only = true;
     s.walk(&mut |s| match s.kind() {
@@ -553,7 +555,7 @@ pub(super) fn only_reduces(s: &Stmt, cursor: &Cursor) -> bool {
     only && !read
 }
 
-/// The expression with a value for a symbol.
+/// Substitutes a value for a symbol in an expression.
 pub(super) fn replaced(e: &Expr, symbol: &Symbol, value: &Expr) -> Expr {
     let mut of = |e: &Expr| match e.kind() {
         taffeta_ast::ExprKind::Var(s) if s == symbol => Some(value.clone()),
@@ -562,12 +564,12 @@ pub(super) fn replaced(e: &Expr, symbol: &Symbol, value: &Expr) -> Expr {
     substitute::rewrite_expr(e, &mut of, &mut rustc_hash::FxHashMap::default())
 }
 
-/// The looplet at a position.
+/// Substitutes a value for a symbol in a looplet, such as the position of its stepper.
 pub(super) fn substituted(looplet: &Looplet, symbol: &Symbol, value: &Expr) -> Looplet {
     looplet.map(&mut |e| replaced(e, symbol, value))
 }
 
-/// Where a stepper steps.
+/// Returns whether the looplets of a stepper are spikes.
 pub(super) fn is_sharp(stepper: &Stepper) -> bool {
     matches!(*stepper.body, Looplet::Spike(_))
 }

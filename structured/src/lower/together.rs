@@ -1,6 +1,6 @@
-//! Lists that are merged with one body: where there would be too many combinations of what is stored for a body each.
-//! The loop goes to the next coordinate that one of the lists has, and asks each whether it is there; what is not is
-//! told apart in expressions (`blend`), and a fibre that is not has no positions.
+//! Merges with one body, where a body for each combination of stored lists would be too many. The loop advances to the
+//! next coordinate of any of the lists, and tests each list there; elements that are not stored are distinguished by
+//! expressions (`blend`), and fibres that are not stored have no positions.
 //!
 //! ```text
 //! a_at = a.crd[p] if p < p_end else m            the next coordinate of each list
@@ -14,7 +14,7 @@
 //!     j = min(a_at, b_at)
 //! ```
 //!
-//! Blocks, runs and what else has several coordinates at a position are gone through one coordinate after the other.
+//! Blocks, runs and other looplets with several coordinates per position are traversed coordinate by coordinate.
 
 use super::blend::{Blend, Blended, both, either};
 use super::cursor::{Cursor, PATH, path};
@@ -30,57 +30,57 @@ use std::sync::Arc;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{DType, Diagnostic, Expr, Literal, Stmt, Symbol, Tensor, poly};
 
-/// More bodies than this in an outermost loop are told apart in expressions.
+/// Maximum number of bodies in an outermost loop; beyond, elements are distinguished by expressions.
 pub(super) const MANY_BODIES: usize = 100;
 
-/// What was said of loops, and noted of the innermost one around.
+/// Diagnostics, warnings and records of loops, and the notes of the innermost enclosing one.
 type Said = (Vec<Diagnostic>, Vec<Diagnostic>, Vec<Explained>, Option<Option<Around>>);
 
-/// A list that is merged with others.
+/// List that is merged with others.
 struct Lane {
     cursor: Cursor,
     stepper: Stepper,
     state: State,
     /// Its next coordinate.
     at: Arc<Tensor>,
-    /// Whether that is the present one.
+    /// Whether the next coordinate is the present one.
     here: Arc<Tensor>,
-    /// Of one whose coordinates may be at several positions: the position after those of the present one.
+    /// Position after those of the present coordinate, for a list whose coordinates may be at several positions.
     to: Option<Arc<Tensor>>,
 }
 
 impl Lane {
-    /// An expression of the stepper, where it is.
+    /// Evaluates an expression of the stepper at the present position.
     fn now(&self, e: &Expr) -> Expr {
         replaced(e, &self.stepper.position, &self.state.position.load([]))
     }
 
-    /// What it has at a coordinate of the present position.
+    /// Returns the looplet at the present position.
     fn looplet(&self) -> Looplet {
         substituted(&self.stepper.body, &self.stepper.position, &self.state.position.load([])).open_ended()
     }
 }
 
-/// What a cursor has at a coordinate.
+/// Content of a cursor at a coordinate.
 struct Place {
     stored: Expr,
     positions: Positions,
 }
 
 impl Place {
-    /// The same at a coordinate.
+    /// Substitutes a coordinate for the iterator.
     fn at(&self, iter: &Symbol, at: &Expr) -> Place {
         let to = |e: &Expr| replaced(e, iter, at);
         let positions = Positions { first: to(&self.positions.first), end: to(&self.positions.end) };
         Place { stored: to(&self.stored), positions }
     }
 
-    /// The same, where there are no positions if nothing is stored.
+    /// Makes the range of positions empty where nothing is stored.
     fn or_none(self) -> Place {
         let Place { stored, positions } = self;
         let end = match stored.as_bool() {
             Some(true) => positions.end,
-            // (Several are counted, and there may be none of them.)
+            // (A range of several positions may be empty already.)
             _ if !is_one(&positions) => positions.end,
             _ => positions.first.plus(&stored.clone().cast(DType::I64)),
         };
@@ -89,8 +89,8 @@ impl Place {
 }
 
 impl Lower {
-    /// The loops over a region, of an outermost loop: with a body for each combination of what is stored, or, if these
-    /// are many, with bodies that tell elements apart.
+    /// Lowers a region of an outermost loop: with a body for each combination of stored lists, or, if these are many,
+    /// with bodies that distinguish elements by expressions.
     pub(super) fn in_either_way(
         &mut self,
         nest: &mut Nest<'_>,
@@ -130,7 +130,7 @@ impl Lower {
         first
     }
 
-    /// The merge of these lists with one body; `None` if something in it cannot be told apart in expressions.
+    /// Merges these lists with one body; `None` if a part of it cannot be expressed in this way.
     pub(super) fn together(
         &mut self,
         nest: &mut Nest<'_>,
@@ -147,7 +147,7 @@ impl Lower {
         let last = limit.load([]);
         let (mut places, mut asked, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
         for lane in &lanes {
-            // Positions are computed of the iterator.
+            // Positions are computed from the iterator.
             let mut place = place(&lane.looplet(), &at)?.at(iter, &at);
             if let Some(to) = &lane.to {
                 place.positions = Positions { first: lane.state.position.load([]), end: to.load([]) };
@@ -221,7 +221,7 @@ impl Lower {
         Some(nest.with(scalars.chain(between.then_some(next)), all))
     }
 
-    /// A list on its way through a merge, if it can be gone through in that way.
+    /// Returns the state of a list in a merge, if it can be merged in this way.
     fn lane(&self, c: &Cursor) -> Option<Lane> {
         let stepper = c.stepper()?.clone();
         let state = State::new(c, self.tensor_of(c));
@@ -233,7 +233,8 @@ impl Lower {
         can.then_some(Lane { cursor: c.clone(), stepper, state, at, here, to })
     }
 
-    /// A place in scalars, if it takes loads to know it, which are made where its list is there alone.
+    /// Moves a place into scalars if it takes loads to compute it; the loads are made only where its list is at the
+    /// coordinate.
     fn settled(
         &self,
         nest: &Nest<'_>,
@@ -266,7 +267,7 @@ impl Lower {
         Some(place.or_none())
     }
 
-    /// Moves on from the present coordinate.
+    /// Advances a list from the present coordinate.
     fn advance(&self, nest: &Nest<'_>, lane: &Lane, [at, after]: [&Expr; 2], limit: &Expr) -> Stmt {
         let p = &lane.state.position;
         let on = match (&lane.to, is_sharp(&lane.stepper)) {
@@ -282,7 +283,7 @@ impl Lower {
         nest.block([on, come_to(nest, lane, after, limit)])
     }
 
-    /// The body in which these cursors' accesses are told apart.
+    /// Rewrites the body so that the accesses of these cursors are distinguished by expressions.
     fn told_apart(&mut self, nest: &Nest<'_>, places: &[(&Cursor, Place)], body: &Stmt) -> Option<Told> {
         let several = self.several.borrow().clone();
         let mut blend = Blend::new(body, &several, nest.s.origin());
@@ -304,7 +305,7 @@ impl Lower {
                 let flat = &self.tensors[&self.fibres[load(&e)?.0].0];
                 let element = Expr::load(&flat.values.symbol, vec![q.clone().into()], e.dtype());
                 if is_written {
-                    // Where nothing is stored, nothing is to be done: no error.
+                    // A write where nothing is stored must have no effect, and be no error.
                     if !self.outside(body, &e).is_nop() {
                         return None;
                     }
@@ -329,7 +330,7 @@ impl Lower {
                 told.scalars.push(value);
             }
         }
-        // Loops that go through what is below ask themselves what is of the fill.
+        // Loops over the levels below determine themselves which values derive from the fill.
         if !blend.elements.is_empty() && self.goes_on(&told.body, &blend) {
             return None;
         }
@@ -338,7 +339,7 @@ impl Lower {
         (!left).then_some(told)
     }
 
-    /// Whether a statement has accesses to fibres besides these elements.
+    /// Returns whether a statement has accesses to fibres other than these elements.
     fn goes_on(&self, s: &Stmt, blend: &Blend<'_>) -> bool {
         let mut found = false;
         let is_told = |e: &Expr| blend.elements.contains_key(e) || blend.targets.iter().any(|(t, ..)| t == e);
@@ -347,7 +348,7 @@ impl Lower {
         found
     }
 
-    /// Whether what is below an access may have no positions: it is a list, which ends before it begins.
+    /// Returns whether the fibre below an access may have no positions: it is a list, whose range may be empty.
     fn may_be_empty(&self, e: &Expr, c: &Cursor, place: &Place) -> bool {
         if place.stored.as_bool() == Some(true) {
             return true;
@@ -359,7 +360,7 @@ impl Lower {
         let none = Positions { first: first.clone(), end: first.clone() };
         let path = path(&none, &at[PATH].index);
         let below = Expr::load(below, path.chain(at[PATH + 1..].iter().cloned()).collect(), e.dtype());
-        // (Not the one list that `squeezed` has for all of them.)
+        // (Not the single list that `squeezed` has for all fibres.)
         let is_list = |b: &Cursor| b.stepper().is_some_and(|s| s.ordered && !s.full && s.begin == s.end);
         let index = &c.index;
         self.position(&below).is_none()
@@ -368,7 +369,7 @@ impl Lower {
                 .is_some_and(|b| is_list(&b) && self.asks(&b, index).is_none() && self.probe(&b, index).is_none())
     }
 
-    /// Warns of runs that are gone through one coordinate after the other.
+    /// Warns about runs that are traversed coordinate by coordinate.
     fn warn_of_steps(&mut self, nest: &Nest<'_>, lanes: &[Lane]) {
         let (Some(iter), Some(lane)) = (nest.iter, lanes.iter().find(|l| l.stepper.full)) else { return };
         let name = self.tensor_of(&lane.cursor);
@@ -380,15 +381,15 @@ impl Lower {
     }
 }
 
-/// A body in which elements are told apart.
+/// Body in which elements are distinguished by expressions.
 struct Told {
     body: Stmt,
-    /// What sets the values of the elements before it.
+    /// Stores that set the values of the elements before it.
     values: Vec<Stmt>,
     scalars: Vec<Arc<Tensor>>,
 }
 
-/// A list at its next coordinate, which is this one or comes after it.
+/// Sets a list's next coordinate, which is `from` or comes after it.
 fn come_to(nest: &Nest<'_>, lane: &Lane, from: &Expr, limit: &Expr) -> Stmt {
     let to = match lane.looplet() {
         Looplet::Spike(_) => lane.now(&lane.stepper.last),
@@ -403,7 +404,7 @@ fn come_to(nest: &Nest<'_>, lane: &Lane, from: &Expr, limit: &Expr) -> Stmt {
     nest.block([nest.set(&lane.at, limit), nest.branch(&lane.state.is_left(), on, Stmt::nop())])
 }
 
-/// What a looplet has at a coordinate of its region; `None` if that takes a search.
+/// Returns the content of a looplet at a coordinate of its region; `None` if that takes a search.
 fn place(looplet: &Looplet, at: &Expr) -> Option<Place> {
     let never = || Place { stored: Expr::bool(false), positions: Positions::one(Expr::int(0)) };
     Some(match looplet {
@@ -431,7 +432,7 @@ fn place(looplet: &Looplet, at: &Expr) -> Option<Place> {
     })
 }
 
-/// One of two places; `None` where one has several positions.
+/// Selects one of two places; `None` if one of them has several positions.
 fn chosen(cond: &Expr, then: Place, otherwise: Place) -> Option<Place> {
     let stored = either(&both(cond, &then.stored), &both(&cond.negate(), &otherwise.stored));
     let positions = match (then.stored.as_bool(), otherwise.stored.as_bool()) {
@@ -453,7 +454,7 @@ fn is_one(p: &Positions) -> bool {
     poly::equal(&p.end, &p.first.plus(&Expr::int(1))) == Some(true)
 }
 
-/// The accesses of a cursor in a statement, and whether they are written.
+/// Collects the accesses of a cursor in a statement, and whether they are written.
 pub(super) fn elements_of(s: &Stmt, c: &Cursor) -> Vec<(Expr, bool)> {
     let mut found: Vec<(Expr, bool)> = Vec::new();
     let mut add = |e: &Expr, written: bool| {

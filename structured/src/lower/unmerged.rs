@@ -1,5 +1,5 @@
-//! Loops that count the pairs of two ranges (`merge`) become two loops again, in the same order, so that each of them
-//! traverses what a level stores.
+//! Splitting of loops that count the pairs of two ranges (`merge`) into two loops, in the same order, so that each of
+//! them traverses the coordinates of a level.
 //!
 //! ```text
 //! for ij in range(n * m):                         for i in range(n):
@@ -7,8 +7,8 @@
 //!                                                         y[i] += A[i, j]
 //! ```
 //!
-//! Only where the iterator is used for nothing else, and both ranges are known not to be negative. What runs on threads
-//! is the outer loop; where it is none, lanes are those of the inner one.
+//! The iterator must have no other uses, and both ranges must be known not to be negative. Threads run the outer loop;
+//! without threads, lanes are those of the inner one.
 
 use super::Lower;
 use crate::access;
@@ -19,7 +19,7 @@ use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
 impl Lower {
-    /// The program in which no loop over pairs traverses a structured tensor.
+    /// Splits each loop over pairs that traverses a structured tensor.
     pub(super) fn unmerged(&self, s: &Stmt, facts: &mut Context) -> Stmt {
         let s = self.pair(s, facts).unwrap_or_else(|| s.clone());
         let new = walk::map(&s, facts, &mut |s, facts| self.unmerged(s, facts));
@@ -63,7 +63,7 @@ impl Lower {
         Some(s.with_kind(counted(&outer, &times, outside, row)))
     }
 
-    /// Whether an iterator is in an index of a structured tensor.
+    /// Returns whether an iterator is in an index of a structured tensor.
     fn traverses(&self, body: &Stmt, iter: &Symbol) -> bool {
         let mut found = false;
         body.walk(&mut |s| {
@@ -82,7 +82,7 @@ fn is(e: &Expr, iter: &Symbol) -> bool {
     matches!(e.kind(), ExprKind::Var(s) if s == iter)
 }
 
-/// The one expression by which an iterator is divided, if it is used for nothing but quotients and remainders by that.
+/// Returns the only divisor of an iterator, if its only uses are quotients and remainders by it.
 fn divisor(body: &Stmt, iter: &Symbol) -> Option<Expr> {
     let (mut by, mut uses, mut inside): (Option<Expr>, usize, usize) = (None, 0, 0);
     let mut same = true;
@@ -98,7 +98,7 @@ fn divisor(body: &Stmt, iter: &Symbol) -> Option<Expr> {
     by.filter(|_| same && uses == inside)
 }
 
-/// What times `by` is a product.
+/// Divides a product by one of its factors.
 fn quotient(product: &Expr, by: &Expr) -> Option<Expr> {
     if let (Some(n), Some(by)) = (product.as_int(), by.as_int()) {
         return (by > 0 && n % by == 0).then(|| Expr::int(n / by));

@@ -10,16 +10,15 @@
 //!                              t.val[j] = v
 //! ```
 //!
-//! What is written does not drive loops: accesses of writes say `locate`, and have one more index than reads,
-//! which is 1 where the element is known not to be stored: in the nest of loops that writes each element once, before
-//! anything else is done with the tensor. A write that leaves such an element as it is vanishes, so that what is
-//! fetched of a list costs what the list stores.
+//! Writes do not drive loops: their accesses have the protocol `locate`, and one more index than reads, which is 1 if
+//! the element is known not to be stored: in the loop nest that writes each element once, before any other use of the
+//! tensor. Identity updates of such elements are dropped, so gathering from a list costs O(nnz).
 //!
-//! The arrays are as long as the dimension. They are declared and cleared once, around the loops that are around the
-//! declaration, as far as these run in order, and nothing is stored in them at its end: what was inserted is taken out
-//! by its list. (Where the length is read from memory, or may stop the program, they are declared and cleared where the
-//! tensor is: elsewhere it may be another one, or out of range. A condition on what the length is computed of is
-//! around them.)
+//! The arrays are as long as the dimension. They are declared and cleared once, around the loops that enclose the
+//! declaration, as far as these run sequentially, and are empty again at its end: inserted elements are removed by
+//! means of the list. (If the length is read from memory, or may stop the program, the arrays are declared and cleared
+//! where the tensor is: elsewhere the length may differ, or be out of range. They stay inside of a condition on
+//! variables of the length.)
 //!
 //! ```text
 //! for i in range(n):              t.map = …                    of zeros
@@ -41,12 +40,12 @@ use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// The last index of a write, where its element is known not to be stored, and elsewhere.
+/// Last index of a write whose element is known not to be stored, and of other writes.
 const FRESH: i64 = 1;
 const OPEN: i64 = 0;
 
 impl Lower {
-    /// Notes a local tensor, if elements are inserted into it.
+    /// Registers a local tensor if elements are inserted into it, and returns whether they are.
     pub(super) fn workspace(&mut self, tensor: &Arc<Tensor>) -> bool {
         let Some(flat) = Flat::workspace(tensor).filter(|_| tensor.role.is_local()) else { return false };
         self.declare(tensor, flat);
@@ -57,17 +56,18 @@ impl Lower {
         self.tensors.get(tensor).is_some_and(|flat| flat.levels.last().is_some_and(|l| l.inserts))
     }
 
-    /// The workspace that an access is one of.
+    /// Returns the workspace to which a fibre belongs.
     fn workspace_of(&self, t: &Symbol) -> Option<&Symbol> {
         self.fibres.get(t).map(|(tensor, _)| tensor).filter(|tensor| self.inserts(tensor))
     }
 
-    /// Whether an access is an element that is written, and not looked for: of a workspace, or one that is not stored.
+    /// Returns whether an access is an element that is written without a lookup: one of a workspace, or one that is not
+    /// stored.
     pub(super) fn is_insertion(&self, e: &Expr) -> bool {
         self.insertion(e).is_some()
     }
 
-    /// Whether it is known not to be stored.
+    /// Returns whether an access is a write to an element known not to be stored.
     pub(super) fn is_fresh(&self, e: &Expr) -> bool {
         self.insertion(e) == Some(FRESH)
     }
@@ -81,22 +81,22 @@ impl Lower {
         if at.len() > reads { at.last()?.index.as_int() } else { None }
     }
 
-    /// Whether the tensor of a fibre is a workspace that a body writes into, or declares: before the body, nothing is
-    /// known of its elements, nor of its shape.
+    /// Returns whether a fibre belongs to a workspace that a body writes or declares: before the body, neither its
+    /// elements nor its shape are known.
     pub(super) fn grows(&self, fibre: &Symbol, written: &FxHashSet<Symbol>) -> bool {
         let Some(tensor) = self.workspace_of(fibre) else { return false };
         self.tensors[tensor].fibres.iter().any(|f| written.contains(f)) || self.is_inner(fibre)
     }
 
-    /// Whether the tensor of a fibre is a workspace that is declared further inside. (In a copy of a body, the
-    /// declaration has another name until it is come to.)
+    /// Returns whether a fibre belongs to a workspace that is declared further inside. (In a copy of a body, the
+    /// declaration has another name until it is reached.)
     pub(super) fn is_inner(&self, fibre: &Symbol) -> bool {
         let declares =
             |s: &Stmt, t: &Symbol| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *t);
         self.workspace_of(fibre).is_some_and(|tensor| !self.declared.iter().rev().any(|s| declares(s, tensor)))
     }
 
-    /// The statement in which the writes to workspaces are no reads.
+    /// Marks the writes to workspaces as insertions.
     pub(super) fn insertions(&self, s: &Stmt) -> Stmt {
         if !self.tensors.keys().any(|t| self.inserts(t)) {
             return s.clone();
@@ -131,9 +131,9 @@ impl Lower {
         found
     }
 
-    /// Writes to elements that are not stored yet, of a tensor that stores nothing before this statement: those that
-    /// set it to its fill, which do nothing, and the next one, if it comes to each element once at most. Whether it
-    /// still stores nothing after the statement.
+    /// Collects writes to elements that are not stored yet, of a tensor that is empty before this statement: stores of
+    /// its fill, which have no effect, and the next write, if it reaches each element at most once. Returns whether the
+    /// tensor is still empty after the statement.
     fn fresh(&self, s: &Stmt, tensor: &Symbol, found: &mut FxHashSet<StmtId>) -> bool {
         match s.kind() {
             _ if !self.uses(s, tensor) => true,
@@ -148,7 +148,7 @@ impl Lower {
         }
     }
 
-    /// The store in a nest of loops that is all which uses a tensor, and comes to each element once at most.
+    /// Returns the store in a loop nest that is the only use of a tensor and reaches each element at most once.
     fn writes_once(&self, s: &Stmt, tensor: &Symbol) -> Option<Stmt> {
         let (mut loops, mut inner) = (Vec::new(), s.clone());
         loop {
@@ -197,7 +197,7 @@ impl Lower {
         found
     }
 
-    /// The write of an element where nothing is stored.
+    /// Marks a write as one to an element that is not stored.
     pub(super) fn not_stored(&self, s: &Stmt, element: &Expr) -> Stmt {
         let Some((t, at)) = load(element) else { return s.clone() };
         let reads = if self.is_insertion(element) { at.len() - 1 } else { at.len() };
@@ -205,8 +205,8 @@ impl Lower {
         access::with_target(s, &located(&Expr::load(t, all.collect(), element.dtype()), reads))
     }
 
-    /// A write of an element that is not stored yet, of which nothing else is to be looked for: into a workspace at
-    /// known positions, or an error.
+    /// Lowers a write to an element that is not stored, without further lookups: an insertion into a workspace at known
+    /// positions, or an error.
     pub(super) fn insert(&mut self, s: &Stmt, element: &Expr, bound: &Scope) -> Stmt {
         if load(element).is_some_and(|(t, _)| self.workspace_of(t).is_none()) {
             return self.stopped(s, element);
@@ -235,7 +235,7 @@ impl Lower {
         Stmt::seq(all, origin())
     }
 
-    /// Refuses loops that insert into a workspace from several iterations at once.
+    /// Refuses concurrent loops that insert into a workspace declared around them.
     pub(super) fn refuse_insertions(&mut self, s: &Stmt, iter: &Symbol, props: &LoopProps, body: &Stmt) {
         if !props.is_concurrent() {
             return;
@@ -256,7 +256,7 @@ impl Lower {
         }
     }
 
-    /// The program's statements with the arrays of its workspaces.
+    /// Adds the arrays of the workspaces to the program's statements.
     pub(super) fn with_workspaces(&self, func: &Func) -> Stmt {
         if !self.tensors.keys().any(|t| self.inserts(t)) {
             return func.body.clone();
@@ -266,8 +266,8 @@ impl Lower {
         self.around(body, open, &mut facts)
     }
 
-    /// The statement without the arrays of workspaces, which stand around it; `again`: whether it runs several times
-    /// with the same ones.
+    /// Removes the declarations of workspaces whose arrays are to be placed around the statement; `again`: it runs
+    /// several times with the same arrays.
     fn placed(&self, s: &Stmt, again: bool, open: &mut Vec<Symbol>, facts: &mut Context) -> Stmt {
         let new = match s.kind() {
             StmtKind::VarDef { tensor, body } if self.inserts(&tensor.symbol) => {
@@ -296,7 +296,7 @@ impl Lower {
                 self.enclosed(s, !concurrent, open, facts, &|t| concurrent || counted(t))
             }
             StmtKind::While { .. } => self.enclosed(s, true, open, facts, &|_| false),
-            // What a condition says of a shape is not known before it.
+            // Facts that the condition implies about a shape are not known before it.
             StmtKind::If { cond, .. } => {
                 let asked = variables(cond);
                 let own = self.workspaces_in(s).into_iter().filter(|t| {
@@ -316,7 +316,7 @@ impl Lower {
         &self.tensors[workspace].tensor.shape
     }
 
-    /// The workspaces that a statement declares.
+    /// Collects the workspaces that a statement declares.
     fn workspaces_in(&self, s: &Stmt) -> Vec<Symbol> {
         let mut found = Vec::new();
         s.walk(&mut |s| match s.kind() {
@@ -326,7 +326,8 @@ impl Lower {
         found
     }
 
-    /// A statement that has others inside, with the arrays of those workspaces that `stays` says of around these.
+    /// Places workspaces in a compound statement: the arrays of those for which `stays` holds are declared around its
+    /// nested statements.
     fn enclosed(
         &self,
         s: &Stmt,
@@ -349,8 +350,8 @@ impl Lower {
         walk::map(s, facts, inside)
     }
 
-    /// The statement with the arrays of these workspaces, which store nothing at first. Where the loops around their
-    /// declarations may not run, a size that is no size there is that of nothing.
+    /// Declares the arrays of these workspaces around a statement, initially empty. A size that is not known to be
+    /// non-negative there is clamped to 0, since the loops around the original declaration may not run.
     fn around(&self, s: Stmt, workspaces: Vec<Symbol>, facts: &mut Context) -> Stmt {
         workspaces.into_iter().rev().fold(s, |s, t| match are_natural(self.shape(&t), facts) {
             true => self.declared_here(s, &t, &mut Expr::clone),
@@ -380,7 +381,7 @@ impl Lower {
         all.fold(body, declared)
     }
 
-    /// Takes all elements out of a workspace.
+    /// Removes all elements from a workspace.
     fn emptied(&self, tensor: &Symbol, s: &Stmt) -> Stmt {
         let flat = &self.tensors[tensor];
         let Some(level) = flat.levels.last() else { return Stmt::nop() };
@@ -411,12 +412,12 @@ impl Lower {
     }
 }
 
-/// Whether all sizes are known not to be negative.
+/// Returns whether all sizes are proved not to be negative.
 fn are_natural(shape: &[Expr], facts: &mut Context) -> bool {
     shape.iter().all(|size| facts.prove(&Expr::int(0).less_eq(size)))
 }
 
-/// The sizes and iterators that an expression mentions.
+/// Collects the sizes and iterators that an expression mentions.
 fn variables(e: &Expr) -> FxHashSet<Symbol> {
     let mut found = FxHashSet::default();
     e.walk(&mut |e| {
@@ -427,7 +428,7 @@ fn variables(e: &Expr) -> FxHashSet<Symbol> {
     found
 }
 
-/// The access that no loop traverses, of which the first indices are those that levels have.
+/// Marks the coordinates of an access, its first `indices` indices, so that no loop traverses it.
 fn located(e: &Expr, indices: usize) -> Expr {
     let Some((t, at)) = load(e) else { return e.clone() };
     let one = |(k, a): (usize, &Access)| match (PATH..indices).contains(&k) {
@@ -437,7 +438,7 @@ fn located(e: &Expr, indices: usize) -> Expr {
     Expr::load(t, at.iter().enumerate().map(one).collect(), e.dtype())
 }
 
-/// The name of an iterator over something of a tensor. One dot in a name is what the text of a program can have.
+/// Returns an iterator named after a tensor. The text of a program allows one dot in a name.
 fn entry(tensor: &Symbol, what: &str) -> Symbol {
     Symbol::new(format!("{}.{what}", tensor.name().replace('.', "_")))
 }

@@ -1,12 +1,12 @@
-//! What [`super::tuple`] writes, read again: of files and of descriptions of compiled programs.
+//! Parser for the output of [`super::tuple`], found in files and in descriptions of compiled programs.
 
 use super::{Coord, Key};
 use crate::op::Op;
 
-/// Operators deeper in each other than this are not read.
+/// Maximum nesting depth of operands.
 const MOST_DEPTH: usize = 64;
 
-/// What levels and keys are of, from a text such as `(order(morton(i, j)), i, j)`; `None` where something else stands.
+/// Parses coordinates and keys from a text such as `(order(morton(i, j)), i, j)`; `None` for any other text.
 pub fn parse(text: &str) -> Option<(Vec<Coord>, Vec<Key>)> {
     let mut reader = Reader { rest: text.trim(), depth: 0 };
     let (mut coords, mut keys) = (Vec::new(), Vec::new());
@@ -33,7 +33,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// Goes on after this text, if it stands there.
+    /// Consumes this text and the white space around it, if it comes next.
     fn take(&mut self, text: &str) -> Option<()> {
         self.rest = self.rest.trim_start();
         self.rest = self.rest.strip_prefix(text)?;
@@ -41,7 +41,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Operators of that precedence, and of those that bind more.
+    /// Parses operators of that precedence or tighter.
     fn operators(&mut self, precedence: u8) -> Option<Coord> {
         let level: &[Op] = match precedence {
             5 => &[Op::BitOr],
@@ -79,7 +79,7 @@ impl Reader<'_> {
         Some(found)
     }
 
-    /// What stands before the bracket that ends a call.
+    /// Parses the arguments of a call up to the closing bracket.
     fn list(&mut self) -> Option<Vec<Coord>> {
         let mut out = Vec::new();
         while self.take(")").is_none() {
@@ -92,7 +92,7 @@ impl Reader<'_> {
         Some(out)
     }
 
-    /// A number, or the name of a dimension.
+    /// Parses a number or the name of a dimension.
     fn word(&mut self) -> Option<Coord> {
         let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
