@@ -1,7 +1,7 @@
 //! Parallel loops on cores that other processes occupy: `cargo bench --bench crowded`.
 //!
 //! Each program runs for a second beside a number of busy processes, on all threads and on one. The table shows medians
-//! and means in milliseconds, and the ratio of the median to that on an idle machine. Without the checks of `wf_fork`
+//! and means in milliseconds, and the ratio of the median to that on an idle machine. Without the checks of `taf_fork`
 //! (`codegen/include/taffeta_runtime.h`), medians beside as many busy processes as there are cores are some hundred
 //! times those on an idle machine.
 

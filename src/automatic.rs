@@ -7,7 +7,7 @@ use crate::program::{Backend, Options};
 use crate::timing::Timings;
 use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_schedule::Schedule;
-use taffeta_schedule::auto::{Aim, Target};
+use taffeta_schedule::auto::{LazyTarget, Target};
 
 /// Name of the automatic schedule.
 pub(crate) const AUTO: &str = "auto";
@@ -61,11 +61,11 @@ pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
 
 /// Returns the lazily evaluated target machine and sizes. The machine at hand is measured when a rule first reads the
 /// target, and never before.
-pub(crate) fn aim(options: &Options) -> Result<Aim, Diagnostic> {
+pub(crate) fn aim(options: &Options) -> Result<LazyTarget, Diagnostic> {
     let machine = machine(options)?;
     let (fixed, strict_floats) = (options.sizes.keys().cloned().collect(), options.strict_floats);
     let sizes = options.rounded_hints().into_iter().chain(options.sizes.clone()).collect();
-    Ok(Aim::at(move || {
+    Ok(LazyTarget::at(move || {
         let target = match machine {
             Machine::Portable => Target::portable(threads()),
             Machine::This => calibrate::target(threads()),

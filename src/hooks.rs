@@ -1,15 +1,15 @@
 //! Hooks of the front end for gradients and schedules: each request is forwarded to the crate that serves it.
 
-use crate::materialise::{Keeping, Way};
+use crate::materialise::{TapePlan, TapeRecorder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use taffeta_analysis::query::depend::Dependences;
-use taffeta_analysis::query::unwritten::{self, Element, Unwritten};
+use taffeta_analysis::query::uninitialized::{self, Element, Unwritten};
 use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_autodiff::memory::Sizes;
 use taffeta_frontend::{GradientRequest, Hooks, ScheduleRequest};
 use taffeta_schedule::Schedule;
-use taffeta_schedule::auto::{Aim, Target};
+use taffeta_schedule::auto::{LazyTarget, Target};
 
 /// Hooks of a compilation, with the last schedule that ran and its steps.
 pub(crate) struct Compiler {
@@ -19,9 +19,9 @@ pub(crate) struct Compiler {
     /// Whether a memory budget was deferred, or a schedule consulted rules.
     waits: Arc<AtomicBool>,
     /// Target machine of schedule functions that consult rules.
-    aim: Aim,
+    aim: LazyTarget,
     /// Tape plan of the gradients, and record of their tapes.
-    pub(crate) keeping: Keeping,
+    pub(crate) keeping: TapeRecorder,
 }
 
 impl Compiler {
@@ -29,21 +29,21 @@ impl Compiler {
     pub(crate) fn unsized_yet() -> Compiler {
         let waits = Arc::new(AtomicBool::new(false));
         let asked = waits.clone();
-        let aim = Aim::at(move || {
+        let aim = LazyTarget::at(move || {
             asked.store(true, Ordering::Relaxed);
             Target::portable(1)
         });
-        Compiler { taken: Mutex::default(), sizes: None, waits, aim, keeping: Keeping::default() }
+        Compiler { taken: Mutex::default(), sizes: None, waits, aim, keeping: TapeRecorder::default() }
     }
 
     /// Creates hooks for a target machine and known sizes.
-    pub(crate) fn aimed_at(aim: Aim, sizes: &Sizes) -> Compiler {
+    pub(crate) fn aimed_at(aim: LazyTarget, sizes: &Sizes) -> Compiler {
         Compiler { sizes: Some(sizes.clone()), aim, ..Compiler::unsized_yet() }
     }
 
     /// Sets the tape plan of the gradients.
-    pub(crate) fn keeping(self, way: &Way) -> Compiler {
-        Compiler { keeping: Keeping::new(way), ..self }
+    pub(crate) fn keeping(self, way: &TapePlan) -> Compiler {
+        Compiler { keeping: TapeRecorder::new(way), ..self }
     }
 
     /// Returns whether the program depends on sizes yet unknown: by a deferred memory budget, or by a schedule that
@@ -82,9 +82,9 @@ impl Hooks for Compiler {
             return Vec::new();
         }
         let dependences = Dependences::new(func);
-        let reads = unwritten::reads(&dependences);
+        let reads = uninitialized::reads(&dependences);
         let known = |e: &Element| reads.iter().any(|r| r.tensor == e.tensor);
-        let elements = unwritten::elements(&dependences).into_iter().filter(|e| !known(e));
+        let elements = uninitialized::elements(&dependences).into_iter().filter(|e| !known(e));
         let elements: Vec<Diagnostic> = elements.map(|found| element_diagnostic(&found, func)).collect();
         reads.iter().map(|found| unwritten_diagnostic(found, func)).chain(elements).collect()
     }

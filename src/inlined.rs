@@ -9,7 +9,7 @@ use crate::scheduler::lowers;
 use std::collections::HashSet;
 use std::sync::Arc;
 use taffeta_ast::{ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
-use taffeta_schedule::auto::{Aim, Target};
+use taffeta_schedule::auto::{LazyTarget, Target};
 use taffeta_schedule::{Arg, Handle, Schedule, Value};
 
 /// Inlines array expressions over structured tensors into their readers, in a program without a schedule. The result is
@@ -18,7 +18,7 @@ pub(crate) fn inlined(func: Func, strict_floats: bool) -> Func {
     if !func.is_structured() || !func.custom_vjps.is_empty() {
         return func;
     }
-    let aim = Aim::at(move || Target { strict_floats, ..Target::portable(1) });
+    let aim = LazyTarget::at(move || Target { strict_floats, ..Target::portable(1) });
     let mut schedule = Schedule::new(func).lowered_by(lowers).aimed_at(aim).trying();
     let mut refused = HashSet::default();
     let mut found = false;

@@ -24,13 +24,13 @@ const MOST_NAMES: usize = 3;
 
 /// Tape plan for gradients whose tape neither the program nor its caller specifies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct TapePlan {
     pub tape: Tape,
     /// Tensors whose decision is toggled, with the description of each toggle.
     pub flipped: BTreeMap<Place, String>,
 }
 
-impl Way {
+impl TapePlan {
     /// Returns the description for `--explain`.
     pub fn name(&self) -> String {
         let tape = match self.tape {
@@ -48,7 +48,7 @@ impl Way {
     }
 
     /// Toggles the decision for a tensor.
-    fn flip(&mut self, choice: &Choice) {
+    fn toggle(&mut self, choice: &Choice) {
         if self.flipped.remove(&choice.place).is_none() {
             let how = if choice.is_taped { "computed again" } else { "on a tape" };
             self.flipped.insert(choice.place, format!("`{}` {how}", choice.tensor));
@@ -58,19 +58,19 @@ impl Way {
 
 /// Tape plan under which gradients are derived, with a record of their tapes.
 #[derive(Default)]
-pub(crate) struct Keeping {
-    way: Way,
+pub(crate) struct TapeRecorder {
+    way: TapePlan,
     found: Mutex<Vec<Explanation>>,
 }
 
-impl Keeping {
-    pub fn new(way: &Way) -> Keeping {
-        Keeping { way: way.clone(), found: Mutex::default() }
+impl TapeRecorder {
+    pub fn new(way: &TapePlan) -> TapeRecorder {
+        TapeRecorder { way: way.clone(), found: Mutex::default() }
     }
 
     /// Returns whether the plan differs from `autodiff`'s own.
     pub fn is_another_way(&self) -> bool {
-        self.way != Way::default()
+        self.way != TapePlan::default()
     }
 
     /// Returns the explanations of the gradients without a given tape, in order of derivation.

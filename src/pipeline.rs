@@ -7,7 +7,7 @@
 use crate::automatic;
 use crate::hooks::Compiler;
 use crate::inlined;
-use crate::materialise::{self, Keeping, Way};
+use crate::materialise::{self, TapePlan, TapeRecorder};
 use crate::program::{Gradient, Mode, Options};
 use crate::scheduler;
 use crate::timing::Timings;
@@ -68,7 +68,7 @@ pub(crate) fn logical_keeping(
     program: &Program,
     entry: &str,
     options: &Options,
-    way: &Way,
+    way: &TapePlan,
     timings: &mut Timings,
 ) -> Result<(Func, Vec<Explanation>), Diagnostics> {
     let compiler = Compiler::aimed_at(automatic::aim(options)?, &options.sizes).keeping(way);
@@ -231,7 +231,7 @@ pub fn gradient(
     sizes: &Sizes,
     timings: &mut Timings,
 ) -> Result<(Func, Explanation), Diagnostics> {
-    gradient_keeping(func, gradient, sizes, &Keeping::default(), timings)
+    gradient_keeping(func, gradient, sizes, &TapeRecorder::default(), timings)
 }
 
 /// Derives the gradient of a logical program under a tape plan.
@@ -239,7 +239,7 @@ pub(crate) fn gradient_keeping(
     func: &Func,
     gradient: &Gradient,
     sizes: &Sizes,
-    keeping: &Keeping,
+    keeping: &TapeRecorder,
     timings: &mut Timings,
 ) -> Result<(Func, Explanation), Diagnostics> {
     let kind = match gradient.mode {
@@ -258,7 +258,7 @@ pub(crate) fn pair(
     func: &Func,
     gradient: &Gradient,
     sizes: &Sizes,
-    keeping: &Keeping,
+    keeping: &TapeRecorder,
     timings: &mut Timings,
 ) -> Result<taffeta_autodiff::Pair, Diagnostics> {
     let wrt = wrt(func, gradient);

@@ -7,7 +7,7 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
 use crate::locate::{self, Fault};
-use crate::materialise::{self, Keeping, Made, Way};
+use crate::materialise::{self, Made, TapePlan, TapeRecorder};
 use crate::pair::Pair;
 use crate::pipeline;
 use crate::timing::Timings;
@@ -153,7 +153,7 @@ impl Program {
     /// Returns the logical program as [`Program::logical`] does, recording the time of each stage.
     pub(crate) fn timed_logical(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Func, Error> {
         self.entry(Some(entry))?;
-        let made = self.keeping(entry, options, &Way::default(), timings);
+        let made = self.keeping(entry, options, &TapePlan::default(), timings);
         made.map(|(func, _)| func).map_err(|d| Error::program(d, &self.sources))
     }
 
@@ -163,14 +163,14 @@ impl Program {
         &self,
         entry: &str,
         options: &Options,
-        way: &Way,
+        way: &TapePlan,
         timings: &mut Timings,
     ) -> Result<(Func, Vec<Explanation>), Diagnostics> {
         let (func, found) = match &options.gradient {
             None => pipeline::logical_keeping(&self.front, entry, options, way, timings)?,
             Some(gradient) => {
                 let func = pipeline::differentiable(&self.front, entry, options, timings)?;
-                let keeping = Keeping::new(way);
+                let keeping = TapeRecorder::new(way);
                 let made = pipeline::gradient_keeping(&func, gradient, &options.sizes, &keeping, timings)?;
                 (made.0, keeping.found())
             }
@@ -180,7 +180,7 @@ impl Program {
 
     /// Returns whether an entry has a gradient whose tape rules choose.
     pub(crate) fn has_open_gradients(&self, entry: &str, options: &Options) -> Result<bool, Error> {
-        let made = self.keeping(entry, options, &Way::default(), &mut Timings::default());
+        let made = self.keeping(entry, options, &TapePlan::default(), &mut Timings::default());
         made.map(|(_, found)| !found.is_empty()).map_err(|d| Error::program(d, &self.sources))
     }
 
@@ -370,13 +370,13 @@ impl Program {
         // Calls of functions with user-defined gradients are recorded in it.
         let func = pipeline::differentiable(&self.front, entry, &plain, &mut timings).map_err(wrong)?;
         let func = pipeline::indexed(func, &options.indices).map_err(wrong)?;
-        let mut pair = |way: &Way, timings: &mut Timings| {
-            let keeping = Keeping::new(way);
+        let mut pair = |way: &TapePlan, timings: &mut Timings| {
+            let keeping = TapeRecorder::new(way);
             let pair = pipeline::pair(&func, &gradient, &options.sizes, &keeping, timings)?;
             Ok(Made { funcs: vec![pair.forward.clone(), pair.backward.clone()], found: keeping.found(), whole: pair })
         };
         let made = match automatic::is_automatic(options) {
-            false => pair(&Way::default(), &mut timings).map_err(wrong)?.whole,
+            false => pair(&TapePlan::default(), &mut timings).map_err(wrong)?.whole,
             true => {
                 let (schedules, made) = materialise::choose(options, &mut timings, &mut pair).map_err(wrong)?;
                 let mut passes = schedules.into_iter().map(Schedule::into_func);

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use taffeta_ast::{Diagnostic, Diagnostics, Func, Span, StmtId, Symbol, Tensor};
 use taffeta_frontend::{ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
-use taffeta_schedule::auto::Aim;
+use taffeta_schedule::auto::LazyTarget;
 use taffeta_schedule::{Arg, Handle, IndexMap, Schedule, Trace, Traversal, Value};
 use taffeta_structured::{Section, Traversed, in_sections, traversed};
 
@@ -19,7 +19,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    fn new(func: Func, aim: Aim) -> Running {
+    fn new(func: Func, aim: LazyTarget) -> Running {
         Running { schedule: Schedule::new(func).aimed_at(aim).lowered_by(lowers), handles: Vec::new() }
     }
 
@@ -75,7 +75,7 @@ impl Scheduler for Running {
 /// Runs a schedule function on a program, and stores the resulting schedule in `taken`.
 pub(crate) fn run(
     request: ScheduleRequest<'_>,
-    aim: Aim,
+    aim: LazyTarget,
     taken: &Mutex<Option<Schedule>>,
 ) -> Result<Func, Diagnostics> {
     let mut running = Running::new(request.func.clone(), aim);

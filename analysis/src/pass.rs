@@ -5,12 +5,12 @@
 //! remaining statement.
 //!
 //! Building blocks of rewrites are here, too: [`substitute`] for expressions, [`rewrite_accesses`] for accesses,
-//! [`copy`] for statements, [`fills`] for simplifying statements where elements are not stored.
+//! [`copy`] for statements, [`fill_propagation`] for simplifying statements where elements are not stored.
 
 pub mod check_finite;
 pub mod copy;
 pub mod dead;
-pub mod fills;
+pub mod fill_propagation;
 mod float;
 pub mod hoist;
 pub mod rewrite_accesses;

@@ -8,8 +8,8 @@
 //! - [`product`]: recognition of matrix products in loop nests.
 //! - [`stride`]: strides of an index in the enclosing loops.
 //! - [`kill`]: proof that every element of a tensor that an iteration of a loop reads was written in that iteration.
-//! - [`repeated`]: redundant index checks.
-//! - [`unwritten`]: reads of uninitialised elements; proof that a speculative read is initialised.
+//! - [`redundant_checks`]: redundant index checks.
+//! - [`uninitialized`]: reads of uninitialised elements; proof that a speculative read is initialised.
 //! - [`effects`]: tensors that a statement reads and writes, and whether it prints.
 //!
 //! # Guarantees
@@ -37,7 +37,7 @@ mod definition;
 pub mod depend;
 pub mod effects;
 mod entail;
-pub mod greatest;
+mod feasibility;
 pub mod guard;
 mod instance;
 mod interval;
@@ -45,15 +45,15 @@ pub mod kill;
 mod linear;
 mod lower;
 mod path;
-mod point;
 pub mod product;
 mod prove;
 mod rebuild;
+pub mod redundant_checks;
 pub mod reference;
 pub mod relation;
-pub mod repeated;
 pub mod stride;
-pub mod unwritten;
+pub mod uninitialized;
+pub mod upper_bound;
 pub mod walk;
 
 pub use context::{Context, Mark};

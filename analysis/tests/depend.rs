@@ -1,6 +1,6 @@
 //! Tests of the dependence analysis on typical programs.
 
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Relation};
 use taffeta_ast::{Func, print};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
@@ -51,7 +51,7 @@ fn line(d: &Dependence) -> String {
 
 fn all(text: &str) -> String {
     let func = entry(text);
-    Dependences::new(&func).all(&Ask::default()).iter().map(|d| line(d) + "\n").collect()
+    Dependences::new(&func).all(&DependenceQuery::default()).iter().map(|d| line(d) + "\n").collect()
 }
 
 use expect_test::{Expect, expect};
@@ -265,7 +265,8 @@ fn shapes_are_what_they_were_at_the_declaration() {
     let write = branch(&s.load([]).less_eq(&zero), store(&t, [&zero], &zero), None);
     // `s` was larger when `t` was declared.
     let func = b.finish(var_def(&t, block([store(&s, [], &zero), looped(&Symbol::new("i"), &n, write)])));
-    let found: String = Dependences::new(&func).all(&Ask::default()).iter().map(|d| line(d) + "\n").collect();
+    let found: String =
+        Dependences::new(&func).all(&DependenceQuery::default()).iter().map(|d| line(d) + "\n").collect();
     expect![[r#"
         WAR s []: t = empty((s,), i64) -> s = 0  at n=0 () () Some([])
         RAW s []: s = 0 -> if s <= 0:  at n=1 () (i=0) Some([])
@@ -282,7 +283,8 @@ fn a_while_evaluates_its_condition_before_every_iteration() {
     let s = local("s", DType::I64, []);
     let repeat = StmtKind::While { cond: s.load([]).less(&Expr::int(5)), body: store(&s, [], &Expr::int(1)) };
     let func = b.finish(var_def(&s, Stmt::new(repeat, Origin::none())));
-    let found: String = Dependences::new(&func).all(&Ask::default()).iter().map(|d| line(d) + "\n").collect();
+    let found: String =
+        Dependences::new(&func).all(&DependenceQuery::default()).iter().map(|d| line(d) + "\n").collect();
     expect![[r#"
         WAR s []: while s < 5: -> s = 1  at  () () Some([]) ?
         WAR s []: while s < 5: -> s = 1  at  (while=-1) (while=0) Some([]) ?

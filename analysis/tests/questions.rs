@@ -1,7 +1,7 @@
 //! Tests of the number of queries for programs with many statements: it must grow linearly with the statements, even
 //! where all pairs of statements depend on each other.
 
-use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_analysis::query::depend::{DependenceQuery, Dependences, Relation};
 use taffeta_ast::{Func, StmtKind, Symbol};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
@@ -39,7 +39,7 @@ fn asked(text: &str) -> [usize; 2] {
         _ => Relation::Same,
     };
     // Includes reductions, none of which meet.
-    all.first(&Ask { relate: &relate, commute: false, ..Ask::default() });
+    all.first(&DependenceQuery { relate: &relate, commute: false, ..DependenceQuery::default() });
     [for_all, all.asked() - for_all]
 }
 
@@ -97,5 +97,5 @@ fn what_is_left_out_is_left_out_of_three_statements_too() {
     let direct = all.direct();
     // The fill before the first statement, and each statement before the next one, but not the first before the third.
     assert_eq!((direct.dependences.len(), direct.more), (3, true));
-    assert_eq!(all.all(&Ask::default()).len(), 6);
+    assert_eq!(all.all(&DependenceQuery::default()).len(), 6);
 }

@@ -17,14 +17,14 @@ mod contract;
 pub mod coord;
 mod inverse;
 mod level;
-pub mod named;
 mod position;
+pub mod presets;
 
 pub use contract::{Contract, Counted, Rule};
 pub use coord::{Coord, Key};
 pub use level::{Level, LevelFacts, LevelKind};
-pub use named::Named;
 pub use position::Misplaced;
+pub use presets::Named;
 
 use crate::dtype::DType;
 use crate::expr::{Expr, Literal};

@@ -11,7 +11,7 @@
 use crate::data::BackwardInfo;
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::pass;
-use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_analysis::query::depend::{DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::reference::Reference;
 use taffeta_ast::validate::Invariant;
@@ -86,7 +86,7 @@ fn forwards(func: &Func, info: &BackwardInfo) -> Func {
                 () if around.contains(&s.id()) => Relation::Same,
                 () => Relation::Any,
             };
-            let ask = Ask { relate: &relate, ..Ask::default() };
+            let ask = DependenceQuery { relate: &relate, ..DependenceQuery::default() };
             let inside = within.get(&l).map(Vec::as_slice).unwrap_or_default();
             if dependences.first_among(inside, &ask).is_none() {
                 free.insert(l);
@@ -121,7 +121,7 @@ fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
         let all: Vec<&Reference> = dependences.of(adjoint).filter(|r| !zeroing.contains(&r.site.stmt.id())).collect();
         for r in all.iter().filter(|r| is_sum_into(&r.site.stmt, adjoint) && covers(r)) {
             let sink = |b: &Reference| b.site.stmt.id() == r.site.stmt.id() && b.kind.writes();
-            let ask = Ask { sink: &sink, commute: false, ..Ask::default() };
+            let ask = DependenceQuery { sink: &sink, commute: false, ..DependenceQuery::default() };
             if dependences.first_among(&all, &ask).is_none() {
                 stores.insert(r.site.stmt.id());
                 gone.insert(*zeros);

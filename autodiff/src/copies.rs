@@ -20,7 +20,7 @@
 use crate::build;
 use crate::data::{Decision, Residual};
 use rustc_hash::FxHashSet;
-use taffeta_analysis::query::unwritten::is_exposed;
+use taffeta_analysis::query::uninitialized::is_exposed;
 use taffeta_analysis::tree;
 use taffeta_ast::{Access, ExprKind, Func, Literal, Stmt, StmtId, StmtKind, Symbol};
 

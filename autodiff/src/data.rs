@@ -7,7 +7,7 @@ use taffeta_ast::{Expr, Span, StmtId, Symbol, Tensor, poly};
 
 /// Recompute scope of a tensor: the code whose forward run produces its values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Home {
+pub(crate) enum RecomputeScope {
     /// The whole program, once.
     Program,
     /// Body of a loop, again in every iteration of the backward pass.
@@ -42,7 +42,7 @@ pub(crate) struct Snapshot {
     /// Statement before which the copy is made.
     pub anchor: StmtId,
     pub saved: Saved,
-    pub home: Home,
+    pub home: RecomputeScope,
 }
 
 /// Place of a forward value in the backward pass.
@@ -53,10 +53,10 @@ pub(crate) enum ValueSource {
     Snapshot(Snapshot),
 }
 
-/// Home of a tensor declared in a loop, with the reason.
+/// RecomputeScope of a tensor declared in a loop, with the reason.
 #[derive(Clone)]
 pub(crate) struct Choice {
-    pub home: Home,
+    pub home: RecomputeScope,
     /// Number of its declaration among those in loops, in the order of the text, if the other choice is valid too.
     pub number: Option<usize>,
     pub why: String,
@@ -144,8 +144,8 @@ pub(crate) struct Residual {
     pub kept: Arc<Tensor>,
     /// Loops with a version for every iteration, outermost first.
     pub loops: Vec<StmtId>,
-    /// Home: the values live for one run of it.
-    pub home: Home,
+    /// RecomputeScope: the values live for one run of it.
+    pub home: RecomputeScope,
     /// Tensors that a snapshot reads, with the loops around their declarations.
     pub reads: Vec<(Arc<Tensor>, Vec<StmtId>)>,
     /// Operations to compute an element, weighted by cost.

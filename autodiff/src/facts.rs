@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use taffeta_analysis::query::Context;
-use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_analysis::query::depend::{DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::func::ParamMode;
 use taffeta_ast::selector;
@@ -170,7 +170,12 @@ impl<'f> Facts<'f> {
         let tensor = self.tensor_of(stmt, what);
         let source = |r: &Reference| is(r, stmt, what);
         let sink = |r: &Reference| r.kind.writes();
-        let later = Ask { source: &source, sink: &sink, commute: *what == What::Reduced, ..Ask::default() };
+        let later = DependenceQuery {
+            source: &source,
+            sink: &sink,
+            commute: *what == What::Reduced,
+            ..DependenceQuery::default()
+        };
         // The write of a statement to the element that it reads itself follows the read; the dependence query, which is
         // about pairs of statements, does not see it.
         let itself = !matches!(what, What::Reduced | What::Written)
@@ -181,14 +186,14 @@ impl<'f> Facts<'f> {
     }
 
     /// Returns whether two references to a tensor have a dependence that matches the query.
-    fn depends(&self, tensor: &Symbol, ask: &Ask<'_>) -> bool {
+    fn depends(&self, tensor: &Symbol, ask: &DependenceQuery<'_>) -> bool {
         let references: Vec<&Reference> = self.dependences.of(tensor).collect();
         self.dependences.first_among(&references, ask).is_some()
     }
 
     /// Answers a query about one statement as [`Facts::depends`] does. A dependence mostly involves the statement
     /// itself or the nearest write before or after it in the text, so that these are tried first.
-    fn depends_near(&self, tensor: &Symbol, stmt: StmtId, ask: &Ask<'_>) -> bool {
+    fn depends_near(&self, tensor: &Symbol, stmt: StmtId, ask: &DependenceQuery<'_>) -> bool {
         let all = || self.dependences.of(tensor);
         let begin = self.begin(stmt, tensor).unwrap_or(0);
         let end = begin + self.own(stmt, tensor).count();
@@ -224,7 +229,13 @@ impl<'f> Facts<'f> {
         let source = |r: &Reference| r.kind.writes() && r.site.in_loop(within);
         let sink = |r: &Reference| is(r, stmt, what);
         let relate = |l: &Stmt| if outside.contains(&l.id()) { Relation::Same } else { Relation::Any };
-        let ask = Ask { source: &source, sink: &sink, relate: &relate, commute: false, ..Ask::default() };
+        let ask = DependenceQuery {
+            source: &source,
+            sink: &sink,
+            relate: &relate,
+            commute: false,
+            ..DependenceQuery::default()
+        };
         self.depends(&self.tensor_of(stmt, what), &ask)
     }
 
@@ -233,7 +244,7 @@ impl<'f> Facts<'f> {
         let tensor = self.tensor_of(stmt, &What::Target);
         let source = |r: &Reference| r.kind == Use::Read;
         let sink = |r: &Reference| matches!(r.kind, Use::Reduce(_));
-        let ask = Ask { source: &source, sink: &sink, ..Ask::default() };
+        let ask = DependenceQuery { source: &source, sink: &sink, ..DependenceQuery::default() };
         // A reduction that also reads its tensor is not ordered against itself by the query.
         let itself = self.own(stmt, &tensor).any(source);
         itself || self.depends(&tensor, &ask)
@@ -243,7 +254,7 @@ impl<'f> Facts<'f> {
     pub fn overwrites(&self, stmt: StmtId) -> bool {
         let source = |r: &Reference| r.kind.writes();
         let sink = |r: &Reference| r.kind.writes() && r.site.stmt.id() == stmt;
-        let ask = Ask { source: &source, sink: &sink, commute: false, ..Ask::default() };
+        let ask = DependenceQuery { source: &source, sink: &sink, commute: false, ..DependenceQuery::default() };
         self.depends_near(&self.tensor_of(stmt, &What::Target), stmt, &ask)
     }
 
@@ -251,7 +262,7 @@ impl<'f> Facts<'f> {
     pub fn stored_later(&self, tensor: &Symbol) -> bool {
         let source = |r: &Reference| r.kind != Use::Write;
         let sink = |r: &Reference| r.kind == Use::Write;
-        let ask = Ask { source: &source, sink: &sink, commute: false, ..Ask::default() };
+        let ask = DependenceQuery { source: &source, sink: &sink, commute: false, ..DependenceQuery::default() };
         self.depends(tensor, &ask)
     }
 
@@ -261,7 +272,13 @@ impl<'f> Facts<'f> {
         let source = |r: &Reference| r.kind.writes() && r.site.in_loop(l);
         let sink = |r: &Reference| r.kind == Use::Read && r.site.in_loop(l);
         let relate = |s: &Stmt| if s.id() == l || outside.contains(&s.id()) { Relation::Same } else { Relation::Any };
-        let ask = Ask { source: &source, sink: &sink, relate: &relate, commute: false, ..Ask::default() };
+        let ask = DependenceQuery {
+            source: &source,
+            sink: &sink,
+            relate: &relate,
+            commute: false,
+            ..DependenceQuery::default()
+        };
         self.depends(tensor, &ask)
     }
 

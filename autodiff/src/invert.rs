@@ -19,7 +19,7 @@
 //!    additions. It is then inverted for the whole iteration before the recomputation, and the added values have the
 //!    program as their home.
 
-use crate::data::{Choice, Home, Inverted};
+use crate::data::{Choice, Inverted, RecomputeScope};
 use crate::facts::Facts;
 use crate::request::Tape;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -70,7 +70,7 @@ fn place(facts: &Facts<'_>, tensor: &Symbol, homes: &FxHashMap<Symbol, Choice>) 
     if !in_loops || read.contains(tensor) || facts.stored_later(tensor) {
         return None;
     }
-    let again = |l: &&StmtId| homes.values().any(|c| c.home == Home::Body(**l));
+    let again = |l: &&StmtId| homes.values().any(|c| c.home == RecomputeScope::Body(**l));
     let mut first_in: Vec<StmtId> =
         added.iter().filter_map(|s| facts.around[&s.id()].iter().find(again).copied()).collect();
     first_in.dedup();
@@ -78,7 +78,7 @@ fn place(facts: &Facts<'_>, tensor: &Symbol, homes: &FxHashMap<Symbol, Choice>) 
         [] => Some(None),
         [l] => {
             let inside = added.iter().all(|s| facts.around[&s.id()].contains(&l));
-            let there = read.iter().all(|t| homes.get(t).is_none_or(|c| c.home == Home::Program));
+            let there = read.iter().all(|t| homes.get(t).is_none_or(|c| c.home == RecomputeScope::Program));
             (inside && there && !facts.read_after(tensor, l)).then_some(Some(l))
         }
         _ => None,

@@ -8,11 +8,11 @@
 //! | `activity` | activity analysis: the tensors that have an adjoint |
 //! | `precision` | accumulation types of adjoints |
 //! | `reverse` | the backward pass |
-//! | `values` | sources of forward values in the backward pass: kept tensors, tapes, recomputation |
+//! | `value_sources` | sources of forward values in the backward pass: kept tensors, tapes, recomputation |
 //! | `reverse/replay` | the forward pass, and the parts of it that are recomputed |
 //! | `name_subexpressions` | names for subexpressions of long expressions |
 //! | `recompute_policy`, `invert` | choice of the tensors to recompute, and of those to invert |
-//! | `plan`, `segments` | memory budgets, and checkpoints of loops |
+//! | `plan`, `checkpointing` | memory budgets, and checkpoints of loops |
 //! | `data`, `residuals`, `memory`, `explain` | the residuals, their size in bytes, and their table for people |
 //! | `custom_vjp` | calls with a user-defined backward pass |
 //! | `forward` | tangents (forward mode) |
@@ -34,6 +34,7 @@
 mod activity;
 mod build;
 mod check;
+mod checkpointing;
 mod cleanup;
 mod copies;
 mod custom_vjp;
@@ -58,8 +59,7 @@ mod recompute_policy;
 mod request;
 mod residuals;
 mod reverse;
-mod segments;
-mod values;
+mod value_sources;
 
 pub use explain::{Excess, Explanation, Row};
 pub use pair::{Pair, Source};

@@ -35,7 +35,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use taffeta_analysis::pass::{fills, rewrite_accesses};
+use taffeta_analysis::pass::{fill_propagation, rewrite_accesses};
 use taffeta_analysis::query::effects;
 use taffeta_ast::format::Pattern;
 use taffeta_ast::stmt::Role;
@@ -212,7 +212,8 @@ impl Accesses {
     }
 
     fn collect(&mut self, s: &Stmt) {
-        let own: Vec<Expr> = fills::target(s).into_iter().chain(s.kind().exprs().into_iter().cloned()).collect();
+        let own: Vec<Expr> =
+            fill_propagation::target(s).into_iter().chain(s.kind().exprs().into_iter().cloned()).collect();
         for e in own {
             e.walk(&mut |e| {
                 if let ExprKind::Load(t, at) = e.kind()
@@ -256,7 +257,9 @@ impl Accesses {
                     out.push(place);
                 }
             };
-            body.walk(&mut |s| fills::target(s).iter().chain(s.kind().exprs()).for_each(|e| e.walk(&mut look)));
+            body.walk(&mut |s| {
+                fill_propagation::target(s).iter().chain(s.kind().exprs()).for_each(|e| e.walk(&mut look))
+            });
         }
         out
     }
@@ -290,7 +293,7 @@ impl Search<'_> {
         self.everywhere(place, &|body, there| {
             let left = self.rest(body, there, zero, false);
             let mut writes = false;
-            left.walk(&mut |s| writes |= fills::target(s).is_some_and(|e| place.reads(&e, there)));
+            left.walk(&mut |s| writes |= fill_propagation::target(s).is_some_and(|e| place.reads(&e, there)));
             !writes
         })
     }
@@ -333,13 +336,13 @@ impl Search<'_> {
             let vanishes = self.accesses.structured.get(t).map_or(drops, |t| t.format.drops);
             if vanishes { Stmt::nop() } else { s.clone() }
         };
-        fills::run(body, &[], &FxHashSet::default(), &fill, &outside)
+        fill_propagation::run(body, &[], &FxHashSet::default(), &fill, &outside)
     }
 }
 
 /// Removes the writes to these tapes at that element.
 fn without_writes(s: &Stmt, tapes: &[Place], there: &[&Expr]) -> Stmt {
-    match fills::target(s) {
+    match fill_propagation::target(s) {
         Some(e) if tapes.iter().any(|t| t.reads(&e, there)) => Stmt::nop(),
         _ => s.map(&mut |s| without_writes(s, tapes, there), &mut Expr::clone),
     }

@@ -3,7 +3,7 @@
 //! Without a budget, `recompute_policy` chooses the cheaper way for each tensor. With one, the sizes of a run give the
 //! peak ([`memory::peak`] of the gradient), and as long as that is too high
 //! 1. taped tensors are recomputed instead, in ascending order of operations per byte;
-//! 2. the loop with the most bytes is cut into segments that are recomputed from checkpoints (`segments`), in one, two,
+//! 2. the loop with the most bytes is cut into segments that are recomputed from checkpoints (`checkpointing`), in one, two,
 //!    … levels.
 //!
 //! With `n` checkpoints of `C` bytes at each of `r` levels, and `S` iterations of `W` bytes in the innermost segment,
@@ -12,11 +12,11 @@
 //! of different lengths, which one loop nest with known bounds does not have.)
 
 use crate::custom_vjp::Calls;
-use crate::data::{BackwardInfo, Decision, Home, Plan, Residual};
+use crate::data::{BackwardInfo, Decision, Plan, RecomputeScope, Residual};
 use crate::memory;
 use crate::program::{self, Derived};
 use crate::request::Request;
-use crate::{cleanup, copies, patterns, segments};
+use crate::{checkpointing, cleanup, copies, patterns};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependences;
@@ -124,7 +124,7 @@ impl Attempt {
             let func = cleanup::run(&whole, &info);
             let patterns = patterns::find(&func);
             let known = plan.scattered.len();
-            for r in residuals.iter_mut().filter(|r| r.home == Home::Program) {
+            for r in residuals.iter_mut().filter(|r| r.home == RecomputeScope::Program) {
                 let scattered = patterns.scattered.iter().find(|(t, _)| *t == r.kept.symbol);
                 if let Some((_, of)) = scattered.filter(|_| r.decision == Decision::Tape) {
                     plan.scattered.insert(r.tensor.symbol.clone(), of.clone());
@@ -181,7 +181,7 @@ fn recompute(task: &Task<'_, '_>, attempt: &mut Attempt, best: Planned, budget: 
 fn largest(task: &Task<'_, '_>, attempt: &Attempt, residuals: &[Residual], not: &FxHashSet<StmtId>) -> Option<StmtId> {
     let mut loops: Vec<(StmtId, u64)> = Vec::new();
     let whole = |l: &StmtId| not.contains(l) || attempt.plan.segments.contains(l) || task.calls.contain(*l);
-    for h in residuals.iter().filter(|h| h.home == Home::Program) {
+    for h in residuals.iter().filter(|h| h.home == RecomputeScope::Program) {
         let Some(l) = h.loops.iter().find(|l| !whole(l)) else { continue };
         let bytes = h.amount.unwrap_or(0);
         match loops.iter_mut().find(|(x, _)| x == l) {
@@ -240,7 +240,7 @@ impl Cut {
         let name = selector::called(&attempt.func, &s);
         let mut cut = Cut { l, name, steps: 0, per_step: 0, state: Vec::new(), scratch: Vec::new() };
         let mut bytes = 0;
-        for h in residuals.iter().filter(|h| h.home == Home::Program && h.loops.contains(&l)) {
+        for h in residuals.iter().filter(|h| h.home == RecomputeScope::Program && h.loops.contains(&l)) {
             let at = h.loops.iter().position(|x| *x == l)?;
             cut.steps = memory::number(&h.kept.shape[at], &task.request.sizes)?;
             bytes += h.amount.unwrap_or(0);
@@ -307,7 +307,7 @@ impl Cut {
         let mut lengths = Vec::new();
         for level in (0..levels).rev() {
             let length = (innermost * count.powf(f64::from(level))) as i64;
-            let made = segments::run(&next.func, task.calls, l, length, &state, scratch)?;
+            let made = checkpointing::run(&next.func, task.calls, l, length, &state, scratch)?;
             next.func = made.func;
             next.plan.segments.insert(made.outer);
             next.plan.states.extend(made.copies.iter().map(|t| t.symbol.clone()));

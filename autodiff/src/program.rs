@@ -7,13 +7,13 @@
 //! All other values of the program are local, and are eliminated if nothing reads them.
 
 use crate::custom_vjp::Calls;
-use crate::data::{BackwardInfo, Choice, Decision, Home, Inverted, Plan, Residual};
+use crate::data::{BackwardInfo, Choice, Decision, Inverted, Plan, RecomputeScope, Residual};
 use crate::facts::Facts;
 use crate::names::Names;
 use crate::precision::Collected;
 use crate::request::{Kind, Request, inouts};
 use crate::reverse::{self, Forward, Passes};
-use crate::values::Values;
+use crate::value_sources::Values;
 use crate::{activity, build, invert, name_subexpressions, recompute_policy, residuals};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn homes(request: &Request<'_>, calls: &Calls, facts: &Facts<'_>, plan: &Plan) -
         // once, at any cost.
         for (_, choice) in homes.iter_mut().filter(|(t, _)| calls.is_place(t)) {
             let why = "of a call that has its own gradient, in a gradient that is differentiated again".to_string();
-            *choice = Choice { home: Home::Program, number: None, why };
+            *choice = Choice { home: RecomputeScope::Program, number: None, why };
         }
     }
     homes

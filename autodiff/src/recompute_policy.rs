@@ -4,7 +4,7 @@
 //! loop around its declaration if that costs less than to write and read all values: the arithmetic of its statements
 //! per element is compared with the cost of an element on a tape.
 
-use crate::data::{Choice, Home, Plan};
+use crate::data::{Choice, Plan, RecomputeScope};
 use crate::extent::{self, Ranges};
 use crate::facts::{Declared, Facts};
 use crate::request::{Request, Tape};
@@ -37,9 +37,9 @@ pub(crate) fn choose(facts: &Facts<'_>, request: &Request<'_>, plan: &Plan) -> F
         // A segment is recomputed as a whole; a tensor kept in it is kept for that long.
         let segment = declared.loops.iter().rev().find(|l| plan.segments.contains(l));
         let home = match (keep, segment) {
-            (true, None) => Home::Program,
-            (true, Some(l)) => Home::Body(*l),
-            (false, _) => Home::Body(*innermost),
+            (true, None) => RecomputeScope::Program,
+            (true, Some(l)) => RecomputeScope::Body(*l),
+            (false, _) => RecomputeScope::Body(*innermost),
         };
         Some((symbol.clone(), Choice { home, number, why }))
     };

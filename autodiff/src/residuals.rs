@@ -1,9 +1,9 @@
 //! Residuals of a gradient, as data: plans are judged by them, and explanations list them.
 
-use crate::data::{Decision, Home, Residual, Saved};
+use crate::data::{Decision, RecomputeScope, Residual, Saved};
 use crate::facts::{Facts, What};
 use crate::recompute_policy;
-use crate::values::Values;
+use crate::value_sources::Values;
 use std::sync::Arc;
 use taffeta_ast::{Expr, ExprKind, Span, StmtId, Symbol, Tensor};
 
@@ -14,10 +14,10 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
     for (symbol, home, kept) in values.kept.iter().filter(|(t, ..)| !values.inverted.contains_key(t)) {
         let choice = values.homes.get(symbol);
         let (decision, why) = match (home, choice) {
-            (Home::Program, None) => (Decision::Unchanged, "nothing overwrites it".to_string()),
-            (Home::Program, Some(c)) => (Decision::Tape, c.why.clone()),
-            (Home::Body(_), Some(c)) => (Decision::Recompute, c.why.clone()),
-            (Home::Body(_), None) => unreachable!("tensors with a home in a loop are declared in it"),
+            (RecomputeScope::Program, None) => (Decision::Unchanged, "nothing overwrites it".to_string()),
+            (RecomputeScope::Program, Some(c)) => (Decision::Tape, c.why.clone()),
+            (RecomputeScope::Body(_), Some(c)) => (Decision::Recompute, c.why.clone()),
+            (RecomputeScope::Body(_), None) => unreachable!("tensors with a home in a loop are declared in it"),
         };
         let loops = kept.loops.clone();
         let one = residual(facts, symbol, decision, why, (kept.tensor.clone(), loops, *home), Vec::new());
@@ -27,7 +27,7 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
     inverted.sort_by_key(|(t, _)| t.name().to_string());
     for (symbol, inverted) in inverted {
         let why = "integers that are added to: subtracted again, which is exact".to_string();
-        let place = (inverted.now.clone(), Vec::new(), Home::Program);
+        let place = (inverted.now.clone(), Vec::new(), RecomputeScope::Program);
         out.push(residual(facts, symbol, Decision::Inverted, why, place, Vec::new()));
     }
     for s in &values.snapshots {
@@ -73,7 +73,7 @@ fn residual(
     symbol: &Symbol,
     decision: Decision,
     why: String,
-    (kept, loops, home): (Arc<Tensor>, Vec<StmtId>, Home),
+    (kept, loops, home): (Arc<Tensor>, Vec<StmtId>, RecomputeScope),
     reads: Vec<(Arc<Tensor>, Vec<StmtId>)>,
 ) -> Residual {
     let declared = &facts.declared[symbol];

@@ -12,19 +12,19 @@
 #include "taffeta_runtime.h"
 
 /* A level that an entry expects. */
-typedef struct wf_level {
+typedef struct taf_level {
     int32_t kind;
     int32_t n_arrays;
-} wf_level;
+} taf_level;
 
 /* How an entry expects an argument to be stored. */
-typedef struct wf_storage {
-    const wf_level *levels;
+typedef struct taf_storage {
+    const taf_level *levels;
     int32_t n_levels;
     const void *fill; /* of the argument's element type */
-} wf_storage;
+} taf_storage;
 
-static TAFFETA_COLD const char *wf_level_name(int32_t kind) {
+static TAFFETA_COLD const char *taf_level_name(int32_t kind) {
     static const char *const names[] = {"dense",     "compressed", "singleton",        "hashed",           "bytemap",
                                         "bitmap",    "banded",     "ragged",           "blocklist",        "runlength",
                                         "packbits",  "triangular", "triangular (upper)", "symmetric",        "point",
@@ -33,34 +33,34 @@ static TAFFETA_COLD const char *wf_level_name(int32_t kind) {
 }
 
 /* One array of a structured argument is where it should be. */
-static TAFFETA_UNUSED int wf_check_array(taffeta_ctx *ctx, const wf_spec *s, const void *data, int32_t dtype, size_t length) {
+static TAFFETA_UNUSED int taf_check_array(taffeta_ctx *ctx, const taf_spec *s, const void *data, int32_t dtype, size_t length) {
     if (dtype != s->dtype)
-        return wf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
-                         wf_dtype_name(dtype), wf_dtype_name(s->dtype));
+        return taf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
+                         taf_dtype_name(dtype), taf_dtype_name(s->dtype));
     if (length > (size_t)TAFFETA_MAX_SIZE)
-        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "`%s` has %zu elements: an array has at most 2^47", s->name, length);
-    if (length > 0 && data == NULL) return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the data of `%s` is NULL", s->name);
-    if (length > 0 && (uintptr_t)data % wf_dtype_size(dtype) != 0)
-        return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "the data of `%s` is not aligned to its element type", s->name);
+        return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "`%s` has %zu elements: an array has at most 2^47", s->name, length);
+    if (length > 0 && data == NULL) return taf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the data of `%s` is NULL", s->name);
+    if (length > 0 && (uintptr_t)data % taf_dtype_size(dtype) != 0)
+        return taf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "the data of `%s` is not aligned to its element type", s->name);
     return TAFFETA_OK;
 }
 
 /* The arrays of a structured argument as dense tensors: those of its levels, outermost first, then its elements. `flat`
    says what each of them is; `lengths` are their shapes. */
-static TAFFETA_UNUSED int wf_arrays_of(taffeta_ctx *ctx, const wf_spec *s, const wf_storage *storage, const wf_spec *flat,
+static TAFFETA_UNUSED int taf_arrays_of(taffeta_ctx *ctx, const taf_spec *s, const taf_storage *storage, const taf_spec *flat,
                                       const taffeta_tensor *t, taffeta_tensor *arrays, int64_t *lengths) {
-    int status = wf_check_tensor(ctx, s, t);
+    int status = taf_check_tensor(ctx, s, t);
     if (status != TAFFETA_OK) return status;
     if (t->levels == NULL)
-        return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` is a dense tensor, expected one of %d levels", s->name,
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` is a dense tensor, expected one of %d levels", s->name,
                          (int)storage->n_levels);
     if (t->n_levels != storage->n_levels)
-        return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has %d levels, expected %d", s->name, (int)t->n_levels,
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has %d levels, expected %d", s->name, (int)t->n_levels,
                          (int)storage->n_levels);
     if (t->strides != NULL)
-        return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "`%s` is structured and has strides", s->name);
-    if (t->fill != NULL && memcmp(t->fill, storage->fill, wf_dtype_size(t->dtype)) != 0)
-        return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has another fill than its format", s->name);
+        return taf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "`%s` is structured and has strides", s->name);
+    if (t->fill != NULL && memcmp(t->fill, storage->fill, taf_dtype_size(t->dtype)) != 0)
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has another fill than its format", s->name);
     size_t at = 0;
     for (int32_t l = 0; l <= t->n_levels; l++) {
         const taffeta_array values = {t->data, t->dtype, TAFFETA_OWNER_CALLER, t->n_stored};
@@ -68,15 +68,15 @@ static TAFFETA_UNUSED int wf_arrays_of(taffeta_ctx *ctx, const wf_spec *s, const
         const int32_t n_arrays = is_level ? t->levels[l].n_arrays : 1;
         const taffeta_array *given = is_level ? t->levels[l].arrays : &values;
         if (is_level && t->levels[l].kind != storage->levels[l].kind)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "level %d of `%s` is %s, expected %s", (int)l, s->name,
-                             wf_level_name(t->levels[l].kind), wf_level_name(storage->levels[l].kind));
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "level %d of `%s` is %s, expected %s", (int)l, s->name,
+                             taf_level_name(t->levels[l].kind), taf_level_name(storage->levels[l].kind));
         if (is_level && n_arrays != storage->levels[l].n_arrays)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "level %d of `%s` has %d arrays, expected %d", (int)l, s->name,
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "level %d of `%s` has %d arrays, expected %d", (int)l, s->name,
                              (int)n_arrays, (int)storage->levels[l].n_arrays);
         if (n_arrays > 0 && given == NULL)
-            return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the arrays of level %d of `%s` are NULL", (int)l, s->name);
+            return taf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the arrays of level %d of `%s` are NULL", (int)l, s->name);
         for (int32_t k = 0; k < n_arrays; k++, at++) {
-            status = wf_check_array(ctx, &flat[at], given[k].data, given[k].dtype, given[k].length);
+            status = taf_check_array(ctx, &flat[at], given[k].data, given[k].dtype, given[k].length);
             if (status != TAFFETA_OK) return status;
             memset(&arrays[at], 0, sizeof arrays[at]);
             lengths[at] = (int64_t)given[k].length;
@@ -90,7 +90,7 @@ static TAFFETA_UNUSED int wf_arrays_of(taffeta_ctx *ctx, const wf_spec *s, const
 }
 
 /* An element of an array of indices. Inlined where the type is known, so that loops over an array test it once. */
-static TAFFETA_BODY int64_t wf_index(const void *data, int32_t dtype, int64_t k) {
+static TAFFETA_BODY int64_t taf_index(const void *data, int32_t dtype, int64_t k) {
     switch (dtype) {
     case TAFFETA_U8: return ((const uint8_t *)data)[k];
     case TAFFETA_U16: return ((const uint16_t *)data)[k];
@@ -100,83 +100,83 @@ static TAFFETA_BODY int64_t wf_index(const void *data, int32_t dtype, int64_t k)
 }
 
 /* The last element, which says how many positions there are. */
-static TAFFETA_BODY int wf_last(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t *count) {
+static TAFFETA_BODY int taf_last(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t *count) {
     if (a->shape[0] == 0)
-        return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` is empty, and has one element at least", s->name);
-    *count = wf_index(a->data, dtype, a->shape[0] - 1);
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` is empty, and has one element at least", s->name);
+    *count = taf_index(a->data, dtype, a->shape[0] - 1);
     if (*count < 0)
-        return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` ends with %" PRId64 ", which is negative", s->name, *count);
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` ends with %" PRId64 ", which is negative", s->name, *count);
     return TAFFETA_OK;
 }
 
 /* `pos` begins with 0, does not fall, and ends with `total`. */
-static TAFFETA_BODY int wf_check_partition(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *pos, int32_t dtype,
+static TAFFETA_BODY int taf_check_partition(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t dtype,
                                            int64_t total) {
     const int64_t last = pos->shape[0] - 1;
-    int64_t before = wf_index(pos->data, dtype, 0);
+    int64_t before = taf_index(pos->data, dtype, 0);
     if (before != 0)
-        return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` begins with %" PRId64 " and not with 0", s->name, before);
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` begins with %" PRId64 " and not with 0", s->name, before);
     for (int64_t k = 1; k <= last; k++) {
-        const int64_t next = wf_index(pos->data, dtype, k);
+        const int64_t next = taf_index(pos->data, dtype, k);
         if (next < before)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` falls from %" PRId64 " to %" PRId64 " at element %" PRId64,
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` falls from %" PRId64 " to %" PRId64 " at element %" PRId64,
                              s->name, before, next, k);
         before = next;
     }
     if (before != total)
-        return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` ends with %" PRId64 ", but there are %" PRId64 " positions",
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` ends with %" PRId64 ", but there are %" PRId64 " positions",
                          s->name, before, total);
     return TAFFETA_OK;
 }
 
-static TAFFETA_COLD int wf_twice(taffeta_ctx *ctx, const wf_spec *s, int64_t coordinate, int64_t part) {
-    return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has the coordinate %" PRId64 " twice under position %" PRId64, s->name,
+static TAFFETA_COLD int taf_twice(taffeta_ctx *ctx, const taf_spec *s, int64_t coordinate, int64_t part) {
+    return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has the coordinate %" PRId64 " twice under position %" PRId64, s->name,
                      coordinate, part);
 }
 
-static TAFFETA_UNUSED int wf_compare(const void *a, const void *b) {
+static TAFFETA_UNUSED int taf_compare(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
 /* No coordinate of a part that is in no order comes twice in it. */
-static TAFFETA_BODY int wf_check_distinct(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *crd, int32_t dtype,
+static TAFFETA_BODY int taf_check_distinct(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
                                           int64_t part, int64_t begin, int64_t end) {
     if (end - begin < 2) return TAFFETA_OK;
     int status = TAFFETA_OK;
     int64_t *sorted = (int64_t *)malloc((size_t)(end - begin) * sizeof *sorted);
     if (sorted == NULL)
-        return wf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory to check that the coordinates of `%s` are unique", s->name);
-    for (int64_t k = begin; k < end; k++) sorted[k - begin] = wf_index(crd->data, dtype, k);
-    qsort(sorted, (size_t)(end - begin), sizeof *sorted, wf_compare);
+        return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory to check that the coordinates of `%s` are unique", s->name);
+    for (int64_t k = begin; k < end; k++) sorted[k - begin] = taf_index(crd->data, dtype, k);
+    qsort(sorted, (size_t)(end - begin), sizeof *sorted, taf_compare);
     for (int64_t k = 1; k < end - begin && status == TAFFETA_OK; k++)
-        if (sorted[k] == sorted[k - 1]) status = wf_twice(ctx, s, sorted[k], part);
+        if (sorted[k] == sorted[k - 1]) status = taf_twice(ctx, s, sorted[k], part);
     free(sorted);
     return status;
 }
 
 /* The coordinates in the parts that the partition `pos` says: from 0 to `size`, in order and unique where they must
    be. */
-static TAFFETA_BODY int wf_check_coordinates(taffeta_ctx *ctx, const taffeta_tensor *pos, int32_t pos_dtype, const wf_spec *s,
+static TAFFETA_BODY int taf_check_coordinates(taffeta_ctx *ctx, const taffeta_tensor *pos, int32_t pos_dtype, const taf_spec *s,
                                              const taffeta_tensor *crd, int32_t dtype, int64_t size, bool ordered,
                                              bool unique) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
-        const int64_t begin = wf_index(pos->data, pos_dtype, p), end = wf_index(pos->data, pos_dtype, p + 1);
+        const int64_t begin = taf_index(pos->data, pos_dtype, p), end = taf_index(pos->data, pos_dtype, p + 1);
         int64_t before = -1;
         for (int64_t k = begin; k < end; k++) {
-            const int64_t c = wf_index(crd->data, dtype, k);
+            const int64_t c = taf_index(crd->data, dtype, k);
             if (c < 0 || c >= size)
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "element %" PRId64 " of `%s` is %" PRId64 ", and the dimension has size %" PRId64, k, s->name,
                                  c, size);
             if (ordered && c < before)
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "`%s` is not in order: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
-            if (ordered && unique && c == before) return wf_twice(ctx, s, c, p);
+            if (ordered && unique && c == before) return taf_twice(ctx, s, c, p);
             before = c;
         }
         if (!ordered && unique) {
-            const int status = wf_check_distinct(ctx, s, crd, dtype, p, begin, end);
+            const int status = taf_check_distinct(ctx, s, crd, dtype, p, begin, end);
             if (status != TAFFETA_OK) return status;
         }
     }
@@ -185,13 +185,13 @@ static TAFFETA_BODY int wf_check_coordinates(taffeta_ctx *ctx, const taffeta_ten
 
 /* Each part that the partition `pos` says is a block of coordinates that begins at `start` (NULL: at 0) and ends in the
    dimension. */
-static TAFFETA_BODY int wf_check_blocks(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *pos, int32_t pos_dtype,
+static TAFFETA_BODY int taf_check_blocks(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t pos_dtype,
                                         const taffeta_tensor *start, int32_t dtype, int64_t size) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
-        const int64_t first = start != NULL ? wf_index(start->data, dtype, p) : 0;
-        const int64_t length = wf_index(pos->data, pos_dtype, p + 1) - wf_index(pos->data, pos_dtype, p);
+        const int64_t first = start != NULL ? taf_index(start->data, dtype, p) : 0;
+        const int64_t length = taf_index(pos->data, pos_dtype, p + 1) - taf_index(pos->data, pos_dtype, p);
         if (first < 0 || first > size || length > size - first)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                              "`%s` has %" PRId64 " coordinates from %" PRId64 " on under position %" PRId64
                              ", and the dimension has size %" PRId64,
                              s->name, length, first, p, size);
@@ -200,12 +200,12 @@ static TAFFETA_BODY int wf_check_blocks(taffeta_ctx *ctx, const wf_spec *s, cons
 }
 
 /* Each element is from 0 to `most`. */
-static TAFFETA_BODY int wf_check_range(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t most,
+static TAFFETA_BODY int taf_check_range(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t most,
                                        int64_t size) {
     for (int64_t k = 0; k < a->shape[0]; k++) {
-        const int64_t c = wf_index(a->data, dtype, k);
+        const int64_t c = taf_index(a->data, dtype, k);
         if (c < 0 || c > most)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                              "element %" PRId64 " of `%s` is %" PRId64 ", and the dimension has size %" PRId64, k, s->name, c,
                              size);
     }
@@ -213,26 +213,26 @@ static TAFFETA_BODY int wf_check_range(taffeta_ctx *ctx, const wf_spec *s, const
 }
 
 /* Each element is larger than the one before it. */
-static TAFFETA_BODY int wf_check_rises(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *a, int32_t dtype) {
+static TAFFETA_BODY int taf_check_rises(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype) {
     for (int64_t k = 1; k < a->shape[0]; k++) {
-        const int64_t before = wf_index(a->data, dtype, k - 1), c = wf_index(a->data, dtype, k);
+        const int64_t before = taf_index(a->data, dtype, k - 1), c = taf_index(a->data, dtype, k);
         if (c <= before)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                              "`%s` does not rise: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
     }
     return TAFFETA_OK;
 }
 
 /* The coordinates of each fibre rise from slot to slot, up to those that are left over, which have the size. */
-static TAFFETA_BODY int wf_check_slots(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *crd, int32_t dtype,
+static TAFFETA_BODY int taf_check_slots(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
                                        int64_t slots, int64_t size) {
     const int64_t fibres = slots > 0 ? crd->shape[0] / slots : 0;
     for (int64_t p = 0; p < fibres; p++) {
         int64_t before = -1;
         for (int64_t k = 0; k < slots; k++) {
-            const int64_t c = wf_index(crd->data, dtype, k * fibres + p);
+            const int64_t c = taf_index(crd->data, dtype, k * fibres + p);
             if (c < before || (c == before && c != size))
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "`%s` does not rise in fibre %" PRId64 ": slot %" PRId64 " has %" PRId64 ", after %" PRId64, s->name,
                                  p, k, c, before);
             before = c;
@@ -243,21 +243,21 @@ static TAFFETA_BODY int wf_check_slots(taffeta_ctx *ctx, const wf_spec *s, const
 
 /* Positions in a row that have all coordinates of the lists above in common, in one part of `pos`, have coordinates in
    `crd` that do not fall, or rise. */
-static TAFFETA_UNUSED int wf_check_tuples(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *const *lists,
-                                         size_t n_lists, const wf_spec *s, const taffeta_tensor *crd, bool unique) {
+static TAFFETA_UNUSED int taf_check_tuples(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *const *lists,
+                                         size_t n_lists, const taf_spec *s, const taffeta_tensor *crd, bool unique) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
-        const int64_t begin = wf_index(pos->data, pos->dtype, p), end = wf_index(pos->data, pos->dtype, p + 1);
+        const int64_t begin = taf_index(pos->data, pos->dtype, p), end = taf_index(pos->data, pos->dtype, p + 1);
         for (int64_t k = begin + 1; k < end; k++) {
             bool same = true;
             for (size_t l = 0; same && l < n_lists; l++)
-                same = wf_index(lists[l]->data, lists[l]->dtype, k) == wf_index(lists[l]->data, lists[l]->dtype, k - 1);
+                same = taf_index(lists[l]->data, lists[l]->dtype, k) == taf_index(lists[l]->data, lists[l]->dtype, k - 1);
             if (!same) continue;
-            const int64_t before = wf_index(crd->data, crd->dtype, k - 1), c = wf_index(crd->data, crd->dtype, k);
+            const int64_t before = taf_index(crd->data, crd->dtype, k - 1), c = taf_index(crd->data, crd->dtype, k);
             if (c < before)
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "`%s` is not in order: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
             if (unique && c == before)
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "`%s` has the coordinate %" PRId64 " twice: element %" PRId64 " is as the one before", s->name, c,
                                  k);
         }
@@ -268,32 +268,32 @@ static TAFFETA_UNUSED int wf_check_tuples(taffeta_ctx *ctx, const taffeta_tensor
 /* In each part of `pos`, `end` has the coordinates after segments. Each has one coordinate at least and, where `ofs` is
    not NULL, no more positions than coordinates; where they are to be full, they leave no coordinate out, and each has
    one position or one for each coordinate. */
-static TAFFETA_UNUSED int wf_check_segments(taffeta_ctx *ctx, const taffeta_tensor *pos, const wf_spec *s,
-                                           const taffeta_tensor *end, const wf_spec *ofs_spec, const taffeta_tensor *ofs,
+static TAFFETA_UNUSED int taf_check_segments(taffeta_ctx *ctx, const taffeta_tensor *pos, const taf_spec *s,
+                                           const taffeta_tensor *end, const taf_spec *ofs_spec, const taffeta_tensor *ofs,
                                            bool full, int64_t size) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
-        const int64_t first = wf_index(pos->data, pos->dtype, p), last = wf_index(pos->data, pos->dtype, p + 1);
+        const int64_t first = taf_index(pos->data, pos->dtype, p), last = taf_index(pos->data, pos->dtype, p + 1);
         int64_t before = 0;
         for (int64_t b = first; b < last; b++) {
-            const int64_t e = wf_index(end->data, end->dtype, b), room = e - before;
+            const int64_t e = taf_index(end->data, end->dtype, b), room = e - before;
             if (e < 0 || e > size)
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "element %" PRId64 " of `%s` is %" PRId64 ", and the dimension has size %" PRId64, b, s->name,
                                  e, size);
             if (room <= 0)
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "`%s` does not rise: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, b, e, before);
             if (ofs != NULL) {
-                const int64_t n = wf_index(ofs->data, ofs->dtype, b + 1) - wf_index(ofs->data, ofs->dtype, b);
+                const int64_t n = taf_index(ofs->data, ofs->dtype, b + 1) - taf_index(ofs->data, ofs->dtype, b);
                 if (full ? n != 1 && n != room : n <= 0 || n > room)
-                    return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                    return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                      "`%s` has %" PRId64 " positions in segment %" PRId64 ", which has room for %" PRId64,
                                      ofs_spec->name, n, b, room);
             }
             before = e;
         }
         if (full && before != size)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                              "`%s` ends with %" PRId64 " under position %" PRId64 ", and the dimension has size %" PRId64, s->name,
                              before, p, size);
     }
@@ -301,21 +301,21 @@ static TAFFETA_UNUSED int wf_check_segments(taffeta_ctx *ctx, const taffeta_tens
 }
 
 /* `map` has `size` numbers for each part of the list: those that are not 0 are those of its coordinates. */
-static TAFFETA_UNUSED int wf_check_map(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd, const wf_spec *s,
+static TAFFETA_UNUSED int taf_check_map(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd, const taf_spec *s,
                                       const taffeta_tensor *map, int64_t size) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
-        const int64_t begin = wf_index(pos->data, pos->dtype, p), end = wf_index(pos->data, pos->dtype, p + 1);
+        const int64_t begin = taf_index(pos->data, pos->dtype, p), end = taf_index(pos->data, pos->dtype, p + 1);
         for (int64_t k = begin; k < end; k++) {
-            const int64_t c = wf_index(crd->data, crd->dtype, k);
-            if (wf_index(map->data, map->dtype, p * size + c) == 0)
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+            const int64_t c = taf_index(crd->data, crd->dtype, k);
+            if (taf_index(map->data, map->dtype, p * size + c) == 0)
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "`%s` has 0 for the coordinate %" PRId64 " under position %" PRId64 ", which is stored", s->name,
                                  c, p);
         }
         int64_t marked = 0;
-        for (int64_t c = 0; c < size; c++) marked += wf_index(map->data, map->dtype, p * size + c) != 0;
+        for (int64_t c = 0; c < size; c++) marked += taf_index(map->data, map->dtype, p * size + c) != 0;
         if (marked != end - begin)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                              "`%s` marks %" PRId64 " coordinates under position %" PRId64 ", and %" PRId64 " are stored", s->name,
                              marked, p, end - begin);
     }
@@ -323,40 +323,40 @@ static TAFFETA_UNUSED int wf_check_map(taffeta_ctx *ctx, const taffeta_tensor *p
 }
 
 /* The slot at which the search for a coordinate begins, in a table of `mask + 1` slots. */
-static inline TAFFETA_UNUSED int64_t wf_slot(int64_t coordinate, int64_t mask) {
+static inline TAFFETA_UNUSED int64_t taf_slot(int64_t coordinate, int64_t mask) {
     const uint64_t scattered = (uint64_t)(coordinate ^ (coordinate >> 32)) * UINT64_C(0x9E3779B97F4A7C15);
     return ((int64_t)scattered >> 32) & mask;
 }
 
 /* `tbl` has a hash table for each part of the list, which finds each of its coordinates, and has a free slot. */
-static TAFFETA_UNUSED int wf_check_table(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd,
-                                        const taffeta_tensor *tpos, const wf_spec *s, const taffeta_tensor *tbl) {
+static TAFFETA_UNUSED int taf_check_table(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd,
+                                        const taffeta_tensor *tpos, const taf_spec *s, const taffeta_tensor *tbl) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
-        const int64_t begin = wf_index(pos->data, pos->dtype, p), end = wf_index(pos->data, pos->dtype, p + 1);
-        const int64_t first = wf_index(tpos->data, tpos->dtype, p), last = wf_index(tpos->data, tpos->dtype, p + 1);
+        const int64_t begin = taf_index(pos->data, pos->dtype, p), end = taf_index(pos->data, pos->dtype, p + 1);
+        const int64_t first = taf_index(tpos->data, tpos->dtype, p), last = taf_index(tpos->data, tpos->dtype, p + 1);
         const int64_t slots = last - first, mask = slots - 1;
         bool is_free = false;
         if (slots <= 0 || (slots & mask) != 0)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                              "`%s` has %" PRId64 " slots under position %" PRId64 ", which is no power of two", s->name, slots, p);
         for (int64_t k = first; k < last; k++) {
-            const int64_t t = wf_index(tbl->data, tbl->dtype, k);
+            const int64_t t = taf_index(tbl->data, tbl->dtype, k);
             is_free |= t == 0;
             if (t != 0 && (t <= begin || t > end))
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "`%s` has %" PRId64 " in slot %" PRId64 ", which is no position under %" PRId64, s->name, t, k, p);
         }
         if (!is_free)
-            return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has no free slot under position %" PRId64, s->name, p);
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has no free slot under position %" PRId64, s->name, p);
         for (int64_t k = begin; k < end; k++) {
-            const int64_t c = wf_index(crd->data, crd->dtype, k);
-            int64_t slot = wf_slot(c, mask), found = wf_index(tbl->data, tbl->dtype, first + slot);
+            const int64_t c = taf_index(crd->data, crd->dtype, k);
+            int64_t slot = taf_slot(c, mask), found = taf_index(tbl->data, tbl->dtype, first + slot);
             while (found != 0 && found != k + 1) {
                 slot = (slot + 1) & mask;
-                found = wf_index(tbl->data, tbl->dtype, first + slot);
+                found = taf_index(tbl->data, tbl->dtype, first + slot);
             }
             if (found == 0)
-                return wf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
                                  "`%s` does not find the coordinate %" PRId64 " under position %" PRId64, s->name, c, p);
         }
     }

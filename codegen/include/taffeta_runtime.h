@@ -39,9 +39,9 @@
 
 /* Whether the compiler knows what a value is. */
 #ifdef __GNUC__
-#define wf_is_known(x) __builtin_constant_p(x)
+#define taf_is_known(x) __builtin_constant_p(x)
 #else
-#define wf_is_known(x) 0
+#define taf_is_known(x) 0
 #endif
 #define TAFFETA_UNUSED __attribute__((unused))
 #define TAFFETA_COLD __attribute__((cold, noinline, unused))
@@ -94,9 +94,9 @@
 #define TAFFETA_ALIGNED __attribute__((aligned(64)))
 
 /* Keeps the first error of a call; threads of one parallel loop may come here together. */
-static TAFFETA_COLD __attribute__((format(printf, 5, 6))) int wf_fail(taffeta_ctx *ctx, int status, int site, int line,
+static TAFFETA_COLD __attribute__((format(printf, 5, 6))) int taf_fail(taffeta_ctx *ctx, int status, int site, int line,
                                                                      const char *format, ...) {
-#pragma omp critical(wf_fail)
+#pragma omp critical(taf_fail)
     if (ctx->status == TAFFETA_OK) {
         va_list values;
         va_start(values, format);
@@ -111,7 +111,7 @@ static TAFFETA_COLD __attribute__((format(printf, 5, 6))) int wf_fail(taffeta_ct
 }
 
 /* Whether another thread has failed. */
-static inline TAFFETA_UNUSED int wf_failed(taffeta_ctx *ctx) {
+static inline TAFFETA_UNUSED int taf_failed(taffeta_ctx *ctx) {
     int status;
 #pragma omp atomic read
     status = ctx->status;
@@ -126,27 +126,27 @@ static inline TAFFETA_UNUSED int wf_failed(taffeta_ctx *ctx) {
    there, and waits for it forever. So loops run on one thread in a child whose parent had threads, of whatever kind:
    where there was one alone, there was no team. */
 #ifdef _OPENMP
-static int wf_has_threads, wf_lost_threads;
+static int taf_has_threads, taf_lost_threads;
 
 /* (A folder has two names, and one more from each folder in it. Where that is not so, there may be threads.) */
-static TAFFETA_COLD void wf_before_fork(void) {
+static TAFFETA_COLD void taf_before_fork(void) {
     struct stat tasks;
-    wf_has_threads = stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3;
+    taf_has_threads = stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3;
 }
 
-static TAFFETA_COLD void wf_after_fork(void) {
-    if (wf_has_threads) wf_lost_threads = 1;
+static TAFFETA_COLD void taf_after_fork(void) {
+    if (taf_has_threads) taf_lost_threads = 1;
 }
 
-__attribute__((constructor)) static TAFFETA_COLD void wf_expect_forks(void) {
-    pthread_atfork(wf_before_fork, NULL, wf_after_fork);
+__attribute__((constructor)) static TAFFETA_COLD void taf_expect_forks(void) {
+    pthread_atfork(taf_before_fork, NULL, taf_after_fork);
 }
 #endif
 
 /* Threads of a parallel loop. */
-static inline TAFFETA_UNUSED int wf_threads(const taffeta_ctx *ctx) {
+static inline TAFFETA_UNUSED int taf_threads(const taffeta_ctx *ctx) {
 #ifdef _OPENMP
-    if (wf_lost_threads) return 1;
+    if (taf_lost_threads) return 1;
     const int threads = ctx->threads > 0 ? ctx->threads : omp_get_max_threads();
     return threads < TAFFETA_MAX_THREADS ? threads : TAFFETA_MAX_THREADS;
 #else
@@ -160,15 +160,15 @@ static inline TAFFETA_UNUSED int wf_threads(const taffeta_ctx *ctx) {
 #define TAFFETA_PARTIAL_BYTES ((size_t)1 << 28)
 
 /* Threads of a parallel loop of which each but the first needs so many bytes. */
-static inline TAFFETA_UNUSED int wf_team(const taffeta_ctx *ctx, size_t bytes) {
-    int threads = wf_threads(ctx);
+static inline TAFFETA_UNUSED int taf_team(const taffeta_ctx *ctx, size_t bytes) {
+    int threads = taf_threads(ctx);
     if (bytes > 0 && (size_t)(threads > 1 ? threads - 1 : 0) > TAFFETA_PARTIAL_BYTES / bytes)
         threads = 1 + (int)(TAFFETA_PARTIAL_BYTES / bytes);
     return threads;
 }
 
 /* The number of this thread in its team, and how many there are. */
-static inline TAFFETA_UNUSED int wf_thread(void) {
+static inline TAFFETA_UNUSED int taf_thread(void) {
 #ifdef _OPENMP
     return omp_get_thread_num();
 #else
@@ -176,7 +176,7 @@ static inline TAFFETA_UNUSED int wf_thread(void) {
 #endif
 }
 
-static inline TAFFETA_UNUSED int wf_team_size(void) {
+static inline TAFFETA_UNUSED int taf_team_size(void) {
 #ifdef _OPENMP
     return omp_get_num_threads();
 #else
@@ -192,8 +192,8 @@ static inline TAFFETA_UNUSED int wf_team_size(void) {
    at each turn: loops of microseconds take a hundred times as long. So every region says how long it stood still: until
    the last thread had come, and from when the last one had done its part until all went on. How even the work is does
    not enter into that. Where regions stand still for longer than threads are worth, those that follow have half as
-   many, until after a pause the others are tried again. Partial results do not depend on it (`wf_part`). */
-typedef struct wf_region {
+   many, until after a pause the others are tried again. Partial results do not depend on it (`taf_part`). */
+typedef struct taf_region {
     int threads;     /* that run it */
     double forked;   /* when they were called (seconds); 0: nobody asks */
     double last_in;  /* when the last thread came, if one came late */
@@ -203,52 +203,52 @@ typedef struct wf_region {
     double met[2];          /* when the last thread came to a meeting, of even and of odd number */
     double still, still_at; /* how long it stood still between meetings, and until when at last */
     int64_t pause, failed;  /* the meeting at which it was found to have lasted, or to have failed; 0: none */
-} wf_region;
+} taf_region;
 
 #ifdef _OPENMP
 /* What the regions that a thread opened have shown; in seconds. */
-typedef struct wf_crowd {
+typedef struct taf_crowd {
     int halvings;        /* how often the number of threads was halved */
     double lost;         /* time lost of late, less what threads gained */
     double pause, until; /* how long fewer threads run, and until when */
-} wf_crowd;
-static __thread wf_crowd wf_crowded TAFFETA_UNUSED;
+} taf_crowd;
+static __thread taf_crowd taf_crowded TAFFETA_UNUSED;
 
 /* Later than a thread that was asleep, or is new. */
-#define WF_LATE 0.2e-3
+#define TAF_LATE 0.2e-3
 /* So much is lost before there are fewer threads. */
-#define WF_PATIENCE 5e-3
+#define TAF_PATIENCE 5e-3
 /* A region gains so many times the time in which it runs; what was gained covers at most so much of later losses. */
-#define WF_GAIN 3.0
-#define WF_MOST_GAINED 10e-3
+#define TAF_GAIN 3.0
+#define TAF_MOST_GAINED 10e-3
 /* The first pause is so many times what was lost; each further one is twice as long, up to this. */
-#define WF_FIRST_PAUSE 8.0
-#define WF_LONGEST_PAUSE 0.5
+#define TAF_FIRST_PAUSE 8.0
+#define TAF_LONGEST_PAUSE 0.5
 
 /* A region around a sequential loop ends after this, so that the next one may have another number of threads. */
-#define WF_SPAN 1e-3
+#define TAF_SPAN 1e-3
 
 /* A region for at most so many threads. */
-static inline TAFFETA_UNUSED wf_region wf_fork(int threads) {
-    wf_region region = {.threads = threads};
+static inline TAFFETA_UNUSED taf_region taf_fork(int threads) {
+    taf_region region = {.threads = threads};
     if (threads <= 1 || omp_in_parallel()) return region;
-    wf_crowd *crowd = &wf_crowded;
+    taf_crowd *crowd = &taf_crowded;
     const double now = omp_get_wtime();
     if (crowd->halvings > 0) {
         if (now >= crowd->until) {
             /* On trial: whatever is lost next is too much. */
             crowd->halvings--;
-            crowd->lost = WF_PATIENCE;
+            crowd->lost = TAF_PATIENCE;
             crowd->until = now + crowd->pause;
         }
         region.threads = threads >> crowd->halvings > 1 ? threads >> crowd->halvings : 1;
     }
     if (region.threads > 1) region.forked = now;
-    region.until = now + WF_SPAN;
+    region.until = now + TAF_SPAN;
     return region;
 }
 
-static inline TAFFETA_UNUSED void wf_latest(double *at, double now) {
+static inline TAFFETA_UNUSED void taf_latest(double *at, double now) {
     double seen;
     __atomic_load(at, &seen, __ATOMIC_RELAXED);
     while (seen < now && !__atomic_compare_exchange(at, &seen, &now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -256,22 +256,22 @@ static inline TAFFETA_UNUSED void wf_latest(double *at, double now) {
 }
 
 /* A thread begins with its part. */
-static inline TAFFETA_UNUSED void wf_enter(wf_region *region) {
+static inline TAFFETA_UNUSED void taf_enter(taf_region *region) {
     if (region->forked == 0) return;
     const double now = omp_get_wtime();
-    if (now - region->forked > WF_LATE) wf_latest(&region->last_in, now);
+    if (now - region->forked > TAF_LATE) taf_latest(&region->last_in, now);
 }
 
 /* A thread has done its part. */
-static inline TAFFETA_UNUSED void wf_leave(wf_region *region) {
+static inline TAFFETA_UNUSED void taf_leave(taf_region *region) {
     if (region->forked == 0) return;
     const double now = omp_get_wtime();
-    if (now - region->forked > WF_LATE) wf_latest(&region->last_out, now);
+    if (now - region->forked > TAF_LATE) taf_latest(&region->last_out, now);
 }
 
 /* A thread went on so late after the last one had come to a meeting. Such times may overlap. */
-static TAFFETA_COLD void wf_stood_still(wf_region *region, double from, double now) {
-#pragma omp critical(wf_still)
+static TAFFETA_COLD void taf_stood_still(taf_region *region, double from, double now) {
+#pragma omp critical(taf_still)
     {
         if (from < region->still_at) from = region->still_at;
         if (from < now) {
@@ -282,7 +282,7 @@ static TAFFETA_COLD void wf_stood_still(wf_region *region, double from, double n
 }
 
 /* The threads of a region wait for each other: none goes on before all have come. Each counts its meetings. */
-static inline TAFFETA_UNUSED void wf_meet(wf_region *region, int64_t *meetings) {
+static inline TAFFETA_UNUSED void taf_meet(taf_region *region, int64_t *meetings) {
     const int64_t meeting = ++*meetings;
     if (region->until == 0) {
 #pragma omp barrier
@@ -292,54 +292,54 @@ static inline TAFFETA_UNUSED void wf_meet(wf_region *region, int64_t *meetings) 
     /* The last one to come has the last word. Nobody comes to the next meeting but one before all have left this
        one. */
     __atomic_store(&region->met[meeting & 1], &came, __ATOMIC_RELAXED);
-    if (came > region->until && wf_thread() == 0 && region->pause == 0)
+    if (came > region->until && taf_thread() == 0 && region->pause == 0)
         __atomic_store_n(&region->pause, meeting, __ATOMIC_RELAXED);
 #pragma omp barrier
     const double now = omp_get_wtime();
-    if (now - came <= WF_LATE) return;
+    if (now - came <= TAF_LATE) return;
     __atomic_load(&region->met[meeting & 1], &last, __ATOMIC_RELAXED);
-    if (now - last > WF_LATE) wf_stood_still(region, last, now);
+    if (now - last > TAF_LATE) taf_stood_still(region, last, now);
 }
 
 /* Whether a region ends with this iteration, for all of its threads: one may be at the next meeting already, and what
    it says there is not meant. */
-static inline TAFFETA_UNUSED bool wf_pauses(wf_region *region, int64_t meetings) {
+static inline TAFFETA_UNUSED bool taf_pauses(taf_region *region, int64_t meetings) {
     const int64_t pause = __atomic_load_n(&region->pause, __ATOMIC_RELAXED);
     return pause != 0 && pause <= meetings;
 }
 
 /* All threads have. */
-static inline TAFFETA_UNUSED void wf_join(const wf_region *region) {
+static inline TAFFETA_UNUSED void taf_join(const taf_region *region) {
     if (region->forked == 0) return;
-    wf_crowd *crowd = &wf_crowded;
+    taf_crowd *crowd = &taf_crowded;
     const double now = omp_get_wtime(), all = now - region->forked;
     double still = region->still;
     if (region->last_in != 0) still += region->last_in - region->forked;
     if (region->last_out != 0) still += now - region->last_out;
     if (still > all) still = all;
-    crowd->lost += still - WF_GAIN * (all - still);
+    crowd->lost += still - TAF_GAIN * (all - still);
     if (crowd->lost < 0) crowd->pause = 0;
-    if (crowd->lost < -WF_MOST_GAINED) crowd->lost = -WF_MOST_GAINED;
-    if (still <= WF_LATE || crowd->lost <= WF_PATIENCE) return;
-    crowd->pause = crowd->pause == 0 ? WF_FIRST_PAUSE * still : 2 * crowd->pause;
-    if (crowd->pause > WF_LONGEST_PAUSE) crowd->pause = WF_LONGEST_PAUSE;
+    if (crowd->lost < -TAF_MOST_GAINED) crowd->lost = -TAF_MOST_GAINED;
+    if (still <= TAF_LATE || crowd->lost <= TAF_PATIENCE) return;
+    crowd->pause = crowd->pause == 0 ? TAF_FIRST_PAUSE * still : 2 * crowd->pause;
+    if (crowd->pause > TAF_LONGEST_PAUSE) crowd->pause = TAF_LONGEST_PAUSE;
     crowd->until = now + crowd->pause;
     crowd->halvings++;
     crowd->lost = 0;
 }
 #else
-static inline TAFFETA_UNUSED wf_region wf_fork(int threads) {
-    wf_region region = {.threads = threads};
+static inline TAFFETA_UNUSED taf_region taf_fork(int threads) {
+    taf_region region = {.threads = threads};
     return region;
 }
-static inline TAFFETA_UNUSED void wf_enter(wf_region *region) { (void)region; }
-static inline TAFFETA_UNUSED void wf_leave(wf_region *region) { (void)region; }
-static inline TAFFETA_UNUSED void wf_join(const wf_region *region) { (void)region; }
-static inline TAFFETA_UNUSED void wf_meet(wf_region *region, int64_t *meetings) {
+static inline TAFFETA_UNUSED void taf_enter(taf_region *region) { (void)region; }
+static inline TAFFETA_UNUSED void taf_leave(taf_region *region) { (void)region; }
+static inline TAFFETA_UNUSED void taf_join(const taf_region *region) { (void)region; }
+static inline TAFFETA_UNUSED void taf_meet(taf_region *region, int64_t *meetings) {
     (void)region;
     ++*meetings;
 }
-static inline TAFFETA_UNUSED bool wf_pauses(wf_region *region, int64_t meetings) {
+static inline TAFFETA_UNUSED bool taf_pauses(taf_region *region, int64_t meetings) {
     (void)region;
     (void)meetings;
     return false;
@@ -347,34 +347,34 @@ static inline TAFFETA_UNUSED bool wf_pauses(wf_region *region, int64_t meetings)
 #endif
 
 /* A meeting after what may have stopped the program: whether it was, for all threads alike. */
-static inline TAFFETA_UNUSED bool wf_meet_failed(taffeta_ctx *ctx, wf_region *region, int64_t *meetings) {
+static inline TAFFETA_UNUSED bool taf_meet_failed(taffeta_ctx *ctx, taf_region *region, int64_t *meetings) {
     /* (Whoever failed comes here, and sees it.) */
-    if (wf_failed(ctx) != TAFFETA_OK) __atomic_store_n(&region->failed, *meetings + 1, __ATOMIC_RELAXED);
-    wf_meet(region, meetings);
+    if (taf_failed(ctx) != TAFFETA_OK) __atomic_store_n(&region->failed, *meetings + 1, __ATOMIC_RELAXED);
+    taf_meet(region, meetings);
     const int64_t failed = __atomic_load_n(&region->failed, __ATOMIC_RELAXED);
     return failed != 0 && failed <= *meetings;
 }
 
 /* A region for exactly so many threads, on whose number its results depend. */
-static inline TAFFETA_UNUSED wf_region wf_fork_all(int threads) {
-    wf_region region = {.threads = threads};
+static inline TAFFETA_UNUSED taf_region taf_fork_all(int threads) {
+    taf_region region = {.threads = threads};
     return region;
 }
 
 /* Where part `k` of `parts` of so many iterations begins: the first ones have one more where they cannot be equal. */
-static inline TAFFETA_UNUSED int64_t wf_part(int64_t iterations, int k, int parts) {
+static inline TAFFETA_UNUSED int64_t taf_part(int64_t iterations, int k, int parts) {
     const int64_t each = iterations / parts, more = iterations % parts;
     return each * k + (k < more ? k : more);
 }
 
 /* Iterations of range(begin, end, step), for a step that is not 0. */
-static inline TAFFETA_UNUSED uint64_t wf_trips(int64_t begin, int64_t end, int64_t step) {
+static inline TAFFETA_UNUSED uint64_t taf_trips(int64_t begin, int64_t end, int64_t step) {
     if (step > 0) return begin < end ? ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1 : 0;
     return begin > end ? ((uint64_t)begin - (uint64_t)end - 1) / (0 - (uint64_t)step) + 1 : 0;
 }
 
 /* A float in a message: the fewest digits, but at least 6, that read back as the same number. */
-static TAFFETA_COLD const char *wf_show(char *text, double value, bool is_f32) {
+static TAFFETA_COLD const char *taf_show(char *text, double value, bool is_f32) {
     if (value != value) return "nan";
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, 32, "%.*g", digits, value);
@@ -384,13 +384,13 @@ static TAFFETA_COLD const char *wf_show(char *text, double value, bool is_f32) {
 }
 
 /* A line that is being printed. */
-typedef struct wf_line {
+typedef struct taf_line {
     char *text;
     size_t length, capacity;
-} wf_line;
+} taf_line;
 
 /* Appends text; where there is no memory for it, nothing. */
-static TAFFETA_COLD void wf_line_text(wf_line *line, const char *text, size_t length) {
+static TAFFETA_COLD void taf_line_text(taf_line *line, const char *text, size_t length) {
     if (length > line->capacity - line->length) {
         size_t capacity = 2 * line->capacity + length + 64;
         char *grown = (char *)realloc(line->text, capacity);
@@ -403,17 +403,17 @@ static TAFFETA_COLD void wf_line_text(wf_line *line, const char *text, size_t le
 }
 
 /* Appends a value. */
-static TAFFETA_COLD __attribute__((format(printf, 2, 3))) void wf_line_value(wf_line *line, const char *format, ...) {
+static TAFFETA_COLD __attribute__((format(printf, 2, 3))) void taf_line_value(taf_line *line, const char *format, ...) {
     char text[64];
     va_list values;
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    wf_line_text(line, text, strlen(text));
+    taf_line_text(line, text, strlen(text));
 }
 
 /* The number that 16 bits of an f16 are. */
-static TAFFETA_COLD double wf_half(uint16_t bits) {
+static TAFFETA_COLD double taf_half(uint16_t bits) {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
     const double sign = bits >> 15 ? -1.0 : 1.0;
     if (exponent == 31) return fraction ? NAN : sign * INFINITY;
@@ -421,28 +421,28 @@ static TAFFETA_COLD double wf_half(uint16_t bits) {
 }
 
 /* Appends element `k` of an array. */
-static TAFFETA_COLD void wf_line_element(wf_line *line, const void *data, int dtype, int64_t k) {
+static TAFFETA_COLD void taf_line_element(taf_line *line, const void *data, int dtype, int64_t k) {
     char text[32];
     float wide;
     uint32_t bits;
     switch (dtype) {
-    case TAFFETA_BOOL: wf_line_value(line, "%s", ((const bool *)data)[k] ? "True" : "False"); break;
-    case TAFFETA_I8: wf_line_value(line, "%d", ((const int8_t *)data)[k]); break;
-    case TAFFETA_I16: wf_line_value(line, "%d", ((const int16_t *)data)[k]); break;
-    case TAFFETA_I32: wf_line_value(line, "%" PRId32, ((const int32_t *)data)[k]); break;
-    case TAFFETA_I64: wf_line_value(line, "%" PRId64, ((const int64_t *)data)[k]); break;
-    case TAFFETA_U8: wf_line_value(line, "%u", ((const uint8_t *)data)[k]); break;
-    case TAFFETA_U16: wf_line_value(line, "%u", ((const uint16_t *)data)[k]); break;
-    case TAFFETA_U32: wf_line_value(line, "%" PRIu32, ((const uint32_t *)data)[k]); break;
-    case TAFFETA_U64: wf_line_value(line, "%" PRIu64, ((const uint64_t *)data)[k]); break;
-    case TAFFETA_F16: wf_line_value(line, "%s", wf_show(text, wf_half(((const uint16_t *)data)[k]), true)); break;
+    case TAFFETA_BOOL: taf_line_value(line, "%s", ((const bool *)data)[k] ? "True" : "False"); break;
+    case TAFFETA_I8: taf_line_value(line, "%d", ((const int8_t *)data)[k]); break;
+    case TAFFETA_I16: taf_line_value(line, "%d", ((const int16_t *)data)[k]); break;
+    case TAFFETA_I32: taf_line_value(line, "%" PRId32, ((const int32_t *)data)[k]); break;
+    case TAFFETA_I64: taf_line_value(line, "%" PRId64, ((const int64_t *)data)[k]); break;
+    case TAFFETA_U8: taf_line_value(line, "%u", ((const uint8_t *)data)[k]); break;
+    case TAFFETA_U16: taf_line_value(line, "%u", ((const uint16_t *)data)[k]); break;
+    case TAFFETA_U32: taf_line_value(line, "%" PRIu32, ((const uint32_t *)data)[k]); break;
+    case TAFFETA_U64: taf_line_value(line, "%" PRIu64, ((const uint64_t *)data)[k]); break;
+    case TAFFETA_F16: taf_line_value(line, "%s", taf_show(text, taf_half(((const uint16_t *)data)[k]), true)); break;
     case TAFFETA_BF16:
         bits = (uint32_t)((const uint16_t *)data)[k] << 16;
         memcpy(&wide, &bits, sizeof wide);
-        wf_line_value(line, "%s", wf_show(text, wide, true));
+        taf_line_value(line, "%s", taf_show(text, wide, true));
         break;
-    case TAFFETA_F32: wf_line_value(line, "%s", wf_show(text, ((const float *)data)[k], true)); break;
-    default: wf_line_value(line, "%s", wf_show(text, ((const double *)data)[k], false)); break;
+    case TAFFETA_F32: taf_line_value(line, "%s", taf_show(text, ((const float *)data)[k], true)); break;
+    default: taf_line_value(line, "%s", taf_show(text, ((const double *)data)[k], false)); break;
     }
 }
 
@@ -451,47 +451,47 @@ static TAFFETA_COLD void wf_line_element(wf_line *line, const void *data, int dt
 #define TAFFETA_EDGE 3
 
 /* Appends the part of a tensor that begins at element `start`, from dimension `d` on. */
-static TAFFETA_COLD void wf_line_below(wf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims, int d,
+static TAFFETA_COLD void taf_line_below(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims, int d,
                                        int64_t start, bool all) {
     if (d == n_dims) {
-        wf_line_element(line, data, dtype, start);
+        taf_line_element(line, data, dtype, start);
         return;
     }
     int64_t stride = 1;
     for (int e = d + 1; e < n_dims; e++) stride *= dims[e];
-    wf_line_text(line, "[", 1);
+    taf_line_text(line, "[", 1);
     for (int64_t k = 0; k < dims[d]; k++) {
         if (k > 0) {
-            for (int e = d + 1; e < n_dims; e++) wf_line_text(line, "\n", 1);
-            for (int e = 0; e < (d + 1 < n_dims ? d + 1 : 1); e++) wf_line_text(line, " ", 1);
+            for (int e = d + 1; e < n_dims; e++) taf_line_text(line, "\n", 1);
+            for (int e = 0; e < (d + 1 < n_dims ? d + 1 : 1); e++) taf_line_text(line, " ", 1);
         }
         if (!all && k == TAFFETA_EDGE && dims[d] > 2 * TAFFETA_EDGE) {
-            wf_line_text(line, "...", 3);
+            taf_line_text(line, "...", 3);
             k = dims[d] - TAFFETA_EDGE - 1;
             continue;
         }
-        wf_line_below(line, data, dtype, n_dims, dims, d + 1, start + k * stride, all);
+        taf_line_below(line, data, dtype, n_dims, dims, d + 1, start + k * stride, all);
     }
-    wf_line_text(line, "]", 1);
+    taf_line_text(line, "]", 1);
 }
 
 /* Appends a tensor, as the interpreter shows it. */
-static TAFFETA_COLD void wf_line_tensor(wf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims) {
+static TAFFETA_COLD void taf_line_tensor(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims) {
     int64_t count = 1;
     for (int d = 0; d < n_dims; d++) {
         if (dims[d] <= 0) {
-            wf_line_text(line, "[]", 2);
+            taf_line_text(line, "[]", 2);
             return;
         }
         count = count > TAFFETA_MOST_SHOWN ? count : count * dims[d];
     }
-    wf_line_below(line, data, dtype, n_dims, dims, 0, 0, count <= TAFFETA_MOST_SHOWN);
+    taf_line_below(line, data, dtype, n_dims, dims, 0, 0, count <= TAFFETA_MOST_SHOWN);
 }
 
 /* Prints the line. Threads of one parallel loop may come here together. */
-static TAFFETA_COLD void wf_print(taffeta_ctx *ctx, wf_line *line) {
-    if (ctx->print == NULL) wf_line_text(line, "\n", 1);
-#pragma omp critical(wf_print)
+static TAFFETA_COLD void taf_print(taffeta_ctx *ctx, taf_line *line) {
+    if (ctx->print == NULL) taf_line_text(line, "\n", 1);
+#pragma omp critical(taf_print)
     if (ctx->print != NULL)
         ctx->print(ctx->print_data, line->text != NULL ? line->text : "", line->length);
     else
@@ -500,21 +500,21 @@ static TAFFETA_COLD void wf_print(taffeta_ctx *ctx, wf_line *line) {
 }
 
 /* Sizes that do not fit are INT64_MIN, which is no size. */
-static inline TAFFETA_UNUSED int64_t wf_dim_if(int64_t operand, int64_t value) {
+static inline TAFFETA_UNUSED int64_t taf_dim_if(int64_t operand, int64_t value) {
     return operand == INT64_MIN ? INT64_MIN : value;
 }
 
-static inline TAFFETA_UNUSED int64_t wf_dim_add(int64_t a, int64_t b) {
+static inline TAFFETA_UNUSED int64_t taf_dim_add(int64_t a, int64_t b) {
     int64_t c;
     return a == INT64_MIN || b == INT64_MIN || __builtin_add_overflow(a, b, &c) ? INT64_MIN : c;
 }
 
-static inline TAFFETA_UNUSED int64_t wf_dim_sub(int64_t a, int64_t b) {
+static inline TAFFETA_UNUSED int64_t taf_dim_sub(int64_t a, int64_t b) {
     int64_t c;
     return a == INT64_MIN || b == INT64_MIN || __builtin_sub_overflow(a, b, &c) ? INT64_MIN : c;
 }
 
-static inline TAFFETA_UNUSED int64_t wf_dim_mul(int64_t a, int64_t b) {
+static inline TAFFETA_UNUSED int64_t taf_dim_mul(int64_t a, int64_t b) {
     int64_t c;
     return a == INT64_MIN || b == INT64_MIN || __builtin_mul_overflow(a, b, &c) ? INT64_MIN : c;
 }
@@ -534,7 +534,7 @@ static inline TAFFETA_UNUSED int64_t wf_dim_mul(int64_t a, int64_t b) {
 
 /* The bytes of `n_dims` sizes, rounded up to the unit. False if a size is negative or there are more than
    TAFFETA_MAX_SIZE elements, sizes of 0 counted as 1: index arithmetic may then rely on that. */
-static inline TAFFETA_UNUSED bool wf_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
+static inline TAFFETA_UNUSED bool taf_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     int64_t count = 1;
     bool empty = false;
     *bytes = 0;
@@ -548,26 +548,26 @@ static inline TAFFETA_UNUSED bool wf_room(const int64_t *dims, int n_dims, size_
 }
 
 /* A local tensor can be made: its sizes are not negative and fit. */
-static inline TAFFETA_UNUSED bool wf_local(taffeta_ctx *ctx, int site, int line, const char *where, const char *name,
+static inline TAFFETA_UNUSED bool taf_local(taffeta_ctx *ctx, int site, int line, const char *where, const char *name,
                                           const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     size_t ignored;
-    if (wf_room(dims, n_dims, size, bytes ? bytes : &ignored)) return true;
+    if (taf_room(dims, n_dims, size, bytes ? bytes : &ignored)) return true;
     for (int d = 0; d < n_dims; d++) {
         if (dims[d] < 0 && dims[d] != INT64_MIN) {
-            wf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: dimension %d of `%s` has the negative size %" PRId64, where, d,
+            taf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: dimension %d of `%s` has the negative size %" PRId64, where, d,
                       name, dims[d]);
             return false;
         }
     }
-    wf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: the size of `%s` overflows: a tensor has at most 2^47 elements", where, name);
+    taf_fail(ctx, TAFFETA_ERROR_SIZE, site, line, "%s: the size of `%s` overflows: a tensor has at most 2^47 elements", where, name);
     return false;
 }
 
 /* Puts a local tensor at `start` of the arena, where there is room for one with such sizes. Where it ends; the arena
    grows to hold it. */
-static inline TAFFETA_UNUSED size_t wf_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
+static inline TAFFETA_UNUSED size_t taf_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
     size_t bytes, end;
-    wf_room(dims, n_dims, size, &bytes);
+    taf_room(dims, n_dims, size, &bytes);
     bytes = (bytes + 63) & ~(size_t)63;
     if (__builtin_add_overflow(start, bytes, &end)) end = SIZE_MAX;
     if (end > *arena) *arena = end;
@@ -575,35 +575,35 @@ static inline TAFFETA_UNUSED size_t wf_put(size_t start, const int64_t *dims, in
 }
 
 /* Puts a part of `bytes` for each thread of a parallel loop at `start` of the arena. Where the last one ends. */
-static inline TAFFETA_UNUSED size_t wf_put_threads(const taffeta_ctx *ctx, size_t start, size_t bytes) {
+static inline TAFFETA_UNUSED size_t taf_put_threads(const taffeta_ctx *ctx, size_t start, size_t bytes) {
     size_t all, end;
-    if (__builtin_mul_overflow((size_t)wf_threads(ctx), bytes, &all)) return SIZE_MAX;
+    if (__builtin_mul_overflow((size_t)taf_threads(ctx), bytes, &all)) return SIZE_MAX;
     if (__builtin_add_overflow(start, all, &end)) return SIZE_MAX;
     return end;
 }
 
 /* Memory aligned to 64 bytes; NULL if there is none. */
-static TAFFETA_UNUSED void *wf_aligned(size_t bytes) {
+static TAFFETA_UNUSED void *taf_aligned(size_t bytes) {
     void *p = NULL;
     return posix_memalign(&p, 64, bytes ? bytes : 64) == 0 ? p : NULL;
 }
 
 /* Makes room for `bytes` in the arena. */
-static TAFFETA_UNUSED int wf_reserve(taffeta_ctx *ctx, size_t bytes) {
+static TAFFETA_UNUSED int taf_reserve(taffeta_ctx *ctx, size_t bytes) {
     if (bytes > ctx->arena_capacity) {
         if (ctx->arena != NULL && ctx->arena_owner == TAFFETA_OWNER_CALLER)
-            return wf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, and this call needs %zu",
+            return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, and this call needs %zu",
                              ctx->arena_capacity, bytes);
         free(ctx->arena);
         ctx->arena_capacity = 0;
         ctx->arena_owner = TAFFETA_OWNER_CALLEE;
-        ctx->arena = wf_aligned(bytes);
+        ctx->arena = taf_aligned(bytes);
         if (ctx->arena == NULL)
-            return wf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory for %zu bytes of local tensors", bytes);
+            return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory for %zu bytes of local tensors", bytes);
         ctx->arena_capacity = bytes;
     }
     if (((uintptr_t)ctx->arena & 63) != 0)
-        return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "the arena is not aligned to 64 bytes");
+        return taf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "the arena is not aligned to 64 bytes");
     ctx->memory_used = bytes;
     ctx->memory_peak = bytes;
     return TAFFETA_OK;
@@ -614,19 +614,19 @@ typedef struct {
     int site, line;
     const char *where, *name;
     size_t bytes;
-} wf_arena_slot;
+} taf_arena_slot;
 
 /* The bytes of a tensor with such sizes. */
-static inline TAFFETA_UNUSED size_t wf_bytes(const int64_t *dims, int n_dims, size_t size) {
+static inline TAFFETA_UNUSED size_t taf_bytes(const int64_t *dims, int n_dims, size_t size) {
     size_t bytes;
-    return wf_room(dims, n_dims, size, &bytes) ? bytes : 0;
+    return taf_room(dims, n_dims, size, &bytes) ? bytes : 0;
 }
 
 /* Reports that there is no memory for an arena of `needed` bytes, and the largest tensor in it. */
-static TAFFETA_COLD TAFFETA_UNUSED int wf_no_memory(taffeta_ctx *ctx, const wf_arena_slot *slots, int n_slots,
+static TAFFETA_COLD TAFFETA_UNUSED int taf_no_memory(taffeta_ctx *ctx, const taf_arena_slot *slots, int n_slots,
                                                       size_t needed) {
     if (ctx->status != TAFFETA_ERROR_MEMORY) return ctx->status;
-    const wf_arena_slot *most = &slots[0];
+    const taf_arena_slot *most = &slots[0];
     for (int k = 1; k < n_slots; k++)
         if (slots[k].bytes > most->bytes) most = &slots[k];
     const size_t given = ctx->arena_capacity;
@@ -634,19 +634,19 @@ static TAFFETA_COLD TAFFETA_UNUSED int wf_no_memory(taffeta_ctx *ctx, const wf_a
     ctx->status = TAFFETA_OK;
     const char *colon = most->where[0] != 0 ? ": " : "";
     if (given > 0)
-        return wf_fail(ctx, TAFFETA_ERROR_MEMORY, most->site, most->line,
+        return taf_fail(ctx, TAFFETA_ERROR_MEMORY, most->site, most->line,
                          "%s%sno memory for the %zu bytes of `%s`: the arena has %zu bytes, and this call needs %zu",
                          most->where, colon, most->bytes, most->name, given, needed);
-    return wf_fail(ctx, TAFFETA_ERROR_MEMORY, most->site, most->line,
+    return taf_fail(ctx, TAFFETA_ERROR_MEMORY, most->site, most->line,
                      "%s%sno memory for the %zu bytes of `%s`, of %zu bytes of local tensors", most->where, colon,
                      most->bytes, most->name, needed);
 }
 
 /* Memory of its own for a tensor whose size is known only where it is declared; NULL if there is none. */
-static TAFFETA_UNUSED void *wf_heap_take(taffeta_ctx *ctx, size_t bytes) {
-    void *p = wf_aligned(bytes);
+static TAFFETA_UNUSED void *taf_heap_take(taffeta_ctx *ctx, size_t bytes) {
+    void *p = taf_aligned(bytes);
     if (p != NULL) {
-#pragma omp critical(wf_heap)
+#pragma omp critical(taf_heap)
         {
             ctx->memory_used += bytes;
             if (ctx->memory_used > ctx->memory_peak) ctx->memory_peak = ctx->memory_used;
@@ -655,14 +655,14 @@ static TAFFETA_UNUSED void *wf_heap_take(taffeta_ctx *ctx, size_t bytes) {
     return p;
 }
 
-static TAFFETA_UNUSED void wf_heap_give(taffeta_ctx *ctx, void *p, size_t bytes) {
+static TAFFETA_UNUSED void taf_heap_give(taffeta_ctx *ctx, void *p, size_t bytes) {
     free(p);
-#pragma omp critical(wf_heap)
+#pragma omp critical(taf_heap)
     ctx->memory_used -= bytes;
 }
 
 /* Starts a call: the context and the number of arguments. */
-static TAFFETA_UNUSED int wf_begin(taffeta_ctx *ctx, const taffeta_tensor *args, size_t n_args, size_t expected) {
+static TAFFETA_UNUSED int taf_begin(taffeta_ctx *ctx, const taffeta_tensor *args, size_t n_args, size_t expected) {
     if (ctx == NULL || ctx->abi != TAFFETA_ABI) return TAFFETA_ERROR_CALL;
     ctx->status = TAFFETA_OK;
     ctx->line = 0;
@@ -671,54 +671,54 @@ static TAFFETA_UNUSED int wf_begin(taffeta_ctx *ctx, const taffeta_tensor *args,
     ctx->memory_peak = 0;
     ctx->message[0] = 0;
     if (n_args != expected)
-        return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "%zu arguments given, %zu expected (parameters, then results)", n_args,
+        return taf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "%zu arguments given, %zu expected (parameters, then results)", n_args,
                          expected);
-    if (args == NULL && expected != 0) return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "args is NULL");
+    if (args == NULL && expected != 0) return taf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "args is NULL");
     return TAFFETA_OK;
 }
 
-static TAFFETA_UNUSED const char *wf_dtype_name(int32_t dtype) {
+static TAFFETA_UNUSED const char *taf_dtype_name(int32_t dtype) {
     static const char *const names[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
                                         "u32",  "u64", "f16", "bf16", "f32", "f64"};
     return dtype >= 0 && dtype <= TAFFETA_F64 ? names[dtype] : "an unknown type";
 }
 
-static TAFFETA_UNUSED size_t wf_dtype_size(int32_t dtype) {
+static TAFFETA_UNUSED size_t taf_dtype_size(int32_t dtype) {
     static const unsigned char sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
     return sizes[dtype];
 }
 
 /* What an entry expects of an argument, beside its sizes. */
-typedef struct wf_spec {
+typedef struct taf_spec {
     const char *name;
     int32_t dtype;
     int32_t ndim;
     char passing; /* 'i' in, 'x' inout, 'r' result */
-} wf_spec;
+} taf_spec;
 
 /* Type and number of dimensions of an argument, and the sizes of a parameter. */
-static TAFFETA_UNUSED int wf_check_tensor(taffeta_ctx *ctx, const wf_spec *s, const taffeta_tensor *t) {
+static TAFFETA_UNUSED int taf_check_tensor(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *t) {
     if (t->dtype != s->dtype)
-        return wf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
-                         wf_dtype_name(t->dtype), wf_dtype_name(s->dtype));
+        return taf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
+                         taf_dtype_name(t->dtype), taf_dtype_name(s->dtype));
     if (t->ndim != s->ndim)
-        return wf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "`%s` has %d dimensions, expected %d", s->name, (int)t->ndim,
+        return taf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "`%s` has %d dimensions, expected %d", s->name, (int)t->ndim,
                          (int)s->ndim);
     if (t->shape == NULL && t->ndim != 0)
-        return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
+        return taf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
     for (int32_t d = 0; s->passing != 'r' && d < t->ndim; d++)
         if (t->shape[d] < 0 || t->shape[d] > TAFFETA_MAX_SIZE)
-            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
+            return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
                              t->shape[d]);
     return TAFFETA_OK;
 }
 
 /* The same of all arguments, which are dense. */
-static TAFFETA_UNUSED int wf_check_args(taffeta_ctx *ctx, const wf_spec *specs, const taffeta_tensor *args, size_t n_args) {
+static TAFFETA_UNUSED int taf_check_args(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args) {
     for (size_t k = 0; k < n_args; k++) {
-        int status = wf_check_tensor(ctx, &specs[k], &args[k]);
+        int status = taf_check_tensor(ctx, &specs[k], &args[k]);
         if (status == TAFFETA_OK && args[k].levels != NULL)
-            status = wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "`%s` is a structured tensor, expected a dense one",
+            status = taf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "`%s` is a structured tensor, expected a dense one",
                                specs[k].name);
         if (status != TAFFETA_OK) return status;
     }
@@ -726,66 +726,66 @@ static TAFFETA_UNUSED int wf_check_args(taffeta_ctx *ctx, const wf_spec *specs, 
 }
 
 /* A size: from `sizes` if it is given there, else `fixed`, which is -1 where no parameter fixes it. */
-static TAFFETA_UNUSED int wf_bind_size(taffeta_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
+static TAFFETA_UNUSED int taf_bind_size(taffeta_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
                                       int64_t *value) {
     *value = sizes != NULL && sizes[k] != -1 ? sizes[k] : fixed;
     if (*value == -1 && fixed == -1)
-        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size `%s` is not given, and no parameter fixes it", name);
+        return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size `%s` is not given, and no parameter fixes it", name);
     if (*value < 0 || *value > TAFFETA_MAX_SIZE)
-        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size `%s` is %" PRId64, name, *value);
+        return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size `%s` is %" PRId64, name, *value);
     return TAFFETA_OK;
 }
 
 /* A size that is compiled in. */
-static TAFFETA_UNUSED int wf_known_size(taffeta_ctx *ctx, const char *name, int64_t value, int64_t known) {
+static TAFFETA_UNUSED int taf_known_size(taffeta_ctx *ctx, const char *name, int64_t value, int64_t known) {
     if (value != known)
-        return wf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", and %" PRId64 " is compiled in", name,
+        return taf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", and %" PRId64 " is compiled in", name,
                          value, known);
     return TAFFETA_OK;
 }
 
 /* One dimension of an argument is `expected`, which the program writes as `what`. Of a result without elements (or if
    the call is only planned), the dimension is written. */
-static TAFFETA_UNUSED int wf_check_dim(taffeta_ctx *ctx, const wf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
+static TAFFETA_UNUSED int taf_check_dim(taffeta_ctx *ctx, const taf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
                                       int64_t expected, const char *what) {
     if (expected == INT64_MIN)
-        return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", s->name);
+        return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", s->name);
     if (s->passing == 'r') {
         if (expected < 0)
-            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has the negative size %" PRId64, (int)d,
+            return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has the negative size %" PRId64, (int)d,
                              s->name, expected);
         if (planned || t->data == NULL) t->shape[d] = expected;
     }
     if (t->shape[d] != expected)
-        return wf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "dimension %d of `%s` has size %" PRId64 ", but `%s` is %" PRId64,
+        return taf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "dimension %d of `%s` has size %" PRId64 ", but `%s` is %" PRId64,
                          (int)d, s->name, t->shape[d], what, expected);
     return TAFFETA_OK;
 }
 
 /* The bytes of arguments whose shapes are known to be right. */
-static TAFFETA_UNUSED int wf_check_extents(taffeta_ctx *ctx, const wf_spec *specs, const taffeta_tensor *args, size_t n_args,
+static TAFFETA_UNUSED int taf_check_extents(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
                                           size_t *bytes) {
     for (size_t k = 0; k < n_args; k++)
-        if (!wf_room(args[k].shape, args[k].ndim, wf_dtype_size(args[k].dtype), &bytes[k]))
-            return wf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", specs[k].name);
+        if (!taf_room(args[k].shape, args[k].ndim, taf_dtype_size(args[k].dtype), &bytes[k]))
+            return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", specs[k].name);
     return TAFFETA_OK;
 }
 
 /* Elements are where they should be: not NULL, aligned, row-major and contiguous, and what is written shares no memory
    with another argument. `bytes` may be rounded up, so sharing is asked of the exact number. */
-static TAFFETA_UNUSED int wf_check_data(taffeta_ctx *ctx, const wf_spec *specs, const taffeta_tensor *args, size_t n_args,
+static TAFFETA_UNUSED int taf_check_data(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
                                        const size_t *bytes) {
     for (size_t k = 0; k < n_args; k++) {
         const taffeta_tensor *t = &args[k];
         if (bytes[k] == 0 || (t->data == NULL && specs[k].passing == 'r')) continue;
-        if (t->data == NULL) return wf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the data of `%s` is NULL", specs[k].name);
-        if ((uintptr_t)t->data % wf_dtype_size(t->dtype) != 0)
-            return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "the data of `%s` is not aligned to its element type",
+        if (t->data == NULL) return taf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the data of `%s` is NULL", specs[k].name);
+        if ((uintptr_t)t->data % taf_dtype_size(t->dtype) != 0)
+            return taf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "the data of `%s` is not aligned to its element type",
                              specs[k].name);
         int64_t stride = 1;
         for (int32_t d = t->ndim - 1; t->strides != NULL && d >= 0; d--) {
             if (t->shape[d] != 1 && t->strides[d] != stride)
-                return wf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0,
+                return taf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0,
                                  "`%s` is not row-major and contiguous: dimension %d has stride %" PRId64 ", expected %" PRId64,
                                  specs[k].name, (int)d, t->strides[d], stride);
             stride *= t->shape[d];
@@ -794,11 +794,11 @@ static TAFFETA_UNUSED int wf_check_data(taffeta_ctx *ctx, const wf_spec *specs, 
     for (size_t k = 0; k < n_args; k++) {
         for (size_t j = 0; specs[k].passing != 'i' && j < n_args; j++) {
             uintptr_t a = (uintptr_t)args[k].data, b = (uintptr_t)args[j].data;
-            size_t a_bytes = wf_dtype_size(args[k].dtype), b_bytes = wf_dtype_size(args[j].dtype);
+            size_t a_bytes = taf_dtype_size(args[k].dtype), b_bytes = taf_dtype_size(args[j].dtype);
             for (int32_t d = 0; d < args[k].ndim; d++) a_bytes *= (size_t)args[k].shape[d];
             for (int32_t d = 0; d < args[j].ndim; d++) b_bytes *= (size_t)args[j].shape[d];
             if (j != k && a != 0 && b != 0 && a_bytes != 0 && b_bytes != 0 && a < b + b_bytes && b < a + a_bytes)
-                return wf_fail(ctx, TAFFETA_ERROR_ALIAS, -1, 0, "`%s` is written and shares memory with `%s`", specs[k].name,
+                return taf_fail(ctx, TAFFETA_ERROR_ALIAS, -1, 0, "`%s` is written and shares memory with `%s`", specs[k].name,
                                  specs[j].name);
         }
     }
@@ -806,15 +806,15 @@ static TAFFETA_UNUSED int wf_check_data(taffeta_ctx *ctx, const wf_spec *specs, 
 }
 
 /* Allocates the results that the caller left to the callee; `made` says which. */
-static TAFFETA_UNUSED int wf_make_results(taffeta_ctx *ctx, const wf_spec *specs, taffeta_tensor *args, size_t n_args,
+static TAFFETA_UNUSED int taf_make_results(taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
                                          const size_t *bytes, bool *made) {
     memset(made, 0, n_args * sizeof *made);
     for (size_t k = 0; k < n_args; k++) {
         made[k] = specs[k].passing == 'r' && args[k].data == NULL;
         if (!made[k]) continue;
-        args[k].data = wf_aligned(bytes[k]);
+        args[k].data = taf_aligned(bytes[k]);
         if (args[k].data == NULL)
-            return wf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory for the %zu bytes of `%s`", bytes[k], specs[k].name);
+            return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory for the %zu bytes of `%s`", bytes[k], specs[k].name);
         args[k].owner = TAFFETA_OWNER_CALLEE;
         args[k].strides = NULL;
     }
@@ -822,7 +822,7 @@ static TAFFETA_UNUSED int wf_make_results(taffeta_ctx *ctx, const wf_spec *specs
 }
 
 /* After an error: results that the callee made are nobody's. */
-static TAFFETA_UNUSED void wf_drop_results(taffeta_tensor *args, size_t n_args, const bool *made) {
+static TAFFETA_UNUSED void taf_drop_results(taffeta_tensor *args, size_t n_args, const bool *made) {
     for (size_t k = 0; k < n_args; k++) {
         if (!made[k]) continue;
         free(args[k].data);

@@ -1,14 +1,14 @@
-//! `taffeta fmt`: one way to lay out a program.
+//! Formatter (`taffeta fmt`): one layout for each program.
 //!
-//! *Does*: four spaces per block; one statement per line; spaces around operators and after commas; two blank lines
+//! *Rewrites*: four spaces per block; one statement per line; spaces around operators and after commas; two blank lines
 //! around functions, at most one inside them; lines of more than [`MAX_WIDTH`] columns broken inside brackets; one end
 //! of line at the end. *Keeps*: comments where they stand, strings byte for byte (but for `\r\n`), the line breaks of a
 //! statement with a comment in its brackets, and one element per line where there is a comma before the closing bracket
 //! on its own line.
 //!
-//! It works on tokens, not on the tree, so that nothing the author wrote can be lost; `spacing` says what stands
-//! between two tokens and `wrap` where long lines are broken. Formatting twice is the same as once, and the tree is the
-//! same before and after but for its spans (tested on the repository's programs and on generated ones).
+//! It works on tokens, not on the tree, so that no text of the author is lost; `spacing` decides the space between two
+//! tokens and `wrap` where long lines break. Formatting is idempotent, and the tree is the same before and after but
+//! for its spans (tested on the repository's programs and on generated ones).
 
 mod spacing;
 mod wrap;
@@ -20,10 +20,10 @@ use spacing::Piece;
 use taffeta_ast::diag::Diagnostics;
 use taffeta_ast::span::FileId;
 
-/// Columns that a line may have, unless there is no bracket to break it in.
+/// Maximum width of a line in columns, unless the line has no bracket to break it in.
 pub const MAX_WIDTH: usize = 120;
 
-/// Formats a program; what does not parse is refused with its diagnostics.
+/// Formats a program; refuses one that does not parse, with its diagnostics.
 pub fn format(text: &str, file: FileId) -> Result<String, Diagnostics> {
     let (_, diags) = parse(text, file);
     if !diags.is_empty() {
@@ -37,14 +37,14 @@ pub fn format(text: &str, file: FileId) -> Result<String, Diagnostics> {
     Ok(write(&formatter.entries))
 }
 
-/// A statement, a head or a comment on lines of its own.
+/// Statement, head of a block, or comment on lines of its own.
 struct Entry {
-    /// Blocks around it.
+    /// Number of blocks around the entry.
     depth: usize,
-    /// Blank lines before it in the source.
+    /// Number of blank lines before the entry in the source.
     blanks: usize,
     kind: EntryKind,
-    /// Its lines, without the indentation of the first one.
+    /// Lines of the entry, without the indentation of the first one.
     text: String,
 }
 
@@ -54,7 +54,7 @@ enum EntryKind {
     Decorator,
     /// `def`
     Function,
-    /// Another head of a block.
+    /// Any other head of a block.
     Head,
     Statement,
 }
@@ -62,11 +62,11 @@ enum EntryKind {
 struct Formatter<'a> {
     text: &'a str,
     tokens: &'a [Token],
-    /// The first token that is not yet in an entry.
+    /// Index of the first token that is not in an entry yet.
     next: usize,
-    /// The column, in the source, of the latest line at each depth.
+    /// Source column of the latest line at each depth.
     columns: Vec<usize>,
-    /// The depth of the latest line, or of its block if it has one.
+    /// Depth of the latest line, or of its block if it has one.
     depth: usize,
     entries: Vec<Entry>,
 }
@@ -85,8 +85,8 @@ impl Formatter<'_> {
         }
     }
 
-    /// The comments before token `end`, which starts a line at `depth` and column `at`. Returns the blank lines before
-    /// it.
+    /// Adds entries for the comments before token `end`, which starts a line at `depth` and column `at`. Returns the
+    /// number of line ends between the last comment and the token.
     fn comments(&mut self, end: usize, depth: usize, at: usize) -> usize {
         let mut newlines = 0;
         for token in &self.tokens[self.next..end] {
@@ -105,7 +105,7 @@ impl Formatter<'_> {
         newlines
     }
 
-    /// The block that a comment at column `at` belongs to, before a line at `next` and column `next_at`: a block that
+    /// Returns the depth of a comment at column `at`, before a line at depth `next` and column `next_at`: a block that
     /// ends keeps the comments that are indented like it.
     fn comment_depth(&self, at: usize, next: usize, next_at: usize) -> usize {
         if next >= self.depth || at <= next_at {
@@ -116,12 +116,12 @@ impl Formatter<'_> {
     }
 
     fn push(&mut self, depth: usize, newlines: usize, kind: EntryKind, text: String) {
-        // The first end of line is that of the entry before.
+        // The first end of line belongs to the entry before.
         let blanks = newlines.saturating_sub(usize::from(!self.entries.is_empty()));
         self.entries.push(Entry { depth, blanks, kind, text });
     }
 
-    /// A logical line: its head and its statements, each on a line.
+    /// Adds entries for a logical line: one for its head and one for each of its statements.
     fn line(&mut self, line: &Line, depth: usize, newlines: usize) {
         let pieces = spacing::pieces(self.text, &self.tokens[line.tokens.clone()]);
         self.next = line.tokens.end;
@@ -147,7 +147,7 @@ impl Formatter<'_> {
         }
     }
 
-    /// The comment after the last token of a line, on the same physical line.
+    /// Takes the comment after the last token of a line, on the same physical line.
     fn trailing_comment(&mut self) -> Option<&'_ str> {
         let token = self.tokens.get(self.next).filter(|t| t.kind == TokenKind::Comment)?;
         self.next += 1;
@@ -155,7 +155,7 @@ impl Formatter<'_> {
     }
 }
 
-/// Cuts a line after the colon of its head and at each `;`.
+/// Splits a line after the colon of its head and at each `;`.
 fn split(pieces: &[Piece]) -> Vec<&[Piece]> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -176,7 +176,7 @@ fn split(pieces: &[Piece]) -> Vec<&[Piece]> {
     parts
 }
 
-/// All entries with their indentation and the blank lines between them.
+/// Writes all entries with their indentation and the blank lines between them.
 fn write(entries: &[Entry]) -> String {
     let attached = attached(entries);
     let mut out = String::new();
@@ -193,7 +193,7 @@ fn write(entries: &[Entry]) -> String {
     out
 }
 
-/// Which entries are functions, or comments that stand directly above one and belong to it.
+/// Marks the entries that are functions, or comments that stand directly above one and belong to it.
 fn attached(entries: &[Entry]) -> Vec<bool> {
     let mut out = vec![false; entries.len()];
     let (mut next, mut blanks) = (false, 0);
@@ -208,7 +208,7 @@ fn attached(entries: &[Entry]) -> Vec<bool> {
     out
 }
 
-/// Blank lines between `before` and `entry`, which may be `attached` to a function.
+/// Returns the number of blank lines between `before` and `entry`, which may be `attached` to a function.
 fn blank_lines(before: &Entry, entry: &Entry, attached: bool) -> usize {
     if before.kind == EntryKind::Decorator || before.depth < entry.depth {
         return 0;

@@ -1,17 +1,16 @@
 //! Parsing: text → [`Module`], with every problem of the file in one run.
 //!
-//! Three steps. `token` splits the text; `layout` joins physical lines to logical ones and makes blocks of the
+//! Three steps. `token` splits the text; `layout` joins physical lines to logical ones and nests them into blocks by
 //! indentation; then pest parses each logical line by `grammar.pest`, and `stmt`, `expr`, `operators` and `literal`
-//! turn its pairs into the tree. A line that does not parse is reported by `problem` and left out; the next line is
-//! parsed as if nothing had happened. That is the whole of error recovery.
+//! turn its pairs into the tree. Error recovery is by line: a line that does not parse is reported by `problem` and
+//! left out, and the next line is parsed as usual.
 //!
-//! What is accepted here Python accepts too, with the same meaning (tested); the other way round, Python's constructs
-//! outside the language are refused with what to write instead (`outside`). What names and types *mean* is
-//! elaboration's.
+//! Python accepts every accepted program too, with the same meaning (tested); Python's constructs outside the language
+//! are refused with a replacement to write (`outside`). Elaboration gives names and types their *meaning*.
 //!
-//! Nothing here recurses deeper than the brackets and blocks of the source, and their depth is bounded
-//! ([`MAX_BRACKETS`], [`MAX_BLOCKS`]); so are chains of operators, whose trees lean to one side ([`MAX_DEPTH`]). So
-//! later passes may recurse.
+//! Recursion is no deeper than the brackets and blocks of the source, and their depth is bounded ([`MAX_BRACKETS`],
+//! [`MAX_BLOCKS`]); so are chains of operators, whose trees lean to one side ([`MAX_DEPTH`]). Hence later passes may
+//! recurse.
 
 mod expr;
 mod grammar;
@@ -29,19 +28,20 @@ use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;
 use taffeta_ast::span::FileId;
 
-/// How deep the tree of an expression may be: operators, calls, subscripts and attributes together.
+/// Maximum depth of an expression's tree: operators, calls, subscripts and attributes together.
 pub const MAX_DEPTH: usize = 200;
 
-/// How deep brackets may be nested. pest takes about 10 KiB of stack for one, and a thread may have no more than 2 MiB.
+/// Maximum nesting depth of brackets. pest takes about 10 KiB of stack per bracket, and a thread may have no more than
+/// 2 MiB.
 pub const MAX_BRACKETS: usize = 100;
 
-/// How deep blocks may be nested; Python stops at 99.
+/// Maximum nesting depth of blocks; Python stops at 99.
 pub const MAX_BLOCKS: usize = 90;
 
-/// Characters that a name may have: messages, generated code and C compilers repeat it.
+/// Maximum number of characters of a name: messages, generated code and C compilers repeat it.
 pub(crate) const MAX_NAME: usize = 255;
 
-/// The text that is parsed, and its file.
+/// Parsed text, and its file.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     text: &'a str,
@@ -54,8 +54,8 @@ impl Source<'_> {
     }
 }
 
-/// Parses a file. Where there are diagnostics, the module holds what could be understood (for outlines and the like)
-/// and is not the program that the user wrote.
+/// Parses a file. If there are diagnostics, the module holds the parts that could be parsed (for outlines and other
+/// editor features) and is not the program that the user wrote.
 pub fn parse(text: &str, file: FileId) -> (Module, Vec<Diagnostic>) {
     let source = Source { text, file };
     let mut diags = Vec::new();
@@ -79,7 +79,7 @@ pub fn parse(text: &str, file: FileId) -> (Module, Vec<Diagnostic>) {
     (module, diags)
 }
 
-/// The tokens and logical lines of a text that parses, for the formatter.
+/// Returns the tokens and logical lines of a text that parses, for the formatter.
 pub(crate) fn lines(text: &str, file: FileId) -> (Vec<token::Token>, Vec<layout::Line>) {
     let source = Source { text, file };
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -88,7 +88,7 @@ pub(crate) fn lines(text: &str, file: FileId) -> (Vec<token::Token>, Vec<layout:
     (tokens, lines)
 }
 
-/// The diagnostic for an expression that is nested too deeply.
+/// Returns the diagnostic for an expression that is nested too deeply.
 fn too_deep(span: Span) -> Diagnostic {
     let message = format!("an expression is more than {MAX_DEPTH} operators or {MAX_BRACKETS} brackets deep");
     Diagnostic::new("syntax::depth", message).at(span).help("give a part of it a name first: `t = …`")

@@ -1,7 +1,7 @@
-//! A program: a file, what it imports, and the part of the operator library that it names.
+//! Programs: a file, its imports, and the part of the operator library that it names.
 //!
-//! Everything is read and parsed when the program is loaded, so that the set of files (which the compile cache is keyed
-//! by) is known before anything is elaborated. Where modules come from is the [`Loader`]'s business.
+//! All files are read and parsed when the program is loaded, so that the set of files (which the compile cache is keyed
+//! by) is known before elaboration. The [`Loader`] decides where modules come from.
 
 mod unknown;
 mod uses;
@@ -19,47 +19,49 @@ use taffeta_ast::{Diagnostic, Diagnostics, FileId, Func, SourceMap, Span};
 
 pub use crate::elaborate::StaticValue;
 
-/// The text of a module and what to call it.
+/// Text of a module, with its name and path.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What people call it: the path as they wrote it, or `<libop>/softmax.ft`.
+    /// Display name: the path as the user wrote it, or `<libop>/softmax.ft`.
     pub name: String,
-    /// Where it was read from.
+    /// File that the text was read from; `None` for a text without a file.
     pub path: Option<PathBuf>,
-    /// The whole text.
+    /// Whole text.
     pub text: Arc<str>,
 }
 
 impl Source {
-    /// A source that is not a file.
+    /// Creates a source that is not a file.
     pub fn inline(name: impl Into<String>, text: impl Into<Arc<str>>) -> Source {
         Source { name: name.into(), path: None, text: text.into() }
     }
 }
 
-/// Where modules come from.
+/// Source of modules: the file system, libraries, or a test.
 pub trait Loader {
-    /// The module that `from module import …` names, in the file at `importing`. The error says why there is none.
+    /// Loads the module that `from module import …` names, in the file at `importing`. The error tells why there is
+    /// none.
     fn load(&self, module: &str, importing: Option<&Path>) -> Result<Source, String>;
 
-    /// The module that defines `name` for every file without an import (the operator library), if there is one.
+    /// Returns the module that defines `name` for every file without an import (the operator library), if there is one.
     fn prelude(&self, name: &str) -> Option<Source>;
 
-    /// All names that [`Loader::prelude`] knows, for proposals.
+    /// Returns all names that [`Loader::prelude`] knows, for proposals.
     fn prelude_names(&self) -> Vec<String>;
 
-    /// The module that defines `name` for every schedule without an import (the library of schedules), if there is one.
+    /// Returns the module that defines `name` for every schedule without an import (the library of schedules), if there
+    /// is one.
     fn schedule(&self, _name: &str) -> Option<Source> {
         None
     }
 
-    /// All names that [`Loader::schedule`] knows.
+    /// Returns all names that [`Loader::schedule`] knows.
     fn schedule_names(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A loader that knows nothing: programs of one file without the operator library.
+/// Loader without modules: for programs of one file without the operator library.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLoader;
 
@@ -75,20 +77,20 @@ impl Loader for NoLoader {
     }
 }
 
-/// Names a module of a program.
+/// Index of a module of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ModuleId(pub(crate) usize);
 
-/// What a name at the top level of a module stands for.
+/// Definition of a name at the top level of a module.
 #[derive(Clone, Debug)]
 pub(crate) enum Global {
-    /// The function at that index of the module's items.
+    /// Function at that index of the module's items.
     Function(usize),
-    /// The static assignment at that index.
+    /// Static assignment at that index.
     Assign(usize),
-    /// A name of another module.
+    /// Name imported from another module.
     Imported(ModuleId, String),
-    /// An import that failed; a diagnostic has said so.
+    /// Failed import; a diagnostic has reported it.
     Missing,
 }
 
@@ -96,13 +98,13 @@ pub(crate) struct ModuleData {
     pub(crate) file: FileId,
     pub(crate) module: Module,
     pub(crate) globals: FxHashMap<String, Global>,
-    /// Part of a library: errors inside are shown at the user's call.
+    /// Whether the module is part of a library: errors inside are shown at the user's call.
     pub(crate) prelude: bool,
-    /// Part of the library of schedules.
+    /// Whether the module is part of the library of schedules.
     pub(crate) schedules: bool,
 }
 
-/// A file with everything that it uses.
+/// File with all modules that it uses.
 pub struct Program {
     pub(crate) modules: Vec<ModuleData>,
     pub(crate) prelude: FxHashMap<String, ModuleId>,
@@ -113,54 +115,54 @@ pub struct Program {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// Diagnostics of one file that may propose names: each one is compared with all names there are.
+/// Maximum number of diagnostics of one file that propose names: each proposal compares with all known names.
 const PROPOSALS: usize = 20;
 
-/// A parameter of an entry, as people see it.
+/// Parameter of an entry, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamInfo {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
-    /// Its annotation as it is written.
+    /// Annotation as it is written.
     pub annotation: String,
     /// Whether it is a `static` parameter: a value known when compiling.
     pub is_static: bool,
-    /// Its default as it is written.
+    /// Default as it is written.
     pub default: Option<String>,
 }
 
-/// An entry, as people see it.
+/// Entry, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryInfo {
-    /// Its name.
+    /// Name of the entry.
     pub name: String,
-    /// Its docstring.
+    /// Docstring.
     pub doc: Option<String>,
-    /// Its parameters, in order; none are listed for a gradient (`dloss = grad(loss, …)`), which takes its function's.
+    /// Parameters, in order; empty for a gradient (`dloss = grad(loss, …)`), which takes those of its function.
     pub params: Vec<ParamInfo>,
-    /// Its results' annotation as it is written.
+    /// Annotation of the results as it is written.
     pub results: Option<String>,
-    /// The function that it is the gradient of, if it is one.
+    /// Function that this entry is the gradient of, if it is one.
     pub gradient_of: Option<String>,
-    /// Where it is defined.
+    /// Place of the definition.
     pub span: Span,
 }
 
-/// A schedule function, as people see it.
+/// Schedule function, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleInfo {
-    /// Its name.
+    /// Name of the schedule.
     pub name: String,
-    /// The entry that it is for.
+    /// Entry that the schedule is for.
     pub target: String,
-    /// Its docstring.
+    /// Docstring.
     pub doc: Option<String>,
-    /// Where it is defined.
+    /// Place of the definition.
     pub span: Span,
 }
 
 impl Program {
-    /// Reads and parses `main` and everything that it uses. Problems are kept in [`Program::diagnostics`].
+    /// Reads and parses `main` and all modules that it uses. Problems are kept in [`Program::diagnostics`].
     pub fn load(main: Source, loader: &dyn Loader) -> Program {
         let mut reader = Reader {
             loader,
@@ -179,32 +181,32 @@ impl Program {
         reader.program
     }
 
-    /// All texts that were read.
+    /// Returns all texts that were read.
     pub fn sources(&self) -> &SourceMap {
         &self.sources
     }
 
-    /// All files that the program's meaning depends on, the main one first.
+    /// Returns all files that the program's meaning depends on, the main one first.
     pub fn files(&self) -> impl Iterator<Item = &SourceFile> {
         self.sources.files()
     }
 
-    /// What was found wrong while reading: syntax, imports, names defined twice.
+    /// Returns the problems found while reading: syntax, imports, names defined twice.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// The docstring of the main file.
+    /// Returns the docstring of the main file.
     pub fn doc(&self) -> Option<&str> {
         self.modules.first().and_then(|m| m.module.doc.as_deref())
     }
 
-    /// The syntax tree of the main file.
+    /// Returns the syntax tree of the main file.
     pub fn module(&self) -> Option<&Module> {
         self.modules.first().map(|m| &m.module)
     }
 
-    /// The entries of the main file, in order.
+    /// Returns the entries of the main file, in order.
     pub fn entries(&self) -> Vec<EntryInfo> {
         let Some(main) = self.modules.first() else { return Vec::new() };
         let mut out = Vec::new();
@@ -250,7 +252,7 @@ impl Program {
         }
     }
 
-    /// The schedule functions of the main file, in order.
+    /// Returns the schedule functions of the main file, in order.
     pub fn schedules(&self) -> Vec<ScheduleInfo> {
         let items = self.modules.first().map(|m| m.module.items.as_slice()).unwrap_or_default();
         items
@@ -278,8 +280,8 @@ impl Program {
         elaborate::entry(self, entry, statics, hooks)
     }
 
-    /// Elaborates an entry of the main file that is going to be differentiated: the tree says which calls in it have a
-    /// backward pass that the program gives itself (`@gradient(f)`).
+    /// Elaborates an entry of the main file that is going to be differentiated: the result records which of its calls
+    /// have a custom VJP (`@gradient(f)`).
     pub fn differentiable(
         &self,
         entry: &str,
@@ -302,10 +304,10 @@ impl Program {
         elaborate::scheduled(self, entry, schedule, statics, hooks)
     }
 
-    /// Everything that is wrong with the main file, and warnings: what reading it found, and what elaborating each of
-    /// its entries, making its gradients and running its schedules with their defaults finds. Gradients and schedules
-    /// of what is wrong itself are left out. Of templates, and of what needs values from outside (`static` parameters,
-    /// parameters of schedules without a default), the names are checked.
+    /// Reports all errors and warnings of the main file: those of reading it, of elaborating each entry, of building
+    /// its gradients and of running its schedules with their defaults. Gradients and schedules of a faulty entry are
+    /// left out. In templates, and in functions that need values from outside (`static` parameters, parameters of
+    /// schedules without a default), names are checked.
     pub fn check(&self, hooks: &dyn Hooks) -> Vec<Diagnostic> {
         let mut all = self.diagnostics.clone();
         if !all.is_empty() {
@@ -318,7 +320,7 @@ impl Program {
         let (entries, open): (Vec<EntryInfo>, Vec<EntryInfo>) =
             entries.into_iter().partition(|e| e.params.iter().all(|p| !p.is_static || p.default.is_some()));
         let found = each(&entries, |e| elaborate::check(self, &e.name, &none, hooks));
-        // What is wrong with an entry would be said again of what is made of it.
+        // Errors of an entry would be repeated for its gradients and schedules.
         let mut unfit: FxHashSet<String> = open.into_iter().map(|e| e.name).collect();
         for (e, faults) in entries.iter().zip(found) {
             if faults.iter().any(Diagnostic::is_error) {
@@ -345,13 +347,13 @@ impl Program {
         all
     }
 
-    /// Whether the program gives a gradient of its own for some function.
+    /// Returns whether the program defines a custom VJP for some function.
     pub fn has_custom_vjps(&self) -> bool {
         let items = self.modules.iter().filter(|m| !m.prelude).flat_map(|m| &m.module.items);
         items.into_iter().any(|i| matches!(i, Item::Function(f) if elaborate::is_custom_vjp(f)))
     }
 
-    /// Gradients that the file gives itself, with the functions that they are of.
+    /// Checks the custom VJPs of the file against their functions.
     fn check_custom_vjps(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>, known: &mut elaborate::Known) {
         let items = self.modules.first().map(|m| m.module.items.as_slice()).unwrap_or_default();
         for (k, item) in items.iter().enumerate() {
@@ -362,8 +364,8 @@ impl Program {
         }
     }
 
-    /// Schedules as far as their text goes: decorators, parameters, the entries that they are for. Returns those that
-    /// can be run as they are.
+    /// Checks the syntactic form of schedules: decorators, parameters, target entries. Returns the schedules that can
+    /// run with their defaults.
     fn check_forms(&self, all: &mut Vec<Diagnostic>) -> Vec<ScheduleInfo> {
         let mut sound = Vec::new();
         let Some(main) = self.modules.first() else { return sound };
@@ -391,11 +393,11 @@ impl Program {
         sound
     }
 
-    /// Names that nothing defines, in functions where elaboration has reported none.
+    /// Reports undefined names in functions where elaboration has reported none.
     fn check_names(&self, all: &mut Vec<Diagnostic>) {
         let Some(main) = self.modules.first() else { return };
         let library: FxHashSet<&str> = self.library_names().map(String::as_str).collect();
-        // Of what a `remap=` is made with, it is not known here where it is called.
+        // Functions of a `remap=` are known everywhere: the syntax does not tell which functions are remappings.
         let known = |n: &str| {
             let named = main.globals.contains_key(n) || library.contains(n) || elaborate::is_builtin(n);
             named || elaborate::is_of_remapping(n)
@@ -425,7 +427,7 @@ impl Program {
         }
     }
 
-    /// What is visible without an import.
+    /// Returns the names that are visible without an import.
     fn library_names(&self) -> impl Iterator<Item = &String> {
         self.prelude_names.iter().chain(&self.schedule_names)
     }
@@ -435,8 +437,8 @@ impl Program {
     }
 }
 
-/// What is said of each item. They do not know of each other, so they are looked at at the same time; for a single one
-/// it is not worth starting threads.
+/// Computes the diagnostics of each item. Items are independent, so they are checked in parallel; for a single one
+/// threads do not pay.
 fn each<T: Sync>(items: &[T], said: impl Fn(&T) -> Vec<Diagnostic> + Sync + Send) -> Vec<Vec<Diagnostic>> {
     match items {
         [only] => vec![said(only)],
@@ -444,23 +446,23 @@ fn each<T: Sync>(items: &[T], said: impl Fn(&T) -> Vec<Diagnostic> + Sync + Send
     }
 }
 
-/// What is wrong where something could not be made.
+/// Returns the diagnostics of a failed result.
 fn faults<T>(result: Result<T, Diagnostics>) -> Vec<Diagnostic> {
     result.err().map_or(Vec::new(), |d| d.0)
 }
 
-/// Whether a module belongs to a library that is visible without an import, and to which.
+/// Library that a module belongs to, visible without an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
-    /// The user's own file.
+    /// No library: the user's own file.
     None,
     /// Operators, for programs and schedules.
     Operators,
-    /// For schedules alone.
+    /// Library for schedules alone.
     Schedules,
 }
 
-/// Reads modules, each one once.
+/// Reader of modules, each of which is read once.
 struct Reader<'l> {
     loader: &'l dyn Loader,
     program: Program,
@@ -477,7 +479,7 @@ impl Reader<'_> {
         let sound = problems.is_empty();
         self.program.diagnostics.extend(problems);
         let id = ModuleId(self.program.modules.len());
-        // Known before its imports are read, so that modules may import each other.
+        // The module is known before its imports are read, so that modules may import each other.
         self.by_name.insert(source.name, id);
         let (prelude, schedules) = (library != Library::None, library == Library::Schedules);
         self.program.modules.push(ModuleData { file, module, globals: FxHashMap::default(), prelude, schedules });
@@ -487,7 +489,7 @@ impl Reader<'_> {
         id
     }
 
-    /// The library's module that defines a name.
+    /// Returns the library module that defines a name.
     fn library(&self, name: &str) -> Option<(Source, Library)> {
         let operators = self.loader.prelude(name).map(|source| (source, Library::Operators));
         operators.or_else(|| self.loader.schedule(name).map(|source| (source, Library::Schedules)))
@@ -581,8 +583,8 @@ impl Reader<'_> {
         out
     }
 
-    /// The name in a module that has been read. Its items are searched, since its table may still be under
-    /// construction.
+    /// Resolves a name in a module that has been read. The module's items are searched, since its table may still be
+    /// under construction.
     fn imported(&mut self, id: ModuleId, name: &crate::syntax::Name, import: &Import) -> Global {
         let names = |item: &Item| -> Vec<String> {
             match item {

@@ -1,5 +1,6 @@
-//! The syntax tree: what the parser makes of a file and elaboration reads. It is Python's syntax (the part that Taffeta
-//! has) with spans, and says nothing of meaning: sections 7 and 8 of the language are here too, and refused later.
+//! The syntax tree, built by the parser and read by elaboration. It is the part of Python's syntax that Taffeta has,
+//! with spans and without meaning: constructs of sections 7 and 8 of the language are represented here too, and refused
+//! by elaboration.
 
 pub mod show;
 
@@ -8,157 +9,157 @@ use taffeta_ast::Span;
 /// A parsed file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
-    /// The string that the file starts with.
+    /// Docstring of the file.
     pub doc: Option<String>,
     /// Imports, static assignments and functions, in order.
     pub items: Vec<Item>,
 }
 
-/// Something at the top level of a file.
+/// Top-level item of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// `from libop import softmax as s, relu`
     Import(Import),
     /// `N = 64`
     Assign {
-        /// The name.
+        /// Name that is defined.
         name: Name,
-        /// A static value.
+        /// Static value.
         value: Expr,
     },
     /// `def f(…): …`
     Function(Function),
 }
 
-/// A name and where it stands.
+/// Identifier with its span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The text; loop targets may be dotted (`y.d0`), as printed programs have them.
+    /// Text of the identifier; loop targets may be dotted (`y.d0`), as printed programs have them.
     pub text: String,
-    /// Where.
+    /// Source location.
     pub span: Span,
 }
 
 /// `from module import a, b as c`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
-    /// The module's name.
+    /// Name of the module.
     pub module: Name,
-    /// What is imported, and what it is called here.
+    /// Imported names, each with its alias after `as`.
     pub names: Vec<(Name, Option<Name>)>,
-    /// The whole statement.
+    /// Span of the whole statement.
     pub span: Span,
 }
 
-/// A function, whether entry, template, schedule or gradient.
+/// Function, whether entry, template, schedule or gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Its name.
+    /// Name of the function.
     pub name: Name,
-    /// `@schedule(f)`, `@gradient(f)`: any expressions; elaboration knows which are allowed.
+    /// Decorators `@schedule(f)`, `@gradient(f)`: arbitrary expressions; elaboration checks which are allowed.
     pub decorators: Vec<Expr>,
     /// Parameters, in order.
     pub params: Vec<Param>,
-    /// After `->`.
+    /// Return annotation after `->`.
     pub returns: Option<Expr>,
-    /// The string that the body starts with.
+    /// Docstring of the function.
     pub doc: Option<String>,
-    /// The rest of the body.
+    /// Body without the docstring.
     pub body: Vec<Stmt>,
-    /// From `def` (or the first decorator) to the end of the body.
+    /// Span from `def` (or the first decorator) to the end of the body.
     pub span: Span,
 }
 
-/// A parameter. Annotations are expressions: `f32[n, m] @ csr` is a subscript under `@`.
+/// Parameter. Annotations are expressions: `f32[n, m] @ csr` is a subscript under `@`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
-    /// Its name.
+    /// Name of the parameter.
     pub name: Name,
-    /// After `:`.
+    /// Annotation after `:`.
     pub annotation: Option<Expr>,
-    /// After `=`.
+    /// Default value after `=`.
     pub default: Option<Expr>,
 }
 
-/// A statement.
+/// Statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// What it is.
+    /// Kind and operands of the statement.
     pub kind: StmtKind,
-    /// All of it; for compound statements with the body.
+    /// Span of the whole statement; for compound statements with the body.
     pub span: Span,
 }
 
-/// The kinds of statement.
+/// Kinds of statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind {
     /// `t = e`, `t[i] = e`, `a, b = f(x)`; several targets stand for a tuple on the left.
     Assign {
-        /// At least one.
+        /// Assigned targets; at least one.
         targets: Vec<Expr>,
-        /// The right-hand side.
+        /// Right-hand side.
         value: Expr,
     },
-    /// `t: f64[n] = e`; without value in Python's syntax too, which elaboration refuses.
+    /// `t: f64[n] = e`; Python's syntax allows it without a value too, and elaboration refuses that.
     Declare {
-        /// The name.
+        /// Declared name.
         name: Name,
-        /// After `:`.
+        /// Annotation after `:`.
         annotation: Expr,
-        /// After `=`.
+        /// Initial value after `=`.
         value: Option<Expr>,
     },
     /// `t[i] += e`
     Augment {
-        /// The left-hand side.
+        /// Left-hand side.
         target: Expr,
-        /// The operator, without `=`.
+        /// Operator, without `=`.
         op: BinOp,
-        /// The right-hand side.
+        /// Right-hand side.
         value: Expr,
     },
     /// `for i, j in ndrange(n, m): …`
     For {
-        /// At least one name.
+        /// Loop variables; at least one.
         targets: Vec<Name>,
-        /// After `in`.
+        /// Iterated expression after `in`.
         iter: Expr,
-        /// The body.
+        /// Loop body.
         body: Vec<Stmt>,
     },
     /// `if` with its `elif`s nested in `otherwise`.
     If {
-        /// The condition.
+        /// Condition.
         cond: Expr,
-        /// If it holds.
+        /// Then-branch.
         then: Vec<Stmt>,
-        /// If not; empty where there is no `else`.
+        /// Else-branch; empty without `else`.
         otherwise: Vec<Stmt>,
     },
     /// `assert c, "m"`
     Assert {
-        /// The condition.
+        /// Asserted condition.
         cond: Expr,
-        /// After the comma.
+        /// Message after the comma.
         message: Option<Expr>,
     },
     /// `pass`
     Pass,
     /// `return e`
     Return {
-        /// The results; a tuple for several.
+        /// Returned results; a tuple for several.
         value: Option<Expr>,
     },
-    /// An expression as a statement: a call or a label. Docstrings inside bodies are dropped by the parser.
+    /// Expression as a statement: a call or a label. Docstrings inside bodies are dropped by the parser.
     Expr(Expr),
 }
 
-/// An expression.
+/// Expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// Kind and operands of the expression.
     pub kind: ExprKind,
-    /// Where.
+    /// Source location.
     pub span: Span,
 }
 
@@ -181,7 +182,7 @@ pub enum BinOp {
     Shr,
 }
 
-/// Comparisons.
+/// Comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the operators' usual names
 pub enum CmpOp {
@@ -207,23 +208,24 @@ pub enum UnaryOp {
     Invert,
 }
 
-/// An argument of a call.
+/// Argument of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arg {
-    /// `name=`, for keyword arguments.
+    /// Keyword `name=`; `None` for positional arguments.
     pub name: Option<Name>,
-    /// The value.
+    /// Value of the argument.
     pub value: Expr,
 }
 
-/// The kinds of expression.
+/// Kinds of expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
-    /// A name.
+    /// Identifier.
     Name(String),
-    /// An integer literal; decimal, hexadecimal, octal or binary. `None` if it does not fit 128 bits.
+    /// Integer literal; decimal, hexadecimal, octal or binary. `None` if it fits no 64-bit integer type or has too many
+    /// digits.
     Int(Option<i128>),
-    /// A float literal.
+    /// Float literal.
     Float(f64),
     /// `True`, `False`
     Bool(bool),
@@ -231,9 +233,9 @@ pub enum ExprKind {
     None,
     /// `...`
     Ellipsis,
-    /// A string; adjacent ones are joined.
+    /// String literal; adjacent ones are joined.
     Str(String),
-    /// `f"{n} faces"`: messages of assertions alone have them. Plain text is a [`ExprKind::Str`] in the list.
+    /// `f"{n} faces"`, allowed in assertion messages only. Plain text is an [`ExprKind::Str`] in the list.
     Format(Vec<Expr>),
     /// `(a, b)`, or `a, b` where Python allows it bare.
     Tuple(Vec<Expr>),
@@ -241,13 +243,13 @@ pub enum ExprKind {
     List(Vec<Expr>),
     /// `[e for x in xs if c]`
     Comprehension {
-        /// For each.
+        /// Element expression, evaluated for each item.
         element: Box<Expr>,
-        /// The names bound.
+        /// Bound names.
         targets: Vec<Name>,
-        /// What is run over.
+        /// Iterated expression.
         iter: Box<Expr>,
-        /// All must hold.
+        /// Filter conditions; all must hold.
         conds: Vec<Expr>,
     },
     /// `a + b`
@@ -258,22 +260,22 @@ pub enum ExprKind {
     And(Vec<Expr>),
     /// `a or b`
     Or(Vec<Expr>),
-    /// `a < b <= c`: the first operand, then each comparison with its right side.
+    /// `a < b <= c`: the first operand, then each comparison with its right operand.
     Compare(Box<Expr>, Vec<(CmpOp, Expr)>),
     /// `a if c else b`
     IfElse {
-        /// The condition.
+        /// Condition.
         cond: Box<Expr>,
-        /// If it holds.
+        /// Value if the condition holds.
         then: Box<Expr>,
-        /// If not.
+        /// Value otherwise.
         otherwise: Box<Expr>,
     },
     /// `f(a, k=b)`
     Call {
-        /// What is called.
+        /// Called expression.
         callee: Box<Expr>,
-        /// Positional arguments first.
+        /// Arguments, positional ones first.
         args: Vec<Arg>,
     },
     /// `a.b`
@@ -282,18 +284,18 @@ pub enum ExprKind {
     Subscript(Box<Expr>, Vec<Expr>),
     /// `a:b:c` inside a subscript.
     Slice {
-        /// First.
+        /// Lower bound (inclusive).
         lower: Option<Box<Expr>>,
-        /// Last (not included).
+        /// Upper bound (exclusive).
         upper: Option<Box<Expr>>,
         /// Step.
         step: Option<Box<Expr>>,
     },
     /// `lambda i, j: (i + j, j)`, which `permute` alone accepts.
     Lambda {
-        /// The names bound.
+        /// Bound names.
         params: Vec<Name>,
-        /// The value.
+        /// Value.
         body: Box<Expr>,
     },
 }

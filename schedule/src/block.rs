@@ -7,7 +7,7 @@ use crate::tree;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
@@ -111,11 +111,11 @@ impl Block {
         let all = Dependences::inside(func, &ids);
         let around = order::around(func, self.root.id());
         move |p, later| {
-            all.first(&Ask {
+            all.first(&DependenceQuery {
                 source: &|r| r.site.inside(self.items[p].id()),
                 sink: &|r| later.iter().any(|q| r.site.inside(self.items[*q].id())),
                 relate: &|s| if around.contains(&s.id()) { Relation::Same } else { Relation::Any },
-                ..Ask::default()
+                ..DependenceQuery::default()
             })
         }
     }

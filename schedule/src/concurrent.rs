@@ -11,7 +11,7 @@
 use crate::refusal::Refusal;
 use crate::tree;
 use rustc_hash::{FxHashMap, FxHashSet};
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::{Expr, ExprKind, Reduction, Sharing, Stmt, StmtId, StmtKind, Symbol};
@@ -103,7 +103,7 @@ fn ask<'a>(
 pub(crate) fn carried(all: &Dependences<'_>, stmt: &Stmt) -> Option<Dependence> {
     let around = around(all, stmt);
     let (inside, relate) = ask(stmt, &around);
-    all.first(&Ask { source: &inside, sink: &inside, relate: &relate, ..Ask::default() })
+    all.first(&DependenceQuery { source: &inside, sink: &inside, relate: &relate, ..DependenceQuery::default() })
 }
 
 /// Collects the reductions by which several iterations of a marked loop update one element, each with its sharing
@@ -116,8 +116,13 @@ pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction
     let around = around(all, stmt);
     let (inside, relate) = ask(stmt, &around);
     let reduces = |r: &Reference| inside(r) && matches!(r.kind, Use::Reduce(_));
-    let met =
-        all.distinct(&Ask { source: &reduces, sink: &reduces, relate: &relate, commute: false, ..Ask::default() });
+    let met = all.distinct(&DependenceQuery {
+        source: &reduces,
+        sink: &reduces,
+        relate: &relate,
+        commute: false,
+        ..DependenceQuery::default()
+    });
     let variant = Variant::of(stmt);
     let mut shared: Vec<Reduction> = Vec::new();
     for d in met {

@@ -3,7 +3,7 @@
 use crate::order;
 use crate::tree;
 use rustc_hash::FxHashMap;
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::{Stmt, StmtId, StmtKind, Symbol};
 
@@ -84,6 +84,9 @@ impl Flow<'_, '_> {
         let sink = |r: &Reference| reads.iter().any(|e| e.is(r));
         // A reduction reads the element that it updates, whichever reduction wrote it, so reductions do not commute
         // here.
-        self.all.first_among(&uses, &Ask { source, sink: &sink, relate, commute: false, ..Ask::default() })
+        self.all.first_among(
+            &uses,
+            &DependenceQuery { source, sink: &sink, relate, commute: false, ..DependenceQuery::default() },
+        )
     }
 }

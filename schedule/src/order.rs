@@ -1,7 +1,7 @@
 //! Legality of a new loop order: the search for a reversed dependence, and its translation for messages.
 
 use crate::tree;
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Relation};
 use taffeta_ast::{Func, StmtId, StmtKind, Symbol};
 
 /// Finds the first dependence that is reversed if the loops of a perfect nest, given outermost first as in the program,
@@ -24,7 +24,12 @@ pub(crate) fn reversed(func: &Func, loops: &[StmtId], new: &[usize]) -> Option<D
                 _ => Relation::Any,
             }
         };
-        all.first(&Ask { source: &inside, sink: &inside, relate: &|s| relation(s.id()), ..Ask::default() })
+        all.first(&DependenceQuery {
+            source: &inside,
+            sink: &inside,
+            relate: &|s| relation(s.id()),
+            ..DependenceQuery::default()
+        })
     })
 }
 

@@ -1,6 +1,6 @@
 //! A program under a schedule: the steps taken, and the replacements of removed statements.
 
-use crate::auto::{Aim, Decision, Target};
+use crate::auto::{Decision, LazyTarget, Target};
 use crate::concurrent;
 use crate::marks;
 use crate::primitives::{self, Entry};
@@ -68,7 +68,7 @@ pub struct Schedule {
     /// Whether refusals need no explanation, since they are only tested for.
     trying: bool,
     /// Machine and sizes that the rules of automatic scheduling choose for.
-    aim: Aim,
+    aim: LazyTarget,
     /// Decisions of these rules.
     decisions: Vec<Decision>,
     /// Lowering callback, which says whether a program has loops over the stored elements of its structured tensors.
@@ -80,7 +80,7 @@ impl Schedule {
     pub fn new(func: Func) -> Schedule {
         let trace = Trace::new(&func.name);
         let (moved, asked_again) = (FxHashMap::default(), FxHashSet::default());
-        let aim = Aim::at(|| Target::portable(1));
+        let aim = LazyTarget::at(|| Target::portable(1));
         Schedule { func, trace, moved, asked_again, trying: false, aim, decisions: Vec::new(), lowers: None }
     }
 
@@ -111,7 +111,7 @@ impl Schedule {
     /// Sets the machine and the sizes that the rules of automatic scheduling choose for. The default is a portable
     /// machine with one thread.
     #[must_use]
-    pub fn aimed_at(self, aim: impl Into<Aim>) -> Schedule {
+    pub fn aimed_at(self, aim: impl Into<LazyTarget>) -> Schedule {
         Schedule { aim: aim.into(), ..self }
     }
 

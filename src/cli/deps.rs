@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use taffeta::Program;
-use taffeta::analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta::analysis::query::depend::{Dependence, DependenceQuery, Dependences, Relation};
 use taffeta::analysis::query::reference::Reference;
 use taffeta::ast::span::FileId;
 use taffeta::ast::{Func, SourceMap, Span, Stmt, StmtId, StmtKind, Symbol, Tensor, print as show};
@@ -76,7 +76,7 @@ impl<'a> Found<'a> {
     fn new(func: &'a Func, known: &BTreeMap<String, i64>, sources: &'a SourceMap, every: bool) -> Found<'a> {
         let analysis = Dependences::new(func);
         let (mut listed, more) = match every {
-            true => (analysis.all(&Ask::default()), false),
+            true => (analysis.all(&DependenceQuery::default()), false),
             false => {
                 let direct = analysis.direct();
                 (direct.dependences, direct.more)

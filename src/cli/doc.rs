@@ -85,7 +85,7 @@ fn one(name: &str) -> Result<String, Diagnostic> {
 /// Returns a named format, and the number of dimensions that it is shown for.
 fn named(name: &str) -> Option<(usize, Format)> {
     if name == "bcsr" {
-        return Some((2, taffeta::ast::format::named::bcsr(2, 2)));
+        return Some((2, taffeta::ast::format::presets::bcsr(2, 2)));
     }
     // Most formats are formats of matrices.
     let named = Named::find(name)?;

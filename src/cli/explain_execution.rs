@@ -147,7 +147,7 @@ impl Explained<'_> {
             Answer::Takes(ns) => json!({"steps": o.steps, "estimate_ns": ns}),
             Answer::Refused(why) => json!({"steps": o.steps, "refused": why}),
             Answer::Weighs(weight) => json!({"steps": o.steps, "searches": weight}),
-            Answer::AtBest(ns) => json!({"steps": o.steps, "at_best_ns": ns}),
+            Answer::Pruned(ns) => json!({"steps": o.steps, "at_best_ns": ns}),
         };
         let decisions = self.schedule().decisions().iter().map(|d| {
             let options: Vec<Json> = d.options.iter().map(option).collect();

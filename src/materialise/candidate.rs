@@ -1,6 +1,6 @@
 //! Candidate programs, before scheduling.
 
-use super::{Place, Way};
+use super::{Place, TapePlan};
 use std::collections::BTreeMap;
 use taffeta_analysis::pass::sroa;
 use taffeta_ast::{Func, print};
@@ -71,14 +71,14 @@ impl Choice {
 
 /// Candidate: a tape plan, its programs and their estimates before scheduling.
 pub(super) struct Candidate<T> {
-    pub way: Way,
+    pub way: TapePlan,
     pub made: Made<T>,
     /// Top-level statements as text, with their estimated times.
     parts: Vec<(String, f64)>,
 }
 
 impl<T> Candidate<T> {
-    pub fn new(way: Way, made: Made<T>, target: &Target) -> Candidate<T> {
+    pub fn new(way: TapePlan, made: Made<T>, target: &Target) -> Candidate<T> {
         let parts = made.funcs.iter().flat_map(|f| Schedule::new(sroa::run(f)).parts(target)).collect();
         Candidate { way, made, parts }
     }

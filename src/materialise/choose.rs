@@ -18,7 +18,7 @@
 //!   it out of memory, which is tried for small programs only ([`MOST_WITH_EXCESS`]).
 
 use super::candidate::{Candidate, Choice, Made};
-use super::{Place, Way, is_asked};
+use super::{Place, TapePlan, is_asked};
 use crate::program::Options;
 use crate::timing::Timings;
 use crate::{automatic, pipeline};
@@ -51,7 +51,7 @@ const MOST_WITH_EXCESS: usize = MOST_TRIALS / 6;
 const SAME: &str = "the same program";
 
 /// Callback that derives the programs of a tape plan.
-pub(crate) type Make<'m, T> = dyn FnMut(&Way, &mut Timings) -> Result<Made<T>, Diagnostics> + 'm;
+pub(crate) type Make<'m, T> = dyn FnMut(&TapePlan, &mut Timings) -> Result<Made<T>, Diagnostics> + 'm;
 
 /// Schedules programs by rules, with the tapes of least estimated time.
 pub(crate) fn choose<T: Sync>(
@@ -59,13 +59,13 @@ pub(crate) fn choose<T: Sync>(
     timings: &mut Timings,
     make: &mut Make<'_, T>,
 ) -> Result<(Vec<Schedule>, T), Diagnostics> {
-    let made = make(&Way::default(), timings)?;
+    let made = make(&TapePlan::default(), timings)?;
     let schedules = scheduled(&made.funcs, options, timings)?;
     if !is_asked(options) || made.choices().is_empty() {
         return Ok((schedules, made.whole));
     }
     let target = automatic::aim(options)?.target();
-    let own = Candidate::new(Way::default(), made, &target);
+    let own = Candidate::new(TapePlan::default(), made, &target);
     let mut choosing = Choosing::new(own, schedules, target, (options, timings, make));
     choosing.extremes();
     choosing.tensor_by_tensor();
@@ -92,7 +92,7 @@ fn all_scheduled<T: Sync>(candidates: &[Candidate<T>], options: &Options) -> Vec
 /// Counts the options that rules tried.
 fn trials(schedules: &[Schedule]) -> usize {
     let tried = schedules.iter().flat_map(Schedule::decisions).flat_map(|d| &d.options);
-    tried.filter(|o| o.steps != "keep" && !matches!(o.answer, Answer::AtBest(_))).count()
+    tried.filter(|o| o.steps != "keep" && !matches!(o.answer, Answer::Pruned(_))).count()
 }
 
 /// State of the choice between candidates.
@@ -151,7 +151,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
 
     /// Tries the plans that tape all they can, and nothing.
     fn extremes(&mut self) {
-        let ways = [Tape::All, Tape::None].map(|tape| Way { tape, ..Way::default() });
+        let ways = [Tape::All, Tape::None].map(|tape| TapePlan { tape, ..TapePlan::default() });
         if self.trials > MOST_TRIALS {
             let why =
                 format!("rules try {} steps, and beyond {MOST_TRIALS} only one program is scheduled", self.trials);
@@ -179,12 +179,12 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         if self.choices.len() < 2 || self.trials > most {
             return;
         }
-        let mut way = Way::default();
+        let mut way = TapePlan::default();
         for choice in &self.choices {
             let is_free = self.free.contains(&choice.place) || self.whole.contains(&choice.place);
             let keep = is_free || choice.is_worth_a_tape(&self.target);
             if keep != choice.is_taped {
-                way.flip(choice);
+                way.toggle(choice);
             }
         }
         if !way.flipped.is_empty() {
@@ -194,7 +194,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     }
 
     /// Derives the programs of a plan; `None` if that fails or they are duplicates.
-    fn candidate(&mut self, way: Way) -> Option<Candidate<T>> {
+    fn candidate(&mut self, way: TapePlan) -> Option<Candidate<T>> {
         let name = way.name();
         let made = match (self.make)(&way, self.timings) {
             Ok(made) => made,

@@ -3,7 +3,7 @@
 //! alike.
 
 use rustc_hash::FxHashMap;
-pub(crate) use taffeta_analysis::pass::fills::target;
+pub(crate) use taffeta_analysis::pass::fill_propagation::target;
 use taffeta_analysis::pass::substitute;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind};
 

@@ -17,9 +17,9 @@
 //!   statement: an access `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one
 //!   index fewer, and in the end the element `A.val[p]` or the fill value. So branches, several stores, temporaries and
 //!   nested loops need no special case;
-//! - `sections`: parts of a program whose lowering does not depend on the rest, as schedules query it;
+//! - `independent_parts`: parts of a program whose lowering does not depend on the rest, as schedules query it;
 //! - `explain`: the record of each loop's lowering, as data;
-//! - `stored`: packed tensors, as data; `lent`: validation of such data borrowed from a caller.
+//! - `packed_tensor`: packed tensors, as data; `borrowed`: validation of such data borrowed from a caller.
 //!
 //! A loop driven by a single fibre is a counted loop over positions, and keeps the annotations of schedules; if its
 //! body has an effect where nothing is stored, it also runs over the coordinates in between. Several fibres are merged
@@ -35,20 +35,20 @@
 extern crate self as taffeta_structured;
 
 mod access;
+mod borrowed;
 mod coordinates;
 mod explain;
+mod independent_parts;
 mod layout;
-mod lent;
 mod levels;
 mod looplet;
 mod lower;
-mod sections;
-mod stored;
+mod packed_tensor;
 mod warnings;
 
+pub use borrowed::{Indices, Unfit, array_names, arrays_of, check, has_positions};
 pub use explain::{Explained, Operand, Part, Visited};
+pub use independent_parts::{Section, Traversed, in_sections, sections, traversed};
 pub use layout::{Array, Layout, LevelLayout, Parameter};
-pub use lent::{Indices, Unfit, array_names, arrays_of, check, has_positions};
 pub use lower::{Structured, lower};
-pub use sections::{Section, Traversed, in_sections, sections, traversed};
-pub use stored::{Stored, Unpackable};
+pub use packed_tensor::{Stored, Unpackable};

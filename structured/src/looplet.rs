@@ -62,7 +62,7 @@ pub(crate) struct Lookup {
     /// Condition that the coordinate is stored; `None` if all coordinates are.
     pub(crate) stored: Option<Expr>,
     /// Guarantees of the format for each stored coordinate.
-    pub(crate) promises: Vec<Expr>,
+    pub(crate) assumptions: Vec<Expr>,
 }
 
 /// Part of a sequence.
@@ -86,7 +86,7 @@ pub(crate) struct Stepper {
     /// Looplet at a position, which begins after the last coordinate of the previous position.
     pub(crate) body: Box<Looplet>,
     /// Guarantees of the format for each position.
-    pub(crate) promises: Vec<Expr>,
+    pub(crate) assumptions: Vec<Expr>,
     /// Whether the last position ends with the dimension. Otherwise nothing is stored after it.
     pub(crate) full: bool,
     /// Whether no two positions have the same coordinate.
@@ -108,7 +108,7 @@ pub(crate) struct Probe {
     /// Position in a slot; negative if the slot is free.
     pub(crate) entry: Expr,
     /// Guarantees of the format for each slot.
-    pub(crate) promises: Vec<Expr>,
+    pub(crate) assumptions: Vec<Expr>,
 }
 
 impl Positions {
@@ -167,10 +167,10 @@ impl Looplet {
         match self {
             Looplet::Run(fibre) => Looplet::Run(fibre.map(f)),
             Looplet::Spike(fibre) => Looplet::Spike(fibre.map(f)),
-            Looplet::Lookup(Lookup { position, stored, promises }) => Looplet::Lookup(Lookup {
+            Looplet::Lookup(Lookup { position, stored, assumptions }) => Looplet::Lookup(Lookup {
                 position: f(position),
                 stored: stored.as_ref().map(&mut *f),
-                promises: promises.iter().map(f).collect(),
+                assumptions: assumptions.iter().map(f).collect(),
             }),
             Looplet::Sequence(phases) => {
                 let phase = |p: &Phase| Phase { end: p.end.as_ref().map(&mut *f), looplet: p.looplet.map(f) };

@@ -2,51 +2,51 @@
 //! the fill* if it is computed from fills and constants alone, or if a fill annihilates the other operands
 //! ([`taffeta_analysis::pass::fills`]).
 //!
-//! - `beyond`: partitioning of loops that run beyond a tensor, and `chosen`: branches for operands under conditions on
+//! - `partition_loops`: partitioning of loops that run beyond a tensor, and `split_selects`: branches for operands under conditions on
 //!   indices;
-//! - `carried`: case splits on scalars that may derive from the fill, and `scopes`: scopes of scalars extended to their
+//! - `fill_cases`: case splits on scalars that may derive from the fill, and `scopes`: scopes of scalars extended to their
 //!   last use;
-//! - `point`: random access at coordinates that no loop enumerates;
-//! - `follow`: tensors stored over the pattern of others, and writes into them;
+//! - `random_access`: random access at coordinates that no loop enumerates;
+//! - `shared_pattern`: tensors stored over the pattern of others, and writes into them;
 //! - `together`, `blend`: merges with one body, where there would be too many;
-//! - `blocks`: loops over dimensions that are stored in blocks; `unmerged`: splitting of loops over pairs;
+//! - `blocks`: loops over dimensions that are stored in blocks; `split_fused_loops`: splitting of loops over pairs;
 //! - `balance`: parallel loops whose iterations are distributed by stored elements;
-//! - `backwards`: reversed loops over a list;
-//! - `inside`: indices known to be in the tensor, and bounds checks of the others;
+//! - `reversed_loops`: reversed loops over a list;
+//! - `bounds_checks`: indices known to be in the tensor, and bounds checks of the others;
 //! - `cursor`: the fibres that a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
-//! - `drive`, `cost`: choice of the lists that drive a loop, and of the lists looked up at their coordinates;
-//! - `explained`: the record of each loop;
-//! - `named`: hoisting of coordinates that inner loops use;
-//! - `full`: full blocks apart from those at an edge;
-//! - `lazy`: operands evaluated under a condition, which become branches if they need a search;
+//! - `merge_strategy`, `merge_cost`: choice of the lists that drive a loop, and of the lists looked up at their coordinates;
+//! - `record`: the record of each loop;
+//! - `hoist_coordinates`: hoisting of coordinates that inner loops use;
+//! - `full_blocks`: full blocks apart from those at an edge;
+//! - `conditional_access`: operands evaluated under a condition, which become branches if they need a search;
 //! - `workspace`: local tensors into which elements are inserted;
-//! - `steppers`, `search`, `runs`: loops over positions and merges, searches for positions, and reductions over runs.
+//! - `steppers`, `search`, `run_reductions`: loops over positions and merges, searches for positions, and reductions over runs.
 
-mod backwards;
 mod balance;
-mod beyond;
 mod blend;
 mod blocks;
-mod carried;
-mod chosen;
-mod cost;
+mod bounds_checks;
+mod conditional_access;
 mod cursor;
-mod drive;
-mod explained;
-mod follow;
-mod full;
-mod inside;
-mod lazy;
-mod named;
-mod point;
+mod fill_cases;
+mod full_blocks;
+mod hoist_coordinates;
+mod merge_cost;
+mod merge_strategy;
+mod partition_loops;
+mod random_access;
+mod record;
 mod region;
-mod runs;
+mod reversed_loops;
+mod run_reductions;
 mod scopes;
 mod search;
+mod shared_pattern;
+mod split_fused_loops;
+mod split_selects;
 mod steppers;
 mod together;
-mod unmerged;
 mod workspace;
 
 use crate::access;
@@ -55,11 +55,11 @@ use crate::layout::{Array, Flat, FlatLevel, Layout, Parameter};
 use crate::looplet::{Fibre, Looplet, Phase, Positions};
 use crate::warnings;
 use cursor::{Cursor, PATH, above, path, shift_of};
-use explained::Around;
-use region::{Nest, Region};
+use record::Around;
+use region::{LoopBuilder, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
-use taffeta_analysis::pass::{fills, shared_values};
+use taffeta_analysis::pass::{fill_propagation, shared_values};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::poly::tidy;
@@ -106,17 +106,17 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     }
     // Elements that share a stored value must agree on it, whichever of their stores comes last.
     let func = &shared_values::run(func)?;
-    let several = RefCell::new(carried::of_several_values(&func.body));
+    let several = RefCell::new(fill_cases::of_several_values(&func.body));
     let sizes = func.sizes.iter().cloned().collect();
     let mut pass = Lower { sizes, several, strict: func.keeps_order, ..Lower::default() };
     let (params, layout) = pass.interface(func)?;
     let results = pass.followers(func)?;
     let bound = func.sizes.iter().chain(&layout.hidden).map(|s| (s.clone(), None)).collect();
     let pairs = pass.unmerged(&func.body, &mut Context::new(func));
-    let mut opened = pass.insertions(&pass.opened(&pairs));
+    let mut opened = pass.insertions(&pass.open_accesses(&pairs));
     let remapped = func.interface().any(|t| t.format.is_remapped());
     if remapped {
-        opened = pass.shortened(&opened, &mut Context::new(func));
+        opened = pass.simplify_coordinates(&opened, &mut Context::new(func));
     }
     let disorder = pass.disorder(&opened, &mut Vec::new());
     let parted = pass.parted(&scopes::extended(&opened), &bound);
@@ -127,12 +127,12 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
         return Err(Diagnostics(pass.found));
     }
     let seeks = explain::seeks(&body, 1);
-    let body = pass.balanced(&pass.named(&fills::settled(&body)));
+    let body = pass.balanced(&pass.named(&fill_propagation::settled(&body)));
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, results, sizes, ..func.with_body(body) };
     let func = func.with_body(pass.with_workspaces(&func));
     let func = match remapped {
-        true => func.with_body(full::full_blocks(&func.body, &mut Context::new(&func))),
+        true => func.with_body(full_blocks::full_blocks(&func.body, &mut Context::new(&func))),
         false => func,
     };
     let mut explained: Vec<Explained> = Vec::new();
@@ -180,7 +180,7 @@ struct Lower {
 }
 
 /// Names bound at a program point: sizes and iterators, the latter with their range if the step is 1.
-type Scope = FxHashMap<Symbol, Option<[Expr; 2]>>;
+type Bindings = FxHashMap<Symbol, Option<[Expr; 2]>>;
 
 impl Lower {
     /// Builds the parameters of the lowered program.
@@ -218,13 +218,13 @@ impl Lower {
 
     /// Replaces each access to a structured tensor by one to its outermost fibre: `A[i, j]` with the columns first
     /// becomes `A.fibre0[0, 1, 0, j, i]`. The indices of the program are appended if checks or messages need them
-    /// ([`inside::carries`]).
-    fn opened(&self, s: &Stmt) -> Stmt {
+    /// ([`bounds_checks::carries`]).
+    fn open_accesses(&self, s: &Stmt) -> Stmt {
         let opened = access::rebuild(s, &mut |e| match e.kind() {
             ExprKind::Load(t, at) => match self.tensors.get(t) {
                 Some(flat) => {
                     let indices = flat.levels.iter().map(|l| coordinate(l, at));
-                    let own = if inside::carries(flat) { at.as_slice() } else { &[] };
+                    let own = if bounds_checks::carries(flat) { at.as_slice() } else { &[] };
                     let (root, zero) = (Positions::one(Expr::int(0)), Expr::int(0));
                     let all = path(&root, &zero).chain(indices).chain(own.iter().cloned());
                     Expr::load(&flat.fibres[0], all.collect(), e.dtype())
@@ -238,7 +238,7 @@ impl Lower {
 
     /// Simplifies coordinates by known facts, which reveals blocks and diagonals in the indices of split or skewed
     /// loops. (Other expressions stay: deciding a condition would change which values derive from the fill.)
-    fn shortened(&self, s: &Stmt, facts: &mut Context) -> Stmt {
+    fn simplify_coordinates(&self, s: &Stmt, facts: &mut Context) -> Stmt {
         let own = access::rebuild_here(s, &mut |e| match load(&e) {
             Some((t, at)) if let Some((tensor, k)) = self.fibres.get(t) => {
                 let levels = PATH..PATH + self.tensors[tensor].levels.len() - k;
@@ -250,13 +250,13 @@ impl Lower {
             }
             _ => e,
         });
-        let new = walk::map(&own, facts, &mut |s, facts| self.shortened(s, facts));
+        let new = walk::map(&own, facts, &mut |s, facts| self.simplify_coordinates(s, facts));
         facts.after(s);
         new
     }
 
     /// Lowers a statement inside of loops that bind these names.
-    fn stmt(&mut self, s: &Stmt, bound: &Scope) -> Stmt {
+    fn stmt(&mut self, s: &Stmt, bound: &Bindings) -> Stmt {
         match s.kind() {
             StmtKind::Seq(all) => return self.sequence_of(s, all, bound),
             StmtKind::VarDef { body, .. } => {
@@ -279,7 +279,7 @@ impl Lower {
         if let Some(all) = self.set_everywhere(s) {
             return all;
         }
-        let located = self.located_here(s, bound);
+        let located = self.resolve_positions_here(s, bound);
         let all = self.checks(s, bound);
         let searched = self.unknown(&located, bound);
         let done = match located.kind() {
@@ -293,7 +293,7 @@ impl Lower {
                 let mut inside = bound.clone();
                 inside.insert(iter.clone(), self.parts.get(iter).cloned().or_else(|| range(extent)));
                 self.entered(&located, iter, extent, body, &inside);
-                let done = self.repeat(&located, iter, extent, props, body, bound);
+                let done = self.lower_loop(&located, iter, extent, props, body, bound);
                 self.left();
                 done
             }
@@ -312,14 +312,14 @@ impl Lower {
         Stmt::seq(all.into_iter().chain([done]), s.origin().derive("structured", "checks"))
     }
 
-    fn repeat(
+    fn lower_loop(
         &mut self,
         s: &Stmt,
         iter: &Symbol,
         extent: &Extent,
         props: &LoopProps,
         body: &Stmt,
-        bound: &Scope,
+        bound: &Bindings,
     ) -> Stmt {
         let mut inside = bound.clone();
         inside.insert(iter.clone(), self.parts.get(iter).cloned().or_else(|| range(extent)));
@@ -341,14 +341,14 @@ impl Lower {
         }
         self.refuse_races(s, iter, props, body);
         self.refuse_insertions(s, iter, props, body);
-        let body = self.located(body, &inside);
+        let body = self.resolve_positions(body, &inside);
         // Bounds checks on loop-invariant indices are hoisted, guarded by `begin < end`.
         let checks_of = |pass: &Lower, e: &Expr| pass.checks_of(s, e, &Expr::bool(true), bound);
         let (sure, unsure): (Vec<(Expr, bool)>, _) =
             self.indexed(&body, iter, bound).into_iter().partition(|(_, a)| *a);
         let [sure, unsure] = [sure, unsure].map(|all| all.into_iter().map(|(e, _)| e).collect::<Vec<Expr>>());
         let checks: Vec<Stmt> = sure.iter().flat_map(|e| checks_of(self, e)).collect();
-        let asked = !checks.is_empty() || self.rests_on(&body, iter, bound);
+        let asked = !checks.is_empty() || self.needs_nonempty_loop(&body, iter, bound);
         let entered = if asked { begin.less(end) } else { Expr::bool(true) };
         // An access that may not be evaluated is checked in place. It is located before the loop only if its check
         // would pass.
@@ -360,15 +360,15 @@ impl Lower {
         let known = known.fold(Expr::bool(true), |all, cond| all.and(&cond));
         let props = LoopProps { library: false, ..props.clone() };
         let mut nest =
-            Nest { s, iter: Some(iter), props: props.clone(), inside: inside.clone(), bodies: 0, stands: false };
+            LoopBuilder { s, iter: Some(iter), props: props.clone(), inside: inside.clone(), bodies: 0, stands: false };
         let found = [&sure[..], &unsure].concat();
-        let Some(mut all) = self.gone_through(&mut nest, [begin, end], &body, &found, bound) else {
+        let Some(mut all) = self.traverse(&mut nest, [begin, end], &body, &found, bound) else {
             return plain(self, &body);
         };
         if known.as_bool() != Some(true) {
             let said = (self.warnings.clone(), self.explained.clone());
             nest.props = props;
-            let stops = self.gone_through(&mut nest, [begin, end], &body, &sure, bound);
+            let stops = self.traverse(&mut nest, [begin, end], &body, &sure, bound);
             let stops = stops.unwrap_or_else(|| self.region(&mut nest, Vec::new(), &Region::range(begin, end), body));
             (self.warnings, self.explained) = said;
             all = nest.branch(&known, all, stops);
@@ -379,13 +379,13 @@ impl Lower {
 
     /// Lowers a loop over a range that traverses the fibres in its body, with the accesses `found` located before it;
     /// `None` if there are no fibres.
-    fn gone_through(
+    fn traverse(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         [begin, end]: [&Expr; 2],
         body: &Stmt,
         found: &[Expr],
-        bound: &Scope,
+        bound: &Bindings,
     ) -> Option<Stmt> {
         let (s, Some(iter)) = (nest.s, nest.iter) else { return None };
         let fits = |e: &Expr| found.contains(e);
@@ -421,7 +421,8 @@ impl Lower {
     /// stores an element.
     fn warn_of_scan(&mut self, s: &Stmt, (iter, range): (&Symbol, [&Expr; 2]), cursors: &[Cursor], body: &Stmt) {
         let filled = self.filled(body, cursors);
-        let Some(left) = first_effect(&filled).filter(|_| runs::summed(&filled, iter, range, self.rules()).is_none())
+        let Some(left) =
+            first_effect(&filled).filter(|_| run_reductions::summed(&filled, iter, range, self.rules()).is_none())
         else {
             return;
         };
@@ -451,7 +452,7 @@ impl Lower {
 
     /// Collects the accesses in a loop's body whose outer coordinates are loop-invariant and whose next coordinate is
     /// the loop's, each with whether every iteration evaluates it.
-    fn indexed(&self, body: &Stmt, iter: &Symbol, bound: &Scope) -> Vec<(Expr, bool)> {
+    fn indexed(&self, body: &Stmt, iter: &Symbol, bound: &Bindings) -> Vec<(Expr, bool)> {
         let mut out: Vec<(Expr, bool)> = Vec::new();
         let written = effects::writes(body);
         each_access(body, true, &mut |e, guard, always| {
@@ -480,7 +481,7 @@ impl Lower {
 
     /// Returns assertions that indices are in range, if positions are computed from them and they are not iterators of
     /// whole loops.
-    fn checks(&self, s: &Stmt, bound: &Scope) -> Vec<Stmt> {
+    fn checks(&self, s: &Stmt, bound: &Bindings) -> Vec<Stmt> {
         let mut out = Vec::new();
         for e in access::exprs(s) {
             guarded(&e, &Expr::bool(true), &mut |e, guard| out.extend(self.checks_of(s, e, guard, bound)));
@@ -489,7 +490,7 @@ impl Lower {
     }
 
     /// Returns the assertions for one access.
-    fn checks_of(&self, s: &Stmt, e: &Expr, guard: &Expr, bound: &Scope) -> Vec<Stmt> {
+    fn checks_of(&self, s: &Stmt, e: &Expr, guard: &Expr, bound: &Bindings) -> Vec<Stmt> {
         let (mut out, mut e) = (Vec::new(), e.clone());
         while self.is_known(&e, bound)
             && let Some(position) = self.position(&e)
@@ -500,8 +501,8 @@ impl Lower {
         out
     }
 
-    fn rules(&self) -> runs::Rules<'_> {
-        runs::Rules { strict: self.strict, fibres: &self.fibres }
+    fn rules(&self) -> run_reductions::Rules<'_> {
+        run_reductions::Rules { strict: self.strict, fibres: &self.fibres }
     }
 
     fn warn(&mut self, d: Diagnostic) {
@@ -510,18 +511,18 @@ impl Lower {
 
     /// Locates accesses: consumes each level whose position is computed from bound names and whose indices are known to
     /// be in range.
-    fn located(&self, s: &Stmt, bound: &Scope) -> Stmt {
+    fn resolve_positions(&self, s: &Stmt, bound: &Bindings) -> Stmt {
         access::rebuild(s, &mut |e| self.locate(e, bound, &|e| self.is_inside(e, bound)))
     }
 
     /// Locates the accesses directly in the statement, whether their indices are known to be in range or not.
-    fn located_here(&self, s: &Stmt, bound: &Scope) -> Stmt {
+    fn resolve_positions_here(&self, s: &Stmt, bound: &Bindings) -> Stmt {
         access::rebuild_here(s, &mut |e| self.locate(e, bound, &|_| true))
     }
 
     /// Consumes the levels of an access as long as its coordinate is known, `fits` accepts the access, and the position
     /// can be computed.
-    fn locate(&self, e: Expr, bound: &Scope, fits: &dyn Fn(&Expr) -> bool) -> Expr {
+    fn locate(&self, e: Expr, bound: &Bindings, fits: &dyn Fn(&Expr) -> bool) -> Expr {
         let mut e = e;
         while self.is_known(&e, bound)
             && let Some(position) = self.position(&e)
@@ -534,7 +535,7 @@ impl Lower {
 
     /// Returns whether an expression is an access to a fibre at a known position and coordinate: they mention bound
     /// names only, and contain no accesses that must be located first.
-    fn is_known(&self, e: &Expr, bound: &Scope) -> bool {
+    fn is_known(&self, e: &Expr, bound: &Bindings) -> bool {
         let found = |a: &Access| known(&a.index, bound) && !self.is_of_fibres(&a.index);
         load(e).is_some_and(|(t, at)| self.fibres.contains_key(t) && at[..=PATH].iter().all(found))
     }
@@ -714,7 +715,7 @@ fn loads(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
 }
 
 /// Returns whether an expression mentions bound names only.
-fn known(e: &Expr, bound: &Scope) -> bool {
+fn known(e: &Expr, bound: &Bindings) -> bool {
     let mut known = true;
     e.walk(&mut |e| {
         if let ExprKind::Var(s) = e.kind() {

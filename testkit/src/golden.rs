@@ -1,4 +1,4 @@
-//! What programs on structured tensors are lowered to.
+//! Comparison of lowered programs with their expected text.
 
 use crate::programs::{elaborate, equal};
 use expect_test::Expect;
@@ -12,7 +12,7 @@ pub fn lowered(text: &str) -> (Func, Structured) {
     (func, lowered)
 }
 
-/// The lowered program, which is what it says: it equals the logical one on random tensors.
+/// Checks the text of the lowered program, and that it equals the logical program on random tensors.
 #[track_caller]
 pub fn check(text: &str, expect: Expect) {
     let (func, structured) = lowered(text);

@@ -1,11 +1,11 @@
-//! What a schedule asks of lowering, as the command line has it asked.
+//! Callback by which schedules query lowering, as the command line sets it.
 
 use taffeta_analysis::pass::simplify;
 use taffeta_ast::{Diagnostic, Func};
 use taffeta_schedule::Traversal;
 use taffeta_structured::lower;
 
-/// How a program is lowered, or why it cannot be.
+/// Returns the cost of traversal in the lowered program, or the reason why it cannot be lowered.
 pub fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match lower(&simplify::run(func)) {
         Ok(l) => Ok(Traversal { scans: l.warnings.len(), seeks: l.seeks, disorder: l.disorder }),

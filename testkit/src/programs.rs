@@ -1,4 +1,4 @@
-//! Programs, and whether what they are lowered to computes what they do.
+//! Elaboration of program texts, and comparison of programs with their lowering.
 
 use crate::random;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ impl Loader for Library {
     }
 }
 
-/// The last function of a program.
+/// Elaborates the last function of a program.
 pub fn elaborate(text: &str) -> Func {
     let program = Program::load(Source::inline("t.ft", text), &Library);
     let name = program.entries().last().map(|e| e.name.clone()).expect("an entry");
@@ -37,7 +37,7 @@ pub fn elaborate(text: &str) -> Func {
     found.unwrap_or_else(|e| panic!("{:?}", e.0.iter().map(|d| &d.message).collect::<Vec<_>>()))
 }
 
-/// Puts the lists of the last level the other way round, if it need not be ordered: packing orders all.
+/// Reverses the lists of the last level if it may be unordered: packing sorts all lists.
 fn backwards(format: &Format, layout: &Parameter, arrays: &mut [Value]) {
     let (last, Parameter::Stored(of)) = (format.levels.len() - 1, layout) else { return };
     let level = format.levels[last];
@@ -68,12 +68,12 @@ fn backwards(format: &Format, layout: &Parameter, arrays: &mut [Value]) {
     }
 }
 
-/// Runs both programs on random tensors: they give the same, but for the rounding of sums over runs.
+/// Checks that both programs have equal results on random tensors, up to the rounding of sums over runs.
 pub fn equal(func: &Func, structured: &Structured, seed: u64) {
     compared(func, structured, seed, true);
 }
 
-/// The same; `skips`: whether storage may skip iterations in which the program would be stopped.
+/// Checks equality as [`equal`] does; `skips`: whether storage may skip iterations that would stop the program.
 pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
     let mut random = random::Random(seed);
     let mut sizes: BTreeMap<String, i64> = BTreeMap::new();
@@ -106,7 +106,7 @@ pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
             flat.params.push(value);
             continue;
         };
-        // Where an earlier one is stored: with elements of its own.
+        // A parameter over the pattern of an earlier one has values of its own.
         let of = params.iter().find(|(pattern, _): &&(_, Stored)| *pattern == p.tensor.format.pattern);
         if let Some((_, of)) = of {
             let count = of.arrays().last().map_or(0, |v| v.data().len());
@@ -121,7 +121,7 @@ pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
         let mut arrays = stored.arrays().to_vec();
         backwards(&p.tensor.format, layout, &mut arrays);
         flat.params.extend(arrays.iter().cloned());
-        // What stands below a dense level is stored with its neighbours.
+        // Levels that store whole regions hold more than the drawn elements, so the program gets all that are packed.
         logical.params.push(stored.elements());
         let (format, hidden) = (p.tensor.format.clone(), stored.hidden().to_vec());
         params.push((format.pattern, Stored::of_arrays(shape, format, arrays, hidden)));
@@ -133,14 +133,14 @@ pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
     let (expected, found) = match (run(func, &logical), run(&structured.func, &flat)) {
         (Ok(expected), Ok(found)) => (expected, found),
         (Err(a), Err(b)) if a.to_string() == b.to_string() => return,
-        // Of several indices that are out of range, any may be told.
+        // Of several indices that are out of range, any may be reported.
         (Err(a), Err(b)) if [&a, &b].iter().all(|e| e.to_string().contains("out of range")) => return,
-        // What storage skips raises nothing.
+        // Iterations that storage skips raise no error.
         (Err(e), Ok(_)) if skips && e.to_string().contains("out of range") => return,
         (expected, found) => panic!("seed {seed}: {expected:?} is not {found:?}\n{}", text()),
     };
     for ((t, a), b) in func.results.iter().zip(&expected.results).zip(&found.results) {
-        // What is stored where a parameter is has elements alone.
+        // A result over a parameter's pattern is an array of values alone.
         let of = params.iter().find(|(pattern, _)| pattern.is_some() && *pattern == t.format.pattern);
         let whole = of.map(|(_, stored)| stored.clone().followed_by(t.format.clone(), b.clone()).elements());
         let b = whole.as_ref().unwrap_or(b);

@@ -4,7 +4,7 @@ use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Stored, Unpackable};
 
-/// Numbers that look random.
+/// Pseudo-random number generator (linear congruential).
 pub struct Random(pub u64);
 
 impl Random {
@@ -14,7 +14,7 @@ impl Random {
     }
 }
 
-/// All lists of levels that make formats of so many dimensions, with and without their options.
+/// Returns all valid formats of `ndim` levels, with and without the options of lists.
 pub fn formats(ndim: usize) -> Vec<Format> {
     let mut levels: Vec<Level> = LevelKind::ALL.iter().map(|k| Level::new(*k)).collect();
     for kind in LevelKind::ALL.iter().filter(|k| k.has_lists()) {
@@ -29,7 +29,7 @@ pub fn formats(ndim: usize) -> Vec<Format> {
     all.into_iter().map(Format::new).filter(|f| f.check(ndim).is_ok()).collect()
 }
 
-/// Formats of matrices whose levels store more than a dimension: levels, and what a `remap=` returns.
+/// Formats of matrices whose levels store expressions of several dimensions: levels, and the result of a `remap=`.
 const REMAPPED: &[(&str, &str)] = &[
     ("squeezed, range, offset", "(j - i, i, j)"),
     ("squeezed, range, offset", "(j - i, j, i)"),
@@ -61,7 +61,7 @@ const REMAPPED: &[(&str, &str)] = &[
     ("compressed(unique=False), singleton, dense", "(i, j // 4, j % 4)"),
 ];
 
-/// All of them.
+/// Returns all remapped formats.
 pub fn remapped() -> Vec<Format> {
     let one = |(levels, returned): &(&str, &str)| {
         let levels = Level::parse_list(levels).unwrap_or_else(|| panic!("{levels}"));
@@ -73,7 +73,7 @@ pub fn remapped() -> Vec<Format> {
     REMAPPED.iter().map(one).collect()
 }
 
-/// A matrix in one of them, of some shape, fill and type of indices.
+/// Draws a matrix in a remapped format, of random shape, fill and index type.
 pub fn remapped_matrix(format: &Format, seed: u64) -> Drawn {
     let mut random = Random(seed);
     let shape = [random.next(9), random.next(9)];
@@ -85,7 +85,7 @@ pub fn remapped_matrix(format: &Format, seed: u64) -> Drawn {
 
 const SPECIAL: [f64; 6] = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 7.5];
 
-/// Any number: zeros, NaN and infinities too.
+/// Draws any number, including zeros, NaN and infinities.
 fn any(random: &mut Random) -> f64 {
     match random.next(4) {
         0 => SPECIAL[random.next(SPECIAL.len())],
@@ -93,7 +93,7 @@ fn any(random: &mut Random) -> f64 {
     }
 }
 
-/// Elements at random places: in few or all rows, in runs, twice.
+/// Draws elements at random coordinates: in few or all rows, in runs, with duplicates.
 pub fn random_elements(
     random: &mut Random,
     shape: &[usize],
@@ -130,7 +130,7 @@ pub fn equal(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
-/// The elements that the format can hold, packed; and what they are.
+/// Packs the elements that the format can hold; returns the packed tensor and these elements.
 fn packed(shape: &[usize], format: &Format, indices: Vec<i64>, elements: Vec<f64>) -> (Stored, Value) {
     let fill = format.fill.unwrap_or(Literal::Float(0.0));
     let (stored, indices, elements) = fitted(shape, format, indices, elements, &Buffer::F64);
@@ -139,7 +139,7 @@ fn packed(shape: &[usize], format: &Format, indices: Vec<i64>, elements: Vec<f64
     (stored, given.elements().with_fill(fill))
 }
 
-/// The elements that the format can hold, packed, as elements of a type; and the elements.
+/// Packs the elements that the format can hold, converted by `typed`; returns the packed tensor and these elements.
 pub fn fitted(
     shape: &[usize],
     format: &Format,
@@ -159,7 +159,7 @@ pub fn fitted(
             }
             Err(Unpackable::Unequal(_, [a, b])) => {
                 let [a, b] = [of(&a), of(&b)];
-                // What stands twice is summed, and stays so.
+                // Packing sums duplicates, and all of them stay.
                 for k in 0..elements.len() {
                     if indices[k * ndim..(k + 1) * ndim] == indices[b * ndim..(b + 1) * ndim] {
                         elements[k] = elements[a];
@@ -171,14 +171,14 @@ pub fn fitted(
     }
 }
 
-/// A tensor in a format: packed, and the elements that it was made of.
+/// Random tensor in a format: packed, and the elements that were packed.
 pub struct Drawn {
     pub format: Format,
     pub stored: Stored,
     pub given: Value,
 }
 
-/// A tensor in these levels, of some shape, order, fill and type of indices.
+/// Draws a tensor in these levels, of random shape, dimension order, fill and index type.
 pub fn tensor(format: &Format, seed: u64) -> Drawn {
     let mut random = Random(seed);
     let ndim = format.levels.len();
@@ -197,7 +197,7 @@ pub fn tensor(format: &Format, seed: u64) -> Drawn {
     of_shape(&format, &shape, &mut random)
 }
 
-/// A tensor of that shape.
+/// Draws a tensor of that shape.
 pub fn of_shape(format: &Format, shape: &[usize], random: &mut Random) -> Drawn {
     let (indices, elements) = random_elements(random, shape, &any);
     let (stored, given) = packed(shape, format, indices, elements);

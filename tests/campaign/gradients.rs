@@ -1,5 +1,5 @@
-//! Gradients of random programs as users ask for them: from a text, under automatic schedules, which decide what is
-//! kept too, by compiled C on one thread and on several, against the interpreter and a gradient that keeps everything.
+//! Gradients of random programs by the public path: source text, automatic schedule (which also chooses the tape), and
+//! compiled C on one thread and on several, against the interpreter and a gradient that tapes every value.
 
 use crate::Finding;
 use crate::batch;
@@ -11,17 +11,17 @@ use taffeta::{Gradient, Mode, Options, Program, Tape};
 use taffeta_ast::{SourceMap, print};
 use taffeta_codegen::c::{self, CSource};
 
-/// Programs of one library.
+/// Number of programs per C library.
 const TOGETHER: u64 = 8;
 
-/// A gradient, compiled or to be, and what it must compute.
+/// C source of a gradient, with the runs (inputs and expected outputs) that it must reproduce.
 struct Ready {
     text: String,
     runs: Vec<Run>,
     source: CSource,
 }
 
-/// What is wrong with a batch of gradients.
+/// Returns the first fault in a batch of gradients.
 pub fn fault(seed: u64) -> Option<Finding> {
     let finding = |text: &str, what: String| {
         Some(Finding { what: format!("{what}\n{text}"), files: vec![("ft", text.as_bytes().to_vec())] })
@@ -30,7 +30,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
     for k in 0..TOGETHER {
         let one = seed * TOGETHER + k;
         let func = derivable(one);
-        // No two of a library have one name.
+        // Entry names must be unique within a library.
         let name = format!("case_{k}");
         let text = print::func(&func).replacen(&format!("def {}(", func.name), &format!("def {name}("), 1);
         match ready(&text, &name, one) {
@@ -58,7 +58,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
     })
 }
 
-/// The gradient of a text, if it has one.
+/// Derives the gradient of a program and lowers it for C; `None` if the program has no gradient.
 fn ready(text: &str, name: &str, seed: u64) -> Result<Option<Ready>, String> {
     let program = Program::from_source("random.ft", text).map_err(|e| format!("its text is refused: {e}"))?;
     let mode = if seed.is_multiple_of(4) { Mode::Forward } else { Mode::Reverse };
@@ -68,7 +68,7 @@ fn ready(text: &str, name: &str, seed: u64) -> Result<Option<Ready>, String> {
     };
     let tape = [Tape::Auto, Tape::Auto, Tape::None][seed as usize % 3].clone();
     let mut options = Options::default().portable(true).schedule("auto").gradient(of(tape));
-    // What is expected decides what is kept, and is not what comes.
+    // Size hints steer the schedule and the tape, and differ from the sizes of the runs.
     if let Some(n) = [None, Some(3), Some(2000)][seed as usize / 3 % 3] {
         options = plain.sizes.iter().fold(options, |o, s| o.hint(s.name(), n));
     }

@@ -1,17 +1,18 @@
-//! The random campaigns, for as long as you like: `make fuzz MINUTES=60`.
+//! Random campaigns of any length: `make fuzz MINUTES=60`.
 //!
-//! Each seed gives one random program that everything must agree on, ten loop nests whose dependences must all be
-//! found, four batches of programs under random schedules that must compute the same by the interpreter and in C
-//! (`schedules`; with four that must come back from their files, `kept`), a batch of vectorised loops with conditions
-//! in C (`lanes`), two batches of programs and gradients under automatic schedules, for machines and sizes that are
-//! right and wrong (`auto`), a batch of gradients from their texts to C under such schedules (`gradients`), a batch of
-//! programs on tensors in random formats (`structured`), and some hundred texts, mutated programs and broken data files
-//! that nothing may panic on. A failure is printed when it is found, with the command that does it again, and added to
-//! `fuzz/failures.txt` in the target directory; what failed, random programs made smaller, is kept in a file beside it,
-//! and a schedule's steps in another one: `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` tries that one case again.
-//! `fuzz/running.txt` names what runs now, should compiled code take the process with it. `TAFFETA_FUZZ_MINUTES` says
-//! how long, `TAFFETA_FUZZ_SEED` where to begin, `TAFFETA_FUZZ_ONLY` which campaign. Without them, as in `make test`, a
-//! few fixed seeds show that the campaigns work; the long fixed campaigns are in the crates' own tests.
+//! Each seed yields one random program on which all backends must agree, ten loop nests in which every dependence must
+//! be found, four batches of programs under random schedules that must compute the same results in the interpreter and
+//! in C (`schedules`; with four programs that must survive a round trip through their files, `kept`), a batch of
+//! vectorised loops with conditions in C (`lanes`), two batches of programs and gradients under automatic schedules,
+//! for right and wrong machines and sizes (`auto`), a batch of gradients compiled from source text to C under such
+//! schedules (`gradients`), a batch of programs on tensors in random formats (`structured`), and 120 texts, mutated
+//! programs and broken data files on which nothing may panic. A failure is printed at once, with the command that
+//! repeats it, and appended to `fuzz/failures.txt` in the target directory. The failing input, shrunk if it is a random
+//! program, is saved in a file beside that list, and a schedule's steps in another one:
+//! `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` repeats that one case. `fuzz/running.txt` names the current case, in case
+//! compiled code kills the process. `TAFFETA_FUZZ_MINUTES` sets the duration, `TAFFETA_FUZZ_SEED` the first seed,
+//! `TAFFETA_FUZZ_ONLY` the campaign. Without them, as in `make test`, four fixed seeds show that the campaigns work;
+//! the long fixed campaigns are in the crates' own tests.
 
 #[path = "../../schedule/tests/campaign/automatic.rs"]
 mod automatic;
@@ -50,16 +51,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use testkit::steps;
 
-/// A campaign: what it is called, how many cases a seed makes, and what is wrong with case `k` of a seed.
+/// Campaign: its name, its number of cases per seed, and a function that returns a case's fault.
 type Campaign<'a> = (&'static str, u64, Box<dyn Fn(u64) -> Option<Finding> + 'a>);
 
-/// What is wrong, and what it is wrong with: how the names of files end, and their contents.
+/// Fault, with the files that reproduce it, each as file extension and contents.
 struct Finding {
     what: String,
     files: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// What a panic says.
+/// Formats a panic's message.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     format!("panics: {}", text.unwrap_or("with something that is not a text"))
@@ -70,18 +71,18 @@ fn variable(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
-/// What a case finds; a panic is a finding.
+/// Runs a case; a panic is a finding.
 fn finding(case: impl FnOnce() -> Option<Finding>) -> Option<Finding> {
     let found = catch_unwind(AssertUnwindSafe(case));
     found.unwrap_or_else(|panic| Some(Finding { what: panic_text(&*panic), files: Vec::new() }))
 }
 
-/// The command that runs the cases of a seed, and of three more, again.
+/// Returns the command that repeats the cases of this seed and of the three after it.
 fn again(round: u64) -> String {
     format!("again: TAFFETA_FUZZ_SEED={round} cargo test -p taffeta --test campaign")
 }
 
-/// The text about a finding, printed and added to the list; its file is written beside the list.
+/// Prints a finding, appends it to the list of failures, and writes its files beside the list.
 fn report(folder: &Path, name: &str, seed: u64, round: u64, finding: Finding) {
     let keep = |(extension, bytes): (&str, Vec<u8>)| {
         let path = folder.join(format!("{name}-{seed}.{extension}"));
@@ -98,13 +99,13 @@ fn report(folder: &Path, name: &str, seed: u64, round: u64, finding: Finding) {
         .expect("so can the list");
 }
 
-/// What is wrong with the dependences of a nest.
+/// Returns the fault in the dependence analysis of a random loop nest.
 fn nest(seed: u64, counts: &RefCell<nests::Counts>) -> Option<Finding> {
     let what = nests::either(seed, &mut counts.borrow_mut())?;
     Some(Finding { what, files: Vec::new() })
 }
 
-/// What is wrong with a batch of vectorised loops.
+/// Returns the fault in a batch of vectorised loops.
 fn lane_bodies(seed: u64) -> Option<Finding> {
     let what = lanes::fault(seed * lanes::TOGETHER..(seed + 1) * lanes::TOGETHER)?;
     Some(Finding { what, files: Vec::new() })
@@ -140,12 +141,12 @@ fn main() -> ExitCode {
     let only = std::env::var("TAFFETA_FUZZ_ONLY").ok().filter(|name| !name.is_empty());
     assert!(only.iter().all(|only| campaigns.iter().any(|c| c.0 == only)), "TAFFETA_FUZZ_ONLY names no campaign");
     println!("fuzz: from seed {first}, {}", minutes.map_or("4 seeds".into(), |m| format!("{m} minutes")));
-    // Panics are findings, which are printed once, with their seeds.
+    // Panics are findings, printed once with their seeds.
     std::panic::set_hook(Box::new(|_| ()));
 
     let start = Instant::now();
     let go_on = |seeds: u64| minutes.map_or(seeds < 4, |m| start.elapsed() < Duration::from_secs(60 * m));
-    // The list is of this run, and is there before the run ends, however it ends.
+    // The list covers this run only and grows with each failure, so that it survives a crash.
     let list = folder.join("failures.txt");
     let _ = std::fs::remove_file(&list);
     let (mut seeds, mut counts, mut failures) = (0, [0; 11], 0);
@@ -155,7 +156,7 @@ fn main() -> ExitCode {
                 continue;
             }
             for k in 0..*cases {
-                // Any number of cases of one seed, and no case of two.
+                // No two cases share a seed, whatever the number of cases per round.
                 let seed = (first + seeds) * *cases + k;
                 let _ = std::fs::write(
                     folder.join("running.txt"),

@@ -1,7 +1,7 @@
-//! Random programs: valid; printed and parsed the same; and the same results, or the same error, by the interpreter
-//! before and after every pass and lowering, and by compiled C for all sizes and with the sizes compiled in.
+//! Random programs: valid; unchanged by printing and parsing; and with the same results, or the same error, in the
+//! interpreter before and after every pass and lowering, and in compiled C, generic and specialised to its sizes.
 
-#![allow(unsafe_code)] // `Compiled::load` runs what was compiled
+#![allow(unsafe_code)] // `Compiled::load` runs compiled code
 
 use crate::{Finding, panic_text};
 use std::path::Path;
@@ -16,14 +16,14 @@ use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{Compiled, LowerOptions, c, lower};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
-/// A program that is as small after this as it was made by then is shown as it is.
+/// Time limit for shrinking; the smallest program found by then is reported.
 const SHRINKING: Duration = Duration::from_secs(120);
 
-/// What is wrong with the program of a seed, made small.
+/// Returns the fault of a seed's program, shrunk.
 pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     let integers: Vec<DType> = DType::ALL.into_iter().filter(|d| !d.is_float()).collect();
     let exact = Options { statements: 10 + seed as usize % 30, ..Options::default() };
-    // Floats of all kinds depend on the last bit: C, which has its own functions, is left out.
+    // Arbitrary floats depend on the last bit, and C has its own math library: such programs are not run in C.
     let (options, in_c) = match seed % 4 {
         0 => (exact, true),
         1 => (Options { errors: true, ..exact }, true),
@@ -34,7 +34,7 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     let first = problem(&case, in_c, scratch)?;
     let start = Instant::now();
     let small = shrink(&case, &mut |c| {
-        // The same problem: a smaller program may well have another one, of its own.
+        // Shrinking must preserve the problem: a smaller program may well have another one of its own.
         let same = || problem(c, in_c, scratch).is_some_and(|p| kind(&p) == kind(&first));
         start.elapsed() < SHRINKING && settled(c) && same()
     });
@@ -43,16 +43,16 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     Some(Finding { what: format!("{what}\n{text}"), files: vec![("ft", text.into_bytes())] })
 }
 
-/// What went wrong, without how: the first line, up to what differs from program to program.
+/// Returns the kind of a problem: its first line, up to the details that vary between programs.
 fn kind(problem: &str) -> &str {
     problem.split(['\n', ':']).next().unwrap_or_default()
 }
 
-/// The program with its inputs in a command, as the corpus has it, so that it can be run and become a test.
+/// Prints the program below a command line with its inputs, as in the corpus, so that it can be run and become a test.
 fn file(case: &Case) -> String {
     let mut command = format!("# taffeta: run {}", case.func.name);
     for (t, value) in case.func.interface().zip(&case.inputs.params) {
-        // An empty array has no literal that says its shape.
+        // An empty array has no literal that gives its shape.
         let literal = if value.data().is_empty() { "zeros".into() } else { literal(value.data(), value.shape(), 0) };
         command.push_str(&format!(" --in {}={literal}", t.symbol.name()));
     }
@@ -62,7 +62,7 @@ fn file(case: &Case) -> String {
     format!("{command}\n\n{}", print::func(&case.func))
 }
 
-/// The elements from `first` on, as lists in lists.
+/// Formats the elements from `first` on as nested lists.
 fn literal(data: &Buffer, shape: &[usize], first: usize) -> String {
     let Some((n, inner)) = shape.split_first() else {
         return match data.get(first) {
@@ -76,7 +76,8 @@ fn literal(data: &Buffer, shape: &[usize], first: usize) -> String {
     format!("[{}]", items.join(","))
 }
 
-/// Whether a smaller program still writes all that it reads, and all of its results: only the interpreter notices.
+/// Returns whether a shrunk program still initialises every element that it reads and all of its results, which only
+/// the interpreter checks.
 fn settled(case: &Case) -> bool {
     match interp::run(&case.func, &case.inputs) {
         Ok(out) => out.unwritten.iter().all(Vec::is_empty),
@@ -89,7 +90,7 @@ fn problem(case: &Case, in_c: bool, scratch: &Path) -> Option<String> {
     found.unwrap_or_else(|panic| Some(panic_text(&*panic)))
 }
 
-/// Everything that a run leaves, as text, in which NaN equals itself; or the code of its error.
+/// Formats all parameters and results of a run as text, in which NaN equals itself, or the code of its error.
 fn outcome(result: Result<Outputs, RuntimeError>) -> String {
     match result {
         Ok(Outputs { params, results, .. }) => both(params, results),
@@ -97,7 +98,7 @@ fn outcome(result: Result<Outputs, RuntimeError>) -> String {
     }
 }
 
-/// Flat, as lowered programs have it.
+/// Formats parameters and results, flattened as in lowered programs.
 fn both(params: Vec<Value>, results: Vec<Value>) -> String {
     let flat = |values: Vec<Value>| -> Vec<Value> { values.into_iter().map(Value::flatten).collect() };
     format!("{:?} {:?}", flat(params), flat(results))
@@ -120,7 +121,7 @@ fn disagreement(case: &Case, in_c: bool, scratch: &Path) -> Option<String> {
     };
     let further = |known: bool| {
         let low = lowered(case, known);
-        // Lowering hoists, and then another error may be the first; C stops where the lowered program does.
+        // Lowering hoists, so a different error may come first; C stops wherever the lowered program does.
         let wrong =
             differs("lowering", &low, "the interpreter", &expected).filter(|_| !(stops(&low) && stops(&expected)));
         wrong.or_else(|| {
@@ -131,12 +132,12 @@ fn disagreement(case: &Case, in_c: bool, scratch: &Path) -> Option<String> {
     passes(case, &expected).or_else(|| [false, true].into_iter().find_map(further))
 }
 
-/// Whether an outcome is an error.
+/// Returns whether an outcome is an error.
 fn stops(outcome: &str) -> bool {
     outcome.starts_with("run::")
 }
 
-/// What a pass changes. Hoisting may find another error first.
+/// Returns the first pass that changes the outcome. Hoisting may raise a different error first.
 fn passes(case: &Case, expected: &str) -> Option<String> {
     type Pass = fn(&Func) -> Func;
     let all: [(&str, Pass, bool); 3] =
@@ -152,7 +153,7 @@ fn passes(case: &Case, expected: &str) -> Option<String> {
     })
 }
 
-/// As the pipeline lowers it.
+/// Lowers a case as the pipeline does.
 fn lower_case(case: &Case, known: bool) -> taffeta_codegen::Lowered {
     let mut options = LowerOptions::default();
     if known {
@@ -175,7 +176,7 @@ fn compiled(case: &Case, known: bool, scratch: &Path) -> String {
     let flags = CompileOptions { contract: false, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(dir.path(), "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
-    // SAFETY: the library was made of this C just now, in a directory of this run.
+    // SAFETY: the library was compiled from this C just now, in a directory of this run.
     let program = unsafe { Compiled::load(&library, source.signature) }.expect("the library can be loaded");
     let sizes: Vec<(&str, i64)> = case.inputs.sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
     let mut params = case.inputs.params.clone();

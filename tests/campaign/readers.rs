@@ -22,10 +22,10 @@ const TEXTS: [(&str, &str, Option<&str>); 8] = [
     ("tns", "2\n3 9\n1 9 7\n", None),
 ];
 
-/// Formats that a program of ours writes: dense ones, and sparse ones.
+/// Names of the files that `written` makes, in dense and sparse formats.
 const WRITTEN: [&str; 7] = ["npy", "npz", "png", "tns.gz", "csr.npz", "csc.npz", "fill.npz"];
 
-/// A panic is the only fault.
+/// Reads a corrupted file; a panic is the only fault.
 pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let kind = rng.random_range(0..TEXTS.len() + WRITTEN.len());
@@ -60,7 +60,7 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
         if let Ok(value) = read_stored(&source, &want)
             && let Some(places) = value.places()
         {
-            // Formats that store all places are for tensors that have few.
+            // The random last level may store every coordinate, so it is used for small tensors only.
             let few = taffeta_ast::value::element_count(value.shape()).is_some_and(|n| n < 1 << 16);
             let mut levels = vec![Level::new(LevelKind::Compressed); value.shape().len()];
             if let Some(last) = levels.last_mut().filter(|_| few) {
@@ -73,7 +73,7 @@ pub fn fault(seed: u64, scratch: &Path) -> Option<Finding> {
     outcome.err().map(|panic| Finding { what: what(panic), files: vec![(extension, bytes)] })
 }
 
-/// A file as it should be.
+/// Writes a valid file and returns its bytes.
 fn written(name: &str, scratch: &Path) -> Vec<u8> {
     if name == "tns.gz" {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -1,6 +1,6 @@
-//! Random programs under random schedules: the interpreter before and after, C on one thread and on several, and now
-//! and then C under the sanitizers. What fails is kept, made small, as a program and a trace of its steps, which
-//! `TAFFETA_FUZZ_CASE` names to try it again.
+//! Random programs under random schedules: the interpreter before and after, C on one thread and on several, and
+//! sometimes C under the sanitizers. A failing case is shrunk and saved as a program and a trace of its steps, which
+//! `TAFFETA_FUZZ_CASE` names to repeat it.
 
 use crate::Finding;
 use crate::automatic::{self, Taken};
@@ -14,11 +14,11 @@ use taffeta_codegen::toolchain::CompileOptions;
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_schedule::Trace;
 
-/// Programs of one library, and of one C program under the sanitizers.
+/// Number of programs per library, and per C program under the sanitizers.
 const TOGETHER: u64 = 20;
 const SANITIZED: u64 = 6;
 
-/// What is wrong with a batch of programs.
+/// Returns the first fault in a batch of programs.
 pub fn fault(seed: u64, all: &mut Counts) -> Option<Finding> {
     let mut counts = Counts::default();
     let class = CLASSES[(seed % 4) as usize];
@@ -32,12 +32,12 @@ pub fn fault(seed: u64, all: &mut Counts) -> Option<Finding> {
     finding(&format!("{class:?}"), wrong)
 }
 
-/// The first of those that are wrong, with its files.
+/// Reports the first wrong case, with its files.
 fn finding(name: &str, wrong: Vec<(Case, String)>) -> Option<Finding> {
     let more = wrong.len().saturating_sub(1);
     let (case, what) = wrong.into_iter().next()?;
     let more = if more > 0 { format!("; {more} more programs of this batch fail") } else { String::new() };
-    // Nests are made of what no text says, `assume` and branches that are decided.
+    // Nests may contain `assume` and branches on constants, which have no source text.
     let kept = self::case(&text_of(&case), &case.trace.to_json());
     let repeats = kept.is_ok_and(|kept| func::same(&kept.func, &case.func));
     let how = if repeats { "TAFFETA_FUZZ_CASE names its file" } else { "its text says it in part: take the seed" };
@@ -48,7 +48,7 @@ fn finding(name: &str, wrong: Vec<(Case, String)>) -> Option<Finding> {
     })
 }
 
-/// What is wrong with a batch of programs under automatic schedules.
+/// Returns the first fault in a batch of programs under automatic schedules.
 pub fn automatic(seed: u64) -> Option<Finding> {
     let sorts = SORTS.len() as u64;
     let sort = SORTS[(seed % sorts) as usize];
@@ -58,14 +58,14 @@ pub fn automatic(seed: u64) -> Option<Finding> {
     finding(&format!("{sort:?}, automatic"), faults_of(cases, &flags()))
 }
 
-/// The program, with what its inputs are made of.
+/// Prints the program below a line with the seed of its inputs.
 fn text_of(case: &Case) -> String {
     format!("{INPUTS}{}\n{}", case.seed, print::func(&case.func))
 }
 
 const INPUTS: &str = "# random inputs of seed ";
 
-/// The case of a program and a trace that were kept.
+/// Parses a saved program and its trace.
 fn case(text: &str, trace: &str) -> Result<Case, String> {
     let seed = text.strip_prefix(INPUTS).and_then(|t| t.lines().next()?.parse().ok());
     let program = Program::load(Source::inline("kept.ft", text), &NoLoader);
@@ -75,12 +75,12 @@ fn case(text: &str, trace: &str) -> Result<Case, String> {
     Ok(Case { func, seed: seed.ok_or("its first line does not say of what its inputs are made")?, trace })
 }
 
-/// What is wrong with a program in C, not optimised or optimised: a kept file does not say which one its batch was.
+/// Returns the fault of a program in C without and with optimisation: a saved file does not record its batch's setting.
 fn either(_: &Func, after: &Func, runs: &[Run]) -> Option<String> {
     [false, true].into_iter().find_map(|optimize| in_c(after, runs, &CompileOptions { optimize, ..flags() }))
 }
 
-/// What a case that was kept in `path` and beside it does now; whether nothing is wrong with it.
+/// Repeats the case saved in `path` and its trace beside it; returns a report, and whether nothing is wrong.
 pub fn again(path: &Path) -> (String, bool) {
     let read = |extension: &str| std::fs::read_to_string(path.with_extension(extension)).map_err(|e| e.to_string());
     match read("ft").and_then(|text| case(&text, &read("json")?)) {
@@ -95,7 +95,7 @@ pub fn again(path: &Path) -> (String, bool) {
     }
 }
 
-/// Whether programs and traces come back from their files.
+/// Checks that programs and traces survive a round trip through their files.
 pub fn kept(seed: u64) -> Option<Finding> {
     let (old, _) = random(seed, Class::Dense, &mut Counts::default());
     let text = text_of(&old);
@@ -107,7 +107,7 @@ pub fn kept(seed: u64) -> Option<Finding> {
     if !func::same(&old.func, &new.func) {
         return finding(format!("comes back as\n{}", print::func(&new.func)));
     }
-    // In a text no two tensors have one name, so the second one of a name has another one there.
+    // Printing renames the second of two tensors with one name, and steps that name it would not apply.
     if locals(&old.func) != locals(&new.func) {
         return None;
     }
@@ -118,7 +118,7 @@ pub fn kept(seed: u64) -> Option<Finding> {
     (before != after).then(|| finding(format!("its steps make\n{after:?}\nand made\n{before:?}")))?
 }
 
-/// The names of a program's local tensors.
+/// Collects the names of a program's local tensors.
 fn locals(func: &Func) -> Vec<String> {
     let mut names = Vec::new();
     func.body.walk(&mut |s| {

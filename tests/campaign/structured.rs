@@ -1,7 +1,7 @@
-//! Random programs on structured tensors, and kernels in random formats: as they are, under random steps of a schedule
-//! and those that rules choose, and their derivatives; by the interpreter on elements, on the arrays of formats and
-//! without formats (`structured/tests/campaign`), and by compiled C, what has parallel loops on 1, 2 and 7 threads; one
-//! batch of four under AddressSanitizer and UndefinedBehaviorSanitizer.
+//! Random programs on structured tensors, and kernels in random formats: unscheduled, under random and rule-chosen
+//! schedule steps, and their derivatives. Each runs in the interpreter on elements, on the formats' arrays and without
+//! formats (`testkit::cases`), and as compiled C, on 1, 2 and 7 threads if it has parallel loops; one batch in four
+//! runs under AddressSanitizer and UndefinedBehaviorSanitizer.
 
 use crate::Finding;
 use crate::batch;
@@ -18,20 +18,22 @@ use testkit::cases::tried::{self, Prepared, Went};
 use testkit::cases::ways::{self, WAYS, Way};
 use testkit::cases::{Case, case, kernels, small};
 
-/// Programs of one library, and of one C program under the sanitizers.
+/// Number of programs per library, and per C program under the sanitizers.
 const TOGETHER: u64 = 32;
 const SANITIZED: u64 = 16;
 
-/// So long is C that is compiled here, and under the sanitizers, which take long for large functions.
+/// Maximum length of C source compiled here, in bytes: plain, and under the sanitizers, which are slow on large
+/// functions.
 const LONGEST: [usize; 2] = [150_000, 30_000];
 
-/// What is said of loops for which too much C would stand; a program may be below that limit before it is simplified.
+/// Start of the diagnostic for loops that would expand to too much C. Simplification may push a program over that
+/// limit.
 const TOO_MANY: &str = "there are more combinations of what is stored";
 
-/// A program that is as small after this as it was made by then is shown as it is.
+/// Time limit for shrinking; the smallest program found by then is reported.
 const SHRINKING: Duration = Duration::from_secs(60);
 
-/// A case that the interpreter agrees on, as C takes it.
+/// Case on which the interpreter agrees, with its C source and arguments.
 struct Ready {
     case: Case,
     way: Option<Way>,
@@ -42,7 +44,7 @@ struct Ready {
     sizes: Vec<i64>,
 }
 
-/// What is wrong with a batch of programs.
+/// Returns the first fault in a batch of programs.
 pub fn fault(seed: u64) -> Option<Finding> {
     let sanitized = seed % 4 == 3;
     let count = if sanitized { SANITIZED } else { TOGETHER };
@@ -66,7 +68,7 @@ pub fn fault(seed: u64) -> Option<Finding> {
     Some(finding(&ready[k].case, way, &what, &mut { alone }))
 }
 
-/// The case, made small, with what is wrong with it.
+/// Shrinks a case and reports its fault.
 fn finding(case: &Case, way: Option<Way>, what: &str, wrong: &mut dyn FnMut(&Case) -> Option<String>) -> Finding {
     let start = Instant::now();
     let sort = |what: &str| what.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
@@ -77,7 +79,7 @@ fn finding(case: &Case, way: Option<Way>, what: &str, wrong: &mut dyn FnMut(&Cas
     Finding { what: format!("{what}\n{text}"), files: vec![("ft", text.into_bytes())] }
 }
 
-/// The case in C, in some way; `None` where it cannot be lowered, or there is no such program.
+/// Lowers a case for C, transformed in some way; `None` if it cannot be lowered or the way does not apply.
 fn ready(case: &Case, way: Option<Way>, k: u64) -> Result<Option<Ready>, String> {
     if let Went::Refused(_) = tried::tried(case)? {
         return Ok(None);
@@ -94,7 +96,7 @@ fn ready(case: &Case, way: Option<Way>, k: u64) -> Result<Option<Ready>, String>
     let lowered = pipeline::lowered(&named, &Options::default(), &mut Timings::default());
     let lowered = match lowered {
         Ok(lowered) => lowered,
-        // The pipeline simplifies first: conditions that are parted or joined then make other combinations.
+        // The pipeline simplifies first, and conditions split or joined by that yield other combinations.
         Err(all) if all.0.iter().all(|d| d.message.starts_with(TOO_MANY)) => return Ok(None),
         Err(all) => return Err(format!("the pipeline refuses it: {all}")),
     };
@@ -109,9 +111,10 @@ fn ready(case: &Case, way: Option<Way>, k: u64) -> Result<Option<Ready>, String>
 
 fn differs(one: &Ready, found: Result<Vec<Value>, String>) -> Option<String> {
     match (&one.expected, found) {
-        // What storage skips raises nothing.
+        // Errors at elements that storage skips are not raised.
         (Err(_), _) => None,
-        // Nor does it have to: what a fill annihilates may be evaluated.
+        // Nor must they be suppressed: C may evaluate operands that a fill annihilates, and stop as the dense program
+        // does.
         (Ok(_), Err(_)) if one.prepared.without_formats().is_ok_and(|plain| plain.is_err()) => None,
         (Ok(_), Err(e)) => Some(format!("in C it stops: {e}")),
         (Ok(out), Ok(found)) => {
@@ -122,7 +125,7 @@ fn differs(one: &Ready, found: Result<Vec<Value>, String>) -> Option<String> {
     }
 }
 
-/// On how many threads a program is run: where it has no parallel loop, on one.
+/// Returns the thread counts to run a program on: one thread if it has no parallel loop.
 fn threads(func: &Func) -> &'static [usize] {
     let mut parallel = false;
     func.body.walk(&mut |s| {
@@ -131,7 +134,7 @@ fn threads(func: &Func) -> &'static [usize] {
     if parallel { &[1, 2, 7] } else { &[1] }
 }
 
-/// The first of these programs that computes otherwise in C.
+/// Returns the first program that computes a different result in C.
 fn otherwise(all: &[Ready]) -> Option<(usize, String)> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let flags = flags();
@@ -150,7 +153,7 @@ fn otherwise(all: &[Ready]) -> Option<(usize, String)> {
     })
 }
 
-/// The first of these programs that the sanitizers stop, or that computes otherwise under them.
+/// Returns the first program that the sanitizers stop, or that computes a different result under them.
 fn undefined(all: &[Ready]) -> Option<(usize, String)> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let calls: Vec<Call<'_>> =

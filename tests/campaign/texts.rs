@@ -1,4 +1,4 @@
-//! Texts of every kind: none makes the parser or elaboration panic, and what is accepted is valid.
+//! Texts of every kind: neither the parser nor elaboration panics, and accepted programs are valid.
 
 use crate::{Finding, generate, mutate, panic_text};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use taffeta_ast::validate;
 use taffeta_frontend::NoHooks;
 use taffeta_frontend::parse::parse;
 
-/// What is wrong with how a text of random characters, tokens or edits is parsed: a place outside of it.
+/// Parses random characters, tokens or edits; returns the fault: a panic, or a span outside of the text.
 pub fn parser(seed: u64) -> Option<Finding> {
     let text = match seed % 4 {
         0 => generate::noise(seed),
@@ -24,13 +24,13 @@ pub fn parser(seed: u64) -> Option<Finding> {
     about(outside, &text)
 }
 
-/// A finding, if there is one, about a text.
+/// Returns the finding about a text, if any; a panic is one.
 fn about(found: std::thread::Result<Option<String>>, text: &str) -> Option<Finding> {
     let what = found.unwrap_or_else(|panic| Some(panic_text(&*panic)))?;
     Some(Finding { what, files: vec![("ft", text.as_bytes().to_vec())] })
 }
 
-/// The programs of the repository.
+/// Returns the sources of the programs in the repository.
 pub fn sources() -> Vec<String> {
     let mut folders: Vec<_> =
         ["examples", "tests/polybench", "tests/corpus"].map(|f| Path::new(env!("CARGO_MANIFEST_DIR")).join(f)).into();
@@ -46,11 +46,11 @@ pub fn sources() -> Vec<String> {
         }
     }
     files.sort();
-    // A few files of the corpus are not text on purpose.
+    // A few files of the corpus are deliberately not text.
     files.iter().filter_map(|f| std::fs::read_to_string(f).ok()).filter(|text| text.contains("def ")).collect()
 }
 
-/// What is wrong with how a program with mistakes is elaborated.
+/// Elaborates a program with random mistakes; returns the fault: a panic, or an invalid function.
 pub fn mutant(seed: u64, sources: &[String]) -> Option<Finding> {
     let mut random = mutate::Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let text = mutate::mutate(&sources[random.below(sources.len())], &mut random);

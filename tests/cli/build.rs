@@ -1,4 +1,4 @@
-//! `taffeta build`: what it makes, and programs that use it without Taffeta.
+//! `taffeta build`: its output files, and programs that use them without Taffeta.
 
 use super::{Folder, PROGRAM, finish};
 use crate::programs::root;
@@ -32,7 +32,7 @@ fn nothing_half_written() {
         err.contains("toolchain::broken") && err.contains("the C compiler `false`, which the environment"),
         "{err}"
     );
-    // An archiver may be broken as well.
+    // The archiver may be broken too.
     let mut command = folder.command(&["build", "f.ft", "pick", "-o", "out", "--static"]);
     let (status, _, err) = finish(command.env("AR", "true"));
     assert_eq!(status, 1, "{err}");
@@ -70,7 +70,7 @@ fn a_c_program_uses_it() {
     }
 }
 
-/// A C program gives CSR arrays of its own. The header says which arrays a level has.
+/// Checks that a C program can pass CSR arrays of its own, and that the header lists the arrays of each level.
 #[test]
 fn a_c_program_lends_arrays() {
     let folder = Folder::new(&[]);
@@ -121,7 +121,7 @@ fn a_c_program_lends_arrays() {
     .assert_eq(&out);
 }
 
-/// The manual's page on C is a program, a C program and the commands that build it, in two ways.
+/// Checks the manual's page on C by running its program, its C program and the commands that build it, in two ways.
 #[test]
 fn the_page_on_c_is_run() {
     let page = std::fs::read_to_string(root().join("docs/src/c.md")).expect("a page");
@@ -148,7 +148,7 @@ fn the_page_on_c_is_run() {
     assert_eq!((status, out.as_str(), err.as_str()), (0, printed.as_str(), ""));
 }
 
-/// Python calls the shared library by ctypes.
+/// Checks that Python can call the shared library by ctypes.
 #[test]
 fn a_python_program_uses_it() {
     let folder = heat();
@@ -179,7 +179,7 @@ fn a_rust_program_uses_it() {
     .assert_eq(&out);
 }
 
-/// The first program of the README needs no schedule: rules find threads and vectors for it.
+/// Checks that the README's first program needs no schedule: rules make it parallel and vectorised.
 #[test]
 fn the_first_program_is_parallel_and_vectorised() {
     let readme = std::fs::read_to_string(root().join("README.md")).expect("it is there");
@@ -194,7 +194,7 @@ fn the_first_program_is_parallel_and_vectorised() {
     for sizes in [&["--size", "n_faces=40000", "--size", "feats=64"][..], &[]] {
         let c = kernel(sizes);
         assert!(c.contains("#pragma omp parallel num_threads"), "{c}");
-        // Marked, or left to the C compiler: differences of whole vectors in what it made.
+        // Vectorised by a pragma or by the C compiler: the machine code has vector subtractions.
         let library = folder.path().join("out/libtaffeta_circular_diff.a");
         let code = std::process::Command::new("objdump").arg("-d").arg(library).output();
         if let (true, Ok(code)) = (cfg!(target_arch = "x86_64"), code) {

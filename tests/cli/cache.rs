@@ -1,11 +1,11 @@
-//! The compile cache, the C compiler, and the surroundings.
+//! The compile cache, the C compiler, and their environment.
 
 use super::{Folder, PROGRAM, finish};
 use expect_test::expect;
 use serde_json::Value as Json;
 use std::os::unix::fs::PermissionsExt;
 
-/// The steps of compilation that a run took.
+/// Returns the compilation stages that a run went through.
 fn steps(folder: &Folder, args: &[&str]) -> Vec<String> {
     let (status, out, err) =
         finish(folder.command(&[args, &["--json"]].concat()).env("TAFFETA_CACHE_DIR", folder.path().join("cache")));
@@ -26,14 +26,15 @@ fn a_second_run_skips_the_pipeline() {
     let second = steps(&folder, &args);
     assert!(!second.contains(&"parse".to_string()) && !second.contains(&"elaborate".to_string()), "{second:?}");
     assert!(!compiles(&args));
-    // Another size is another program; without sizes one program serves all. Rules choose by powers of two.
+    // Each size needs a program of its own; a generic program serves all sizes, and with rules all that round to one
+    // power of two.
     assert!(compiles(&["run", "f.ft", "--in", "x=[1, 2, 3]"]));
     for (schedule, others) in [("none", [false, false]), ("auto", [false, true])] {
         let generic = |x: &str| compiles(&["run", "f.ft", "--in", x, "--generic", "--schedule", schedule]);
         assert!(generic("x=[1, 2, 3]"));
         assert_eq!(["x=[1, 2, 3, 4, 5]", "x=[1, 2, 3, 4, 5, 6]"].map(generic), others, "{schedule}");
     }
-    // A change in an imported file is a change.
+    // A change of an imported file invalidates the entry.
     folder.write("other.ft", b"def twice(x):\n    return x + x + 0.0\n");
     assert!(compiles(&args));
     folder.write("f.ft", b"def f(x: f32[n]) -> f32[n]:\n    y = 3 * x\n    return y\n");
@@ -66,7 +67,7 @@ fn without_a_cache_programs_are_compiled_for_one_run() {
         assert_eq!(left, ["x"], "it leaves temporary files");
         err
     };
-    // Said once, though the cache is opened for the manifest, the machine and the library.
+    // The warning comes once, though the cache is opened for the manifest, the machine and the library.
     expect![[r#"
         warning: cannot keep compiled programs in `file`: it is not a directory
           set TAFFETA_CACHE_DIR to a directory of your own
@@ -79,12 +80,12 @@ fn without_a_cache_programs_are_compiled_for_one_run() {
           compiled programs are kept for this run only
     "#]]
     .assert_eq(&run("TAFFETA_CACHE_DIR", "link"));
-    // As a home that is not there, for whoever may not make it.
+    // A home directory that does not exist and cannot be created.
     let home = folder.path().join("file").join("home").display().to_string();
     let warned = run("HOME", &home);
     let told = format!("warning: cannot keep compiled programs in `{home}/.cache/taffeta`: Not a directory");
     assert!(warned.starts_with(&told) && warned.matches("warning").count() == 1, "{warned}");
-    // Whatever the command.
+    // Other subcommands behave in the same way.
     for args in [&["doctor", "--json"][..], &["build", "f.ft", "power", "-o", "out"]] {
         let mut command = folder.command(args);
         let (status, out, err) = finish(command.env("TAFFETA_CACHE_DIR", "file").env("TMPDIR", &temporary));
@@ -109,7 +110,7 @@ fn a_missing_compiler_says_what_to_install() {
         1 error
     "#]]
     .assert_eq(&err);
-    // The interpreter needs none.
+    // The interpreter needs no C compiler.
     let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]", "--backend", "interp"]);
     assert_eq!(finish(command.env("CC", "no-such-compiler")).0, 0);
 }
@@ -152,7 +153,7 @@ fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
         assert_eq!(out, "", "{err}");
         (status, err)
     };
-    // What lies in the cache besides the manifest, which needs no compiler.
+    // Number of entries, finished, in progress and failed; the manifest, which needs no compiler, is one.
     let count = |part: &str| std::fs::read_dir(cache.join(part)).expect("the cache").count();
     let entries = || count("entries") + count("making") + count("failed");
     let grumpy = format!("{}/grumpy", folder.path().display());
@@ -161,33 +162,33 @@ fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
         ("false", "does not work: it failed (exit status: 1)", "it printed no error"),
         ("true", "does not work: it ended well and made no file", "it printed no error"),
         (&grumpy, "does not work: it failed (exit status: 4)", "it said: cannot find my assembler"),
-        // It writes something that is not a program.
+        // Its output is not a program.
         (&scribbler, "makes programs that cannot be run", "Permission denied"),
     ] {
         let (status, err) = run(cc);
         assert_eq!(status, 1, "{err}");
         let flat = err.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(err.contains("toolchain::broken") && flat.contains("set CC to another"), "{err}");
-        // Long paths are wrapped where they are.
+        // Long paths are wrapped, so compare without spaces.
         let (flat, what) = (flat.replace(' ', ""), format!("`{cc}`, which the environment variable CC names, {how}"));
         assert!(flat.contains(&what.replace(' ', "")), "{err}");
         assert!(flat.contains(&said.replace(' ', "")), "{err}");
         assert!(cc == scribbler || err.contains("what was run: ") && err.contains("-shared"), "{err}");
         assert_eq!(entries(), 1, "{cc} left something in the cache");
     }
-    // A compiler that works, but not for what we made, where another one takes it.
+    // A compiler that works but refuses the generated code, which another compiler accepts.
     let (status, err) = run(&format!("{}/picky", folder.path().display()));
     assert_eq!(status, 1, "{err}");
     assert!(err.contains("toolchain::refused") && err.contains("no taste") && err.contains("`cc` takes it"), "{err}");
     assert!(err.contains("unset CC"), "{err}");
-    // It computes rightly (its probe it compiles): that verdict is kept.
+    // It compiles the probe and computes correctly: that verdict is kept.
     assert_eq!((count("entries"), count("making")), (2, 0));
-    // And with a compiler that works everything is as it should be.
+    // With a working compiler the run succeeds.
     let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
     assert_eq!(finish(command.env("TAFFETA_CACHE_DIR", &cache)).0, 0);
 }
 
-/// Flags of the user's that spoil the generated code, and not an empty function.
+/// Checks that user flags that break the generated code, but not an empty function, are named.
 #[test]
 fn flags_that_spoil_the_code_are_named() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
@@ -206,7 +207,7 @@ fn flags_that_spoil_the_code_are_named() {
     assert_eq!(run("CFLAGS", "-O2").0, 0);
 }
 
-/// Whoever could write the cache could have put a library of theirs into it. It is not run.
+/// Checks that a library planted by somebody with write access to the cache is not run.
 #[test]
 fn a_planted_library_is_not_run() {
     let folder = Folder::new(&[
@@ -228,7 +229,7 @@ fn a_planted_library_is_not_run() {
     let mut cc = std::process::Command::new("cc");
     let cc = cc.args(["-shared", "-fPIC", "-o"]).arg(&planted).arg(folder.path().join("evil.c"));
     assert!(cc.status().expect("a C compiler").success());
-    // With its checksum and all, as somebody would who may write there.
+    // The planted library has a valid checksum, which somebody with write access can forge.
     let list_file = library.with_file_name("entry.json");
     let list = std::fs::read_to_string(&list_file).expect("a list");
     let mut list: Json = serde_json::from_str(&list).expect("JSON");
@@ -241,7 +242,7 @@ fn a_planted_library_is_not_run() {
     assert_eq!((status, out.as_str()), (0, "out: i64 = 2\n"), "{err}");
     assert!(err.starts_with("warning: what the cache `") && err.contains("discarded: others could write it"), "{err}");
     assert_eq!(run(), (0, "out: i64 = 2\n".into(), String::new()), "it is told once");
-    // Nor is anything taken from a place that others may turn.
+    // A cache in a directory that others can write is not used either.
     let parent = folder.path().join("open");
     std::fs::create_dir(&parent).expect("a folder");
     std::fs::set_permissions(&parent, std::fs::Permissions::from_mode(0o777)).expect("ours");
@@ -266,7 +267,7 @@ fn a_cache_keeps_to_its_size() {
     for k in 1..4 {
         assert_eq!(run("1MB", k).0, 0);
     }
-    // A manifest and a library for each, and the verdict on the compiler.
+    // A manifest and a library for each program, and the verdict on the compiler.
     assert_eq!(entries(), 7);
     assert_eq!(run("1KB", 4).0, 0);
     assert_eq!(entries(), 1, "what was made last");
@@ -275,7 +276,7 @@ fn a_cache_keeps_to_its_size() {
     assert!(err.contains("cache::size") && err.contains("TAFFETA_CACHE_SIZE"), "{err}");
 }
 
-/// The machine is measured when a rule first asks, once, and never for a schedule by hand.
+/// Checks that the machine is measured once, when a rule first asks, and never for a hand-written schedule.
 #[test]
 fn the_machine_is_measured_once() {
     let program = "
@@ -321,11 +322,11 @@ def by_a_rule(s):
     assert!(err.contains("schedule::machine") && err.contains("`this` and `portable`"), "{err}");
 }
 
-/// Where the machine cannot be measured, programs are scheduled for one like others, and run.
+/// Checks that a machine that cannot be measured is scheduled for as a typical one, and programs run.
 #[test]
 fn a_machine_that_cannot_be_measured_is_like_others() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
-    // A compiler that takes everything but the program that measures.
+    // A compiler that refuses only the program that measures.
     let cc = "#!/bin/sh\ncase \"$*\" in *machine.c*) exit 1;; esac\nexec cc \"$@\"\n";
     folder.write("some-cc", cc.as_bytes());
     let path = folder.path().join("some-cc");

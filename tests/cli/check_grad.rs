@@ -1,4 +1,4 @@
-//! `taffeta check-grad`: gradients that are right, that have no answer, and that are wrong.
+//! `taffeta check-grad`: gradients that are right, that are undefined, and that are wrong.
 
 use super::Folder;
 use expect_test::expect;
@@ -92,7 +92,7 @@ fn json(folder: &Folder, args: &[&str]) -> (i32, Json) {
     (status, serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}")))
 }
 
-/// Every input with its verdict.
+/// Returns every input with its verdict.
 fn verdicts(document: &Json) -> Vec<(&str, &str)> {
     let all = document["inputs"].as_array().expect("inputs");
     all.iter().map(|i| (i["name"].as_str().expect("a name"), i["verdict"].as_str().expect("a verdict"))).collect()
@@ -105,7 +105,7 @@ fn smooth_programs_agree() {
         let (status, found) = json(&folder, &[&["smooth", "--size", "n=3", "--size", "m=2"], more].concat());
         assert_eq!(verdicts(&found), [("x", "agrees"), ("w", "agrees"), ("b", "agrees")], "{more:?}: {found}");
         assert_eq!(status, 0);
-        // Four rounds; each element of x and w by itself besides.
+        // Four rounds over all elements, and each element by itself.
         let tried: Vec<usize> =
             (0..3).map(|k| found["inputs"][k]["directions"].as_array().expect("directions").len()).collect();
         assert_eq!(tried, [4 + 3, 4 + 6, 4 + 1]);
@@ -122,7 +122,7 @@ fn smooth_programs_agree() {
     assert_eq!(verdicts(&found), [("g", "agrees")], "{found}");
     let (_, found) = json(&folder, &["pick", "--in", "k=[2,0,2]", "--size", "n=4"]);
     assert_eq!(verdicts(&found), [("x", "agrees")], "{found}");
-    // One element, and none.
+    // Inputs of one element, and of none.
     let (status, found) = json(&folder, &["pick", "--in", "k=[0]", "--in", "x=[0.5]"]);
     assert_eq!((status, verdicts(&found)), (0, vec![("x", "agrees")]));
     let (status, found) = json(&folder, &["kinked", "--size", "n=0"]);
@@ -145,7 +145,7 @@ fn kinks_are_warnings() {
     let folder = folder();
     let (status, found) = json(&folder, &["kinked", "--in", "x=[1,0,-2]", "--in", "a=3"]);
     assert_eq!((status, verdicts(&found)), (0, vec![("x", "kink"), ("a", "agrees")]), "{found}");
-    // The elements beside the kink are compared all the same.
+    // Elements beside the kink are still compared.
     let directions = found["inputs"][0]["directions"].as_array().expect("directions");
     let alone = |k: u64| directions.iter().find(|d| d["element"][0] == k).map(|d| &d["verdict"]);
     assert_eq!(
@@ -160,7 +160,7 @@ fn kinks_are_warnings() {
     assert_eq!((status, verdicts(&found)), (0, vec![("x", "unclear")]), "{found}");
 }
 
-/// Derivatives that are 0 on both sides, in whatever order.
+/// Checks that points where both one-sided derivatives are 0 are no kinks, to whatever order the function vanishes.
 #[test]
 fn flat_points_are_no_kinks() {
     let folder = folder();
@@ -170,7 +170,7 @@ fn flat_points_are_no_kinks() {
     }
 }
 
-/// What rounding in f32 explains is not called a mistake, and what it does not explain is.
+/// Checks that errors explained by f32 rounding are not called mistakes, and that others are.
 #[test]
 fn rounding_in_f32_is_told_from_a_wrong_gradient() {
     let folder = folder();

@@ -1,9 +1,9 @@
-//! Bad data: status 1, a diagnostic that names what is wrong, and no output file.
+//! Bad data: status 1, a diagnostic that names the fault, and no output file.
 
 use super::{Folder, PROGRAM};
 use expect_test::expect;
 
-/// Runs `pick` with an output; the file must not be there afterwards.
+/// Runs a failing command line with an output file, and checks that no file is left behind.
 fn check(folder: &Folder, args: &[&str]) -> String {
     let before = folder.files();
     let err = folder.fails(&[args, &["--out", "y=y.npy"]].concat());

@@ -29,7 +29,7 @@ def stencil(x: inout[f32[n, m]]):
             x[t, i] = x[t - 1, i + 1]
 ";
 
-/// Statements that overwrite one element.
+/// Program whose statements overwrite one element.
 const CHAIN: &str = "\
 def chain(x: f32[n], y: inout[f32[n]]):
     for i in range(n):
@@ -136,7 +136,7 @@ fn what_follows_from_others_is_listed_if_it_is_asked_for() {
     "#]]
     .assert_eq(&text);
     let every = folder.succeeds(&["deps", "f.ft", "--all"]);
-    // Each statement writes what the later ones read and write, and reads what they write.
+    // Each of the three pairs of statements has a RAW, a WAR and a WAW dependence.
     assert!(every.starts_with("chain: 9 dependences\n"), "{every}");
     let loops = |text: &str| text.split("\nloops\n").nth(1).map(str::to_string);
     assert_eq!(loops(&text), loops(&every));
@@ -175,7 +175,7 @@ fn a_wrong_program_or_entry_is_a_diagnostic() {
     assert!(out.contains("\"status\":\"error\""), "{out}");
 }
 
-/// Loops of one name, of library operators, of array statements, and those that a schedule has made.
+/// Program with loops of one name, of library operators and of array statements; a schedule adds others.
 const LOOPS: &str = "\
 def f(x: f32[n, m], a: f32[n, m]) -> f32[n, m]:
     y = softmax(x)
@@ -190,7 +190,7 @@ def f(x: f32[n, m], a: f32[n, m]) -> f32[n, m]:
     return c
 ";
 
-/// The names of loops in a text: those behind `for`, or in the comment there, and those between backticks of `deps`.
+/// Collects the loop names in a text: after `for` or in the comment there, and between the backticks of `deps`.
 fn names_of_loops(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for line in text.lines().map(str::trim_start) {

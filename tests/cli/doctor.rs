@@ -1,4 +1,4 @@
-//! `taffeta doctor`, and what becomes of a C compiler that computes wrongly.
+//! `taffeta doctor`, and the treatment of C compilers that miscompile.
 
 use super::{Folder, finish};
 use serde_json::Value as Json;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 const PROGRAM: &str = "def clip(x: f32[n]) -> f32[n]:\n    return max(x, 0)\n";
 
-/// A folder with a program, a cache of its own, and a compiler that is a script around `cc`.
+/// Makes a folder with a program and a compiler that is a script around `cc`.
 fn with_compiler(script: &str) -> (Folder, PathBuf) {
     let folder = Folder::new(&[("clip.ft", PROGRAM)]);
     folder.write("compiler", format!("#!/bin/sh\n{script}\n").as_bytes());
@@ -16,7 +16,7 @@ fn with_compiler(script: &str) -> (Folder, PathBuf) {
     (folder, compiler)
 }
 
-/// Runs with that compiler and a cache in the folder: status, standard output, standard error.
+/// Runs with that compiler and a cache in the folder; returns status, standard output and standard error.
 fn taffeta(folder: &Folder, compiler: &PathBuf, args: &[&str]) -> (i32, String, String) {
     let mut command = folder.command(args);
     finish(command.env("CC", compiler).env_remove("CFLAGS").env("TAFFETA_CACHE_DIR", folder.path().join("cache")))
@@ -45,7 +45,7 @@ fn this_machine_computes_rightly() {
 
 #[test]
 fn a_compiler_that_is_told_to_compute_wrongly_is_told_otherwise() {
-    // -ffast-math first, as CFLAGS would: flags after it count.
+    // -ffast-math comes first, so that later flags override it.
     let (folder, compiler) = with_compiler("exec cc -ffast-math \"$@\"");
     let all = json(&taffeta(&folder, &compiler, &["doctor", "--json"]).1);
     let probe = &all["compiler"]["probe"];
@@ -53,7 +53,7 @@ fn a_compiler_that_is_told_to_compute_wrongly_is_told_otherwise() {
     let wrong: Vec<&str> =
         probe["wrong"].as_array().expect("a list").iter().filter_map(|w| w["what"].as_str()).collect();
     assert!(wrong.iter().any(|w| w.contains("imum of f32")) && wrong.iter().any(|w| w.contains("isnan")), "{wrong:?}");
-    // NaN wins, as the language says, although the compiler would have lost it.
+    // NaN wins, as the language specifies, although the compiler would have lost it.
     let run = ["run", "clip.ft", "--in", "x=[nan,-1,2]", "--json"];
     let (status, out, err) = taffeta(&folder, &compiler, &run);
     assert_eq!(status, 0, "{out}{err}");
@@ -64,7 +64,7 @@ fn a_compiler_that_is_told_to_compute_wrongly_is_told_otherwise() {
 
 #[test]
 fn a_compiler_that_computes_wrongly_is_refused_and_told_what() {
-    // Whatever flags it is given: NaN is thought away.
+    // -ffinite-math-only comes last, so that no flag restores NaN.
     let (folder, compiler) = with_compiler("exec cc \"$@\" -ffinite-math-only");
     let (status, out, err) = taffeta(&folder, &compiler, &["run", "clip.ft", "--in", "x=[1,2]"]);
     assert_eq!((status, out.as_str()), (1, ""), "{err}");
@@ -77,7 +77,7 @@ fn a_compiler_that_computes_wrongly_is_refused_and_told_what() {
     assert!(status == 1 && err.contains("toolchain::wrong") && !folder.path().join("out").exists(), "{err}");
 }
 
-/// A product and a sum: 1 - 1 rounded twice, and the rest of the product rounded once.
+/// Program with a product and a sum: rounded twice they give 1 - 1, contracted the product's rounding error.
 const CONTRACTED: &str = "\
 def f(a: f64[n], b: f64[n], c: f64[n]) -> f64[n]:
     y = zeros((n,), f64)
@@ -105,13 +105,13 @@ fn flags_of_the_environment_are_the_last() {
     for line in compilations {
         let (before, after) = line.split_once("-ffp-contract=off -O2").unwrap_or_else(|| panic!("{line}"));
         assert!(before.contains("-ffp-contract=fast") && before.contains("-O3") && before.contains("-fopenmp"));
-        // Files and libraries.
+        // Only files and libraries follow.
         let flags: Vec<&str> = after.split_whitespace().filter(|w| w.starts_with('-')).collect();
         assert_eq!(flags, ["-o", "-lm", "-ldl"], "{line}");
     }
     let shown = run(&["doctor"], "-ffp-contract=off").1;
     assert!(shown.contains("CFLAGS     -ffp-contract=off, after all other flags\n"), "{shown}");
-    // What breaks arithmetic is undone, since nothing before it could.
+    // CFLAGS that break arithmetic are undone after them, since no earlier flag could.
     let probe = json(&run(&["doctor", "--json"], "-ffast-math").1)["compiler"].clone();
     assert_eq!(probe["probe"]["workaround"], serde_json::json!(["-fno-fast-math"]), "{probe}");
     assert_eq!(probe["cflags"], "-ffast-math -fno-fast-math", "{probe}");
@@ -119,7 +119,7 @@ fn flags_of_the_environment_are_the_last() {
     assert!(status == 0 && out.contains("nan"), "{out}{err}");
 }
 
-/// By hand: `TAFFETA_CLANG=clang-22 cargo test --test suite -- --ignored the_newest_clang`.
+/// Checks the newest clang, by hand: `TAFFETA_CLANG=clang-22 cargo test --test suite -- --ignored the_newest_clang`.
 #[test]
 #[ignore = "takes a compiler that TAFFETA_CLANG names"]
 fn the_newest_clang_computes_rightly() {
@@ -129,7 +129,7 @@ fn the_newest_clang_computes_rightly() {
     let all = json(&finish(command.env("CC", &named)).1);
     assert_eq!((&all["status"], &all["compiler"]["kind"]), (&Json::from("ok"), &Json::from("clang")), "{all}");
     assert!(all["compiler"]["probe"]["workaround"].is_array(), "{all}");
-    // Conversions in a loop with lanes, and in one whose iterations depend on each other.
+    // Conversions in a loop with lanes, and in one with a loop-carried dependence.
     let args = ["run", "halves.ft", "--in", "x=[1,0.333,65504,-3e-8]"];
     let mut command = folder.command(&args);
     let (status, compiled, err) = finish(command.env("CC", &named));
@@ -155,13 +155,13 @@ fn a_warm_cache_asks_no_compiler() {
         let (status, out, err) = taffeta(&folder, &compiler, &["run", "clip.ft", "--in", x]);
         assert_eq!(status, 0, "{out}{err}");
     };
-    // The probe, then the program. (cc's crate asks what kind of compiler it is besides.)
+    // The probe, then the program. (The `cc` crate also queries the kind of compiler.)
     run("x=[1,2]");
     let first = count();
     assert!(first >= 2, "{first}");
     run("x=[1,2]");
     assert_eq!(count(), first);
-    // Another program is compiled, and nothing is asked again.
+    // Another program is compiled, without another probe.
     run("x=[1,2,3]");
     assert!(count() < 2 * first, "{first}, then {}", count());
 }

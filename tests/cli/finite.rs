@@ -1,4 +1,4 @@
-//! `taffeta run --check-finite`, and what programs print on the command line.
+//! `taffeta run --check-finite`, and lines printed by programs on the command line.
 
 use super::Folder;
 use expect_test::expect;
@@ -74,7 +74,7 @@ def counts(n: i32) -> i32:
     )])
 }
 
-/// What both backends say, which must be the same.
+/// Returns the error of a run, which must be the same on both backends.
 fn stops(folder: &Folder, args: &[&str]) -> String {
     let all = |backend: &'static str| [&["run", "f.ft"], args, &["--check-finite", "--backend", backend]].concat();
     let by_c = folder.fails(&all("c"));
@@ -142,7 +142,7 @@ fn the_statement_the_operands_and_the_iteration_are_named() {
     said(&["ratio", "--in", "x=[[1,2],[0,3]]", "--in", "z=[1,0]", "--schedule", "threads"], "`y[1, 0]` becomes nan");
     said(&["roots", "--in", "x=[4,0]", "--grad", "x"], "`x.grad[1]` becomes inf");
     said(&["wide", "--in", "x=[3e38,3e38]"], "`s` becomes inf: s = 3e+38, x[1] = 3e+38 (i = 1)");
-    // The parts of a sum: no value that is added is infinite.
+    // Partial sums of threads: no added value is infinite.
     said(&["wide", "--in", "x=[3e38,3e38]", "--schedule", "sums"], "`s` becomes inf: s = 3e+38, x[1] = 3e+38 (i = 1)");
 }
 
@@ -154,7 +154,7 @@ fn copies_constants_and_choices_are_made_by_nobody() {
     passes(&folder, &["rest", "--in", "x=[4,-1]"]);
     passes(&folder, &["counts", "--in", "n=2"]);
     passes(&folder, &["ratio", "--in", "x=[[1,2],[0,3]]", "--in", "z=[1,2]", "--schedule", "threads"]);
-    // A smaller element of the input is what decides.
+    // A smaller element of the input decides the minimum.
     passes(&folder, &["safe", "--in", "x=[inf,1]"]);
     let found = stops(&folder, &["safe", "--in", "x=[1,nan]"]);
     expect![[r#"

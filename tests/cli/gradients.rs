@@ -40,13 +40,13 @@ fn runs_with_seeds_of_ones_or_others() {
     };
     let out = run(&["--grad", "x"]);
     assert!(out.contains("x.grad: f64[2]\n  [6, 12]"), "{out}");
-    // Of `y`, and of the final value of `a`.
+    // The gradient sums over `y` and the final value of `a`.
     assert!(out.contains("a.grad: f64 = 7\n"), "{out}");
     let out = run(&["--grad", "x", "--in", "y.grad=[1,0]", "--in", "a.grad=0", "--backend", "interp"]);
     assert!(out.contains("x.grad: f64[2]\n  [6, 0]") && out.contains("a.grad: f64 = 1\n"), "{out}");
     let out = folder.succeeds(&["run", "f.ft", "dloss", "--in", "x=[1,2]"]);
     assert!(out.contains("x.grad: f64[2]\n  [3, 12]"), "{out}");
-    // A gradient is a program like any other: the second derivative times a vector.
+    // A gradient is an ordinary program: the second derivative times a vector.
     let out = folder.succeeds(&["run", "f.ft", "hessian", "--in", "x=[1,2]", "--in", "x.grad.grad=[1,1]"]);
     assert!(out.contains("x.grad: f64[2]\n  [6, 12]"), "{out}");
 }

@@ -1,9 +1,9 @@
-//! Programs that ask for too much: each is a diagnostic, or works, and neither overflows the stack nor takes long.
+//! Programs with excessive demands: each gets a diagnostic or works, without stack overflow or long compile times.
 
 use super::Folder;
 use std::fmt::Write as _;
 
-/// The first line of what `taffeta check` says of a program, after the code.
+/// Returns the first message of `taffeta check` on a program, without its code, or the output if there is none.
 fn said(text: &str) -> String {
     let folder = Folder::new(&[("a.ft", text)]);
     let (status, out, err) = folder.taffeta(&["check", "a.ft"]);
@@ -15,12 +15,12 @@ fn said(text: &str) -> String {
     }
 }
 
-/// A function whose body is `lines` and that returns `value`.
+/// Makes a function with the body `lines` that returns `value`.
 fn program(lines: &str, value: &str) -> String {
     format!("def f(x: f32[n], k: i32) -> f32:\n{lines}    return {value}\n")
 }
 
-/// `line` for each number below `count`.
+/// Concatenates `line(k)` for each `k` below `count`.
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     let mut out = String::new();
     for k in 0..count {

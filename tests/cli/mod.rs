@@ -1,4 +1,4 @@
-//! The command line from outside: what it prints and how it ends.
+//! The command line from outside: output and exit status.
 
 mod build;
 mod cache;
@@ -28,11 +28,11 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A folder of its own with some files in it, in which `taffeta` is run.
+/// Temporary folder with some files, in which `taffeta` is run.
 pub struct Folder(TempDir);
 
 impl Folder {
-    /// Makes the files.
+    /// Creates the folder and its files.
     pub fn new(files: &[(&str, &str)]) -> Folder {
         let folder = Folder(tempfile::tempdir().expect("a temporary folder"));
         for (name, text) in files {
@@ -51,7 +51,7 @@ impl Folder {
         std::fs::write(path, bytes).expect("a file");
     }
 
-    /// The names of the files in it, sorted.
+    /// Returns the sorted names of the files in the folder.
     pub fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path()).expect("the folder");
         let mut names: Vec<String> =
@@ -60,7 +60,7 @@ impl Folder {
         names
     }
 
-    /// A command, to be changed before it runs.
+    /// Makes a command, which the caller may change before running it.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taffeta"));
         command
@@ -71,19 +71,19 @@ impl Folder {
         command
     }
 
-    /// Runs a command line: status, standard output, standard error.
+    /// Runs a command line; returns status, standard output and standard error.
     pub fn taffeta(&self, args: &[&str]) -> (i32, String, String) {
         finish(&mut self.command(args))
     }
 
-    /// What a command line that fails with status 1 prints on standard error.
+    /// Runs a command line that must fail with status 1; returns its standard error.
     pub fn fails(&self, args: &[&str]) -> String {
         let (status, out, err) = self.taffeta(args);
         assert_eq!((status, out.as_str()), (1, ""), "taffeta {args:?}\n{err}");
         err
     }
 
-    /// What a command line that succeeds prints.
+    /// Runs a command line that must succeed; returns its standard output.
     pub fn succeeds(&self, args: &[&str]) -> String {
         let (status, out, err) = self.taffeta(args);
         assert_eq!((status, err.as_str()), (0, ""), "taffeta {args:?}\n{out}");
@@ -91,20 +91,20 @@ impl Folder {
     }
 }
 
-/// The same with something on standard input.
+/// Runs a command with bytes on standard input; returns status, standard output and standard error.
 pub fn finish_with(command: &mut Command, input: &[u8]) -> (i32, String, String) {
     use std::io::Write;
     use std::process::Stdio;
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    // A command that fails may not read all of it.
+    // A command that fails may not read all of its input.
     let _ = child.stdin.take().expect("a pipe").write_all(input);
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().expect("an exit status"), text(&output.stdout), text(&output.stderr))
 }
 
-/// Status, standard output, standard error.
+/// Runs a command; returns status, standard output and standard error.
 pub fn finish(command: &mut Command) -> (i32, String, String) {
     let output = command.output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,4 +1,4 @@
-//! Options mean the same in every command that runs or shows a program, and help offers nothing that is refused.
+//! Options with one meaning in every command that runs or shows a program, and help that offers nothing unsupported.
 
 use super::Folder;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ fn folder() -> Folder {
     Folder::new(&[("f.ft", PROGRAM)])
 }
 
-/// A command line with what each command needs besides.
+/// Builds a command line with the further arguments that each command needs.
 fn line<'a>(command: &'a str, options: &[&'a str]) -> Vec<&'a str> {
     let mut all = vec![command, "f.ft", "f"];
     all.extend(options);
@@ -75,7 +75,7 @@ fn every_command_refuses_the_same() {
     }
 }
 
-/// What inputs say of sizes is compiled in by all of them.
+/// Checks that sizes fixed by inputs are compiled in, even by commands that run nothing.
 #[test]
 fn inputs_fix_sizes_where_nothing_runs() {
     let folder = folder();
@@ -88,7 +88,7 @@ fn inputs_fix_sizes_where_nothing_runs() {
     assert!(!deps.contains("with n ="), "{deps}");
 }
 
-/// A schedule that is given is taken, or what is wrong with it is said, whatever is shown.
+/// Checks that a given schedule is applied, or its fault reported, at every stage.
 #[test]
 fn show_never_forgets_a_schedule() {
     let folder = folder();
@@ -104,7 +104,7 @@ fn show_never_forgets_a_schedule() {
     assert_ne!(taken, folder.succeeds(&["show", "f.ft", "f"]));
 }
 
-/// The values that help lists behind an option.
+/// Collects the values that help lists for an option.
 fn possible(help: &str, option: &str) -> BTreeSet<String> {
     let at = help.find(&format!(" --{option} ")).unwrap_or_else(|| panic!("no --{option} in {help}"));
     let rest = &help[at + 3..];
@@ -154,7 +154,7 @@ fn help_offers_nothing_that_is_refused() {
         let (status, _, err) = folder.taffeta(&[&run[..], &["--grad", "x", "--tape", tape]].concat());
         assert_eq!(status, 0, "{tape}: {err}");
     }
-    // The formats that are listed where one is misspelt.
+    // An unsupported extension gets a list of the supported formats.
     let err = folder.fails(&["run", "f.ft", "f", "--in", "x=x.jpg", "--in", "y=[1]"]);
     assert!(err.contains(".npy") && err.contains(".tns") && !err.contains(".bed"), "{err}");
 }

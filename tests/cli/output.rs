@@ -1,11 +1,11 @@
-//! Where output goes when the place does not take it, and names of results.
+//! Output to destinations that cannot take it, and names of results.
 
 use super::{Folder, PROGRAM, finish};
 use serde_json::Value as Json;
 use std::fs::File;
 use std::process::Stdio;
 
-/// A device that is always full.
+/// Opens a device that is always full.
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").expect("the device").into()
 }
@@ -83,7 +83,7 @@ fn no_file_is_written_twice() {
     run(&["--out", "y=d/total.npy", "--out-dir", "d"]);
 }
 
-/// Also where links say so.
+/// Checks that links to one file count as one file.
 #[test]
 fn links_to_one_file_are_one_file() {
     let folder = Folder::new(&[("f.ft", PROGRAM), ("real.npy", "before")]);
@@ -100,7 +100,7 @@ fn links_to_one_file_are_one_file() {
     assert!(std::fs::read(folder.path().join("real.npy")).expect("the file").starts_with(b"\x93NUMPY"));
 }
 
-/// Whether results can be written is asked before the program runs, for minutes perhaps.
+/// Checks that destinations are tested before the program runs, perhaps for minutes.
 #[test]
 fn places_are_asked_before_the_run() {
     let endless = "def f(x: f64[n]) -> f64[n]:\n    y = x + 0.0\n    for t in range(1000000000):\n        \
@@ -139,7 +139,7 @@ fn pictures_say_what_they_clip() {
     assert_eq!(json["results"][0]["clipped"], 1);
 }
 
-/// A program that is stopped while it runs, or while its results are written, leaves the file that was there before.
+/// Checks that a program that is killed while it runs leaves the previous output file.
 #[test]
 fn an_interrupted_run_changes_no_file() {
     let folder = Folder::new(&[
@@ -153,7 +153,7 @@ fn an_interrupted_run_changes_no_file() {
     let mut command = folder.command(&["run", "slow.ft", "--in", "x=rand", "--size", "n=1000", "--out", "y=y.csv"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     std::thread::sleep(std::time::Duration::from_secs(3));
-    // Not by SIGINT, which shells have what they run in the background ignore, and its children too.
+    // Not SIGINT, which shells make background processes and their children ignore.
     let (status, _, err) = finish(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]));
     assert_eq!(status, 0, "{err}");
     let output = child.wait_with_output().expect("it ends");

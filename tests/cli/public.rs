@@ -1,4 +1,4 @@
-//! The command line uses the library's public interface alone, as the head of `src/cli/mod.rs` says.
+//! The command line's dependence on the library's public interface alone, as the head of `src/cli/mod.rs` says.
 
 use std::path::Path;
 

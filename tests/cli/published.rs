@@ -1,4 +1,4 @@
-//! Published files (`TAFFETA_DATA`), where they are: what the readers find in them is what others found.
+//! Published files below `TAFFETA_DATA`, where present: the readers must reproduce the published counts.
 
 use super::Folder;
 
@@ -42,7 +42,7 @@ def picture(x: u8[512, 512]) -> i64:
     return total
 "#;
 
-/// A file of the published data; `None` says why the test is skipped.
+/// Returns the path of a published data file; if it is missing, prints that the test is skipped.
 fn file(name: &str) -> Option<String> {
     let path = std::env::var_os("TAFFETA_DATA").map(|d| std::path::PathBuf::from(d).join(name));
     match path.filter(|p| p.is_file()) {

@@ -1,4 +1,4 @@
-//! `taffeta run`, `check`, `show` and `bench` where everything is right.
+//! `taffeta run`, `check`, `show` and `bench` on correct input.
 
 use super::{Folder, PROGRAM};
 use crate::programs;
@@ -162,7 +162,7 @@ fn json_has_results_timings_and_memory() {
     assert_eq!(json["diagnostics"][0]["code"], "input::missing");
 }
 
-/// Local tensors whose sizes are multiples of 64 bytes, to which their places are rounded.
+/// Programs with local tensors; sizes are multiples of 64 bytes, to which their places in memory are rounded.
 const DECLARED: &str = "\
 def fused(x: f32[n], a: f32) -> f32[n]:
     y = a * x + exp(x) - sqrt(x * x)
@@ -224,14 +224,14 @@ fn memory_is_what_the_program_declares() {
         for generic in [true, false] {
             // An expression is one loop, however long it is.
             assert_eq!(memory("fused", n, generic), [f32s + 4, f32s, 0]);
-            // What is alive together lies beside each other.
+            // Tensors that are live together lie beside each other.
             assert_eq!(memory("together", n, generic), [f64s, f64s, 3 * f64s]);
-            // What is not shares its memory: the largest counts.
+            // Tensors with disjoint live ranges share memory: the largest counts.
             assert_eq!(memory("in_turn", n, generic), [f32s, f32s, 2 * f32s]);
         }
     }
-    // Attention written in two ways: row by row, where rows are small enough for the stack; in three stages over whole
-    // arrays, which are two.
+    // Attention written in two ways: row by row, with rows small enough for the stack; and in three stages over whole
+    // arrays, of which there are two.
     let attention = |entry: &str| {
         let file = programs::root().join("examples/longformer/longformer.ft").display().to_string();
         let inputs =
@@ -244,7 +244,7 @@ fn memory_is_what_the_program_declares() {
     };
     assert_eq!(attention("attention"), Some(0));
     assert_eq!(attention("attention_staged"), Some(2 * 2 * 640 * 7 * 4));
-    // Of tensors that are made in turn, in memory of their own, the last is the largest.
+    // Of tensors allocated in turn, each in memory of its own, the last is the largest.
     assert_eq!(memory("ragged", 50, true), [400, 400, 50 * 64]);
     let args = ["run", "declared.ft", "together", "--in", "x=ones", "--size", "n=6400", "--time", "--schedule", "none"];
     let time = folder.succeeds(&args);
@@ -309,7 +309,7 @@ fn stages_are_shown() {
             return y
     "#]]
     .assert_eq(&elaborated);
-    // What is shown is a program again, and the same one.
+    // The output is a program again, and the same one.
     folder.write("g.ft", elaborated.as_bytes());
     assert_eq!(folder.succeeds(&["show", "g.ft"]), elaborated);
     assert!(folder.succeeds(&["show", "f.ft", "pick", "--stage", "parsed"]).contains("def pick("));
@@ -333,7 +333,7 @@ fn bench_reports_rates() {
     assert!(json["median_ms"].as_f64() >= json["min_ms"].as_f64());
 }
 
-/// Schedules are compared in turn, each with what the model expects of it.
+/// Checks that schedules are benchmarked in turn, each beside the model's estimate.
 #[test]
 fn bench_compares_schedules() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
@@ -364,7 +364,7 @@ fn bench_compares_schedules() {
     let json: Json = serde_json::from_str(&folder.succeeds(&[&args[..], &["--json"]].concat())).expect("JSON");
     assert_eq!(json["schedules"][1]["schedule"], "none");
     assert!(json["schedules"][1]["estimate_ns"].as_f64() >= json["schedules"][1]["roofline_ns"].as_f64(), "{json}");
-    // No other command has several.
+    // No other command accepts several schedules.
     let (status, _, err) = folder.taffeta(&["run", "f.ft", "axpy", "--schedule", "auto", "--schedule", "none"]);
     assert_eq!(status, 2, "{err}");
     assert!(err.contains("`--schedule` is given twice; `taffeta bench` compares schedules"), "{err}");

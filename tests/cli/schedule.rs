@@ -1,4 +1,4 @@
-//! Schedules from the command line: run, shown step by step, recorded, taken again, refused.
+//! Schedules on the command line: run, shown step by step, recorded, replayed, refused.
 
 use super::Folder;
 
@@ -55,7 +55,7 @@ fn steps_are_shown_recorded_and_taken_again() {
     assert!(steps.contains("# step 2: s.parallelize(\"i~o\")\n"), "{steps}");
     assert!(steps.contains("\n-     for i in range(n):\n"), "{steps}");
     assert!(steps.contains("\n+     for i_o in range((n + 3) // 4):  # \"i~o\", parallel\n"), "{steps}");
-    // What a step says of the program is shown with it, whoever takes it.
+    // Notes about a step are shown with it, whether a schedule function or a trace applies it.
     folder.write(
         "columns.ft",
         b"def columns(x: f32[n, m]) -> f32[m]:
@@ -76,7 +76,7 @@ def fast(s):
         let said = "# step 1: s.vectorize(\"i\")\n# note: `x[i, j]` is strided: lanes are apart in dimension 0, and not in the last one alone\n";
         assert!(strided.contains(said), "{strided}");
     }
-    // The question was asked, and the answer was no.
+    // `can` returned false, so there is no further step.
     assert!(!steps.contains("step 3"), "{steps}");
 
     folder.succeeds(&["show", "rows.ft", "--schedule", "tiled", "--trace", "t.json"]);
@@ -94,7 +94,7 @@ def fast(s):
     assert!(err.contains("missing.json"), "{err}");
 }
 
-/// Steps on loops over what is stored are taken again by the same rules.
+/// Checks that steps on structured programs are shown, and replayed from a trace.
 #[test]
 fn steps_of_structured_programs_are_shown() {
     let program = "
@@ -160,7 +160,7 @@ def f(x: f32[n]) -> f32[n]:
         said("g = grad(f)\n"),
         "`grad` is of functions with one floating-point number as result, and `f` has `y` of f32 with 1 @8:5]"
     );
-    // A schedule whose parameters wait for values is not run.
+    // A schedule with parameters that have no defaults is not run.
     let folder = Folder::new(&[("a.ft", &format!("{entry}@schedule(f)\ndef fast(s, by):\n    s.split(\"j\", by)\n"))]);
     assert_eq!(folder.succeeds(&["check", "a.ft"]), "a.ft: no errors in 1 entry and 1 schedule\n");
 }
@@ -218,7 +218,7 @@ def missing(s):
     assert!(shown.contains("a schedule has no method `splitt`") && shown.contains("`loop` is missing"), "{shown}");
 }
 
-/// Rules choose, say what they weighed, and what they chose is a trace like any other.
+/// Checks that rules choose a schedule, list the alternatives, and leave an ordinary trace.
 #[test]
 fn schedules_are_chosen_by_rules() {
     let folder = folder();
@@ -243,18 +243,18 @@ fn schedules_are_chosen_by_rules() {
     assert!(shown(&[]).contains("for j in range(m):  # vectorize, partial(t +)"));
     shown(&["--trace", "chosen.json"]);
     assert_eq!(run(&folder, &["--schedule", "chosen.json"]), run(&folder, &["--schedule", "none"]));
-    // Of a gradient, after it was made.
+    // Rules schedule a gradient after it is derived.
     let gradient = ["--grad", "a", "--schedule", "auto"];
     assert_eq!(run(&folder, &gradient), run(&folder, &["--grad", "a"]));
     assert!(shown(&["--grad", "a", "--explain"]).contains("`i~b`"));
-    // What is given to `--schedule` is taken before that.
+    // `--schedule` applies a trace before differentiation, so a gradient's trace has no entry to apply to.
     for more in [&["--trace", "back.json"][..], &["--as-function"]] {
         let refused = folder.fails(&[&["show", "rows.ft"], &gradient[..], more].concat());
         assert!(refused.contains("no entry is that gradient") && refused.contains("vjp("), "{refused}");
     }
 }
 
-/// What is expected to be slow is told, with what stands in the way.
+/// Checks that loops estimated far above the roofline are warned about, with the obstacle.
 #[test]
 fn loops_far_from_the_roofline_are_warned_about() {
     let program = "
@@ -273,7 +273,7 @@ def filtered(x: f64[n]) -> f64[n]:
     assert!(told.contains("  in the way: vectorize(\"i\"): the loop `i` has a loop-carried dependence"), "{told}");
 }
 
-/// Any schedule is explained: of each loop it is said whether it runs on threads and in lanes, or why not.
+/// Checks that under any schedule each loop is explained: whether it runs on threads and in lanes, or why not.
 #[test]
 fn loops_are_explained_under_any_schedule() {
     let program = "
@@ -324,7 +324,7 @@ def fast(s):
     assert!(why.is_some_and(|why| *why == "the loop `i` has a loop-carried dependence"), "{json}");
 }
 
-/// A loop that prints has an order, whatever a schedule says of it.
+/// Checks that a loop that prints is explained as ordered, although the schedule vectorises it.
 #[test]
 fn what_runs_in_order_is_explained() {
     let program = "
@@ -344,7 +344,7 @@ def lanes(s):
     assert!(text.contains("  lanes    no: it prints, so its iterations run in order\n"), "{text}");
 }
 
-/// What rules decide is told once, and what they did not try on one line.
+/// Checks that each decision of the rules is listed once, and its untried options on one line.
 #[test]
 fn options_are_told_once() {
     let program = "

@@ -1,4 +1,4 @@
-//! What makes the command line at home in a shell: completions, pages for `man`, colours, pipes, and several files.
+//! Integration with the shell: completions, man pages, colours, pipes, and several files.
 
 use super::{Folder, PROGRAM, finish, finish_with};
 
@@ -47,7 +47,7 @@ fn several_files_are_checked() {
     assert_eq!(folder.succeeds(&["check", "a.ft", "d.ft"]), "a.ft: no errors in 1 entry\nd.ft: no errors in 1 entry\n");
     let (status, out, err) = folder.taffeta(&["check", "a.ft", "b.ft", "c.ft", "nowhere.ft", "d.ft"]);
     assert_eq!((status, out.as_str()), (1, "a.ft: no errors in 1 entry\nd.ft: no errors in 1 entry\n"));
-    // Each at its own line.
+    // Each diagnostic points to its own file and line.
     assert!(err.contains("[b.ft:2:") && err.contains("return z") && err.contains("[c.ft:2:"), "{err}");
     assert!(err.contains("y = q") && err.contains("nowhere.ft: there is no such file"), "{err}");
     assert!(err.contains("3 errors"), "{err}");
@@ -70,7 +70,7 @@ fn results_go_to_standard_output() {
     };
     let (npy, said) = bytes(&["run", "f.ft", "power", "--in", "x=[2,3]", "--out", "y=-"]);
     assert!(npy.starts_with(b"\x93NUMPY") && said == "y: i64[2] → -\n", "{said}");
-    // It comes back by the same sign.
+    // `-` also reads the result back.
     let mut again = folder.command(&["run", "f.ft", "power", "--in", "x=-"]);
     let (status, out, err) = finish_with(&mut again, &npy);
     assert!(status == 0 && out.contains("[16, 81]"), "{out}{err}");

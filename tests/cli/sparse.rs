@@ -1,4 +1,4 @@
-//! Structured parameters from files: every kind of file, and files that are wrong.
+//! Structured parameters from files: every file format, and invalid files.
 
 use super::Folder;
 use expect_test::expect;
@@ -82,7 +82,7 @@ fn every_kind_of_file_is_read() {
     for file in ["a.tns", "a.tns.gz", "a.mtx", "a.mtx.gz"] {
         for backend in ["c", "interp"] {
             let input = format!("A={file}");
-            // Of `.tns` the number of columns is that of x.
+            // A `.tns` file does not store sizes: the number of columns comes from x.
             let args = ["run", "f.ft", "total", "--in", &input, "--in", "x=[1, 10, 100, 1000]", "--backend", backend];
             assert_eq!(folder.succeeds(&args), "s: f64 = 152\n", "{file}");
         }
@@ -91,7 +91,7 @@ fn every_kind_of_file_is_read() {
     let json: serde_json::Value = serde_json::from_str(&folder.succeeds(&cube)).expect("JSON");
     assert_eq!(json["sizes"], serde_json::json!({"n": 2, "m": 2, "k": 3}));
     assert_eq!(json["results"][0]["values"][0], 3);
-    // A dense parameter takes them too.
+    // A dense parameter reads these files too.
     let plain = ["run", "f.ft", "plain", "--in", "A=a.tns", "--size", "m=4", "--size", "n=3", "--out", "A=y.csv"];
     folder.succeeds(&plain);
     assert_eq!(
@@ -110,7 +110,8 @@ fn every_kind_of_file_is_read() {
     assert_eq!((status, out.as_str()), (0, "s: f64 = 152\n"), "{err}");
 }
 
-/// Two columns of text are edges where it is said, and else a dense matrix, which no structured parameter takes.
+/// Checks that two columns of text are edges if `:edges` says so, and otherwise a dense matrix, which no structured
+/// parameter takes.
 #[test]
 fn edge_lists_are_read_where_it_is_said() {
     let folder = folder();
@@ -124,7 +125,7 @@ fn edge_lists_are_read_where_it_is_said() {
     folder.succeeds(&plain);
     let dense = std::fs::read_to_string(folder.path().join("y.csv")).expect("it is there");
     assert_eq!(dense, "0.0,0.0,0.0,2.0\n0.0,0.0,0.0,0.0\n0.0,1.0,0.0,0.0\n0.0,0.0,0.0,0.0\n");
-    // The table itself, for who asks for a dense matrix of two columns.
+    // Without `:edges`, the table itself is a dense matrix of two columns.
     assert!(folder.succeeds(&["run", "f.ft", "plain", "--in", "A=g.txt"]).contains("f64[3, 2]"));
     expect![[r#"
         input::part
@@ -138,7 +139,7 @@ fn edge_lists_are_read_where_it_is_said() {
     .assert_eq(&folder.fails(&[&total[..], &["A=g.txt"]].concat()));
 }
 
-/// How many elements there are is more than an integer holds, and part of a mean.
+/// Checks that the number of elements, a divisor of a mean, may exceed 64 bits.
 #[test]
 fn elements_are_counted_beyond_64_bits() {
     let folder = Folder::new(&[
@@ -210,7 +211,7 @@ fn what_is_wrong_is_said() {
         1 error
     "#]]
     .assert_eq(&total("complex.mtx", &[]));
-    // So many elements are announced, and three are there.
+    // The header announces more elements than the file's three.
     folder.write(
         "lie.mtx",
         b"%%MatrixMarket matrix coordinate real general\n9 2 1000000000000000\n1 1 1\n2 1 1\n3 1 1\n",
@@ -258,7 +259,7 @@ fn what_is_wrong_is_said() {
     .assert_eq(&out("s.mtx"));
 }
 
-/// Indices beyond 32 bits: their arrays have 64 where no type is given and the sizes are compiled in.
+/// Checks that index arrays have 64 bits if the data needs them, no type is given, and the sizes are compiled in.
 #[test]
 fn indices_are_as_large_as_the_data_needs() {
     let folder = folder();
@@ -268,7 +269,7 @@ fn indices_are_as_large_as_the_data_needs() {
     let run = |more: &[&'static str]| [&["run", "f.ft", "far", "--in", "A=far.mtx"][..], more].concat();
     assert_eq!(folder.succeeds(&run(&[])), "s: f64 = 4.5\n");
     assert_eq!(folder.succeeds(&run(&["--repeat", "2"])).lines().next(), Some("s: f64 = 4.5"));
-    // The interpreter keeps parameters densely.
+    // The interpreter stores parameters densely.
     assert!(folder.fails(&run(&["--backend", "interp"])).contains("does not fit in memory"));
     expect![[r#"
         data::storage
@@ -279,14 +280,14 @@ fn indices_are_as_large_as_the_data_needs() {
         1 error
     "#]]
     .assert_eq(&folder.fails(&run(&["--generic"])));
-    // Coordinates that are small, in dimensions that are not.
+    // Small coordinates in large dimensions.
     let near = "%%MatrixMarket matrix coordinate real general\n10000000000 10000000000 1\n1 1 2\n";
     folder.write("far.mtx", near.as_bytes());
     assert_eq!(folder.succeeds(&run(&[])), "s: f64 = 2\n");
     assert_eq!(folder.succeeds(&run(&["--generic"])), "s: f64 = 2\n");
 }
 
-/// What a file announces is refused where a format would need memory for it.
+/// Checks that a file is refused if its sizes would need more memory in the format than there is.
 #[test]
 fn formats_that_have_no_room_are_refused() {
     let folder = folder();
@@ -311,8 +312,8 @@ fn formats_that_have_no_room_are_refused() {
     }
 }
 
-/// Warnings of loops come once, on standard error, whether the program was compiled now or before, and whatever runs
-/// it; with `--json` they are in the document.
+/// Checks that warnings about loops come once, on standard error, for fresh and cached programs and for both backends;
+/// with `--json` they are in the document.
 #[test]
 fn runs_warn_of_loops() {
     let text = "def scan(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += exp(a[j]) * cast(j, f64)\n    return s\n\ndef total(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += a[j]\n    return s\n";
@@ -334,7 +335,7 @@ fn runs_warn_of_loops() {
     assert_eq!(json["diagnostics"].as_array().map(Vec::len), Some(1));
 }
 
-/// What is told of loops, for programs.
+/// Checks the explanation of loops in JSON.
 #[test]
 fn loops_are_explained_in_json() {
     let folder = folder();
@@ -345,7 +346,7 @@ fn loops_are_explained_in_json() {
     assert_eq!(inner["iterations"], "nnz(A)/10");
     assert_eq!(inner["operands"][0]["part"], "drives");
     assert_eq!(json["stored"], serde_json::json!({}));
-    // What a file stores is known, as it is where the program runs.
+    // The number of stored elements is read from the input, as in a run.
     for (input, stored) in [("A=a.mtx", 2), ("A=sprand(density=0.5)", 20)] {
         let args = ["show", "f.ft", "total", "--explain", "--in", input];
         let sizes = ["--size", "n=10", "--size", "m=4"];
@@ -359,8 +360,8 @@ fn loops_are_explained_in_json() {
     assert!(out.starts_with("plain: ") && !out.contains("# Loops over structured tensors"), "{out}");
 }
 
-/// The gradient of a structured parameter goes to files of sparse tensors in the parameter's pattern, a derivative that
-/// is 0 too, and densely to others; what several elements share is shown at each of them.
+/// Checks that the gradient of a structured parameter is written to sparse files in the parameter's pattern, zeros
+/// included, and densely to other files; a value shared by several elements is shown at each of them.
 #[test]
 fn gradients_are_written_where_the_parameter_is_stored() {
     const TEXT: &str = "\
@@ -383,7 +384,7 @@ def back(G: f64[n, n] @ FORMAT) -> f64[n, n] @ pattern(G):
         ("coo", "A=[[1,0,2],[0,0,0],[4,3,0]]", sparse, "0.0,0.0,100.0\n0.0,0.0,0.0\n0.0,30.0,0.0\n"),
         ("vbl", "A=[[1,0,2],[0,0,0],[4,3,0]]", sparse, "0.0,0.0,100.0\n0.0,0.0,0.0\n0.0,30.0,0.0\n"),
         ("format(dense, hashed)", "A=[[1,0,2],[0,0,0],[4,3,0]]", sparse, "0.0,0.0,100.0\n0.0,0.0,0.0\n0.0,30.0,0.0\n"),
-        // Of (0, 2), and of (2, 0) where the same value stands.
+        // The sum of the derivatives at (0, 2) and (2, 0), which share a value.
         (
             "format(dense, symmetric)",
             "A=[[1,0,4],[0,0,3],[4,3,0]]",
@@ -411,15 +412,15 @@ def back(G: f64[n, n] @ FORMAT) -> f64[n, n] @ pattern(G):
                 run(&["run", "f.ft", "back", "--in", &input, "--size", "n=3"], "G=again.tns");
                 assert_eq!(text("again.tns"), expected, "{format}, {backend}, {file}");
             }
-            // (Where nothing says which zeros are stored, none is.)
+            // (A dense file does not record which zeros are stored, so none is.)
             run(&["run", "f.ft", "back", "--in", "G=g.npy"], "G=again.csv");
             assert_eq!(text("again.csv"), dense, "{format}, {backend}");
         }
     }
 }
 
-/// Diagonals and blocks, also where a whole one is 0, are SciPy's in `.npz`, and are read again; blocks that do not
-/// divide the matrix are Taffeta's.
+/// Checks that diagonals and blocks, all-zero ones included, are written to `.npz` in SciPy's layouts and read back;
+/// blocks that do not divide the matrix have Taffeta's own layout.
 #[test]
 fn diagonals_and_blocks_are_written_as_scipy_has_them() {
     const TEXT: &str = "\
@@ -467,7 +468,7 @@ def back(G: f64[n, n] @ FORMAT) -> f64[n, n] @ pattern(G):
     }
 }
 
-/// What a seed has where the result stores nothing is the derivative of nothing.
+/// Checks that elements of a seed outside of the result's pattern are ignored.
 #[test]
 fn seeds_beside_a_pattern_are_ignored() {
     let folder = Folder::new(&[(
@@ -503,12 +504,12 @@ forward = jvp(scaled, wrt=[\"A\"])
         let tangent = folder.succeeds(&[&args[..], &inputs].concat());
         assert!(tangent.contains("(0, 0) 10\n  (1, 1) 300\n"), "{tangent}");
     }
-    // What is no derivative is refused.
+    // Elements outside of the pattern are refused in inputs that are not derivatives.
     let refused = folder.fails(&["run", "f.ft", "other", "--in", "A=[[1,0],[0,2]]", "--in", "W=[[1,5],[0,2]]"]);
     assert!(refused.contains("data::storage"), "{refused}");
 }
 
-/// What is small where it is stored may be large as elements.
+/// Checks that a result is refused if it fits in memory in its format but not as elements.
 #[test]
 fn results_that_do_not_fit_in_memory_are_refused() {
     let folder = Folder::new(&[
@@ -520,7 +521,7 @@ fn results_that_do_not_fit_in_memory_are_refused() {
     assert!(!said.contains("mistake in Taffeta"), "{said}");
 }
 
-/// One value stands for a row, and its derivative is a sum over the row: in a half, that would stop at 256.
+/// Checks that the derivative of a bf16 value that stands for a row is summed in f32: a bf16 sum would stop at 256.
 #[test]
 fn gradients_of_halves_that_stand_for_many_elements_are_summed_in_f32() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! `-` is standard input wherever a file is read.
+//! `-` as standard input, wherever a file is read.
 
 use super::{Folder, PROGRAM, finish_with};
 
@@ -15,7 +15,7 @@ def fast(s):
     s.vectorize(\"i\")
 ";
 
-/// Standard output of a command that succeeds.
+/// Runs a command that must succeed, with bytes on standard input; returns its standard output.
 fn given(folder: &Folder, args: &[&str], input: &[u8]) -> String {
     let (status, out, err) = finish_with(&mut folder.command(args), input);
     assert_eq!((status, err.as_str()), (0, ""), "{args:?}: {out}");
@@ -36,7 +36,7 @@ fn a_program_comes_from_standard_input() {
         let piped: Vec<&str> = args.iter().map(|a| if *a == "one.ft" { "-" } else { *a }).collect();
         let expected = given(&folder, args, b"");
         assert_eq!(given(&folder, &piped, ONE.as_bytes()), expected, "{args:?}");
-        // Again, where the program may come from the cache.
+        // Once more, when the program may come from the cache.
         assert_eq!(given(&folder, &piped, ONE.as_bytes()), expected, "{args:?}");
     }
     for args in [
@@ -48,7 +48,7 @@ fn a_program_comes_from_standard_input() {
     ] {
         given(&folder, args, ONE.as_bytes());
     }
-    // Mistakes point into it, and what it imports lies in the current directory.
+    // Diagnostics point into standard input, and its imports are resolved in the current directory.
     let (status, _, err) = finish_with(&mut folder.command(&["check", "-"]), b"def f(x: f32[n]):\n    return z\n");
     assert!(status == 1 && err.contains("[-:2:"), "{err}");
     let importing = b"from one import only\n\ndef f(x: f32[n]) -> f32[n]:\n    y = only(x)\n    return y\n";
@@ -74,7 +74,7 @@ fn inputs_and_traces_come_from_standard_input() {
     assert_eq!(given(&folder, &["show", "one.ft", "only", "--schedule", "-"], &trace), by_name);
 }
 
-/// Where a reader wants a file, one is laid down, which nobody sees and which is gone in the end.
+/// Checks that a reader that needs a file gets a hidden temporary one, which is removed in the end.
 #[test]
 fn an_input_from_standard_input_leaves_no_file_and_is_called_by_its_name() {
     let program = "def f(A: f64[n, m] @ csr) -> f64:\n    return sum(A)\n\n\n\

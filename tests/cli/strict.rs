@@ -1,10 +1,10 @@
-//! `--strict-floats`: C computes what the interpreter does, to the last bit.
+//! `--strict-floats`: C matches the interpreter to the last bit.
 
 use super::{Folder, finish};
 use std::path::Path;
 
-/// Sums that lanes, threads, blocks and libraries would add up in another order, products that would be contracted, and
-/// zeros of which `max` gives one.
+/// Programs with sums that lanes, threads, blocks and libraries would reassociate, products that would be contracted,
+/// and zeros of both signs, of which `max` returns one.
 const PROGRAM: &str = "
 def total(x: f32[n]) -> f32:
     s: f32 = 0.0
@@ -110,7 +110,7 @@ def on_threads(s):
     s.parallelize(\"i#1\")
 ";
 
-/// An entry and the rest of its command line.
+/// Entries with the rest of their command lines.
 const RUNS: [&str; 14] = [
     "total --in x=randn --size n=30000",
     "rows --in A=randn(seed=1) --in x=randn(seed=2) --size n=50 --size m=700",
@@ -128,7 +128,7 @@ const RUNS: [&str; 14] = [
     "scaled --in x=randn(seed=1) --in y=randn(seed=2) --size n=9000",
 ];
 
-/// The bytes of all results that a command line leaves.
+/// Returns the bytes of all results of a command line.
 fn results(folder: &Folder, line: &str, more: &[&str], cc: &str) -> Vec<(String, Vec<u8>)> {
     let out = tempfile::tempdir_in(folder.path()).expect("a folder");
     let args: Vec<&str> = ["run", "f.ft"].into_iter().chain(line.split(' ')).chain(more.iter().copied()).collect();
@@ -144,7 +144,7 @@ fn results(folder: &Folder, line: &str, more: &[&str], cc: &str) -> Vec<(String,
     all
 }
 
-/// Compares all programs, as they are with these further options.
+/// Compares all programs with the interpreter, under each of these lists of further options.
 fn compare(cc: &str, options: &[&[&str]]) {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     for line in RUNS {
@@ -169,7 +169,7 @@ fn so_does_the_c_of_clang() {
     }
 }
 
-/// Otherwise nothing is compared.
+/// Checks that bits differ without the option: otherwise the comparison would be vacuous.
 #[test]
 fn without_it_other_bits_come_out() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
@@ -183,7 +183,7 @@ fn which(name: &str) -> bool {
     std::process::Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
-/// A schedule function has the last word.
+/// Checks that a schedule function overrides `--strict-floats`, and rules obey it.
 #[test]
 fn what_a_schedule_function_asks_for_is_done() {
     let text = PROGRAM.to_string() + "\n\n@schedule(total)\ndef lanes(s):\n    s.vectorize(\"i\")\n";

@@ -1,11 +1,11 @@
-//! The environment: what is read of it, and what is never shown of it.
+//! The process's environment: variables, threads, terminals and signals.
 
 use super::{Folder, PROGRAM, finish};
 use crate::programs::root;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A log is copied into reports. The environment has passwords in it.
+/// Checks that a log, which is copied into reports, shows no environment variables, which may hold passwords.
 #[test]
 fn a_log_shows_nothing_of_the_environment() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
@@ -24,7 +24,7 @@ fn a_log_shows_nothing_of_the_environment() {
     }
 }
 
-/// libgomp crashes where so many threads are asked for.
+/// Checks that numbers of threads at which libgomp crashes are refused.
 #[test]
 fn too_many_threads_are_refused() {
     let program = "def f(x: inout[f32[n]]):\n    for i in range(n):\n        x[i] = x[i] + 1.0\n\n\n\
@@ -48,7 +48,7 @@ fn too_many_threads_are_refused() {
     assert_eq!(run(&["--threads", "1025"], "2").0, 2);
 }
 
-/// Runs a command line whose standard error is a terminal, and gives what comes there.
+/// Runs a command line with a terminal as standard error; returns the terminal's output.
 fn on_a_terminal(folder: &Folder, args: &[&str]) -> String {
     let mut command = Command::new(crate::python::interpreter());
     command.arg(root().join("tests/cli/terminal.py")).arg(env!("CARGO_BIN_EXE_taffeta")).args(args);
@@ -83,11 +83,11 @@ fn progress_is_shown_on_terminals_alone() {
     assert!(!out.contains("running"), "{out}");
 }
 
-/// Whoever is told to end takes along what is of no use to anybody else.
+/// Checks that a process ended by a signal removes its temporary files.
 #[test]
 fn nothing_temporary_is_left_by_a_process_that_is_told_to_end() {
     use std::os::unix::process::ExitStatusExt;
-    // A compiler that works until whoever has started it is gone.
+    // A compiler that runs until its parent process is gone.
     let folder = Folder::new(&[
         ("f.ft", PROGRAM),
         ("tmp/x", ""),

@@ -1,4 +1,4 @@
-//! Wrong usage, wrong names, and what is not there yet.
+//! Wrong usage, wrong names, and unsupported commands.
 
 use super::{Folder, PROGRAM};
 use expect_test::expect;
@@ -85,7 +85,7 @@ fn elements_that_nothing_writes_are_named() {
     assert_eq!((status, err.as_str()), (0, ""));
 }
 
-/// A file where a command belongs, and a command that is misspelt.
+/// Checks the tips on a file in place of a command, a misspelt command, and an input without its option.
 #[test]
 fn commands_are_proposed() {
     let folder = folder();
@@ -100,7 +100,7 @@ fn commands_are_proposed() {
         assert_eq!((status, out.as_str()), (2, ""), "{args:?}");
         assert!(err.contains(tip) && err.matches("tip:").count() == 1, "{args:?}: {err}");
     }
-    // What is like no command gets no proposal.
+    // A word unlike every command gets no proposal.
     let (_, _, err) = folder.taffeta(&["walk", "one.ft"]);
     assert!(!err.contains("tip:"), "{err}");
 }
@@ -317,7 +317,7 @@ fn codes_are_explained() {
     let (status, out, err) = folder.taffeta(&["explain", "schedule::dependence"]);
     assert_eq!((status, err.as_str()), (0, ""));
     assert!(out.starts_with("schedule::dependence\n\n") && out.contains("witness"), "{out}");
-    // As it is copied from a diagnostic.
+    // Brackets, as copied from a diagnostic, are accepted.
     assert_eq!(folder.taffeta(&["explain", "[schedule::dependence]"]).1, out);
     let (status, all, _) = folder.taffeta(&["explain"]);
     assert_eq!(status, 0);
@@ -353,13 +353,13 @@ def f(x: f32[n]) -> (f32[n], f32):
     let shown = folder.fails(&["check", "a.ft"]);
     assert!(shown.contains("`t` is read here, and nothing writes it"), "{shown}");
     assert!(shown.contains("[a.ft:6:"), "{shown}");
-    // Where the library reads it, the call is shown.
+    // A read inside the library is reported at the call.
     assert!(shown.contains("`u` is read here, and nothing writes it") && shown.contains("[a.ft:8:9]"), "{shown}");
     assert_eq!(shown.matches("it is declared here, without values").count(), 2, "{shown}");
     assert!(shown.ends_with("\n2 errors\n"), "{shown}");
 }
 
-/// Strings are the author's, byte for byte, in files and on standard output.
+/// Checks that strings are kept byte for byte, in files and on standard output.
 #[test]
 fn strings_are_not_formatted() {
     let doc = "\"\"\"Head \x0c of it   \n\n  \x1c tabs\t \n\x0c\n \x1f\x1b end  \"\"\"";

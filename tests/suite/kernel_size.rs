@@ -13,7 +13,7 @@ fn lines(program: &Program, entry: &str) -> Result<usize, String> {
     let source = program.c_source(entry, &Options::default().schedule(None)).map_err(|e| e.to_string())?;
     let code = source.code;
     let end =
-        ["int wf_arrays_", "int taffeta_"].iter().filter_map(|n| code.find(&format!("{n}{entry}_plan(taffeta_ctx")));
+        ["int taf_arrays_", "int taffeta_"].iter().filter_map(|n| code.find(&format!("{n}{entry}_plan(taffeta_ctx")));
     let end = end.min().ok_or("no entry")?;
     // Its plan and the sizes of its arguments come before.
     let begin = code.find("TAFFETA_KERNEL").ok_or("no kernel")?;

@@ -213,7 +213,7 @@ fn the_same_is_decided_each_time() {
             let (found, text) = decided(entry, &options);
             let found = found.unwrap_or_else(|| panic!("{entry}"));
             let estimates = found.options.iter().map(|o| match o.answer {
-                Answer::Takes(ns) | Answer::AtBest(ns) | Answer::Weighs(ns) => format!("{} {ns}", o.steps),
+                Answer::Takes(ns) | Answer::Pruned(ns) | Answer::Weighs(ns) => format!("{} {ns}", o.steps),
                 Answer::Refused(ref why) => format!("{} {why}", o.steps),
             });
             (estimates.collect::<Vec<_>>(), text)

@@ -57,7 +57,7 @@ fn loops_that_are_repeated_share_a_region() {
         let program = Program::from_source(&format!("{kernel}.ft"), &text).unwrap_or_else(|e| panic!("{e}"));
         let options = Options::default().schedule("threads");
         let code = program.c_source("main", &options).unwrap_or_else(|e| panic!("{e}")).code;
-        let found = (code.matches("#pragma omp parallel").count(), code.matches("wf_meet").count());
+        let found = (code.matches("#pragma omp parallel").count(), code.matches("taf_meet").count());
         assert_eq!(found, (1, meetings), "{kernel}: {code}");
         let run = |options: &Options, threads| {
             let function = program.compile("main", options).unwrap_or_else(|e| panic!("{e}"));

@@ -4,7 +4,7 @@ use crate::python;
 use std::path::{Path, PathBuf};
 use taffeta::io::output::{Target, write_all};
 use taffeta::io::{Source, Want, read_stored};
-use taffeta_ast::format::{Format, Level, LevelKind, Named, named};
+use taffeta_ast::format::{Format, Level, LevelKind, Named, presets};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::Stored;
 
@@ -99,7 +99,7 @@ fn write(folder: &Path, name: &str, value: &Value, expected: &Value) -> usize {
         formats.extend(Named::Dia.format(2).map(|dia| ("dia", dia)));
         let blocks = [("bsr22", [2, 2]), ("bsr13", [1, 3]), ("bsr31", [3, 1])].into_iter();
         let divides = |[r, c]: [usize; 2]| n % r == 0 && m % c == 0;
-        formats.extend(blocks.filter(|(_, b)| divides(*b)).map(|(l, [r, c])| (l, named::bcsr(r as i64, c as i64))));
+        formats.extend(blocks.filter(|(_, b)| divides(*b)).map(|(l, [r, c])| (l, presets::bcsr(r as i64, c as i64))));
     }
     for (layout, format) in formats {
         let target = |extension: &str| {

@@ -15,7 +15,7 @@ fn products() -> Program {
 fn kernel(entry: &str, schedule: Option<&str>) -> String {
     let source = products().c_source(entry, &Options::default().schedule(schedule)).unwrap_or_else(|e| panic!("{e}"));
     let code = source.code;
-    let end = code.find(&format!("int wf_arrays_{entry}_plan")).expect("the entry");
+    let end = code.find(&format!("int taf_arrays_{entry}_plan")).expect("the entry");
     code[..end].to_string()
 }
 
@@ -37,7 +37,7 @@ fn a_row_times_a_vector_is_what_an_expert_writes() {
             ],
             "{c}"
         );
-        assert!(!c[c.find("spmv_kernel").expect("the kernel")..].contains("wf_fail"), "{c}");
+        assert!(!c[c.find("spmv_kernel").expect("the kernel")..].contains("taf_fail"), "{c}");
         assert!(!c.contains("while"), "{c}");
         assert_eq!(c.contains("#pragma omp parallel"), schedule.is_some(), "{c}");
     }
@@ -57,11 +57,11 @@ fn a_vectorised_row_is_gathered() {
         [
             "int64_t j_p = (int64_t)A_pos1[i];",
             "if (j_p + (A_n1 > 262144 ? 32 : 2) <= (int64_t)A_pos1[i + 1]) {",
-            "wf_f64x2 y_part_lanes[1] = {-0.0 - (wf_f64x2){0}};",
+            "taf_f64x2 y_part_lanes[1] = {-0.0 - (taf_f64x2){0}};",
             "for (; j_p + 2 <= (int64_t)A_pos1[i + 1]; j_p += 2) {",
-            "y_part_lanes[0] += *(const wf_f64x2_at *)&A_val[j_p] * (wf_f64x2){x[(int64_t)A_crd1[j_p]], x[(int64_t)A_crd1[j_p + 1]]};",
+            "y_part_lanes[0] += *(const taf_f64x2_at *)&A_val[j_p] * (taf_f64x2){x[(int64_t)A_crd1[j_p]], x[(int64_t)A_crd1[j_p + 1]]};",
             "}",
-            "y_part += wf_sum_f64x2(y_part_lanes[0]);",
+            "y_part += taf_sum_f64x2(y_part_lanes[0]);",
             "}",
             "for (; j_p < (int64_t)A_pos1[i + 1]; j_p++) {",
             "y_part += A_val[j_p] * x[(int64_t)A_crd1[j_p]];",
@@ -77,7 +77,7 @@ fn a_vectorised_block_is_loaded_as_a_whole() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/shapes.ft");
     let program = Program::load(&file).unwrap_or_else(|e| panic!("{e}"));
     let code = program.c_source("banded", &Options::default().portable(true)).unwrap_or_else(|e| panic!("{e}")).code;
-    assert!(code.contains("*(const wf_f64x2_at *)&x[j]"), "{code}");
+    assert!(code.contains("*(const taf_f64x2_at *)&x[j]"), "{code}");
     assert!(!code.contains("bool holds"), "{code}");
 }
 
@@ -89,7 +89,7 @@ fn lists_that_leap() {
     let program = Program::from_source("dot.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let code = program.c_source("dot", &Options::default().schedule(None)).unwrap_or_else(|e| panic!("{e}")).code;
     let (begin, end) =
-        (code.find("dot_kernel").expect("the kernel"), code.find("int wf_arrays_dot_plan").expect("the entry"));
+        (code.find("dot_kernel").expect("the kernel"), code.find("int taf_arrays_dot_plan").expect("the entry"));
     let lines: Vec<&str> = code[begin..end].lines().map(str::trim).filter(|l| !l.starts_with("/*")).collect();
     let first = lines.iter().position(|l| l.starts_with("int64_t j_a")).expect("positions");
     let last = lines.iter().rposition(|l| l.starts_with('}')).expect("the end");
@@ -105,7 +105,7 @@ fn lists_that_leap() {
         double s_2 = *s;
         while (j_a < j_a_end && j_b < j_b_end) {
         int64_t j;
-        j = wf_max_i64((int64_t)a_crd0[j_a], (int64_t)b_crd0[j_b]);
+        j = taf_max_i64((int64_t)a_crd0[j_a], (int64_t)b_crd0[j_b]);
         {
         int64_t j_a_top;
         int64_t j_a_probe;
@@ -168,7 +168,7 @@ fn lists_that_leap() {
         return TAFFETA_OK;
         }"#]]
     .assert_eq(&lines[first..=last].join("\n"));
-    assert!(!code[begin..end].contains("wf_fail"), "{code}");
+    assert!(!code[begin..end].contains("taf_fail"), "{code}");
 }
 
 /// The matrices of `TAFFETA_DATA`, small ones and large ones.

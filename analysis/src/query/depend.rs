@@ -9,7 +9,7 @@
 //!
 //! - **Stack scope**: a tensor is another one in every iteration of the loops around its declaration, so a dependence
 //!   on it stays within one iteration of those.
-//! - **Reductions** of one operator into one element commute: such pairs may be left out ([`Ask::commute`]), unless the
+//! - **Reductions** of one operator into one element commute: such pairs may be left out ([`DependenceQuery::commute`]), unless the
 //!   program says that those of floats do not ([`Func::keeps_order`]).
 //! - **A non-affine expression** is an unknown value of its instance, shared by both instances if its arguments are
 //!   equal and nothing writes the tensors it reads in between. So the answer "no dependence" is always right, but a
@@ -88,7 +88,7 @@ pub type Which<'a> = &'a (dyn Fn(&Reference) -> bool + Sync);
 pub type Relate<'a> = &'a (dyn Fn(&Stmt) -> Relation + Sync);
 
 /// Query for dependences.
-pub struct Ask<'a> {
+pub struct DependenceQuery<'a> {
     /// References that can be the source.
     pub source: Which<'a>,
     /// References that can be the sink.
@@ -103,10 +103,10 @@ pub struct Ask<'a> {
     pub commute: bool,
 }
 
-impl Default for Ask<'_> {
+impl Default for DependenceQuery<'_> {
     /// Returns the query for every dependence of a program, except between reductions of one operator.
     fn default() -> Self {
-        Ask {
+        DependenceQuery {
             source: &|_| true,
             sink: &|_| true,
             relate: &|_| Relation::Any,
@@ -231,14 +231,16 @@ impl<'f> Dependences<'f> {
     }
 
     /// Finds the first dependence that the query allows, in program order; `None` proves that there is none.
-    pub fn first(&self, ask: &Ask<'_>) -> Option<Dependence> {
+    pub fn first(&self, ask: &DependenceQuery<'_>) -> Option<Dependence> {
         self.first_pair(&self.all, ask)
     }
 
     /// Finds the first pair of references, one of each kind, that access one element, in any order; `None` proves that
     /// there is none. The source of the returned dependence runs first. (`relate`: in the same iteration, or in any.)
     pub fn meeting(&self, one: Which<'_>, other: Which<'_>, relate: Relate<'_>) -> Option<Dependence> {
-        let ask = |source, sink, order| self.first(&Ask { source, sink, relate, order, ..Ask::default() });
+        let ask = |source, sink, order| {
+            self.first(&DependenceQuery { source, sink, relate, order, ..DependenceQuery::default() })
+        };
         let any = ask(one, other, Order::Either)?;
         let ordered = ask(one, other, Order::SourceFirst).or_else(|| ask(other, one, Order::SourceFirst));
         // Otherwise both are one instance, which reads before it writes.
@@ -248,14 +250,14 @@ impl<'f> Dependences<'f> {
 
     /// Finds the first dependence, as [`Dependences::first`] does, among some of the references, which are in program
     /// order.
-    pub fn first_among(&self, references: &[&Reference], ask: &Ask<'_>) -> Option<Dependence> {
+    pub fn first_among(&self, references: &[&Reference], ask: &DependenceQuery<'_>) -> Option<Dependence> {
         self.first_pair(references.iter().copied(), ask)
     }
 
     fn first_pair<'r>(
         &self,
         references: impl IntoIterator<Item = &'r Reference> + Clone,
-        ask: &Ask<'_>,
+        ask: &DependenceQuery<'_>,
     ) -> Option<Dependence> {
         let (pairs, prover) = self.distinct_pairs(references, ask);
         if pairs.is_empty() {
@@ -275,7 +277,7 @@ impl<'f> Dependences<'f> {
     }
 
     /// Returns every dependence that the query allows, once for each loop that carries it.
-    pub fn all(&self, ask: &Ask<'_>) -> Vec<Dependence> {
+    pub fn all(&self, ask: &DependenceQuery<'_>) -> Vec<Dependence> {
         let pairs = pairs::every(&self.all, ask);
         let (asked, which) = pairs::numbered(pairs.iter().copied(), |(a, b)| pairs::key(a, b));
         let answers = self.cases(asked, None, ask);
@@ -285,7 +287,7 @@ impl<'f> Dependences<'f> {
 
     /// Returns the dependences that the query allows, with one pair for all equivalent ones: references in one place
     /// with the same use of the same element.
-    pub fn distinct(&self, ask: &Ask<'_>) -> Vec<Dependence> {
+    pub fn distinct(&self, ask: &DependenceQuery<'_>) -> Vec<Dependence> {
         let (pairs, prover) = self.distinct_pairs(&self.all, ask);
         self.cases(pairs, prover, ask).into_iter().flatten().collect()
     }
@@ -294,7 +296,7 @@ impl<'f> Dependences<'f> {
         &'p self,
         pairs: Vec<(&Reference, &Reference)>,
         prover: Option<Prover<'p>>,
-        ask: &Ask<'_>,
+        ask: &DependenceQuery<'_>,
     ) -> Vec<Vec<Dependence>> {
         self.each(pairs, prover, |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
     }
@@ -321,7 +323,7 @@ impl<'f> Dependences<'f> {
     fn distinct_pairs<'r, 'p>(
         &'p self,
         references: impl IntoIterator<Item = &'r Reference> + Clone,
-        ask: &Ask<'_>,
+        ask: &DependenceQuery<'_>,
     ) -> (Vec<(&'r Reference, &'r Reference)>, Option<Prover<'p>>) {
         let mut prover = None;
         let pairs = pairs::distinct(references, ask, &mut |a, b| {

@@ -7,7 +7,7 @@
 
 use super::Context;
 use super::definition::Definitions;
-use super::point::Assumptions;
+use super::feasibility::Assumptions;
 use super::reference::{Reference, Step, asserted};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;

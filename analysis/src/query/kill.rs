@@ -16,10 +16,10 @@
 use super::Context;
 use super::context::{Def, Key};
 use super::depend::Dependences;
+use super::feasibility::{Assumptions, System};
 use super::instance::Relation;
 use super::instance::{Instance, Loaded, Names, Pair, Side};
 use super::linear::Atom;
-use super::point::{Assumptions, System};
 use super::reference::{Reference, Step, Use};
 use crate::isl::{self, Row};
 use rustc_hash::FxHashSet;

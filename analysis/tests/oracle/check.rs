@@ -3,7 +3,7 @@
 //! run at their sizes.
 
 use std::collections::{HashMap, HashSet};
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Order, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Iterators, Order, Relation};
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::random::nest::{self, Class};
 use taffeta_ast::random::trace::{Event, Fault, Instance, Iteration, Touch, Trace, trace};
@@ -168,7 +168,7 @@ pub fn problem(func: &Func, seed: u64, counts: &mut Counts) -> Option<String> {
     if let Some(e) = runs.iter().flat_map(|t| &t.events).find(|e| !known.contains(&key_of(e))) {
         return Some(format!("no reference for {} {:?} {:?}", e.tensor, e.element, e.touch));
     }
-    let answers = analysis.all(&Ask::default());
+    let answers = analysis.all(&DependenceQuery::default());
     let mut seen = vec![false; answers.len()];
     let wrong = everything(&runs, &answers, &mut seen, counts)
         .or_else(|| question(func, &analysis, &runs, seed, counts))
@@ -265,12 +265,12 @@ fn question(func: &Func, analysis: &Dependences<'_>, runs: &[Trace], seed: u64, 
     let extra = |a: &Iterators<'_>, b: &Iterators<'_>| shifted.exprs(a, b);
     let order = if random.below(2) == 0 { Order::Either } else { Order::SourceFirst };
     let with_extra = random.below(3) > 0;
-    let ask = Ask {
+    let ask = DependenceQuery {
         relate: &|s| relate.get(&s.id()).copied().unwrap_or(Relation::Any),
         extra: if with_extra { Some(&extra) } else { None },
         order,
         commute: random.below(2) == 0,
-        ..Ask::default()
+        ..DependenceQuery::default()
     };
     let answers = analysis.all(&ask);
     if answers.is_empty() != analysis.first(&ask).is_none() {

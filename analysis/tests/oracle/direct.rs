@@ -3,7 +3,7 @@
 
 use super::check::{Key, by_pair, commutes, covered, key, pairs, relations};
 use std::collections::{BTreeSet, HashMap};
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::random::nest::{self, Class};
 use taffeta_ast::random::trace::{Fault, Trace, trace};
@@ -38,7 +38,7 @@ pub fn fault(seed: u64, class: Class, counts: &mut Counts) -> Option<String> {
 /// Returns the first difference between the direct dependences and the answers pair by pair.
 pub fn answers(func: &Func, counts: &mut Counts) -> Option<String> {
     let dependences = Dependences::new(func);
-    let all = dependences.all(&Ask::default());
+    let all = dependences.all(&DependenceQuery::default());
     let direct = dependences.direct();
     counts.all += all.len() as u64;
     counts.direct += direct.dependences.len() as u64;
@@ -68,7 +68,11 @@ fn pair_by_pair(dependences: &Dependences<'_>, all: &[Dependence]) -> Option<Str
     let mut alone = Vec::new();
     for a in references {
         for b in references.iter().filter(|b| b.tensor == a.tensor && (a.kind.writes() || b.kind.writes())) {
-            alone.extend(dependences.all(&Ask { source: &|r| is(r, a), sink: &|r| is(r, b), ..Ask::default() }));
+            alone.extend(dependences.all(&DependenceQuery {
+                source: &|r| is(r, a),
+                sink: &|r| is(r, b),
+                ..DependenceQuery::default()
+            }));
         }
     }
     let (x, y): (Vec<String>, Vec<String>) = (alone.iter().map(shown).collect(), all.iter().map(shown).collect());
@@ -89,7 +93,12 @@ fn carriers(all: &[Dependence]) -> BTreeSet<(u64, u64)> {
 
 fn reductions(dependences: &Dependences<'_>) -> Option<String> {
     let reduces = |r: &Reference| matches!(r.kind, Use::Reduce(_));
-    let all = dependences.all(&Ask { source: &reduces, sink: &reduces, commute: false, ..Ask::default() });
+    let all = dependences.all(&DependenceQuery {
+        source: &reduces,
+        sink: &reduces,
+        commute: false,
+        ..DependenceQuery::default()
+    });
     let alike: Vec<Dependence> = all.into_iter().filter(|d| d.source.kind == d.sink.kind).collect();
     let (x, y) = (carriers(&dependences.carried_reductions()), carriers(&alike));
     (x != y).then(|| format!("loops carry reductions {y:?}, and are said to carry {x:?}"))

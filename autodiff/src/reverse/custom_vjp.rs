@@ -1,5 +1,5 @@
 //! Backward pass of a call with a custom gradient: the user's function, applied to the arguments and results at the
-//! places that `values` gives.
+//! places that `value_sources` gives.
 //!
 //! ```text
 //! x.own = backward(x, y, y.grad)
@@ -8,7 +8,7 @@
 
 use super::Reverse;
 use crate::build;
-use crate::data::Home;
+use crate::data::RecomputeScope;
 use std::sync::Arc;
 use taffeta_analysis::pass::copy::Copier;
 use taffeta_ast::func::{CustomVjp, SubTensor, Takes};
@@ -128,7 +128,7 @@ impl Reverse<'_, '_> {
     }
 
     fn kept_place(&mut self, p: &SubTensor, call: &CustomVjp) -> SubTensor {
-        let kept = self.values.kept.iter().find(|(t, home, _)| *t == p.tensor && *home == Home::Program);
+        let kept = self.values.kept.iter().find(|(t, home, _)| *t == p.tensor && *home == RecomputeScope::Program);
         let Some((_, _, kept)) = kept else { return p.clone() };
         let (tensor, loops) = (kept.tensor.symbol.clone(), kept.loops.clone());
         let mut at = Vec::new();

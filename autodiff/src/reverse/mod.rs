@@ -9,19 +9,19 @@
 //!
 //! `x[I] += e` leaves `x.grad[I]` as it is. `x[I] *= e` multiplies it by `e`. `x[I] = max(x[I], e)` passes it on to the
 //! last `e` that is the maximum. Loops run backwards, branches stay, declarations declare adjoints. The forward values
-//! of operands come from `values`.
+//! of operands come from `value_sources`.
 
 mod custom_vjp;
 mod invert;
 mod replay;
 
 use crate::custom_vjp::Calls;
-use crate::data::{BackwardInfo, Home, Kept, Saved, Snapshot, ValueSource};
+use crate::data::{BackwardInfo, Kept, RecomputeScope, Saved, Snapshot, ValueSource};
 use crate::expression::{self, Contribution};
 use crate::facts::{Facts, Loop, What};
 use crate::partials::working;
 use crate::precision::Collected;
-use crate::values::Values;
+use crate::value_sources::Values;
 use crate::{build, extent, partials};
 use replay::Replayed;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,7 +99,7 @@ pub(crate) fn run(from: Forward<'_, '_>) -> Result<Passes, Diagnostics> {
         StmtKind::Seq(all) => all.iter().map(Stmt::id).collect(),
         _ => [back.id()].into_iter().collect(),
     };
-    let body = reverse.at_home(Home::Program, &facts.func.body, back);
+    let body = reverse.at_home(RecomputeScope::Program, &facts.func.body, back);
     if differentiable {
         reverse.calls_of_forward_pass();
     }
@@ -213,7 +213,7 @@ impl Reverse<'_, '_> {
     fn looped(&mut self, s: &Stmt, iter: &Symbol, range: [&Expr; 3], body: &Stmt, origin: Origin) -> Option<Stmt> {
         let backwards = Symbol::new(format!("{iter}~b"));
         self.iters.insert(iter.clone(), Expr::var(&backwards));
-        let back = self.stmt(body).map(|b| self.at_home(Home::Body(s.id()), body, b));
+        let back = self.stmt(body).map(|b| self.at_home(RecomputeScope::Body(s.id()), body, b));
         let undone = self.undo_first(s.id(), body);
         self.iters.remove(iter);
         if back.is_none() && undone.is_none() {
@@ -304,7 +304,7 @@ impl Reverse<'_, '_> {
         let whole = !self.facts.overwritten(id, &What::Reduced) && !self.facts.read_on_the_way(id);
         let old = x.load();
         let changes = partials::is_first(op.info().op, &old, e).negate();
-        let loaded = matches!(e.kind(), ExprKind::Load(t, _) if self.values.home(t) == Home::Program);
+        let loaded = matches!(e.kind(), ExprKind::Load(t, _) if self.values.home(t) == RecomputeScope::Program);
         let won = if whole && loaded {
             // A loaded value is bitwise equal to the one that the reduction saw. A recomputed value need not be.
             let last = self.element(id, &What::Reduced, &old);

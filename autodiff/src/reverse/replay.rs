@@ -3,7 +3,7 @@
 
 use super::Reverse;
 use crate::build;
-use crate::data::{Home, Kept, Saved, Snapshot};
+use crate::data::{Kept, RecomputeScope, Saved, Snapshot};
 use crate::facts::What;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -28,12 +28,12 @@ pub(super) struct Replayed {
 
 impl Reverse<'_, '_> {
     /// Builds both passes of a home: `back` after the part of `body` that it needs.
-    pub(super) fn at_home(&mut self, home: Home, body: &Stmt, back: Stmt) -> Stmt {
+    pub(super) fn at_home(&mut self, home: RecomputeScope, body: &Stmt, back: Stmt) -> Stmt {
         let origin = body.origin().derive("grad", "forward");
         let kept: Vec<(Symbol, Kept)> =
             self.values.kept.iter().filter(|(_, h, _)| *h == home).map(|(t, _, k)| (t.clone(), k.clone())).collect();
         let snapshots: Vec<Snapshot> = self.values.snapshots.iter().filter(|s| s.home == home).cloned().collect();
-        let whole = home == Home::Program;
+        let whole = home == RecomputeScope::Program;
         if !whole && kept.is_empty() && snapshots.is_empty() {
             return back;
         }
@@ -66,7 +66,7 @@ impl Reverse<'_, '_> {
     }
 
     /// Returns the tensors declared in a home that its kept tensors and snapshots depend on, themselves included.
-    fn made_here(&self, home: Home, kept: &[(Symbol, Kept)], snapshots: &[Snapshot]) -> FxHashSet<Symbol> {
+    fn made_here(&self, home: RecomputeScope, kept: &[(Symbol, Kept)], snapshots: &[Snapshot]) -> FxHashSet<Symbol> {
         let mut all: FxHashSet<Symbol> = FxHashSet::default();
         let mut todo: Vec<Symbol> = kept.iter().map(|(t, _)| t.clone()).collect();
         let mut places: Vec<StmtId> = Vec::new();
@@ -87,7 +87,7 @@ impl Reverse<'_, '_> {
             while let Some(place) = places.pop() {
                 // Visit the statement, and the loops and branches around it.
                 let mut at = Some(place);
-                while let Some(id) = at.filter(|id| home != Home::Body(*id) && seen.insert(*id)) {
+                while let Some(id) = at.filter(|id| home != RecomputeScope::Body(*id) && seen.insert(*id)) {
                     let stmt = &self.facts.stmts[&id];
                     for e in stmt.kind().exprs() {
                         self.loaded_here(home, e, &mut todo);
@@ -104,13 +104,13 @@ impl Reverse<'_, '_> {
     }
 
     /// Collects the tensors in an expression that are declared in a home and have that home or one further in.
-    fn loaded_here(&self, home: Home, e: &Expr, out: &mut Vec<Symbol>) {
-        let Home::Body(here) = home else { return };
+    fn loaded_here(&self, home: RecomputeScope, e: &Expr, out: &mut Vec<Symbol>) {
+        let RecomputeScope::Body(here) = home else { return };
         e.walk(&mut |e| {
             let ExprKind::Load(t, _) = e.kind() else { return };
             let loops = &self.facts.declared[t].loops;
             let Some(position) = loops.iter().position(|l| *l == here) else { return };
-            if let Home::Body(l) = self.values.home(t)
+            if let RecomputeScope::Body(l) = self.values.home(t)
                 && loops.iter().position(|x| *x == l).is_some_and(|k| k >= position)
             {
                 out.push(t.clone());

@@ -145,7 +145,7 @@ impl<'a> Emitter<'a> {
         let place = self.location(origin);
         let whole = if place.is_empty() { format.to_string() } else { format!("{}: {format}", format_text(&place)) };
         let values: String = values.iter().map(|v| format!(", {v}")).collect();
-        let call = format!("wf_fail(ctx, {status}, {site}, {line}, {}{values})", string(&whole));
+        let call = format!("taf_fail(ctx, {status}, {site}, {line}, {}{values})", string(&whole));
         match self.error_exit.clone() {
             ErrorExit::Return => self.out.line(format!("return {call};")),
             ErrorExit::Stop => {

@@ -64,7 +64,7 @@ pub(super) fn header(lowered: &Lowered) -> String {
         "#ifndef {guard}\n#define {guard}\n\n#include \"taffeta.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
     ));
     text.push_str(&format!("{}\n", comment(&format!("args: {}; sizes: {}", list(&args), list(&sizes)))));
-    text.push_str(&super::logical::described(lowered));
+    text.push_str(&super::entry_interface::described(lowered));
     text.push_str(&format!("{};\n\n", run_head(name)));
     text.push_str(&format!(
         "/* The results' shapes and the bytes of scratch memory of such a call. */\n{};\n",
@@ -104,7 +104,7 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
         .map(|(t, sig)| (t.clone(), sig.passing, e.names.get(&t.symbol)))
         .collect();
     let lent = e.lowered.logical().filter(|l| l.can_be_lent());
-    let others: &[&str] = if lent.is_some() { &super::logical::NAMES } else { &[] };
+    let others: &[&str] = if lent.is_some() { &super::entry_interface::NAMES } else { &[] };
     let base =
         e.names.family(&signature.name, &[&["_plan", "_args", "_bind", "_kernel", "_no_memory"], others].concat());
     for slot in e.lowered.slots() {
@@ -120,7 +120,7 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
     unit.no_memory(e);
     unit.run(e);
     if let Some(logical) = lent {
-        super::logical::unit(e, logical, &unit);
+        super::entry_interface::unit(e, logical, &unit);
     }
     std::mem::take(&mut e.out).finish()
 }
@@ -163,15 +163,15 @@ impl Unit {
             "static int {base}_bind(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes, bool planned, {base}_plan *plan) {{"
         ));
         let n_args = self.tensors.len();
-        e.out.line(format!("int status = wf_begin(ctx, args, n_args, {n_args});"));
+        e.out.line(format!("int status = taf_begin(ctx, args, n_args, {n_args});"));
         e.out.line("if (status != TAFFETA_OK) return status;");
-        check(e, &format!("wf_check_args(ctx, {base}_args, args, {n_args})"));
+        check(e, &format!("taf_check_args(ctx, {base}_args, args, {n_args})"));
         for (k, (size, n)) in self.sizes.iter().enumerate() {
             let (name, fixed) = (string(size.name()), fixed(e.lowered.signature(), k));
             e.out.line(format!("int64_t {n};"));
-            check(e, &format!("wf_bind_size(ctx, {name}, sizes, {k}, {fixed}, &{n})"));
+            check(e, &format!("taf_bind_size(ctx, {name}, sizes, {k}, {fixed}, &{n})"));
             if let Some(known) = e.lowered.signature().sizes[k].known {
-                check(e, &format!("wf_known_size(ctx, {name}, {n}, INT64_C({known}))"));
+                check(e, &format!("taf_known_size(ctx, {name}, {n}, INT64_C({known}))"));
             }
             e.out.line(format!("plan->{n} = {n};"));
         }
@@ -181,10 +181,10 @@ impl Unit {
             for (d, size) in t.shape.iter().enumerate() {
                 let value = e.dim(size);
                 let what = string(&e.lowered.signature().tensors[k].shape[d].text);
-                check(e, &format!("wf_check_dim(ctx, &{base}_args[{k}], &args[{k}], planned, {d}, {value}, {what})"));
+                check(e, &format!("taf_check_dim(ctx, &{base}_args[{k}], &args[{k}], planned, {d}, {value}, {what})"));
             }
         }
-        check(e, &format!("wf_check_extents(ctx, {base}_args, args, {n_args}, plan->bytes)"));
+        check(e, &format!("taf_check_extents(ctx, {base}_args, args, {n_args}, plan->bytes)"));
         self.arena(e);
         e.out.line("return TAFFETA_OK;");
         e.out.close("}");
@@ -209,7 +209,7 @@ impl Unit {
             let at = e.offset(&slot.tensor.symbol);
             e.out.line(format!("plan->{at} = {start};"));
             e.out.line(format!(
-                "const size_t {end} = wf_put(plan->{at}, (const int64_t[]){{{}}}, {}, sizeof({size}), &plan->{stack});",
+                "const size_t {end} = taf_put(plan->{at}, (const int64_t[]){{{}}}, {}, sizeof({size}), &plan->{stack});",
                 dims.join(", "),
                 dims.len()
             ));
@@ -220,7 +220,7 @@ impl Unit {
         }
         if has_parts {
             e.out.line("plan->threads_at = plan->arena_bytes;");
-            e.out.line("plan->arena_bytes = wf_put_threads(ctx, plan->arena_bytes, plan->thread_bytes);");
+            e.out.line("plan->arena_bytes = taf_put_threads(ctx, plan->arena_bytes, plan->thread_bytes);");
         }
     }
 
@@ -304,7 +304,7 @@ impl Unit {
             e.out.line(format!("const int64_t {n} = plan->{n};"));
             e.out.line(format!("(void){n};"));
         }
-        e.out.open("const wf_arena_slot slots[] = {");
+        e.out.open("const taf_arena_slot slots[] = {");
         let slots: Vec<Slot> = e.lowered.slots().to_vec();
         for slot in &slots {
             let dims: Vec<String> = slot.room.iter().map(|d| e.dim(d)).collect();
@@ -314,11 +314,11 @@ impl Unit {
             let c = types::stored(slot.tensor.dtype);
             let (dims, rank) = (dims.join(", "), dims.len());
             e.out.line(format!(
-                "{{{site}, {line}, {place}, {name}, wf_bytes((const int64_t[]){{{dims}}}, {rank}, sizeof({c}))}},"
+                "{{{site}, {line}, {place}, {name}, taf_bytes((const int64_t[]){{{dims}}}, {rank}, sizeof({c}))}},"
             ));
         }
         e.out.close("};");
-        e.out.line(format!("return wf_no_memory(ctx, slots, {}, plan->arena_bytes);", slots.len()));
+        e.out.line(format!("return taf_no_memory(ctx, slots, {}, plan->arena_bytes);", slots.len()));
         e.out.close("}");
         e.out.line("");
     }
@@ -332,15 +332,15 @@ impl Unit {
         e.out.line(format!("bool made[{}];", n_args.max(1)));
         e.out.line(format!("int status = {base}_bind(ctx, args, n_args, sizes, false, &plan);"));
         e.out.line("if (status != TAFFETA_OK) return status;");
-        check(e, &format!("wf_check_data(ctx, {base}_args, args, {n_args}, plan.bytes)"));
+        check(e, &format!("taf_check_data(ctx, {base}_args, args, {n_args}, plan.bytes)"));
         if self.has_symbolic_locals(e) {
             e.out.line(format!(
-                "if (wf_reserve(ctx, plan.arena_bytes) != TAFFETA_OK) return {base}_no_memory(ctx, &plan);"
+                "if (taf_reserve(ctx, plan.arena_bytes) != TAFFETA_OK) return {base}_no_memory(ctx, &plan);"
             ));
         } else {
-            check(e, "wf_reserve(ctx, plan.arena_bytes)");
+            check(e, "taf_reserve(ctx, plan.arena_bytes)");
         }
-        e.out.line(format!("status = wf_make_results(ctx, {base}_args, args, {n_args}, plan.bytes, made);"));
+        e.out.line(format!("status = taf_make_results(ctx, {base}_args, args, {n_args}, plan.bytes, made);"));
         let mut values = vec!["ctx".to_string(), "&plan".to_string(), "(char *)ctx->arena".to_string()];
         for (k, (t, passing, _)) in self.tensors.iter().enumerate() {
             let c = types::stored(t.dtype);
@@ -351,7 +351,7 @@ impl Unit {
             });
         }
         e.out.line(format!("if (status == TAFFETA_OK) status = {base}_kernel({});", values.join(", ")));
-        e.out.line(format!("if (status != TAFFETA_OK) wf_drop_results(args, {n_args}, made);"));
+        e.out.line(format!("if (status != TAFFETA_OK) taf_drop_results(args, {n_args}, made);"));
         e.out.line("return status;");
         e.out.close("}");
     }
@@ -364,7 +364,7 @@ pub(super) fn specifications<'t>(
     tensors: impl ExactSizeIterator<Item = (&'t Tensor, Passing)>,
 ) {
     let none = tensors.len() == 0;
-    e.out.open(format!("static const wf_spec {name}[] = {{"));
+    e.out.open(format!("static const taf_spec {name}[] = {{"));
     for (t, passing) in tensors {
         let how = match passing {
             Passing::In => 'i',

@@ -327,9 +327,9 @@ impl Emitter<'_> {
         }
         let dims: Vec<String> = args.iter().map(|a| self.dim(a)).collect();
         match op {
-            Op::Add => format!("wf_dim_add({})", dims.join(", ")),
-            Op::Sub => format!("wf_dim_sub({})", dims.join(", ")),
-            Op::Mul => format!("wf_dim_mul({})", dims.join(", ")),
+            Op::Add => format!("taf_dim_add({})", dims.join(", ")),
+            Op::Sub => format!("taf_dim_sub({})", dims.join(", ")),
+            Op::Mul => format!("taf_dim_mul({})", dims.join(", ")),
             Op::Select => {
                 let cond = self.expr(&args[0]);
                 format!("({cond} ? {} : {})", dims[1], dims[2])
@@ -337,7 +337,7 @@ impl Emitter<'_> {
             // The other operators cannot overflow by themselves.
             _ => {
                 let value = self.expr(e);
-                dims.iter().fold(value, |value, dim| format!("wf_dim_if({dim}, {value})"))
+                dims.iter().fold(value, |value, dim| format!("taf_dim_if({dim}, {value})"))
             }
         }
     }

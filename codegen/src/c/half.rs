@@ -36,7 +36,7 @@ impl Conversion {
         };
         // bf16 has one version only, since it is the upper half of a float.
         let kind = if scalar && dtype == DType::F16 { "_scalar" } else { "" };
-        format!("wf_{}_{what}{kind}", dtype.name())
+        format!("taf_{}_{what}{kind}", dtype.name())
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) fn conversions(dtype: DType) -> &'static str {
 /// Round-to-odd from `double` to `float`: the result retains the direction of rounding, so rounding it again, to fewer
 /// bits, equals rounding the double directly.
 pub(super) const ROUND_TO_ODD: &str = "\
-static inline TAFFETA_UNUSED float wf_odd(double x) {
+static inline TAFFETA_UNUSED float taf_odd(double x) {
     float f = (float)x;
     uint32_t bits, odd;
     memcpy(&bits, &f, 4);
@@ -63,7 +63,7 @@ static inline TAFFETA_UNUSED float wf_odd(double x) {
 }";
 
 const F16: &str = "\
-static inline TAFFETA_UNUSED float wf_f16_load(uint16_t h) {
+static inline TAFFETA_UNUSED float taf_f16_load(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff, tiny, bits;
     float f = (float)(int32_t)rest * 0x1p-24f;
     memcpy(&tiny, &f, 4);
@@ -72,7 +72,7 @@ static inline TAFFETA_UNUSED float wf_f16_load(uint16_t h) {
     memcpy(&f, &bits, 4);
     return f;
 }
-static inline TAFFETA_UNUSED uint16_t wf_f16_store(float f) {
+static inline TAFFETA_UNUSED uint16_t taf_f16_store(float f) {
     uint32_t bits, tiny, rest, h;
     memcpy(&bits, &f, 4);
     rest = bits & 0x7fffffff;
@@ -86,37 +86,37 @@ static inline TAFFETA_UNUSED uint16_t wf_f16_store(float f) {
     return (uint16_t)(h | (bits >> 16 & 0x8000));
 }
 #ifdef TAFFETA_F16C
-typedef float wf_f16_floats __attribute__((vector_size(16)));
-typedef short wf_f16_shorts __attribute__((vector_size(16)));
-static inline TAFFETA_UNUSED float wf_f16_load_scalar(uint16_t h) {
-    wf_f16_shorts v = {(short)h, 0, 0, 0, 0, 0, 0, 0};
-    return ((wf_f16_floats)__builtin_ia32_vcvtph2ps(v))[0];
+typedef float taf_f16_floats __attribute__((vector_size(16)));
+typedef short taf_f16_shorts __attribute__((vector_size(16)));
+static inline TAFFETA_UNUSED float taf_f16_load_scalar(uint16_t h) {
+    taf_f16_shorts v = {(short)h, 0, 0, 0, 0, 0, 0, 0};
+    return ((taf_f16_floats)__builtin_ia32_vcvtph2ps(v))[0];
 }
-static inline TAFFETA_UNUSED uint16_t wf_f16_store_scalar(float f) {
-    wf_f16_floats v = {f, 0.0f, 0.0f, 0.0f};
-    return (uint16_t)((wf_f16_shorts)__builtin_ia32_vcvtps2ph(v, 0))[0];
+static inline TAFFETA_UNUSED uint16_t taf_f16_store_scalar(float f) {
+    taf_f16_floats v = {f, 0.0f, 0.0f, 0.0f};
+    return (uint16_t)((taf_f16_shorts)__builtin_ia32_vcvtps2ph(v, 0))[0];
 }
 #else
-static inline TAFFETA_UNUSED float wf_f16_load_scalar(uint16_t h) { return wf_f16_load(h); }
-static inline TAFFETA_UNUSED uint16_t wf_f16_store_scalar(float f) { return wf_f16_store(f); }
+static inline TAFFETA_UNUSED float taf_f16_load_scalar(uint16_t h) { return taf_f16_load(h); }
+static inline TAFFETA_UNUSED uint16_t taf_f16_store_scalar(float f) { return taf_f16_store(f); }
 #endif
-static inline TAFFETA_UNUSED float wf_f16_round(float f) { return wf_f16_load(wf_f16_store(f)); }
-static inline TAFFETA_UNUSED float wf_f16_round_scalar(float f) { return wf_f16_load_scalar(wf_f16_store_scalar(f)); }
-static inline TAFFETA_UNUSED float wf_f16_round_f64(double x) { return wf_f16_round(wf_odd(x)); }
-static inline TAFFETA_UNUSED float wf_f16_round_f64_scalar(double x) { return wf_f16_round_scalar(wf_odd(x)); }";
+static inline TAFFETA_UNUSED float taf_f16_round(float f) { return taf_f16_load(taf_f16_store(f)); }
+static inline TAFFETA_UNUSED float taf_f16_round_scalar(float f) { return taf_f16_load_scalar(taf_f16_store_scalar(f)); }
+static inline TAFFETA_UNUSED float taf_f16_round_f64(double x) { return taf_f16_round(taf_odd(x)); }
+static inline TAFFETA_UNUSED float taf_f16_round_f64_scalar(double x) { return taf_f16_round_scalar(taf_odd(x)); }";
 
 const BF16: &str = "\
-static inline TAFFETA_UNUSED float wf_bf16_load(uint16_t h) {
+static inline TAFFETA_UNUSED float taf_bf16_load(uint16_t h) {
     uint32_t bits = (uint32_t)h << 16;
     float f;
     memcpy(&f, &bits, 4);
     return f;
 }
-static inline TAFFETA_UNUSED uint16_t wf_bf16_store(float f) {
+static inline TAFFETA_UNUSED uint16_t taf_bf16_store(float f) {
     uint32_t bits;
     memcpy(&bits, &f, 4);
     uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, quiet = bits >> 16 | 0x40;
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
 }
-static inline TAFFETA_UNUSED float wf_bf16_round(float f) { return wf_bf16_load(wf_bf16_store(f)); }
-static inline TAFFETA_UNUSED float wf_bf16_round_f64(double x) { return wf_bf16_round(wf_odd(x)); }";
+static inline TAFFETA_UNUSED float taf_bf16_round(float f) { return taf_bf16_load(taf_bf16_store(f)); }
+static inline TAFFETA_UNUSED float taf_bf16_round_f64(double x) { return taf_bf16_round(taf_odd(x)); }";

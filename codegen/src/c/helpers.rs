@@ -26,13 +26,13 @@ pub(super) struct Helpers {
 /// `expf` with the polynomial of Cephes; within 2 units in the last place. The power of two is multiplied in two steps,
 /// since a single factor may be out of range where the result is not.
 const EXPONENTIAL: &str = "\
-static inline float wf_pow2_f32(int32_t n) {
+static inline float taf_pow2_f32(int32_t n) {
     int32_t bits = (n + 127) << 23;
     float power;
     memcpy(&power, &bits, sizeof power);
     return power;
 }
-static inline float wf_exp_f32(float x) {
+static inline float taf_exp_f32(float x) {
     float n = rintf(x * 1.44269504f);
     n = n < 128.0f ? n : 128.0f;
     n = n > -150.0f ? n : -150.0f;
@@ -45,7 +45,7 @@ static inline float wf_exp_f32(float x) {
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
     int32_t whole = (int32_t)n, half = whole >> 1;
-    p = p * wf_pow2_f32(half) * wf_pow2_f32(whole - half);
+    p = p * taf_pow2_f32(half) * taf_pow2_f32(whole - half);
     return x < -104.0f ? 0.0f : p;
 }";
 
@@ -66,7 +66,7 @@ impl Helpers {
 
     /// Returns whether a used helper selects between floats; gcc compiles such code better without some of its passes.
     pub fn selects(&self) -> bool {
-        let selecting = ["wf_min_f", "wf_max_f", "wf_sign_f", "wf_exp_f"];
+        let selecting = ["taf_min_f", "taf_max_f", "taf_sign_f", "taf_exp_f"];
         self.functions.keys().any(|name| selecting.iter().any(|s| name.starts_with(s)))
     }
 
@@ -88,7 +88,7 @@ impl Helpers {
 
     /// Declares a vector type of `lanes` lanes, and the type of such a vector in memory, aligned to an element only.
     pub fn vector(&mut self, dtype: DType, lanes: usize) -> String {
-        let (t, name, bytes) = (types::stored(dtype), format!("wf_{}x{lanes}", dtype.name()), lanes * dtype.size());
+        let (t, name, bytes) = (types::stored(dtype), format!("taf_{}x{lanes}", dtype.name()), lanes * dtype.size());
         let text = format!(
             "typedef {t} {name} __attribute__((vector_size({bytes})));\n\
              typedef {t} {name}_at __attribute__((vector_size({bytes}), aligned({})));",
@@ -100,8 +100,8 @@ impl Helpers {
 
     /// Declares e^x in f32 without branches: 2^n e^r with |r| <= ln 2 / 2, e^r by a polynomial.
     pub fn exponential(&mut self) -> String {
-        self.functions.insert("wf_exp_f32".to_string(), EXPONENTIAL.to_string());
-        "wf_exp_f32".to_string()
+        self.functions.insert("taf_exp_f32".to_string(), EXPONENTIAL.to_string());
+        "taf_exp_f32".to_string()
     }
 
     /// Declares the function that sums the lanes of a vector by halves.
@@ -112,7 +112,7 @@ impl Helpers {
         let of_type = self.vector(dtype, lanes);
         let base = dtype.name();
         let t = types::stored(dtype);
-        let mut text = format!("static inline {t} wf_sum_{base}x{lanes}({of_type} v) {{\n");
+        let mut text = format!("static inline {t} taf_sum_{base}x{lanes}({of_type} v) {{\n");
         text.push_str("#if TAFFETA_SHUFFLES\n");
         // Invariant: the first `n` lanes of a vector of `width` lanes are still to be summed.
         let (mut name, mut width, mut n) = ("v".to_string(), lanes, lanes);
@@ -130,7 +130,7 @@ impl Helpers {
         }
         text.push_str(&format!("    return {name}[0] + {name}[1];\n#else\n    {t} sum = v[0];\n"));
         text.push_str(&format!("    for (int k = 1; k < {lanes}; k++) sum += v[k];\n    return sum;\n#endif\n}}"));
-        let name = format!("wf_sum_{base}x{lanes}");
+        let name = format!("taf_sum_{base}x{lanes}");
         self.functions.insert(name.clone(), text);
         name
     }
@@ -139,7 +139,7 @@ impl Helpers {
     /// third of the instructions of four separate sums.
     pub fn four_horizontal_sums(&mut self, dtype: DType, lanes: usize) -> String {
         let (of_type, of_four) = (self.vector(dtype, lanes), self.vector(dtype, 4));
-        let name = format!("wf_sum4_{}x{lanes}", dtype.name());
+        let name = format!("taf_sum4_{}x{lanes}", dtype.name());
         let (half, quarter) = (lanes / 2, lanes / 4);
         // Concatenates groups of `wide` lanes of two vectors, starting at the lanes `from`.
         let parts =
@@ -184,7 +184,7 @@ impl Helpers {
 
     /// Declares an atomic update of one element.
     pub fn atomic(&mut self, what: &str, dtype: DType, combine: &str) -> String {
-        let name = format!("wf_atomic_{what}_{}", dtype.name());
+        let name = format!("taf_atomic_{what}_{}", dtype.name());
         let text = ATOMIC.replace("NAME", &name).replace("COMBINE", combine);
         let text = text.replace("STORED", types::stored(dtype)).replace("VALUE", types::value(dtype));
         self.reductions.insert(name.clone(), text);
@@ -194,7 +194,7 @@ impl Helpers {
     /// Declares an operator on values of one type.
     pub fn operator(&mut self, what: &str, dtype: DType) -> String {
         let dtype = if types::is_narrow_float(dtype) { DType::F32 } else { dtype };
-        let name = format!("wf_{what}_{}", dtype.name());
+        let name = format!("taf_{what}_{}", dtype.name());
         if !self.functions.contains_key(&name) {
             let text = define(what, dtype)
                 .replace("NAME", &name)
@@ -236,13 +236,13 @@ fn define(what: &str, dtype: DType) -> &'static str {
     match what {
         "min" if float => {
             "static inline T NAME(T a, T b) {
-    if (wf_is_known(b) && b == b) return b <= a ? b : a;
+    if (taf_is_known(b) && b == b) return b <= a ? b : a;
     return (a < b) | (a != a) ? a : b;
 }"
         }
         "max" if float => {
             "static inline T NAME(T a, T b) {
-    if (wf_is_known(b) && b == b) return b >= a ? b : a;
+    if (taf_is_known(b) && b == b) return b >= a ? b : a;
     return (a > b) | (a != a) ? a : b;
 }"
         }

@@ -1,9 +1,9 @@
 //! Arrays in vector registers, and the loops over their lanes (see `lower/vectors`).
 //!
 //! ```text
-//! wf_f32x16 acc[2];
-//! acc[0] += a[k] * *(const wf_f32x16_at *)&b[k * 32];
-//! acc[1] += a[k] * *(const wf_f32x16_at *)&b[k * 32 + 16];
+//! taf_f32x16 acc[2];
+//! acc[0] += a[k] * *(const taf_f32x16_at *)&b[k * 32];
+//! acc[1] += a[k] * *(const taf_f32x16_at *)&b[k * 32 + 16];
 //! ```
 
 use super::emitter::Emitter;
@@ -145,10 +145,10 @@ impl Emitter<'_> {
     /// chains, and then a scalar loop for the remainder.
     ///
     /// ```text
-    /// wf_f32x16 dot_lanes[4]; …
+    /// taf_f32x16 dot_lanes[4]; …
     /// for (; c + 64 <= d; c += 64) { dot_lanes[0] += …; dot_lanes[1] += …; … }
     /// for (; c + 16 <= d; c += 16) dot_lanes[0] += …;
-    /// dot += wf_sum_f32x16(dot_lanes[0]);
+    /// dot += taf_sum_f32x16(dot_lanes[0]);
     /// for (; c < d; c++) dot += …;
     /// ```
     ///
@@ -160,9 +160,9 @@ impl Emitter<'_> {
     ///
     /// ```text
     /// if (p + (A_n1 > 262144 ? 32 : 4) <= end) {
-    ///     wf_f64x4 y_lanes[1]; …
-    ///     for (; p + 4 <= end; p += 4) y_lanes[0] += *(const wf_f64x4_at *)&val[p] * (wf_f64x4){x[crd[p]], x[crd[p + 1]], …};
-    ///     y += wf_sum_f64x4(y_lanes[0]);
+    ///     taf_f64x4 y_lanes[1]; …
+    ///     for (; p + 4 <= end; p += 4) y_lanes[0] += *(const taf_f64x4_at *)&val[p] * (taf_f64x4){x[crd[p]], x[crd[p + 1]], …};
+    ///     y += taf_sum_f64x4(y_lanes[0]);
     /// }
     /// for (; p < end; p++) y += …;
     /// ```

@@ -2,8 +2,8 @@
 //! fallback.
 //!
 //! ```text
-//! for i in range(n):  # library          if (!(n > 0 && m > 0 && p > 0 && wf_product_f32(ctx, n, m, p, 1.0f,
-//!     for j in range(m):                       (wf_matrix_f32){a, p, 1}, (wf_matrix_f32){b, m, 1}, (wf_matrix_f32){c, m, 1}))) {
+//! for i in range(n):  # library          if (!(n > 0 && m > 0 && p > 0 && taf_product_f32(ctx, n, m, p, 1.0f,
+//!     for j in range(m):                       (taf_matrix_f32){a, p, 1}, (taf_matrix_f32){b, m, 1}, (taf_matrix_f32){c, m, 1}))) {
 //!         for k in range(p):         →         for (int64_t i = 0; i < n; i++) {
 //!             c[i * m + j] += …                    …
 //! ```
@@ -56,7 +56,7 @@ impl Emitter<'_> {
             let base = if at.as_int() == Some(0) { String::new() } else { format!(" + ({})", self.expr(&at)) };
             let mut stride = |l: Option<usize>| l.map_or("0".to_string(), |l| self.expr(&o.factors[0][l]));
             let (rows, columns) = (stride(rows), stride(columns));
-            format!("(wf_matrix_{suffix}){{({element} *){name}{base}, {rows}, {columns}}}")
+            format!("(taf_matrix_{suffix}){{({element} *){name}{base}, {rows}, {columns}}}")
         };
         let sum = Some(p.sum);
         let [a, b, c] =
@@ -67,7 +67,7 @@ impl Emitter<'_> {
             self.out.line(format!("const int64_t {name} = {count};"));
         }
         self.out.line(format!("if (!({rows} > 0 && {columns} > 0 && {sums} > 0 &&"));
-        self.out.line(format!("      wf_product_{suffix}(ctx, {rows}, {columns}, {sums}, {alpha},"));
+        self.out.line(format!("      taf_product_{suffix}(ctx, {rows}, {columns}, {sums}, {alpha},"));
         self.out.line(format!("                       {a},"));
         self.out.line(format!("                       {b},"));
         self.out.open(format!("                       {c}))) {{"));

@@ -1,28 +1,28 @@
 //! Loops: sequential, on threads, and on vector lanes.
 //!
 //! ```text
-//! wf_region i_region = wf_fork(wf_threads(ctx));
+//! taf_region i_region = taf_fork(taf_threads(ctx));
 //! #pragma omp parallel num_threads(i_region.threads)
 //! {
-//!     wf_enter(&i_region);
+//!     taf_enter(&i_region);
 //! #pragma omp for schedule(dynamic, 4) nowait
 //!     for (int64_t i = 0; i < n; i++) f_i(x, y, i);
-//!     wf_leave(&i_region);
+//!     taf_leave(&i_region);
 //! }
-//! wf_join(&i_region);
+//! taf_join(&i_region);
 //! ```
 //!
 //! The body of a parallel loop is a function of its own (see `outline`). Where threads do not get their cores, a region
-//! runs on fewer of them (`wf_fork` in `taffeta_runtime.h`), unless its results depend on their number (`wf_fork_all`).
+//! runs on fewer of them (`taf_fork` in `taffeta_runtime.h`), unless its results depend on their number (`taf_fork_all`).
 //!
 //! Partial results: the iterations are divided into parts, one for each possible thread. The first part reduces into an
 //! array itself, every other part into a copy, and each part into a scalar of its own, whichever thread runs it.
 //!
 //! ```text
 //! const size_t i_bytes = (sizeof(float) * (size_t)m + 63) / 64 * 64;
-//! int i_team = wf_team(ctx, i_bytes);
+//! int i_team = taf_team(ctx, i_bytes);
 //! char *i_copies = …
-//! wf_region i_region = wf_fork(i_team);
+//! taf_region i_region = taf_fork(i_team);
 //! #pragma omp parallel num_threads(i_region.threads)
 //! {
 //! #pragma omp for schedule(static, 1)
@@ -30,7 +30,7 @@
 //!         float *y_own = i_part == 0 ? y : (float *)(i_copies + …);
 //!         …
 //!         double total = -0.0;
-//!         for (int64_t i = wf_part(n, i_part, i_team); i < …; i++) { … y_own[j] += …; total += …; }
+//!         for (int64_t i = taf_part(n, i_part, i_team); i < …; i++) { … y_own[j] += …; total += …; }
 //!         total_parts[i_part] = total;
 //!     }
 //! #pragma omp for schedule(static)
@@ -104,7 +104,7 @@ struct Team {
 impl Team {
     /// Returns the C expression for the number of the part or thread.
     fn number(&self) -> &str {
-        self.parts.as_ref().map_or("wf_thread()", |p| &p.number)
+        self.parts.as_ref().map_or("taf_thread()", |p| &p.number)
     }
 }
 
@@ -179,12 +179,12 @@ impl Emitter<'_> {
             self.combine_copies(team);
         }
         if let Some((region, at)) = &region {
-            self.out.line(format!("wf_leave(&{region});"));
+            self.out.line(format!("taf_leave(&{region});"));
             self.out.close("}");
             if let Some(lines) = once_more {
                 self.out.close_branch(*at, &format!("if ({region}.threads == 1) {{"), lines);
             }
-            self.out.line(format!("wf_join(&{region});"));
+            self.out.line(format!("taf_join(&{region});"));
         }
         if let Some(team) = &team {
             self.close_team(team);
@@ -194,7 +194,7 @@ impl Emitter<'_> {
             self.region = around;
             self.meet(may_fail);
         } else if may_fail {
-            self.out.open("if (wf_failed(ctx)) {");
+            self.out.open("if (taf_failed(ctx)) {");
             self.leave_failed();
             self.out.close("}");
         }
@@ -212,17 +212,17 @@ impl Emitter<'_> {
         let region = self.names.fresh(&format!("{i}_region"));
         let threads = match (team, self.worth_threads(l)) {
             (Some(team), _) => team.threads.clone(),
-            (None, Some(worth)) => format!("{worth} ? wf_threads(ctx) : 1"),
-            (None, None) => "wf_threads(ctx)".to_string(),
+            (None, Some(worth)) => format!("{worth} ? taf_threads(ctx) : 1"),
+            (None, None) => "taf_threads(ctx)".to_string(),
         };
         let of_threads = team.is_none_or(|t| t.parts.is_none());
         let shows = of_threads && l.props.reductions.iter().any(|r| self.is_rounded(r));
-        let fork = if shows { "wf_fork_all" } else { "wf_fork" };
-        self.out.line(format!("wf_region {region} = {fork}({threads});"));
+        let fork = if shows { "taf_fork_all" } else { "taf_fork" };
+        self.out.line(format!("taf_region {region} = {fork}({threads});"));
         let at = self.out.position();
         self.out.pragma(&format!("omp parallel num_threads({region}.threads)"));
         self.out.open("{");
-        self.out.line(format!("wf_enter(&{region});"));
+        self.out.line(format!("taf_enter(&{region});"));
         (region, at)
     }
 
@@ -261,13 +261,13 @@ impl Emitter<'_> {
                     let (start, count) = (self.names.fresh(&format!("{i}_begin")), self.names.fresh(&format!("{i}_k")));
                     self.out.line(format!("const int64_t {start} = {begin_text};"));
                     self.out
-                        .line(format!("const int64_t {left} = (int64_t)wf_trips({start}, {end_text}, {step_name});"));
+                        .line(format!("const int64_t {left} = (int64_t)taf_trips({start}, {end_text}, {step_name});"));
                     (
                         format!("int64_t {count} = 0; {count} < {left}; {count}++"),
                         Some(format!("const int64_t {i} = {start} + {count} * {step_name};")),
                     )
                 } else {
-                    self.out.line(format!("uint64_t {left} = wf_trips({begin_text}, {end_text}, {step_name});"));
+                    self.out.line(format!("uint64_t {left} = taf_trips({begin_text}, {end_text}, {step_name});"));
                     (format!("int64_t {i} = {begin_text}; {left} > 0; {i} += {step_name}, {left}--"), None)
                 }
             }
@@ -296,7 +296,7 @@ impl Emitter<'_> {
     pub fn worth_threads(&mut self, l: &Loop<'_>) -> Option<String> {
         let above = l.props.parallel?.above?;
         let [begin, end, step] = l.bounds.map(|e| self.expr(e));
-        Some(format!("wf_trips({begin}, {end}, {step}) > UINT64_C({above})"))
+        Some(format!("taf_trips({begin}, {end}, {step}) > UINT64_C({above})"))
     }
 
     fn loop_pragma(&mut self, l: &Loop<'_>, team: Option<&Team>) {
@@ -367,7 +367,7 @@ impl Emitter<'_> {
         self.stmt(body);
         let may_fail = self.leaves > 0;
         if may_fail {
-            self.out.insert(start, &format!("if (wf_failed(ctx)) goto {label};"));
+            self.out.insert(start, &format!("if (taf_failed(ctx)) goto {label};"));
             self.out.label(&label);
         }
         self.error_exit = outer;
@@ -412,12 +412,12 @@ impl Emitter<'_> {
         let (threads, copies) = (self.names.fresh(&format!("{i}_team")), self.names.fresh(&format!("{i}_copies")));
         let alone = self.worth_threads(l).map_or(String::new(), |worth| format!("!({worth}) ? 1 : "));
         if arrays.is_empty() {
-            self.out.line(format!("const int {threads} = {alone}wf_threads(ctx);"));
+            self.out.line(format!("const int {threads} = {alone}taf_threads(ctx);"));
         } else {
             self.out.line(format!("const size_t {bytes} = {offset};"));
-            self.out.line(format!("int {threads} = {alone}wf_team(ctx, {bytes});"));
+            self.out.line(format!("int {threads} = {alone}taf_team(ctx, {bytes});"));
             let size = format!("(size_t)({threads} - 1) * {bytes}");
-            self.out.line(format!("char *{copies} = {threads} > 1 ? (char *)wf_heap_take(ctx, {size}) : NULL;"));
+            self.out.line(format!("char *{copies} = {threads} > 1 ? (char *)taf_heap_take(ctx, {size}) : NULL;"));
             // Without memory for copies, one thread runs all iterations.
             self.out.line(format!("const size_t {copies}_bytes = {copies} != NULL ? {size} : 0;"));
             self.out.line(format!("if ({copies} == NULL) {threads} = 1;"));
@@ -441,7 +441,7 @@ impl Emitter<'_> {
         let [from, to] = ["begin", "end"].map(name);
         let (begin_text, end_text) = (self.expr(begin), self.expr(end));
         self.out.line(format!("const int64_t {first} = {begin_text};"));
-        self.out.line(format!("const int64_t {count} = (int64_t)wf_trips({first}, {end_text}, 1);"));
+        self.out.line(format!("const int64_t {count} = (int64_t)taf_trips({first}, {end_text}, 1);"));
         self.ranges.iterator(l.iter, begin, end, 1);
         Parts { number, begin: from, end: to, first, count }
     }
@@ -472,15 +472,15 @@ impl Emitter<'_> {
             self.out.line(format!("{} {name} = {start};", types::stored(*dtype)));
         }
         if let Some(Parts { number, begin, end, first, count }) = parts {
-            self.out.line(format!("const int64_t {begin} = {first} + wf_part({count}, {number}, {threads});"));
-            self.out.line(format!("const int64_t {end} = {first} + wf_part({count}, {number} + 1, {threads});"));
+            self.out.line(format!("const int64_t {begin} = {first} + taf_part({count}, {number}, {threads});"));
+            self.out.line(format!("const int64_t {end} = {first} + taf_part({count}, {number} + 1, {threads});"));
         }
     }
 
     /// Prints the combination of the copies, in the order of threads or parts.
     fn combine_copies(&mut self, team: &Team) {
         let Team { bytes, threads, copies, arrays, scalars, parts } = team;
-        let mut many = "wf_team_size()";
+        let mut many = "taf_team_size()";
         if let Some(Parts { number, .. }) = parts {
             for Scalar { name, parts, .. } in scalars {
                 self.out.line(format!("{parts}[{number}] = {name};"));
@@ -515,7 +515,7 @@ impl Emitter<'_> {
             self.out.close("}");
         }
         if !arrays.is_empty() {
-            self.out.line(format!("if ({copies} != NULL) wf_heap_give(ctx, {copies}, {copies}_bytes);"));
+            self.out.line(format!("if ({copies} != NULL) taf_heap_give(ctx, {copies}, {copies}_bytes);"));
         }
     }
 }

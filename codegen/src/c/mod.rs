@@ -6,9 +6,9 @@
 //! - `loops`, `regions`, `outline`, `reduce`: loops on threads and vector lanes, sequential loops around them inside
 //!   one parallel region, outlined loop bodies, and the protection of concurrent reductions.
 //! - `library`: loop nests that are matrix products.
-//! - `logical`: the ABI of entries with structured parameters, around the ABI on arrays.
+//! - `entry_interface`: the ABI of entries with structured parameters, around the ABI on arrays.
 //! - `lanes`: arrays in vector registers.
-//! - `conditional`: detection of conditional loads that some compilers miscompile.
+//! - `gcc_masked_loads`: detection of conditional loads that some compilers miscompile.
 //! - `helpers`: operators that C lacks, printed only where used; `half`: conversions of 16-bit floats.
 //!
 //! Printing a [`Lowered`] program cannot fail: a violation of the validator's rules is `unreachable!` under the rule's
@@ -21,15 +21,15 @@
 //! (`-fno-math-errno -fno-trapping-math`), so that loops with `sqrt`, `floor` or a comparison vectorise. Never
 //! `-ffast-math`: NaN, infinities and -0 behave.
 
-mod conditional;
 mod emitter;
 mod entry;
+mod entry_interface;
 mod expr;
+mod gcc_masked_loads;
 mod half;
 mod helpers;
 mod lanes;
 mod library;
-mod logical;
 mod loops;
 pub mod names;
 mod outline;
@@ -76,7 +76,7 @@ pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
     let unit = entry::unit(&mut emitter);
     let levels = lowered.logical().is_some_and(Logical::can_be_lent);
     let said = [
-        ("TAFFETA_CONDITIONAL_LOADS", conditional::beside_each_other(lowered.func())),
+        ("TAFFETA_CONDITIONAL_LOADS", gcc_masked_loads::beside_each_other(lowered.func())),
         ("TAFFETA_SELECTIONS", emitter.helpers.selects()),
     ];
     let prologue = entry::prologue(lowered.signature(), emitter.products, levels, &said);

@@ -183,18 +183,18 @@ pub fn entry(name: &str) -> String {
 
 /// Returns the C function of an entry on the arrays of its structured parameters. No header declares it.
 pub fn arrays_entry(name: &str) -> String {
-    format!("wf_arrays_{}", identifier(name))
+    format!("taf_arrays_{}", identifier(name))
 }
 
 fn is_reserved(name: &str) -> bool {
-    // Compilers reserve `_X` and `__x`, the run-time headers `taffeta_x` and `wf_x`, POSIX `x_t`; `INT32_MAX`,
+    // Compilers reserve `_X` and `__x`, the run-time headers `taffeta_x` and `taf_x`, POSIX `x_t`; `INT32_MAX`,
     // `PRId64`, `FP_NAN`, `M_PI` are macros.
     let shouted = name.len() > 2
         && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         && (name.contains('_') || name.starts_with("PRI") || name.starts_with("SCN"));
     name.starts_with('_')
         || name.starts_with("taffeta_")
-        || name.starts_with("wf_")
+        || name.starts_with("taf_")
         || name.starts_with("TAFFETA_")
         || name.starts_with("omp_")
         || name.starts_with("PRI")
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(get("i~o"), "i_o");
         assert_eq!(get("M_PI"), "M_PI_");
         assert_eq!(get("A"), "A");
-        assert_eq!(get("wf_fail"), "wf_fail_");
+        assert_eq!(get("taf_fail"), "taf_fail_");
         assert_eq!(entry("fail"), "taffeta_fail");
         assert_eq!(entry("free"), "taffeta_free_");
     }

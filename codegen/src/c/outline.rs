@@ -91,7 +91,7 @@ impl Emitter<'_> {
         }
         function.open(format!("static TAFFETA_BODY void {name}({}) {{", params.join(", ")));
         if may_fail {
-            function.line("if (wf_failed(ctx)) return;");
+            function.line("if (taf_failed(ctx)) return;");
         }
         enter.iter().for_each(|line| function.line(line));
         code.lines().for_each(|line| function.raw(line));

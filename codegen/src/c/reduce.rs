@@ -114,7 +114,7 @@ impl Emitter<'_> {
         if !own {
             return name.to_string();
         }
-        let name = format!("wf_{}_all_{}", word(op), dtype.name());
+        let name = format!("taf_{}_all_{}", word(op), dtype.name());
         let (start, combine) = (self.neutral(op, dtype), self.combine(op, dtype, "omp_out", "omp_in"));
         self.helpers.reduction(&name, dtype, &start, combine.trim_end_matches(';'));
         name

@@ -5,24 +5,24 @@
 //! int64_t t_next = 0;
 //! while (t_next < steps) {
 //!     const int64_t t_first = t_next;
-//!     wf_region t_region = wf_fork(wf_threads(ctx));
+//!     taf_region t_region = taf_fork(taf_threads(ctx));
 //! #pragma omp parallel num_threads(t_region.threads)
 //!     {
 //!         int64_t t_meetings = 0;
-//!         wf_enter(&t_region);
+//!         taf_enter(&t_region);
 //!         int64_t t = t_first;
 //!         do {
 //! #pragma omp for schedule(static) nowait
 //!             for (int64_t i = 0; i < n; i++) f_i(a, b, i);
-//!             wf_meet(&t_region, &t_meetings);
-//!             if (wf_thread() == 0) f_t_alone(b, c, t);
-//!             wf_meet(&t_region, &t_meetings);
+//!             taf_meet(&t_region, &t_meetings);
+//!             if (taf_thread() == 0) f_t_alone(b, c, t);
+//!             taf_meet(&t_region, &t_meetings);
 //!             t++;
-//!         } while (t < steps && !wf_pauses(&t_region, t_meetings));
-//!         if (wf_thread() == 0) t_next = t;
-//!         wf_leave(&t_region);
+//!         } while (t < steps && !taf_pauses(&t_region, t_meetings));
+//!         if (taf_thread() == 0) t_next = t;
+//!         taf_leave(&t_region);
 //!     }
-//!     wf_join(&t_region);
+//!     taf_join(&t_region);
 //! }
 //! ```
 //!
@@ -30,7 +30,7 @@
 //! a parallel loop may fail, all threads learn of the error at the next barrier, and leave:
 //!
 //! ```text
-//!             if (wf_meet_failed(ctx, &t_region, &t_meetings)) goto t_end;
+//!             if (taf_meet_failed(ctx, &t_region, &t_meetings)) goto t_end;
 //! ```
 
 use super::emitter::{Emitter, ErrorExit};
@@ -75,11 +75,11 @@ impl Emitter<'_> {
         self.out.line(format!("int64_t {next} = {begin_text};"));
         self.out.open(format!("while ({next} {less} {end_text}) {{"));
         self.out.line(format!("const int64_t {first} = {next};"));
-        self.out.line(format!("wf_region {name} = wf_fork({threads});"));
+        self.out.line(format!("taf_region {name} = taf_fork({threads});"));
         self.out.pragma(&format!("omp parallel num_threads({name}.threads)"));
         self.out.open("{");
         self.out.line(format!("int64_t {meetings} = 0;"));
-        self.out.line(format!("wf_enter(&{name});"));
+        self.out.line(format!("taf_enter(&{name});"));
         self.out.line(format!("int64_t {i} = {first};"));
         self.out.open("do {");
 
@@ -98,16 +98,16 @@ impl Emitter<'_> {
             -1 => format!("{i}--;"),
             s => format!("{i} {} {};", if s > 0 { "+=" } else { "-=" }, s.unsigned_abs()),
         });
-        self.out.close(&format!("}} while ({i} {less} {end_text} && !wf_pauses(&{name}, {meetings}));"));
-        self.out.line(format!("if (wf_thread() == 0) {next} = {i};"));
+        self.out.close(&format!("}} while ({i} {less} {end_text} && !taf_pauses(&{name}, {meetings}));"));
+        self.out.line(format!("if (taf_thread() == 0) {next} = {i};"));
         if may_fail {
             self.out.label(&label);
         }
-        self.out.line(format!("wf_leave(&{name});"));
+        self.out.line(format!("taf_leave(&{name});"));
         self.out.close("}");
-        self.out.line(format!("wf_join(&{name});"));
+        self.out.line(format!("taf_join(&{name});"));
         if may_fail {
-            self.out.open("if (wf_failed(ctx)) {");
+            self.out.open("if (taf_failed(ctx)) {");
             self.leave_failed();
             self.out.close("}");
         }
@@ -129,8 +129,8 @@ impl Emitter<'_> {
             }
         });
         match (all, worth.len()) {
-            (true, _) | (false, 0) => "wf_threads(ctx)".to_string(),
-            _ => format!("{} ? wf_threads(ctx) : 1", Vec::from_iter(worth).join(" || ")),
+            (true, _) | (false, 0) => "taf_threads(ctx)".to_string(),
+            _ => format!("{} ? taf_threads(ctx) : 1", Vec::from_iter(worth).join(" || ")),
         }
     }
 
@@ -153,7 +153,7 @@ impl Emitter<'_> {
         let start = self.out.position();
         let may_fail = self.outlined(&format!("{}_alone", region.iter), &all);
         // The call is a single line, so the prefix guards all of it.
-        self.out.prefix(start, "if (wf_thread() == 0) ");
+        self.out.prefix(start, "if (taf_thread() == 0) ");
         self.region = Some(region);
         self.meet(may_fail);
     }
@@ -163,9 +163,9 @@ impl Emitter<'_> {
         let Some(Region { name, meetings, end, .. }) = self.region.clone() else { unreachable!("it is in a region") };
         if may_fail {
             self.leaves += 1;
-            self.out.line(format!("if (wf_meet_failed(ctx, &{name}, &{meetings})) goto {end};"));
+            self.out.line(format!("if (taf_meet_failed(ctx, &{name}, &{meetings})) goto {end};"));
         } else {
-            self.out.line(format!("wf_meet(&{name}, &{meetings});"));
+            self.out.line(format!("taf_meet(&{name}, &{meetings});"));
         }
     }
 }

@@ -178,7 +178,7 @@ impl Emitter<'_> {
                 let at = self.offset(&tensor.symbol);
                 let of_thread = self.lowered.slots().iter().any(|s| s.of_thread && s.tensor.symbol == tensor.symbol);
                 let part =
-                    if of_thread { "plan->threads_at + (size_t)wf_thread() * plan->thread_bytes + " } else { "" };
+                    if of_thread { "plan->threads_at + (size_t)taf_thread() * plan->thread_bytes + " } else { "" };
                 self.out.line(format!("{c} *restrict {t} = ({c} *)(arena + {part}plan->{at});"));
             }
             Memory::Heap => return self.heap(s, tensor, &t, body),
@@ -193,7 +193,7 @@ impl Emitter<'_> {
         let bytes = self.names.fresh(&format!("{t}_bytes"));
         self.out.line(format!("size_t {bytes};"));
         self.check_local(s, tensor, Some(&bytes));
-        self.out.line(format!("{c} *restrict {t} = ({c} *)wf_heap_take(ctx, {bytes});"));
+        self.out.line(format!("{c} *restrict {t} = ({c} *)taf_heap_take(ctx, {bytes});"));
         self.out.open(format!("if ({t} == NULL) {{"));
         let text = format!("no memory for the %zu bytes of `{}`", format_text(tensor.symbol.name()));
         self.fail(s.origin(), "TAFFETA_ERROR_MEMORY", &text, std::slice::from_ref(&bytes));
@@ -209,9 +209,9 @@ impl Emitter<'_> {
         if left {
             self.out.label(&label);
         }
-        self.out.line(format!("wf_heap_give(ctx, {t}, {bytes});"));
+        self.out.line(format!("taf_heap_give(ctx, {t}, {bytes});"));
         if left {
-            self.out.open("if (wf_failed(ctx)) {");
+            self.out.open("if (taf_failed(ctx)) {");
             self.leave_failed();
             self.out.close("}");
         }
@@ -233,7 +233,7 @@ impl Emitter<'_> {
         let out = bytes.map_or("NULL".to_string(), |b| format!("&{b}"));
         let dims = sizes.join(", ");
         self.out.open(format!(
-            "if (!wf_local(ctx, {site}, {line}, {}, {}, (const int64_t[]){{{dims}}}, {}, sizeof({}), {out})) {{",
+            "if (!taf_local(ctx, {site}, {line}, {}, {}, (const int64_t[]){{{dims}}}, {}, sizeof({}), {out})) {{",
             string(&place),
             string(tensor.symbol.name()),
             sizes.len(),
@@ -280,8 +280,8 @@ impl Emitter<'_> {
         let text = self.text(e);
         match e.dtype() {
             DType::Bool => ("%s", format!("{} ? \"True\" : \"False\"", text.at(prec::OR))),
-            DType::F64 => ("%s", format!("wf_show((char[32]){{0}}, {}, false)", text.text)),
-            d if d.is_float() => ("%s", format!("wf_show((char[32]){{0}}, {}, true)", text.text)),
+            DType::F64 => ("%s", format!("taf_show((char[32]){{0}}, {}, false)", text.text)),
+            d if d.is_float() => ("%s", format!("taf_show((char[32]){{0}}, {}, true)", text.text)),
             d if d.is_unsigned_int() => ("%llu", format!("(unsigned long long){}", text.at(prec::UNARY))),
             _ => ("%lld", format!("(long long){}", text.at(prec::UNARY))),
         }
@@ -291,15 +291,15 @@ impl Emitter<'_> {
     fn print(&mut self, parts: &[PrintPart]) {
         let line = self.names.fresh("line");
         self.out.open("{");
-        self.out.line(format!("wf_line {line} = {{NULL, 0, 0}};"));
+        self.out.line(format!("taf_line {line} = {{NULL, 0, 0}};"));
         for part in parts {
             match part {
                 PrintPart::Text(text) => {
-                    self.out.line(format!("wf_line_text(&{line}, {}, {});", string(text), text.len()));
+                    self.out.line(format!("taf_line_text(&{line}, {}, {});", string(text), text.len()));
                 }
                 PrintPart::Value(e) => {
                     let (conversion, value) = self.shown_value(e);
-                    self.out.line(format!("wf_line_value(&{line}, \"{conversion}\", {value});"));
+                    self.out.line(format!("taf_line_value(&{line}, \"{conversion}\", {value});"));
                 }
                 PrintPart::Tensor { tensor, at, shape } => {
                     let first: Vec<Access> = at.iter().cloned().map(Access::from).collect();
@@ -308,11 +308,11 @@ impl Emitter<'_> {
                     let dtype = types::abi(self.dtypes[tensor]);
                     let (count, dims) = (dims.len(), dims.join(", "));
                     let dims = format!("(const int64_t[]){{{dims}}}");
-                    self.out.line(format!("wf_line_tensor(&{line}, &{first}, {dtype}, {count}, {dims});"));
+                    self.out.line(format!("taf_line_tensor(&{line}, &{first}, {dtype}, {count}, {dims});"));
                 }
             }
         }
-        self.out.line(format!("wf_print(ctx, &{line});"));
+        self.out.line(format!("taf_print(ctx, &{line});"));
         self.out.close("}");
     }
 }

@@ -136,7 +136,7 @@ mod tests {
         let body = var_def(&t, block([store(&t, &at, &Expr::int(3)), var_def(&u, inner)]));
         let lowered = lower(&b.finish(body), &LowerOptions::default()).expect("it can be lowered");
         let text = c::emit(&lowered, &SourceMap::default()).code;
-        let check = text.lines().find(|l| l.contains("wf_local") && l.contains("\"u\""));
+        let check = text.lines().find(|l| l.contains("taf_local") && l.contains("\"u\""));
         assert!(check.is_some_and(|l| l.contains("t[n]")), "{text}");
     }
 }

@@ -7,9 +7,10 @@
 mod checks;
 mod conditions;
 mod flatten;
-mod guards;
-mod in_order;
-mod invariants;
+mod freeze_shapes;
+mod guards_to_bounds;
+mod hoist_lane_invariants;
+mod hoist_simd_checks;
 mod lanes;
 mod logical;
 mod parallel;
@@ -17,24 +18,23 @@ mod placement;
 mod promote;
 mod reductions;
 mod regions;
-mod shapes;
+mod register_arrays;
+mod serialize_effects;
 mod specialise;
 mod supported;
-mod vectorise;
-mod vectors;
 
 pub(crate) use flatten::count;
-pub(crate) use invariants::first_value;
+pub(crate) use hoist_lane_invariants::first_value;
 pub(crate) use lanes::gathers;
 pub use logical::{Logical, LogicalLevel};
 pub(crate) use parallel::length as unroll_length;
 pub use placement::Slot;
 pub(crate) use reductions::neutral;
 pub(crate) use regions::{Part, Regions};
+pub use register_arrays::vector_bytes;
+pub(crate) use register_arrays::{Vectors, at, is_sum, parts};
 pub(crate) use specialise::MAX_SIZE;
 pub use specialise::{body as specialise, interface as specialise_interface};
-pub use vectors::vector_bytes;
-pub(crate) use vectors::{Vectors, at, is_sum, parts};
 
 use crate::signature::Signature;
 use rustc_hash::FxHashMap;
@@ -154,10 +154,10 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     let interface: Vec<Arc<Tensor>> = func.interface().cloned().collect();
 
     // Before any pass computes with shapes.
-    let func = valid("shapes", shapes::run(&func))?;
+    let func = valid("shapes", freeze_shapes::run(&func))?;
 
     // Before the passes that vectorise loops.
-    let func = in_order::run(&func);
+    let func = serialize_effects::run(&func);
 
     // Checks are inserted while accesses have one index per dimension: messages name these, and the prover can decide
     // them. A flat index could be in range although an index is not.
@@ -174,13 +174,13 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     let func = valid("hoist", taffeta_analysis::pass::hoist::run(&func))?;
 
     // Checks are already proved from the guards; without guards loop bodies are free of branches.
-    let func = valid("guards", guards::run(&func))?;
+    let func = valid("guards", guards_to_bounds::run(&func))?;
 
     // With checks hoisted, unconditional invariants can leave vectorised loops too.
-    let func = valid("invariants", invariants::run(&func))?;
+    let func = valid("invariants", hoist_lane_invariants::run(&func))?;
 
     // After hoisting: the checks that remain in vectorised loops are moved before them.
-    let func = valid("vectorise", vectorise::run(&func))?;
+    let func = valid("vectorise", hoist_simd_checks::run(&func))?;
 
     // Partial results are ordinary tensors that need placement. Their combination gets its own range conditions, not
     // checks.
@@ -206,7 +206,7 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     let func = valid("flatten", func)?;
 
     // After `flatten`: flat indices show which lanes an access covers.
-    let (func, vectors) = vectors::run(&func, options.vector_bytes);
+    let (func, vectors) = register_arrays::run(&func, options.vector_bytes);
 
     // Last, since regions are found among the statements that will be printed.
     let regions = regions::find(&func);

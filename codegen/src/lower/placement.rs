@@ -36,7 +36,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
-use taffeta_analysis::query::greatest::{Range, of_sizes, room};
+use taffeta_analysis::query::upper_bound::{Range, of_sizes, room};
 use taffeta_ast::stmt::Memory;
 use taffeta_ast::{Expr, Extent, Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! A region is short-lived: it ends with the iteration in which it is a millisecond old, and another one is forked,
-//! with fewer threads if other processes take their cores (`wf_fork` in `taffeta_runtime.h`).
+//! with fewer threads if other processes take their cores (`taf_fork` in `taffeta_runtime.h`).
 //!
 //! *leaves alone*: a loop with
 //!
@@ -28,7 +28,7 @@
 //! - matrix products that may be calls of a library, which has threads of its own;
 //! - more single-threaded parts than parallel loops: a barrier follows these too.
 
-use super::invariants::first_value;
+use super::hoist_lane_invariants::first_value;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::Memory;

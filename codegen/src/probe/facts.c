@@ -9,7 +9,7 @@ int main(void) {
 #else
     printf("openmp 0\n");
 #endif
-    printf("threads %d\n", wf_threads(&ctx));
+    printf("threads %d\n", taf_threads(&ctx));
     printf("libmvec %d\n", TAFFETA_LIBMVEC);
     printf("blas %s\n", taffeta_products());
 #if defined(__clang__)

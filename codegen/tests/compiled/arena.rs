@@ -41,8 +41,8 @@ fn threads_have_parts_of_the_arena() {
     for distribution in ["static", "dynamic"] {
         let steps = [taffeta_schedule::Arg::from("i"), taffeta_schedule::Arg::named("schedule", distribution)];
         let c = check(ROWS, &[("parallelize", &steps)]);
-        assert!(!c.contains("wf_heap_take"), "{c}");
-        assert!(c.contains("(double *)(arena + plan->threads_at + (size_t)wf_thread() * plan->thread_bytes"), "{c}");
+        assert!(!c.contains("taf_heap_take"), "{c}");
+        assert!(c.contains("(double *)(arena + plan->threads_at + (size_t)taf_thread() * plan->thread_bytes"), "{c}");
     }
     let c = check(ROWS, &[]);
     assert!(!c.contains("threads_at"), "{c}");
@@ -103,8 +103,8 @@ def f(x: f64[n, m]) -> (f64[n], f64[m]):
 ";
     let above = |l: &str| [taffeta_schedule::Arg::from(l), taffeta_schedule::Arg::named("above", 5)];
     let c = check(program, &[("parallelize", &above("i#1")), ("parallelize", &above("i#2"))]);
-    assert!(c.contains("wf_fork(wf_trips(0, n, 1) > UINT64_C(5) ? wf_threads(ctx) : 1)"), "{c}");
-    assert!(c.contains("_team = !(wf_trips(n - 1, -1, -2) > UINT64_C(5)) ? 1 : wf_team(ctx, "), "{c}");
+    assert!(c.contains("taf_fork(taf_trips(0, n, 1) > UINT64_C(5) ? taf_threads(ctx) : 1)"), "{c}");
+    assert!(c.contains("_team = !(taf_trips(n - 1, -1, -2) > UINT64_C(5)) ? 1 : taf_team(ctx, "), "{c}");
 }
 
 /// Checks that an array whose size changes with enclosing loops has room for the largest, on one and several threads.
@@ -123,9 +123,9 @@ def f(x: f64[n]) -> f64[n]:
 ";
     let arena = [text("t"), text("arena")];
     let c = check(prefixes, &[("set_mem_type", &arena)]);
-    assert!(!c.contains("wf_heap_take"), "{c}");
+    assert!(!c.contains("taf_heap_take"), "{c}");
     let c = check(prefixes, &[("set_mem_type", &arena), ("parallelize", &[text("i")])]);
-    assert!(!c.contains("wf_heap_take"), "{c}");
+    assert!(!c.contains("taf_heap_take"), "{c}");
     let (_, after, _) = scheduled(prefixes, &[("set_mem_type", &arena)]);
     let compiled = compile(&after, &LowerOptions::default());
     let mut given = [Value::zeros(taffeta_ast::DType::F64, vec![100]).expect("it fits")];

@@ -38,7 +38,7 @@ static void multiply(const char *who) {
     alarm(60);
     const int status = taffeta_matmul(&ctx, args, 3, NULL);
     alarm(0);
-    printf("%s: %d %g, %d\n", who, status, c[0], wf_threads(&ctx));
+    printf("%s: %d %g, %d\n", who, status, c[0], taf_threads(&ctx));
     fflush(stdout);
 }
 

@@ -39,7 +39,7 @@ static int64_t strides(int64_t rows, int64_t columns, bool overlap, int64_t *by)
             const int64_t m = below(6) == 0 ? 1 : 1 + below(most), n = below(4) == 0 ? 1 : 1 + below(most);              \
             const int64_t k = below(10) == 0 ? 1 : 1 + below(2 * most);                                                  \
             const int64_t shapes[3][2] = {{m, k}, {k, n}, {m, n}};                                                       \
-            wf_matrix_##S of[3];                                                                                         \
+            taf_matrix_##S of[3];                                                                                         \
             T *data[3];                                                                                                  \
             int64_t size[3];                                                                                             \
             for (int x = 0; x < 3; x++) {                                                                                \
@@ -66,7 +66,7 @@ static int64_t strides(int64_t rows, int64_t columns, bool overlap, int64_t *by)
                         c[i * of[2].rows + j * of[2].columns] += alpha * of[0].at[i * of[0].rows + p * of[0].columns] *  \
                                                                  of[1].at[p * of[1].rows + j * of[1].columns];           \
             /* Only a factor of 0 is left to the loops. */                                                               \
-            const bool done = wf_product_##S(ctx, m, n, k, alpha, of[0], of[1], of[2]);                                  \
+            const bool done = taf_product_##S(ctx, m, n, k, alpha, of[0], of[1], of[2]);                                  \
             const bool same = memcmp(expected, data[2], (size_t)size[2] * sizeof(T)) == 0;                               \
             if (done != (alpha != 0) || (done && !same)) {                                                               \
                 printf(#S ", number %d: %d x %d x %d is wrong\n", number, (int)m, (int)n, (int)k);                       \

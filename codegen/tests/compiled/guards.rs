@@ -23,7 +23,7 @@ def f(x: f32[n], y: f32[n]) -> (f32[n], f32[n]):
 fn what_splits_leave_cuts_the_range() {
     let c = check(SCALED, &[("split", &[text("i"), Arg::from(16)])]);
     let c = kernel(&c);
-    assert!(c.contains("i_i < wf_min_i64(16, n - i_o * 16); i_i++"), "{c}");
+    assert!(c.contains("i_i < taf_min_i64(16, n - i_o * 16); i_i++"), "{c}");
     assert!(!c.contains("if ("), "{c}");
 }
 
@@ -43,7 +43,7 @@ def f(x: f32[n], k: static = 3) -> f32[n]:
 ";
     let c = check(program, &[]);
     let c = kernel(&c);
-    assert!(c.contains("j = 3; j < wf_min_i64(8, n - i); j++"), "{c}");
+    assert!(c.contains("j = 3; j < taf_min_i64(8, n - i); j++"), "{c}");
     assert!(c.contains("if (4 < j)") || c.contains("if (j > 4)"), "{c}");
 }
 

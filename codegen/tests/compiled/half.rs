@@ -142,7 +142,7 @@ fn numbers_that_depend_on_each_other_are_rounded_each_time() {
         let func = recurrence(dtype);
         let lowered = lower(&func, &LowerOptions::default()).expect("it can be lowered");
         let code = c::emit(&lowered, &crate::programs::sources()).code;
-        assert_eq!(code.contains("s = wf_f16_store_scalar("), dtype == DType::F16, "{code}");
+        assert_eq!(code.contains("s = taf_f16_store_scalar("), dtype == DType::F16, "{code}");
         check_both(&func, &finite(dtype));
     }
 }

@@ -10,8 +10,8 @@ int main(void) {
     ctx.threads = 2;
     static double a[N * N], b[N * N], c[N * N];
     for (int i = 0; i < N * N; i++) a[i] = 1, b[i] = i % N;
-    const wf_matrix_f64 of[3] = {{a, N, 1}, {b, N, 1}, {c, N, 1}};
-    const bool done = wf_product_f64(&ctx, N, N, N, 1, of[0], of[1], of[2]);
+    const taf_matrix_f64 of[3] = {{a, N, 1}, {b, N, 1}, {c, N, 1}};
+    const bool done = taf_product_f64(&ctx, N, N, N, 1, of[0], of[1], of[2]);
     for (int i = 0; i < N * N; i++)
         if (c[i] != (double)N * (i % N)) return 1;
     printf("%s\n", *taffeta_products() ? taffeta_products() : "own kernel");

@@ -47,7 +47,7 @@ int main(void) {
     const int32_t asked[] = {0, 3, 1024, 1025, 1000000, INT32_MAX};
     for (size_t k = 0; k < sizeof asked / sizeof *asked; k++) {
         ctx.threads = asked[k];
-        printf("%d: %d, %d\n", (int)asked[k], wf_threads(&ctx), wf_team(&ctx, 64));
+        printf("%d: %d, %d\n", (int)asked[k], taf_threads(&ctx), taf_team(&ctx, 64));
     }
     return 0;
 }
@@ -60,7 +60,7 @@ fn no_more_threads_than_openmp_bears() {
     let func = with_props(&programs::matmul(DType::F32), "i", &parallel());
     let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), &programs::sources());
     let lines = |what: &str| source.code.lines().filter(|l| l.contains(what)).map(str::trim).collect::<Vec<_>>();
-    assert_eq!(lines("wf_fork"), ["wf_region i_region = wf_fork(wf_threads(ctx));"], "{}", source.code);
+    assert_eq!(lines("taf_fork"), ["taf_region i_region = taf_fork(taf_threads(ctx));"], "{}", source.code);
     assert_eq!(
         lines("#pragma omp parallel"),
         ["#pragma omp parallel num_threads(i_region.threads)"],
@@ -89,12 +89,12 @@ const CROWDED: &str = r#"
 /* A region of four threads that took so many milliseconds: until the last one came, until the last one was done, and until all
    went on. Then the number of threads that the next one has, when the pause is over or long before that. */
 static int region(double came, double done, double on, bool over) {
-    wf_region r = {4, omp_get_wtime() - on * 1e-3, 0, 0};
+    taf_region r = {4, omp_get_wtime() - on * 1e-3, 0, 0};
     if (came > 0) r.last_in = r.forked + came * 1e-3;
     if (done > 0) r.last_out = r.forked + done * 1e-3;
-    wf_join(&r);
-    wf_crowded.until = over ? 0 : 1e9;
-    return wf_fork(4).threads;
+    taf_join(&r);
+    taf_crowded.until = over ? 0 : 1e9;
+    return taf_fork(4).threads;
 }
 
 int main(void) {
@@ -105,18 +105,18 @@ int main(void) {
     /* Wherever the time is lost, there are fewer. */
     printf(" %d", region(8000, 8001, 8001, false));
     printf("%d", region(0, 1, 8000, false));
-    printf("%d", wf_fork(2).threads);
-    printf("%d", wf_fork_all(4).threads);
+    printf("%d", taf_fork(2).threads);
+    printf("%d", taf_fork_all(4).threads);
     /* After the pause twice as many are on trial: whatever is lost is too much, and the next pause longer. */
-    wf_crowded.until = 0;
-    wf_crowded.pause = 0.1;
-    printf(" %d", wf_fork(4).threads);
+    taf_crowded.until = 0;
+    taf_crowded.pause = 0.1;
+    printf(" %d", taf_fork(4).threads);
     printf("%d", region(4, 5, 5, false));
-    printf("%d", wf_crowded.pause == 0.2);
+    printf("%d", taf_crowded.pause == 0.2);
     /* Where nothing is, the next ones follow, up to all. */
     printf(" %d", region(0, 100, 100, true));
     printf("%d", region(0, 100, 100, true));
-    printf("%d", wf_crowded.pause == 0);
+    printf("%d", taf_crowded.pause == 0);
     return 0;
 }
 "#;
@@ -150,9 +150,9 @@ int main(void) {
     taffeta_ctx ctx = TAFFETA_CTX_INIT;
     for (int halvings = 0; halvings < 4; halvings++) {
         ctx.threads = halvings < 3 ? 4 : 3;
-        wf_crowded.halvings = halvings;
-        wf_crowded.until = 1e9;
-        const int threads = wf_fork(4).threads;
+        taf_crowded.halvings = halvings;
+        taf_crowded.until = 1e9;
+        const int threads = taf_fork(4).threads;
         double *into = y[halvings > 0];
         for (int j = 0; j < M; j++) into[j] = 0;
         taffeta_tensor args[3] = {{.dtype = TAFFETA_F64, .ndim = 2, .shape = of_x, .data = x},
@@ -183,7 +183,7 @@ def sums(x: f64[n, m], y: inout[f64[m]]) -> f64:
         [("parallelize", &on_threads("i#1")), ("parallelize", &on_threads("i#2"))];
     let (_, func, program) = crate::scheduled::scheduled(program, &steps);
     let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), program.sources());
-    assert!(source.code.contains("= wf_fork(i_team)") && source.code.contains("= wf_fork(i_2_team)"));
+    assert!(source.code.contains("= taf_fork(i_team)") && source.code.contains("= taf_fork(i_2_team)"));
     let dir = scratch_dir();
     Toolchain::write(&source, &dir, "sums").expect("the directory can be written");
     std::fs::write(dir.join("main.c"), ROUNDED).expect("the directory can be written");

@@ -91,7 +91,7 @@ fn libraries_that_do_not_know_the_processor_are_left_alone() {
 /// Checks a program whose product goes to a library or the built-in kernel against the interpreter.
 fn check_product(text: &str, steps: &[(&str, &[Arg])]) -> String {
     let code = check(text, steps);
-    assert!(code.contains("wf_product_f"), "{code}");
+    assert!(code.contains("taf_product_f"), "{code}");
     code
 }
 

@@ -22,7 +22,7 @@ fn with(text: &str, loops: &[&str], more: &[Arg]) -> String {
 /// Counts parallel regions and barriers.
 fn counts(c: &str) -> (usize, usize) {
     let kernel = &c[c.find("static TAFFETA_KERNEL").expect("there is a kernel")..];
-    (kernel.matches("#pragma omp parallel").count(), kernel.matches("wf_meet").count())
+    (kernel.matches("#pragma omp parallel").count(), kernel.matches("taf_meet").count())
 }
 
 /// Checks two parallel loops in a time loop, with sequential code between them; forwards, backwards and in steps.
@@ -51,8 +51,8 @@ def f(x: f64[n], w: f64[k]) -> (f64[n], f64[n], f64[k]):
             let c = with(&program, &["i", "j"], more);
             assert_eq!(counts(&c), (1, 3), "{c}");
             assert!(c.contains(&format!("{step};\n")), "{c}");
-            assert!(c.contains("if (wf_thread() == 0) f_t_alone("), "{c}");
-            assert!(!c.contains("if (wf_failed(ctx))"), "{c}");
+            assert!(c.contains("if (taf_thread() == 0) f_t_alone("), "{c}");
+            assert!(!c.contains("if (taf_failed(ctx))"), "{c}");
         }
     }
 }
@@ -135,7 +135,7 @@ def f(x: i64[n], at: i64[n], y: inout[i64[n]]):
 ";
     let c = parallel(program, &["i#1", "j"]);
     assert_eq!(counts(&c), (1, 3), "{c}");
-    assert_eq!(c.matches("if (wf_meet_failed(ctx, &t_region, &t_meetings)) goto t_end;").count(), 2, "{c}");
+    assert_eq!(c.matches("if (taf_meet_failed(ctx, &t_region, &t_meetings)) goto t_end;").count(), 2, "{c}");
 }
 
 /// Checks that threads start if any of the loops is worth it.
@@ -155,7 +155,8 @@ def f(x: f64[n, m], y: inout[f64[n]]):
     };
     let above = [Arg::named("above", 5)];
     let c = with(&program("n - 1"), &["i", "j"], &above);
-    let worth = "wf_fork(wf_trips(0, n - 1, 1) > UINT64_C(5) || wf_trips(0, n, 1) > UINT64_C(5) ? wf_threads(ctx) : 1)";
+    let worth =
+        "taf_fork(taf_trips(0, n - 1, 1) > UINT64_C(5) || taf_trips(0, n, 1) > UINT64_C(5) ? taf_threads(ctx) : 1)";
     assert!(c.contains(worth), "{c}");
     assert_eq!(counts(&c), (1, 2), "{c}");
     // The size of the loops is unknown here.
@@ -204,7 +205,7 @@ int main(void) {
     taffeta_ctx ctx = TAFFETA_CTX_INIT;
     int wrong = 0;
     for (int round = 0; round < 400; round++) {
-        wf_region region = wf_fork(4);
+        taf_region region = taf_fork(4);
         region.until = round % 3 == 0 ? omp_get_wtime() : 1e18;
         int64_t count[4] = {-1, -1, -1, -1}, iterations[4] = {0, 0, 0, 0};
         bool failed[4] = {false, false, false, false};
@@ -212,15 +213,15 @@ int main(void) {
         const int fails_in = round % 5 == 1 ? round % 7 : 99, lasts = round % 3 == 0 ? 1 : 10;
 #pragma omp parallel num_threads(4)
         {
-            const int me = wf_thread();
+            const int me = taf_thread();
             int64_t meetings = 0;
             do {
-                if (iterations[me] == fails_in && me == round % 4) wf_fail(&ctx, TAFFETA_ERROR_ASSERT, 0, 0, "it failed");
-                failed[me] = wf_meet_failed(&ctx, &region, &meetings);
+                if (iterations[me] == fails_in && me == round % 4) taf_fail(&ctx, TAFFETA_ERROR_ASSERT, 0, 0, "it failed");
+                failed[me] = taf_meet_failed(&ctx, &region, &meetings);
                 if (failed[me]) goto end;
-                wf_meet(&region, &meetings);
+                taf_meet(&region, &meetings);
                 iterations[me]++;
-            } while (iterations[me] < 10 && !wf_pauses(&region, meetings));
+            } while (iterations[me] < 10 && !taf_pauses(&region, meetings));
         end:;
             count[me] = meetings;
         }
@@ -229,24 +230,24 @@ int main(void) {
             wrong += failed[k] != (fails_in < lasts);
         }
         wrong += iterations[0] != (fails_in < lasts ? fails_in : lasts);
-        wf_join(&region);
+        taf_join(&region);
     }
     printf("%d", wrong);
 
     /* Time that several threads lose together is lost once. */
-    wf_region region = wf_fork(4);
-    wf_stood_still(&region, 10, 12);
-    wf_stood_still(&region, 10, 11);
-    wf_stood_still(&region, 11, 13);
-    wf_stood_still(&region, 20, 21);
+    taf_region region = taf_fork(4);
+    taf_stood_still(&region, 10, 12);
+    taf_stood_still(&region, 10, 11);
+    taf_stood_still(&region, 11, 13);
+    taf_stood_still(&region, 20, 21);
     printf(" %g", region.still);
 
     /* And there are fewer threads for the next. */
-    wf_crowded.halvings = 0;
-    wf_crowded.lost = 0;
-    region = (wf_region){.threads = 4, .forked = omp_get_wtime() - 9e-3, .still = 8.9e-3};
-    wf_join(&region);
-    printf(" %d\n", wf_fork(4).threads);
+    taf_crowded.halvings = 0;
+    taf_crowded.lost = 0;
+    region = (taf_region){.threads = 4, .forked = omp_get_wtime() - 9e-3, .still = 8.9e-3};
+    taf_join(&region);
+    printf(" %d\n", taf_fork(4).threads);
     return 0;
 }
 "#;

@@ -128,13 +128,13 @@ def f(x: f32[n], y: inout[f32], z: inout[f64]) -> i32:
 ";
     let code = check(program, &[("parallelize", &[text("i")])]);
     for line in
-        ["total += total_parts[", "count_part += count_part_parts[", "y_part = wf_max_f32(y_part, y_part_parts["]
+        ["total += total_parts[", "count_part += count_part_parts[", "y_part = taf_max_f32(y_part, y_part_parts["]
     {
         assert!(code.contains(line), "{code}");
     }
     let shares = [text("i"), Arg::named("schedule", "dynamic"), Arg::named("chunk", 4)];
     let code = check(program, &[("parallelize", &shares)]);
-    for clause in ["wf_add_all_f32: total", "+: count_part", "wf_max_all_f32: y_part"] {
+    for clause in ["taf_add_all_f32: total", "+: count_part", "taf_max_all_f32: y_part"] {
         assert!(code.contains(&format!("reduction({clause})")), "{code}");
     }
 }
@@ -308,7 +308,7 @@ def f(x: {dtype}[n], k: i32[n], y: inout[{dtype}[m]]):
 "
         );
         let code = check(&program, &[("parallelize", &[text("i")])]);
-        assert!(code.contains("omp atomic") || code.contains("wf_atomic"), "{code}");
+        assert!(code.contains("omp atomic") || code.contains("taf_atomic"), "{code}");
     }
 }
 
@@ -475,7 +475,7 @@ fn is_vector_code(code: &str) {
     if reports() {
         let loops = vectorised(code);
         // Sums are written with vectors, so the compiler need not find them.
-        assert!(!loops.is_empty() || code.contains("wf_sum_"), "no vectorised loop:\n{code}");
+        assert!(!loops.is_empty() || code.contains("taf_sum_"), "no vectorised loop:\n{code}");
         loops.iter().for_each(|(head, done)| assert!(done, "`{head}` is not a vector code:\n{code}"));
     }
 }
@@ -523,7 +523,7 @@ def f(x: f32[n], y: inout[f32[n]]):
         y[i] = x[i] * 2 + 1
 ";
     let code = check_vector(program, &[("split", &[text("i"), Arg::from(32)]), ("vectorize", &[text("i~i")])]);
-    assert!(code.contains("wf_min_i64(32, n - ") && !code.contains("if (i"), "{code}");
+    assert!(code.contains("taf_min_i64(32, n - ") && !code.contains("if (i"), "{code}");
     let shifted = [
         ("split", &[text("i"), Arg::from(8), Arg::named("shift", 3)][..]),
         ("vectorize", &[text("i~i")][..]),
@@ -587,7 +587,7 @@ def f(x: f32[n], k: i32[2], y: inout[f32[n + 2]], z: inout[f32[n, 3]]):
 ",
         &[("vectorize", &[text("i")])],
     );
-    assert!(code.contains("reduction(wf_add_all_f32: y_part, y_part_2)"), "{code}");
+    assert!(code.contains("reduction(taf_add_all_f32: y_part, y_part_2)"), "{code}");
     // The index is loaded from a tensor, and may be out of range where the loop does not run.
     check(
         "
@@ -611,7 +611,7 @@ def f(a: f32[n, m], y: inout[f32[m]], z: inout[f64[m]]):
             z[0] += cast(a[i, j], f64)
 ";
     let code = check_vector(columns, &[("parallelize", &[text("i")]), ("vectorize", &[text("j")])]);
-    assert!(code.contains("_at *)&y_own[j] +=") && code.contains("z_part += wf_sum_f64x"), "{code}");
+    assert!(code.contains("_at *)&y_own[j] +=") && code.contains("z_part += taf_sum_f64x"), "{code}");
     let both = "
 def f(x: f32[n], y: inout[f32[n]]) -> (f32, i32):
     least: f32 = 3
@@ -633,8 +633,8 @@ def f(x: f32[n]) -> f64:
     return total
 ";
     let code = check_vector(sum, &[("parallelize", &[text("i")]), ("vectorize", &[text("i")])]);
-    assert!(code.contains("omp simd reduction(wf_add_all_f64: total"), "{code}");
-    assert!(code.contains("wf_fork(i_team)"), "{code}");
+    assert!(code.contains("omp simd reduction(taf_add_all_f64: total"), "{code}");
+    assert!(code.contains("taf_fork(i_team)"), "{code}");
 }
 
 /// Checks time tiles of stencils, executed in wavefronts on several threads.
@@ -659,7 +659,7 @@ def f(steps: i32, A: inout[f64[n, m]], B: inout[f64[n, m]]):
         ],
     );
     assert!(code.contains("#pragma omp parallel"), "{code}");
-    assert!(!code.contains("wf_index"), "every index is proved to be in range:\n{code}");
+    assert!(!code.contains("taf_index"), "every index is proved to be in range:\n{code}");
     check(
         "
 def f(steps: i32, A: inout[f64[n, n]]):

@@ -63,10 +63,10 @@ fn circular_diff_checks_indices_outside_of_the_inner_loop() {
                     for (int64_t j = 0; j < 3; j++) {
                         /* test.ft:4: x */
                         if (!(feats <= 0 || (0 <= (int64_t)adj[i * 3 + j] && (int64_t)adj[i * 3 + j] < n_faces))) {
-                            return wf_fail(ctx, TAFFETA_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + j], (long long)n_faces);
+                            return taf_fail(ctx, TAFFETA_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + j], (long long)n_faces);
                         }
                         if (!(feats <= 0 || (0 <= (int64_t)adj[i * 3 + (j + 1) % 3] && (int64_t)adj[i * 3 + (j + 1) % 3] < n_faces))) {
-                            return wf_fail(ctx, TAFFETA_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + (j + 1) % 3], (long long)n_faces);
+                            return taf_fail(ctx, TAFFETA_ERROR_INDEX, 0, 4, "test.ft:4: index %lld is out of range for dimension 0 of `e`, which has size %lld", (long long)(int64_t)adj[i * 3 + (j + 1) % 3], (long long)n_faces);
                         }
                         for (int64_t y_d0_2 = 0; y_d0_2 < feats; y_d0_2++) {
                             y[i * feats + y_d0_2] += fabsf(e[(int64_t)adj[i * 3 + j] * feats + y_d0_2] - e[(int64_t)adj[i * 3 + (j + 1) % 3] * feats + y_d0_2]);

@@ -146,12 +146,12 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
 ";
     for (code, lanes) in check(program, &[("vectorize", &[text("k")])]).iter().zip_eq([4, 8, 16]) {
         assert!(code.contains(&format!("k + {} <= m; k += {}", 4 * lanes, 4 * lanes)), "{code}");
-        assert!(code.contains(&format!("s += wf_sum_f32x{lanes}(")), "{code}");
+        assert!(code.contains(&format!("s += taf_sum_f32x{lanes}(")), "{code}");
         // There is no vector of 8 bytes, which gcc would pass through memory.
         let four = if lanes == 4 { "v" } else { "v4" };
-        assert!(code.contains(&format!("wf_f32x4 v2 = {four} + ")), "{code}");
-        assert!(code.contains(&format!("t += wf_sum_f64x{}(", lanes / 2)), "{code}");
-        assert!(code.contains("__builtin_convertvector(*(const wf_f32x"), "{code}");
+        assert!(code.contains(&format!("taf_f32x4 v2 = {four} + ")), "{code}");
+        assert!(code.contains(&format!("t += taf_sum_f64x{}(", lanes / 2)), "{code}");
+        assert!(code.contains("__builtin_convertvector(*(const taf_f32x"), "{code}");
     }
 }
 
@@ -193,8 +193,8 @@ def f(q: {of_type}[4, {length}], x: {of_type}[n, {length}], y: inout[{of_type}[n
             for (code, wide) in check(&program(of_type, length), &steps).iter().zip_eq([1, 2, 4]) {
                 let lanes = narrow * wide;
                 let sums = match lanes {
-                    2 => format!("s += wf_sum_{of_type}x2(s_lanes[0]);"),
-                    _ => format!("= wf_sum4_{of_type}x{lanes}(s_lanes[0], s_2_lanes[0], s_3_lanes[0], s_4_lanes[0]);"),
+                    2 => format!("s += taf_sum_{of_type}x2(s_lanes[0]);"),
+                    _ => format!("= taf_sum4_{of_type}x{lanes}(s_lanes[0], s_2_lanes[0], s_3_lanes[0], s_4_lanes[0]);"),
                 };
                 assert!(code.contains(&sums), "{code}");
             }
@@ -313,7 +313,7 @@ def f(p: f32[n, 2], x: f32[16], y: inout[f32[n, 16]]):
 ";
     for code in check(program, &[("vectorize", &[text("j")])]) {
         let before = code.split("#pragma omp simd").next().expect("a loop");
-        assert!(before.contains("float d = p[") && before.contains("wf_max_f32(0.25f, d * d)"), "{code}");
+        assert!(before.contains("float d = p[") && before.contains("taf_max_f32(0.25f, d * d)"), "{code}");
         assert!(code.contains("& (d > 0.0f)"), "{code}");
     }
 }
@@ -336,8 +336,8 @@ def f(x: f32[n, m], w: f32[n], z: f64[m], g: inout[f32[n, m]], p: inout[f64[m]])
 ";
     for (code, lanes) in check(program, &[("vectorize", &[text("k")])]).iter().zip_eq([4, 8, 16]) {
         assert!(code.contains(&format!("k + {} <= m; k += {}", 4 * lanes, 4 * lanes)), "{code}");
-        assert!(code.contains(&format!("s += wf_sum_f32x{lanes}(")), "{code}");
-        assert!(code.contains(&format!("*(wf_f32x{lanes}_at *)&g[")), "{code}");
+        assert!(code.contains(&format!("s += taf_sum_f32x{lanes}(")), "{code}");
+        assert!(code.contains(&format!("*(taf_f32x{lanes}_at *)&g[")), "{code}");
         assert!(!code.contains("omp simd"), "{code}");
     }
     // Each thread has its own copy of the target.

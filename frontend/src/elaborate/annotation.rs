@@ -11,23 +11,23 @@ use crate::syntax::{self, BinOp, ExprKind, Function};
 use taffeta_ast::format::Format;
 use taffeta_ast::{DType, Diagnostic, Expr, Span};
 
-/// An annotation taken apart: element type, sizes and storage as they are written, and whether it is `inout`.
+/// Parts of an annotation: element type, sizes and storage as written, and whether it is `inout`.
 pub(crate) struct Annotation<'e> {
     pub(crate) dtype: DType,
     pub(crate) dims: &'e [syntax::Expr],
     pub(crate) inout: bool,
-    /// What stands after `@`.
+    /// Storage after `@`.
     pub(crate) storage: Option<&'e syntax::Expr>,
 }
 
-/// The type of a tensor: element type, shape, and how it is stored.
+/// Type of a tensor: element type, shape and storage format.
 pub(crate) struct TensorType {
     pub(crate) dtype: DType,
     pub(crate) shape: Vec<Expr>,
     pub(crate) format: Format,
 }
 
-/// The annotations of the results, one by one.
+/// Splits the annotation of the results into one for each.
 pub(crate) fn results(returns: &syntax::Expr) -> &[syntax::Expr] {
     match &returns.kind {
         ExprKind::Tuple(items) => items,
@@ -36,7 +36,7 @@ pub(crate) fn results(returns: &syntax::Expr) -> &[syntax::Expr] {
     }
 }
 
-/// The names in a size, in order.
+/// Collects the names in a size, in order.
 fn size_names(e: &syntax::Expr, out: &mut Vec<(String, Span)>) {
     match &e.kind {
         ExprKind::Name(n) => out.push((n.clone(), e.span)),
@@ -59,12 +59,12 @@ fn size_names(e: &syntax::Expr, out: &mut Vec<(String, Span)>) {
     }
 }
 
-/// What to write in the place of a structured result.
+/// Help for a structured result.
 const STRUCTURED_RESULT: &str = "leave the format out, and the result is dense; or write `@ pattern(A)`, with the name of \
                                  the structured parameter that it is stored like";
 
 impl Elab<'_> {
-    /// Takes an annotation apart.
+    /// Splits an annotation into its parts.
     pub(crate) fn annotation<'e>(&mut self, e: &'e syntax::Expr) -> R<Annotation<'e>> {
         match &e.kind {
             ExprKind::Name(n) => {
@@ -162,7 +162,7 @@ impl Elab<'_> {
         )
     }
 
-    /// The type that an annotation stands for, where all its names are bound.
+    /// Returns the type of an annotation whose names are all bound.
     pub(crate) fn tensor_type(&mut self, e: &syntax::Expr) -> R<TensorType> {
         let a = self.annotation(e)?;
         let mut shape = Vec::with_capacity(a.dims.len());
@@ -173,7 +173,7 @@ impl Elab<'_> {
         Ok(TensorType { dtype: a.dtype, shape, format })
     }
 
-    /// A size: an integer expression over sizes and constants.
+    /// Evaluates a size: an integer expression over sizes and constants.
     pub(crate) fn size(&mut self, e: &syntax::Expr) -> R<Expr> {
         let v = self.eval(e)?;
         if let ExprKind::Name(name) = &e.kind
@@ -185,7 +185,7 @@ impl Elab<'_> {
         self.as_size(&v, e.span)
     }
 
-    /// A name in a shape that stands for something else in this file.
+    /// Reports a name in a shape that is bound to something other than a size in this file.
     fn hidden_size(&mut self, name: &str, v: &Value, span: Span) -> R<Expr> {
         let found = v.describe();
         let message = format!("`{name}` is {found} here, which hides a size of that name");
@@ -197,7 +197,7 @@ impl Elab<'_> {
         Err(self.report(d))
     }
 
-    /// A value as a size.
+    /// Converts a value to a size.
     pub(crate) fn as_size(&mut self, v: &Value, span: Span) -> R<Expr> {
         match v {
             Value::Int(i) if *i < 0 => self.error("shape::negative", span, format!("the size {i} is negative")),
@@ -227,13 +227,13 @@ impl Elab<'_> {
         self.error("shape::type", span, format!("a size is an integer expression over sizes, and this is {found}"))
     }
 
-    /// Whether a name in a shape stands for something else than a size.
+    /// Returns whether a name in a shape is bound already, as a size or as another value.
     pub(crate) fn is_bound_in_shape(&self, name: &str) -> bool {
         let frame = self.frame();
         frame.find(name).is_some() || self.program.modules[frame.module.0].globals.contains_key(name)
     }
 
-    /// The sizes that a function's annotations bind, in order of appearance.
+    /// Returns the sizes that a function's annotations bind, in order of appearance.
     pub(crate) fn new_sizes(&mut self, f: &Function) -> R<Vec<(String, Span)>> {
         let mut names = Vec::new();
         let mut annotations: Vec<&syntax::Expr> = Vec::new();
@@ -327,7 +327,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// The format of what is written: dense, or that of a parameter.
+    /// Returns the format of a written tensor: dense, or that of a parameter (`pattern(A)`).
     pub(crate) fn annotated_format(&mut self, a: &Annotation<'_>, shape: &[Expr], what: &str) -> R<Format> {
         match a.storage {
             Some(storage) => self.followed(storage, shape, what, Some(STRUCTURED_RESULT)),
@@ -335,7 +335,7 @@ impl Elab<'_> {
         }
     }
 
-    /// The format of a local tensor: where another one is stored, or one into which elements are inserted.
+    /// Returns the format of a local tensor: dense, that of another tensor, or one that elements are inserted into.
     fn local_format(&mut self, a: &Annotation<'_>, shape: &[Expr]) -> R<Format> {
         let what = "a structured local tensor in another format than `pattern(A)` or rows of a `bytemap`";
         let Some(storage) = a.storage else { return Ok(Format::dense(shape.len())) };
@@ -346,7 +346,7 @@ impl Elab<'_> {
         if format.is_dense() || format.inserts() { Ok(format) } else { self.unsupported(storage.span, what) }
     }
 
-    /// An argument has the storage that its parameter asks for: it is passed as it is.
+    /// Checks that an argument has the storage of its parameter: arguments are passed without conversion.
     fn check_storage(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span) -> R<()> {
         let Some(storage) = a.storage else { return Ok(()) };
         if let Value::Storage(Storage::Pattern(of)) = self.storage_value(storage)? {
@@ -361,7 +361,7 @@ impl Elab<'_> {
         self.unsupported(at, &text)
     }
 
-    /// An argument as messages name it: what the user wrote, and the parameter that it is for.
+    /// Quotes an argument for messages: the user's text, and its parameter.
     pub(crate) fn quote_argument(&self, at: Span, param: &str, function: &str) -> String {
         let text = self.program.sources().text(at);
         if self.in_library(at.file) || !quotable(text) {
@@ -417,7 +417,7 @@ impl Elab<'_> {
         Ok(Value::Tensor(view))
     }
 
-    /// The results of an inlined function as its annotation has them.
+    /// Converts the results of an inlined function to its annotation.
     pub(crate) fn converted_results(&mut self, returns: &syntax::Expr, v: Value, f: &Function) -> R<Value> {
         let annotations = results(returns);
         let values: Vec<Value> = match (&v, annotations.len()) {
@@ -475,7 +475,7 @@ impl Elab<'_> {
         })
     }
 
-    /// The shape of a result, which has the annotation's rank.
+    /// Returns the shape of a result, checked against the rank of the annotation.
     pub(crate) fn result_shape(&mut self, v: &Value, a: &Annotation<'_>, k: usize, span: Span) -> R<Vec<Expr>> {
         match v.shape() {
             Some(shape) if shape.len() == a.dims.len() => Ok(shape),

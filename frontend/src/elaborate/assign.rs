@@ -1,9 +1,9 @@
-//! Assignments: what a name becomes.
+//! Assignments to names, elements and tuples.
 //!
-//! A new name gets a tensor of the value's shape and type, or stands for the value itself if that is made of sizes,
-//! iterators and static values and the name is assigned once. A name that exists is written into (`write`). The
-//! right-hand side is read in full before anything is written: where an element might be overwritten before it is read,
-//! the value goes through a temporary.
+//! A new name gets a tensor of the value's shape and type, or stands for the value itself if the value consists of
+//! sizes, iterators and static values and the name is assigned once. An existing name is written into (`write`). The
+//! right-hand side is read in full before the first write: if an element might be overwritten before it is read, the
+//! value goes through a temporary.
 
 use super::annotation::TensorType;
 use super::block::Item;
@@ -23,7 +23,7 @@ use taffeta_ast::stmt::Role as TensorRole;
 use taffeta_ast::{Diagnostic, Expr, Span, Symbol, Tensor};
 
 impl Elab<'_> {
-    /// `targets = value`
+    /// Elaborates `targets = value`.
     pub(crate) fn assign(&mut self, targets: &[syntax::Expr], value: &syntax::Expr) -> R<()> {
         let v = match targets {
             [target] => match self.logical_update(target, value)? {
@@ -57,7 +57,8 @@ impl Elab<'_> {
         }
     }
 
-    /// A value that was evaluated before a subscript, kept where the subscript's calls wrote what it reads.
+    /// Moves a value that was evaluated before a subscript into a temporary, if calls in the subscript write a tensor
+    /// that it reads.
     pub(crate) fn unless_overwritten(&mut self, v: Value, before: super::block::Mark) -> Value {
         if !self.emitted_since(before) {
             return v;
@@ -72,7 +73,7 @@ impl Elab<'_> {
         Value::Tensor(kept)
     }
 
-    /// `a, b = value`, `a, (b, c) = value`
+    /// Elaborates `a, b = value` and `a, (b, c) = value`.
     fn unpack(&mut self, targets: &[syntax::Expr], v: &Value, span: Span) -> R<()> {
         let mut pairs = Vec::new();
         self.pair(targets, v, span, &mut pairs)?;
@@ -88,7 +89,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Each target that is not a tuple or list with its part of the value.
+    /// Pairs each target that is not a tuple or list with its part of the value.
     pub(crate) fn pair<'t>(
         &mut self,
         targets: &'t [syntax::Expr],
@@ -114,7 +115,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// The tensor that an assignment to `t` would write.
+    /// Returns the tensor that an assignment to `t` would write.
     fn target_tensor(&self, t: &syntax::Expr) -> Option<Symbol> {
         let name = match &t.kind {
             ExprKind::Name(n) => n,
@@ -127,7 +128,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `name = v`
+    /// Elaborates `name = v`.
     fn assign_name(&mut self, name: &str, site: Span, v: Value, span: Span) -> R<()> {
         let innermost = self.frame().scopes.len() - 1;
         let Some((scope, b)) = self.frame().find(name) else { return self.declare_name(name, site, v, span) };
@@ -199,7 +200,7 @@ impl Elab<'_> {
         ))
     }
 
-    /// A name that is new here.
+    /// Declares a name.
     fn declare_name(&mut self, name: &str, site: Span, v: Value, span: Span) -> R<()> {
         let assigned_again = self.frame().must_be_tensor(name, site);
         if let Value::Lazy(l) = &v
@@ -220,7 +221,7 @@ impl Elab<'_> {
         }
         match v {
             Value::Tensor(view) if view.owned && view.tensor.role == TensorRole::Local => {
-                // The tensor has no other name: it becomes this one.
+                // The tensor has no other name, so it takes this one.
                 self.renames.insert(view.tensor.symbol.clone(), Symbol::new(name));
                 let view = View { owned: false, ..view };
                 self.bind(name, Value::Tensor(view), Role::Local, site);
@@ -255,7 +256,7 @@ impl Elab<'_> {
         }
     }
 
-    /// A sequence with tensors in it: values are computed now, views are kept.
+    /// Binds a name to a sequence with tensors in it: values are computed here, views are kept.
     fn bind_sequence(&mut self, name: &str, site: Span, items: &[Value], list: bool) -> R<()> {
         let mut kept = Vec::with_capacity(items.len());
         for v in items {
@@ -284,7 +285,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// `name: annotation = value`
+    /// Elaborates `name: annotation = value`.
     pub(crate) fn declare_annotated(
         &mut self,
         name: &syntax::Name,
@@ -343,7 +344,7 @@ impl Elab<'_> {
         self.declare_tensor(&name.text, name.span, ty, &v, value.span)
     }
 
-    /// A shape of a tensor to be made: sizes, iterators and constants, not values of tensors.
+    /// Checks the shape of a new tensor: sizes, iterators and constants, but no values of tensors.
     pub(crate) fn check_shape(&mut self, shape: &[Expr], span: Span) -> R<()> {
         for n in shape {
             let mut read = FxHashSet::default();
@@ -363,7 +364,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Turns a local tensor into a result: it is declared by the program's interface.
+    /// Turns a local tensor into a result, which the program's interface declares.
     pub(crate) fn take_result(&mut self, symbol: &Symbol) -> Option<Arc<Tensor>> {
         let block = self.blocks.first_mut()?;
         let at = block.items.iter().position(|i| matches!(i, Item::Def(t, _) if t.symbol == *symbol))?;

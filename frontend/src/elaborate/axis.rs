@@ -1,14 +1,14 @@
-//! The axes of views and elementwise values, as placeholders in expressions.
+//! Axes of views and elementwise values, as placeholders in expressions.
 //!
-//! Axis 0 is the *last* dimension, so that values meet in broadcasting without any renaming. The placeholders are
-//! shared by all values and never reach the tree: a loop's iterator, or an index, takes their place.
+//! Axis 0 is the *last* dimension, so that values are broadcast without renaming. All values share the placeholders,
+//! which never reach the tree: a loop's iterator or an index replaces them.
 
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Access, Expr, ExprKind, Symbol};
 
-/// More dimensions than any tensor may have.
+/// Maximum number of dimensions of a tensor.
 pub(crate) const MAX_NDIM: usize = 32;
 
 fn symbols() -> &'static [Symbol] {
@@ -16,19 +16,19 @@ fn symbols() -> &'static [Symbol] {
     AXES.get_or_init(|| (0..MAX_NDIM).map(|k| Symbol::new(format!("axis{k}"))).collect())
 }
 
-/// The placeholder of dimension `d` of `ndim`.
+/// Returns the placeholder of dimension `d` of `ndim`.
 pub(crate) fn var(ndim: usize, d: usize) -> Expr {
     Expr::var(&symbols()[ndim - 1 - d])
 }
 
-/// Which axis (counted from the last dimension) a symbol is the placeholder of.
+/// Returns the axis (counted from the last dimension) of a placeholder.
 fn position(s: &Symbol) -> Option<usize> {
     static POSITIONS: OnceLock<FxHashMap<u64, usize>> = OnceLock::new();
     let positions = POSITIONS.get_or_init(|| symbols().iter().enumerate().map(|(k, s)| (s.id(), k)).collect());
     positions.get(&s.id()).copied()
 }
 
-/// `e` with `at[d]` in place of dimension `d` of `at.len()`.
+/// Substitutes `at[d]` for dimension `d` of `at.len()` in `e`.
 pub(crate) fn substitute(e: &Expr, at: &[Expr]) -> Expr {
     if at.is_empty() || !mentions_any(e) {
         return e.clone();
@@ -42,12 +42,13 @@ pub(crate) fn substitute(e: &Expr, at: &[Expr]) -> Expr {
     })
 }
 
-/// The access with `at[d]` in place of dimension `d`. How `at[d]` is found is said of the index that it stands in.
+/// Substitutes `at[d]` for dimension `d` in an access. The protocol of `at[d]` passes to the index that it is
+/// substituted into.
 pub(crate) fn subscripted(a: &Access, at: &[Access]) -> Access {
     Access { protocol: direct(&a.index, at).unwrap_or(a.protocol), index: subscripted_expr(&a.index, at) }
 }
 
-/// The same for an expression, whose accesses it is said of.
+/// Substitutes in an expression. The protocols of `at` pass to the accesses in it.
 pub(crate) fn subscripted_expr(e: &Expr, at: &[Access]) -> Expr {
     let indices: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
     if at.iter().all(|a| a.protocol == Protocol::Default) {
@@ -63,7 +64,7 @@ pub(crate) fn subscripted_expr(e: &Expr, at: &[Access]) -> Expr {
     substitute(&said, &indices)
 }
 
-/// The protocol of what stands in an index for a placeholder in it (not in what it reads).
+/// Returns the protocol of the index that replaces a placeholder in `index` (outside of loads in it).
 fn direct(index: &Expr, at: &[Access]) -> Option<Protocol> {
     match index.kind() {
         ExprKind::Var(s) => {
@@ -75,7 +76,7 @@ fn direct(index: &Expr, at: &[Access]) -> Option<Protocol> {
     }
 }
 
-/// Whether any placeholder is in `e`.
+/// Returns whether `e` mentions a placeholder.
 pub(crate) fn mentions_any(e: &Expr) -> bool {
     match e.kind() {
         ExprKind::Var(s) => position(s).is_some(),
@@ -83,8 +84,8 @@ pub(crate) fn mentions_any(e: &Expr) -> bool {
     }
 }
 
-/// The dimension (counted from the last) that `e` is an affine function of with a factor that is not 0, if it is of
-/// exactly one: `axis`, `axis + b`, `a * axis + b` with `b` free of placeholders.
+/// Returns the dimension (counted from the last) that `e` is affine in, if it is exactly one with a non-zero factor:
+/// `axis`, `axis + b`, `a * axis + b` with `b` free of placeholders.
 pub(crate) fn single_affine(e: &Expr) -> Option<usize> {
     use taffeta_ast::Op;
     match e.kind() {

@@ -1,5 +1,5 @@
-//! The program being built: a stack of blocks of statements and declarations. A declaration reaches to the end of its
-//! block, so that closing a block folds its items into nested `VarDef`s.
+//! The program under construction: a stack of blocks of statements and declarations. A declaration lives to the end of
+//! its block, so that closing a block folds its items into nested `VarDef`s.
 
 use super::Elab;
 use super::annotation::TensorType;
@@ -10,28 +10,28 @@ use taffeta_ast::format::Format;
 use taffeta_ast::stmt::{Extent, LoopProps};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Origin, Stmt, StmtKind, Symbol, Tensor};
 
-/// An item of a block.
+/// Item of a block.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
-    /// Alive to the end of the block.
+    /// Declaration, live to the end of the block.
     Def(Arc<Tensor>, Origin),
-    /// A statement.
+    /// Statement.
     Stmt(Stmt),
 }
 
-/// A block under construction.
+/// Block under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(crate) items: Vec<Item>,
-    /// How many declarations were made in it.
+    /// Number of declarations in the block.
     pub(crate) declared: usize,
-    /// Sizes that an assertion in this block made equal.
+    /// Pairs of sizes that an assertion in this block made equal.
     pub(crate) equal: Vec<(Expr, Expr)>,
-    /// Sizes that an assertion in this block made at least 0.
+    /// Integers that an assertion in this block made non-negative.
     pub(crate) nonnegative: Vec<Expr>,
 }
 
-/// A point in the block that is being built.
+/// Position in the block under construction, to roll back to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     pub(crate) depth: usize,
@@ -58,7 +58,7 @@ pub(crate) fn fold(items: Vec<Item>, origin: &Origin) -> Stmt {
     Stmt::seq(after, origin.clone())
 }
 
-/// The tensors that a statement writes.
+/// Collects the tensors that a statement writes.
 fn writes(s: &Stmt, out: &mut FxHashSet<Symbol>) {
     s.walk(&mut |s| {
         if let StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } = s.kind() {
@@ -67,7 +67,7 @@ fn writes(s: &Stmt, out: &mut FxHashSet<Symbol>) {
     });
 }
 
-/// The tensors that an expression reads.
+/// Collects the tensors that an expression reads.
 pub(crate) fn reads(e: &Expr, out: &mut FxHashSet<Symbol>) {
     e.walk(&mut |e| {
         if let ExprKind::Load(t, _) = e.kind() {
@@ -77,7 +77,7 @@ pub(crate) fn reads(e: &Expr, out: &mut FxHashSet<Symbol>) {
 }
 
 impl Elab<'_> {
-    /// The origin of what the current statement emits.
+    /// Returns the origin of statements emitted for the current source statement.
     pub(crate) fn origin(&mut self) -> Origin {
         Origin::Source { span: self.span, labels: Vec::new(), chain: self.chain_shared() }
     }
@@ -102,12 +102,12 @@ impl Elab<'_> {
         self.blocks.last_mut().expect("a block is open during elaboration")
     }
 
-    /// Whether anything was emitted into the current block since `mark`.
+    /// Returns whether items were emitted into the current block since `mark`.
     pub(crate) fn emitted_since(&self, mark: Mark) -> bool {
         self.block().items.len() > mark.items
     }
 
-    /// Takes back everything that was emitted since `mark`.
+    /// Rolls back to `mark`.
     pub(crate) fn roll_back(&mut self, mark: Mark) {
         self.blocks.truncate(mark.depth);
         self.custom_vjp_calls.truncate(mark.custom_vjp_calls);
@@ -118,7 +118,7 @@ impl Elab<'_> {
         block.nonnegative.truncate(mark.facts.1);
     }
 
-    /// The tensors that were written since `mark`, in the block in which it was taken.
+    /// Returns the tensors written since `mark`, in the block in which it was taken.
     pub(crate) fn written_since(&self, mark: Mark) -> FxHashSet<Symbol> {
         let mut out = FxHashSet::default();
         for item in &self.block().items[mark.items..] {
@@ -153,7 +153,7 @@ impl Elab<'_> {
         fold(block.items, &origin)
     }
 
-    /// A loop nest over `shape` whose loops are called `name.d0`, `name.d1` …; `body` gets their iterators.
+    /// Emits a loop nest over `shape` whose loops are called `name.d0`, `name.d1` …; `body` gets their iterators.
     pub(crate) fn nest(&mut self, name: &str, shape: &[Expr], body: impl FnOnce(&[Expr]) -> StmtKind) {
         let iters: Vec<Symbol> = (0..shape.len()).map(|d| Symbol::new(format!("{name}.d{d}"))).collect();
         let vars: Vec<Expr> = iters.iter().map(Expr::var).collect();
@@ -167,8 +167,8 @@ impl Elab<'_> {
         self.emit(kind);
     }
 
-    /// Stores `value` (over the axes of `shape`) at `indices` (over the same axes) of a tensor. How these are found is
-    /// said of what is read alone.
+    /// Stores `value` (over the axes of `shape`) at `indices` (over the same axes) of a tensor. Protocols apply to
+    /// reads only, so those of `indices` are dropped.
     pub(crate) fn store(&mut self, tensor: &Arc<Tensor>, shape: &[Expr], indices: &[Access], value: &Expr) {
         let symbol = tensor.symbol.clone();
         let name = self.renames.get(&symbol).unwrap_or(&symbol).name().to_string();
@@ -179,13 +179,13 @@ impl Elab<'_> {
         });
     }
 
-    /// A new local tensor, declared here.
+    /// Declares a new dense local tensor.
     pub(crate) fn local(&mut self, name: &str, dtype: DType, shape: Vec<Expr>) -> Arc<Tensor> {
         let format = Format::dense(shape.len());
         self.stored_local(name, TensorType { dtype, shape, format })
     }
 
-    /// The same of a type that says how it is stored.
+    /// Declares a new local tensor of a type with a storage format.
     pub(crate) fn stored_local(&mut self, name: &str, ty: TensorType) -> Arc<Tensor> {
         let TensorType { dtype, shape, format } = ty;
         let dense = Tensor::dense(Symbol::new(name), dtype, shape, taffeta_ast::stmt::Role::Local);

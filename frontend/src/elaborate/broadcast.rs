@@ -1,7 +1,7 @@
-//! Shapes that meet: which dimensions stretch, which are equal, and what is checked when the program runs.
+//! Broadcasting of shapes: which dimensions stretch, which are equal, and which are compared when the program runs.
 //!
-//! Only a dimension that is the literal 1 stretches. Sizes that are provably equal need nothing, provably different
-//! ones are an error, and the rest is compared by an `assert` in the program.
+//! Only a dimension that is the literal 1 stretches. Provably equal sizes need no check, provably different ones are an
+//! error, and the rest is compared by an `assert` in the program.
 
 use super::report::{base, quotable};
 use super::value::Lazy;
@@ -9,7 +9,7 @@ use super::{Elab, R, axis};
 use taffeta_ast::stmt::{AssertKind, Message, MessagePart};
 use taffeta_ast::{Diagnostic, Expr, ExprKind, Literal, Op, Span, StmtKind, poly};
 
-/// How a size reads in a message.
+/// Formats a size for a message.
 pub(crate) fn show(e: &Expr) -> String {
     show_at(e, 0)
 }
@@ -35,24 +35,24 @@ fn show_at(e: &Expr, above: u8) -> String {
     }
 }
 
-/// A shape in a message: `[n, 3]`.
+/// Formats a shape for a message: `[n, 3]`.
 pub(crate) fn show_shape(shape: &[Expr]) -> String {
     format!("[{}]", shape.iter().map(show).collect::<Vec<_>>().join(", "))
 }
 
-/// Whether a dimension is the literal 1.
+/// Returns whether a dimension is the literal 1.
 pub(crate) fn is_one(e: &Expr) -> bool {
     e.as_int() == Some(1)
 }
 
-/// A piece of a message of an assertion about sizes.
+/// Piece of an assertion message about sizes.
 #[derive(Clone, Copy)]
 pub(crate) enum Part<'a> {
     Text(&'a str),
     Size(&'a Expr),
 }
 
-/// The message: constants are text, so that the printed program has the same one.
+/// Builds a message. Constants become text, so that the printed program has the same message.
 pub(crate) fn message<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> Message {
     let mut out = Message::new();
     for p in parts {
@@ -77,7 +77,8 @@ fn has_load(e: &Expr) -> bool {
 }
 
 impl Elab<'_> {
-    /// The source text of an operand, as a message shows it; in the library, what the user wrote for it.
+    /// Quotes the source text of an operand for a message; for a name of the library, the argument that the user wrote
+    /// for it.
     pub(crate) fn quote(&self, span: Span) -> String {
         let text = self.program.sources().text(span);
         if self.in_library(span.file)
@@ -88,7 +89,7 @@ impl Elab<'_> {
         if quotable(text) { format!("`{text}`") } else { "an operand".to_string() }
     }
 
-    /// Whether a condition on sizes holds for none of them, as far as it is known here.
+    /// Proves that a condition on sizes is false for all sizes, as far as the assertions around tell.
     pub(crate) fn surely_false(&self, c: &Expr) -> bool {
         let ExprKind::Apply(op, args) = c.kind() else { return false };
         let less = |a: &Expr, b: &Expr| self.is_nonnegative(&b.minus(a).minus(&Expr::int(1)));
@@ -105,7 +106,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Whether two sizes are equal, as far as it is known here.
+    /// Compares two sizes, as far as the assertions around tell.
     pub(crate) fn equal(&self, a: &Expr, b: &Expr) -> Option<bool> {
         poly::equal(a, b).or_else(|| {
             let above = |a: &Expr, b: &Expr| self.is_nonnegative(&a.minus(b).minus(&Expr::int(1)));
@@ -117,8 +118,8 @@ impl Elab<'_> {
         })
     }
 
-    /// Makes sure that two sizes are equal: by proof, or by an assertion with the message `what: a and b`. `Err(())`
-    /// where they are provably different.
+    /// Ensures that two sizes are equal: by proof, or by an assertion with the message `what: a and b`. `Err(())` if
+    /// they are provably different.
     pub(crate) fn require_equal(&mut self, a: &Expr, b: &Expr, what: &str) -> Result<(), ()> {
         match self.equal(a, b) {
             Some(true) => Ok(()),
@@ -135,7 +136,7 @@ impl Elab<'_> {
         }
     }
 
-    /// The shape in which operands meet.
+    /// Returns the shape in which operands meet.
     pub(crate) fn broadcast(&mut self, operands: &[(&[Expr], Span)], span: Span) -> R<Vec<Expr>> {
         let ndim = operands.iter().map(|(s, _)| s.len()).max().unwrap_or(0);
         let mut out = Vec::with_capacity(ndim);
@@ -161,7 +162,7 @@ impl Elab<'_> {
                                     .help("operands broadcast where sizes are equal or one of them is the literal 1"),
                             ));
                         }
-                        // The constant of two equal sizes is the more telling one.
+                        // Of two equal sizes, a constant says more.
                         if n.as_int().is_some() {
                             met = Some((n, *at));
                         }
@@ -174,7 +175,8 @@ impl Elab<'_> {
     }
 }
 
-/// The element of `value` over the axes of `shape`, which it was broadcast to: stretched dimensions are read at 0.
+/// Returns the element of `value` over the axes of `shape`, which it is broadcast to: stretched dimensions are read at
+/// 0.
 pub(crate) fn stretch(value: &Lazy, shape: &[Expr]) -> Expr {
     let ndim = value.shape.len();
     let offset = shape.len() - ndim;
@@ -186,12 +188,12 @@ pub(crate) fn stretch(value: &Lazy, shape: &[Expr]) -> Expr {
     axis::substitute(&value.expr, &at)
 }
 
-/// Whether an operator's result on these operands depends on nothing that can change.
+/// Returns whether all operands are weak, so that the result is weak too.
 pub(crate) fn all_weak(values: &[Lazy]) -> bool {
     values.iter().all(|v| v.weak)
 }
 
-/// Whether an operator only moves its operand's type along.
+/// Returns whether an operator is the identity on integers.
 pub(crate) fn keeps_integers(op: Op) -> bool {
     matches!(op, Op::Floor | Op::Ceil | Op::Round | Op::Trunc)
 }

@@ -1,7 +1,7 @@
-//! Calls: arguments are bound, and the body is inlined where the call stands.
+//! Calls: arguments are bound, and the body is inlined at the call site.
 //!
 //! Tensors are passed as views, by reference. An argument that is an expression is computed into a temporary first
-//! (values of sizes are passed as they are), so that what the callee writes cannot change it.
+//! (values of sizes are passed as they are), so that writes of the callee cannot change it.
 
 use super::block::{Item, Mark, reads};
 use super::builtin::Builtin;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 use taffeta_ast::stmt::CallSite;
 use taffeta_ast::{DType, Diagnostic, Kind, Op, Span};
 
-/// An evaluated argument: its name if it is a keyword argument, the value, and where it stands.
+/// Evaluated argument: its name if it is a keyword argument, the value, and its span.
 pub(crate) type Arg = (Option<String>, Value, Span);
 
-/// The type that a tensor made of a weak value gets.
+/// Returns the element type of a tensor made from a weak value.
 pub(crate) fn default_type(d: DType) -> DType {
     match d.kind() {
         Kind::Bool => DType::Bool,
@@ -31,7 +31,7 @@ pub(crate) fn default_type(d: DType) -> DType {
 }
 
 impl Elab<'_> {
-    /// `callee(args)`
+    /// Evaluates `callee(args)`.
     pub(crate) fn call(&mut self, callee: &syntax::Expr, args: &[syntax::Arg], span: Span) -> R<Value> {
         if let ExprKind::Attribute(of, name) = &callee.kind
             && self.schedule.is_none()
@@ -48,7 +48,7 @@ impl Elab<'_> {
             return self.schedule_method(of, name, args, span);
         }
         let f = match self.eval(callee)? {
-            // What it chooses may be missing.
+            // Operands of a choice may be missing.
             Value::Function(f) if args.len() == 3 && args.iter().all(|a| a.name.is_none()) && self.is_choice(f) => {
                 Value::Operator(Op::Select)
             }
@@ -75,8 +75,8 @@ impl Elab<'_> {
         self.call_value(&f, args, span)
     }
 
-    /// Whether a function is the library's name for a choice (`where`): its operands are evaluated where they are
-    /// chosen, and its derivatives are those of what was chosen, as for the operator itself.
+    /// Returns whether a function is the library's wrapper of the select operator (`where`). Calls of it become the
+    /// operator itself: operands are evaluated where they are chosen, and derivatives are those of the chosen operand.
     fn is_choice(&self, target: FuncRef) -> bool {
         let f = self.function(target);
         let [syntax::Stmt { kind: syntax::StmtKind::Return { value: Some(value) }, .. }] = f.body.as_slice() else {
@@ -90,7 +90,7 @@ impl Elab<'_> {
             && args.iter().zip(&f.params).all(|(a, p)| a.name.is_none() && named(&a.value, &p.name.text))
     }
 
-    /// Arguments of a function: evaluated from left to right, expressions into temporaries.
+    /// Evaluates the arguments of a function from left to right, expressions into temporaries.
     fn arguments(&mut self, params: &[&str], args: &[syntax::Arg]) -> R<Vec<Arg>> {
         let mut out = Vec::with_capacity(args.len());
         for (k, a) in args.iter().enumerate() {
@@ -105,7 +105,7 @@ impl Elab<'_> {
         Ok(out)
     }
 
-    /// A value as it is passed to a function: tensors by reference, expressions in temporaries.
+    /// Converts a value for passing to a function: tensors by reference, expressions in temporaries.
     fn passed(&mut self, v: Value, name: &str) -> Value {
         match v {
             Value::Tensor(view) if view.gathered => match Value::Tensor(view.clone()).lazy() {
@@ -127,8 +127,8 @@ impl Elab<'_> {
         }
     }
 
-    /// A view whose place and extent do not move when tensors are written: what reads tensors that may be written is
-    /// kept in temporaries.
+    /// Fixes the place and extent of a view against later writes: indices and lengths that read tensors which may be
+    /// written go into temporaries.
     fn pinned(&mut self, mut view: View) -> View {
         for k in 0..view.indices.len() {
             let mut read = FxHashSet::default();
@@ -181,7 +181,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `tuple(xs)`, `list(xs)`
+    /// Evaluates `tuple(xs)` and `list(xs)`.
     fn call_type(&mut self, t: StaticType, args: Vec<Arg>, span: Span) -> R<Value> {
         match (t, args.as_slice()) {
             (StaticType::Tuple, [(None, v, at)]) => Ok(Value::Tuple(self.static_items(v, *at)?.into())),
@@ -198,7 +198,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `exp(x)`, `max(a, b)`
+    /// Applies an operator called by name: `exp(x)`, `max(a, b)`.
     fn call_operator(&mut self, op: Op, args: Vec<Arg>, span: Span) -> R<Value> {
         let name = op.info().name;
         let keyword = args.iter().any(|a| a.0.is_some());
@@ -228,7 +228,7 @@ impl Elab<'_> {
         self.apply(op, &args, span)
     }
 
-    /// `sum`, `any` and `all` of the library, of a static list.
+    /// Evaluates the library's `sum`, `any` and `all` of a static list.
     fn static_reduction(&self, target: FuncRef, args: &[Arg]) -> Option<Value> {
         let [(None, list, _)] = args else { return None };
         let (items, name) = (list.items()?, self.function(target).name.text.as_str());
@@ -254,7 +254,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `max(x, axis=…)` is the library's; of a static sequence it is known here.
+    /// Evaluates `max(x, axis=…)` by the library's reduction, or folds a static sequence.
     fn call_reduction(&mut self, name: &str, args: Vec<Arg>, span: Span) -> R<Value> {
         if let [(None, v, at)] = args.as_slice()
             && let Some(items) = v.items()
@@ -313,7 +313,8 @@ impl Elab<'_> {
         {
             return self.call_with_gradient(&own, args, span);
         }
-        // Temporaries of the library's callers were passed by `arguments`; other callers pass values as they are.
+        // Arguments of calls in the text are in temporaries already (`arguments`); other callers pass values as they
+        // are.
         let bound = self.match_arguments(f, args, span)?;
         self.chain.push(CallSite { function: f.name.text.clone(), span });
         self.calls.push(target);
@@ -385,7 +386,7 @@ impl Elab<'_> {
         Ok(out)
     }
 
-    /// A default is evaluated in its own module.
+    /// Evaluates a default in its own module.
     pub(crate) fn default_value(&mut self, f: &Function, default: &syntax::Expr) -> R<Value> {
         let file = f.name.span.file;
         let module = self.program.modules.iter().position(|m| m.file == file).unwrap_or(0);
@@ -410,7 +411,7 @@ impl Elab<'_> {
                     "static values are known when compiling; sizes and values of tensors are not",
                 );
             }
-            // The caller's name, if it stands for a value: writing the parameter makes it a tensor there.
+            // The caller's name for the value, if it has one: a write to the parameter makes that name a tensor.
             let caller = self.frames.len().checked_sub(2).map(|k| &self.frames[k]);
             let text = self.program.sources().text(*at);
             let origin = caller
@@ -421,7 +422,7 @@ impl Elab<'_> {
                     Role::Param(origin) => origin,
                     _ => None,
                 });
-            // From here on the parameter is a way to reach a temporary.
+            // The parameter is an alias of a temporary, which the value therefore does not own.
             let v = match v {
                 Value::Tensor(view) => Value::Tensor(View { owned: false, ..view.clone() }),
                 v => v.clone(),
@@ -439,7 +440,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Marks a returned tensor that was made since `mark` as reachable through this value alone.
+    /// Marks a returned tensor that was declared since `mark` as owned: reachable through this value alone.
     fn owning(&mut self, v: Value, mark: Mark) -> Value {
         let mut taken = FxHashSet::default();
         self.owning_once(v, mark, &mut taken)
@@ -455,7 +456,7 @@ impl Elab<'_> {
                 Value::Tensor(view)
             }
             Value::Tuple(items) => {
-                // Another item that reads the tensor must not be surprised by writes to it.
+                // A tensor that another item reads is not owned: writes to it would change that item.
                 for item in items.iter().filter(|i| !matches!(i, Value::Tensor(_))) {
                     value_reads(item, taken);
                 }

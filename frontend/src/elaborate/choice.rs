@@ -1,6 +1,6 @@
-//! Operands that are evaluated only if they are needed: `a if c else b`, `and`, `or`.
+//! Operands that are evaluated only if needed: `a if c else b`, `and`, `or`.
 //!
-//! An operand that is an expression alone goes into the tree's lazy operators. One that needs statements (a call, a
+//! An operand that is a pure expression goes into the tree's lazy operators. One that needs statements (a call, a
 //! check) goes into an `If`, with a temporary for the result.
 
 use super::operator::meet;
@@ -9,13 +9,13 @@ use super::{Elab, R};
 use crate::syntax;
 use taffeta_ast::{DType, Expr, Op, Span, Stmt, StmtKind};
 
-/// A condition: known here, or an expression of the running program.
+/// Condition: known when compiling, or an expression of the running program.
 pub(crate) enum Condition {
     Known(bool),
     Open(Expr),
 }
 
-/// An operand and the statements that it needed.
+/// Operand, and the statements that it needs.
 struct Branch {
     value: Value,
     items: Vec<super::block::Item>,
@@ -23,7 +23,7 @@ struct Branch {
 }
 
 impl Elab<'_> {
-    /// The condition of an `if`, an `assert`, a choice: static, or a scalar expression.
+    /// Evaluates the condition of an `if`, an `assert` or a choice: static, or a scalar expression.
     pub(crate) fn condition(&mut self, e: &syntax::Expr) -> R<Condition> {
         let v = self.eval(e)?;
         self.as_condition(&v, e.span)
@@ -45,7 +45,7 @@ impl Elab<'_> {
                         "reduce it with `any(…)` or `all(…)`",
                     );
                 }
-                // A condition of constants decides here, so that the printed program has the same meaning.
+                // A condition of constants is decided when compiling, so that the printed program has the same meaning.
                 Ok(l.expr.as_bool().map_or(Condition::Open(l.expr), Condition::Known))
             }
             v => self.not_bool(&v.describe(), span),
@@ -59,7 +59,7 @@ impl Elab<'_> {
         Ok(Branch { value: value?, items: block.items, span: e.span })
     }
 
-    /// `then if cond else otherwise`
+    /// Evaluates `then if cond else otherwise`.
     pub(crate) fn if_else(
         &mut self,
         cond: &syntax::Expr,
@@ -79,7 +79,8 @@ impl Elab<'_> {
             return self.eval_operand(if b { then } else { otherwise });
         }
         if !is_scalar {
-            // Of a tensor, calls in operands are evaluated in full; elements are chosen one by one.
+            // With a tensor as condition, calls in both operands are evaluated unconditionally, and elements are chosen
+            // one by one.
             let a = self.eval_operand(then)?;
             let b = self.eval_operand(otherwise)?;
             return self.apply(Op::Select, &[(c, cond.span), (a, then.span), (b, otherwise.span)], span);
@@ -95,7 +96,7 @@ impl Elab<'_> {
         self.chosen(c, a, b, span)
     }
 
-    /// A temporary that gets the value of `a` where `cond` holds and of `b` where not.
+    /// Returns a temporary that gets the value of `a` where `cond` holds, and of `b` otherwise.
     fn chosen(&mut self, cond: Expr, a: Branch, b: Branch, span: Span) -> R<Value> {
         let (Some(la), Some(lb)) = (a.value.lazy(), b.value.lazy()) else {
             let odd = if a.value.lazy().is_none() { &a } else { &b };
@@ -129,7 +130,7 @@ impl Elab<'_> {
         Ok(Value::Tensor(view))
     }
 
-    /// `a and b and …`, `a or b or …`
+    /// Evaluates `a and b and …` and `a or b or …`.
     pub(crate) fn logical(&mut self, op: Op, operands: &[syntax::Expr], span: Span) -> R<Value> {
         let decisive = op == Op::Or;
         let mut left = self.eval(&operands[0])?;
@@ -151,7 +152,7 @@ impl Elab<'_> {
             }
             let is_scalar = left.shape().is_some_and(|s| s.is_empty());
             let mut right = self.branch(e)?;
-            // Where it is not evaluated, nobody may ask whether it is there.
+            // A missing operand is refused: its presence is unknown where it is not evaluated.
             right.value = self.present(right.value, e.span)?;
             let joint = left_span.to(e.span);
             if right.items.is_empty() || !is_scalar {

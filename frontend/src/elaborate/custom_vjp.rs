@@ -1,12 +1,12 @@
-//! Gradients that a program gives itself: `@gradient(f)` stands over the backward pass of `f`.
+//! Custom VJPs: `@gradient(f)` decorates the backward pass of `f`.
 //!
-//! Parameters of the backward pass go by name: those of `f` are its arguments as they were at the call, its results
-//! (`y`) are what it returned, and `y_grad` is the seed of a floating-point result, each of which must be taken. Its
-//! results are the gradients of the floating-point parameters of `f`, in order. Types and shapes are those of what they
-//! belong to.
+//! Parameters of the backward pass are matched by name: the parameters of `f` are its arguments as they were at the
+//! call, its results (`y`) are the returned values, and `y_grad` is the seed of a floating-point result; all seeds must
+//! be taken. Its results are the gradients of the floating-point parameters of `f`, in order. Types and shapes are
+//! those of the matched tensors.
 //!
-//! A call of `f` is inlined like any other. Only where the program is going to be differentiated does it become a step
-//! of its own, between copies of its arguments and results, that the tree keeps a note of ([`CustomVjp`]).
+//! A call of `f` is inlined like any other. Only in a program that is going to be differentiated is it a separate step
+//! between copies of its arguments and results, which the tree records ([`CustomVjp`]).
 
 use super::call::Arg;
 use super::func::{FuncRef, is_static_annotation, is_typed};
@@ -24,17 +24,17 @@ use taffeta_ast::{
     Diagnostic, Diagnostics, Expr, ExprKind as TreeKind, Func, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
-/// A function with the backward pass that the program gives for it.
+/// Function with its custom VJP.
 pub(crate) struct CustomVjpRule {
     pub(crate) forward: Func,
     backward: Arc<Func>,
     takes: Vec<Takes>,
     gives: Vec<usize>,
-    /// The sizes of the backward pass in terms of those of the function.
+    /// Sizes of the backward pass in terms of those of the function.
     sizes: Vec<Expr>,
 }
 
-/// The decorator that makes a function a gradient, whether it is written well or not.
+/// Returns the decorator that makes a function a custom VJP, well-formed or not.
 pub(crate) fn decorator(f: &Function) -> Option<&syntax::Expr> {
     let word = |e: &syntax::Expr| matches!(&e.kind, ExprKind::Name(n) if n == "gradient");
     f.decorators.iter().find(|d| match &d.kind {
@@ -43,7 +43,7 @@ pub(crate) fn decorator(f: &Function) -> Option<&syntax::Expr> {
     })
 }
 
-/// What `@gradient(f)` names.
+/// Returns the function name in `@gradient(f)`.
 fn target(f: &Function) -> Option<(&str, Span)> {
     let ExprKind::Call { args, .. } = &decorator(f)?.kind else { return None };
     match args.as_slice() {
@@ -52,13 +52,13 @@ fn target(f: &Function) -> Option<(&str, Span)> {
     }
 }
 
-/// Whether an annotation is `inout[…]`.
+/// Returns whether an annotation is `inout[…]`.
 fn is_inout(e: &syntax::Expr) -> bool {
     let ExprKind::Subscript(of, _) = &e.kind else { return false };
     matches!(&of.kind, ExprKind::Name(n) if n == "inout")
 }
 
-/// Everything that is wrong with a gradient of the main file.
+/// Reports all errors of a custom VJP of the main file.
 pub(crate) fn faults(program: &Program, item: usize, hooks: &dyn Hooks) -> Vec<Diagnostic> {
     let mut e = Elab::new(program, hooks);
     e.differentiated = true;
@@ -70,7 +70,7 @@ pub(crate) fn faults(program: &Program, item: usize, hooks: &dyn Hooks) -> Vec<D
 }
 
 impl Elab<'_> {
-    /// The function that a gradient is for.
+    /// Returns the function that a custom VJP is for.
     fn gradient_target(&mut self, gradient: FuncRef) -> R<FuncRef> {
         let g = self.function(gradient);
         let at = decorator(g).map_or(g.name.span, |d| d.span);
@@ -100,7 +100,7 @@ impl Elab<'_> {
         }
     }
 
-    /// The gradient that the program gives for a function.
+    /// Returns the custom VJP of a function, if the program has one; memoised.
     pub(crate) fn custom_vjp(&mut self, f: FuncRef) -> R<Option<Arc<CustomVjpRule>>> {
         match self.custom_vjps.get(&f) {
             Some(known) => Ok(known.clone()),
@@ -108,8 +108,8 @@ impl Elab<'_> {
         }
     }
 
-    /// Likewise, for the first time. Gradients that are of nothing are mistakes, wherever they stand, where `all` are
-    /// to be right.
+    /// Searches the program for the custom VJP of a function, and memoises it. A custom VJP without a valid target is
+    /// an error, wherever it stands, if `all` is set, and skipped otherwise.
     fn find_gradient(&mut self, f: FuncRef, all: bool) -> R<Option<Arc<CustomVjpRule>>> {
         let program = self.program;
         let mut found: Option<FuncRef> = None;
@@ -145,7 +145,7 @@ impl Elab<'_> {
         Ok(own)
     }
 
-    /// A function and its gradient, which fit each other.
+    /// Elaborates a function and its custom VJP, and checks that they match.
     fn matched(&mut self, f: FuncRef, gradient: FuncRef) -> R<CustomVjpRule> {
         self.differentiable(f, gradient)?;
         let g = self.function(gradient);
@@ -183,7 +183,7 @@ impl Elab<'_> {
         })
     }
 
-    /// Refuses functions that can have no gradient of their own.
+    /// Refuses functions that can have no custom VJP.
     fn differentiable(&mut self, f: FuncRef, gradient: FuncRef) -> R<()> {
         let (function, g) = (self.function(f), self.function(gradient));
         let name = &function.name.text;
@@ -219,7 +219,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// What the parameters of the backward pass are; their shapes say what its sizes are.
+    /// Matches the parameters of the backward pass with arguments, results and seeds; their shapes bind its sizes.
     fn taken(&mut self, forward: &Func, backward: &Func, g: &Function, sizes: &mut Sizes) -> R<Vec<Takes>> {
         let floats = |t: &&Arc<Tensor>| t.dtype.is_float();
         if !forward.results.iter().any(|t| t.dtype.is_float()) {
@@ -292,7 +292,7 @@ impl Elab<'_> {
         }))
     }
 
-    /// The arguments that the results are the gradients of.
+    /// Returns the parameters of the function whose gradients the backward pass returns, and checks types and shapes.
     fn given(&mut self, forward: &Func, backward: &Func, g: &Function, sizes: &Sizes) -> R<Vec<usize>> {
         let gives: Vec<usize> =
             (0..forward.params.len()).filter(|k| forward.params[*k].tensor.dtype.is_float()).collect();
@@ -350,7 +350,7 @@ impl Elab<'_> {
         )
     }
 
-    /// A call of a function that has its own gradient, in a program that is going to be differentiated.
+    /// Calls a function that has a custom VJP, in a program that is going to be differentiated.
     pub(crate) fn call_with_gradient(&mut self, own: &CustomVjpRule, args: Vec<Arg>, span: Span) -> R<Value> {
         let func = &own.forward;
         let args = self.spliced_arguments(func, args, span)?;
@@ -432,14 +432,13 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// The calls of a gradient's program that is inlined here, with their own gradients.
+    /// Records the calls with custom VJPs of a gradient's program that is inlined here.
     pub(crate) fn note_calls(&mut self, func: &Func, meaning: &Meaning) {
         if !self.differentiated {
             return;
         }
         for call in &func.custom_vjps {
-            // What is no longer in the program was of no use; whether the rest is whole is asked when it is
-            // differentiated.
+            // Statements without a copy here were dead; differentiation checks that the recorded step is complete.
             let exprs = |all: &[Expr]| all.iter().map(|e| meaning.expr(e)).collect();
             let here = |p: &SubTensor| SubTensor {
                 tensor: meaning.tensors.get(&p.tensor).map_or(&p.tensor, |v| &v.tensor.symbol).clone(),
@@ -457,7 +456,7 @@ impl Elab<'_> {
     }
 }
 
-/// The sizes of a backward pass in terms of those of the function.
+/// Sizes of a backward pass in terms of those of the function.
 type Sizes = FxHashMap<Symbol, Expr>;
 
 fn in_terms(e: &Expr, sizes: &Sizes) -> Expr {
@@ -471,8 +470,8 @@ fn place(view: &View) -> SubTensor {
     SubTensor { tensor: view.tensor.symbol.clone(), at: Vec::new(), dtype: view.tensor.dtype }
 }
 
-/// The statements that a statement is made of, the inner ones too, since loops of one iteration go away. Of
-/// declarations only what is inside: their scopes may be made longer.
+/// Collects the statements inside a statement, nested ones too, since loops of one iteration are removed. Sequences and
+/// declarations count only by their contents: scopes of declarations may be extended.
 fn steps(s: &Stmt, out: &mut Vec<StmtId>) {
     if !matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. }) {
         out.push(s.id());

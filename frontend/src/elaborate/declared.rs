@@ -1,14 +1,14 @@
-//! The element types of names that are declared from weak values: `t = 0.0`.
+//! Element types of names that are declared from weak values: `t = 0.0`.
 //!
-//! Such a name takes the type in which its first value meets everything typed that is stored into it while it lives,
-//! and `f32` or `i32` where nothing is typed. Stores come after the declaration, in calls too, so a function is walked
-//! again with the types that the walk before found, until a walk finds those that it assumed. A name of which nothing
-//! is known yet is *open*: it reads as the weak value that it was declared from, so that names which are stored into
-//! each other, or into themselves, decide nothing (the least solution is found). Only when nothing more turns up do
-//! open names get the types of names without typed stores.
+//! Such a name takes the type in which its first value meets all typed values stored into it during its lifetime, and
+//! `f32` or `i32` if none is typed. Stores follow the declaration, in calls too, so a function is walked again with the
+//! types found by the previous walk, up to a fixpoint: a walk that finds the types it assumed. A name of unknown type
+//! is *open*: it reads as the weak value that it was declared from, so that names which are stored into each other, or
+//! into themselves, decide nothing (the fixpoint is the least one). Only when a walk finds nothing more do open names
+//! get the types of names without typed stores.
 //!
-//! What a function was found to need is remembered by the types of its arguments: a later call starts from it, which
-//! keeps nested calls from being walked twice at every level.
+//! Findings of a function are memoised by the types of its arguments: a later call starts from them, which keeps nested
+//! calls from being walked twice at every level.
 
 use super::call::default_type;
 use super::func::FuncRef;
@@ -21,54 +21,56 @@ use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use taffeta_ast::{DType, Expr, Kind, Literal, Span, Symbol};
 
-/// After so many walks types only grow: a program whose types oscillate (by conditions on `dtype`) still ends.
+/// Number of walks after which types only grow: a program whose types oscillate (by conditions on `dtype`) still
+/// terminates.
 const MAX_EXACT: usize = 16;
 
-/// A declaration: the place in the text, and how often the walk has come by before (a static loop does several times).
+/// Declaration: its place in the text, and the number of earlier visits in the walk (a static loop visits it several
+/// times).
 pub(crate) type Site = (Span, u32);
 
-/// What is assumed of a declaration.
+/// Type assumed for a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Assumed {
     dtype: DType,
-    /// Nothing typed is stored into it, and this is settled.
+    /// Whether it is settled that no typed value is stored into the name.
     settled: bool,
 }
 
-/// What walks of a function have found out about its names.
+/// Findings of the walks of a function about its names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
-    /// Names that must be tensors, since they are assigned again.
+    /// Declarations of names that must be tensors, since they are assigned again.
     pub(crate) tensors: FxHashSet<Span>,
     types: FxHashMap<Site, Assumed>,
 }
 
-/// A name that was declared from a weak value in the walk that goes on.
+/// Name declared from a weak value in the current walk.
 #[derive(Debug)]
 pub(crate) struct Declared {
     site: Site,
     symbol: Symbol,
-    /// What it was declared from.
+    /// Kind of the weak value.
     kind: Kind,
-    /// The type in which all that was stored meets.
+    /// Type in which all stored values meet.
     stored: Option<DType>,
 }
 
-/// What is noted while a walk goes on, to be taken back where it is walked again.
+/// Notes of the current walk, to be rolled back where it is repeated.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// The frame and the place in its list of every such name.
+    /// Frame and index in its list of every such name.
     names: FxHashMap<Symbol, (usize, usize)>,
-    /// What `stored` was before it changed.
+    /// Undo log: previous values of `stored`.
     changes: Vec<(usize, usize, Option<DType>)>,
 }
 
-/// The type of a weak value of that kind that meets typed ones.
+/// Returns the type in which a weak value of that kind meets typed ones.
 fn met(kind: Kind, stored: DType) -> DType {
     meeting(Some(stored), Some(kind))
 }
 
-/// The type of a name of that kind into which nothing typed is stored.
+/// Returns the type of a name of that kind without typed stores.
 fn untyped(kind: Kind) -> DType {
     match kind {
         Kind::Bool => DType::Bool,
@@ -78,7 +80,7 @@ fn untyped(kind: Kind) -> DType {
 }
 
 impl Elab<'_> {
-    /// The type of a name that is declared from a weak value here, and whether it is open.
+    /// Returns the type assumed for a name that is declared from a weak value here, and whether it is open.
     fn assumed(&mut self, site: Span, value: DType) -> (Site, DType, bool) {
         let frame = self.frame_mut();
         let visits = frame.visits.entry(site).or_default();
@@ -103,7 +105,7 @@ impl Elab<'_> {
         }
         let tensor = self.local(name, dtype, l.shape.clone());
         let kind = l.expr.dtype().kind();
-        // `bool` is not a number: nothing but `bool` is stored into it.
+        // `bool` is not a number: only `bool` is stored into it.
         let open = open && kind != Kind::Bool;
         if kind != Kind::Bool {
             let symbol = tensor.symbol.clone();
@@ -114,7 +116,7 @@ impl Elab<'_> {
         Ok(View { open, ..View::whole(&tensor, true) })
     }
 
-    /// Notes that something of type `dtype` is stored into a tensor.
+    /// Records that a value of type `dtype` is stored into a tensor.
     pub(crate) fn note_stored(&mut self, tensor: &Symbol, dtype: DType) {
         let Some(&(frame, k)) = self.notes.names.get(tensor) else { return };
         let Some(frame) = self.frames.iter_mut().rev().find(|f| f.id == frame) else { return };
@@ -126,12 +128,12 @@ impl Elab<'_> {
         }
     }
 
-    /// Whether a tensor is a name that was declared from a weak value.
+    /// Returns whether a tensor belongs to a name that was declared from a weak value.
     pub(crate) fn is_weakly_declared(&self, tensor: &Symbol) -> bool {
         self.notes.names.contains_key(tensor)
     }
 
-    /// Takes back what was noted of frames that go on.
+    /// Rolls back notes on frames that stay open.
     fn forget(&mut self, changes: usize) {
         for (frame, k, before) in self.notes.changes.split_off(changes).into_iter().rev() {
             if let Some(frame) = self.frames.iter_mut().rev().find(|f| f.id == frame) {
@@ -140,8 +142,8 @@ impl Elab<'_> {
         }
     }
 
-    /// Runs `attempt`, again for as long as it finds out more about the names of the frame that it opens. It says which
-    /// frame that is. `call` tells calls with the same types apart from others.
+    /// Runs `attempt` until it finds nothing new about the names of the frame that it opens. `attempt` returns the id
+    /// of that frame; `call` is the fingerprint under which findings are memoised.
     pub(crate) fn restarting<T>(
         &mut self,
         call: Option<u64>,
@@ -183,14 +185,14 @@ impl Elab<'_> {
 }
 
 impl Findings {
-    /// Takes over what a walk has found; whether it is news. Where there is none, open names are settled.
+    /// Joins the findings of a walk, and returns whether they are new. If none is, open names are settled.
     fn learn(&mut self, declared: &[Declared], complete: bool, grow: bool) -> bool {
         let mut news = false;
         for d in declared {
             let before = self.types.get(&d.site).copied();
             let wanted = match (before, d.stored) {
                 (Some(Assumed { settled: true, .. }), _) | (None, None) => continue,
-                // What follows a mistake was not seen.
+                // Stores after an error were not walked.
                 (Some(_), None) if !complete => continue,
                 (Some(before), None) if grow => before.dtype,
                 (Some(_), None) => untyped(d.kind),
@@ -215,7 +217,7 @@ impl Findings {
     }
 }
 
-/// What calls of a function with the same types, static values and equalities of sizes have in common.
+/// Hashes a call by its function and the types, static values and equalities of sizes of its arguments.
 pub(crate) fn fingerprint(f: FuncRef, args: &[(Value, Span)]) -> u64 {
     let mut h = Fingerprint { hasher: FxHasher::default(), sizes: FxHashMap::default() };
     f.hash(&mut h.hasher);
@@ -225,7 +227,7 @@ pub(crate) fn fingerprint(f: FuncRef, args: &[(Value, Span)]) -> u64 {
 
 struct Fingerprint<'a> {
     hasher: FxHasher,
-    /// Sizes that are not constants, numbered as they come.
+    /// Sizes that are not constants, numbered in order of appearance.
     sizes: FxHashMap<&'a Expr, usize>,
 }
 
@@ -276,7 +278,7 @@ impl<'a> Fingerprint<'a> {
 }
 
 impl Frame {
-    /// Whether the name that is declared there must be a tensor.
+    /// Returns whether the name that is declared at `site` must be a tensor.
     pub(crate) fn must_be_tensor(&self, name: &str, site: Span) -> bool {
         self.findings.tensors.contains(&site) || self.looped.contains(name)
     }

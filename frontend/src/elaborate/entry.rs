@@ -1,4 +1,4 @@
-//! Whole programs: parameters from annotations, the body, results from `return`.
+//! Entries: parameters from annotations, the body, results from `return`.
 
 use super::annotation::{Annotation, results};
 use super::func::{FuncRef, is_static_annotation, is_typed};
@@ -30,7 +30,7 @@ pub(crate) fn elaborate(
     warned(program, name, statics, hooks, differentiated).0
 }
 
-/// Likewise, with warnings.
+/// Elaborates the entry `name` of the main file, and returns warnings too.
 pub(crate) fn warned(
     program: &Program,
     name: &str,
@@ -73,13 +73,13 @@ fn unknown_entry(program: &Program, name: &str) -> Diagnostics {
 /// Values of static parameters, by name.
 pub(crate) type Statics = BTreeMap<String, Value>;
 
-/// The values that are given from outside.
+/// Converts static values that are given from outside.
 pub(crate) fn values(given: &BTreeMap<String, StaticValue>) -> Statics {
     given.iter().map(|(name, v)| (name.clone(), Value::from(v))).collect()
 }
 
-/// Elaborates a function of the program as an entry. `within` is given where the program is going to be differentiated:
-/// the functions whose own gradients it is a part of. `differentiating` are those of whose gradients it is a part.
+/// Elaborates a function of the program as an entry. `within` is given if the program is going to be differentiated:
+/// the functions whose custom VJPs it is part of. `differentiating` lists the functions whose gradients it is part of.
 pub(crate) fn elaborate_function(
     program: &Program,
     target: FuncRef,
@@ -125,7 +125,8 @@ fn function_warned(
     (result, e.warnings)
 }
 
-/// What a body without a `return` may have been meant to return: `y`, the name that it assigned last.
+/// Guesses the operand of a missing `return`: the name that the body assigned last if one result is expected, `…`
+/// otherwise.
 fn returned(body: &[syntax::Stmt], count: usize) -> Option<String> {
     use syntax::{ExprKind, StmtKind};
     let returns = |s: &syntax::Stmt| matches!(s.kind, StmtKind::Return { .. });
@@ -184,7 +185,7 @@ impl Elab<'_> {
         }
         let own = if self.differentiated { self.custom_vjp(target)? } else { None };
         let returned = match own {
-            // A program that has its own gradient is a call of itself.
+            // An entry with a custom VJP is a call of itself.
             Some(own) => {
                 let whole = |p: &Param| (None, Value::Tensor(View::whole(&p.tensor, false)), f.name.span);
                 let v = self.call_with_gradient(&own, params.iter().map(whole).collect(), f.name.span)?;
@@ -310,7 +311,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Makes the values of `return` the program's results.
+    /// Turns the values of `return` into the program's results.
     fn results(&mut self, f: &Function, v: Value, params: &[Param], sizes: &mut Vec<Symbol>) -> R<Vec<Arc<Tensor>>> {
         let values: Vec<Value> = match v {
             Value::None => Vec::new(),
@@ -362,7 +363,7 @@ impl Elab<'_> {
                 }
                 annotated.push(expected);
             }
-            // A size that only results have must be in the shape of one.
+            // A size that no parameter has must appear in the shape of a result.
             let own = annotated.iter().any(|n| mentions(n, &|s| sizes.contains(s) && !in_shapes(params, s)));
             let shape = Some(annotated).filter(|annotated| own && *annotated != shape);
             out.push(self.result(value, Some((&a, shape, format)), name, k, span, &mut used)?);
@@ -373,8 +374,8 @@ impl Elab<'_> {
         Ok(out)
     }
 
-    /// A size in a result's annotation. A name that neither the parameters nor the body mention is the size that is
-    /// found.
+    /// Returns a size in a result's annotation. A name mentioned neither by the parameters nor by the body is bound to
+    /// the size found.
     fn result_size(&mut self, dim: &syntax::Expr, found: &Expr, params: &[Param], sizes: &mut Vec<Symbol>) -> R<Expr> {
         let expected = self.size(dim)?;
         if let (ExprKind::Var(s), syntax::ExprKind::Name(name)) = (expected.kind(), &dim.kind)
@@ -394,7 +395,7 @@ impl Elab<'_> {
         Ok(expected)
     }
 
-    /// Whether the program so far mentions a size.
+    /// Returns whether the program so far mentions a size.
     fn mentioned(&self, size: &Symbol) -> bool {
         let is = |s: &Symbol| s == size;
         self.block().items.iter().any(|item| match item {
@@ -427,7 +428,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// One result: the local itself where a whole local is returned, a copy otherwise.
+    /// Makes one result: the local itself if a whole local is returned, a copy otherwise.
     fn result(
         &mut self,
         v: &Value,
@@ -469,7 +470,7 @@ impl Elab<'_> {
             if self.renamed(&tensor.symbol).name() != free {
                 self.renames.insert(tensor.symbol.clone(), Symbol::new(free));
             }
-            // It takes the storage of the annotation.
+            // The annotation decides the storage.
             return Ok(match format {
                 Some(format) if format != tensor.format => Arc::new(Tensor { format, ..(*tensor).clone() }),
                 _ => tensor,
@@ -493,7 +494,7 @@ impl Elab<'_> {
         self.renames.get(s).unwrap_or(s).clone()
     }
 
-    /// The variables that a `return` of the entry names.
+    /// Records the variables that a `return` of the entry names.
     pub(crate) fn note_returned(&mut self, value: Option<&syntax::Expr>) {
         if self.frames.len() != 1 {
             return;
@@ -512,7 +513,7 @@ impl Elab<'_> {
     }
 }
 
-/// Whether an expression mentions a variable that `is` it.
+/// Returns whether an expression mentions a variable for which `is` holds.
 fn mentions(e: &Expr, is: &dyn Fn(&Symbol) -> bool) -> bool {
     match e.kind() {
         ExprKind::Var(s) => is(s),
@@ -520,7 +521,7 @@ fn mentions(e: &Expr, is: &dyn Fn(&Symbol) -> bool) -> bool {
     }
 }
 
-/// Whether a parameter's shape mentions a size.
+/// Returns whether a parameter's shape mentions a size.
 fn in_shapes(params: &[Param], size: &Symbol) -> bool {
     params.iter().flat_map(|p| &p.tensor.shape).any(|n| mentions(n, &|s| s == size))
 }
@@ -534,7 +535,7 @@ fn rename_tensor(t: &Arc<Tensor>, renames: &Renames) -> Arc<Tensor> {
     }
 }
 
-/// The statement with tensors renamed.
+/// Renames tensors in a statement.
 fn rename_stmt(s: &Stmt, renames: &Renames) -> Stmt {
     if renames.is_empty() {
         return s.clone();

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::{Access, DType, Op, Span, Symbol};
 
-/// The tree's operator for a binary operator; `@` has none.
+/// Returns the tree's operator for a binary operator; `@` has none.
 pub(crate) fn binary_op(op: BinOp) -> Option<Op> {
     Some(match op {
         BinOp::Add => Op::Add,
@@ -40,7 +40,7 @@ fn comparison_op(op: CmpOp) -> Option<Op> {
     })
 }
 
-/// The tensors that a value reads when it is used.
+/// Collects the tensors that a use of the value reads.
 pub(crate) fn value_reads(v: &Value, out: &mut FxHashSet<Symbol>) {
     match v {
         Value::Tensor(view) => {
@@ -57,7 +57,7 @@ pub(crate) fn value_reads(v: &Value, out: &mut FxHashSet<Symbol>) {
     }
 }
 
-/// Methods and attributes of NumPy and PyTorch, and what stands in their place here for `_`.
+/// Methods and attributes of NumPy and PyTorch, with their equivalents here; `_` stands for the object.
 const METHODS: [(&str, &str); 12] = [
     ("astype", "`cast(_, f64)`"),
     ("to", "`cast(_, f64)`"),
@@ -74,13 +74,13 @@ const METHODS: [(&str, &str); 12] = [
 ];
 
 impl Elab<'_> {
-    /// The value of an expression.
+    /// Evaluates an expression.
     pub(crate) fn eval(&mut self, e: &syntax::Expr) -> R<Value> {
         let v = self.eval_operand(e)?;
         self.present(v, e.span)
     }
 
-    /// The value of an operand, which may be missing.
+    /// Evaluates an operand, which may be missing.
     pub(crate) fn eval_operand(&mut self, e: &syntax::Expr) -> R<Value> {
         self.step(e.span)?;
         let v = self.expression(e)?;
@@ -137,15 +137,15 @@ impl Elab<'_> {
         }
     }
 
-    /// The values of several operands, evaluated from left to right: where a later one writes what an earlier one
-    /// reads, the earlier one is kept in a temporary.
+    /// Evaluates several operands from left to right: if a later one writes a tensor that an earlier one reads, the
+    /// earlier one is kept in a temporary.
     pub(crate) fn eval_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syntax::Expr>) -> R<Vec<Value>> {
         let exprs: Vec<&syntax::Expr> = exprs.into_iter().collect();
         let values = self.eval_operands(exprs.iter().copied())?;
         values.into_iter().zip(exprs).map(|(v, e)| self.present(v, e.span)).collect()
     }
 
-    /// The same of operands, which may be missing.
+    /// Evaluates several operands from left to right, as [`Elab::eval_all`] does; they may be missing.
     pub(crate) fn eval_operands<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syntax::Expr>) -> R<Vec<Value>> {
         let mut values: Vec<Value> = Vec::new();
         let mut marks: Vec<Mark> = Vec::new();
@@ -161,7 +161,7 @@ impl Elab<'_> {
         Ok(values)
     }
 
-    /// Puts values whose tensors were written since `before` into temporaries that are filled before.
+    /// Puts values whose tensors were written since `before` into temporaries, which are filled ahead of the writes.
     fn keep_overwritten(&mut self, values: &mut [Value], marks: &mut [Mark], before: Mark) {
         let written = self.written_since(before);
         if written.is_empty() {
@@ -176,7 +176,7 @@ impl Elab<'_> {
         }
     }
 
-    /// The value, with temporaries for what reads tensors that are `written` before it is used.
+    /// Returns the value, with temporaries for parts that read tensors which are `written` before its use.
     pub(crate) fn kept(&mut self, v: &Value, written: &FxHashSet<Symbol>) -> Value {
         match v {
             Value::Tuple(items) => Value::Tuple(items.iter().map(|v| self.kept(v, written)).collect()),
@@ -197,7 +197,7 @@ impl Elab<'_> {
         }
     }
 
-    /// A temporary that holds an elementwise value, which has that type.
+    /// Stores an elementwise value into a temporary of type `dtype`.
     pub(crate) fn materialise(&mut self, l: &Lazy, dtype: DType, name: &str) -> View {
         let temp = self.local(name, dtype, l.shape.clone());
         let mut view = View::whole(&temp, true);
@@ -207,7 +207,7 @@ impl Elab<'_> {
         view
     }
 
-    /// `a op b`
+    /// Evaluates `a op b`.
     pub(crate) fn binary(&mut self, op: BinOp, a: (Value, Span), b: (Value, Span), span: Span) -> R<Value> {
         let Some(tree_op) = binary_op(op) else {
             let Some(matmul) = self.library("matmul")? else {
@@ -237,7 +237,7 @@ impl Elab<'_> {
         self.apply(op, &[(v, at)], span)
     }
 
-    /// `a < b <= c`: the comparisons joined by `and`, operands evaluated once.
+    /// Evaluates `a < b <= c`: the comparisons joined by `and`, operands evaluated once.
     fn comparison(&mut self, first: &syntax::Expr, rest: &[(CmpOp, syntax::Expr)], span: Span) -> R<Value> {
         let exprs: Vec<&syntax::Expr> = std::iter::once(first).chain(rest.iter().map(|(_, e)| e)).collect();
         let values = self.eval_operands(exprs.iter().copied())?;
@@ -284,7 +284,7 @@ impl Elab<'_> {
         self.apply(tree_op, &[a, b], span)
     }
 
-    /// Tuples with sizes in them: equal if all items are.
+    /// Compares tuples with sizes in them: they are equal if all items are.
     fn compare_items(&mut self, op: CmpOp, a: &[Value], b: &[Value], span: Span) -> R<Value> {
         let mut all = Value::Bool(true);
         for (x, y) in a.iter().zip(b) {
@@ -342,7 +342,7 @@ impl Elab<'_> {
         Ok(out)
     }
 
-    /// What a static loop or a comprehension runs over.
+    /// Returns the items of a static loop or a comprehension.
     pub(crate) fn static_items(&mut self, over: &Value, span: Span) -> R<Vec<Value>> {
         if self.schedule.is_some() {
             return self.schedule_items(over, span);
@@ -385,7 +385,7 @@ impl Elab<'_> {
         }
     }
 
-    /// An f-string whose values are all static.
+    /// Evaluates an f-string whose values are all static.
     fn format(&mut self, parts: &[syntax::Expr], span: Span) -> R<Value> {
         let mut text = String::new();
         for p in parts {
@@ -448,7 +448,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `x.T`: the dimensions in reverse.
+    /// Evaluates `x.T`: the dimensions in reverse order.
     fn transposed(&mut self, v: Value, span: Span) -> R<Value> {
         let Some(shape) = v.shape() else { unreachable!("the caller has looked at the shape") };
         let n = shape.len();
@@ -465,7 +465,7 @@ impl Elab<'_> {
 }
 
 impl View {
-    /// The part of a view at `at` (one index for each of its dimensions, over the axes of `shape`).
+    /// Returns the part of a view at `at` (one index for each of its dimensions, over the axes of `shape`).
     pub(crate) fn reindexed(&self, at: &[Access], shape: Vec<taffeta_ast::Expr>, gathered: bool) -> View {
         View {
             tensor: Arc::clone(&self.tensor),

@@ -1,4 +1,4 @@
-//! Gradients: what the language says of them is read here, what they do is asked of the [`Hooks`].
+//! Gradients: the front end reads the request, the [`Hooks`] differentiate.
 
 use super::builtin::Builtin;
 use super::call::Arg;
@@ -14,42 +14,42 @@ use std::sync::Arc;
 use taffeta_ast::gradient::{GradientKind, Tape};
 use taffeta_ast::{self as ast, Diagnostic, Diagnostics, Func, Param, Span};
 
-/// What a gradient is asked for.
+/// Request for a gradient.
 #[derive(Clone, Debug)]
 pub struct GradientRequest {
-    /// Which function.
+    /// Kind of gradient.
     pub kind: GradientKind,
-    /// What the new function is called.
+    /// Name of the new function.
     pub name: String,
-    /// The function that is differentiated, elaborated.
+    /// Function to differentiate, elaborated.
     pub func: Func,
-    /// The parameters with respect to which it is differentiated, in order. They are parameters of `func`.
+    /// Parameters with respect to which it is differentiated, in order. They are parameters of `func`.
     pub wrt: Vec<String>,
-    /// The results that it is of; all of them if none is named.
+    /// Results to differentiate; all of them if empty.
     pub out: Vec<String>,
-    /// Which values made in loops are kept for the backward pass.
+    /// Policy for values made in loops: which are kept for the backward pass.
     pub tape: Tape,
-    /// How much memory its local tensors may take, as it is written (`"512MB"`).
+    /// Memory limit of its local tensors, as it is written (`"512MB"`).
     pub memory: Option<String>,
-    /// Sizes of the function that are known, by name.
+    /// Known sizes of the function, by name.
     pub sizes: BTreeMap<String, i64>,
-    /// Whether what comes out is going to be differentiated itself.
+    /// Whether the gradient is going to be differentiated itself.
     pub again: bool,
-    /// Where it is asked for.
+    /// Place of the request.
     pub span: Span,
 }
 
-/// What the front end asks of the rest of the compiler.
+/// Services of the rest of the compiler that the front end calls.
 pub trait Hooks: Sync {
     /// Differentiates a program.
     fn gradient(&self, request: GradientRequest) -> Result<Func, Diagnostics>;
 
-    /// Sizes of the entry that are known while it is compiled, by name.
+    /// Returns the sizes of the entry that are known while it is compiled, by name.
     fn sizes(&self) -> BTreeMap<String, i64> {
         BTreeMap::new()
     }
 
-    /// What is wrong with the values of a program whose form is right, such as elements that nothing writes.
+    /// Checks the values of a well-formed program, such as elements that are never written.
     fn examine(&self, _: &Func) -> Vec<Diagnostic> {
         Vec::new()
     }
@@ -58,7 +58,7 @@ pub trait Hooks: Sync {
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics>;
 }
 
-/// Hooks that say that gradients and schedules are not supported yet.
+/// Hooks that report gradients and schedules as not supported yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoHooks;
 
@@ -75,17 +75,17 @@ impl Hooks for NoHooks {
     }
 }
 
-/// Derivatives of a higher order are refused: each order is a program several times as large as the one before.
+/// Maximum order of derivatives: each order is a program several times as large as the previous one.
 const MAX_ORDER: usize = 4;
 
-/// What is differentiated.
+/// Target of differentiation.
 #[derive(Clone, Debug)]
 enum Target {
     Function(FuncRef),
     Gradient(Arc<Gradient>),
 }
 
-/// `grad(f, wrt=[…])` as a value.
+/// Value of `grad(f, wrt=[…])`.
 #[derive(Clone, Debug)]
 pub(crate) struct Gradient {
     kind: GradientKind,
@@ -98,7 +98,7 @@ pub(crate) struct Gradient {
 }
 
 impl Target {
-    /// How often the innermost function is differentiated by the gradient of this.
+    /// Returns how often the gradient of this target differentiates the innermost function.
     fn order(&self) -> usize {
         match self {
             Target::Function(_) => 1,
@@ -106,7 +106,7 @@ impl Target {
         }
     }
 
-    /// The function, whatever is differentiated how often.
+    /// Returns the function under all gradients.
     fn innermost(&self) -> FuncRef {
         match self {
             Target::Function(f) => *f,
@@ -126,25 +126,25 @@ fn kind_of(b: Builtin) -> Option<GradientKind> {
     })
 }
 
-/// The function that an expression (`grad(loss, wrt=["W"])`) is the gradient of.
+/// Returns the function that an expression (`grad(loss, wrt=["W"])`) is the gradient of.
 pub fn gradient_target(e: &Expr) -> Option<String> {
     let ExprKind::Call { callee, args } = &e.kind else { return None };
     let ExprKind::Name(n) = &callee.kind else { return None };
     kind_of(Builtin::find(n)?)?;
     match &args.first()?.value.kind {
         ExprKind::Name(target) => Some(target.clone()),
-        // Of a gradient's gradient, what that one is of.
+        // The gradient of a gradient is of the inner one's function.
         _ => gradient_target(&args.first()?.value),
     }
 }
 
-/// Whether a parameter is static.
+/// Returns whether a parameter is static.
 fn is_static(p: &Parameter) -> bool {
     p.annotation.as_ref().is_some_and(is_static_annotation)
 }
 
 impl Elab<'_> {
-    /// `grad(f, wrt=["W"])`
+    /// Evaluates `grad(f, wrt=["W"])`.
     pub(crate) fn gradient_call(&mut self, b: Builtin, args: Vec<Arg>, span: Span) -> R<Value> {
         let Some(kind) = kind_of(b) else { unreachable!("only gradients come here") };
         let name = b.name();
@@ -189,7 +189,7 @@ impl Elab<'_> {
         let Some(target) = target else {
             return self.error("call::arguments", span, takes);
         };
-        // A gradient has seeds besides, whose names are known once it is made.
+        // A gradient has seeds as parameters too, whose names are known once it is built.
         let innermost = target.innermost();
         let f = self.function(innermost);
         let params: Vec<String> = f.params.iter().map(|p| p.name.text.clone()).collect();
@@ -235,7 +235,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `grad(f, wrt)(x, y)`: differentiates `f`, and inlines what comes out.
+    /// Calls `grad(f, wrt)(x, y)`: differentiates `f`, and inlines the result.
     pub(crate) fn call_gradient(&mut self, g: &Gradient, args: Vec<Arg>, span: Span) -> R<Value> {
         let of = g.target.innermost();
         let name = self.function(of).name.text.clone();
@@ -245,7 +245,7 @@ impl Elab<'_> {
             return self.error_help("grad::recursion", span, message, help);
         }
         let (statics, args) = self.static_arguments(g, args, span)?;
-        // Walks of the caller that are repeated ask for the same again.
+        // Repeated walks of the caller request the same gradient again.
         let asked = format!("{g:?} {statics:?} {:?} {:?}", self.differentiated, self.within);
         if let Some(known) = self.gradients.get(&asked).filter(|_| g.memory.is_none()).cloned() {
             return self.splice(&known, args, span);
@@ -254,7 +254,7 @@ impl Elab<'_> {
             Underway { again: self.differentiated, within: &self.within, differentiating: &self.differentiating };
         let request = request(self.program, g, name, &statics, self.hooks, underway);
         let sized = request.map(|r| {
-            // Only a budget asks how large anything is.
+            // Sizes are needed for a memory limit alone.
             let sizes = if r.memory.is_some() { self.known_sizes(&r.func, &args) } else { BTreeMap::new() };
             GradientRequest { sizes, ..r }
         });
@@ -274,7 +274,7 @@ impl Elab<'_> {
         }
     }
 
-    /// The values of the static parameters of the function that is differentiated, and the other arguments. Seeds and
+    /// Splits the arguments into values of static parameters of the differentiated function, and the others. Seeds and
     /// tangents come after all parameters.
     fn static_arguments(&mut self, g: &Gradient, args: Vec<Arg>, span: Span) -> R<(Statics, Vec<Arg>)> {
         let f = self.function(g.target.innermost());
@@ -314,7 +314,7 @@ impl Elab<'_> {
         Ok((statics, others))
     }
 
-    /// The sizes of a function as its arguments have them, as far as they are known while compiling.
+    /// Returns the sizes of a function that its arguments make known while compiling.
     fn known_sizes(&self, func: &Func, args: &[Arg]) -> BTreeMap<String, i64> {
         let entry = self.hooks.sizes();
         let number = |e: &ast::Expr| {
@@ -339,18 +339,18 @@ impl Elab<'_> {
     }
 }
 
-/// What a gradient is a part of.
+/// Enclosing gradients of a gradient.
 #[derive(Clone, Copy)]
 struct Underway<'a> {
-    /// Whether what comes out is going to be differentiated itself.
+    /// Whether the result is going to be differentiated itself.
     again: bool,
-    /// The functions whose own gradients it is a part of.
+    /// Functions whose custom VJPs it is part of.
     within: &'a [FuncRef],
-    /// The functions of whose gradients it is a part.
+    /// Functions whose gradients it is part of.
     differentiating: &'a [FuncRef],
 }
 
-/// What is asked of the hooks for a gradient.
+/// Builds the request to the hooks for a gradient.
 fn request(
     program: &Program,
     g: &Gradient,
@@ -390,7 +390,7 @@ fn request(
     Ok(GradientRequest { kind: g.kind, name, func, wrt, out, tape, memory, sizes, again, span: g.span })
 }
 
-/// Elaborates a gradient that stands at the top level of the main file (`dloss = grad(loss, …)`).
+/// Elaborates a gradient at the top level of the main file (`dloss = grad(loss, …)`).
 pub(crate) fn elaborate(
     program: &Program,
     name: &str,
@@ -409,7 +409,7 @@ pub(crate) fn elaborate(
     }
 }
 
-/// The function that an entry's parameters are those of: itself, or the one that it is the gradient of.
+/// Returns the function whose parameters an entry has: the entry itself, or the function that it is the gradient of.
 pub(crate) fn entry_function(e: &mut Elab<'_>, name: &str) -> Option<FuncRef> {
     match e.global(ModuleId(0), name) {
         Ok(Some(Value::Function(f))) => Some(f),

@@ -1,8 +1,8 @@
 //! Subscripts, as in NumPy: integers, slices, `...`, `None` and index tensors, on views, elementwise values and static
 //! sequences.
 //!
-//! A subscript becomes, for every dimension of what is indexed, an index over the axes of the result. Slices never
-//! clamp: `0 <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
+//! A subscript becomes an index over the axes of the result for every dimension of the operand. Slices never clamp: `0
+//! <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
 
 use super::broadcast::{Part, message, show, stretch};
 use super::builtin::Builtin;
@@ -15,49 +15,49 @@ use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::AssertKind;
 use taffeta_ast::{Access, DType, Expr, Kind, Op, Span, StmtKind, poly};
 
-/// An item of a subscript, evaluated.
+/// Evaluated item of a subscript.
 enum Sub {
     /// `None`: a new dimension of size 1.
     New,
-    /// The rest of the dimensions in full.
+    /// The remaining dimensions in full.
     Ellipsis,
     /// `lower:upper:step`
     Slice { lower: Option<Value>, upper: Option<Value>, step: i64, span: Span },
-    /// An integer, which may be permitted to be out of range: the dimension disappears.
+    /// Integer, possibly permitted to be out of range: the dimension disappears.
     At(Value, Protocol, Span),
-    /// An index tensor, and whether it may be out of range.
+    /// Index tensor, and whether it may be out of range.
     Gather(Lazy, Protocol, bool, Span),
 }
 
-/// What a subscript does to a dimension of what is indexed.
+/// Subscript of one dimension of the operand.
 enum Dim {
-    /// The index itself, and whether it may be out of range.
+    /// Index itself, and whether it may be out of range.
     At(Access, bool),
     /// `start + step * axis`, for the axis of the result with that number.
     Axis { start: Expr, step: i64, out: usize },
-    /// An index tensor, over the gathered axes of the result.
+    /// Index tensor, over the gathered axes of the result.
     Gather(Lazy, Protocol, bool),
 }
 
-/// A subscript in terms of indices: for every dimension its index over the axes of `shape`.
+/// Resolved subscript: the index of every dimension over the axes of `shape`.
 pub(crate) struct Indexed {
     pub(crate) at: Vec<Access>,
     pub(crate) shape: Vec<Expr>,
     pub(crate) gathered: bool,
-    /// Where the indices that are permitted to be out of range are in range, over the same axes.
+    /// Condition over the same axes that all indices permitted to be out of range are in range.
     pub(crate) there: Expr,
-    /// Where it says how an index is found.
+    /// Place of an access protocol, if one is given.
     pub(crate) protocol: Option<Span>,
 }
 
 impl Elab<'_> {
-    /// `of[items]`
+    /// Evaluates `of[items]`.
     pub(crate) fn subscript(&mut self, of: Value, of_span: Span, items: &[syntax::Expr], span: Span) -> R<Value> {
         match &of {
             Value::Tuple(values) | Value::List(values) => {
                 let list = matches!(of, Value::List(_));
                 let values = values.clone();
-                // In a schedule everything is static.
+                // In a schedule all values are static.
                 if self.schedule.is_none() && !matches!(items, [one] if !self.is_open_item(one)?) {
                     return self.table_item(&values, of_span, items, span);
                 }
@@ -117,7 +117,7 @@ impl Elab<'_> {
         Ok(Missing::of(part?, there))
     }
 
-    /// An item or a slice of a static sequence.
+    /// Returns an item or a slice of a static sequence.
     fn sequence_item(&mut self, values: &[Value], list: bool, items: &[syntax::Expr], span: Span) -> R<Value> {
         let [item] = items else {
             return self.error("type::subscript", span, "a list or a tuple has one index");
@@ -159,7 +159,7 @@ impl Elab<'_> {
         }
     }
 
-    /// A static integer.
+    /// Evaluates a static integer.
     pub(crate) fn static_int(&mut self, e: &syntax::Expr) -> R<i128> {
         match self.eval(e)? {
             Value::Int(i) => Ok(i),
@@ -175,7 +175,8 @@ impl Elab<'_> {
         }
     }
 
-    /// The subscript `items` of something of that shape, of which accesses check some dimensions as they are.
+    /// Resolves the subscript `items` of an operand of that shape; `own` marks the dimensions that accesses check
+    /// themselves.
     pub(crate) fn indexed(
         &mut self,
         (shape, own): (&[Expr], &[bool]),
@@ -260,7 +261,7 @@ impl Elab<'_> {
         subs.into_iter().map(|s| self.classify(s)).collect()
     }
 
-    /// An item, and how it says that its index is found: `gallop(j)`.
+    /// Splits an item into its access protocol and the index: `gallop(j)`.
     fn protocol<'e>(&mut self, item: &'e syntax::Expr) -> R<(Protocol, &'e syntax::Expr)> {
         let of = |this: &mut Self, e: &syntax::Expr| -> R<Option<Protocol>> {
             let ExprKind::Call { callee, .. } = &e.kind else { return Ok(None) };
@@ -268,7 +269,7 @@ impl Elab<'_> {
             if !matches!(Builtin::find(name), Some(Builtin::Protocol(_))) {
                 return Ok(None);
             }
-            // A name of the program's own hides it.
+            // A name of the program hides the built-in function.
             Ok(match this.lookup(name, callee.span)? {
                 Value::Builtin(Builtin::Protocol(p)) => Some(p),
                 _ => None,
@@ -291,7 +292,7 @@ impl Elab<'_> {
         Ok((protocol, value))
     }
 
-    /// Integers, index tensors and what is neither.
+    /// Separates integers from index tensors, and refuses other values.
     fn classify(&mut self, sub: Sub) -> R<Sub> {
         let Sub::At(v, protocol, span) = sub else { return Ok(sub) };
         self.note_operand(&v);
@@ -327,7 +328,7 @@ impl Elab<'_> {
             Kind::Float => {
                 let quotient = matches!(l.expr.kind(), taffeta_ast::ExprKind::Apply(Op::Div, _));
                 let help = match self.program.sources().text(span).split_once('/').filter(|_| quotient) {
-                    // (The text of one quotient, not of several.)
+                    // The help is for the text of a single quotient.
                     Some((a, b)) if !b.contains('/') => {
                         format!("`/` gives a float; `//` divides integers: `{} // {}`", a.trim(), b.trim())
                     }
@@ -339,13 +340,13 @@ impl Elab<'_> {
         }
     }
 
-    /// Puts the items together: the shape of the result, and the index of every dimension.
+    /// Combines the items: the shape of the result, and the index of every dimension.
     fn resolve(&mut self, (shape, own): (&[Expr], &[bool]), subs: Vec<Sub>, rest: usize, span: Span) -> R<Indexed> {
         let gathered = subs.iter().any(|s| matches!(s, Sub::Gather(..)));
         let has_ellipsis = subs.iter().any(|s| matches!(s, Sub::Ellipsis));
         let mut dims: Vec<Dim> = Vec::new();
         let mut out: Vec<Expr> = Vec::new();
-        // With an index tensor, integers are index tensors of no dimension; where they are not neighbours, the gathered
+        // With an index tensor, integers are index tensors of no dimension; if they are not neighbours, the gathered
         // dimensions come first (NumPy's rule).
         let mut first_gather: Option<usize> = None;
         let mut apart = false;
@@ -442,7 +443,7 @@ impl Elab<'_> {
         Ok(Indexed { at, shape: all, gathered, there, protocol })
     }
 
-    /// An integer index of a dimension of size `n`, as an i64.
+    /// Converts an integer index of a dimension of size `n` to i64.
     fn position(&mut self, v: &Value, n: &Expr, span: Span) -> R<Expr> {
         match v {
             Value::Int(k) => {
@@ -476,15 +477,15 @@ impl Elab<'_> {
         }
     }
 
-    /// Whether an index that is evaluated in any case is out of range whatever the sizes are, as far as that is plain
-    /// to see. (A loop of no iterations never evaluates its indices.)
+    /// Proves, by a simple test, that an index is out of range for all sizes. Indices in blocks are left alone, since a
+    /// loop of no iterations never evaluates them.
     fn is_outside(&self, k: &Expr, n: &Expr) -> bool {
         self.blocks.len() == 1
             && k.dtype() == DType::I64
             && (self.is_nonnegative(&k.minus(n)) || self.is_nonnegative(&Expr::int(-1).minus(k)))
     }
 
-    /// A bound of a slice.
+    /// Evaluates a bound of a slice.
     fn bound(&mut self, v: Value, n: &Expr, span: Span) -> R<Expr> {
         match &v {
             Value::Int(k) => match i64::try_from(*k) {
@@ -502,7 +503,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Start and length of a slice of dimension `d`, of size `n`.
+    /// Returns start and length of a slice of dimension `d`, of size `n`.
     fn slice(
         &mut self,
         lower: Option<Value>,
@@ -546,7 +547,7 @@ impl Elab<'_> {
         Ok((start, simplified(&len)))
     }
 
-    /// `0 <= low <= high <= n`, proved or asserted. Messages say where the slice ends as the program does: `ends`.
+    /// Proves or asserts `0 <= low <= high <= n`. Messages give the bounds of the slice as the program does: `ends`.
     fn check_slice(&mut self, low: &Expr, high: &Expr, n: &Expr, ends: &[Part<'_>], d: usize, span: Span) -> R<()> {
         let mut unproved: Option<Expr> = None;
         for (a, b) in [(&Expr::int(0), low), (low, high), (high, n)] {
@@ -592,12 +593,12 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Whether an assertion that was passed to come here made an integer at least 0.
+    /// Returns whether an assertion passed before has checked that an integer is non-negative.
     pub(crate) fn was_checked(&self, e: &Expr) -> bool {
         self.blocks.iter().any(|b| b.nonnegative.iter().any(|known| poly::equal(known, e) == Some(true)))
     }
 
-    /// Whether an integer is at least 0 whatever the sizes are, as far as that is plain to see.
+    /// Proves, by a simple test, that an integer is non-negative for all sizes.
     pub(crate) fn is_nonnegative(&self, e: &Expr) -> bool {
         use taffeta_ast::ExprKind as K;
         let atom = |a: &Expr| match a.kind() {
@@ -612,7 +613,7 @@ impl Elab<'_> {
     }
 }
 
-/// A length whose sizes cancel is a constant.
+/// Folds a length whose sizes cancel to a constant.
 fn simplified(e: &Expr) -> Expr {
     match poly::Poly::of(e).and_then(|p| p.as_constant()).and_then(|c| i64::try_from(c).ok()) {
         Some(c) => Expr::int(c),

@@ -1,7 +1,7 @@
-//! What one elaboration may take: steps, statements, the depth of calls, blocks and values, and the stack.
+//! Resource limits of one elaboration: steps, statements, the depth of calls, blocks and values, and the stack.
 //!
-//! A program of a few lines can ask for as much as it likes (static recursion, lists that are doubled, functions that
-//! call each other). Each of these limits is a diagnostic at the user's line, long before time or memory run out.
+//! A program of a few lines can take unbounded resources (static recursion, lists that are doubled, functions that call
+//! each other). Each of these limits is a diagnostic at the user's line, long before time or memory run out.
 
 use super::func::FuncRef;
 use super::value::Value;
@@ -9,47 +9,48 @@ use super::{Elab, R, Stop};
 use std::cell::Cell;
 use taffeta_ast::{Diagnostic, Diagnostics, Expr, Span};
 
-/// A function that calls itself this often, with nothing in between that ends, is taken for endless.
+/// Maximum number of nested calls of one function: deeper recursion counts as endless.
 const MAX_RECURSION: usize = 512;
-/// Calls, of whatever functions, may be nested this deep. Each statement knows the calls that lead to it.
+/// Maximum depth of nested calls. Each statement records the calls that lead to it.
 const MAX_CALLS: usize = 2_000;
-/// Loops and branches may be nested this deep, calls included: every later pass walks them recursively.
+/// Maximum depth of loops and branches, calls included: every later pass walks them recursively.
 const MAX_BLOCKS: usize = 512;
-/// Statements that one entry may become.
+/// Maximum number of statements of one entry.
 const MAX_STATEMENTS: usize = 200_000;
-/// Tensors that may be alive at one point: each is a scope inside the one before, and every later step walks them.
+/// Maximum number of tensors alive at one point: each is a scope inside the previous one, and every later step walks
+/// them.
 const MAX_ALIVE: usize = 2_000;
-/// Expressions that may be evaluated for one entry.
+/// Maximum number of expressions evaluated for one entry.
 const MAX_STEPS: usize = 4_000_000;
-/// Operators, numbers and loads that one element's expression may have: array expressions and values of sizes grow by
-/// inlining.
+/// Maximum number of operators, numbers and loads in one element's expression: array expressions and values of sizes
+/// grow by inlining.
 pub(crate) const MAX_OPERATORS: usize = 4_096;
-/// Items of a static sequence, those of the sequences in it included.
+/// Maximum number of items of a static sequence, including those of nested sequences.
 pub(crate) const MAX_ITEMS: usize = 1 << 20;
-/// Bytes of a static string.
+/// Maximum length of a static string, in bytes.
 const MAX_TEXT: usize = 1 << 20;
-/// How deep static sequences may be nested: as deep as brackets may.
+/// Maximum depth of nested static sequences: that of brackets.
 const MAX_NESTING: usize = crate::parse::MAX_BRACKETS;
-/// Items that are copied or compared in the time of one step.
+/// Number of items that are copied or compared in the time of one step.
 const ITEMS_PER_STEP: usize = 8;
-/// Room for the deepest calls; pages that are not used cost nothing.
+/// Stack size for the deepest calls; unused pages cost nothing.
 const STACK_BYTES: usize = 512 << 20;
-/// What elaboration itself may use of it: gradients are made on the same stack.
+/// Part of the stack for elaboration itself: gradients are computed on the same stack.
 const STACK_LIMIT: usize = STACK_BYTES / 4 * 3;
 
 thread_local! {
-    /// Where the stack of this thread's elaboration begins.
+    /// Start of the stack of this thread's elaboration.
     static STACK_BEGIN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// About where the stack is now.
+/// Returns the approximate position of the stack pointer.
 #[inline(never)]
 fn stack_position() -> usize {
     let here = 0u8;
     std::hint::black_box(&raw const here) as usize
 }
 
-/// Runs `f` on a thread with a stack that the deepest calls fit in.
+/// Runs `f` on a thread with a stack large enough for the deepest calls.
 pub(crate) fn with_stack<T: Send>(f: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
     let f = || {
         STACK_BEGIN.set(stack_position());
@@ -103,7 +104,7 @@ impl Elab<'_> {
         Err(self.report(Diagnostic::new("elaborate::too_large", format!("{this} {what}")).at(span).help(help)))
     }
 
-    /// Makes sure that a call of `target` is not nested too deeply.
+    /// Checks that a call of `target` is not nested too deeply.
     pub(crate) fn call_depth(&mut self, target: FuncRef, span: Span) -> R<()> {
         let name = &self.function(target).name.text;
         if self.calls.iter().filter(|f| **f == target).count() >= MAX_RECURSION {
@@ -121,7 +122,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Makes sure that a static value that was just made is of a size that can be worked with, and counts its items.
+    /// Checks the size of a new static value, and counts its items.
     pub(crate) fn bounded(&mut self, v: &Value, span: Span) -> R<()> {
         let fault = match v {
             Value::Str(s) if s.len() > MAX_TEXT => Err(format!("a static string has at most {MAX_TEXT} bytes")),
@@ -137,7 +138,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Makes sure that the expression of an element has not become too large.
+    /// Checks that the expression of an element has not become too large.
     pub(crate) fn small_enough(&mut self, e: &Expr, span: Span) -> R<()> {
         if within(e, &mut { MAX_OPERATORS }) {
             return Ok(());
@@ -150,7 +151,7 @@ impl Elab<'_> {
     }
 }
 
-/// How many items a static sequence has, those of its sequences included.
+/// Counts the items of a static sequence, including those of nested sequences.
 fn weight(v: &Value) -> Result<usize, String> {
     fn count(v: &Value, depth: usize, total: &mut usize) -> Result<(), String> {
         let Some(items) = v.items() else { return Ok(()) };
@@ -167,7 +168,7 @@ fn weight(v: &Value) -> Result<usize, String> {
     count(v, 1, &mut total).map(|()| total)
 }
 
-/// Whether an expression has no more nodes than are left.
+/// Returns whether an expression has no more nodes than are left.
 pub(crate) fn within(e: &Expr, left: &mut usize) -> bool {
     *left > 0 && {
         *left -= 1;

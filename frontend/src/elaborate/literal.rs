@@ -1,4 +1,4 @@
-//! Static values from outside the program: what `--set w=32` gives to a `static` parameter.
+//! Static values from outside the program: `--set w=32` sets a `static` parameter.
 
 use super::value::Value;
 use crate::syntax::{Expr, ExprKind, Item, UnaryOp};
@@ -6,31 +6,31 @@ use std::fmt;
 use std::str::FromStr;
 use taffeta_ast::{DType, FileId};
 
-/// A value known when compiling, as people write it: `32`, `0.5`, `True`, `"same"`, `(1, 2)`, `f32`, `None`.
+/// Value known when compiling, as the user writes it: `32`, `0.5`, `True`, `"same"`, `(1, 2)`, `f32`, `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StaticValue {
-    /// An integer.
+    /// Integer.
     Int(i128),
-    /// A float.
+    /// Float.
     Float(f64),
     /// `True` or `False`
     Bool(bool),
-    /// A string.
+    /// String.
     Str(String),
-    /// An element type.
+    /// Element type.
     DType(DType),
     /// `None`
     None,
-    /// A tuple.
+    /// Tuple.
     Tuple(Vec<StaticValue>),
-    /// A list.
+    /// List.
     List(Vec<StaticValue>),
 }
 
 impl FromStr for StaticValue {
     type Err = String;
 
-    /// Reads a literal of the language.
+    /// Parses a literal of the language.
     fn from_str(text: &str) -> Result<StaticValue, String> {
         let wrong =
             || format!("`{text}` is not a static value; write `32`, `0.5`, `True`, `\"text\"`, `(1, 2)` or `f32`");
@@ -89,7 +89,7 @@ impl fmt::Display for StaticValue {
     }
 }
 
-/// A static value as Python writes it (strings without quotes, as in f-strings); `None` for what is not static.
+/// Formats a static value as Python does (strings without quotes, as in f-strings); `None` if the value is not static.
 pub(crate) fn show(v: &Value) -> Option<String> {
     let join = |items: &[Value]| -> Option<String> {
         let all: Option<Vec<String>> = items.iter().map(show_nested).collect();

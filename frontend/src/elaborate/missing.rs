@@ -1,9 +1,9 @@
-//! Values that may be missing (language.md, section 7): `A[permit(j)]` is missing where `j` is out of range, what is
-//! computed of something missing is missing, and `coalesce(a, b)` is the first that is not.
+//! Values that may be missing (language.md, section 7): `A[permit(j)]` is missing where `j` is out of range, a result
+//! computed from a missing operand is missing, and `coalesce(a, b)` is the first operand that is present.
 //!
-//! Whether a value is there is a condition beside it, which is known while compiling: `coalesce(a, b)` is
-//! `select(there, a, b)`, an ordinary operator, so that the tree has no such values. Expressions alone may be missing:
-//! [`Elab::eval`] refuses one that would be kept, and [`Elab::eval_operand`] gives it to operators, subscripts and
+//! Presence is a condition beside the value, which is known while compiling: `coalesce(a, b)` is `select(there, a, b)`,
+//! an ordinary operator, so that the tree has no missing values. Only expressions may be missing: [`Elab::eval`]
+//! refuses a missing value that would be kept, and [`Elab::eval_operand`] passes it to operators, subscripts and
 //! `coalesce`.
 
 use super::broadcast::stretch;
@@ -15,17 +15,17 @@ use super::{Elab, R, axis};
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Access, DType, Diagnostic, Expr, Literal, Op, Span, Symbol};
 
-/// A value that may be missing.
+/// Value that may be missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
-    /// What it is where it is there. It is not evaluated elsewhere.
+    /// The value where it is present. It is not evaluated elsewhere.
     pub(crate) value: Lazy,
     /// Where it is there: a `bool` over the axes of the value.
     pub(crate) there: Expr,
 }
 
 impl Missing {
-    /// The value, which cannot be missing if it is always there.
+    /// Combines a value with its presence condition; a value that is always present stays as it is.
     pub(crate) fn of(value: Value, there: Expr) -> Value {
         match value.lazy() {
             Some(l) if there.as_bool() != Some(true) => Value::Missing(Box::new(Missing { value: l, there })),
@@ -33,7 +33,7 @@ impl Missing {
         }
     }
 
-    /// The part of it at these indices, of that shape.
+    /// Returns the part at these indices, of that shape.
     pub(crate) fn part(&self, at: &[Access], shape: Vec<Expr>) -> Missing {
         let expr = axis::subscripted_expr(&self.value.expr, at);
         let there = axis::subscripted_expr(&self.there, at);
@@ -45,7 +45,7 @@ impl Missing {
     }
 }
 
-/// A value that is there where a condition of at most its dimensions holds.
+/// Combines a value with a presence condition, which is broadcast to the shape of the value.
 fn missing(value: Value, there: &Value) -> Value {
     match (value.shape(), there.lazy()) {
         (Some(shape), Some(there)) => Missing::of(value, stretch(&there, &shape)),
@@ -54,7 +54,7 @@ fn missing(value: Value, there: &Value) -> Value {
 }
 
 impl Elab<'_> {
-    /// `permit(j)`: an index that may be out of range.
+    /// Evaluates `permit(j)`: an index that may be out of range.
     pub(crate) fn permit_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [index] = self.parameters(Builtin::Permit, args, ["index"], 1, span)?;
         let Some((index, at)) = index else { unreachable!("it is required") };
@@ -67,7 +67,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `coalesce(a, b, …)`
+    /// Evaluates `coalesce(a, b, …)`.
     pub(crate) fn coalesce_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         if let Some((Some(_), _, at)) = args.iter().find(|(key, ..)| key.is_some()) {
             return self.error("call::arguments", *at, "`coalesce` takes positional arguments");
@@ -99,7 +99,7 @@ impl Elab<'_> {
         self.apply(Op::Select, &[cond, then, other], span)
     }
 
-    /// An operator of operands some of which may be missing.
+    /// Applies an operator to operands some of which may be missing.
     pub(crate) fn apply_missing(&mut self, op: Op, args: &[(Value, Span)], span: Span) -> R<Value> {
         let value = |(v, at): &(Value, Span)| match v {
             Value::Missing(m) => (Value::Lazy(m.value.clone()), *at),
@@ -113,7 +113,7 @@ impl Elab<'_> {
         let always = |at: Span| (Value::Bool(true), at);
         let mut conditions: Vec<(Value, Span)> = Vec::new();
         match op {
-            // What is not chosen does not count.
+            // The presence of the operand that is not chosen does not count.
             Op::Select => {
                 conditions.extend(there(0));
                 if there(1).is_some() || there(2).is_some() {
@@ -131,14 +131,14 @@ impl Elab<'_> {
         Ok(missing(result, &all.0))
     }
 
-    /// The value, with temporaries where it reads tensors that are `written` before it is used.
+    /// Returns the value, with temporaries if it reads tensors that are `written` before its use.
     pub(crate) fn kept_missing(&mut self, m: &Missing, written: &FxHashSet<Symbol>) -> Value {
         let mut read = FxHashSet::default();
         value_reads(&Value::Missing(Box::new(m.clone())), &mut read);
         if read.is_disjoint(written) {
             return Value::Missing(Box::new(m.clone()));
         }
-        // Beyond the tensor there is nothing to be read.
+        // Out of range there is no element to read.
         let dtype = m.value.expr.dtype();
         let zero = Expr::literal(Literal::zero(dtype), dtype);
         let expr = Expr::apply(Op::Select, vec![m.there.clone(), m.value.expr.clone(), zero]);
@@ -148,18 +148,18 @@ impl Elab<'_> {
         missing(value, &there)
     }
 
-    /// `cast(x, dtype)` of what may be missing.
+    /// Evaluates `cast(x, dtype)` of a value that may be missing.
     pub(crate) fn cast_missing(&mut self, m: &Missing, dtype: DType, span: Span) -> R<Value> {
         let value = self.cast(&Value::Lazy(m.value.clone()), dtype, span)?;
         Ok(Missing::of(value, m.there.clone()))
     }
 
-    /// Where an index that is permitted to be out of range is in range.
+    /// Returns the condition that an index permitted to be out of range is in range.
     pub(crate) fn in_range(index: &Expr, n: &Expr) -> Expr {
         Expr::int(0).less_eq(index).and(&index.less(n))
     }
 
-    /// A value that is kept, and hence there.
+    /// Refuses a value that may be missing, where it would be kept.
     pub(crate) fn present(&mut self, v: Value, span: Span) -> R<Value> {
         match v {
             Value::Missing(_) => {

@@ -1,15 +1,15 @@
 //! Elaboration: an entry of a program becomes a [`Func`], the logical program.
 //!
-//! One walk over the syntax tree does it all: calls are inlined, static values evaluated, views resolved to indices of
-//! tensors, shapes and types inferred, array expressions expanded into loops. It expands and does not improve.
+//! One walk over the syntax tree inlines calls, evaluates static values, resolves views to indices of tensors, infers
+//! shapes and types, and expands array expressions into loops. It expands and does not optimise.
 //!
-//! The parts: `value` and `axis` (what expressions evaluate to), `block` (the program being built), `scope` (names),
-//! `expr`, `operator`, `broadcast`, `index`, `table`, `choice`, `static_eval` (expressions), `stmt`, `assign`,
-//! `write`, `declared`, `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry`
-//! (whole programs), `schedule`, `limits`.
+//! The parts: `value` and `axis` (results of expressions), `block` (the program being built), `scope` (names), `expr`,
+//! `operator`, `broadcast`, `index`, `table`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `write`,
+//! `declared`, `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole
+//! programs), `schedule`, `limits`.
 //!
-//! A mistake is reported where it is found; the statement is given up, what it would have bound is poisoned (no second
-//! report comes of it), and elaboration goes on with the next statement.
+//! Error recovery is by statement: an error is reported, the statement is given up, the names that it would have bound
+//! are poisoned (uses of them are not reported), and elaboration continues with the next statement.
 
 mod annotation;
 mod assign;
@@ -73,24 +73,24 @@ pub use schedule::{fault_of_form, schedule_target};
 pub use scope::is_builtin;
 use taffeta_ast::spelling::nearest;
 
-/// Why elaboration of a statement ended.
+/// Reason why elaboration of a statement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// A diagnostic has been recorded.
+    /// Error: a diagnostic has been recorded.
     Reported,
-    /// A name that was taken for a value of sizes turns out to be assigned again: the function must be elaborated once
-    /// more, with a tensor there.
+    /// Repetition: a name that was taken for a value of sizes is assigned again, so the function must be elaborated
+    /// once more, with a tensor there.
     Restart {
-        /// The frame whose name it is.
+        /// Frame of the name.
         frame: usize,
-        /// Where the name is declared.
+        /// Declaration of the name.
         site: Span,
     },
 }
 
 pub(crate) type R<T> = Result<T, Stop>;
 
-/// The state of one elaboration.
+/// State of one elaboration.
 pub(crate) struct Elab<'p> {
     program: &'p Program,
     hooks: &'p dyn Hooks,
@@ -99,53 +99,52 @@ pub(crate) struct Elab<'p> {
     blocks: Vec<Block>,
     frames: Vec<Frame>,
     next_frame: usize,
-    /// The calls that lead here, and the same shared by the statements of one call.
+    /// Call sites that lead to the current statement; `shared_chain` is the copy shared by the statements of one call.
     chain: Vec<CallSite>,
-    /// The functions that are called there.
+    /// Functions called at these sites.
     calls: Vec<FuncRef>,
-    /// The functions that are being differentiated, of whose gradients this is a part.
+    /// Functions being differentiated whose gradients this program is part of.
     differentiating: Vec<FuncRef>,
     shared_chain: Option<Arc<[CallSite]>>,
-    /// The statement that is elaborated.
+    /// Span of the current statement.
     span: Span,
-    /// The variables in the entry's `return`.
+    /// Variables in the entry's `return`.
     returned: Vec<Option<String>>,
     emitted: usize,
     steps: usize,
     /// Sizes, and iterators that are never negative.
     nonnegative: FxHashSet<Symbol>,
-    /// The first and the last value of iterators of loops that count up.
+    /// First and last value of iterators of loops that count up.
     ranges: FxHashMap<Symbol, [taffeta_ast::Expr; 2]>,
-    /// Tensors that values were computed of.
+    /// Tensors that values were computed from.
     operands: FxHashMap<Symbol, Arc<taffeta_ast::Tensor>>,
-    /// Parameters that nothing writes.
+    /// Parameters that are never written.
     inputs: FxHashSet<Symbol>,
     /// Tensors without a name that got one.
     renames: FxHashMap<Symbol, Symbol>,
-    /// Names that functions assign in loops around which they are declared.
+    /// Per function, names that it assigns in a loop and declares before the loop.
     looped: FxHashMap<FuncRef, Arc<FxHashSet<String>>>,
-    /// Static assignments of modules that were evaluated; `None` while one is.
+    /// Values of static assignments of modules; `None` during evaluation.
     globals: FxHashMap<(usize, usize), Option<Value>>,
-    /// Whether the program is going to be differentiated: then calls of functions that have their own gradients are
-    /// noted.
+    /// Whether the program is going to be differentiated: calls of functions with custom VJPs are recorded then.
     differentiated: bool,
-    /// Those calls.
+    /// Recorded calls of functions with custom VJPs.
     custom_vjp_calls: Vec<CustomVjp>,
-    /// The functions whose gradients this is a part of.
+    /// Functions whose custom VJPs this program is part of.
     within: Vec<FuncRef>,
-    /// What is known of functions and their own gradients.
+    /// Memo of functions and their custom VJPs.
     custom_vjps: FxHashMap<FuncRef, Option<Arc<custom_vjp::CustomVjpRule>>>,
-    /// Where a schedule is evaluated, not a program.
+    /// State of the schedule, if a schedule is evaluated and not a program.
     schedule: Option<schedule::Running<'p>>,
-    /// What is noted of names that are declared from weak values.
+    /// Notes on names that are declared from weak values.
     notes: declared::Notes,
-    /// What walks of functions have found, by the types of their arguments.
+    /// Memo of the findings of walks, by the fingerprint of the call.
     found: FxHashMap<u64, declared::Findings>,
     /// Lists that are indexed while the program runs.
     tables: table::Tables,
     /// Gradients that were made for calls in this program.
     gradients: FxHashMap<String, Arc<Func>>,
-    /// What is right, and may not be what was meant.
+    /// Warnings: valid constructs that may not be intended.
     warnings: Vec<Diagnostic>,
 }
 
@@ -187,7 +186,7 @@ impl<'p> Elab<'p> {
         }
     }
 
-    /// The chain of calls, shared between statements.
+    /// Returns the chain of calls, shared between statements.
     fn chain_shared(&mut self) -> Arc<[CallSite]> {
         let chain = &self.chain;
         self.shared_chain.get_or_insert_with(|| Arc::from(chain.as_slice())).clone()
@@ -204,7 +203,7 @@ pub(crate) fn entry(
     with_stack(|| entry::elaborate(program, name, statics, hooks, false))
 }
 
-/// Everything that there is to say about an entry: mistakes, or warnings where there are none.
+/// Checks an entry: returns its errors, or warnings if there are none.
 pub(crate) fn check(
     program: &Program,
     name: &str,
@@ -230,12 +229,12 @@ pub(crate) fn differentiable(
     with_stack(|| entry::elaborate(program, name, statics, hooks, true))
 }
 
-/// Everything that is wrong with the own gradient at a place of the main file; nothing if there is none.
+/// Reports all errors of the custom VJP at an index of the main file; empty if there is none.
 pub(crate) fn gradient_faults(program: &Program, item: usize, hooks: &dyn Hooks) -> Vec<Diagnostic> {
     with_stack(|| Ok(custom_vjp::faults(program, item, hooks))).unwrap_or_else(|d| d.0)
 }
 
-/// Whether a function is the gradient of another one: `@gradient(f)`.
+/// Returns whether a function is the custom VJP of another one: `@gradient(f)`.
 pub fn is_custom_vjp(f: &crate::syntax::Function) -> bool {
     custom_vjp::decorator(f).is_some()
 }

@@ -1,5 +1,5 @@
 //! Index modifiers (language.md, section 7): `A[window(a, b)[j]]` is `A[a + j]` for `j` from 0 to `b - a`, and
-//! `A[offset(d)[j]]` is `A[j - d]`. They are what they say, integers: an index that is an iterator and a shift is
+//! `A[offset(d)[j]]` is `A[j - d]`. Both evaluate to plain integers: an index that is an iterator plus a shift is
 //! traversed like the iterator, whatever the tensor's format.
 
 use super::builtin::Builtin;
@@ -11,7 +11,7 @@ use taffeta_ast::poly::tidy;
 use taffeta_ast::{Expr, Span};
 
 impl Elab<'_> {
-    /// `window(a, b)`: the integers from `a` to `b`, each by its place, which is checked like every index.
+    /// Evaluates `window(a, b)`: the integers from `a` to `b`, indexed by position, which is checked like every index.
     pub(crate) fn window_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [begin, end] = self.parameters(Builtin::Window, args, ["begin", "end"], 2, span)?;
         let (Some((begin, first)), Some((end, second))) = (begin, end) else { unreachable!("both are required") };
@@ -22,7 +22,7 @@ impl Elab<'_> {
         Ok(Value::Lazy(Lazy { shape: vec![length], expr, weak }))
     }
 
-    /// `offset(d)`: every integer, less by `d`.
+    /// Evaluates `offset(d)`: all integers, less `d`.
     pub(crate) fn offset_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [by] = self.parameters(Builtin::Offset, args, ["by"], 1, span)?;
         let Some((by, at)) = by else { unreachable!("it is required") };
@@ -31,7 +31,7 @@ impl Elab<'_> {
         Ok(Value::Offset(Lazy { shape: Vec::new(), expr, weak }))
     }
 
-    /// `offset(d)[j]`
+    /// Evaluates `offset(d)[j]`.
     pub(crate) fn offset_item(&mut self, by: &Lazy, items: &[syntax::Expr], span: Span) -> R<Value> {
         let [item] = items else {
             return self.error("type::subscript", span, "`offset(d)` has one index");

@@ -1,7 +1,7 @@
 //! Operators on tensors of any granularity: the type in which operands meet, and the elementwise result.
 //!
 //! Weak operands (literals, sizes, iterators) take the type of the typed ones; typed ones promote as in JAX; `bool` is
-//! no number; `/` and the functions of floats turn integers into `f64`.
+//! not a number; `/` and the functions of floats turn integers into `f64`.
 
 use super::broadcast::{all_weak, keeps_integers, stretch};
 use super::value::{Lazy, Value};
@@ -9,14 +9,14 @@ use super::{Elab, R, static_eval};
 use taffeta_ast::op::Domain;
 use taffeta_ast::{DType, Diagnostic, Expr, Kind, Literal, Op, Span};
 
-/// The type in which operands meet: typed ones promote, weak ones yield.
+/// Returns the type in which operands meet: typed ones promote, weak ones yield.
 pub(crate) fn meet(operands: &[&Lazy]) -> DType {
     let typed = operands.iter().filter(|l| !l.weak).map(|l| l.expr.dtype()).reduce(DType::promote);
     let weak = operands.iter().filter(|l| l.weak).map(|l| l.expr.dtype().kind()).max();
     meeting(typed, weak)
 }
 
-/// The type in which a typed operand meets a weak one of that kind.
+/// Returns the type in which a typed operand meets a weak one of that kind.
 pub(crate) fn meeting(typed: Option<DType>, weak: Option<Kind>) -> DType {
     match (typed, weak) {
         (Some(t), None | Some(Kind::Bool)) => t,
@@ -40,7 +40,7 @@ pub(crate) fn meeting(typed: Option<DType>, weak: Option<Kind>) -> DType {
     }
 }
 
-/// How an element type reads in a message; weak values have none of their own.
+/// Formats an element type for a message; weak values have none of their own.
 fn type_name(l: &Lazy) -> String {
     match (l.weak, l.expr.dtype().kind()) {
         (true, Kind::Int) => "an integer".to_string(),
@@ -56,7 +56,7 @@ impl Elab<'_> {
             return self.apply_missing(op, args, span);
         }
         if op == Op::StopGradient && args[0].0.lazy().is_some_and(|l| l.weak || !l.expr.dtype().is_float()) {
-            // It has no derivative to stop.
+            // The operand has no derivative to stop.
             return Ok(args[0].0.clone());
         }
         if let Some(folded) = static_eval::operator(op, args) {
@@ -76,7 +76,7 @@ impl Elab<'_> {
         }
         let values: &[Lazy] = if op == Op::Select { &operands[1..] } else { &operands };
         let dtype = self.operand_type(op, values, span)?;
-        // A size that is compared with a narrow integer is not cut to its type: the result shows no type.
+        // A size that is compared with a narrow integer is not truncated to its type: the result shows no type.
         let wide = op.is_comparison()
             && dtype.is_int()
             && dtype.size() < DType::I64.size()
@@ -122,7 +122,7 @@ impl Elab<'_> {
         }
     }
 
-    /// The type in which an operator's operands are given to it.
+    /// Returns the type to which an operator's operands are converted.
     fn operand_type(&mut self, op: Op, values: &[Lazy], span: Span) -> R<DType> {
         let refs: Vec<&Lazy> = values.iter().collect();
         let met = meet(&refs);
@@ -159,7 +159,7 @@ impl Elab<'_> {
         }
     }
 
-    /// An element as a value of `dtype`, to which it promotes.
+    /// Converts an element to `dtype`, to which it promotes.
     pub(crate) fn in_type(&mut self, e: Expr, weak: bool, dtype: DType, span: Span) -> R<Expr> {
         if weak
             && let (Some(Literal::Int(i)), Some((lo, hi))) = (e.as_literal(), dtype.int_range())
@@ -186,7 +186,7 @@ impl Elab<'_> {
         )
     }
 
-    /// `cast(x, dtype)`
+    /// Evaluates `cast(x, dtype)`.
     pub(crate) fn cast(&mut self, v: &Value, dtype: DType, span: Span) -> R<Value> {
         if let Value::Missing(m) = v {
             return self.cast_missing(m, dtype, span);
@@ -214,8 +214,8 @@ impl Elab<'_> {
         Ok(Value::Lazy(Lazy { shape: l.shape, expr: l.expr.cast(dtype), weak: false }))
     }
 
-    /// The element of `value` as it is stored into a tensor of `dtype`: conversion within a kind and from narrower
-    /// kinds, but not from float to integer or to `bool`.
+    /// Converts the element of `value` for a store into a tensor of `dtype`: within a kind and from narrower kinds, but
+    /// not from float to integer or to `bool`.
     pub(crate) fn stored(&mut self, value: &Lazy, dtype: DType, span: Span) -> R<Expr> {
         let from = value.expr.dtype();
         if from.kind() > dtype.kind() {

@@ -1,7 +1,7 @@
 //! `print("text", x, i)`: a line that the running program writes.
 //!
-//! What is known when compiling becomes text; scalars are values; a tensor, or `x[i]` of one, is shown from where it
-//! is, and any other tensor value is computed into a temporary first.
+//! Values known when compiling become text; scalars are printed as values; a tensor, or `x[i]` of one, is printed in
+//! place, and any other tensor value is computed into a temporary first.
 
 use super::value::{Value, View};
 use super::{Elab, R, axis};
@@ -10,7 +10,7 @@ use taffeta_ast::stmt::PrintPart;
 use taffeta_ast::{Span, StmtKind as Tree};
 
 impl Elab<'_> {
-    /// The arguments of a `print` that is the language's own; a function of that name hides it.
+    /// Returns the arguments of a call of the built-in `print`; a function of that name hides it.
     pub(crate) fn printed<'e>(&mut self, e: &'e syntax::Expr) -> Option<&'e [syntax::Arg]> {
         let ExprKind::Call { callee, args } = &e.kind else { return None };
         let ExprKind::Name(name) = &callee.kind else { return None };
@@ -19,7 +19,7 @@ impl Elab<'_> {
         builtin.then_some(args)
     }
 
-    /// `print(args)`
+    /// Evaluates `print(args)`.
     pub(crate) fn print(&mut self, args: &[syntax::Arg]) -> R<()> {
         let mut shown: Vec<(&syntax::Expr, bool)> = Vec::new();
         for (k, arg) in args.iter().enumerate() {
@@ -35,7 +35,7 @@ impl Elab<'_> {
                 ExprKind::Format(parts) => parts.as_slice(),
                 _ => std::slice::from_ref(&arg.value),
             };
-            // An f-string without a part is an argument all the same.
+            // An empty f-string is an argument too, with a space before it.
             if parts.is_empty() && k > 0 {
                 shown.push((&arg.value, true));
             }
@@ -70,7 +70,7 @@ impl Elab<'_> {
         parts.push(match (part, v.lazy()) {
             (Some(part), _) => part,
             (None, Some(l)) if l.shape.is_empty() => match l.expr.as_literal() {
-                // Known after all: the text that it is, as when the printed program is read again.
+                // A constant becomes text, so that the printed program prints the same when it is read again.
                 Some(value) => {
                     push_text(parts, &taffeta_ast::show::value(value, l.expr.dtype()));
                     return Ok(());
@@ -110,7 +110,8 @@ fn push_text(parts: &mut Vec<PrintPart>, text: &str) {
     }
 }
 
-/// What shows a view: of a whole tensor, or of all of it below its first indices; `None` for any other one.
+/// Returns the part that prints a view of a whole tensor, or of all elements below its first indices; `None` for any
+/// other view.
 pub(crate) fn shown(view: &View) -> Option<PrintPart> {
     let ndim = view.shape.len();
     let (at, below) = view.indices.split_at(view.indices.len().checked_sub(ndim)?);

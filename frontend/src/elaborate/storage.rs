@@ -8,7 +8,7 @@ use super::{Elab, R};
 use crate::syntax;
 use std::fmt;
 use std::sync::Arc;
-use taffeta_ast::format::{Coord, Format, Level, LevelKind, Misplaced, Named, Pattern, named};
+use taffeta_ast::format::{Coord, Format, Level, LevelKind, Misplaced, Named, Pattern, presets};
 use taffeta_ast::{DType, Diagnostic, Expr, Literal, Span, print};
 
 /// What a name or a call of section 7 stands for.
@@ -127,7 +127,7 @@ impl Elab<'_> {
             let text = "`bcsr` takes the numbers of rows and of columns in a block, which are from 1 to 2^20";
             return self.error_help("storage::option", span, text, "write `bcsr(4, 4)`");
         };
-        let format = named::bcsr(rows, columns);
+        let format = presets::bcsr(rows, columns);
         let spans = vec![span; format.levels.len()];
         Ok(Value::Storage(Storage::Format(Arc::new(Composed { format, spans }))))
     }

@@ -1,4 +1,4 @@
-//! What stands between two tokens: a space or nothing.
+//! Spacing between two tokens: a space or nothing.
 //!
 //! A token's neighbours and the bracket around it decide: a `:` in `[…]` makes a slice, elsewhere it stands before a
 //! type or a block; a `=` in a call is tight; `-` after an operator is a sign.
@@ -6,43 +6,43 @@
 use crate::parse::problem::is_keyword;
 use crate::parse::token::{Token, TokenKind};
 
-/// A token with what the layout needs to know of it.
+/// Token with the properties that the formatter needs.
 #[derive(Debug)]
 pub struct Piece {
-    /// Its text; ends of lines in strings are `\n`.
+    /// Text of the token; ends of lines in strings are `\n`.
     pub text: String,
-    /// Whether a space stands before it if it does not start a line.
+    /// Whether a space stands before the token if it does not start a line.
     pub space: bool,
-    /// Open brackets around it; for a bracket, around the pair.
+    /// Number of open brackets around the token; for a bracket, around the pair.
     pub depth: usize,
-    /// Where the other bracket of the pair is, counted from this piece.
+    /// Distance to the other bracket of the pair, in pieces; 0 for all other tokens.
     pub mate: isize,
-    /// For an operator between operands: how tightly it binds. Long lines break at the loosest.
+    /// Binding strength of an operator between operands. Long lines break at the loosest.
     pub level: Option<u8>,
-    /// A comment inside brackets.
+    /// Whether the token is a comment (inside brackets).
     pub is_comment: bool,
-    /// Ends of lines in the source between the piece before and this one.
+    /// Number of line ends in the source between the previous piece and this one.
     pub breaks: usize,
 }
 
-/// An open bracket, while its contents are read.
+/// Open bracket, while its contents are read.
 struct Bracket {
     index: usize,
     square: bool,
-    /// A parameter or argument with `: type` since the last comma: its `=` has spaces.
+    /// Whether a parameter or argument with `: type` was read since the last comma: its `=` has spaces.
     annotated: bool,
-    /// A `for` whose `in` has not come: that one is not a comparison.
+    /// Whether a `for` awaits its `in`, which is not a comparison then.
     in_for: bool,
 }
 
-/// The tokens of a logical line, comments inside it among them.
+/// Returns the tokens of a logical line, including comments inside it.
 pub fn pieces(source: &str, tokens: &[Token]) -> Vec<Piece> {
     let mut out: Vec<Piece> = Vec::with_capacity(tokens.len());
     let mut open: Vec<Bracket> = Vec::new();
     let mut breaks = 0;
     let mut in_for = tokens.first().is_some_and(|t| t.text(source) == "for");
-    // The last piece but comments: its text, whether an operand ends there, and whether it is a sign or the `@`
-    // of a decorator, which the next token touches.
+    // The last piece but comments: its text, whether an operand ends there, and whether it is a sign or the `@` of a
+    // decorator, which the next token touches.
     let (mut before, mut operand, mut tight) = (String::new(), false, false);
     for (i, token) in tokens.iter().enumerate() {
         match token.kind {
@@ -105,8 +105,8 @@ fn ends_operand(text: &str, kind: TokenKind) -> bool {
     }
 }
 
-/// How tightly an operator between operands binds, if a line may break before it (not so `**`). The `for` and `if` of a
-/// comprehension are the loosest.
+/// Returns the binding strength of an operator between operands, if a line may break before it (not before `**`). The
+/// `for` and `if` of a comprehension are the loosest.
 fn level(text: &str, next: &str, before: &str, operand: bool, open: Option<&Bracket>, in_for: bool) -> Option<u8> {
     if !operand {
         return None;
@@ -117,7 +117,7 @@ fn level(text: &str, next: &str, before: &str, operand: bool, open: Option<&Brac
         "or" => 2,
         "and" => 3,
         "in" if open.map_or(in_for, |b| b.in_for) || before == "not" => return None,
-        // A string after a string: they are joined.
+        // Adjacent strings are joined.
         _ if text.ends_with(['"', '\'']) => 4,
         "in" | "is" | "==" | "!=" | "<" | "<=" | ">" | ">=" => 5,
         "not" if next == "in" => 5,
@@ -132,7 +132,7 @@ fn level(text: &str, next: &str, before: &str, operand: bool, open: Option<&Brac
     Some(level)
 }
 
-/// Whether a space stands between `before` and `text`.
+/// Returns whether a space stands between `before` and `text`.
 fn space(before: &str, operand: bool, text: &str, open: Option<&Bracket>) -> bool {
     match (before, text) {
         ("(" | "[" | ".", _) | (_, ")" | "]" | "," | ";") => false,
@@ -147,7 +147,7 @@ fn space(before: &str, operand: bool, text: &str, open: Option<&Bracket>) -> boo
     }
 }
 
-/// Words that start a line which ends with `:`.
+/// Returns whether the word starts a compound statement, whose line ends with `:`.
 pub fn is_head(word: &str) -> bool {
     matches!(word, "def" | "for" | "if" | "elif" | "else")
 }

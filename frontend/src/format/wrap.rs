@@ -1,17 +1,17 @@
-//! Breaks a statement that is too long for one line.
+//! Wrapping of statements that are too long for one line.
 //!
-//! A line breaks inside brackets only: in those of the parameters for a `def`, else in the pair that holds most. Their
+//! A line breaks inside brackets only: for a `def` in the brackets of the parameters, else in the widest pair. Their
 //! contents go on a line of their own, or, where that is too long, one element to a line with a comma after the last;
 //! an element that is still too long breaks at its loosest operators, and then in brackets of its own.
 
 use super::MAX_WIDTH;
 use super::spacing::Piece;
 
-/// Pairs of brackets side by side among which the widest is looked for. A statement with more stays on one line: each
-/// pair is a level of recursion, and such a line was not written by a person.
+/// Maximum number of bracket pairs side by side among which the widest is searched. A statement with more stays on one
+/// line: each pair is a level of recursion, and such a line was not written by a person.
 const MAX_GROUPS: usize = 64;
 
-/// The lines of a statement that stands at column `indent`; the first one without its indentation.
+/// Lays out a statement at column `indent`; its first line comes without the indentation.
 pub fn statement(pieces: &[Piece], indent: usize) -> String {
     let mut w = Writer { out: String::new(), column: indent, is_def: pieces.first().is_some_and(|p| p.text == "def") };
     if pieces.iter().any(|p| p.is_comment) {
@@ -29,9 +29,9 @@ pub fn statement(pieces: &[Piece], indent: usize) -> String {
     w.out
 }
 
-/// Where a long statement gets brackets, so that there is something to break: around the message of an `assert`, and
-/// around what is assigned or returned if it has no brackets to speak of. Brackets that stand there already are not
-/// part of it.
+/// Finds the part of a long statement that gets brackets, so that it can break inside them: the message of an `assert`,
+/// or an assigned or returned value without brackets worth breaking. Brackets that enclose the whole part already are
+/// stripped from it.
 fn to_bracket(pieces: &[Piece]) -> Option<(&[Piece], &[Piece])> {
     let first = pieces.first()?;
     let is_assert = first.text == "assert";
@@ -56,7 +56,7 @@ fn to_bracket(pieces: &[Piece]) -> Option<(&[Piece], &[Piece])> {
     (one && (is_assert || !(0..tail.len()).any(wide))).then_some((head, tail))
 }
 
-/// Columns between brackets below which a line is not broken there.
+/// Minimum width of a bracket pair, in columns, to break a line there.
 const WORTH_BREAKING: usize = 10;
 
 struct Writer {
@@ -80,8 +80,7 @@ impl Writer {
         self.column = indent;
     }
 
-    /// Whether `text`, and `after` more columns, fit on the line. Strings of several lines count to their first end of
-    /// line.
+    /// Returns whether `text`, and `after` more columns, fit on the line. Of a multi-line string the first line counts.
     fn fits(&self, text: &str, after: usize) -> bool {
         match text.split_once('\n') {
             Some((first, _)) => self.column + first.chars().count() <= MAX_WIDTH,
@@ -104,8 +103,8 @@ impl Writer {
         }
     }
 
-    /// Pieces on the line, broken where they must be. `bracketed` says whether a line may break at any operator;
-    /// `after` is the width of what follows on the same line.
+    /// Writes pieces on the line, broken where necessary. `bracketed` tells whether a line may break at any operator;
+    /// `after` is the width of the text that follows on the same line.
     fn run(&mut self, pieces: &[Piece], indent: usize, bracketed: bool, after: usize) {
         let text = flat(pieces);
         if !any_exploded(pieces) && self.fits(&text, after) {
@@ -142,7 +141,7 @@ impl Writer {
         }
     }
 
-    /// The brackets to break: one that must, the parameters of a `def`, or the widest.
+    /// Returns the brackets to break: a pair that must be broken, the parameters of a `def`, or the widest pair.
     fn group_to_break(&self, pieces: &[Piece]) -> Option<usize> {
         let base = pieces.first()?.depth;
         let groups = || (0..pieces.len()).filter(|i| pieces[*i].mate > 1 && pieces[*i].depth == base);
@@ -159,13 +158,13 @@ impl Writer {
         })
     }
 
-    /// What stands between a pair of brackets, on lines of its own.
+    /// Writes the contents of a pair of brackets on lines of their own.
     fn contents(&mut self, pieces: &[Piece], exploded: bool, indent: usize) {
         let (elements, trailing) = elements(pieces);
         let several = elements.len() > 1;
         self.newline(indent);
         let inner = any_exploded(pieces);
-        // A line for all of them, if that is enough.
+        // One line for all elements, if they fit.
         let bare = if several && trailing { &pieces[..pieces.len() - 1] } else { pieces };
         if !exploded && !inner && several && self.fits(&flat(bare), 0) {
             self.push(&flat(bare));
@@ -182,13 +181,14 @@ impl Writer {
     }
 }
 
-/// The pieces from an opening bracket to its closing one.
+/// Returns the pieces from an opening bracket to its closing one.
 fn group(pieces: &[Piece], open: usize) -> &[Piece] {
     let close = open + pieces[open].mate.max(0) as usize;
     pieces.get(open..=close).unwrap_or(&pieces[open..])
 }
 
-/// Whether the author asked for one element per line: a comma, and then the closing bracket on a line of its own.
+/// Returns whether the author asked for one element per line: a comma, and then the closing bracket on a line of its
+/// own.
 fn is_exploded(group: &[Piece]) -> bool {
     let Some((close, rest)) = group.split_last() else { return false };
     let Some(contents) = rest.get(1..) else { return false };
@@ -196,13 +196,13 @@ fn is_exploded(group: &[Piece]) -> bool {
     close.breaks > 0 && trailing && elements.len() > 1
 }
 
-/// Whether one of the bracket pairs in these pieces is.
+/// Returns whether one of the bracket pairs in these pieces is exploded.
 fn any_exploded(pieces: &[Piece]) -> bool {
     pieces.iter().enumerate().any(|(i, p)| p.mate > 0 && is_exploded(group(pieces, i)))
 }
 
-/// Elements between brackets, and whether a comma follows the last. A comprehension is one element, and the commas of a
-/// lambda's parameters are its own.
+/// Splits the contents of brackets into elements, and tells whether a comma follows the last. A comprehension is one
+/// element, and the commas of a lambda's parameters do not separate elements.
 fn elements(pieces: &[Piece]) -> (Vec<&[Piece]>, bool) {
     let Some(base) = pieces.first().map(|p| p.depth) else { return (Vec::new(), false) };
     if pieces.iter().any(|p| p.depth == base && p.text == "for") {
@@ -228,7 +228,7 @@ fn elements(pieces: &[Piece]) -> (Vec<&[Piece]>, bool) {
     (out, true)
 }
 
-/// The parts between the loosest operators, each with the operator before it.
+/// Splits pieces at the loosest operators; each part starts with its operator.
 fn at_operators(pieces: &[Piece]) -> Option<Vec<&[Piece]>> {
     let base = pieces.first()?.depth;
     let here = || pieces.iter().enumerate().skip(1).filter(|(_, p)| p.depth == base);
@@ -256,7 +256,7 @@ fn width(pieces: &[Piece]) -> usize {
     flat(pieces).chars().count()
 }
 
-/// Pieces on one line. The comma after the last of several elements goes.
+/// Joins pieces to one line. The comma after the last of several elements is dropped.
 fn flat(pieces: &[Piece]) -> String {
     let mut out = String::new();
     let mut drop_comma_before: Vec<usize> = Vec::new();

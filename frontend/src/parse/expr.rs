@@ -1,10 +1,10 @@
 //! Expressions: pest pairs → [`syntax::Expr`](crate::syntax::Expr).
 //!
-//! The grammar leaves operators and operands in a row; `operators` settles precedence. Building never fails: a literal
-//! or construct that is refused leaves a diagnostic and some expression in its place.
+//! The grammar leaves operators and operands in a flat row; `operators` resolves precedence. Building never fails: a
+//! refused literal or construct leaves a diagnostic, and some expression in its place.
 //!
-//! `depth` is passed downwards and grows by the length of each chain of operators, so that it bounds the depth of the
-//! tree from above, whichever way the chain leans.
+//! `depth` is passed downwards and grows by the length of each chain of operators, so that it is an upper bound of the
+//! tree's depth, whichever way the chain leans.
 
 use super::operators::{self, Piece};
 use super::token::Token;
@@ -15,22 +15,23 @@ use pest::iterators::{Pair, Pairs};
 use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;
 
-/// Builds trees from the pairs of one piece of text (a logical line, or an expression inside an f-string).
+/// Tree builder over the pairs of one piece of text (a logical line, or an expression inside an f-string).
 pub struct Builder<'a, 'd> {
-    /// The file.
+    /// Source file.
     pub source: Source<'a>,
-    /// Where the parsed piece starts in the file.
+    /// Byte offset of the parsed piece in the file.
     pub base: usize,
-    /// The tokens of the piece.
+    /// Tokens of the piece.
     pub tokens: &'a [Token],
-    /// Problems found while building.
+    /// Diagnostics found while building.
     pub diags: &'d mut Vec<Diagnostic>,
     /// Whether the piece stands inside an f-string, where Python allows less.
     pub in_format: bool,
 }
 
 impl Builder<'_, '_> {
-    /// The place of a pair in the file. pest counts the blanks and comments after a pair to it; they are left out here.
+    /// Returns the span of a pair in the file. pest counts the blanks and comments after a pair to the pair; the span
+    /// excludes them.
     pub fn span(&self, pair: &Pair<'_, Rule>) -> Span {
         let (start, end) = (self.base + pair.as_span().start(), self.base + pair.as_span().end());
         let inside = self.tokens.partition_point(|t| t.end <= end);
@@ -38,12 +39,12 @@ impl Builder<'_, '_> {
         self.source.span(start, last.max(start))
     }
 
-    /// `name`
+    /// Builds a `name`.
     pub fn name(&self, pair: &Pair<'_, Rule>) -> Name {
         Name { text: pair.as_str().to_string(), span: self.span(pair) }
     }
 
-    /// `exprs`: one expression, or a bare tuple. The flag says whether a comma made it a tuple.
+    /// Builds `exprs`: one expression, or a bare tuple. The flag tells whether a comma made it a tuple.
     pub fn exprs(&mut self, pair: Pair<'_, Rule>) -> (Vec<Expr>, bool) {
         let mut bare_tuple = false;
         let mut items = Vec::new();
@@ -57,7 +58,7 @@ impl Builder<'_, '_> {
         (items, bare_tuple)
     }
 
-    /// `exprs` as one expression.
+    /// Builds `exprs` as one expression.
     pub fn value(&mut self, pair: Pair<'_, Rule>) -> Expr {
         let span = self.span(&pair);
         let (mut items, tuple) = self.exprs(pair);
@@ -70,7 +71,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// `expr`
+    /// Builds an `expr`.
     pub fn expr(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
         let span = self.span(&pair);
         let inner = pair.into_inner();
@@ -105,7 +106,7 @@ impl Builder<'_, '_> {
         Expr { kind: ExprKind::Lambda { params, body }, span }
     }
 
-    /// `a if c else b if d else e`: operations with keywords between them.
+    /// Builds `a if c else b if d else e`: operations with keywords between them.
     fn conditional(&mut self, pairs: Pairs<'_, Rule>, span: Span, depth: usize) -> Expr {
         let mut operations: Vec<Vec<Pair<'_, Rule>>> = vec![Vec::new()];
         for pair in pairs {
@@ -133,7 +134,7 @@ impl Builder<'_, '_> {
         result
     }
 
-    /// Operators and operands in a row.
+    /// Builds a flat row of operators and operands.
     fn operation(&mut self, mut pairs: Vec<Pair<'_, Rule>>, span: Span, depth: usize) -> Expr {
         if pairs.len() == 1
             && let Some(only) = pairs.pop()
@@ -154,14 +155,14 @@ impl Builder<'_, '_> {
     }
 
     fn too_deep(&mut self, span: Span) -> Expr {
-        // Once is enough: everything inside would say the same.
+        // One report is enough: every subexpression would repeat it.
         if !self.diags.iter().any(|d| d.code == "syntax::depth" && d.span().start >= span.start) {
             self.diags.push(super::too_deep(span));
         }
         Expr { kind: ExprKind::None, span }
     }
 
-    /// An atom with its calls, subscripts and attributes.
+    /// Builds an atom with its calls, subscripts and attributes.
     fn primary(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
         let whole = self.span(&pair);
         let mut inner = pair.into_inner();
@@ -196,7 +197,7 @@ impl Builder<'_, '_> {
         result
     }
 
-    /// Arguments; those of `permute`, and of `can` that asks for it, may be lambdas.
+    /// Builds the arguments of a call. Arguments of `permute`, and of `can("permute", …)`, may be lambdas.
     fn args(&mut self, call: Pair<'_, Rule>, method: Option<&str>, depth: usize) -> Vec<Arg> {
         let mut args: Vec<Arg> = Vec::new();
         for arg in call.into_inner() {
@@ -242,7 +243,7 @@ impl Builder<'_, '_> {
         args
     }
 
-    /// What stands before the `=` of an argument.
+    /// Reads the keyword before the `=` of an argument.
     fn keyword(&mut self, pair: &Pair<'_, Rule>) -> Option<Name> {
         let span = self.span(pair);
         let text = &self.source.text[span.start as usize..span.end as usize];
@@ -259,7 +260,7 @@ impl Builder<'_, '_> {
         None
     }
 
-    /// One item between `[` and `]`.
+    /// Builds one item between `[` and `]`.
     fn index(&mut self, pair: Pair<'_, Rule>, depth: usize) -> Expr {
         let span = self.span(&pair);
         let (mut lower, mut upper, mut step, mut is_slice) = (None, None, None, false);
@@ -297,7 +298,7 @@ impl Builder<'_, '_> {
         Expr { kind, span }
     }
 
-    /// `(e)` is `e` (with a span that has the brackets); `(a, b)`, `(a,)` and `()` are tuples.
+    /// Builds `(e)` as `e` (with a span that includes the brackets); `(a, b)`, `(a,)` and `()` are tuples.
     fn group(&mut self, pair: Pair<'_, Rule>, span: Span, depth: usize) -> Expr {
         let mut items = Vec::new();
         let mut comma = false;
@@ -362,7 +363,7 @@ impl Builder<'_, '_> {
         self.operation(pair.into_inner().collect(), span, depth)
     }
 
-    /// The names that a `for` binds.
+    /// Returns the names bound by a `for`.
     pub fn targets(&mut self, pair: Pair<'_, Rule>) -> Vec<Name> {
         let span = self.span(&pair);
         let mut names: Vec<Name> = Vec::new();
@@ -387,7 +388,7 @@ impl Builder<'_, '_> {
         names
     }
 
-    /// Adjacent strings, joined.
+    /// Joins adjacent strings.
     fn strings(&mut self, pair: Pair<'_, Rule>, span: Span, depth: usize) -> Expr {
         let mut parts: Vec<Expr> = Vec::new();
         let mut is_format = false;
@@ -395,7 +396,7 @@ impl Builder<'_, '_> {
             let start = self.base + part.as_span().start();
             is_format |= literal::string(self, part.as_str(), start, depth, &mut parts);
         }
-        // Plain text that meets plain text is one piece.
+        // Neighbouring pieces of plain text are merged.
         let mut joined: Vec<Expr> = Vec::new();
         for part in parts {
             match (joined.last_mut(), part.kind) {
@@ -414,7 +415,7 @@ impl Builder<'_, '_> {
         Expr { kind, span }
     }
 
-    /// The expression between the braces of an f-string, which stands at `start` in the file.
+    /// Parses the expression between the braces of an f-string; `start` is its byte offset in the file.
     pub fn format_field(&mut self, text: &str, start: usize, depth: usize) -> Expr {
         let span = self.source.span(start, start + text.len());
         let tokens = token::tokens(text, start);

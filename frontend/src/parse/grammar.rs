@@ -1,4 +1,4 @@
-//! The parser that pest makes of `grammar.pest`.
+//! The parser that pest derives from `grammar.pest`.
 
 /// pest's parser.
 #[derive(pest_derive::Parser)]

@@ -1,7 +1,7 @@
-//! Makes logical lines of tokens and blocks of the indentation, as Python does.
+//! Groups tokens into logical lines and lines into blocks by indentation, as Python does.
 //!
-//! A logical line ends at an end of line outside brackets and strings and without `\` before it. Lines of blanks or
-//! comments alone do not count. Tabs: indentation is measured twice, with tab stops of 8 and of 1 columns, and two
+//! A logical line ends at an end of line outside brackets and strings and without `\` before it. Blank lines and lines
+//! of comments alone do not count. Tabs: indentation is measured twice, with tab stops of 8 and of 1 columns, and two
 //! lines must compare the same way in both measures, else the file means different things to different readers.
 //!
 //! Every problem found here is reported and repaired, so that the lines after it are still parsed: an unclosed bracket
@@ -12,28 +12,28 @@ use super::{MAX_BLOCKS, MAX_BRACKETS, Source};
 use std::ops::Range;
 use taffeta_ast::diag::Diagnostic;
 
-/// A logical line with the block that is indented under it.
+/// Logical line with the block indented under it.
 #[derive(Debug)]
 pub struct Line {
-    /// Its tokens; the first and the last are not comments.
+    /// Token range of the line; the first and the last token are not comments.
     pub tokens: Range<usize>,
-    /// The lines indented under it.
+    /// Lines indented under this one.
     pub block: Vec<Line>,
-    /// A problem inside it has been reported already; it must not be parsed.
+    /// Whether a problem inside the line has been reported already; a broken line must not be parsed.
     pub broken: bool,
 }
 
-/// Words that start a statement and stand in no expression: a bracket that is still open there was forgotten.
+/// Words that start a statement and stand in no expression: a bracket still open there was forgotten.
 const STARTERS: [&str; 12] =
     ["def", "return", "assert", "pass", "class", "while", "with", "try", "raise", "break", "continue", "del"];
 
-/// The blocks of a file.
+/// Returns the blocks of a file.
 pub fn layout(source: &Source<'_>, tokens: &[Token], diags: &mut Vec<Diagnostic>) -> Vec<Line> {
     let flat = logical_lines(source, tokens, diags);
     nest(source, tokens, flat, diags)
 }
 
-/// Logical lines in order, without their blocks.
+/// Splits the tokens into logical lines in order, without their blocks.
 fn logical_lines(source: &Source<'_>, tokens: &[Token], diags: &mut Vec<Diagnostic>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut at = 0;
@@ -66,7 +66,7 @@ fn logical_lines(source: &Source<'_>, tokens: &[Token], diags: &mut Vec<Diagnost
     lines
 }
 
-/// The logical line that starts at token `first`.
+/// Reads the logical line that starts at token `first`.
 fn logical_line(source: &Source<'_>, tokens: &[Token], first: usize, diags: &mut Vec<Diagnostic>) -> Line {
     let mut open: Vec<Token> = Vec::new();
     let mut broken = false;
@@ -167,7 +167,7 @@ fn wrong_close(source: &Source<'_>, open: Option<Token>, close: &Token) -> Diagn
     }
 }
 
-/// Columns of an indentation, with tab stops of 8 and of 1.
+/// Columns of an indentation, with tab stops of 8 (`wide`) and of 1 (`narrow`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Indent {
     wide: usize,
@@ -183,7 +183,7 @@ impl Indent {
         })
     }
 
-    /// Deeper, equal or shallower; `None` if the two measures disagree.
+    /// Compares two indentations: deeper, equal or shallower; `None` if the two measures disagree.
     fn compare(self, other: Indent) -> Option<std::cmp::Ordering> {
         let (wide, narrow) = (self.wide.cmp(&other.wide), self.narrow.cmp(&other.narrow));
         (wide == narrow).then_some(wide)
@@ -193,7 +193,7 @@ impl Indent {
 /// Puts each line into the block it is indented under.
 fn nest(source: &Source<'_>, tokens: &[Token], flat: Vec<Line>, diags: &mut Vec<Diagnostic>) -> Vec<Line> {
     use std::cmp::Ordering::{Equal, Greater, Less};
-    // One entry per open block: its indentation and its lines so far.
+    // Stack of open blocks: indentation and lines so far.
     let mut blocks: Vec<(Indent, Vec<Line>)> = vec![(Indent { wide: 0, narrow: 0 }, Vec::new())];
     for line in flat {
         let start = tokens[line.tokens.start].start;
@@ -260,7 +260,7 @@ fn nest(source: &Source<'_>, tokens: &[Token], flat: Vec<Line>, diags: &mut Vec<
     blocks.pop().map(|(_, lines)| lines).unwrap_or_default()
 }
 
-/// Hangs the innermost block under the last line of the block around it.
+/// Attaches the innermost block to the last line of the enclosing block.
 fn close_block(blocks: &mut Vec<(Indent, Vec<Line>)>) {
     let inner = blocks.pop().map(|(_, lines)| lines);
     if let (Some(block), Some(head)) = (inner, blocks.last_mut().and_then(|(_, lines)| lines.last_mut())) {
@@ -268,12 +268,12 @@ fn close_block(blocks: &mut Vec<(Indent, Vec<Line>)>) {
     }
 }
 
-/// The column of byte `start`, which only blanks precede on its line, with tab stops of 8.
+/// Returns the column of byte `start`, with tab stops of 8; only blanks may precede it on its line.
 pub fn column(text: &str, start: usize) -> usize {
     Indent::of(blanks_before(text, start)).wide
 }
 
-/// The blanks between the start of the physical line and `start`.
+/// Returns the blanks between the start of the physical line and `start`.
 fn blanks_before(text: &str, start: usize) -> &str {
     let line = text[..start].rfind(['\n', '\r']).map_or(0, |i| i + 1);
     let blanks = &text[line..start];

@@ -1,4 +1,4 @@
-//! Numbers and strings: from their text to their value, as Python reads them.
+//! Number and string literals: their values as Python reads them.
 
 use super::MAX_BRACKETS;
 use super::expr::Builder;
@@ -7,10 +7,10 @@ use crate::syntax::{Expr, ExprKind};
 use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;
 
-/// Digits that a literal may have; Python reads no more than 4300.
+/// Maximum number of digits of a literal; Python reads at most 4300.
 const MAX_DIGITS: usize = 1000;
 
-/// The value of a number that the grammar accepted.
+/// Evaluates a number that the grammar accepted.
 pub fn number(text: &str, span: Span, diags: &mut Vec<Diagnostic>) -> ExprKind {
     let digits: String = text.chars().filter(|c| *c != '_').collect::<String>().to_ascii_lowercase();
     let (radix, rest) = match digits.get(..2) {
@@ -50,7 +50,7 @@ pub fn number(text: &str, span: Span, diags: &mut Vec<Diagnostic>) -> ExprKind {
 }
 
 /// Appends the pieces of the string `raw` (with prefix and quotes), which stands at byte `start` of the file: one text,
-/// or texts and expressions for an f-string. Says whether it is an f-string.
+/// or texts and expressions for an f-string. Returns whether it is an f-string.
 pub fn string(b: &mut Builder<'_, '_>, raw: &str, start: usize, depth: usize, parts: &mut Vec<Expr>) -> bool {
     let prefix_len = raw.bytes().take_while(u8::is_ascii_alphabetic).count();
     let prefix = raw[..prefix_len].to_ascii_lowercase();
@@ -81,7 +81,7 @@ pub fn string(b: &mut Builder<'_, '_>, raw: &str, start: usize, depth: usize, pa
     true
 }
 
-/// Texts and `{fields}` of an f-string.
+/// Splits an f-string into texts and `{fields}`.
 fn format_string(
     b: &mut Builder<'_, '_>,
     body: &str,
@@ -144,7 +144,7 @@ fn format_string(
     push_text(b, parts, piece, body.len());
 }
 
-/// The expression of a field, unless Python or Taffeta forbids how it is written.
+/// Parses the expression of a field, unless Python or Taffeta forbids its spelling.
 fn field_value(b: &mut Builder<'_, '_>, field: &str, start: usize, depth: usize) -> Option<Expr> {
     let span = b.source.span(start, start + field.len());
     let refuse =
@@ -167,7 +167,8 @@ fn field_value(b: &mut Builder<'_, '_>, field: &str, start: usize, depth: usize)
     }
 }
 
-/// Where a field ends: at its `}`, or at a `:` or `!` that starts what the language does not have. `None`: nowhere.
+/// Finds the end of a field: its `}`, or a `:` or `!`, which would start a format or a conversion, neither of which the
+/// language has. `None` if the field does not end.
 fn field_end(field: &str) -> Option<usize> {
     let bytes = field.as_bytes();
     let (mut at, mut open, mut quote) = (0, 0_usize, None);
@@ -203,7 +204,7 @@ fn bad_field(b: &Builder<'_, '_>, body: &str, body_start: usize, open: usize, st
         .help("write the value alone: `{x}`")
 }
 
-/// The value of a string's body.
+/// Decodes the body of a string.
 fn text(b: &mut Builder<'_, '_>, body: &str, start: usize, is_raw: bool) -> String {
     let mut out = String::with_capacity(body.len());
     let mut at = 0;
@@ -230,10 +231,10 @@ fn text(b: &mut Builder<'_, '_>, body: &str, start: usize, is_raw: bool) -> Stri
     out
 }
 
-/// What went wrong with an escape, and what to write.
+/// Message and help for a refused escape.
 type EscapeProblem = (&'static str, &'static str);
 
-/// The escape that `rest` starts with: its length, and what it stands for.
+/// Decodes the escape at the start of `rest`: its length and its value.
 fn escape(rest: &str) -> (usize, Result<String, EscapeProblem>) {
     let after = &rest[1..];
     if let Some(len) = newline(after) {
@@ -261,13 +262,13 @@ fn escape(rest: &str) -> (usize, Result<String, EscapeProblem>) {
             let value = u32::from_str_radix(&after[..digits], 8).ok().and_then(char::from_u32);
             return (1 + digits, Ok(value.map(String::from).unwrap_or_default()));
         }
-        // Python keeps the backslash of an escape that it does not know.
+        // Python keeps the backslash of an unknown escape.
         other => return (1 + other.len_utf8(), Ok(format!("\\{other}"))),
     };
     (2, Ok(simple.to_string()))
 }
 
-/// `x41`, `u0041`, `U00000041`: `digits` hexadecimal digits after the letter.
+/// Decodes `x41`, `u0041`, `U00000041`: `digits` hexadecimal digits after the letter.
 fn code(after: &str, digits: usize) -> (usize, Result<String, EscapeProblem>) {
     let found = after[1..].bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
     if found < digits {

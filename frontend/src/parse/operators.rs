@@ -1,15 +1,15 @@
-//! Operators and operands in a row → a tree, by precedence climbing over one table.
+//! Flat row of operators and operands → tree, by precedence climbing over one table.
 //!
-//! Python's rules that a table of levels does not say: comparisons chain (`a < b < c` is one node), and so do `and` and
-//! `or`; `**` binds tighter than a sign on its left and looser than one on its right; `not` stands only where its level
-//! is allowed (`1 + not x` is refused).
+//! Python's rules beyond a table of levels: comparisons chain (`a < b < c` is one node), and so do `and` and `or`; `**`
+//! binds tighter than a sign on its left and looser than one on its right; `not` stands only where its level is allowed
+//! (`1 + not x` is refused).
 
 use super::Rule;
 use crate::syntax::{BinOp, CmpOp, Expr, ExprKind, UnaryOp};
 use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;
 
-/// What stands between operands.
+/// Operator between operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Infix {
     Or,
@@ -18,7 +18,7 @@ enum Infix {
     Binary(BinOp),
 }
 
-// Levels, loosest first.
+// Precedence levels, loosest first.
 const OR: u8 = 0;
 const AND: u8 = 1;
 const NOT: u8 = 2;
@@ -63,7 +63,7 @@ impl Infix {
     }
 }
 
-/// The operator that `text` starts with: `+`, or `+=` for an augmented assignment.
+/// Returns the binary operator of `text`: `+`, or `+=` for an augmented assignment.
 pub fn binary(text: &str) -> BinOp {
     match text.trim_end_matches('=') {
         "+" => BinOp::Add,
@@ -82,23 +82,23 @@ pub fn binary(text: &str) -> BinOp {
     }
 }
 
-/// One piece of the row.
+/// Piece of a flat row.
 pub enum Piece<'i> {
-    /// A sign, `~` or `not`.
+    /// Sign, `~` or `not`.
     Prefix(&'i str, Span),
-    /// An operator between operands.
+    /// Operator between operands.
     Infix(&'i str),
-    /// An operand.
+    /// Operand.
     Operand(Expr),
 }
 
-/// How deep the tree of a row is at most: each operator may be a level. Comparisons, `and` and `or` chain in the syntax
-/// tree, but the program's operators have two operands, so a chain of them is as deep there as it is long.
+/// Returns an upper bound of the depth of a row's tree: each operator may be a level. Comparisons, `and` and `or` chain
+/// in the syntax tree, but the program's operators are binary, so a chain of them is as deep there as it is long.
 pub fn depth<'i>(row: impl Iterator<Item = (Rule, &'i str)>) -> usize {
     row.filter(|(rule, _)| matches!(rule, Rule::prefix | Rule::infix)).count()
 }
 
-/// The tree of a row that the grammar accepted: prefixes and one operand, then again and again an operator, prefixes
+/// Builds the tree of a row that the grammar accepted: prefixes and one operand, then repeatedly an operator, prefixes
 /// and an operand. `whole` is its span. Recursion is as deep as the row has pieces.
 pub fn tree(pieces: Vec<Piece<'_>>, whole: Span, diags: &mut Vec<Diagnostic>) -> Expr {
     Climber { pieces: pieces.into_iter().peekable(), whole, diags }.climb(OR)
@@ -118,7 +118,7 @@ impl Climber<'_, '_> {
         }
     }
 
-    /// An expression of operators that bind at least as tightly as `min`.
+    /// Parses an expression of operators that bind at least as tightly as `min`.
     fn climb(&mut self, min: u8) -> Expr {
         let mut left = self.operand(min);
         while let Some(op) = self.next_infix().filter(|op| op.level() >= min) {
@@ -129,7 +129,7 @@ impl Climber<'_, '_> {
                 Infix::Compare(_) => self.comparison(left),
                 Infix::Binary(op) => {
                     self.pieces.next();
-                    // `**` groups to the right, everything else to the left.
+                    // `**` groups to the right, all other operators to the left.
                     let level = Infix::Binary(op).level();
                     let right = self.climb(if op == BinOp::Pow { POWER } else { level + 1 });
                     let span = start.to(right.span);
@@ -147,7 +147,7 @@ impl Climber<'_, '_> {
         left
     }
 
-    /// `first op b op c`, as long as the operator is `op`.
+    /// Parses `first op b op c`, as long as the operator is `op`.
     fn chain(&mut self, first: Expr, op: Infix) -> Vec<Expr> {
         let mut items = vec![first];
         while self.next_infix() == Some(op) {
@@ -166,7 +166,7 @@ impl Climber<'_, '_> {
         ExprKind::Compare(Box::new(first), rest)
     }
 
-    /// Prefixes with their operand.
+    /// Parses prefixes with their operand.
     fn operand(&mut self, min: u8) -> Expr {
         match self.pieces.next() {
             Some(Piece::Operand(operand)) => operand,

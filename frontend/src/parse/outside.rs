@@ -1,6 +1,6 @@
-//! Python outside the language: which constructs those are, and what to write instead of each.
+//! Python constructs outside the language, with a replacement to suggest for each.
 //!
-//! Statements are known by their first word ([`statement`]); expressions by the token where parsing stopped
+//! Statements are recognised by their first word ([`statement`]), expressions by the token where parsing stopped
 //! ([`expression`]). One row per construct.
 
 use super::Source;
@@ -8,7 +8,7 @@ use super::layout::Line;
 use super::token::{Token, TokenKind};
 use taffeta_ast::diag::Diagnostic;
 
-/// Word, code, what it is, what to write instead.
+/// First word, diagnostic code, message, help.
 type Row = (&'static str, &'static str, &'static str, &'static str);
 
 const STATEMENTS: [Row; 20] = [
@@ -77,7 +77,7 @@ const STATEMENTS: [Row; 20] = [
 /// Words of the table that are names too, unless the line looks like the statement.
 const SOFT: [&str; 4] = ["match", "case", "switch", "type"];
 
-/// The refusal of a line that starts a statement outside the language.
+/// Returns the refusal of a line that starts a statement outside the language.
 pub fn statement(source: &Source<'_>, tokens: &[Token], line: &Line) -> Option<Diagnostic> {
     let line_tokens = &tokens[line.tokens.clone()];
     let first = line_tokens.first()?;
@@ -93,18 +93,21 @@ pub fn statement(source: &Source<'_>, tokens: &[Token], line: &Line) -> Option<D
     Some(Diagnostic::new(row.1, row.2).at(source.span(first.start, first.end)).help(row.3))
 }
 
-/// The statement outside the language that starts with this keyword, behind the colon of an `if` or a `for`.
+/// Returns the row (code, message, help) of the statement outside the language that this keyword starts, behind the
+/// colon of an `if` or a `for`.
 pub fn keyword(word: &str) -> Option<(&'static str, &'static str, &'static str)> {
     let row = STATEMENTS.iter().find(|row| row.0 == word && !SOFT.contains(&word))?;
     Some((row.1, row.2, row.3))
 }
 
-/// Whether the block under such a line holds statements that are worth reading for their own problems.
+/// Returns whether the block under a line that starts with `word` holds statements worth checking for their own
+/// problems.
 pub fn has_statements(word: &str) -> bool {
     matches!(word, "while" | "with" | "try" | "except" | "finally")
 }
 
-/// The construct that starts with the token `found`, where an operand was expected (`operand`) or not.
+/// Returns the row of the construct that starts with the token `found`; `operand` tells whether an operand was expected
+/// there.
 pub fn expression(found: &str, previous: &str, operand: bool) -> Option<(&'static str, &'static str, &'static str)> {
     let row = match found {
         ":=" => ("python::walrus", "there is no `:=`", "assign on a line of its own: `t = e`"),

@@ -1,7 +1,7 @@
-//! Messages for lines that do not parse: what was found, what was expected, what to write instead.
+//! Diagnostics for lines that do not parse: the token found, the construct expected, the replacement to write.
 //!
-//! pest tells the furthest place that some rule reached, and which rules might have gone on there. The token at that
-//! place is what was found; the rules are folded into a few words of what was expected.
+//! pest reports the furthest place that some rule reached, and the rules that might have continued there. The token at
+//! that place is the one found; the rules are folded into a few words for the construct expected.
 
 use super::token::{Token, TokenKind};
 use super::{MAX_NAME, Rule, Source, outside};
@@ -10,7 +10,7 @@ use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;
 use taffeta_ast::format::Named;
 
-/// What could have stood at the place of an error.
+/// Construct expected at the place of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     Expression,
@@ -20,7 +20,7 @@ enum Wanted {
     Else,
     In,
     Import,
-    /// An operator, a separator or the end.
+    /// Operator, separator or the end of the line.
     More,
 }
 
@@ -56,7 +56,7 @@ impl Wanted {
     }
 }
 
-/// The diagnostic for a piece of text whose tokens are `tokens` and which starts at byte `base` of the file.
+/// Returns the diagnostic for a piece of text whose tokens are `tokens` and which starts at byte `base` of the file.
 pub fn unexpected(source: &Source<'_>, tokens: &[Token], base: usize, error: &Error<Rule>) -> Diagnostic {
     let ErrorVariant::ParsingError { positives, .. } = &error.variant else {
         let end = tokens.last().map_or(base, |t| t.end);
@@ -78,7 +78,7 @@ pub fn unexpected(source: &Source<'_>, tokens: &[Token], base: usize, error: &Er
     place.diagnose(Wanted::of(positives))
 }
 
-/// The innermost bracket that is open after `tokens`.
+/// Returns the innermost bracket that is open after `tokens`.
 fn open_bracket<'a>(source: &Source<'a>, tokens: &[&Token]) -> Option<&'a str> {
     let mut open = Vec::new();
     for token in tokens.iter().filter(|t| t.kind == TokenKind::Op) {
@@ -93,16 +93,16 @@ fn open_bracket<'a>(source: &Source<'a>, tokens: &[&Token]) -> Option<&'a str> {
     open.pop()
 }
 
-/// Where parsing stopped.
+/// Place where parsing stopped, with the tokens around it.
 struct StopPoint<'a, 's> {
     source: &'s Source<'a>,
-    /// The first word of the line.
+    /// First word of the line.
     first: &'a str,
     previous: Option<&'s Token>,
-    /// `None` at the end of the line.
+    /// Token at which parsing stopped; `None` at the end of the line.
     found: Option<&'s Token>,
     next: Option<&'s Token>,
-    /// The innermost bracket around it.
+    /// Innermost bracket around the place.
     open: Option<&'a str>,
     end: usize,
 }
@@ -163,7 +163,7 @@ impl StopPoint<'_, '_> {
         Diagnostic::new("syntax::unexpected", message).at(self.span()).help(self.help(wanted, found, previous))
     }
 
-    /// `from m import *`, `from . import f`
+    /// Refuses `from m import *` and `from . import f`.
     fn import_form(&self, found: &str) -> Option<Diagnostic> {
         if self.first != "from" {
             return None;
@@ -229,12 +229,12 @@ impl StopPoint<'_, '_> {
     }
 }
 
-/// Whether it is the name of a format, or what makes one.
+/// Returns whether the word is the name of a format, or constructs one.
 fn is_format(word: &str) -> bool {
     Named::find(word).is_some() || matches!(word, "bcsr" | "format" | "pattern")
 }
 
-/// Whether an operand cannot stand after this token, so that a number there is not wrong in itself.
+/// Returns whether no operand can stand after this token; a number there is misplaced, but not malformed.
 fn continues(previous: &str, token: Option<&Token>) -> bool {
     match token.map(|t| t.kind) {
         Some(TokenKind::Name) => !is_keyword(previous),
@@ -284,7 +284,7 @@ fn bad_number(span: Span, found: &str) -> Diagnostic {
     Diagnostic::new("syntax::number", format!("`{found}` is not a number")).at(span).help(help)
 }
 
-/// The words that cannot be names.
+/// Returns whether the word is a keyword, so that it cannot be a name.
 pub fn is_keyword(word: &str) -> bool {
     matches!(
         word,
@@ -326,7 +326,7 @@ pub fn is_keyword(word: &str) -> bool {
     )
 }
 
-/// An `else` or `elif` that belongs to no `if`; `before` is the word that the statement before it starts with.
+/// Reports an `else` or `elif` that belongs to no `if`; `before` is the first word of the statement before it.
 pub fn lone_else(span: Span, word: &str, before: Option<&str>) -> Diagnostic {
     match before {
         Some("for") => Diagnostic::new("python::for_else", format!("`{word}` after a `for`"))
@@ -344,19 +344,19 @@ pub fn lone_else(span: Span, word: &str, before: Option<&str>) -> Diagnostic {
     }
 }
 
-/// Something that cannot be assigned to.
+/// Reports a left-hand side that cannot be assigned to.
 pub fn bad_target(span: Span, what: &str, help: &str) -> Diagnostic {
     Diagnostic::new("syntax::target", format!("{what} on the left of an assignment")).at(span).help(help)
 }
 
-/// A NUL, which no text file has and which Python refuses even in comments.
+/// Reports a NUL, which no text file has and which Python refuses even in comments.
 pub fn nul(source: &Source<'_>) -> Option<Diagnostic> {
     let at = source.text.find('\0')?;
     let message = "the file holds a NUL character, so it is not a text file";
     Some(Diagnostic::new("syntax::character", message).at(source.span(at, at + 1)).help("save it as UTF-8 text"))
 }
 
-/// The first name that is too long to be repeated in messages and generated code.
+/// Reports the first name that is too long to be repeated in messages and generated code.
 pub fn long_name(source: &Source<'_>, tokens: &[Token]) -> Option<Diagnostic> {
     let long = tokens.iter().find(|t| t.kind == TokenKind::Name && t.end - t.start > MAX_NAME)?;
     let message = format!("a name of more than {MAX_NAME} characters");
@@ -364,7 +364,8 @@ pub fn long_name(source: &Source<'_>, tokens: &[Token]) -> Option<Diagnostic> {
     Some(Diagnostic::new("syntax::name", message).at(span).help("give it a shorter name"))
 }
 
-/// A declaration of an encoding other than UTF-8 in the first two lines: Python would read the file differently.
+/// Reports a declaration of an encoding other than UTF-8 in the first two lines: Python would read the file
+/// differently.
 pub fn check_encoding(source: &Source<'_>, diags: &mut Vec<Diagnostic>) {
     let mut start = 0;
     for line in source.text.split_inclusive(['\n', '\r']).take(2) {

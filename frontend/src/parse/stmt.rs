@@ -1,4 +1,4 @@
-//! Statements, blocks and the file: logical lines with their blocks → [`syntax::Module`](crate::syntax::Module).
+//! Statements, blocks and files: logical lines with their blocks → [`syntax::Module`](crate::syntax::Module).
 
 use super::expr::Builder;
 use super::layout::Line;
@@ -10,7 +10,7 @@ use pest::iterators::Pair;
 use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;
 
-/// The tree of a whole file.
+/// Builds the tree of a whole file.
 pub fn module(
     source: &Source<'_>,
     plain: &str,
@@ -28,7 +28,7 @@ pub fn module(
     module
 }
 
-/// What a head of a compound statement is waiting for.
+/// Parts of a compound statement's head, and the statements after its colon.
 struct Head<'i> {
     pairs: Vec<Pair<'i, Rule>>,
     suite: Option<Pair<'i, Rule>>,
@@ -36,7 +36,7 @@ struct Head<'i> {
 
 struct Reader<'a, 'd> {
     source: Source<'a>,
-    /// The text for the grammar, without comments and ends of lines.
+    /// Text for the grammar, without comments and ends of lines.
     plain: &'a str,
     tokens: &'a [Token],
     diags: &'d mut Vec<Diagnostic>,
@@ -52,12 +52,12 @@ impl<'a> Reader<'a, '_> {
         (self.tokens[line.tokens.start].start, self.tokens[line.tokens.end - 1].end)
     }
 
-    /// The first word of a line.
+    /// Returns the first word of a line.
     fn word(&self, line: &Line) -> &'a str {
         self.tokens[line.tokens.start].text(self.source.text)
     }
 
-    /// To the end of the last line of its block.
+    /// Returns the span from the line to the end of the last line of its block.
     fn block_span(&self, line: &Line) -> Span {
         let mut last = line;
         while let Some(inner) = last.block.last() {
@@ -72,7 +72,7 @@ impl<'a> Reader<'a, '_> {
         Builder { source: self.source, base, tokens, diags: &mut *self.diags, in_format: false }
     }
 
-    /// Parses one logical line; reports why it does not parse.
+    /// Parses one logical line; reports a line that does not parse.
     fn pairs(&mut self, line: &Line) -> Option<Pair<'a, Rule>> {
         if line.broken {
             return None;
@@ -97,7 +97,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// One line at the top level.
+    /// Builds the item of one line at the top level.
     fn item(&mut self, first: bool, line: &Line, decorators: &mut Vec<Expr>, module: &mut Module) {
         let word = self.word(line);
         if !matches!(word, "@" | "def") {
@@ -145,7 +145,7 @@ impl<'a> Reader<'a, '_> {
         self.source.span(token.start, token.end)
     }
 
-    /// A simple statement at the top level.
+    /// Builds a simple statement at the top level.
     fn top_level(&mut self, first: bool, line: &Line, pair: Pair<'a, Rule>, module: &mut Module) {
         let span = self.builder(line).span(&pair);
         if pair.as_rule() == Rule::import_stmt {
@@ -192,7 +192,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Reports a block under a line that takes none, and reads it for its own problems.
+    /// Reports a block under a line that takes none, and checks the block for its own problems.
     fn no_block(&mut self, line: &Line) {
         if let Some(inner) = line.block.first() {
             if !line.broken {
@@ -207,7 +207,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// The statements of a block.
+    /// Builds the statements of a block.
     fn block(&mut self, lines: &[Line]) -> Vec<Stmt> {
         let mut out = Vec::new();
         let mut at = 0;
@@ -253,12 +253,12 @@ impl<'a> Reader<'a, '_> {
         out
     }
 
-    /// Simple statements on one line.
+    /// Builds the simple statements of one line.
     fn suite(&mut self, line: &Line, pair: Pair<'a, Rule>) -> Vec<Stmt> {
         pair.into_inner().filter_map(|p| self.simple(line, p)).collect()
     }
 
-    /// The parts of a head, without keywords and without what follows the colon.
+    /// Parses a head; its pairs are without keywords, and the statements after its colon are kept apart.
     fn head(&mut self, line: &Line) -> Option<Head<'a>> {
         let pair = self.pairs(line)?;
         let mut head = Head { pairs: Vec::new(), suite: None };
@@ -274,7 +274,7 @@ impl<'a> Reader<'a, '_> {
         Some(head)
     }
 
-    /// What belongs to a head: the statements after its colon, or the block under it.
+    /// Builds the body of a head: the statements after its colon, or the block under it.
     fn body(&mut self, line: &Line, suite: Option<Pair<'a, Rule>>) -> Vec<Stmt> {
         if let Some(suite) = suite {
             let body = self.suite(line, suite);
@@ -307,7 +307,7 @@ impl<'a> Reader<'a, '_> {
         Some(Stmt { kind: StmtKind::For { targets, iter, body }, span: self.block_span(line) })
     }
 
-    /// `if` with the `elif` and `else` lines after it. Those that did not parse leave the statement out.
+    /// Builds an `if` with the `elif` and `else` lines after it; `None` if one of them does not parse.
     fn if_(&mut self, chain: &[Line]) -> Option<Stmt> {
         if chain.len() > MAX_DEPTH {
             self.diags.push(
@@ -444,7 +444,7 @@ impl<'a> Reader<'a, '_> {
         Some(Import { module, names, span })
     }
 
-    /// A simple statement inside a function.
+    /// Builds a simple statement inside a function.
     fn simple(&mut self, line: &Line, pair: Pair<'a, Rule>) -> Option<Stmt> {
         let mut b = self.builder(line);
         let span = b.span(&pair);
@@ -473,12 +473,12 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Not so a string that stands alone, as docstrings do.
+/// Returns whether a statement has an effect: a string that stands alone, as docstrings do, has none.
 fn says_something(stmt: &Stmt) -> bool {
     !matches!(&stmt.kind, StmtKind::Expr(e) if matches!(e.kind, ExprKind::Str(_)))
 }
 
-/// `e`, `a = e`, `a += e` or `a: t = e`.
+/// Builds `e`, `a = e`, `a += e` or `a: t = e`.
 fn expr_stmt(b: &mut Builder<'_, '_>, pair: Pair<'_, Rule>) -> Option<StmtKind> {
     let mut parts = pair.into_inner();
     let left = parts.next()?;
@@ -533,8 +533,8 @@ fn expr_stmt(b: &mut Builder<'_, '_>, pair: Pair<'_, Rule>) -> Option<StmtKind> 
     }
 }
 
-/// The left-hand sides of an assignment. A tuple or list in brackets is as good as a bare one; of one item, it stays a
-/// tuple, so that it unpacks.
+/// Builds the left-hand sides of an assignment. A tuple or list in brackets is equivalent to a bare one; one of a
+/// single item stays a tuple, so that it unpacks.
 fn assign_targets(b: &mut Builder<'_, '_>, left: Pair<'_, Rule>, span: Span) -> Option<Vec<Expr>> {
     let (mut targets, tuple) = b.exprs(left);
     if tuple && targets.len() < 2 {
@@ -552,7 +552,7 @@ fn assign_targets(b: &mut Builder<'_, '_>, left: Pair<'_, Rule>, span: Span) -> 
     ok.then_some(targets)
 }
 
-/// Whether something can be assigned to or unpacked into; reports what cannot.
+/// Checks that a target can be assigned to or unpacked into; reports each part that cannot.
 fn is_unpacked(b: &mut Builder<'_, '_>, target: &Expr) -> bool {
     match &target.kind {
         ExprKind::Tuple(items) | ExprKind::List(items) if items.is_empty() => {
@@ -560,7 +560,7 @@ fn is_unpacked(b: &mut Builder<'_, '_>, target: &Expr) -> bool {
             false
         }
         ExprKind::Tuple(items) | ExprKind::List(items) => {
-            // Every wrong one is reported.
+            // `all` would stop at the first bad target; each one is reported.
             let wrong = items.iter().filter(|item| !is_unpacked(b, item)).count();
             wrong == 0
         }
@@ -568,7 +568,7 @@ fn is_unpacked(b: &mut Builder<'_, '_>, target: &Expr) -> bool {
     }
 }
 
-/// Whether something can be assigned to; reports it if not.
+/// Checks that a target can be assigned to; reports it if not.
 fn is_target(b: &mut Builder<'_, '_>, target: &Expr) -> bool {
     let what = match &target.kind {
         ExprKind::Name(_) | ExprKind::Attribute(..) | ExprKind::Subscript(..) => return true,

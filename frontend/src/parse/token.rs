@@ -1,36 +1,36 @@
-//! Splits text into tokens, before any grammar: what the layout, the messages and the formatter need to know.
+//! Tokeniser, before any grammar, for the layout, the messages and the formatter.
 //!
 //! Strings, comments, ends of lines and brackets are exact. Names, numbers and operators are as long as Python makes
-//! them; whether they are *valid* is the grammar's question. Every byte that is not blank belongs to one token, and
-//! none is rejected: what fits nowhere is [`TokenKind::Bad`].
+//! them; the grammar decides whether they are *valid*. Every byte that is not blank belongs to one token, and none is
+//! rejected: a character that starts no token is [`TokenKind::Bad`].
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// A name or keyword, ASCII.
+    /// Name or keyword, ASCII.
     Name,
-    /// A number, or what starts like one.
+    /// Number, or a malformed one that starts with a digit.
     Number,
-    /// A string with its prefix.
+    /// String with its prefix.
     Str,
-    /// A string without its end: to the end of the line, or of the file for `"""`.
+    /// Unterminated string: to the end of the line, or of the file for `"""`.
     OpenStr,
     /// Operator, bracket or other punctuation.
     Op,
     /// `# …`, without the end of line.
     Comment,
-    /// The end of a physical line.
+    /// End of a physical line.
     Newline,
     /// `\` and the end of line after it.
     Continuation,
-    /// A character that no program has outside strings and comments.
+    /// Character that no program has outside strings and comments.
     Bad,
 }
 
-/// A token: what and where (bytes).
+/// Token: its kind and its place in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What.
+    /// Kind of the token.
     pub kind: TokenKind,
     /// First byte.
     pub start: usize,
@@ -39,12 +39,12 @@ pub struct Token {
 }
 
 impl Token {
-    /// Its text.
+    /// Returns the text of the token.
     pub fn text<'a>(&self, source: &'a str) -> &'a str {
         &source[self.start..self.end]
     }
 
-    /// Whether it means something to the grammar: not a comment or an end of line.
+    /// Returns whether the grammar reads the token: not a comment or an end of line.
     pub fn is_significant(&self) -> bool {
         !matches!(self.kind, TokenKind::Newline | TokenKind::Comment | TokenKind::Continuation)
     }
@@ -56,7 +56,7 @@ const OPERATORS: [&str; 47] = [
     "@", "&", "|", "^", "~", "<", ">",
 ];
 
-/// The tokens of `text`, in order, where `text` starts at byte `base` of its file.
+/// Splits `text` into tokens, in order; `text` starts at byte `base` of its file.
 pub fn tokens(text: &str, base: usize) -> Vec<Token> {
     let mut out = Vec::with_capacity(text.len() / 3);
     let mut at = 0;
@@ -72,8 +72,8 @@ pub fn tokens(text: &str, base: usize) -> Vec<Token> {
     out
 }
 
-/// `text` (which starts at byte `base`) with spaces in the place of everything but its significant tokens: what the
-/// grammar reads, byte for byte at the same place.
+/// Returns `text` (which starts at byte `base`) with spaces in place of all but its significant tokens. The grammar
+/// reads this text, in which every token keeps its byte offset.
 pub fn plain(text: &str, tokens: &[Token], base: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for token in tokens.iter().filter(|t| t.is_significant()) {
@@ -84,7 +84,7 @@ pub fn plain(text: &str, tokens: &[Token], base: usize) -> String {
     out
 }
 
-/// The first token of `rest`, which starts with `byte`, and its length (at least 1).
+/// Returns the first token of `rest`, which starts with `byte`, and its length (at least 1).
 fn token(rest: &str, byte: u8) -> (TokenKind, usize) {
     let bytes = rest.as_bytes();
     if let Some(len) = newline(rest) {
@@ -111,7 +111,7 @@ fn token(rest: &str, byte: u8) -> (TokenKind, usize) {
     }
 }
 
-/// The length of the end of line that `rest` starts with.
+/// Returns the length of the end of line at the start of `rest`.
 pub fn newline(rest: &str) -> Option<usize> {
     match rest.as_bytes() {
         [b'\r', b'\n', ..] => Some(2),
@@ -128,7 +128,7 @@ fn is_prefix(word: &str) -> bool {
     matches!(word.to_ascii_lowercase().as_str(), "r" | "u" | "b" | "f" | "rb" | "br" | "rf" | "fr")
 }
 
-/// Digits, a fraction, an exponent, and the letters that follow without a gap.
+/// Returns the length of a number: digits, a fraction, an exponent, and the letters that follow without a gap.
 fn number(bytes: &[u8]) -> usize {
     let mut len = word_without_exponent(bytes);
     let plain = bytes[..len].iter().all(|b| b.is_ascii_digit() || *b == b'_');
@@ -149,7 +149,7 @@ fn word_without_exponent(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|b| b.is_ascii_digit() || **b == b'_').count()
 }
 
-/// A string whose prefix has `prefix` bytes.
+/// Reads a string whose prefix has `prefix` bytes.
 fn string(rest: &str, prefix: usize) -> (TokenKind, usize) {
     let bytes = rest.as_bytes();
     let quote = bytes[prefix];

@@ -1,12 +1,13 @@
-//! Names in functions that nothing defines, found from the text alone: for templates, which are elaborated only where
-//! they are called.
+//! Undefined names in functions, found from the syntax alone: for templates, which are elaborated only where they are
+//! called.
 
 use super::walk;
 use crate::syntax::{Expr, ExprKind, Function, Stmt, StmtKind};
 use std::collections::BTreeSet;
 use taffeta_ast::Span;
 
-/// The names that a function reads, that it does not bind and that are not `known`, each where it is first read.
+/// Returns the names that a function reads, that it does not bind and that are not `known`, each with the span of its
+/// first read.
 pub(super) fn names(f: &Function, known: impl Fn(&str) -> bool) -> Vec<(String, Span)> {
     let mut bound: BTreeSet<String> = f.params.iter().map(|p| p.name.text.clone()).collect();
     let mut read = Vec::new();
@@ -34,7 +35,7 @@ fn annotated(e: &Expr, bound: &mut BTreeSet<String>) {
 
 fn stmt(s: &Stmt, bound: &mut BTreeSet<String>, read: &mut Vec<(String, Span)>) {
     walk::bound(s, bound);
-    // A loop over the reals has their measures.
+    // A loop over the reals binds their measures.
     if let StmtKind::For { iter, .. } = &s.kind
         && matches!(&iter.kind, ExprKind::Name(n) if n == "reals")
     {
@@ -47,7 +48,7 @@ fn stmt(s: &Stmt, bound: &mut BTreeSet<String>, read: &mut Vec<(String, Span)>) 
 fn expr(e: &Expr, bound: &mut BTreeSet<String>, read: &mut Vec<(String, Span)>) {
     match &e.kind {
         ExprKind::Name(n) => read.push((n.clone(), e.span)),
-        // Its free names may be sizes of the program that is scheduled.
+        // The free names of a lambda may be sizes of the scheduled program.
         ExprKind::Lambda { .. } => return,
         ExprKind::Comprehension { targets, .. } => bound.extend(targets.iter().map(|t| t.text.clone())),
         // Iterators of printed programs have a dot in their names.

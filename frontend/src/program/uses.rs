@@ -1,11 +1,11 @@
-//! The names that a module mentions: which parts of the operator library must be read for it.
+//! Names that a module mentions; they decide which parts of the operator library are loaded for it.
 
 use super::walk;
 use crate::syntax::{BinOp, Expr, ExprKind, Item, Module, Stmt, StmtKind};
 use std::collections::BTreeSet;
 
-/// The names of the operator library that the module's functions may mean, and the names that operators stand for. A
-/// name that a function binds and never calls is its own.
+/// Returns the names that the module's functions may use from the operator library, including the functions behind
+/// operators (`@`). A name that a function binds and never calls is local to it.
 pub(super) fn names(module: &Module) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for item in &module.items {
@@ -54,7 +54,7 @@ impl Uses {
             }
             ExprKind::Call { callee, args } => {
                 if let ExprKind::Name(n) = &callee.kind {
-                    // Of two values they are operators; the library has those over axes.
+                    // `max` and `min` of several values are operators; the library's versions reduce over axes.
                     let operator =
                         (n == "max" || n == "min") && args.len() > 1 && args.iter().all(|a| a.name.is_none());
                     if !operator {

@@ -1,8 +1,8 @@
-//! Walking syntax trees: the expressions and statements directly inside.
+//! Walks over syntax trees: the direct children of expressions and statements.
 
 use crate::syntax::{Expr, ExprKind, Stmt, StmtKind};
 
-/// The expressions directly inside an expression, in order.
+/// Returns the direct subexpressions of an expression, in order.
 pub(super) fn children(e: &Expr) -> Vec<&Expr> {
     match &e.kind {
         ExprKind::Name(_)
@@ -31,7 +31,7 @@ pub(super) fn children(e: &Expr) -> Vec<&Expr> {
     }
 }
 
-/// The expressions directly in a statement that are read (not names that are bound), in order.
+/// Returns the expressions that a statement itself reads, in order; names that it binds are not among them.
 pub(super) fn read(s: &Stmt) -> Vec<&Expr> {
     match &s.kind {
         StmtKind::Assign { targets, value } => {
@@ -58,7 +58,7 @@ fn read_in_target<'e>(t: &'e Expr, out: &mut Vec<&'e Expr>) {
     }
 }
 
-/// The names that a statement binds.
+/// Adds the names that a statement binds.
 pub(super) fn bound(s: &Stmt, out: &mut impl Extend<String>) {
     match &s.kind {
         StmtKind::Assign { targets, .. } => targets.iter().for_each(|t| bound_in_target(t, out)),
@@ -76,7 +76,7 @@ fn bound_in_target(t: &Expr, out: &mut impl Extend<String>) {
     }
 }
 
-/// The statements directly inside a statement.
+/// Returns the statements directly inside a statement.
 pub(super) fn inner(s: &Stmt) -> Vec<&Stmt> {
     match &s.kind {
         StmtKind::For { body, .. } => body.iter().collect(),

@@ -1,4 +1,4 @@
-//! A syntax tree as text that people read: one line per statement, operators in prefix form with all brackets, so that
+//! Human-readable dump of a syntax tree: one line per statement, operators in prefix form with all brackets, so that
 //! nothing depends on precedence, and no spans.
 //!
 //! ```text
@@ -8,7 +8,7 @@
 use super::*;
 use std::fmt::Write;
 
-/// The whole file.
+/// Prints a whole file.
 pub fn module(module: &Module) -> String {
     let mut out = String::new();
     if let Some(doc) = &module.doc {
@@ -109,7 +109,7 @@ fn list(exprs: &[Expr], separator: &str) -> String {
     exprs.iter().map(expr).collect::<Vec<_>>().join(separator)
 }
 
-/// One expression; operators in prefix form, so that nothing depends on precedence.
+/// Prints one expression; operators in prefix form, so that nothing depends on precedence.
 pub fn expr(e: &Expr) -> String {
     let optional = |e: &Option<Box<Expr>>| e.as_ref().map_or(String::new(), |e| expr(e));
     match &e.kind {
@@ -160,7 +160,7 @@ pub fn expr(e: &Expr) -> String {
     }
 }
 
-/// A string in a form that is easy to print from Python too.
+/// Quotes a string in a form that is easy to print from Python too.
 fn quote(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {

@@ -14,7 +14,7 @@
 //! written in between.
 
 use super::model::Model;
-use super::{Choice, Known, Others, Rule, nest};
+use super::{Candidate, ExtraSteps, Known, Rule, nest};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, Value};
@@ -26,8 +26,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Keeps what loops add up in registers.",
     why_here: "after blocks of contractions, which are in registers already, and before lanes, which these sums get too",
     gain: super::MARK,
-    near_stored: Some(-STORED),
-    weighs: None,
+    min_gain_sparse: Some(-STORED),
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -54,7 +54,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site).as_ref().and_then(Loop::of) else { return Vec::new() };
     // Trip counts must be known at compile time.
     let trips = |l: &Loop| {
@@ -68,11 +68,11 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
 }
 
 /// Returns the option to keep all sums of a loop into a tensor in registers.
-fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Choice {
+fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Candidate {
     let steps = format!("cache_reduction(\"{}\", \"{}\")", s.called(&l.stmt), t.name());
     let lanes = rows(&l.body, t);
     let (site, tensor) = (l.stmt.id(), Value::Handle(Handle::Tensor(t.clone())));
-    Choice::new(steps, move |s| {
+    Candidate::new(steps, move |s| {
         s.call("cache_reduction", &[Arg::from(site), Arg::from(tensor.clone())])?;
         let mut after = Vec::new();
         for l in &lanes {
@@ -80,12 +80,12 @@ fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Choice {
                 after.extend(s.stmt(&Arg::from(*l)).map(|l| format!("vectorize(\"{}\")", s.called(&l))));
             }
         }
-        Ok(Others { after, ..Others::default() })
+        Ok(ExtraSteps { after, ..ExtraSteps::default() })
     })
 }
 
 /// Returns the option to sum blocks of columns one after the other, if the rows have more columns than registers hold.
-fn columns(s: &Schedule, model: &Model<'_>, l: &Loop, t: &Symbol, trips: &Trips<'_>) -> Option<Choice> {
+fn columns(s: &Schedule, model: &Model<'_>, l: &Loop, t: &Symbol, trips: &Trips<'_>) -> Option<Candidate> {
     let [inner] = nest::loops_in(&l.body).try_into().ok()?;
     let own = Loop::of(&inner).filter(|own| nest::is_alone(&l.stmt, &inner) && !nest::has_loop(&own.body))?;
     let (rows, bytes) = added(&own.body, t)?;
@@ -96,12 +96,12 @@ fn columns(s: &Schedule, model: &Model<'_>, l: &Loop, t: &Symbol, trips: &Trips<
     }
     let steps = format!("columns of \"{}\" in registers, {width} at a time", s.called(&inner));
     let (site, inner, tensor) = (l.stmt.id(), inner.id(), Value::Handle(Handle::Tensor(t.clone())));
-    Some(Choice::new(steps, move |s| {
+    Some(Candidate::new(steps, move |s| {
         let (some, columns) = nest::halves(s.call("split", &[Arg::from(inner), Arg::from(width)])?)?;
         let order = Value::List(vec![some, Value::from(site), columns.clone()]);
         s.call("reorder", &[Arg::from(order)])?;
         s.call("cache_reduction", &[Arg::from(site), Arg::from(tensor.clone())])?;
-        s.call("vectorize", &[Arg::from(columns)]).map(|_| Others::default())
+        s.call("vectorize", &[Arg::from(columns)]).map(|_| ExtraSteps::default())
     }))
 }
 

@@ -10,7 +10,7 @@
 //! Loads and stores shared by the iterations are then executed once.
 
 use super::model::Model;
-use super::{Choice, Others, Rule, nest, unroll};
+use super::{Candidate, ExtraSteps, Rule, nest, unroll};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
@@ -21,8 +21,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Jams loops of a few iterations into the loops inside of them.",
     why_here: "before loops are fused, which then have no short loops between them",
     gain: super::MARK,
-    near_stored: None,
-    weighs: None,
+    min_gain_sparse: None,
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -45,8 +45,8 @@ fn is_short_around_long(l: &Stmt) -> bool {
     unroll::is_short(&own) && !inside.is_empty() && inside.iter().all(long) && unroll::has_few_statements(&own.body)
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let steps = format!("blend(\"{}\")", s.called(&l));
-    vec![Choice::new(steps, move |s| s.call("blend", &[Arg::from(site)]).map(|_| Others::default()))]
+    vec![Candidate::new(steps, move |s| s.call("blend", &[Arg::from(site)]).map(|_| ExtraSteps::default()))]
 }

@@ -12,7 +12,7 @@
 //! estimate is lower.
 
 use super::model::Model;
-use super::{Choice, Others, Rule, nest};
+use super::{Candidate, ExtraSteps, Rule, nest};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree;
@@ -24,8 +24,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Parts what threads cannot share out from what they can.",
     why_here: "after loops were fused, so that it cuts what is left, and before the nests that it makes are put in order",
     gain: super::STRUCTURE,
-    near_stored: None,
-    weighs: None,
+    min_gain_sparse: None,
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -52,7 +52,7 @@ fn has_others(l: &Stmt) -> bool {
     others
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     if model.target.threads < 2 {
         return Vec::new();
@@ -60,22 +60,22 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let cuts = nest::scatters(&l);
     let steps = format!("fission(\"{}\") around what it scatters", s.called(&l));
     let before = nest::loops_in(&s.func().body).iter().map(Stmt::id).collect::<Vec<_>>();
-    vec![Choice {
+    vec![Candidate {
         steps,
-        take: Box::new(move |s| take(s, site, &cuts)),
-        then: Some(Box::new(move |s| Ok(nest::on_threads(s, site, &before)))),
-        least: None,
+        apply: Box::new(move |s| apply(s, site, &cuts)),
+        follow_up: Some(Box::new(move |s| Ok(nest::on_threads(s, site, &before)))),
+        lower_bound: None,
     }]
 }
 
 /// Distributes the loop before and after each of the statements, except where nothing is left on that side.
-fn take(s: &mut Schedule, site: StmtId, cuts: &[StmtId]) -> Result<Others, Refusal> {
+fn apply(s: &mut Schedule, site: StmtId, cuts: &[StmtId]) -> Result<ExtraSteps, Refusal> {
     let mut rest = site;
     for at in cuts {
         for side in ["before", "after"] {
             let way = tree::path(&s.func().body, *at).unwrap_or_default();
             let Some(from) = way.iter().position(|l| l.id() == rest) else { continue };
-            if super::cut::is_end(&way[from..], side == "before") {
+            if super::outline_matmul::is_end(&way[from..], side == "before") {
                 continue;
             }
             let made = s.call("fission", &[Arg::from(rest), Arg::named(side, *at)])?;
@@ -83,5 +83,5 @@ fn take(s: &mut Schedule, site: StmtId, cuts: &[StmtId]) -> Result<Others, Refus
             rest = s.loop_(&Arg::from(second))?.stmt.id();
         }
     }
-    Ok(Others::default())
+    Ok(ExtraSteps::default())
 }

@@ -11,7 +11,7 @@
 //! that are parallel separately but not once fused.
 
 use super::model::Model;
-use super::{Choice, Others, Rule, nest};
+use super::{Candidate, ExtraSteps, Rule, nest};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -27,8 +27,8 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after libraries have taken their products, and before loops are put in order: it makes the nests that \
                later rules look at",
     gain: super::STRUCTURE,
-    near_stored: Some(super::STRUCTURE),
-    weighs: None,
+    min_gain_sparse: Some(super::STRUCTURE),
+    objective: None,
     rounds: 4,
     sites,
     options,
@@ -70,19 +70,19 @@ fn touched(s: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(first) = tree::find(&s.func().body, site) else { return Vec::new() };
     let Some(second) = next(s, site).filter(|n| neighbours(&first, n)) else { return Vec::new() };
     let (a, b) = (first.id(), second.id());
-    vec![Choice {
+    vec![Candidate {
         steps: format!("fuse(\"{}\", \"{}\")", s.called(&first), s.called(&second)),
-        take: Box::new(move |s| {
+        apply: Box::new(move |s| {
             let mut after = Vec::new();
             fuse(s, a.into(), b.into(), &mut after)?;
-            Ok(Others { after, ..Others::default() })
+            Ok(ExtraSteps { after, ..ExtraSteps::default() })
         }),
-        then: None,
-        least: None,
+        follow_up: None,
+        lower_bound: None,
     }]
 }
 

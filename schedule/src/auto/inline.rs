@@ -1,7 +1,7 @@
 //! `auto_inline`: recomputation of a local tensor's elements at their uses, where that is cheaper than storing them.
 
 use super::model::Model;
-use super::{Choice, Others, Rule};
+use super::{Candidate, ExtraSteps, Rule};
 use crate::schedule::Schedule;
 use crate::tree;
 use crate::value::{Arg, Handle, Value};
@@ -14,8 +14,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Computes cheap intermediates where they are read.",
     why_here: "before loops are fused, which then have fewer tensors between them",
     gain: super::MARK,
-    near_stored: Some(super::MARK),
-    weighs: None,
+    min_gain_sparse: Some(super::MARK),
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -71,14 +71,14 @@ fn cost(e: &Expr) -> Option<u32> {
     }
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(declaration) = tree::find(&s.func().body, site) else { return Vec::new() };
     let StmtKind::VarDef { tensor, .. } = declaration.kind() else { return Vec::new() };
     let handle = Value::Handle(Handle::Tensor(tensor.symbol.clone()));
-    vec![Choice {
+    vec![Candidate {
         steps: format!("inline(\"{}\")", tensor.symbol.name()),
-        take: Box::new(move |s| s.call("inline", &[Arg::from(handle.clone())]).map(|_| Others::default())),
-        then: None,
-        least: None,
+        apply: Box::new(move |s| s.call("inline", &[Arg::from(handle.clone())]).map(|_| ExtraSteps::default())),
+        follow_up: None,
+        lower_bound: None,
     }]
 }

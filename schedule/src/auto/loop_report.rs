@@ -4,8 +4,8 @@
 //! For an unmarked loop, the primitive that would set the mark is tried. Its refusal is the reason; if it accepts the
 //! loop, the reason is the estimates with and without the mark.
 
-use super::log::time;
-use super::model::{Model, Stage, branch, compilers};
+use super::decisions::time;
+use super::model::{Model, Stage, branch, c_compiler};
 use super::{parallelize, structured, vectorize};
 use crate::schedule::Schedule;
 use crate::tree::Loop;
@@ -119,7 +119,7 @@ impl Asked<'_> {
         let Some(plain) = Loop::of(l).filter(|_| !structured::traverses(self.schedule.func(), l)) else {
             return without.into();
         };
-        match (without, compilers::obstacle_to_compilers(&plain, &branch::bounds(&plain), true)) {
+        match (without, c_compiler::obstacle_to_compilers(&plain, &branch::bounds(&plain), true)) {
             (Unmarked::Refused(why), _) => Execution::No(why),
             (Unmarked::Legal(_), None) => Execution::Yes("by the C compiler, without a mark".into()),
             (Unmarked::Legal(why), Some(obstacle)) => {

@@ -6,16 +6,16 @@
 //!     t = empty((i + 1,), f64)       ─▶        t = empty((i + 1,), f64)  # arena: room for n
 //! ```
 //!
-//! Lowering chooses the memory of all other local arrays, and no other choice is better. Only these arrays would be
+//! Lowering chooses the memory of all other local arrays, and no other candidate is better. Only these arrays would be
 //! allocated in every iteration.
 
 use super::model::Model;
-use super::{Choice, Others, Rule};
+use super::{Candidate, ExtraSteps, Rule};
 use crate::primitives::set_mem_type::has_room;
 use crate::schedule::Schedule;
 use crate::tree;
 use crate::value::{Arg, Handle, Value};
-use taffeta_analysis::query::greatest::of_sizes;
+use taffeta_analysis::query::upper_bound::of_sizes;
 use taffeta_ast::stmt::Memory;
 use taffeta_ast::{Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
@@ -24,8 +24,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Keeps scratch arrays of changing size in memory that is laid out once.",
     why_here: "at the end, when all arrays are there that rules make",
     gain: super::MARK,
-    near_stored: Some(super::MARK),
-    weighs: None,
+    min_gain_sparse: Some(super::MARK),
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -57,11 +57,11 @@ pub(super) fn is_allocated(sizes: &[Symbol], tensor: &Tensor) -> bool {
     tensor.ndim() > 0 && tensor.memory == Memory::Auto && changes
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(d) = tree::find(&s.func().body, site) else { return Vec::new() };
     let StmtKind::VarDef { tensor, .. } = d.kind() else { return Vec::new() };
     let t = Value::Handle(Handle::Tensor(tensor.symbol.clone()));
-    vec![Choice::new(format!("set_mem_type(\"{}\", \"arena\")", tensor.symbol.name()), move |s| {
-        s.call("set_mem_type", &[Arg::from(t.clone()), Arg::from("arena")]).map(|_| Others::default())
+    vec![Candidate::new(format!("set_mem_type(\"{}\", \"arena\")", tensor.symbol.name()), move |s| {
+        s.call("set_mem_type", &[Arg::from(t.clone()), Arg::from("arena")]).map(|_| ExtraSteps::default())
     })]
 }

@@ -6,7 +6,7 @@
 //!                                                    └─▶ refused, with the reason      └─▶ Decision
 //! ```
 //!
-//! - A rule calls nothing but primitives, so every schedule it chooses is legal, and its choices are recorded in the
+//! - A rule calls nothing but primitives, so every schedule it chooses is legal, and its candidates are recorded in the
 //!   trace: `s.auto()` itself leaves no step there.
 //! - The first option of every site is to keep the program. Another option is taken only if its estimate is lower by a
 //!   fraction of the estimate of the outermost statement (`Rule::gain`).
@@ -18,16 +18,16 @@
 
 mod accumulate;
 mod blend;
-mod cut;
+mod decisions;
 pub(crate) mod entries;
 mod fission;
 mod fuse;
 mod inline;
-mod log;
 mod loop_report;
 mod mem_type;
 mod model;
 mod nest;
+mod outline_matmul;
 mod parallelize;
 mod polyhedral;
 mod reorder;
@@ -38,17 +38,17 @@ mod structured;
 mod target;
 mod tile;
 mod transpose;
-mod trips;
+mod trip_counts;
 mod unroll;
+mod unroll_and_jam;
 mod use_lib;
 mod vectorize;
-mod window;
 
-pub use log::{Answer, Decision, Outcome, time};
+pub use decisions::{Answer, Decision, Outcome, time};
 pub use loop_report::{Execution, LoopReport};
 pub use roofline::Nest;
-pub use target::{Aim, LINE, Level, Prices, Target};
-pub use trips::{Estimate, Known};
+pub use target::{LINE, LazyTarget, Level, Prices, Target};
+pub use trip_counts::{Estimate, Known};
 
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -82,29 +82,29 @@ struct Rule {
     /// protocol of these loops depends on their order and their bodies, so a step there must not increase the search
     /// left in lowered code ([`Schedule::traversal`]). A negative value admits a slightly higher estimate, since the
     /// model knows less about such loops.
-    pub near_stored: Option<f64>,
+    pub min_gain_sparse: Option<f64>,
     /// Objective of the rule, where that is not the model's estimate.
-    pub weighs: Option<fn(&Schedule) -> f64>,
+    pub objective: Option<fn(&Schedule) -> f64>,
     /// Maximum number of passes over all sites; a pass without a step is the last one.
     pub rounds: usize,
     /// Candidate sites, in order.
     pub sites: fn(&Schedule) -> Vec<StmtId>,
-    /// Options at a site. The first one may be to keep the program ([`Choice::keep`]).
-    pub options: fn(&Schedule, &Model<'_>, StmtId) -> Vec<Choice>,
+    /// Options at a site. The first one may be to keep the program ([`Candidate::keep`]).
+    pub options: fn(&Schedule, &Model<'_>, StmtId) -> Vec<Candidate>,
 }
 
 /// Steps of an option, run on a trial copy that replaces the schedule if the option is taken.
-type Take = dyn Fn(&mut Schedule) -> Result<Others, Refusal>;
+type Apply = dyn Fn(&mut Schedule) -> Result<ExtraSteps, Refusal>;
 
 /// Steps that an option executed before and after the steps it is named by.
 #[derive(Default)]
-struct Others {
+struct ExtraSteps {
     before: Vec<String>,
     after: Vec<String>,
 }
 
 /// Lower bound of a program's estimate with an option applied, on the assumption that the option is legal.
-type Least = dyn Fn(&Schedule, &mut Model<'_>) -> f64;
+type LowerBound = dyn Fn(&Schedule, &mut Model<'_>) -> f64;
 
 /// Name that stands for a rule in decisions about the values that a gradient materialises, made by comparing schedules.
 pub const MATERIALISE: &str = "materialise";
@@ -113,38 +113,38 @@ pub const MATERIALISE: &str = "materialise";
 const KEEP: &str = "keep";
 
 /// Candidate transformation of a site.
-struct Choice {
+struct Candidate {
     /// Steps as a schedule spells them: `reorder([i, k, j])`.
     pub steps: String,
     /// Application by calls of primitives. Returns the extra steps that turned out to be needed before, and the steps
     /// that followed.
-    pub take: Box<Take>,
+    pub apply: Box<Apply>,
     /// Follow-up steps expected of later rules, applied for the estimate alone.
-    pub then: Option<Box<Take>>,
+    pub follow_up: Option<Box<Apply>>,
     /// Lower bound of the program's estimate with this option. The bound is far cheaper to compute than a proof of
     /// legality, so options whose bound is too high are not tried.
-    pub least: Option<Box<Least>>,
+    pub lower_bound: Option<Box<LowerBound>>,
 }
 
-impl Choice {
-    fn new(steps: String, take: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
-        Choice { steps, take: Box::new(take), then: None, least: None }
+impl Candidate {
+    fn new(steps: String, apply: impl Fn(&mut Schedule) -> Result<ExtraSteps, Refusal> + 'static) -> Candidate {
+        Candidate { steps, apply: Box::new(apply), follow_up: None, lower_bound: None }
     }
 
     /// Returns the option to keep the program, with the follow-up steps expected of later rules.
-    fn keep(then: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
-        Choice::new(KEEP.into(), |_| Ok(Others::default())).expecting(then)
+    fn keep(then: impl Fn(&mut Schedule) -> Result<ExtraSteps, Refusal> + 'static) -> Candidate {
+        Candidate::new(KEEP.into(), |_| Ok(ExtraSteps::default())).expecting(then)
     }
 
     /// Adds the follow-up steps expected of later rules.
-    fn expecting(self, then: impl Fn(&mut Schedule) -> Result<Others, Refusal> + 'static) -> Choice {
-        Choice { then: Some(Box::new(then)), ..self }
+    fn expecting(self, then: impl Fn(&mut Schedule) -> Result<ExtraSteps, Refusal> + 'static) -> Candidate {
+        Candidate { follow_up: Some(Box::new(then)), ..self }
     }
 
     /// Adds a lower bound: the estimate of the program in which loop `l` has the properties `props`.
-    fn marked(self, l: StmtId, props: LoopProps) -> Choice {
-        let least = move |s: &Schedule, model: &mut Model<'_>| model.program(&with_props(s.func(), l, &props));
-        Choice { least: Some(Box::new(least)), ..self }
+    fn marked(self, l: StmtId, props: LoopProps) -> Candidate {
+        let lower_bound = move |s: &Schedule, model: &mut Model<'_>| model.program(&with_props(s.func(), l, &props));
+        Candidate { lower_bound: Some(Box::new(lower_bound)), ..self }
     }
 }
 
@@ -161,7 +161,7 @@ const RULES: &[&Rule] = &[
     &storage::RULE,
     &use_lib::RULE,
     &inline::RULE,
-    &window::RULE,
+    &unroll_and_jam::RULE,
     &blend::RULE,
     &fuse::RULE,
     &fission::RULE,
@@ -263,7 +263,7 @@ fn prints(s: &Stmt) -> bool {
 
 /// Returns the program after the follow-up steps expected of later rules if that lowers the estimate, else the program
 /// itself.
-fn expected<'s>(s: &'s Schedule, then: Option<&Take>, model: &mut Model<'_>) -> Cow<'s, Schedule> {
+fn expected<'s>(s: &'s Schedule, then: Option<&Apply>, model: &mut Model<'_>) -> Cow<'s, Schedule> {
     let Some(then) = then else { return Cow::Borrowed(s) };
     let mut later = s.trying();
     let is_less = then(&mut later).is_ok() && model.program(later.func()) < model.program(s.func());
@@ -278,36 +278,37 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
             continue;
         }
         let near = structured::is_near_stored(s, &stmt);
-        let gain = if near { rule.near_stored } else { Some(rule.gain) };
+        let gain = if near { rule.min_gain_sparse } else { Some(rule.gain) };
         let Some(gain) = gain else { continue };
-        let mut choices = (rule.options)(s, model, site);
-        let kept = choices.first().is_some_and(|c| c.steps == KEEP).then(|| choices.remove(0));
-        if choices.is_empty() || *trials >= MOST_TRIALS {
+        let mut candidates = (rule.options)(s, model, site);
+        let kept = candidates.first().is_some_and(|c| c.steps == KEEP).then(|| candidates.remove(0));
+        if candidates.is_empty() || *trials >= MOST_TRIALS {
             continue;
         }
         let searched = if near { s.traversal() } else { None };
-        let kept = expected(s, kept.as_ref().and_then(|c| c.then.as_deref()), model);
-        let keep = rule.weighs.map_or_else(|| model.program(kept.func()), |weighs| weighs(&kept));
+        let kept = expected(s, kept.as_ref().and_then(|c| c.follow_up.as_deref()), model);
+        let keep = rule.objective.map_or_else(|| model.program(kept.func()), |objective| objective(&kept));
         let part = model.part(kept.func(), site);
         let enough = keep - gain * part;
-        let answer = |weight: f64| if rule.weighs.is_some() { Answer::Weighs(weight) } else { Answer::Takes(weight) };
+        let answer =
+            |weight: f64| if rule.objective.is_some() { Answer::Weighs(weight) } else { Answer::Takes(weight) };
         let mut options = vec![Outcome { steps: KEEP.into(), answer: answer(keep) }];
         let mut best: Option<(f64, usize, Schedule)> = None;
-        for choice in choices {
-            let least = choice.least.as_ref().map_or(0.0, |least| least(s, model));
+        for candidate in candidates {
+            let least = candidate.lower_bound.as_ref().map_or(0.0, |bound| bound(s, model));
             if least >= best.as_ref().map_or(enough, |(best, ..)| best - NEAR * part) {
-                options.push(Outcome { steps: choice.steps, answer: Answer::AtBest(least) });
+                options.push(Outcome { steps: candidate.steps, answer: Answer::Pruned(least) });
                 continue;
             }
             *trials += 1;
             let mut trial = s.trying();
-            let outcome = match (choice.take)(&mut trial) {
-                Ok(Others { before, after }) => {
-                    let steps: Vec<String> = before.into_iter().chain([choice.steps]).chain(after).collect();
-                    let estimate = match rule.weighs {
-                        Some(weighs) => weighs(&trial),
+            let outcome = match (candidate.apply)(&mut trial) {
+                Ok(ExtraSteps { before, after }) => {
+                    let steps: Vec<String> = before.into_iter().chain([candidate.steps]).chain(after).collect();
+                    let estimate = match rule.objective {
+                        Some(objective) => objective(&trial),
                         None => {
-                            let later = expected(&trial, choice.then.as_deref(), model);
+                            let later = expected(&trial, candidate.follow_up.as_deref(), model);
                             model.program(later.func())
                         }
                     };
@@ -318,7 +319,7 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
                     }
                     Outcome { steps: steps.join(", "), answer: answer(estimate) }
                 }
-                Err(r) => Outcome::refused(choice.steps, &r),
+                Err(r) => Outcome::refused(candidate.steps, &r),
             };
             options.push(outcome);
         }

@@ -1,6 +1,6 @@
 //! Queries on loop nests, steps shared by rules, and follow-up steps expected of later rules.
 
-use super::{Others, scatter};
+use super::{ExtraSteps, scatter};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -190,7 +190,7 @@ pub(super) fn scatters(l: &Stmt) -> Vec<StmtId> {
 
 /// Runs the outermost loops that `site` is or was turned into on threads, as the last rules are expected to do; loops
 /// that scatter get columns per thread. `before` lists the outermost loops of the program before the change.
-pub(super) fn on_threads(s: &mut Schedule, site: StmtId, before: &[StmtId]) -> Others {
+pub(super) fn on_threads(s: &mut Schedule, site: StmtId, before: &[StmtId]) -> ExtraSteps {
     let is_part = |l: &&Stmt| (l.id() == site || !before.contains(&l.id())) && !has_marks(l);
     let parts = loops_in(&s.func().body);
     let (sharing, scattering): (Vec<&Stmt>, Vec<&Stmt>) =
@@ -199,5 +199,5 @@ pub(super) fn on_threads(s: &mut Schedule, site: StmtId, before: &[StmtId]) -> O
         attempt(s, "parallelize", &[Arg::from(l.id())]);
     }
     scattering.into_iter().for_each(|l| scatter::expect_columns(s, l.id()));
-    Others::default()
+    ExtraSteps::default()
 }

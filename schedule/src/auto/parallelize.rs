@@ -11,8 +11,8 @@
 
 use super::model::{Model, Stage, is_guess};
 use super::structured::{has_lists, traverses};
-use super::trips::Estimate;
-use super::{Choice, Others, Rule, Target, nest, with_props};
+use super::trip_counts::Estimate;
+use super::{Candidate, ExtraSteps, Rule, Target, nest, with_props};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -24,8 +24,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Runs outer loops on several threads.",
     why_here: "last: threads take what is left, and no step splits or moves a parallel loop",
     gain: super::MARK,
-    near_stored: Some(super::MARK),
-    weighs: None,
+    min_gain_sparse: Some(super::MARK),
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -51,7 +51,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
 
 /// Lists options for an outermost loop and the loops inside of it; inner loops become sites once threads run a part of
 /// the outermost one.
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let mut around = s.around(site);
     let others = around.first().is_none_or(has_threads);
@@ -74,7 +74,7 @@ fn has_threads(s: &Stmt) -> bool {
 }
 
 /// Collects the options to run a loop, or loops inside of it, on threads.
-fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, out: &mut Vec<Choice>) {
+fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, out: &mut Vec<Candidate>) {
     let Some(l) = Loop::of(stmt) else { return };
     let StmtKind::For { props, .. } = stmt.kind() else { return };
     // Lowering decides whether threads can share stored elements.
@@ -106,7 +106,7 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
 
 /// Returns the option to run all loops directly inside of another one on threads, as far as they are unmarked and take
 /// longer than the start of threads.
-fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], around: &[Stmt]) -> Option<Choice> {
+fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], around: &[Stmt]) -> Option<Candidate> {
     if within.len() < 2 {
         return None;
     }
@@ -127,17 +127,17 @@ fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], arou
     }
     let steps = format!("parallelize of {} loops in \"{}\"", all.len(), s.called(outer));
     let marked: Vec<(StmtId, LoopProps)> = all.iter().map(|(l, above)| (*l, on_threads(*above))).collect();
-    let least = move |s: &Schedule, model: &mut Model<'_>| {
+    let lower_bound = move |s: &Schedule, model: &mut Model<'_>| {
         model.program(&marked.iter().fold(s.func().clone(), |func, (l, props)| with_props(&func, *l, props)))
     };
-    let choice = Choice::new(steps, move |s| take_all(s, &all));
-    Some(Choice { least: Some(Box::new(least)), ..choice })
+    let candidate = Candidate::new(steps, move |s| take_all(s, &all));
+    Some(Candidate { lower_bound: Some(Box::new(lower_bound)), ..candidate })
 }
 
 /// Runs each of the loops on threads unless that is refused.
-fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<Others, Refusal> {
+fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<ExtraSteps, Refusal> {
     let (mut refused, mut taken) = (None, 0);
-    let mut others = Others::default();
+    let mut others = ExtraSteps::default();
     for (l, above) in loops {
         let mut trial = s.trying();
         match with_tensors_of_their_own(&mut trial, *l, &args(*l, *above)) {
@@ -181,12 +181,12 @@ fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64
     (most <= MOST_UNKNOWN).then(|| trips(most) as i64 - 1).filter(|n| *n > 1)
 }
 
-fn parallel(s: &Schedule, (l, props): (&Stmt, &LoopProps), above: Option<i64>) -> Choice {
+fn parallel(s: &Schedule, (l, props): (&Stmt, &LoopProps), above: Option<i64>) -> Candidate {
     let id = l.id();
     let text = above.map_or(String::new(), |n| format!(", above={n}"));
     let steps = format!("parallelize(\"{}\"{text})", s.called(l));
-    let choice = Choice::new(steps, move |s| with_tensors_of_their_own(s, id, &args(id, above)));
-    choice.marked(id, LoopProps { vectorize: props.vectorize, ..on_threads(above) })
+    let candidate = Candidate::new(steps, move |s| with_tensors_of_their_own(s, id, &args(id, above)));
+    candidate.marked(id, LoopProps { vectorize: props.vectorize, ..on_threads(above) })
 }
 
 /// Returns the arguments of `parallelize`.
@@ -202,16 +202,18 @@ fn on_threads(above: Option<i64>) -> LoopProps {
 
 /// Returns the option to divide a loop over uneven rows into equal parts of stored positions. Their number is known at
 /// run time, when threads start if it exceeds one part of `chunk` positions.
-fn by_positions(s: &Schedule, l: &Stmt, chunk: Option<i64>) -> Choice {
+fn by_positions(s: &Schedule, l: &Stmt, chunk: Option<i64>) -> Candidate {
     let id = l.id();
     let text = chunk.map_or(String::new(), |n| format!(", chunk={n}"));
-    let choice = Choice::new(format!("parallelize(\"{}\", schedule=\"positions\"{text})", s.called(l)), move |s| {
-        let chunk = chunk.map(|n| Arg::named("chunk", n));
-        let args: Vec<Arg> = [Arg::from(id), Arg::named("schedule", "positions")].into_iter().chain(chunk).collect();
-        with_tensors_of_their_own(s, id, &args)
-    });
+    let candidate =
+        Candidate::new(format!("parallelize(\"{}\", schedule=\"positions\"{text})", s.called(l)), move |s| {
+            let chunk = chunk.map(|n| Arg::named("chunk", n));
+            let args: Vec<Arg> =
+                [Arg::from(id), Arg::named("schedule", "positions")].into_iter().chain(chunk).collect();
+            with_tensors_of_their_own(s, id, &args)
+        });
     let threads = Parallel { distribution: Distribution::Positions, ..Parallel::default() };
-    choice.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
+    candidate.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
 }
 
 /// Returns the number of positions that take as long as the start of threads, if it exceeds the default minimum.
@@ -232,11 +234,11 @@ fn positions_that_pay(s: &Schedule, model: &Model<'_>, l: &Stmt, around: &[Stmt]
 }
 
 /// Runs a loop on threads, after privatising the local tensors that alone prevent it.
-fn with_tensors_of_their_own(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Result<Others, Refusal> {
+fn with_tensors_of_their_own(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Result<ExtraSteps, Refusal> {
     let mut steps = Vec::new();
     loop {
         let refused = match s.call("parallelize", args) {
-            Ok(_) => return Ok(Others { before: steps, ..Others::default() }),
+            Ok(_) => return Ok(ExtraSteps { before: steps, ..ExtraSteps::default() }),
             Err(r) => r,
         };
         let shared = refused.dependence.as_ref().map(|d| Handle::Tensor(d.source.tensor.clone()));
@@ -253,16 +255,16 @@ fn with_tensors_of_their_own(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Resul
     }
 }
 
-fn merged(s: &Schedule, outer: &Stmt, inner: &Stmt) -> Choice {
+fn merged(s: &Schedule, outer: &Stmt, inner: &Stmt) -> Candidate {
     let (a, b) = (outer.id(), inner.id());
     let steps = format!("parallelize(merge(\"{}\", \"{}\"))", s.called(outer), s.called(inner));
-    let choice = Choice::new(steps, move |s| {
+    let candidate = Candidate::new(steps, move |s| {
         let made = s.call("merge", &[Arg::from(a), Arg::from(b)])?;
-        s.call("parallelize", &[Arg::from(made)]).map(|_| Others::default())
+        s.call("parallelize", &[Arg::from(made)]).map(|_| ExtraSteps::default())
     });
-    let least = move |s: &Schedule, model: &mut Model<'_>| {
+    let lower_bound = move |s: &Schedule, model: &mut Model<'_>| {
         let saved = 1.0 - 1.0 / model.target.threads as f64;
         model.program(s.func()) - saved * model.part(s.func(), a)
     };
-    Choice { least: Some(Box::new(least)), ..choice }
+    Candidate { lower_bound: Some(Box::new(lower_bound)), ..candidate }
 }

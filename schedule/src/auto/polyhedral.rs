@@ -13,7 +13,7 @@
 //! costly.
 
 use super::model::Model;
-use super::{Choice, Others, Rule, nest};
+use super::{Candidate, ExtraSteps, Rule, nest};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -28,8 +28,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Skews and tiles nests in which every loop carries a dependence, for threads.",
     why_here: "after the order of loops is chosen, which is fixed for what it makes, and before lanes",
     gain: super::STRUCTURE,
-    near_stored: None,
-    weighs: None,
+    min_gain_sparse: None,
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -61,7 +61,7 @@ fn is_in_place(loops: &[Stmt]) -> bool {
     stored.is_some_and(|all| all.contains(&true))
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops = nest::chain(&root);
     let is_free = |l: &Stmt| s.trying().call("parallelize", &[Arg::from(l.id())]).is_ok();
@@ -79,7 +79,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let text = sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let steps = format!("parallelize(tile(polyhedral(\"{}\"), [{text}], wavefront=True)[1])", s.called(&root));
     let (of, depth) = (sizes.clone(), loops.len());
-    vec![Choice::new(steps, move |s| fronts(s, site, depth, &of).map(|_| Others::default()))]
+    vec![Candidate::new(steps, move |s| fronts(s, site, depth, &of).map(|_| ExtraSteps::default()))]
 }
 
 /// Tiles a nest for wavefronts and runs the tiles of a front on threads.

@@ -20,8 +20,8 @@
 //! ```
 
 use super::model::Model;
-use super::model::touch::{Growth, growth};
-use super::{Choice, Others, Rule, nest, structured};
+use super::model::access::{StrideClass, growth};
+use super::{Candidate, ExtraSteps, Rule, nest, structured};
 use crate::block::Block;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -35,8 +35,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Orders nested loops so that what lies side by side is accessed one after the other.",
     why_here: "before marks, which fix the order of loops",
     gain: super::STRUCTURE,
-    near_stored: None,
-    weighs: None,
+    min_gain_sparse: None,
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -66,7 +66,7 @@ fn columns(s: &Stmt) -> Vec<StmtId> {
     let crosses = |i: &Loop| {
         let mut found = false;
         let mut look = |at: &[Access]| {
-            found |= growth(at.iter().map(|a| &a.index), &[&l.iter, &i.iter]) == [Growth::One, Growth::Far];
+            found |= growth(at.iter().map(|a| &a.index), &[&l.iter, &i.iter]) == [StrideClass::One, StrideClass::Far];
         };
         i.body.walk(&mut |s: &Stmt| {
             if let StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. } = s.kind() {
@@ -86,10 +86,10 @@ fn columns(s: &Stmt) -> Vec<StmtId> {
 
 /// Returns the option to distribute a loop over the loops in it, and to interchange each of the pairs where that is
 /// legal.
-fn parted(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Choice {
+fn parted(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Candidate {
     let steps = format!("fission(\"{}\") around each loop in it", s.called(outer));
     let outer = outer.id();
-    Choice::new(steps, move |s| {
+    Candidate::new(steps, move |s| {
         let (mut steps, mut refused, mut swapped) = (Vec::new(), None, 0);
         let mut rest = Value::from(outer);
         for i in &inner {
@@ -108,12 +108,12 @@ fn parted(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Choice {
         }
         match refused {
             Some(r) if swapped == 0 => Err(r),
-            _ => Ok(Others { after: steps, ..Others::default() }),
+            _ => Ok(ExtraSteps { after: steps, ..ExtraSteps::default() }),
         }
     })
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let inner = columns(&root);
     if !inner.is_empty() {
@@ -124,7 +124,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     if !(2..=MOST_LOOPS).contains(&count) || goes_in_order(&loops) {
         return Vec::new();
     }
-    let mut out: Vec<Choice> = orders(count).into_iter().map(|order| reordered(s, &loops, &order)).collect();
+    let mut out: Vec<Candidate> = orders(count).into_iter().map(|order| reordered(s, &loops, &order)).collect();
     // Inner loops with other statements between them are distributed first.
     if let Some(from) = (0..count - 1).rev().find(|k| !nest::is_alone(&loops[*k], &loops[k + 1])) {
         let part = &loops[from..];
@@ -173,15 +173,16 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
     orders
 }
 
-fn reordered(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
+fn reordered(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Candidate {
     let ids: Vec<Value> = order.iter().map(|k| loops[*k].id().into()).collect();
-    let choice = Choice::new(text(s, loops, order), move |s| {
-        s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| Others::default())
+    let candidate = Candidate::new(text(s, loops, order), move |s| {
+        s.call("reorder", &[Arg::from(Value::List(ids.clone()))]).map(|_| ExtraSteps::default())
     });
-    let Some(nest) = in_order(loops, order) else { return choice };
+    let Some(nest) = in_order(loops, order) else { return candidate };
     let outermost = loops[0].id();
-    let least = move |s: &Schedule, model: &mut Model<'_>| model.program(&tree::replace(s.func(), outermost, &nest));
-    Choice { least: Some(Box::new(least)), ..choice }
+    let lower_bound =
+        move |s: &Schedule, model: &mut Model<'_>| model.program(&tree::replace(s.func(), outermost, &nest));
+    Candidate { lower_bound: Some(Box::new(lower_bound)), ..candidate }
 }
 
 /// Builds the nest in another order without a check of legality; `None` if it is not perfect and rectangular.
@@ -203,18 +204,19 @@ fn text(s: &Schedule, loops: &[Stmt], order: &[usize]) -> String {
 }
 
 /// Returns the option to permute loops after distribution of the statements between them.
-fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Choice {
+fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Candidate {
     let (steps, ids) = (text(s, loops, order), loops.iter().map(Stmt::id).collect::<Vec<StmtId>>());
     let order = order.to_vec();
-    Choice {
+    Candidate {
         steps,
-        take: Box::new(move |s| {
+        apply: Box::new(move |s| {
             let mut steps = Vec::new();
             let cut = nest::perfect(s, &ids, &mut steps)?;
             let all = order.iter().map(|k| cut[*k].clone()).collect();
-            s.call("reorder", &[Arg::from(Value::List(all))]).map(|_| Others { before: steps, ..Others::default() })
+            s.call("reorder", &[Arg::from(Value::List(all))])
+                .map(|_| ExtraSteps { before: steps, ..ExtraSteps::default() })
         }),
-        then: None,
-        least: None,
+        follow_up: None,
+        lower_bound: None,
     }
 }

@@ -11,7 +11,7 @@
 //! atomic, and threads need no private copies of rows.
 
 use super::model::{Model, Stage, is_guess};
-use super::{Choice, Others, Rule, nest};
+use super::{Candidate, ExtraSteps, Rule, nest};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -24,8 +24,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Gives threads columns of their own in loops that scatter rows.",
     why_here: "before lanes, which the columns of a thread get too; other loops get threads after that",
     gain: super::STRUCTURE,
-    near_stored: None,
-    weighs: None,
+    min_gain_sparse: None,
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -40,7 +40,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops = nest::chain(&root);
     let (Some(last), threads) = (loops.last().and_then(Loop::of), model.target.threads as i64) else {
@@ -58,15 +58,15 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
     }
     let steps = format!("columns of \"{}\" for threads, {width} each", s.called(&last.stmt));
     let ids: Vec<StmtId> = loops.iter().map(Stmt::id).collect();
-    vec![Choice::new(steps, move |s| take(s, &ids, width))]
+    vec![Candidate::new(steps, move |s| apply(s, &ids, width))]
 }
 
 /// Gives each thread its own columns of a loop, if the rule has a legal option for it.
 pub(super) fn expect_columns(s: &mut Schedule, site: StmtId) {
     let target = s.target();
-    for choice in options(s, &Model::new(&target, Stage::Structure), site) {
+    for candidate in options(s, &Model::new(&target, Stage::Structure), site) {
         let mut trial = s.trying();
-        if (choice.take)(&mut trial).is_ok() {
+        if (candidate.apply)(&mut trial).is_ok() {
             s.become_tried(trial);
         }
     }
@@ -83,7 +83,7 @@ fn scatters(s: &Stmt) -> bool {
     found
 }
 
-fn take(s: &mut Schedule, loops: &[StmtId], width: i64) -> Result<Others, Refusal> {
+fn apply(s: &mut Schedule, loops: &[StmtId], width: i64) -> Result<ExtraSteps, Refusal> {
     let Some((last, around)) = loops.split_last() else { return Err(Refusal::target("there is no loop")) };
     let made = s.call("split", &[Arg::from(*last), Arg::from(width)])?;
     let (some, columns) = nest::halves(made)?;
@@ -92,5 +92,5 @@ fn take(s: &mut Schedule, loops: &[StmtId], width: i64) -> Result<Others, Refusa
     s.call("reorder", &[Arg::from(Value::List(order))])?;
     s.call("vectorize", &[Arg::from(columns.clone())])?;
     s.call("parallelize", &[Arg::from(some.clone())])?;
-    Ok(Others::default())
+    Ok(ExtraSteps::default())
 }

@@ -11,7 +11,7 @@
 
 use super::model::Model;
 use super::structured::{accesses, formats};
-use super::{Choice, Others, Rule, nest};
+use super::{Candidate, ExtraSteps, Rule, nest};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -24,8 +24,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Orders loops over structured tensors as these store their levels.",
     why_here: "before other rules look at loops over what is stored, which keep their order from then on",
     gain: 0.0,
-    near_stored: Some(0.0),
-    weighs: Some(weight),
+    min_gain_sparse: Some(0.0),
+    objective: Some(weight),
     rounds: 1,
     sites,
     options,
@@ -51,7 +51,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops: Vec<Loop> = nest::chain(&root).iter().filter_map(Loop::of).collect();
     let formats = formats(s.func());
@@ -119,7 +119,7 @@ fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<Pl
     (out.len() > 1).then_some(out)
 }
 
-fn choice(s: &Schedule, loops: &[Loop], order: Vec<Place>, threads: bool) -> Choice {
+fn choice(s: &Schedule, loops: &[Loop], order: Vec<Place>, threads: bool) -> Candidate {
     let names: Vec<String> = loops.iter().map(|l| s.called(&l.stmt)).collect();
     let text = |p: &Place| match p {
         Place::Loop(k) => names[*k].clone(),
@@ -129,11 +129,11 @@ fn choice(s: &Schedule, loops: &[Loop], order: Vec<Place>, threads: bool) -> Cho
     };
     let steps = format!("loops over ({})", order.iter().map(text).collect::<Vec<_>>().join(", "));
     let ids: Vec<StmtId> = loops.iter().map(|l| l.stmt.id()).collect();
-    Choice::new(steps, move |s| take(s, &ids, &order, threads))
+    Candidate::new(steps, move |s| apply(s, &ids, &order, threads))
 }
 
 /// Reorders the loops of a nest; loops missing in `order` follow.
-fn take(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> Result<Others, Refusal> {
+fn apply(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> Result<ExtraSteps, Refusal> {
     let mut steps = Vec::new();
     let loops = nest::perfect(s, nest, &mut steps)?;
     let mut blocks: Vec<(usize, [Value; 2])> = Vec::new();
@@ -172,7 +172,7 @@ fn take(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> Re
     let names: Vec<String> = new.iter().map(|l| named(s, l)).collect();
     steps.push(format!("reorder([{}])", names.join(", ")));
     s.call("reorder", &[Arg::from(Value::List(new))])?;
-    Ok(Others { after: steps, ..Others::default() })
+    Ok(ExtraSteps { after: steps, ..ExtraSteps::default() })
 }
 
 /// Makes loops over the diagonals and along each of them. For threads the loop along a diagonal is cut into parts that
@@ -183,7 +183,7 @@ fn diagonals(
     (a, b): (usize, usize),
     (order, threads): (&[Place], bool),
     mut steps: Vec<String>,
-) -> Result<Others, Refusal> {
+) -> Result<ExtraSteps, Refusal> {
     let along = match order {
         [Place::Diagonal(..), Place::Loop(k)] if *k == a || *k == b => k,
         _ => return Err(Refusal::target("what is stored beside the diagonal is not one index of it")),
@@ -216,7 +216,7 @@ fn diagonals(
     steps.push(format!("permute([{}], lambda i, j: ({sign}, {kept}))", names.join(", ")));
     let map = Value::Map(IndexMap { params: params.to_vec(), results });
     s.call("permute", &[Arg::from(Value::List(two)), Arg::from(map)])?;
-    Ok(Others { after: steps, ..Others::default() })
+    Ok(ExtraSteps { after: steps, ..ExtraSteps::default() })
 }
 
 /// Returns the loop's selector in quotes.

@@ -79,14 +79,14 @@ pub struct Prices {
 
 /// Lazily made [`Target`]: a program to which no rule is applied needs no description of the machine.
 #[derive(Clone)]
-pub struct Aim(Arc<LazyLock<Arc<Target>, Make>>);
+pub struct LazyTarget(Arc<LazyLock<Arc<Target>, Make>>);
 
 type Make = Box<dyn FnOnce() -> Arc<Target> + Send>;
 
-impl Aim {
+impl LazyTarget {
     /// Wraps `make`, which is called when the target is first requested.
-    pub fn at(make: impl FnOnce() -> Target + Send + 'static) -> Aim {
-        Aim(Arc::new(LazyLock::new(Box::new(move || Arc::new(make())))))
+    pub fn at(make: impl FnOnce() -> Target + Send + 'static) -> LazyTarget {
+        LazyTarget(Arc::new(LazyLock::new(Box::new(move || Arc::new(make())))))
     }
 
     /// Returns the target, made on the first call.
@@ -95,15 +95,15 @@ impl Aim {
     }
 }
 
-impl From<Arc<Target>> for Aim {
-    fn from(target: Arc<Target>) -> Aim {
-        Aim(Arc::new(LazyLock::new(Box::new(move || target))))
+impl From<Arc<Target>> for LazyTarget {
+    fn from(target: Arc<Target>) -> LazyTarget {
+        LazyTarget(Arc::new(LazyLock::new(Box::new(move || target))))
     }
 }
 
-impl fmt::Debug for Aim {
+impl fmt::Debug for LazyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Aim")
+        f.write_str("LazyTarget")
     }
 }
 

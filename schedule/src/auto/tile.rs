@@ -19,8 +19,8 @@
 //! blocked.
 
 use super::model::Model;
-use super::model::touch::{Growth, growth};
-use super::{Choice, Known, Others, Rule, nest};
+use super::model::access::{StrideClass, growth};
+use super::{Candidate, ExtraSteps, Known, Rule, nest};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -35,8 +35,8 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after the order of loops is chosen, whose nests it takes apart, and before lanes and threads, which tiles \
                get too",
     gain: super::STRUCTURE,
-    near_stored: None,
-    weighs: None,
+    min_gain_sparse: None,
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -102,13 +102,14 @@ impl Contraction {
         let first = (0..nest.len()).rev().take_while(|k| alone(*k) || !sums(*k)).last()?;
         let (loops, iters) = (nest[first..].to_vec(), iters[first..].iter().collect::<Vec<_>>());
         let result_growth = growth(at.iter(), &iters);
-        let loads: Vec<Vec<Growth>> = terms.iter().flat_map(|t| loads(t, &iters)).collect();
-        let along = |k: &usize| result_growth[*k] == Growth::One && loads.iter().all(|l| l[*k] <= Growth::One);
+        let loads: Vec<Vec<StrideClass>> = terms.iter().flat_map(|t| loads(t, &iters)).collect();
+        let along =
+            |k: &usize| result_growth[*k] == StrideClass::One && loads.iter().all(|l| l[*k] <= StrideClass::One);
         let vector = (0..loops.len()).rev().find(along)?;
-        let again = |k: &usize| loads.iter().all(|l| l[vector] == Growth::None || l[*k] == Growth::None);
+        let again = |k: &usize| loads.iter().all(|l| l[vector] == StrideClass::None || l[*k] == StrideClass::None);
         let rows: Vec<usize> =
-            (0..loops.len()).filter(|k| *k != vector && result_growth[*k] != Growth::None).filter(again).collect();
-        let sums: Vec<usize> = (0..loops.len()).filter(|k| result_growth[*k] == Growth::None).collect();
+            (0..loops.len()).filter(|k| *k != vector && result_growth[*k] != StrideClass::None).filter(again).collect();
+        let sums: Vec<usize> = (0..loops.len()).filter(|k| result_growth[*k] == StrideClass::None).collect();
         let lanes = (vector_bytes / size).max(1) as i64;
         let known = !sums.is_empty() && loops.len() >= 3;
         known.then_some(Contraction { loops, rows, vector, sums, result, lanes })
@@ -130,7 +131,7 @@ fn updated(terms: &[Stmt]) -> Option<(Symbol, Vec<Expr>, usize)> {
 }
 
 /// Returns the stride class in each loop of every load of a statement.
-fn loads(s: &Stmt, iters: &[&Symbol]) -> Vec<Vec<Growth>> {
+fn loads(s: &Stmt, iters: &[&Symbol]) -> Vec<Vec<StrideClass>> {
     let StmtKind::ReduceTo { value, .. } = s.kind() else { return Vec::new() };
     let mut out = Vec::new();
     value.walk(&mut |e: &Expr| {
@@ -143,7 +144,7 @@ fn loads(s: &Stmt, iters: &[&Symbol]) -> Vec<Vec<Growth>> {
     out
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let nest = nest::deepest(&root);
     match Contraction::of(nest.clone(), model.target.vector_bytes) {
@@ -173,7 +174,7 @@ fn plans(s: &Schedule, model: &Model<'_>, c: &Contraction) -> Vec<Plan> {
 
 /// Returns the option to distribute the sums of an innermost loop into nests, and to block those nests that are
 /// contractions.
-fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
+fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Candidate> {
     let last = Loop::of(nest.last()?)?;
     let terms = Block::of(&last.body).items;
     let (sums, others): (Vec<Stmt>, Vec<Stmt>) =
@@ -196,7 +197,7 @@ fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
     let steps = format!("{} nests of \"{}\", {}", sums.len(), s.called(&nest[0]), steps.join(", "));
     let loops: Vec<StmtId> = nest.iter().map(Stmt::id).collect();
     let sums: Vec<StmtId> = sums.iter().map(Stmt::id).collect();
-    Some(Choice::new(steps, move |s| {
+    Some(Candidate::new(steps, move |s| {
         for (t, _) in &scalars {
             s.call("inline", &[Arg::from(Value::Handle(Handle::Tensor(t.clone())))])?;
         }
@@ -211,9 +212,9 @@ fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Choice> {
             // The plan was made for the innermost loops around the sum.
             let around = s.around(*sum);
             let own = around.iter().skip(around.len().saturating_sub(plan.loops.len())).map(Stmt::id).collect();
-            Plan { loops: own, ..plan.clone() }.take(s)?;
+            Plan { loops: own, ..plan.clone() }.apply(s)?;
         }
-        Ok(Others { before, ..Others::default() })
+        Ok(ExtraSteps { before, ..ExtraSteps::default() })
     }))
 }
 
@@ -281,8 +282,8 @@ impl Plan {
         }
     }
 
-    fn choice(self, s: &Schedule) -> Choice {
-        Choice::new(self.steps(s), move |s| self.take(s))
+    fn choice(self, s: &Schedule) -> Candidate {
+        Candidate::new(self.steps(s), move |s| self.apply(s))
     }
 
     /// Describes the steps in short.
@@ -295,7 +296,7 @@ impl Plan {
         format!("blocks of \"{}\" {}{columns} in registers", called(self.row), self.rows)
     }
 
-    fn take(&self, s: &mut Schedule) -> Result<Others, Refusal> {
+    fn apply(&self, s: &mut Schedule) -> Result<ExtraSteps, Refusal> {
         let mut before = Vec::new();
         let loops = nest::perfect(s, &self.loops, &mut before)?;
         let at = |k: usize| Arg::from(loops[k].clone());
@@ -325,6 +326,6 @@ impl Plan {
         for l in column.into_iter().chain([row]) {
             nest::attempt(s, "separate_tail", &[Arg::from(l)]);
         }
-        Ok(Others { before, ..Others::default() })
+        Ok(ExtraSteps { before, ..ExtraSteps::default() })
     }
 }

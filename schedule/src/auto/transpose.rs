@@ -22,9 +22,9 @@
 //! ```
 
 use super::model::Model;
-use super::model::touch::{Growth, growth};
+use super::model::access::{StrideClass, growth};
 use super::model::work::Work;
-use super::{Choice, Others, Rule, nest};
+use super::{Candidate, ExtraSteps, Rule, nest};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -38,8 +38,8 @@ pub(super) const RULE: Rule = Rule {
     why_here: "after the order of loops is chosen, where no order is good, and before lanes and threads, which blocks \
                get too",
     gain: super::STRUCTURE,
-    near_stored: None,
-    weighs: None,
+    min_gain_sparse: None,
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -58,7 +58,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops = nest::chain(&root);
     let Some((row, column)) = crossing(&loops) else { return Vec::new() };
@@ -67,7 +67,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
     let [rows, columns] = if moves { MOVED } else { COMPUTED };
     let steps = format!("blocks of \"{}\" {columns}, \"{}\" {rows}", called(column), called(row));
     let ids: Vec<StmtId> = loops.iter().map(Stmt::id).collect();
-    vec![Choice::new(steps, move |s| take(s, &ids, row, column, moves))]
+    vec![Candidate::new(steps, move |s| apply(s, &ids, row, column, moves))]
 }
 
 /// Returns whether the nest has a single statement, which writes a distinct element per iteration and computes only
@@ -78,7 +78,7 @@ fn only_moves(loops: &[Stmt]) -> bool {
     let [only] = &block.items[..] else { return false };
     let (StmtKind::Store { indices, .. } | StmtKind::ReduceTo { indices, .. }) = only.kind() else { return false };
     let iters: Vec<&Symbol> = loops.iter().map(|l| &l.iter).collect();
-    let mut moves = !growth(indices.iter().map(|a| &a.index), &iters).contains(&Growth::None);
+    let mut moves = !growth(indices.iter().map(|a| &a.index), &iters).contains(&StrideClass::None);
     for e in only.kind().exprs() {
         e.walk(&mut |e| moves &= !matches!(e.kind(), ExprKind::Apply(op, _) if Work::of(*op, 4.0).simple == 0.0));
     }
@@ -112,14 +112,14 @@ fn crossing(loops: &[Stmt]) -> Option<(usize, usize)> {
             });
         }
     }
-    let along = |g: &[Growth], k: usize| g[k] == Growth::One;
+    let along = |g: &[StrideClass], k: usize| g[k] == StrideClass::One;
     let row = (0..loops.len()).find(|k| !written.is_empty() && written.iter().all(|g| along(g, *k)))?;
-    let crosses = |g: &&Vec<Growth>| g[row] == Growth::Far;
+    let crosses = |g: &&Vec<StrideClass>| g[row] == StrideClass::Far;
     let column = (0..loops.len()).find(|k| *k != row && read.iter().filter(crosses).any(|g| along(g, *k)))?;
     Some((row, column))
 }
 
-fn take(s: &mut Schedule, loops: &[StmtId], row: usize, column: usize, moves: bool) -> Result<Others, Refusal> {
+fn apply(s: &mut Schedule, loops: &[StmtId], row: usize, column: usize, moves: bool) -> Result<ExtraSteps, Refusal> {
     let by = if moves { MOVED } else { COMPUTED };
     let (rows, rows_in) = nest::halves(s.call("split", &[Arg::from(loops[row]), Arg::from(by[0])])?)?;
     let (columns, columns_in) = nest::halves(s.call("split", &[Arg::from(loops[column]), Arg::from(by[1])])?)?;
@@ -134,5 +134,5 @@ fn take(s: &mut Schedule, loops: &[StmtId], row: usize, column: usize, moves: bo
     for l in [rows, columns].into_iter().filter(|_| moves) {
         nest::attempt(s, "separate_tail", &[Arg::from(l)]);
     }
-    Ok(Others::default())
+    Ok(ExtraSteps::default())
 }

@@ -1,7 +1,7 @@
 //! `auto_unroll`: full unrolling of short innermost loops, so that the enclosing loop becomes the innermost one.
 
 use super::model::Model;
-use super::{Choice, Others, Rule, nest};
+use super::{Candidate, ExtraSteps, Rule, nest};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
@@ -12,8 +12,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Replaces innermost loops of a few iterations by copies of their bodies.",
     why_here: "after the order of loops is chosen, and before lanes, which only innermost loops take",
     gain: super::MARK,
-    near_stored: Some(super::MARK),
-    weighs: None,
+    min_gain_sparse: Some(super::MARK),
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -56,8 +56,8 @@ pub(super) fn has_few_statements(body: &Stmt) -> bool {
     silent && count <= MOST_STATEMENTS
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site).filter(|_| !nest::is_in_library(s, site)) else { return Vec::new() };
     let steps = format!("unroll(\"{}\")", s.called(&l));
-    vec![Choice::new(steps, move |s| s.call("unroll", &[Arg::from(site)]).map(|_| Others::default()))]
+    vec![Candidate::new(steps, move |s| s.call("unroll", &[Arg::from(site)]).map(|_| ExtraSteps::default()))]
 }

@@ -1,11 +1,11 @@
 //! `auto_use_lib`: matrix products by a library, or by Taffeta's own kernel where there is none.
 //!
 //! The primitive recognises matrix products and cuts off the statements beside them; the model decides whether a
-//! product is large enough for a call. Products among other statements of a loop are cut out of it (`cut`).
+//! product is large enough for a call. Products among other statements of a loop are cut out of it (`outline_matmul`).
 
 use super::model::Model;
 use super::structured::is_near_stored;
-use super::{Choice, Others, Rule, cut, nest};
+use super::{Candidate, ExtraSteps, Rule, nest, outline_matmul};
 use crate::primitives::as_lib;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -19,8 +19,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Has a library do large matrix products.",
     why_here: "first, while products stand as they are written; what a library does is left alone by all others",
     gain: super::STRUCTURE,
-    near_stored: Some(super::STRUCTURE),
-    weighs: None,
+    min_gain_sparse: Some(super::STRUCTURE),
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -44,24 +44,28 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
             out.push(l.id());
         }
     });
-    out.extend(cut::sums(s));
+    out.extend(outline_matmul::sums(s));
     out
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(stmt) = tree::find(&s.func().body, site) else { return Vec::new() };
     let pays = |l: StmtId, p: &Product| is_for_libraries(p) && is_large(s, model, l, p);
     // Outlining from a sparse loop would densify its per-element temporaries.
-    let near_stored = is_near_stored(s, &stmt);
+    let min_gain_sparse = is_near_stored(s, &stmt);
     let Some(l) = Loop::of(&stmt) else {
-        return cut::option(s, site, &pays).filter(|_| !near_stored).map_or(Vec::new(), |c| on_threads(s, site, c));
+        return outline_matmul::option(s, site, &pays)
+            .filter(|_| !min_gain_sparse)
+            .map_or(Vec::new(), |c| on_threads(s, site, c));
     };
     // A nest that a library executes contains no further product.
     if nest::is_in_library(s, site) {
         return Vec::new();
     }
     let Some(p) = as_lib::sketch(s, &l).filter(|p| pays(site, p)) else {
-        return cut::all(s, &l, &pays).filter(|_| !near_stored).map_or(Vec::new(), |c| on_threads(s, site, c));
+        return outline_matmul::all(s, &l, &pays)
+            .filter(|_| !min_gain_sparse)
+            .map_or(Vec::new(), |c| on_threads(s, site, c));
     };
     // Products of a batch also get a thread each, unless they are large, where a library has threads of its own, or
     // small, where loops are as fast.
@@ -72,11 +76,11 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Choice> {
 
 /// Returns the options to cut products out of a loop or to keep the loop. A library runs on threads, so the estimates
 /// are of the loop, or the rest of it, on threads too.
-fn on_threads(s: &Schedule, site: StmtId, cut: Choice) -> Vec<Choice> {
+fn on_threads(s: &Schedule, site: StmtId, cut: Candidate) -> Vec<Candidate> {
     let before: Rc<[StmtId]> = nest::loops_in(&s.func().body).iter().map(Stmt::id).collect();
     let outermost = s.around(site).first().map_or(site, Stmt::id);
     let threads = move |s: &mut Schedule| Ok(nest::on_threads(s, outermost, &before));
-    vec![Choice::keep(threads.clone()), cut.expecting(threads)]
+    vec![Candidate::keep(threads.clone()), cut.expecting(threads)]
 }
 
 /// Returns the outermost loop of a single product of a batch.
@@ -88,16 +92,16 @@ fn inside(p: &Product) -> Option<StmtId> {
 
 /// Returns the option to have a library execute a product. A product of a batch is expected to run on one thread, in
 /// parallel with others, where `outermost` is not its own loop.
-fn product(s: &Schedule, outermost: StmtId, l: &Stmt) -> Choice {
+fn product(s: &Schedule, outermost: StmtId, l: &Stmt) -> Candidate {
     let id = l.id();
-    let choice = Choice::new(format!("as_lib(\"{}\")", s.called(l)), move |s| {
-        s.call("as_lib", &[Arg::from(id)]).map(|_| Others::default())
+    let candidate = Candidate::new(format!("as_lib(\"{}\")", s.called(l)), move |s| {
+        s.call("as_lib", &[Arg::from(id)]).map(|_| ExtraSteps::default())
     });
     if id == outermost {
-        return choice;
+        return candidate;
     }
-    let threads = move |s: &mut Schedule| s.call("parallelize", &[Arg::from(outermost)]).map(|_| Others::default());
-    Choice { then: Some(Box::new(threads)), ..choice }
+    let threads = move |s: &mut Schedule| s.call("parallelize", &[Arg::from(outermost)]).map(|_| ExtraSteps::default());
+    Candidate { follow_up: Some(Box::new(threads)), ..candidate }
 }
 
 /// Returns whether a library has a routine for a product: both operands and the result are matrices with unit stride

@@ -5,9 +5,9 @@
 //! elements stay scalar. Strided stores under a condition that varies in the loop are not tried at all.
 
 use super::model::Model;
-use super::model::touch::{Growth, growth};
+use super::model::access::{StrideClass, growth};
 use super::structured::traverses;
-use super::{Choice, Others, Rule, nest};
+use super::{Candidate, ExtraSteps, Rule, nest};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
@@ -20,8 +20,8 @@ pub(super) const RULE: Rule = Rule {
     why_here: "the order of loops decides which are innermost; lanes are marked before threads, since a mark asks again \
                about the marked loops around it",
     gain: super::MARK,
-    near_stored: Some(super::MARK),
-    weighs: None,
+    min_gain_sparse: Some(super::MARK),
+    objective: None,
     rounds: 1,
     sites,
     options,
@@ -51,7 +51,7 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
     }
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
+fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     // Lowering decides whether lanes can share stored elements.
     if nest::is_in_library(s, site) || traverses(s.func(), &l) && !s.is_lowered() {
@@ -61,8 +61,9 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Choice> {
         return Vec::new();
     }
     let steps = format!("vectorize(\"{}\")", s.called(&l));
-    let choice = Choice::new(steps, move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| Others::default()));
-    vec![choice.marked(site, LoopProps { vectorize: Some(Vectorize { width: None }), ..LoopProps::default() })]
+    let candidate =
+        Candidate::new(steps, move |s| s.call("vectorize", &[Arg::from(site)]).map(|_| ExtraSteps::default()));
+    vec![candidate.marked(site, LoopProps { vectorize: Some(Vectorize { width: None }), ..LoopProps::default() })]
 }
 
 /// Returns whether strided elements are stored under a condition that varies in the loop. Few machines have an
@@ -73,7 +74,9 @@ fn masks_what_lies_apart(s: &Stmt, iter: &Symbol, masked: bool) -> bool {
             let masked = masked || effects::mentions(cond, &[iter]) || !effects::loads(cond).is_empty();
             [Some(then), otherwise.as_ref()].into_iter().flatten().any(|s| masks_what_lies_apart(s, iter, masked))
         }
-        StmtKind::Store { indices, .. } => masked && growth(indices.iter().map(|a| &a.index), &[iter])[0] > Growth::One,
+        StmtKind::Store { indices, .. } => {
+            masked && growth(indices.iter().map(|a| &a.index), &[iter])[0] > StrideClass::One
+        }
         _ => s.kind().children().into_iter().any(|c| masks_what_lies_apart(c, iter, masked)),
     }
 }

@@ -4,7 +4,7 @@ use super::extract::Model;
 use crate::order;
 use crate::tree::{self, Loop};
 use taffeta_analysis::polyhedral::{self, Edge, OrderConstraints, Term};
-use taffeta_analysis::query::depend::{Ask, Dependence, DependenceKind, Dependences, Iterators, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceKind, DependenceQuery, Dependences, Iterators, Relation};
 use taffeta_analysis::query::reference::{Reference, references};
 use taffeta_analysis::query::relation::{Leaf, Related};
 use taffeta_ast::{Expr, ExprKind, Func, Symbol};
@@ -99,7 +99,7 @@ impl Edges<'_> {
             expr(t, &|k| loops.get(k).and_then(|l| i.of(*l)), &|k| self.model.region.parameters.get(k).cloned())
         };
         (0..=ours.len()).find_map(|m| {
-            self.all.first(&Ask {
+            self.all.first(&DependenceQuery {
                 source: &|r| same(r, source),
                 sink: &|r| same(r, sink),
                 relate: &|s| if around.contains(&s.id()) { Relation::Same } else { Relation::Any },
@@ -113,7 +113,7 @@ impl Edges<'_> {
                         .collect()
                 }),
                 commute: false,
-                ..Ask::default()
+                ..DependenceQuery::default()
             })
         })
     }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::polyhedral::{Condition, Region, Statement, Term};
 use taffeta_analysis::query::relation::Leaf;
-use taffeta_analysis::query::{Context, MAX_SIZE, effects, unwritten, walk};
+use taffeta_analysis::query::{Context, MAX_SIZE, effects, uninitialized, walk};
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
@@ -387,7 +387,7 @@ impl Extractor {
 
     /// Returns a tensor that the expression reads, and that may be unwritten before the region.
     fn early_read(&self, e: &Expr) -> Option<Symbol> {
-        unwritten::early_read(&self.func, self.whole, &[], &[e])
+        uninitialized::early_read(&self.func, self.whole, &[], &[e])
     }
 
     /// Returns the number of a parameter: an integer that is constant in the region, has a value before it, and is

@@ -9,7 +9,7 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
 use rustc_hash::FxHashSet;
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, LoopProps, Stmt, StmtId, StmtKind, Symbol};
 
@@ -142,7 +142,7 @@ impl Asker<'_> {
             id if same.contains(&id) || self.around.contains(&id) => Relation::Same,
             _ => Relation::Any,
         };
-        self.all.first(&Ask { source, sink, relate: &relate, ..Ask::default() })
+        self.all.first(&DependenceQuery { source, sink, relate: &relate, ..DependenceQuery::default() })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::value::{Args, Value};
 use crate::{expand, order};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_analysis::query::depend::{DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::format::Format;
 use taffeta_ast::stmt::Memory;
@@ -139,7 +139,7 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
     };
     let (first, second) = (ids(&plan.first), ids(&plan.second));
     let around = order::around(func, target.stmt.id());
-    let found = Dependences::inside(&expanded, &[target.stmt.id()]).first(&Ask {
+    let found = Dependences::inside(&expanded, &[target.stmt.id()]).first(&DependenceQuery {
         source: &|r| second.contains(&r.site.stmt.id()),
         sink: &|r| first.contains(&r.site.stmt.id()),
         relate: &|s| match s.id() {
@@ -147,7 +147,7 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
             id if around.contains(&id) => Relation::Same,
             _ => Relation::Any,
         },
-        ..Ask::default()
+        ..DependenceQuery::default()
     });
     if let Some(d) = found {
         let text = format!("the first half needs what the second half does in earlier iterations of `{}`", name());

@@ -9,7 +9,7 @@ use crate::value::Args;
 use crate::{affine, order};
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::pass::substitute;
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Iterators, Relation};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
 
@@ -170,7 +170,7 @@ fn turned(func: &Func, one: &Loop, two: &Loop, shift: i64) -> Option<Dependence>
     let inside = |l: &Loop, r: &taffeta_analysis::query::reference::Reference| {
         r.site.inside(l.stmt.id()) && r.site.stmt.id() != l.stmt.id()
     };
-    Dependences::inside(func, &[one.stmt.id(), two.stmt.id()]).first(&Ask {
+    Dependences::inside(func, &[one.stmt.id(), two.stmt.id()]).first(&DependenceQuery {
         source: &|r| inside(one, r),
         sink: &|r| inside(two, r),
         relate: &|s| if around.contains(&s.id()) { Relation::Same } else { Relation::Any },
@@ -178,7 +178,7 @@ fn turned(func: &Func, one: &Loop, two: &Loop, shift: i64) -> Option<Dependence>
             (Some(a), Some(b)) => vec![b.plus(&Expr::int(shift)).less(&a)],
             _ => Vec::new(),
         }),
-        ..Ask::default()
+        ..DependenceQuery::default()
     })
 }
 

@@ -10,7 +10,7 @@ use crate::value::{Args, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use taffeta_analysis::pass::substitute;
-use taffeta_analysis::query::depend::{Ask, Dependences, Relation};
+use taffeta_analysis::query::depend::{DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::reference::{Reference, Step, Use, references};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::poly::tidy;
@@ -69,11 +69,11 @@ fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
     // 6. Every read comes after the write of its element.
     let around: Vec<StmtId> = s.around(local.stmt.id()).iter().map(Stmt::id).collect();
     let relate = |l: &Stmt| if around.contains(&l.id()) { Relation::Same } else { Relation::Any };
-    let early = Dependences::inside(func, &[local.stmt.id()]).first(&Ask {
+    let early = Dependences::inside(func, &[local.stmt.id()]).first(&DependenceQuery {
         source: &|r| r.tensor == name && r.kind == Use::Read,
         sink: &|r| r.tensor == name && r.kind == Use::Write,
         relate: &relate,
-        ..Ask::default()
+        ..DependenceQuery::default()
     });
     if let Some(d) = early {
         return Err(Refusal::dependence(6, format!("an element of `{name}` is read before it is written"), d));
@@ -277,11 +277,11 @@ fn unchanged(
     let scope = local.stmt.id();
     let all = Dependences::inside(after, &[scope]);
     // Writes that overwrite an operand after the value was computed …
-    let later = all.all(&Ask {
+    let later = all.all(&DependenceQuery {
         source: &|r| r.kind == Use::Read && r.site.stmt.id() == write && loaded.contains(&r.tensor),
         sink: &|r| r.kind.writes() && r.site.inside(scope),
         relate,
-        ..Ask::default()
+        ..DependenceQuery::default()
     });
     let overwriting: FxHashSet<StmtId> = later.iter().map(|d| d.sink.site.stmt.id()).collect();
     // … and run before a replaced read computes it.
@@ -289,11 +289,11 @@ fn unchanged(
         let key = r.indices.clone().map(|i| (r.tensor.clone(), i));
         readers.contains(&r.site.stmt.id()) && key.is_some_and(|k| made.contains(&k))
     };
-    let found = all.first(&Ask {
+    let found = all.first(&DependenceQuery {
         source: &|r| r.kind.writes() && overwriting.contains(&r.site.stmt.id()),
         sink: &|r| r.kind == Use::Read && made_here(r),
         relate,
-        ..Ask::default()
+        ..DependenceQuery::default()
     });
     match found {
         None => Ok(()),

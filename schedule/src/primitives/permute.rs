@@ -10,7 +10,7 @@ use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use crate::{order, trace};
 use rustc_hash::FxHashSet;
-use taffeta_analysis::query::depend::{Ask, Dependence, Dependences, Iterators, Relation};
+use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Iterators, Relation};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol};
@@ -190,7 +190,7 @@ impl Plan {
         };
         let all = Dependences::inside(before, &[outermost]);
         (0..loops.len()).find_map(|m| {
-            all.first(&Ask {
+            all.first(&DependenceQuery {
                 source: &inside,
                 sink: &inside,
                 relate: &|s| if around.contains(&s.id()) { Relation::Same } else { Relation::Any },
@@ -203,7 +203,7 @@ impl Plan {
                     }
                     out
                 }),
-                ..Ask::default()
+                ..DependenceQuery::default()
             })
         })
     }

@@ -9,7 +9,7 @@ use crate::value::{Args, Value};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::Dependence;
-use taffeta_analysis::query::{Context, effects, unwritten, walk};
+use taffeta_analysis::query::{Context, effects, uninitialized, walk};
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
@@ -128,7 +128,7 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
                 let sound =
                     |e: &Expr| facts.as_mut().is_some_and(|f| !f.may_stop(e) && f.prove(&Expr::int(0).less_eq(e)));
                 let shape: Vec<&Expr> = tensor.shape.iter().collect();
-                let is_written = unwritten::early_read(s.func(), chain[0].id(), &[], &shape).is_none();
+                let is_written = uninitialized::early_read(s.func(), chain[0].id(), &[], &shape).is_none();
                 if !is_written || !tensor.shape.iter().all(sound) {
                     let text = format!(
                         "the size of `{}` is not proved to be sound where the nest does not run",
@@ -203,7 +203,7 @@ pub(crate) fn evaluated(
                 .help("give the bounds names before the nest, with an assertion that they are sound"));
         }
         let staying: Vec<&Stmt> = (0..k).filter(|m| !leaves(k, *m)).map(|m| &nest.loops[m].stmt).collect();
-        let read = unwritten::early_read(s.func(), chain[0].id(), &staying, &[&l.begin, &l.end, &l.step]);
+        let read = uninitialized::early_read(s.func(), chain[0].id(), &staying, &[&l.begin, &l.end, &l.step]);
         if let Some(t) = read {
             let text =
                 format!("the bounds of `{}` read `{t}`, which may not be written before the nest", s.called(&l.stmt));

@@ -6,7 +6,7 @@ use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
 use std::sync::Arc;
-use taffeta_analysis::query::greatest::{Range, room};
+use taffeta_analysis::query::upper_bound::{Range, room};
 use taffeta_ast::stmt::Memory;
 use taffeta_ast::{Func, Stmt, StmtKind, Tensor};
 

@@ -2,7 +2,7 @@
 
 use crate::io::{memory, npz};
 use std::io::{Error, Result, Seek, Write};
-use taffeta_ast::format::{Coord, Format, Level, LevelKind, Named, named};
+use taffeta_ast::format::{Coord, Format, Level, LevelKind, Named, presets};
 use taffeta_ast::value::Places;
 use taffeta_ast::{Buffer, Literal, Value, coordinates};
 
@@ -32,7 +32,7 @@ impl Layout {
             return Some(Layout::Dia);
         }
         if let ([n, m], Some([r, c])) = (shape, blocks(format))
-            && alike(&named::bcsr(r, c))
+            && alike(&presets::bcsr(r, c))
         {
             let [r, c] = [usize::try_from(r).ok()?, usize::try_from(c).ok()?];
             return (n % r == 0 && m % c == 0).then_some(Layout::Bsr([r, c]));

@@ -31,11 +31,11 @@ fn block(level: &FlatLevel, above: &Above, index: &Expr) -> Block {
     let (begin, start) = (level.load(POS, &p.first), level.load(START, &p.first));
     let end = level.load(POS, &p.end).minus(&begin).plus(&start);
     let position = begin.plus(&index.minus(&start));
-    let promises = vec![
+    let assumptions = vec![
         Expr::int(0).less_eq(&position).and(&position.less(&level.positions)),
         Expr::int(0).less_eq(&start).and(&end.less_eq(&level.size)),
     ];
-    Block { start, end, lookup: Lookup { position, stored: None, promises } }
+    Block { start, end, lookup: Lookup { position, stored: None, assumptions } }
 }
 
 impl LevelFormat for Banded {

@@ -48,7 +48,7 @@ impl LevelFormat for Bitmap {
         let byte = level.load(BITS, &p.times(&bytes(&level.size)).plus(&index.floor_div(&eight)));
         let bit = Expr::apply(Op::Shr, vec![byte, index.modulo(&eight)]);
         let stored = Expr::apply(Op::BitAnd, vec![bit, Expr::int(1)]).equals(&Expr::int(1));
-        Some(Lookup { position: p.times(&level.size).plus(index), stored: Some(stored), promises: Vec::new() })
+        Some(Lookup { position: p.times(&level.size).plus(index), stored: Some(stored), assumptions: Vec::new() })
     }
 
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {

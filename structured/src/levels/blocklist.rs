@@ -42,8 +42,8 @@ impl Block {
         let end = level.load(END, block);
         let (first, after) = (level.load(OFS, block), level.load(OFS, &block.plus(&Expr::int(1))));
         let position = after.minus(&end).plus(index);
-        let promises = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
-        Block { end, length: after.minus(&first), first, lookup: Lookup { position, stored: None, promises } }
+        let assumptions = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
+        Block { end, length: after.minus(&first), first, lookup: Lookup { position, stored: None, assumptions } }
     }
 
     /// Builds the stepper over all blocks of a fibre, with a guarantee for each block.
@@ -62,7 +62,7 @@ impl Block {
             end: level.load(POS, &above.positions.end),
             last: end.minus(&Expr::int(1)),
             body: Box::new(body),
-            promises: vec![Expr::int(0).less_eq(&at).and(&at.less(&level.arrays[END].shape[0])), promise],
+            assumptions: vec![Expr::int(0).less_eq(&at).and(&at.less(&level.arrays[END].shape[0])), promise],
             full: level.level.facts().full,
             unique: level.level.unique,
             ordered: level.level.ordered,

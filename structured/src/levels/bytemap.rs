@@ -41,7 +41,7 @@ impl LevelFormat for Bytemap {
     fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
         let position = above.positions.first.times(&level.size).plus(index);
         let stored = Expr::int(0).less(&level.load(MAP, &position));
-        Some(Lookup { position, stored: Some(stored), promises: Vec::new() })
+        Some(Lookup { position, stored: Some(stored), assumptions: Vec::new() })
     }
 
     fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
@@ -49,7 +49,7 @@ impl LevelFormat for Bytemap {
         let last = level.load(CRD, &entry);
         let at = above.positions.first.times(&level.size).plus(&last);
         let zero = Expr::int(0);
-        let promises = vec![
+        let assumptions = vec![
             zero.less_eq(&entry).and(&entry.less(&level.arrays[CRD].shape[0])),
             zero.less_eq(&last).and(&last.less(&level.size)),
         ];
@@ -59,7 +59,7 @@ impl LevelFormat for Bytemap {
             end: level.load(POS, &above.positions.end),
             last,
             body: Box::new(Looplet::Spike(Fibre::At(Positions::one(at)))),
-            promises,
+            assumptions,
             full: false,
             unique: level.level.unique,
             ordered: level.level.ordered,

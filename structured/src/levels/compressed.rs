@@ -39,7 +39,7 @@ impl LevelFormat for Compressed {
         let at = Expr::var(position);
         let last = level.load(CRD, &at);
         let zero = Expr::int(0);
-        let promises =
+        let assumptions =
             vec![zero.less_eq(&at).and(&at.less(&level.positions)), zero.less_eq(&last).and(&last.less(&level.size))];
         Looplet::Stepper(Stepper {
             position: position.clone(),
@@ -47,7 +47,7 @@ impl LevelFormat for Compressed {
             end: level.load(POS, &above.positions.end),
             last,
             body: Box::new(Looplet::Spike(Fibre::At(Positions::one(at)))),
-            promises,
+            assumptions,
             full: false,
             unique: level.level.unique,
             ordered: level.level.ordered,

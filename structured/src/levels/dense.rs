@@ -33,12 +33,12 @@ impl LevelFormat for Dense {
 
     fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
         let position = self.located(level, above, index)?;
-        Some(Lookup { position, stored: None, promises: Vec::new() })
+        Some(Lookup { position, stored: None, assumptions: Vec::new() })
     }
 
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
         let position = above.positions.first.times(&level.size).plus(index);
-        Looplet::Lookup(Lookup { position, stored: None, promises: Vec::new() })
+        Looplet::Lookup(Lookup { position, stored: None, assumptions: Vec::new() })
     }
 
     fn contract(&self, _: Level) -> Option<Contract> {

@@ -76,7 +76,7 @@ impl LevelFormat for Hashed {
             mask: after.minus(&begin).minus(&Expr::int(1)),
             hash: Expr::apply(Op::Shr, vec![mixed, Expr::int(32)]),
             entry: level.load(TBL, &at).minus(&Expr::int(1)),
-            promises: vec![Expr::int(0).less_eq(&at).and(&at.less(&level.arrays[TBL].shape[0]))],
+            assumptions: vec![Expr::int(0).less_eq(&at).and(&at.less(&level.arrays[TBL].shape[0]))],
             slot,
         })
     }

@@ -36,11 +36,11 @@ impl LevelFormat for Offset {
 
     fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
         let position = self.located(level, above, index)?;
-        Some(Lookup { position, stored: None, promises: Vec::new() })
+        Some(Lookup { position, stored: None, assumptions: Vec::new() })
     }
 
     fn fibre(&self, _: &FlatLevel, above: &Above, _: &Expr, _: &Symbol) -> Looplet {
-        Looplet::Lookup(Lookup { position: above.positions.first.clone(), stored: None, promises: Vec::new() })
+        Looplet::Lookup(Lookup { position: above.positions.first.clone(), stored: None, assumptions: Vec::new() })
     }
 
     fn contract(&self, _: Level) -> Option<Contract> {

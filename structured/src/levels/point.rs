@@ -23,11 +23,11 @@ fn point(level: &FlatLevel, above: &Above) -> (Expr, Lookup) {
     let p = &above.positions.first;
     let coordinate = level.load(CRD, p);
     let zero = Expr::int(0);
-    let promises = vec![
+    let assumptions = vec![
         zero.less_eq(p).and(&p.less(&level.positions)),
         zero.less_eq(&coordinate).and(&coordinate.less_eq(&level.size)),
     ];
-    (coordinate, Lookup { position: p.clone(), stored: None, promises })
+    (coordinate, Lookup { position: p.clone(), stored: None, assumptions })
 }
 
 impl LevelFormat for Point {

@@ -24,9 +24,9 @@ fn prefix(level: &FlatLevel, above: &Above, index: &Expr) -> (Expr, Lookup) {
     let begin = level.load(POS, &p.first);
     let length = level.load(POS, &p.end).minus(&begin);
     let position = begin.plus(index);
-    let promises =
+    let assumptions =
         vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions)), length.less_eq(&level.size)];
-    (length, Lookup { position, stored: None, promises })
+    (length, Lookup { position, stored: None, assumptions })
 }
 
 impl LevelFormat for Ragged {

@@ -45,7 +45,7 @@ impl LevelFormat for RunLength {
             begin: level.load(POS, &above.positions.first),
             end: level.load(POS, &above.positions.end),
             last: end.minus(&Expr::int(1)),
-            promises: vec![
+            assumptions: vec![
                 zero.less_eq(&at).and(&at.less(&level.positions)),
                 zero.less(&end).and(&end.less_eq(&level.size)),
             ],

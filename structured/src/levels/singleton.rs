@@ -35,7 +35,7 @@ impl LevelFormat for Singleton {
         let at = Expr::var(position);
         let last = level.load(CRD, &at);
         let zero = Expr::int(0);
-        let promises =
+        let assumptions =
             vec![zero.less_eq(&at).and(&at.less(&level.positions)), zero.less_eq(&last).and(&last.less(&level.size))];
         Looplet::Stepper(Stepper {
             position: position.clone(),
@@ -43,7 +43,7 @@ impl LevelFormat for Singleton {
             end: above.positions.end.clone(),
             last,
             body: Box::new(Looplet::Spike(Fibre::At(Positions::one(at)))),
-            promises,
+            assumptions,
             full: false,
             unique: level.level.unique,
             ordered: level.level.ordered,

@@ -81,7 +81,7 @@ impl LevelFormat for Slots {
             level.slots.clone().unwrap_or_else(|| unreachable!("levels of slots know how many fibres there are"));
         let at = slot.times(&fibres).plus(&above.positions.first);
         let (last, zero) = (level.load(CRD, &at), Expr::int(0));
-        let promises = vec![
+        let assumptions = vec![
             zero.less_eq(&slot).and(&slot.less(&count)),
             zero.less_eq(&at).and(&at.less(&level.positions)),
             zero.less_eq(&last).and(&last.less_eq(&level.size)),
@@ -92,7 +92,7 @@ impl LevelFormat for Slots {
             end: count,
             last,
             body: Box::new(Looplet::Spike(Fibre::At(Positions::one(at)))),
-            promises,
+            assumptions,
             full: false,
             unique: true,
             ordered: true,

@@ -36,7 +36,7 @@ impl LevelFormat for Squeezed {
         let (place, count) = (Expr::var(position), Expr::var(&level.hidden[0]));
         let last = level.load(CRD, &place);
         let zero = Expr::int(0);
-        let promises =
+        let assumptions =
             vec![zero.less_eq(&place).and(&place.less(&count)), zero.less_eq(&last).and(&last.less(&level.size))];
         let at = above.positions.first.times(&count).plus(&place);
         Looplet::Stepper(Stepper {
@@ -45,7 +45,7 @@ impl LevelFormat for Squeezed {
             end: count,
             last,
             body: Box::new(Looplet::Spike(Fibre::At(Positions::one(at)))),
-            promises,
+            assumptions,
             full: false,
             unique: true,
             ordered: true,

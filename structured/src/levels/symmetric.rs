@@ -18,8 +18,8 @@ pub(super) struct Symmetric;
 
 fn lookup(level: &FlatLevel, above: &Above, row: &Expr, column: &Expr) -> Lookup {
     let position = halves::lower(above, &level.size, row, column);
-    let promises = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
-    Lookup { position, stored: None, promises }
+    let assumptions = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
+    Lookup { position, stored: None, assumptions }
 }
 
 impl LevelFormat for Symmetric {

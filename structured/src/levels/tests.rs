@@ -79,8 +79,8 @@ impl Reader<'_> {
         }
     }
 
-    fn promised(&self, promises: &[Expr], scope: &Scope) {
-        for promise in promises {
+    fn assumed(&self, assumptions: &[Expr], scope: &Scope) {
+        for promise in assumptions {
             assert!(scope.holds(promise), "{}: {promise:?} in {:?}", self.format, scope.numbers);
         }
     }
@@ -97,7 +97,7 @@ impl Reader<'_> {
                 for i in begin..end {
                     let scope = scope.with(&self.index, i);
                     if lookup.stored.as_ref().is_none_or(|stored| scope.holds(stored)) {
-                        self.promised(&lookup.promises, &scope);
+                        self.assumed(&lookup.assumptions, &scope);
                         let fibre = Fibre::At(Positions::one(lookup.position.clone()));
                         self.put(found, i, &fibre, &scope);
                     }
@@ -124,7 +124,7 @@ impl Reader<'_> {
         let mut next = begin;
         for position in scope.int(&s.begin)..scope.int(&s.end) {
             let scope = scope.with(&s.position, position);
-            self.promised(&s.promises, &scope);
+            self.assumed(&s.assumptions, &scope);
             let last = scope.int(&s.last);
             assert!(begin <= last && last < end, "{}: {last} is in the dimension", self.format);
             // `pack` also sorts levels that allow any order; a position that repeats the coordinate of its predecessor
@@ -188,7 +188,7 @@ fn fibre(flat: &Flat, k: usize, above: &Above, scope: &Scope) -> Found {
             let stored = lookup.stored.as_ref().is_none_or(|stored| scope.holds(stored));
             assert_eq!(stored.then(|| scope.int(&lookup.position)), own, "{format}: random access to {i}");
             if stored {
-                reader.promised(&lookup.promises, scope);
+                reader.assumed(&lookup.assumptions, scope);
             }
         }
         if let Some(position) = kind.located(level, above, &at) {

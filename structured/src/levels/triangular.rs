@@ -24,8 +24,8 @@ impl Triangular {
     fn inside(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Lookup {
         let of = if self.upper { halves::upper } else { halves::lower };
         let position = of(above, &level.size, &above.coordinate, index);
-        let promises = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
-        Lookup { position, stored: None, promises }
+        let assumptions = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
+        Lookup { position, stored: None, assumptions }
     }
 }
 

@@ -42,14 +42,14 @@ impl LevelFormat for Workspace {
     fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
         let position = above.positions.first.times(&level.size).plus(index);
         let stored = Expr::int(0).less(&level.load(MAP, &position));
-        Some(Lookup { position, stored: Some(stored), promises: Vec::new() })
+        Some(Lookup { position, stored: Some(stored), assumptions: Vec::new() })
     }
 
     fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
         let (row, entry) = (above.positions.first.times(&level.size), Expr::var(position));
         let last = level.load(CRD, &entry);
         let zero = Expr::int(0);
-        let promises = vec![
+        let assumptions = vec![
             zero.less_eq(&entry).and(&entry.less(&level.arrays[CRD].shape[0])),
             zero.less_eq(&last).and(&last.less(&level.size)),
         ];
@@ -59,7 +59,7 @@ impl LevelFormat for Workspace {
             end: row.plus(&level.load(COUNT, &above.positions.first)),
             body: Box::new(Looplet::Spike(Fibre::At(Positions::one(row.plus(&last))))),
             last,
-            promises,
+            assumptions,
             full: false,
             unique: true,
             ordered: false,

@@ -15,9 +15,9 @@
 //! monotonic, and can be evaluated at any `i`, so the ends of parts are found by bisection. Iterations count beside
 //! positions, since empty rows take time too.
 
-use super::region::Nest;
+use super::region::LoopBuilder;
 use super::steppers::scalar;
-use super::{Lower, Scope};
+use super::{Bindings, Lower};
 use crate::access;
 use crate::layout::FlatLevel;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -60,11 +60,11 @@ impl Lower {
                 body: body.clone(),
             });
         }
-        let nest = Nest {
+        let nest = LoopBuilder {
             s: &inner,
             iter: None,
             props: LoopProps::default(),
-            inside: Scope::default(),
+            inside: Bindings::default(),
             bodies: 0,
             stands: false,
         };
@@ -135,7 +135,7 @@ fn has_nest(s: &Stmt) -> bool {
 }
 
 fn in_parts(
-    nest: &Nest<'_>,
+    nest: &LoopBuilder<'_>,
     iter: &Symbol,
     [begin, end]: [&Expr; 2],
     (props, parallel): (&LoopProps, Parallel),
@@ -192,7 +192,7 @@ fn in_parts(
 }
 
 /// Advances to the first iteration that is not `before`, by bisection of the rest.
-fn seek(nest: &Nest<'_>, to: &Arc<Tensor>, [begin, end]: [&Expr; 2], before: &dyn Fn(&Expr) -> Expr) -> Stmt {
+fn seek(nest: &LoopBuilder<'_>, to: &Arc<Tensor>, [begin, end]: [&Expr; 2], before: &dyn Fn(&Expr) -> Expr) -> Stmt {
     let [top, mid] = ["top", "mid"].map(|what| scalar(format!("{}.{what}", to.symbol.name())));
     let half = to.load([]).plus(&top.load([]).minus(&to.load([])).floor_div(&Expr::int(2)));
     let middle = mid.load([]);

@@ -12,7 +12,7 @@
 //! on.
 
 use super::cursor::{PATH, shift_of};
-use super::{Lower, Scope, known, load, loads};
+use super::{Bindings, Lower, known, load, loads};
 use crate::access;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
@@ -31,7 +31,12 @@ pub(super) struct Block {
 impl Lower {
     /// Returns the quotient that an access has at its next level, if that level must be traversed since no position can
     /// be computed.
-    pub(super) fn block_of(&self, body: &Stmt, (iter, range): (&Symbol, [&Expr; 2]), bound: &Scope) -> Option<Block> {
+    pub(super) fn block_of(
+        &self,
+        body: &Stmt,
+        (iter, range): (&Symbol, [&Expr; 2]),
+        bound: &Bindings,
+    ) -> Option<Block> {
         let written = effects::writes(body);
         let mut found = None;
         let mut look = |e: &Expr| {
@@ -44,7 +49,7 @@ impl Lower {
                     .or_else(|| self.wrapped(e, (iter, range), bound, &written));
             }
         };
-        let located = self.located(body, bound);
+        let located = self.resolve_positions(body, bound);
         located.walk(&mut |s| access::exprs(s).iter().for_each(|e| e.walk(&mut look)));
         found
     }
@@ -55,7 +60,7 @@ impl Lower {
         &self,
         e: &Expr,
         (iter, range): (&Symbol, [&Expr; 2]),
-        bound: &Scope,
+        bound: &Bindings,
         written: &FxHashSet<Symbol>,
     ) -> Option<Block> {
         let (t, at) = load(e)?;
@@ -132,7 +137,7 @@ impl Lower {
 }
 
 /// Returns the quotient in an index that depends on an iterator by the quotient alone.
-fn quotient(index: &Expr, iter: &Symbol, bound: &Scope, written: &FxHashSet<Symbol>) -> Option<Block> {
+fn quotient(index: &Expr, iter: &Symbol, bound: &Bindings, written: &FxHashSet<Symbol>) -> Option<Block> {
     let mut found: Option<(Expr, Block)> = None;
     index.walk(&mut |e| {
         if let ExprKind::Apply(Op::FloorDiv, args) = e.kind()

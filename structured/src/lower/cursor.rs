@@ -1,13 +1,13 @@
 //! Cursors: the fibres that a loop traverses, and its body once one of them is consumed.
 
 use super::search::State;
-use super::steppers::is_sharp;
-use super::{Lower, Scope, guarded, known, loads, runs};
+use super::steppers::is_spike;
+use super::{Bindings, Lower, guarded, known, loads, run_reductions};
 use crate::access;
 use crate::levels::Above;
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
 use rustc_hash::{FxHashMap, FxHashSet};
-use taffeta_analysis::pass::fills;
+use taffeta_analysis::pass::fill_propagation;
 use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::poly::{self, Poly};
@@ -75,7 +75,7 @@ impl Cursor {
 
     /// Returns whether it steps from one position to the next when it is queried for a coordinate.
     pub(super) fn walks(&self) -> bool {
-        self.protocol == Protocol::Default && self.stepper().is_some_and(|s| !is_sharp(s))
+        self.protocol == Protocol::Default && self.stepper().is_some_and(|s| !is_spike(s))
     }
 
     pub(super) fn stepper(&self) -> Option<&Stepper> {
@@ -100,7 +100,7 @@ pub(super) fn path(positions: &Positions, coordinate: &Expr) -> impl Iterator<It
 impl Lower {
     /// Collects the fibres that a loop traverses, at positions known outside of it and at its coordinate. The names
     /// bound outside and inside tell which indices are known to stay in the tensor.
-    pub(super) fn cursors(&self, body: &Stmt, iter: &Symbol, [bound, inside]: [&Scope; 2]) -> Vec<Cursor> {
+    pub(super) fn cursors(&self, body: &Stmt, iter: &Symbol, [bound, inside]: [&Bindings; 2]) -> Vec<Cursor> {
         let mut out: Vec<Cursor> = Vec::new();
         let written = effects::writes(body);
         let mut look = |e: &Expr| {
@@ -188,7 +188,7 @@ impl Lower {
         }
         let mut loops: FxHashSet<StmtId> = FxHashSet::default();
         loops_with(body, &mut |e| cursors.iter().any(|c| c.drives(e)), &mut loops);
-        runs::summed_in(&left, &loops, self.rules())
+        run_reductions::summed_in(&left, &loops, self.rules())
     }
 
     fn filled_and_checked(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
@@ -231,7 +231,7 @@ impl Lower {
             })
         };
         let carried = self.carried.iter().flatten();
-        fills::run(body, carried, &self.several.borrow(), &fill, &|s, element| self.outside(s, element))
+        fill_propagation::run(body, carried, &self.several.borrow(), &fill, &|s, element| self.outside(s, element))
     }
 
     /// Returns the body at a coordinate with a computed position: if it is stored, and if it is not.
@@ -279,7 +279,7 @@ fn loops_with(s: &Stmt, is: &mut dyn FnMut(&Expr) -> bool, out: &mut FxHashSet<S
 }
 
 /// Returns the difference of an index and an iterator, if it is known outside of the loop and not written in it.
-pub(super) fn shift_of(index: &Expr, iter: &Symbol, bound: &Scope, written: &FxHashSet<Symbol>) -> Option<Expr> {
+pub(super) fn shift_of(index: &Expr, iter: &Symbol, bound: &Bindings, written: &FxHashSet<Symbol>) -> Option<Expr> {
     match index.kind() {
         ExprKind::Var(s) => return (s == iter).then(|| Expr::int(0)),
         ExprKind::Apply(Op::Add | Op::Sub, _) if effects::mentions(index, &[iter]) => {}

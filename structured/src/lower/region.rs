@@ -13,7 +13,7 @@
 //! The body of a loop is emitted once for each region in which something is left of it; all but the first are copies.
 
 use super::cursor::Cursor;
-use super::{Lower, Scope, place, runs};
+use super::{Bindings, Lower, place, run_reductions};
 use crate::explain::Part;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_analysis::pass::copy::Copier;
@@ -35,19 +35,19 @@ const LESS: &str = "say `locate` at some of its accesses, as in `A[i, locate(j)]
 
 /// Loop being lowered; or, without an iterator, a statement with accesses at known coordinates.
 #[derive(Clone)]
-pub(super) struct Nest<'a> {
+pub(super) struct LoopBuilder<'a> {
     pub(super) s: &'a Stmt,
     pub(super) iter: Option<&'a Symbol>,
     pub(super) props: LoopProps,
     /// Names bound in the body.
-    pub(super) inside: Scope,
+    pub(super) inside: Bindings,
     /// Number of bodies emitted so far.
     pub(super) bodies: usize,
     /// Whether the loop's own statement is emitted.
     pub(super) stands: bool,
 }
 
-impl Nest<'_> {
+impl LoopBuilder<'_> {
     /// Builds a statement in the place of the loop: the first one is the loop, the others are derived from it.
     pub(super) fn statement(&mut self, kind: StmtKind, role: &'static str) -> Stmt {
         match std::mem::replace(&mut self.stands, true) {
@@ -91,8 +91,8 @@ impl Nest<'_> {
         self.assume(&[begin.less_eq(&at).and(&at.less(end))])
     }
 
-    pub(super) fn assume(&self, promises: &[Expr]) -> Vec<Stmt> {
-        promises.iter().map(|cond| self.derived(StmtKind::Assume { cond: cond.clone() }, "promise")).collect()
+    pub(super) fn assume(&self, assumptions: &[Expr]) -> Vec<Stmt> {
+        assumptions.iter().map(|cond| self.derived(StmtKind::Assume { cond: cond.clone() }, "promise")).collect()
     }
 }
 
@@ -119,7 +119,13 @@ impl Region {
 
 impl Lower {
     /// Lowers a region to loops.
-    pub(super) fn region(&mut self, nest: &mut Nest<'_>, cursors: Vec<Cursor>, region: &Region, body: Stmt) -> Stmt {
+    pub(super) fn region(
+        &mut self,
+        nest: &mut LoopBuilder<'_>,
+        cursors: Vec<Cursor>,
+        region: &Region,
+        body: Stmt,
+    ) -> Stmt {
         let (mut rest, mut body) = (Vec::new(), body);
         for c in cursors {
             match &c.looplet {
@@ -163,7 +169,7 @@ impl Lower {
     }
 
     /// Lowers the coordinates before the last one, where the spikes have the fill, then the last coordinate.
-    fn spikes(&mut self, nest: &mut Nest<'_>, mut cursors: Vec<Cursor>, region: &Region, body: Stmt) -> Stmt {
+    fn spikes(&mut self, nest: &mut LoopBuilder<'_>, mut cursors: Vec<Cursor>, region: &Region, body: Stmt) -> Stmt {
         let at = match region {
             Region::Point(at) => at.clone(),
             Region::Range { begin, end, last, .. } => {
@@ -216,7 +222,7 @@ impl Lower {
     /// Lowers phases one after the other; at a single coordinate, one of them.
     fn sequence(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         (cursor, phases): (Cursor, &[Phase]),
         others: &[Cursor],
         region: &Region,
@@ -261,10 +267,10 @@ impl Lower {
     }
 
     /// Lowers the body at coordinates with computed positions.
-    fn lookup(&mut self, nest: &Nest<'_>, cursor: &Cursor, lookup: &Lookup, body: &Stmt) -> Stmt {
+    fn lookup(&mut self, nest: &LoopBuilder<'_>, cursor: &Cursor, lookup: &Lookup, body: &Stmt) -> Stmt {
         self.does(cursor, if lookup.stored.is_some() { Part::Asked } else { Part::Located });
         let [stored, filled] = self.looked_up(body, cursor, lookup);
-        let stored = nest.block(nest.assume(&lookup.promises).into_iter().chain([stored]));
+        let stored = nest.block(nest.assume(&lookup.assumptions).into_iter().chain([stored]));
         match &lookup.stored {
             None => stored,
             Some(cond) => nest.branch(cond, stored, self.copied(&filled, "fill")),
@@ -272,7 +278,7 @@ impl Lower {
     }
 
     /// Emits the body for every coordinate of a region in which no structure is left.
-    fn bodies(&mut self, nest: &mut Nest<'_>, region: &Region, body: &Stmt) -> Stmt {
+    fn bodies(&mut self, nest: &mut LoopBuilder<'_>, region: &Region, body: &Stmt) -> Stmt {
         let is_outermost = self.depth == 0;
         if is_outermost && nest.bodies == 0 {
             self.emitted = 0;
@@ -293,19 +299,19 @@ impl Lower {
     }
 
     /// Lowers the statement that replaces a loop over a run.
-    pub(super) fn emitted_run(&mut self, nest: &Nest<'_>, all: &Stmt) -> Stmt {
+    pub(super) fn emitted_run(&mut self, nest: &LoopBuilder<'_>, all: &Stmt) -> Stmt {
         let all = if nest.bodies > 1 { self.copied(all, "run") } else { all.clone() };
         self.stmt(&all, &nest.inside)
     }
 
-    fn emitted_body(&mut self, nest: &mut Nest<'_>, region: &Region, body: &Stmt) -> Stmt {
+    fn emitted_body(&mut self, nest: &mut LoopBuilder<'_>, region: &Region, body: &Stmt) -> Stmt {
         let Some(iter) = nest.iter else {
             // A statement that is no loop.
             let body = if nest.bodies > 1 { self.copied(body, "case") } else { body.clone() };
             return self.stmt(&body, &nest.inside);
         };
         if let Region::Range { begin, end, .. } = region
-            && let Some(all) = runs::summed(body, iter, [begin, end], self.rules())
+            && let Some(all) = run_reductions::summed(body, iter, [begin, end], self.rules())
         {
             return self.emitted_run(nest, &all);
         }
@@ -331,7 +337,7 @@ impl Lower {
                 } else {
                     (iter.clone(), body.clone())
                 };
-                let body = self.stmt(&self.located(&body, &inside), &inside);
+                let body = self.stmt(&self.resolve_positions(&body, &inside), &inside);
                 let body = nest.block(nest.stays_inside(&iter, [begin, end]).into_iter().chain([body]));
                 let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
                 nest.statement(StmtKind::For { iter, extent, props: nest.props.clone(), body }, "gap")

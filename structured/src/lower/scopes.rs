@@ -1,5 +1,5 @@
 //! Scopes that end before the last use of a scalar set in them are extended to that use: the statements after such a
-//! scalar are then in one block with it, where cases can be split (`chosen`, `carried`).
+//! scalar are then in one block with it, where cases can be split (`split_selects`, `fill_cases`).
 //!
 //! ```text
 //! t = x[i]                                        t = x[i]
@@ -8,7 +8,7 @@
 //! y[i] += r * z[i]                                del t
 //! ```
 
-use super::chosen::given_here;
+use super::split_selects::given_here;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, Stmt, StmtKind, Symbol};

@@ -15,8 +15,8 @@
 //! ```
 
 use super::cursor::Cursor;
-use super::region::{Nest, Region};
-use super::steppers::{is_sharp, only_reduces, replaced, scalar, substituted};
+use super::region::{LoopBuilder, Region};
+use super::steppers::{is_spike, only_reduces, replaced, scalar, substituted};
 use super::together::elements_of;
 use super::{Lower, place};
 use crate::explain::Part;
@@ -51,19 +51,19 @@ impl State {
 
 impl Lower {
     /// Sets a stepper to its first position.
-    pub(super) fn start(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper) -> Stmt {
+    pub(super) fn start(&self, nest: &LoopBuilder<'_>, state: &State, stepper: &Stepper) -> Stmt {
         nest.block([nest.set(&state.position, &stepper.begin), nest.set(&state.end, &stepper.end)])
     }
 
     /// Advances to the first position whose last coordinate is not before `to`, by doubling steps and bisection.
-    pub(super) fn seek(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Expr) -> Stmt {
+    pub(super) fn seek(&self, nest: &LoopBuilder<'_>, state: &State, stepper: &Stepper, to: &Expr) -> Stmt {
         let p = &state.position;
         let name = p.symbol.name();
         let [top, probe, by, mid] = ["top", "probe", "by", "mid"].map(|what| scalar(format!("{name}.{what}")));
         let one = Expr::int(1);
         let before = |at: &Expr| replaced(&stepper.last, &stepper.position, at).less(to);
-        let promised = |at: &Expr| {
-            let all: Vec<Expr> = stepper.promises.iter().map(|e| replaced(e, &stepper.position, at)).collect();
+        let assumed = |at: &Expr| {
+            let all: Vec<Expr> = stepper.assumptions.iter().map(|e| replaced(e, &stepper.position, at)).collect();
             nest.assume(&all)
         };
         let probed = probe.load([]);
@@ -72,14 +72,14 @@ impl Lower {
             nest.set(&probe, &probed.plus(&by.load([]))),
             nest.set(&by, &by.load([]).times(&Expr::int(2))),
         ]);
-        let mut doubling = promised(&probed);
+        let mut doubling = assumed(&probed);
         doubling.push(nest.branch(&before(&probed), on, nest.set(&top, &probed)));
         let doubling = nest.block(doubling);
         let doubling = nest.derived(StmtKind::While { cond: probed.less(&top.load([])), body: doubling }, "seek");
         let middle = mid.load([]);
         let half = p.load([]).plus(&top.load([]).minus(&p.load([])).floor_div(&Expr::int(2)));
         let mut halving = vec![nest.set(&mid, &half)];
-        halving.extend(promised(&middle));
+        halving.extend(assumed(&middle));
         let right = nest.set(p, &middle.plus(&one));
         halving.push(nest.branch(&before(&middle), right, nest.set(&top, &middle)));
         let halving = nest.with([mid], nest.block(halving));
@@ -104,14 +104,14 @@ impl Lower {
     ///     if end[p] <= j: p += 1; more = p < p_end
     ///     else: more = false
     /// ```
-    fn walk(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Expr) -> Stmt {
+    fn walk(&self, nest: &LoopBuilder<'_>, state: &State, stepper: &Stepper, to: &Expr) -> Stmt {
         let p = &state.position;
         let more = flag(format!("{}.more", p.symbol.name()));
         let at = |e: &Expr| replaced(e, &stepper.position, &p.load([]));
         // A stepper that ends with the dimension has a position for every coordinate.
         let is_left = if stepper.full { Expr::bool(true) } else { state.is_left() };
         let on = nest.block([nest.set(p, &p.load([]).plus(&Expr::int(1))), nest.set(&more, &is_left)]);
-        let mut body = nest.assume(&stepper.promises.iter().map(at).collect::<Vec<_>>());
+        let mut body = nest.assume(&stepper.assumptions.iter().map(at).collect::<Vec<_>>());
         body.push(nest.branch(&at(&stepper.last).less(to), on, nest.set(&more, &Expr::bool(false))));
         let body = nest.block(body);
         let body = nest.derived(StmtKind::While { cond: more.load([]), body }, "walk");
@@ -121,9 +121,9 @@ impl Lower {
 
     /// Initialises steppers that are queried for increasing coordinates and continue from their position. Returns the
     /// statements before the loop, and the scalars of the positions.
-    pub(super) fn kept(
+    pub(super) fn saved_position(
         &self,
-        nest: &Nest<'_>,
+        nest: &LoopBuilder<'_>,
         cursors: &mut [Cursor],
         [begin, whole]: [&Expr; 2],
     ) -> (Vec<Stmt>, Vec<Arc<Tensor>>) {
@@ -142,15 +142,15 @@ impl Lower {
     }
 
     /// Computes the position after the last one that has the present coordinate.
-    pub(super) fn segment(&self, nest: &Nest<'_>, state: &State, stepper: &Stepper, to: &Tensor) -> Stmt {
+    pub(super) fn segment(&self, nest: &LoopBuilder<'_>, state: &State, stepper: &Stepper, to: &Tensor) -> Stmt {
         let more = flag(format!("{}.more", to.symbol.name()));
         let at = |e: &Expr| replaced(&stepper.last, &stepper.position, e);
         let is_left = to.load([]).less(&state.end.load([]));
         let same = at(&to.load([])).equals(&at(&state.position.load([])));
         let on = nest.block([nest.set(to, &to.load([]).plus(&Expr::int(1))), nest.set(&more, &is_left)]);
-        let promises: Vec<Expr> =
-            stepper.promises.iter().map(|e| replaced(e, &stepper.position, &to.load([]))).collect();
-        let mut body = nest.assume(&promises);
+        let assumptions: Vec<Expr> =
+            stepper.assumptions.iter().map(|e| replaced(e, &stepper.position, &to.load([]))).collect();
+        let mut body = nest.assume(&assumptions);
         body.push(nest.branch(&same, on, nest.set(&more, &Expr::bool(false))));
         let body = nest.block(body);
         let all = nest.block([
@@ -162,7 +162,13 @@ impl Lower {
     }
 
     /// Looks up the first of these steppers at a coordinate, and lowers the body there.
-    pub(super) fn found(&mut self, nest: &mut Nest<'_>, mut cursors: Vec<Cursor>, at: &Expr, body: Stmt) -> Stmt {
+    pub(super) fn found(
+        &mut self,
+        nest: &mut LoopBuilder<'_>,
+        mut cursors: Vec<Cursor>,
+        at: &Expr,
+        body: Stmt,
+    ) -> Stmt {
         let k = cursors.iter().position(|c| c.stepper().is_some());
         let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
         let Some(stepper) = c.stepper().cloned() else { unreachable!("it is one") };
@@ -173,7 +179,7 @@ impl Lower {
             cursors.push(c.with(Looplet::Lookup(lookup), None));
             return self.region(nest, cursors, &Region::Point(at.clone()), body);
         }
-        if !(stepper.ordered || stepper.unique && is_sharp(&stepper)) {
+        if !(stepper.ordered || stepper.unique && is_spike(&stepper)) {
             // Only once, and not for each coordinate of a loop.
             if at.as_int().is_some() && self.adds_up(&c, &stepper, &body) {
                 return self.at_each(nest, (&c, &stepper), cursors, at, body);
@@ -189,7 +195,7 @@ impl Lower {
         // One test whether the coordinate is stored, so that the other case is emitted once.
         let is_here = flag(format!("{}.found", state.position.symbol.name()));
         let p = state.position.load([]);
-        let promises: Vec<Expr> = stepper.promises.iter().map(|e| replaced(e, &stepper.position, &p)).collect();
+        let assumptions: Vec<Expr> = stepper.assumptions.iter().map(|e| replaced(e, &stepper.position, &p)).collect();
         let mut looplet = substituted(&stepper.body, &stepper.position, &p).open_ended();
         let mut scalars = vec![is_here.clone()];
         let mut out = vec![nest.set(&is_here, &Expr::bool(false))];
@@ -216,8 +222,8 @@ impl Lower {
             out.push(self.scanned(nest, (&state, &stepper), &is_here, at));
         } else if probe.is_none() {
             out.push(if walks { self.walk(nest, &state, &stepper, at) } else { self.seek(nest, &state, &stepper, at) });
-            let here = is_sharp(&stepper).then(|| replaced(&stepper.last, &stepper.position, &p).equals(at));
-            let mut asked = nest.assume(&promises);
+            let here = is_spike(&stepper).then(|| replaced(&stepper.last, &stepper.position, &p).equals(at));
+            let mut asked = nest.assume(&assumptions);
             asked.push(nest.set(&is_here, &here.unwrap_or(Expr::bool(true))));
             if !stepper.unique {
                 let segment = scalar(format!("{}.to", state.position.symbol.name()));
@@ -239,8 +245,8 @@ impl Lower {
         let point = Region::Point(at.clone());
         let with = |looplet: Looplet| cursors.iter().cloned().chain([c.with(looplet, None)]).collect();
         let then = self.region(nest, with(looplet), &point, body.clone());
-        let then = nest.block(nest.assume(&promises).into_iter().chain([then]));
-        if stepper.full && stepper.ordered && !is_sharp(&stepper) {
+        let then = nest.block(nest.assume(&assumptions).into_iter().chain([then]));
+        if stepper.full && stepper.ordered && !is_spike(&stepper) {
             out.push(then);
             let all = nest.block(out);
             return nest.with(scalars, all);
@@ -254,13 +260,13 @@ impl Lower {
     /// Returns whether the effect at the positions of a coordinate, one after the other and in any order, equals the
     /// effect at all of them together: the body reduces one element of each, and does nothing where none is stored.
     fn adds_up(&self, c: &Cursor, stepper: &Stepper, body: &Stmt) -> bool {
-        is_sharp(stepper) && elements_of(body, c).len() == 1 && only_reduces(body, c) && self.filled(body, [c]).is_nop()
+        is_spike(stepper) && elements_of(body, c).len() == 1 && only_reduces(body, c) && self.filled(body, [c]).is_nop()
     }
 
     /// Lowers the body at all positions of a list, in any order, that have a coordinate.
     fn at_each(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         (c, stepper): (&Cursor, &Stepper),
         mut others: Vec<Cursor>,
         at: &Expr,
@@ -279,8 +285,8 @@ impl Lower {
         let here = self.region(nest, others, &Region::Point(at.clone()), body);
         nest.inside = outer;
         let here = nest.branch(&own(&stepper.last).equals(at), here, Stmt::nop());
-        let promised = nest.assume(&stepper.promises.iter().map(own).collect::<Vec<_>>());
-        let body = nest.block(promised.into_iter().chain([here]));
+        let assumed = nest.assume(&stepper.assumptions.iter().map(own).collect::<Vec<_>>());
+        let body = nest.block(assumed.into_iter().chain([here]));
         let extent = Extent::Range { begin: stepper.begin.clone(), end: stepper.end.clone(), step: Expr::int(1) };
         nest.derived(StmtKind::For { iter: position, extent, props: LoopProps::default(), body }, "scan")
     }
@@ -306,7 +312,7 @@ impl Lower {
     /// ```
     fn probed(
         &self,
-        nest: &Nest<'_>,
+        nest: &LoopBuilder<'_>,
         (state, stepper): (&State, &Stepper),
         probe: &Probe,
         is_here: &Tensor,
@@ -319,12 +325,12 @@ impl Lower {
         let here = |e: &Expr| replaced(e, &probe.slot, &slot.load([]));
         let p = state.position.load([]);
         let own = |e: &Expr| replaced(e, &stepper.position, &p);
-        let mut taken = nest.assume(&stepper.promises.iter().map(own).collect::<Vec<_>>());
+        let mut taken = nest.assume(&stepper.assumptions.iter().map(own).collect::<Vec<_>>());
         taken.push(nest.set(is_here, &own(&stepper.last).equals(at)));
         taken.push(nest.set(&more, &is_here.load([]).negate()));
         taken.push(nest.set(&slot, &masked(slot.load([]).plus(&Expr::int(1)))));
         let taken = nest.block(taken);
-        let mut body = nest.assume(&probe.promises.iter().map(here).collect::<Vec<_>>());
+        let mut body = nest.assume(&probe.assumptions.iter().map(here).collect::<Vec<_>>());
         body.push(nest.set(&state.position, &here(&probe.entry)));
         body.push(nest.set(&more, &Expr::int(0).less_eq(&p)));
         body.push(nest.branch(&more.load([]), taken, Stmt::nop()));
@@ -339,11 +345,17 @@ impl Lower {
     }
 
     /// Scans positions in any order, up to the one that has the coordinate.
-    fn scanned(&self, nest: &Nest<'_>, (state, stepper): (&State, &Stepper), is_here: &Tensor, at: &Expr) -> Stmt {
+    fn scanned(
+        &self,
+        nest: &LoopBuilder<'_>,
+        (state, stepper): (&State, &Stepper),
+        is_here: &Tensor,
+        at: &Expr,
+    ) -> Stmt {
         let more = flag(format!("{}.more", state.position.symbol.name()));
         let p = state.position.load([]);
         let own = |e: &Expr| replaced(e, &stepper.position, &p);
-        let mut body = nest.assume(&stepper.promises.iter().map(own).collect::<Vec<_>>());
+        let mut body = nest.assume(&stepper.assumptions.iter().map(own).collect::<Vec<_>>());
         body.push(nest.set(is_here, &own(&stepper.last).equals(at)));
         let on = nest.block([nest.set(&state.position, &p.plus(&Expr::int(1))), nest.set(&more, &state.is_left())]);
         body.push(nest.branch(&is_here.load([]), nest.set(&more, &Expr::bool(false)), on));

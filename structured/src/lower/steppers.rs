@@ -1,8 +1,8 @@
 //! Steppers: one that drives its loop alone is a counted loop over positions; several are merged, or lead each other.
 
 use super::cursor::Cursor;
-use super::drive::Drive;
-use super::region::{Nest, Region};
+use super::merge_strategy::Drive;
+use super::region::{LoopBuilder, Region};
 use super::search::State;
 use super::{Lower, first_effect, place};
 use crate::access;
@@ -22,7 +22,7 @@ pub(super) fn scalar(name: String) -> Arc<Tensor> {
     Arc::new(Tensor::dense(Symbol::new(name), DType::I64, Vec::new(), Role::Workspace))
 }
 
-impl Nest<'_> {
+impl LoopBuilder<'_> {
     pub(super) fn set(&self, scalar: &Tensor, value: &Expr) -> Stmt {
         let kind = StmtKind::Store { tensor: scalar.symbol.clone(), indices: Vec::new(), value: value.clone() };
         self.derived(kind, "set")
@@ -41,7 +41,7 @@ impl Nest<'_> {
 
 impl Lower {
     /// Returns whether the body has effects in several combinations of stored steppers, in a loop that may merge them.
-    pub(super) fn is_varied(&self, nest: &Nest<'_>, steppers: &[Cursor], body: &Stmt) -> bool {
+    pub(super) fn is_varied(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> bool {
         let says = |c: &Cursor| c.protocol == Protocol::Gallop;
         steppers.len() > 1
             && !nest.props.is_concurrent()
@@ -57,7 +57,7 @@ impl Lower {
     /// Lowers a region that steppers drive.
     pub(super) fn steppers(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         cursors: Vec<Cursor>,
         range: [&Expr; 2],
         whole: bool,
@@ -104,10 +104,10 @@ impl Lower {
             if leads { leading.push(c) } else { following.push(c) }
         }
         // Followers continue from their position if they are queried for increasing coordinates.
-        let rises = |c: &Cursor| c.stepper().is_some_and(|s| s.ordered && is_sharp(s));
+        let rises = |c: &Cursor| c.stepper().is_some_and(|s| s.ordered && is_spike(s));
         let rises = !nest.props.is_concurrent() && leading.iter().all(rises);
         let (mut all, scalars) = match rises {
-            true => self.kept(nest, &mut following, [range[0], &Expr::bool(whole)]),
+            true => self.saved_position(nest, &mut following, [range[0], &Expr::bool(whole)]),
             false => (Vec::new(), Vec::new()),
         };
         let others = [following, others].concat();
@@ -129,7 +129,7 @@ impl Lower {
     /// Returns whether executing a loop's body at each of several positions of one coordinate, one after the other,
     /// equals executing it at all of them: it is one loop over the level below, without an effect where nothing is
     /// stored.
-    pub(super) fn is_chain(&self, c: &Cursor, body: &Stmt, nest: &Nest<'_>) -> bool {
+    pub(super) fn is_chain(&self, c: &Cursor, body: &Stmt, nest: &LoopBuilder<'_>) -> bool {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body: inner, .. } = body.kind() else {
             return false;
         };
@@ -167,7 +167,7 @@ impl Lower {
     /// ```
     fn counted(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         cursor: &Cursor,
         others: &[Cursor],
         range: [&Expr; 2],
@@ -209,10 +209,10 @@ impl Lower {
         nest.with(scalars, all)
     }
 
-    /// Builds the loop over these positions; `inside`: all of them are in the range.
+    /// Builds the loop over these positions; `bounds_checks`: all of them are in the range.
     pub(super) fn over(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         cursor: &Cursor,
         others: &[Cursor],
         [begin, end]: [&Expr; 2],
@@ -260,7 +260,7 @@ impl Lower {
         };
         // The loop over positions takes the place of the original; inner loops are derived from it.
         let stands = std::mem::replace(&mut nest.stands, true);
-        let mut inner = nest.assume(&stepper.promises.iter().map(at).collect::<Vec<_>>());
+        let mut inner = nest.assume(&stepper.assumptions.iter().map(at).collect::<Vec<_>>());
         if inside && sharp && !self.is_whole(cursor, [begin, end]) {
             // These positions were searched for, so they are in range.
             inner.extend(nest.assume(&[begin.less_eq(&coordinate).and(&coordinate.less(end))]));
@@ -326,7 +326,7 @@ impl Lower {
     /// ```
     fn merged(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         steppers: Vec<Cursor>,
         others: Vec<Cursor>,
         [begin, end]: [&Expr; 2],
@@ -354,7 +354,7 @@ impl Lower {
         let states: Vec<State> = steppers.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
         let next = scalar(format!("{}.next", iter.name()));
         // Only effects between the last coordinates need the beginning of the interval.
-        let sharp = |c: &Cursor| c.stepper().is_none_or(is_sharp);
+        let sharp = |c: &Cursor| c.stepper().is_none_or(is_spike);
         let between = !whole || !steppers.iter().all(sharp) || !self.filled(&body, &steppers).is_nop();
         let mut out: Vec<Stmt> = between.then(|| nest.set(&next, begin)).into_iter().collect();
         for (c, state) in steppers.iter().zip(&states) {
@@ -405,7 +405,7 @@ impl Lower {
     /// Builds one step of a merge, up to the least of the last coordinates.
     fn step(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         active: &[(&Cursor, &State)],
         others: &[Cursor],
         (next, end, whole): (Option<&Tensor>, &Expr, bool),
@@ -420,7 +420,7 @@ impl Lower {
             let Some(stepper) = c.stepper() else { continue };
             let at = state.position.load([]);
             let to = |e: &Expr| replaced(e, &stepper.position, &at);
-            inner.extend(nest.assume(&stepper.promises.iter().map(to).collect::<Vec<_>>()));
+            inner.extend(nest.assume(&stepper.assumptions.iter().map(to).collect::<Vec<_>>()));
             let own = to(&stepper.last);
             first = Some(first.map_or(own.clone(), |f| f.min_with(&own)));
             let ends = own.equals(&last.load([]));
@@ -475,7 +475,7 @@ impl Lower {
     /// ```
     fn leapfrog(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         leaders: Vec<Cursor>,
         followers: Vec<Cursor>,
         [begin, end]: [&Expr; 2],
@@ -490,12 +490,12 @@ impl Lower {
         let mut out = Vec::new();
         let (mut cond, mut inner) = (Expr::bool(true), Vec::new());
         let (mut largest, mut found, mut advance) = (None::<Expr>, Expr::bool(true), Vec::new());
-        let (mut left, mut seeks, mut promised, mut all) = (Expr::bool(true), Vec::new(), Vec::new(), followers);
+        let (mut left, mut seeks, mut assumed, mut all) = (Expr::bool(true), Vec::new(), Vec::new(), followers);
         for (c, state) in leaders.iter().zip(&states) {
             let Some(stepper) = c.stepper() else { continue };
             let at = state.position.load([]);
             let to = |e: &Expr| replaced(e, &stepper.position, &at);
-            let promises: Vec<Expr> = stepper.promises.iter().map(to).collect();
+            let assumptions: Vec<Expr> = stepper.assumptions.iter().map(to).collect();
             out.push(self.start(nest, state, stepper));
             if !whole {
                 out.push(self.seek(nest, state, stepper, end));
@@ -504,12 +504,12 @@ impl Lower {
                 out.push(self.seek(nest, state, stepper, begin));
             }
             cond = and(cond, state.is_left());
-            inner.extend(nest.assume(&promises));
+            inner.extend(nest.assume(&assumptions));
             let own = to(&stepper.last);
             largest = Some(largest.map_or(own.clone(), |l| l.max_with(&own)));
             seeks.push(self.seek(nest, state, stepper, &last.load([])));
             left = and(left, state.is_left());
-            promised.extend(nest.assume(&promises));
+            assumed.extend(nest.assume(&assumptions));
             found = and(found, own.equals(&last.load([])));
             advance.push(nest.set(&state.position, &at.plus(&Expr::int(1))));
             let looplet = match &*stepper.body {
@@ -523,9 +523,9 @@ impl Lower {
         inner.extend(seeks);
         let here = self.region(nest, all, &Region::Point(last.load([])), body);
         let here = nest.block(std::iter::once(here).chain(advance));
-        promised.push(nest.branch(&found, here, Stmt::nop()));
-        let promised = nest.block(promised);
-        inner.push(nest.branch(&left, promised, Stmt::nop()));
+        assumed.push(nest.branch(&found, here, Stmt::nop()));
+        let assumed = nest.block(assumed);
+        inner.push(nest.branch(&left, assumed, Stmt::nop()));
         let inner = nest.block(inner);
         out.push(nest.while_loop(cond, nest.with([last], inner)));
         let all = nest.block(out);
@@ -570,6 +570,6 @@ pub(super) fn substituted(looplet: &Looplet, symbol: &Symbol, value: &Expr) -> L
 }
 
 /// Returns whether the looplets of a stepper are spikes.
-pub(super) fn is_sharp(stepper: &Stepper) -> bool {
+pub(super) fn is_spike(stepper: &Stepper) -> bool {
     matches!(*stepper.body, Looplet::Spike(_))
 }

@@ -18,10 +18,10 @@
 
 use super::blend::{Blend, Blended, both, either};
 use super::cursor::{Cursor, PATH, path};
-use super::explained::Around;
-use super::region::{Nest, Region};
+use super::record::Around;
+use super::region::{LoopBuilder, Region};
 use super::search::{State, flag};
-use super::steppers::{is_sharp, replaced, scalar, substituted};
+use super::steppers::{is_spike, replaced, scalar, substituted};
 use super::{Lower, load};
 use crate::access;
 use crate::explain::{Explained, Part};
@@ -93,7 +93,7 @@ impl Lower {
     /// with bodies that distinguish elements by expressions.
     pub(super) fn in_either_way(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         cursors: Vec<Cursor>,
         region: &Region,
         body: &Stmt,
@@ -133,7 +133,7 @@ impl Lower {
     /// Merges these lists with one body; `None` if a part of it cannot be expressed in this way.
     pub(super) fn together(
         &mut self,
-        nest: &mut Nest<'_>,
+        nest: &mut LoopBuilder<'_>,
         (steppers, others): (&[Cursor], &[Cursor]),
         [begin, end]: [&Expr; 2],
         whole: bool,
@@ -152,8 +152,8 @@ impl Lower {
             if let Some(to) = &lane.to {
                 place.positions = Positions { first: lane.state.position.load([]), end: to.load([]) };
             }
-            let promised = nest.assume(&lane.stepper.promises.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
-            let here = Some((lane.here.load([]), promised));
+            let assumed = nest.assume(&lane.stepper.assumptions.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
+            let here = Some((lane.here.load([]), assumed));
             places.push((&lane.cursor, self.settled(nest, &lane.cursor, place, here, (&mut asked, &mut scalars))?));
         }
         for c in others {
@@ -190,8 +190,8 @@ impl Lower {
             if let Some(to) = &lane.to {
                 inner.push(nest.set(to, &lane.state.position.load([])));
                 let segment = self.segment(nest, &lane.state, &lane.stepper, to);
-                let promised = nest.assume(&lane.stepper.promises.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
-                let segment = nest.block(promised.into_iter().chain([segment]));
+                let assumed = nest.assume(&lane.stepper.assumptions.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
+                let segment = nest.block(assumed.into_iter().chain([segment]));
                 inner.push(nest.branch(&lane.here.load([]), segment, Stmt::nop()));
             }
         }
@@ -229,7 +229,7 @@ impl Lower {
         let to = (!stepper.unique).then(|| scalar(format!("{name}.to")));
         let (at, here) = (scalar(format!("{name}.at")), flag(format!("{name}.here")));
         // Beyond the dimension, accesses are checked in the cases in which they are made.
-        let can = stepper.ordered && c.within && c.here.is_none() && (stepper.unique || is_sharp(&stepper));
+        let can = stepper.ordered && c.within && c.here.is_none() && (stepper.unique || is_spike(&stepper));
         can.then_some(Lane { cursor: c.clone(), stepper, state, at, here, to })
     }
 
@@ -237,7 +237,7 @@ impl Lower {
     /// coordinate.
     fn settled(
         &self,
-        nest: &Nest<'_>,
+        nest: &LoopBuilder<'_>,
         c: &Cursor,
         place: Place,
         here: Option<(Expr, Vec<Stmt>)>,
@@ -256,8 +256,8 @@ impl Lower {
         let found = nest.branch(&is_stored.load([]), nest.set(&position, &positions.first), Stmt::nop());
         let here = match here {
             None => nest.block([nest.set(&is_stored, &stored), found]),
-            Some((here, promised)) => {
-                let all = nest.block(promised.into_iter().chain([nest.set(&is_stored, &stored), found]));
+            Some((here, assumed)) => {
+                let all = nest.block(assumed.into_iter().chain([nest.set(&is_stored, &stored), found]));
                 nest.block([nest.set(&is_stored, &Expr::bool(false)), nest.branch(&here, all, Stmt::nop())])
             }
         };
@@ -268,23 +268,23 @@ impl Lower {
     }
 
     /// Advances a list from the present coordinate.
-    fn advance(&self, nest: &Nest<'_>, lane: &Lane, [at, after]: [&Expr; 2], limit: &Expr) -> Stmt {
+    fn advance(&self, nest: &LoopBuilder<'_>, lane: &Lane, [at, after]: [&Expr; 2], limit: &Expr) -> Stmt {
         let p = &lane.state.position;
-        let on = match (&lane.to, is_sharp(&lane.stepper)) {
+        let on = match (&lane.to, is_spike(&lane.stepper)) {
             (Some(to), _) => nest.set(p, &to.load([])),
             (None, true) => nest.set(p, &p.load([]).plus(&Expr::int(1))),
             (None, false) => {
-                let promised = nest.assume(&lane.stepper.promises.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
+                let assumed = nest.assume(&lane.stepper.assumptions.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
                 let ends = lane.now(&lane.stepper.last).equals(at);
                 let on = nest.branch(&ends, nest.set(p, &p.load([]).plus(&Expr::int(1))), Stmt::nop());
-                nest.block(promised.into_iter().chain([on]))
+                nest.block(assumed.into_iter().chain([on]))
             }
         };
         nest.block([on, come_to(nest, lane, after, limit)])
     }
 
     /// Rewrites the body so that the accesses of these cursors are distinguished by expressions.
-    fn told_apart(&mut self, nest: &Nest<'_>, places: &[(&Cursor, Place)], body: &Stmt) -> Option<Told> {
+    fn told_apart(&mut self, nest: &LoopBuilder<'_>, places: &[(&Cursor, Place)], body: &Stmt) -> Option<Told> {
         let several = self.several.borrow().clone();
         let mut blend = Blend::new(body, &several, nest.s.origin());
         let written = effects::writes(body);
@@ -318,8 +318,8 @@ impl Lower {
                 let fill = flat.tensor.format.fill.unwrap_or(Literal::zero(flat.tensor.dtype));
                 let name = format!("{}.value", flat.tensor.symbol.name());
                 let value = Arc::new(Tensor { dtype: e.dtype(), ..(*scalar(name)).clone() });
-                let promised = nest.assume(std::slice::from_ref(&promise));
-                let set = nest.block(promised.into_iter().chain([nest.set(&value, &element)]));
+                let assumed = nest.assume(std::slice::from_ref(&promise));
+                let set = nest.block(assumed.into_iter().chain([nest.set(&value, &element)]));
                 told.values.push(nest.set(&value, &Expr::literal(fill, e.dtype())));
                 told.values.push(nest.branch(&place.stored, set, Stmt::nop()));
                 let cases = match place.stored.as_bool() {
@@ -370,7 +370,7 @@ impl Lower {
     }
 
     /// Warns about runs that are traversed coordinate by coordinate.
-    fn warn_of_steps(&mut self, nest: &Nest<'_>, lanes: &[Lane]) {
+    fn warn_of_steps(&mut self, nest: &LoopBuilder<'_>, lanes: &[Lane]) {
         let (Some(iter), Some(lane)) = (nest.iter, lanes.iter().find(|l| l.stepper.full)) else { return };
         let name = self.tensor_of(&lane.cursor);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
@@ -390,7 +390,7 @@ struct Told {
 }
 
 /// Sets a list's next coordinate, which is `from` or comes after it.
-fn come_to(nest: &Nest<'_>, lane: &Lane, from: &Expr, limit: &Expr) -> Stmt {
+fn come_to(nest: &LoopBuilder<'_>, lane: &Lane, from: &Expr, limit: &Expr) -> Stmt {
     let to = match lane.looplet() {
         Looplet::Spike(_) => lane.now(&lane.stepper.last),
         Looplet::Sequence(phases) => match &phases[..] {
@@ -399,8 +399,8 @@ fn come_to(nest: &Nest<'_>, lane: &Lane, from: &Expr, limit: &Expr) -> Stmt {
         },
         _ => from.clone(),
     };
-    let promised = nest.assume(&lane.stepper.promises.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
-    let on = nest.block(promised.into_iter().chain([nest.set(&lane.at, &to)]));
+    let assumed = nest.assume(&lane.stepper.assumptions.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
+    let on = nest.block(assumed.into_iter().chain([nest.set(&lane.at, &to)]));
     nest.block([nest.set(&lane.at, limit), nest.branch(&lane.state.is_left(), on, Stmt::nop())])
 }
 

@@ -29,7 +29,7 @@
 //! ```
 
 use super::cursor::{PATH, above};
-use super::{Lower, Scope, inside, load};
+use super::{Bindings, Lower, bounds_checks, load};
 use crate::access;
 use crate::layout::{Flat, FlatLevel};
 use crate::levels::workspace::{COUNT, CRD, MAP};
@@ -76,7 +76,7 @@ impl Lower {
         let (t, at) = load(e)?;
         let (tensor, k) = self.fibres.get(t)?;
         let flat = &self.tensors[tensor];
-        let own = if inside::carries(flat) { flat.tensor.shape.len() } else { 0 };
+        let own = if bounds_checks::carries(flat) { flat.tensor.shape.len() } else { 0 };
         let reads = PATH + flat.levels.len() - k + own;
         if at.len() > reads { at.last()?.index.as_int() } else { None }
     }
@@ -207,7 +207,7 @@ impl Lower {
 
     /// Lowers a write to an element that is not stored, without further lookups: an insertion into a workspace at known
     /// positions, or an error.
-    pub(super) fn insert(&mut self, s: &Stmt, element: &Expr, bound: &Scope) -> Stmt {
+    pub(super) fn insert(&mut self, s: &Stmt, element: &Expr, bound: &Bindings) -> Stmt {
         if load(element).is_some_and(|(t, _)| self.workspace_of(t).is_none()) {
             return self.stopped(s, element);
         }

@@ -1,5 +1,5 @@
-//! Rules on programs with structured tensors: what they choose is what a person would, and computes what the program
-//! computes.
+//! Automatic scheduling of programs with structured tensors: rules choose the steps that a person would, and preserve
+//! the results.
 
 use expect_test::expect;
 use std::fmt::Write;
@@ -8,13 +8,13 @@ use taffeta_analysis::pass::simplify;
 use taffeta_ast::{Func, print};
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::Target;
-#[allow(unused_imports)] // by the tests that share `random`
+#[allow(unused_imports)] // used by the tests that share `random`
 use taffeta_structured::{Stored, Unpackable, lower};
 use testkit::{lowers, programs};
 
 use lowers::lowers;
 
-/// Kernels by their names.
+/// Kernels with their names.
 const KERNELS: &[(&str, &str)] = &[
     ("y = A x", "for i in range(n):\n        for j in range(m):\n            y[i] += A[i, j] * x[j]"),
     (
@@ -59,7 +59,7 @@ fn what_rules_choose_computes_the_same() {
     for format in FORMATS {
         for (name, kernel) in KERNELS {
             let func = program(format, kernel);
-            // What is in no order cannot be searched: such programs need other loops.
+            // Unordered lists cannot be searched: the kernel would need other loops.
             if *format == "hicoo" && *name == "sampled" {
                 assert!(lower(&simplify::run(&func)).is_err());
                 continue;

@@ -1,7 +1,7 @@
-//! Random programs on structured tensors: the interpreter on the elements, on the arrays of their formats, and on all
-//! elements of the program without formats computes the same.
+//! Campaign of random programs on structured tensors: the interpreter computes the same on the elements, on the arrays
+//! of the formats, and on all elements of the program without formats.
 //!
-//! A failure prints its seed and the program, made small. `FIRST` and `MOST` in the environment choose other seeds.
+//! A failure prints its seed and the shrunk program. The environment variables `FIRST` and `MOST` choose other seeds.
 
 use cases::generate::FORMATS;
 use cases::kernels::{self, KERNELS, any};
@@ -16,7 +16,7 @@ use testkit::random::Random;
 
 #[derive(Default, Debug)]
 struct Counts {
-    /// The case has no program of that kind.
+    /// Number of cases that have no such program.
     none: usize,
     agree: usize,
     end: usize,
@@ -24,12 +24,12 @@ struct Counts {
     refused: BTreeMap<String, usize>,
 }
 
-/// What went wrong, without how: the first words.
+/// Returns the sort of a failure: its first three words.
 fn sort_of(problem: &str) -> String {
     problem.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// A reason without the names in it.
+/// Replaces the names in the message of a refusal by `_`.
 fn reason(why: &str) -> String {
     why.split('`').step_by(2).collect::<Vec<_>>().join("_")
 }
@@ -38,7 +38,7 @@ fn shown(case: &Case) -> String {
     format!("seed {}, {:?}, sizes {:?}\n{}", case.seed, case.kind, case.sizes, case.text(true))
 }
 
-/// How a case goes; what fails is made small and shown.
+/// Check of a case; a failing case is shrunk and shown.
 type Tried = fn(&Case) -> Result<Option<Went>, String>;
 
 fn plain(case: &Case) -> Result<Option<Went>, String> {
@@ -53,7 +53,7 @@ fn counted(all: Vec<Case>, tried: Tried) -> Counts {
             let small = small(case, &mut { same });
             let what = tried(&small).err().unwrap_or_default();
             let text = format!("{}{what}", shown(&small));
-            // A long run says what it found when it finds it.
+            // A long run prints each failure when it is found.
             println!("{text}");
             text
         });
@@ -94,7 +94,7 @@ fn programs_agree() {
     assert!(2 * counts.dense > counts.agree, "only {} programs are compared with all elements", counts.dense);
 }
 
-/// Each format at each operand of each kernel, beside others in random formats.
+/// Checks each format at each operand of each kernel, with random formats of the other operands.
 #[test]
 fn kernels_in_every_format() {
     let mut random = Random(1);
@@ -113,13 +113,13 @@ fn kernels_in_every_format() {
     assert!(50 * refused < counts.agree, "{refused} programs are refused");
 }
 
-/// Each kernel with random pairs and triples of formats, on other data.
+/// Checks random kernels with random formats of all operands, on other data.
 #[test]
 fn kernels_in_random_formats() {
     counted((0..2000).map(kernels::random).collect(), plain);
 }
 
-/// Random programs and kernels under random steps, and their derivatives.
+/// Checks random programs and kernels under random steps, and their derivatives.
 #[test]
 fn schedules_and_derivatives_agree() {
     agree(Way::Scheduled, 400, |c| ways::tried(c, Way::Scheduled));
@@ -127,7 +127,7 @@ fn schedules_and_derivatives_agree() {
     agree(Way::Forward, 400, |c| ways::tried(c, Way::Forward));
 }
 
-/// The same, and their gradients, under the steps that rules choose.
+/// Checks random programs and kernels, and their gradients, under the steps that rules choose.
 #[test]
 fn automatic_schedules_agree() {
     agree(Way::Automatic, 100, |c| ways::tried(c, Way::Automatic));
@@ -140,7 +140,7 @@ fn agree(way: Way, most: u64, tried: Tried) {
     println!("{way:?}");
     let counts = counted(cases.collect(), tried);
     let refused: usize = counts.refused.values().sum();
-    // (Marks are set before it is asked whether such loops can be lowered.)
+    // Marks are set before lowering is asked whether it supports such loops.
     assert!(12 * refused < counts.agree, "{way:?}: {refused} are refused");
     assert!(10 * counts.end > 8 * counts.agree, "{way:?}: only {} come to their end", counts.end);
     assert!(3 * counts.agree as u64 > most, "{way:?}: only {} programs", counts.agree);

@@ -1,4 +1,5 @@
-//! Kernels with operands in all formats, and pairs of them: what they are lowered to computes what they do.
+//! Kernels with operands in all formats, and in pairs of them: the lowered programs compute the same as the logical
+//! ones.
 
 use std::panic::catch_unwind;
 use taffeta_analysis::pass::substitute;
@@ -45,7 +46,7 @@ const MATRICES: &[&str] = &[
 
 const SQUARES: &[&str] = &["symmetric", "lower_triangular", "upper_triangular"];
 
-/// A body for each way of using elements `a` and `b`.
+/// Bodies, one for each use of elements `a` and `b`.
 const PAIRS: &[&str] = &[
     "s += a * b",
     "s += a + b",
@@ -57,12 +58,12 @@ const PAIRS: &[&str] = &[
     "s += (1.0 if a > 2.0 else 0.0) * b",
 ];
 
-/// How a program went: it equals, or was refused in these words.
+/// Checks that a program equals its lowering; returns the message if lowering refuses it.
 fn outcome(text: &str, seeds: std::ops::Range<u64>) -> Result<(), String> {
     lowered_equals(&programs::elaborate(text), text, seeds)
 }
 
-/// The program in which the last index of these tensors has these protocols.
+/// Sets the protocol of the last index of each of these tensors.
 fn with_protocols(func: &Func, protocols: &[(&str, Protocol)]) -> Func {
     let body = substitute::rebuild(&func.body, &mut |e| match e.kind() {
         ExprKind::Load(t, at) => match protocols.iter().find(|(name, _)| *name == t.name()) {
@@ -94,7 +95,7 @@ fn lowered_equals(func: &Func, text: &str, seeds: std::ops::Range<u64>) -> Resul
     Ok(())
 }
 
-/// The programs that were refused, with the reason.
+/// Returns the programs that are refused, with the reasons.
 fn refusals(texts: impl IntoIterator<Item = String>, seeds: u64) -> Vec<String> {
     let mut refused = Vec::new();
     for text in texts {
@@ -204,7 +205,7 @@ fn leaders_and_followers() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// What stores several coordinates at a position leads with all of them.
+/// Checks that a leader with several coordinates per position (a run or a block) leads with all of them.
 #[test]
 fn leaders_of_runs_and_blocks() {
     let formats = ["format(compressed)", "format(blocklist)", "format(runlength)", "format(packbits)"];
@@ -227,7 +228,8 @@ fn leaders_of_runs_and_blocks() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// Leaders jump to the larger of their coordinates; a follower is searched at the leader's.
+/// Checks that leaders jump to the maximum of their coordinates, and that a follower is searched at the leader's
+/// coordinate.
 #[test]
 fn what_leads() {
     let text = "def f(A: f64[n] @ format(compressed), B: f64[n] @ format(compressed)) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += A[j] * B[j]\n    return s\n";
@@ -244,7 +246,8 @@ fn what_leads() {
     assert!(merged.contains(&format!("j = min({a}, {b})")) && !merged.contains("probe"), "{merged}");
 }
 
-/// What is not said is chosen by cost: two lists are merged, what has a position for each coordinate is asked for it.
+/// Checks the protocols that are chosen by cost: two lists are merged, and a level with a position for each coordinate
+/// is located.
 #[test]
 fn what_leads_by_cost() {
     let parts = |formats: [&str; 3], index: [&str; 3], value: &str| {
@@ -291,7 +294,7 @@ fn what_leads_by_cost() {
     assert_eq!(parts(runs, plain, "B + C"), "B merged, C merged; at most nnz(B) + runs(C)");
 }
 
-/// A row that an index tensor picks is traversed, not searched for each of its coordinates.
+/// Checks that a row picked by an index tensor is traversed, instead of searched for each of its coordinates.
 #[test]
 fn rows_that_are_picked() {
     let text = "def f(A: f64[n, m] @ csr, k: i64[p]) -> f64[m]:\n    y = zeros((m,), f64)\n    for q in range(p):\n        for j in range(m):\n            y[j] += A[k[q], j]\n    return y\n";
@@ -302,8 +305,7 @@ fn rows_that_are_picked() {
     assert_eq!(lowered.explained[1].iterations.as_deref(), Some("nnz(A)/n"));
 }
 
-/// A row of coordinates, one to each position, is asked for another coordinate than the loop's: all positions of the
-/// row are looked at.
+/// Checks accesses to a `singleton` row at another coordinate than the loop's: all positions of the row are examined.
 #[test]
 fn rows_of_coordinates_that_are_asked() {
     let bodies =
@@ -320,7 +322,7 @@ fn rows_of_coordinates_that_are_asked() {
     }
 }
 
-/// What is said of one fibre twice must agree; other fibres of the tensor may be traversed in another way.
+/// Checks that the protocols of one fibre must agree, while other fibres of the tensor may be traversed in another way.
 #[test]
 fn contradictions() {
     let said = |value: &str| {
@@ -335,7 +337,8 @@ fn contradictions() {
     assert_eq!(said("A[i, walk(j)] * A[i, locate(j)] * A[i, j]"), Ok(()));
 }
 
-/// Positions that share a coordinate write one element: they are not counted in parallel.
+/// Checks that a loop over positions is not parallel if several positions share a coordinate, since they write one
+/// element; nor is a merge or a scan.
 #[test]
 fn what_cannot_be_parallel() {
     let rows = |storage: &str, body: &str| {
@@ -352,7 +355,8 @@ fn what_cannot_be_parallel() {
     assert_eq!(parallel(&rows("dcsr", "y[i] += A[i, j] * x[j]"), "i"), Ok(()));
     let coo = parallel(&rows("coo", "y[i] += A[i, j] * x[j]"), "i");
     assert_eq!(coo, Err("the loop `i` is parallel or vectorised, and joins positions of `A`".into()));
-    // One of several lists can be counted, if nothing is done where it stores nothing.
+    // The loop may count the positions of one list among several, if the body has no effect where that list stores
+    // nothing.
     assert_eq!(parallel(&rows("csr", "y[i] += A[i, j] * B[i, j]"), "j"), Ok(()));
     let merge = parallel(&rows("csr", "y[i] += A[i, j] * x[j] + B[i, j]"), "j");
     assert_eq!(merge, Err("the loop `j` is parallel or vectorised, and merges `A` and `B`".into()));
@@ -360,7 +364,7 @@ fn what_cannot_be_parallel() {
     assert!(scan.is_err_and(|e| e.contains("does something where that stores nothing")));
 }
 
-/// The statement with the loop of that name in parallel.
+/// Marks the loop of that name as parallel.
 fn marked(s: &Stmt, name: &str) -> Stmt {
     let inner = s.map(&mut |s| marked(s, name), &mut Expr::clone);
     match inner.kind() {
@@ -372,7 +376,8 @@ fn marked(s: &Stmt, name: &str) -> Stmt {
     }
 }
 
-/// A loop beyond the dimension is stopped where something is left of its body, and skipped where nothing is.
+/// Checks loops beyond the dimension: an iteration stops the program if its body has an effect where nothing is stored,
+/// and is skipped otherwise.
 #[test]
 fn loops_beyond_the_dimension() {
     let bodies = [
@@ -392,7 +397,7 @@ fn loops_beyond_the_dimension() {
                     "def f(A: f64[n] @ {storage}, B: f64[n] @ format(compressed), x: f64[m]) -> f64:\n    s = 0.0\n    for j in {range}:\n        {body}\n    return s\n"
                 );
                 let func = programs::elaborate(&text);
-                // (Lists that are not ordered have no loops over parts of a dimension.)
+                // Unordered lists cannot be traversed over a part of a dimension.
                 let Ok(structured) = lower(&func) else { continue };
                 for seed in 0..12 {
                     let result = catch_unwind(|| programs::compared(&func, &structured, seed, skips));
@@ -403,7 +408,7 @@ fn loops_beyond_the_dimension() {
     }
 }
 
-/// An index is checked where it is evaluated, and not before a loop in which no iteration comes to it.
+/// Checks that an index is checked where it is evaluated, not before a loop in which no iteration evaluates it.
 #[test]
 fn indices_that_no_iteration_comes_to() {
     let bodies = [
@@ -424,7 +429,7 @@ fn indices_that_no_iteration_comes_to() {
     }
     for text in texts {
         let func = programs::elaborate(&text);
-        // (Lists that are not ordered have no loops over parts of a dimension.)
+        // Unordered lists cannot be traversed over a part of a dimension.
         let Ok(structured) = lower(&func) else { continue };
         for seed in 0..30 {
             let result = catch_unwind(|| programs::equal(&func, &structured, seed));
@@ -433,7 +438,7 @@ fn indices_that_no_iteration_comes_to() {
     }
 }
 
-/// What an index is computed of may change between two accesses: where a fibre hangs is asked for each time.
+/// Checks accesses whose index is redefined between them: the fibre is located anew for each access.
 #[test]
 fn indices_that_change() {
     let bodies = [
@@ -458,7 +463,8 @@ fn indices_that_change() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// A scalar that stands for one value is of the fill where that is; what is computed for it alone goes with it.
+/// Checks temporaries: a scalar with a single definition derives from the fill where its value does, and computations
+/// that only it needs are dropped with it.
 #[test]
 fn temporaries() {
     let bodies = [

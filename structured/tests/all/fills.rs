@@ -1,4 +1,4 @@
-//! What is computed of fills is of the fill, however many loops and searches it takes to know all of it.
+//! Values computed from fills derive from the fill, however many loops and searches are needed to determine that.
 
 use taffeta_analysis::pass::simplify;
 use taffeta_ast::{print, validate};
@@ -8,7 +8,7 @@ use testkit::{lowers, programs};
 
 const FORMATS: [&str; 7] = ["banded", "compressed", "bytemap", "hashed", "bitmap", "point", "compressed, fill=inf"];
 
-/// What a program is lowered to, as it is and simplified before, computes what it does.
+/// Checks that the lowering of a program equals the program, as it is and simplified before.
 fn agrees(text: &str, seeds: u64) {
     let func = programs::elaborate(text);
     for lowered in [func.clone(), simplify::run(&func)] {
@@ -26,14 +26,14 @@ fn fills_that_are_found_one_after_the_other() {
         "min(max(A[i] - A[j], -1.0), 1.0)",
         "(A[i] - A[j]) * A[k[j]]",
         "(A[j] - A[k[j]]) * (x[j] / x[i])",
-        // A fill that leaves a constant as it is: nothing but fills and constants went into it.
+        // A fill that leaves a constant as it is: the value derives from fills and constants alone.
         "min(2.0, A[i]) * A[j]",
         "(A[i] + 2.0) * B[j] + B[k[j]]",
         "(max(A[i], -1.0) if j < 2 else A[j] * 1.0) * B[j]",
         "min(A[i], B[j]) * x[j]",
         "(A[i] if B[j] > 0.5 else B[i]) * x[j]",
         "(2.0 if A[i] > B[j] else B[i]) / (x[j] - x[j])",
-        // A constant that a fill chooses is one.
+        // A constant that a fill chooses derives from the fill.
         "min(A[i], 2.0 if B[j] < 0.5 else 1.0) * x[j]",
         "min(A[i], 2.0 if B[j] < 0.5 else 2.0) * x[j]",
         "(0.0 if B[j] < 0.5 else A[i]) * x[j]",
@@ -61,7 +61,8 @@ fn fills_that_are_found_one_after_the_other() {
     }
 }
 
-/// Scalars that are computed of one another, and declared before the first of them has a value, as in gradients.
+/// Checks scalars that are computed from one another, and declared before the first of them is defined, as in
+/// gradients.
 #[test]
 fn scalars_that_are_computed_of_what_may_not_be_stored() {
     let bodies = [
@@ -70,11 +71,11 @@ fn scalars_that_are_computed_of_what_may_not_be_stored() {
         "t = A[k[j] % n]\n        u = -t\n        v = u * x[j]\n        y[j] += v * x[0]",
         "t = A[k[j] % n]\n        u = A[j] * t\n        v = u * x[j]\n        y[j] += (B[j] + v) * x[0]",
         "t = A[k[j] % n]\n        u = B[k[0] % n] * x[0]\n        v = t * u\n        y[j] = v * x[j]",
-        // Of statements that stand twice, scalars have other declarations.
+        // Statements that are copied for both cases declare copies of their scalars.
         "t = A[k[j] % n]\n        y[j] += t * x[j]\n        a = empty((), f64)\n        b = empty((), f64)\n        \
          a = B[k[0] % n]\n        b = a / x[j]\n        y[j] += b * x[0]\n        q = 1.0",
         "u = A[k[j] % n]\n        v = B[j] * 2.0\n        t = u / (x[j] - x[j])\n        y[j] += x[j] * t + v * x[0]",
-        // Of the fill where none of several elements is stored.
+        // The value derives from the fill only where none of several elements is stored.
         "t = A[k[j] % n]\n        u = min(B[(j + 1) % n], t)\n        y[j] += u / (x[j] - x[j])",
         "t = A[k[j] % n]\n        u = B[k[0] % n]\n        v = min(t, u)\n        \
          y[j] = max(v, A[(j + 1) % n]) / (x[j] - x[j])",
@@ -92,7 +93,7 @@ fn scalars_that_are_computed_of_what_may_not_be_stored() {
     }
 }
 
-/// What is set inside of the scope of another scalar, and read after it: as steps of a schedule leave it.
+/// Checks values that are set inside the scope of another scalar and read after it, as steps of a schedule leave them.
 #[test]
 fn scalars_that_are_set_in_the_scope_of_others() {
     let values = ["A[k[i] % n] * t", "A[i] if i > 1 else t", "B[i] if i > 1 else A[k[i] % n]"];
@@ -121,8 +122,8 @@ fn scalars_that_are_set_in_the_scope_of_others() {
     }
 }
 
-/// A scalar that is given its value in branches does not stand for one value, however few of them are left where a
-/// region of the loops decides the condition.
+/// Checks that a scalar assigned in several branches does not count as a single definition, even where a region of the
+/// loops decides the condition and leaves one branch.
 #[test]
 fn scalars_that_are_set_in_branches() {
     let loops = "for i in range(n):\n        for j in range(n):\n            ";
@@ -149,7 +150,7 @@ fn scalars_that_are_set_in_branches() {
     }
 }
 
-/// Operands that are evaluated in a branch, whose condition follows from a fill.
+/// Checks operands that are evaluated in a branch whose condition follows from a fill.
 #[test]
 fn operands_that_a_fill_chooses() {
     let values = [

@@ -1,4 +1,5 @@
-//! Blocks that are full and those at an edge: the same elements, whether the sizes are multiples of a block's or not.
+//! Full blocks and blocks at an edge access the same elements, whether or not the sizes are multiples of the block
+//! size.
 
 use expect_test::expect;
 use taffeta_ast::{StmtKind, print};
@@ -7,7 +8,7 @@ use testkit::{golden, programs};
 use golden::{check, lowered};
 use programs::equal;
 
-/// A product of a matrix in blocks of `r` x `c` and a vector, block by block.
+/// Returns the text of a matrix-vector product, block by block, for blocks of `r` x `c` elements.
 fn by_blocks(format: &str, [r, c]: [usize; 2]) -> String {
     let (up_r, up_c) = (r - 1, c - 1);
     format!(

@@ -1,5 +1,5 @@
-//! What is done where nothing is stored is done once for coordinates in a row, over the levels below as well: no loop
-//! of a reduction counts coordinates.
+//! Gaps between stored coordinates are lowered as runs, across the levels below as well: no loop of a reduction counts
+//! coordinates.
 
 use taffeta_ast::{ExprKind, Extent, Stmt, StmtKind};
 use taffeta_structured::lower;
@@ -23,7 +23,8 @@ fn text(format: &str, body: &str) -> String {
     )
 }
 
-/// The loops of a statement that count coordinates: they run from one number to another, and not through positions.
+/// Returns the iterators of loops that count coordinates: the end of their range is not loaded, as that of positions
+/// is.
 fn counting(s: &Stmt) -> Vec<String> {
     let mut found = Vec::new();
     s.walk(&mut |s| {
@@ -50,7 +51,8 @@ fn gaps_of_rows_are_runs() {
     }
 }
 
-/// Where rows are stored by their numbers, they are gone through, and their columns are not.
+/// Checks that a term that varies by row loops over the rows of a gap, if rows are stored in a list, but not over their
+/// columns.
 #[test]
 fn a_loop_that_changes_from_row_to_row_is_one_over_rows() {
     for format in ["dcsr", "coo"] {
@@ -63,7 +65,7 @@ fn a_loop_that_changes_from_row_to_row_is_one_over_rows() {
     }
 }
 
-/// A statement that writes an element for each coordinate of the row is done for each of them, once for all rows.
+/// Checks that a store to one element per column runs once per column for all rows of a gap.
 #[test]
 fn a_loop_inside_of_a_run_is_done_once() {
     let text = "def f(A: f64[n, m] @ dcsr, x: f64[m]) -> f64[m]:\n    y = zeros((m,), f64)\n    for i in range(n):\n        \

@@ -1,5 +1,5 @@
-//! Gradients of structured tensors: in their pattern, what the logical program's are, and what the dense program's are
-//! where something is stored.
+//! Gradients of structured tensors: the lowered gradient equals that of the logical program, over the same pattern, and
+//! at stored elements that of the dense program.
 
 use std::collections::BTreeMap;
 use taffeta_ast::gradient::Tape;
@@ -12,7 +12,7 @@ use testkit::{programs, random};
 
 use programs::{elaborate, equal};
 
-/// Programs on a matrix `A`, whose format stands for `FORMAT`.
+/// Programs on a matrix `A`, with `FORMAT` in place of its format.
 const MATRICES: [(&str, &str); 6] = [
     (
         "rows",
@@ -40,7 +40,7 @@ const MATRICES: [(&str, &str); 6] = [
     ),
 ];
 
-/// Programs on a vector.
+/// Programs on a vector `A`.
 const VECTORS: [(&str, &str); 6] = [
     (
         "a dot product",
@@ -68,8 +68,8 @@ const VECTORS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Programs whose backward pass needs what is made in loops over a matrix; and whether that can be stored where the
-/// matrix is.
+/// Programs whose backward pass needs values that are computed in loops over a matrix, and whether these can be stored
+/// over the matrix's pattern.
 const TAPED: [(&str, bool, &str); 7] = [
     (
         "a product of three",
@@ -117,15 +117,15 @@ fn derivative(kind: Kind, func: &Func) -> Func {
     differentiate(&Request::new(kind, "df", func, &wrt)).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// The gradient with respect to everything.
+/// Differentiates with respect to all parameters.
 fn taped(tape: Tape, func: &Func) -> Func {
     let wrt: Vec<String> = func.params.iter().map(|p| p.tensor.symbol.name().to_string()).collect();
     let request = Request { tape, ..Request::new(Kind::Vjp, "df", func, &wrt) };
     differentiate(&request).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// The gradient of the program with respect to dense elements, summed where one value stands for several, is that of
-/// the structured one; so are the others.
+/// Checks that the structured gradient equals the dense one at stored elements, summed over elements that share a
+/// stored value, and that all other results are equal.
 fn as_dense(structured: &Func, dense: &Func, seed: u64, text: &str) {
     let mut random = random::Random(seed);
     let sizes: BTreeMap<String, i64> =
@@ -143,7 +143,7 @@ fn as_dense(structured: &Func, dense: &Func, seed: u64, text: &str) {
             Value::new(shape, numbers(count)).expect("it fits")
         } else {
             let stored = random::of_shape(&p.tensor.format, &shape, &mut random).stored;
-            // Finite ones.
+            // Finite values replace the random ones.
             let count = stored.arrays().last().map_or(0, |v| v.data().len());
             let mut numbers = |n: usize| Buffer::F64((0..n).map(|_| random.next(19) as f64 - 9.0).collect());
             let elements = Value::new(vec![count], numbers(count)).expect("it fits");
@@ -171,8 +171,8 @@ fn as_dense(structured: &Func, dense: &Func, seed: u64, text: &str) {
     }
 }
 
-/// The text of a lowered program is one, where it has no merges, no scopes that end early, and parameters that say its
-/// sizes; what formats promise is not written by people.
+/// Checks that the text of a lowered program parses again, if the program has no merges, no scopes that end early, and
+/// parameters that give its sizes. The formats' promises (`assume`) are left out, since people do not write them.
 fn reads_again(func: &Func) {
     fn plain(s: &Stmt) -> Stmt {
         match s.kind() {
@@ -189,14 +189,15 @@ fn reads_again(func: &Func) {
         if text.contains("    del ") {
             return;
         }
-        // Sums in indices are put in order when they are read.
+        // Parsing orders the terms of sums in indices.
         let again = print::func(&elaborate(&text));
         assert_eq!(print::func(&elaborate(&again)), again);
         assert_eq!(again.lines().count(), text.lines().count(), "{text}");
     }
 }
 
-/// All formats but those that no loop may traverse yet; the reasons of these.
+/// Checks gradients in all formats; returns the number of gradients that were lowered, and the messages of refusals
+/// with their counts.
 fn all(ndim: usize, kernels: &[(&str, &str)]) -> (usize, BTreeMap<String, usize>) {
     let (mut compared, mut refused) = (0, BTreeMap::new());
     for format in random::formats(ndim).into_iter().filter(|f| !f.is_dense()) {
@@ -215,7 +216,7 @@ fn all(ndim: usize, kernels: &[(&str, &str)]) -> (usize, BTreeMap<String, usize>
                         equal(&logical, &lowered, seed);
                     }
                     reads_again(&lowered.func);
-                    // Tangents, and tangents of the gradient, are stored where the parameter is.
+                    // The tangents of the program, and of its gradient, are stored over the parameter's pattern.
                     for of in [with(&format!(" @ {format}")), logical.clone()] {
                         let tangents = derivative(Kind::Jvp, &of);
                         let lowered = lower(&tangents).unwrap_or_else(|e| panic!("{e:?}\n{}", print::func(&tangents)));
@@ -249,7 +250,7 @@ fn of_matrices_in_every_format() {
     assert!(compared > 500 && why.is_empty(), "{compared} {refused:#?}");
 }
 
-/// Whether each tape over more than one dimension is stored where a parameter is.
+/// Returns, for each tape of more than one dimension, whether it is stored over a parameter's pattern.
 fn tapes(func: &Func) -> Vec<bool> {
     let mut out = Vec::new();
     func.body.walk(&mut |s| {
@@ -263,14 +264,15 @@ fn tapes(func: &Func) -> Vec<bool> {
     out
 }
 
-/// Whatever is kept, gradients are the same; what is needed where a parameter is stored is kept there.
+/// Checks that gradients are the same with every tape, and that values needed at stored elements are taped over the
+/// pattern.
 #[test]
 fn with_tapes_in_every_format() {
     let (mut compared, mut kept) = (0, BTreeMap::<&str, [usize; 2]>::new());
     let mut refused: Vec<String> = Vec::new();
     for format in random::formats(2).into_iter().filter(|f| !f.is_dense()) {
         for (name, sparsely, text) in TAPED {
-            // (Halves of matrices are those of square ones.)
+            // Formats of matrix halves need square matrices.
             let square = |text: &str| text.replace("n, m]", "n, n]").replace("f64[m", "f64[n").replace("(m)", "(n)");
             let text = if format.squares().next().is_some() { square(text) } else { text.to_string() };
             let with = |format: &str| elaborate(&text.replace("FORMAT", format));

@@ -1,6 +1,6 @@
-//! Sizes that are 0, small, at the ends of what index types hold, and larger than any memory, in all formats and with
-//! all types of indices: elements at the corners are stored and found again, in memory that is theirs and the format's,
-//! or there is a reason why not.
+//! Sizes that are 0, small, at the ends of index types, and larger than any memory, in all formats and with all index
+//! types: elements at the corners are packed and found again, in memory bounded by the elements and the format, or
+//! packing returns the reason.
 
 use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::{Buffer, DType, Literal};
@@ -9,7 +9,7 @@ use testkit::random;
 
 use random::{Random, formats};
 
-/// What sizes are: small ones, of which all coordinates can be stored, and those of which no format can store all.
+/// Draws a small size, of which all coordinates can be stored, or a large one, of which no format can store all.
 fn size(random: &mut Random, ndim: usize) -> usize {
     let small = [[0, 1, 255, 256, 257], [0, 1, 2, 129, 257], [0, 1, 2, 3, 17]][ndim - 1];
     match random.next(3) {
@@ -18,7 +18,7 @@ fn size(random: &mut Random, ndim: usize) -> usize {
     }
 }
 
-/// Elements at corners and beside them, each once.
+/// Draws distinct coordinates at corners, beside corners and in the middle.
 fn corners(random: &mut Random, shape: &[usize]) -> Vec<i64> {
     let mut all: Vec<Vec<i64>> = Vec::new();
     for _ in 0..random.next(5) {
@@ -30,7 +30,8 @@ fn corners(random: &mut Random, shape: &[usize]) -> Vec<i64> {
     all.concat()
 }
 
-/// How it went: stored, or why not.
+/// Packs elements of a tensor of random sizes, and checks that they are found again; returns the reason if packing
+/// fails.
 fn stored(format: &Format, seed: u64) -> Result<(), Unpackable> {
     let mut random = Random(seed);
     let ndim = format.levels.len();
@@ -46,7 +47,7 @@ fn stored(format: &Format, seed: u64) -> Result<(), Unpackable> {
     let format = Format { levels: levels.into(), ..format.clone() }.ordered(&order);
     let indices = if shape.contains(&0) { Vec::new() } else { corners(&mut random, &shape) };
     let count = indices.len() / ndim;
-    // One value, so that what is equal across a symmetry is.
+    // All elements are equal, so that mirrored elements of symmetric matrices are.
     let packed = Stored::pack(&shape, &format, &indices, &Buffer::I64(vec![5; count]))?;
     let room: usize = packed.arrays().iter().map(|a| a.data().len()).sum();
     assert!(room < 1 << 22, "{format} of {shape:?}: {room}");
@@ -81,7 +82,7 @@ fn sizes_of_all_kinds() {
     assert!(went > 4000 && memory > 1000 && index > 300 && beyond > 1000, "{went} {memory} {index} {beyond}");
 }
 
-/// Each row of a band goes from one end of the dimension to the other: together they are more than can be counted.
+/// Checks bands whose rows span the dimension: together they have more elements than can be counted.
 #[test]
 fn bands_that_are_too_wide() {
     let size = 1i64 << 47;

@@ -1,5 +1,5 @@
-//! Operands that are evaluated under a condition, with elements of structured tensors in them: nothing is asked for
-//! where the condition does not hold.
+//! Conditionally evaluated operands with elements of structured tensors: nothing is accessed where the condition does
+//! not hold.
 
 use taffeta_structured::lower;
 use testkit::programs;
@@ -7,7 +7,7 @@ use testkit::programs;
 const LAST: [&str; 9] =
     ["compressed", "bytemap", "bitmap", "banded", "ragged", "blocklist", "runlength", "packbits", "point"];
 
-/// The programs compute what they are lowered to, and none of them is refused.
+/// Checks that the programs are lowered, and equal their lowering.
 fn all_equal(texts: impl IntoIterator<Item = String>) {
     for text in texts {
         let func = programs::elaborate(&text);
@@ -20,7 +20,7 @@ fn all_equal(texts: impl IntoIterator<Item = String>) {
     }
 }
 
-/// An index that is out of range, or that cannot be computed, where the condition does not hold.
+/// Checks indices that are out of range, or cannot be computed, where the condition does not hold.
 #[test]
 fn indices_that_a_condition_keeps_in_range() {
     let values = [
@@ -60,7 +60,7 @@ fn indices_that_a_condition_keeps_in_range() {
     all_equal(["symmetric", "triangular", "triangular(upper=True)"].map(square));
 }
 
-/// Where a condition is decided without an element that is out of range, that is one that is not stored.
+/// Checks conditions that are decided without an element that is out of range, which counts as not stored.
 #[test]
 fn conditions_that_are_decided_without_an_element() {
     let values = [
@@ -84,7 +84,7 @@ fn conditions_that_are_decided_without_an_element() {
     all_equal(formats.iter().flat_map(|format| values.map(|value| text(format, value))));
 }
 
-/// A condition that is itself in a structured tensor, around an index that has to be checked.
+/// Checks a condition that reads a structured tensor, around an index that needs a bounds check.
 #[test]
 fn conditions_that_are_stored() {
     let text = |level: &str| {
@@ -95,7 +95,7 @@ fn conditions_that_are_stored() {
     all_equal(LAST.iter().filter(|l| !["runlength", "packbits"].contains(l)).map(|level| text(level)));
 }
 
-/// A row that there is not is asked for nothing by a loop that is empty.
+/// Checks that an empty loop does not access a row that does not exist.
 #[test]
 fn loops_that_are_empty() {
     let text = |level: &str| {

@@ -1,5 +1,5 @@
-//! Arrays of a caller: those that `Stored::pack` makes are taken in every format, and of arrays that are changed, what
-//! is taken can be read.
+//! Borrowed arrays: the arrays of `Stored::pack` are accepted in every format, and modified arrays are refused or can
+//! be read.
 
 use taffeta_ast::format::{Format, Level, LevelKind, Named};
 use taffeta_ast::{Buffer, DType, Literal, Value};
@@ -24,7 +24,8 @@ fn checked(shape: &[usize], format: &Format, arrays: &[Value]) -> Result<Vec<i64
     check("A", shape, format, &own, values.data().len())
 }
 
-/// What is packed is taken; then one number after the other is changed.
+/// Checks that a packed tensor is accepted, and that it can be read after changes of single numbers, if these are
+/// accepted; returns the number of accepted and of refused changes.
 fn round(Drawn { format, stored, given }: Drawn, seed: u64) -> [usize; 2] {
     let shape = given.shape();
     assert_eq!(checked(shape, &format, stored.arrays()).as_deref(), Ok(stored.hidden()), "{format}");
@@ -70,7 +71,7 @@ fn what_is_packed_is_taken_and_what_is_broken_can_be_read_or_is_refused() {
     assert!(sum.iter().all(|n| *n > 1000), "{sum:?}");
 }
 
-/// The arrays of one level below a dense one, in a matrix of 3 rows and 4 columns, and what is said of them.
+/// Checks the message about the arrays of one level below a dense one, in a matrix of 3 rows and 4 columns.
 #[track_caller]
 fn says(level: Level, arrays: &[&[i64]], stored: usize, expected: &str) {
     let format = Format::new(vec![Level::new(LevelKind::Dense), Level { index: Some(DType::I64), ..level }]);
@@ -136,7 +137,7 @@ fn every_kind_says_what_is_wrong() {
     segments(&[3, 4, 4, 4], &[0, 2, 3, 7, 8], "`A.ofs1` has 2 positions in segment 0, which has room for 3");
 }
 
-/// Lists of diagonals rise; the coordinates of a row do so from slot to slot.
+/// Checks that lists of diagonals must rise, and that coordinates of a row must rise from slot to slot.
 #[test]
 fn diagonals_and_slots_are_in_order() {
     let says = |named: Named, arrays: &[&[i32]], stored: usize| {
@@ -157,7 +158,7 @@ fn diagonals_and_slots_are_in_order() {
     assert_eq!(says(Named::Ell, &[&[-1], &[]], 0), "`A.count0` ends with -1, which is negative");
 }
 
-/// Lists of coordinates: in order, row by row, and none twice.
+/// Checks that lists of coordinates must be in row-major order, without duplicates.
 #[test]
 fn coordinates_of_several_levels_are_in_order() {
     let coo = |ndim: usize| {

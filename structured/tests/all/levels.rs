@@ -1,15 +1,16 @@
-//! What is stored in levels of all kinds: their arrays, that every element is found again, and what they cannot hold.
+//! Packing in levels of all kinds: the arrays of each level, retrieval of every element, and elements that a level
+//! cannot hold.
 
 use expect_test::{Expect, expect};
 use std::fmt::Write as _;
-use taffeta_ast::format::{Format, Level, LevelKind, Named, named};
+use taffeta_ast::format::{Format, Level, LevelKind, Named, presets};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Stored, Unpackable};
 use testkit::random;
 
 use random::{Drawn, equal, formats};
 
-/// A row for each line; what is not stored is a dot, and letters are 1, 2, 3 …
+/// Parses the picture of a matrix, one row per line: a dot is an element that is not stored, and letters are 1, 2, 3 …
 fn picture(rows: &str) -> (Vec<usize>, Vec<i64>, Buffer) {
     let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split_whitespace().collect()).collect();
     let (mut indices, mut elements) = (Vec::new(), Vec::new());
@@ -34,7 +35,7 @@ fn numbers(v: &Value) -> String {
     (0..v.data().len()).map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// The arrays of the picture in the head of the level's file.
+/// Checks the arrays of a picture as in the head of the level's file.
 #[track_caller]
 fn drawn(levels: &[Level], rows: &str, expect: Expect) {
     let (shape, indices, elements) = picture(rows);
@@ -198,7 +199,7 @@ fn the_pictures_of_levels() {
     );
 }
 
-/// Runs and stretches: what is joined, and what is not.
+/// Checks which elements are joined in runs and in stretches: equal ones and NaNs, but not 0 and -0.
 #[test]
 fn runs_are_of_equal_elements() {
     let nan = f64::from_bits(f64::NAN.to_bits() ^ 1);
@@ -212,7 +213,7 @@ fn runs_are_of_equal_elements() {
     assert_eq!(arrays(LevelKind::PackBits), ["0 3", "3 6 11", "0 3 4 9", "0 0 -0 NaN 1 2 2 0 0"]);
 }
 
-/// What a level cannot hold is an error that names the element.
+/// Checks that an element that a level cannot hold is an error that names the element.
 #[test]
 fn what_levels_cannot_hold() {
     use LevelKind::*;
@@ -231,12 +232,12 @@ fn what_levels_cannot_hold() {
     assert_eq!(text, "there are elements at (1, 0) and (1, 1), of which `point` stores one at most");
     let text = refused(Symmetric, "a b\nb c\n. .");
     assert_eq!(text, "indices, elements and shape do not fit each other");
-    // Of matrices in columns, it is the other half that is stored.
+    // In column order, the other half of the matrix is stored.
     let (shape, indices, elements) = picture("a b\n. c");
     let columns = format(&[Level::new(Dense), Level::new(LowerTriangular)]).ordered(&[1, 0]);
     let stored = Stored::pack(&shape, &columns, &indices, &elements).expect("it fits");
     assert_eq!(numbers(&stored.arrays()[0]), "1 2 3");
-    // What is to be stored everywhere needs room for everything.
+    // A level that stores every coordinate needs memory for all of them.
     let wide = Stored::pack(
         &[1 << 40; 2],
         &format(&[Level::new(Compressed), Level::new(Dense)]),
@@ -246,7 +247,7 @@ fn what_levels_cannot_hold() {
     assert_eq!(wide.map(|_| ()), Err(Unpackable::Memory(Some(8 << 40))));
 }
 
-/// What stands twice is one element, with the sum, wherever the format would have had room for two.
+/// Checks that duplicates are packed as one element, with their sum, even where the format has room for both.
 #[test]
 fn what_stands_twice_is_summed_before_it_is_stored() {
     let coo = format(&[Level { unique: false, ..Level::new(LevelKind::Compressed) }, Level::new(LevelKind::Singleton)]);
@@ -255,7 +256,8 @@ fn what_stands_twice_is_summed_before_it_is_stored() {
     let stored = Stored::pack(&[2, 3], &coo, &indices, &elements).expect("it fits");
     let arrays: Vec<String> = stored.arrays().iter().map(numbers).collect();
     assert_eq!(arrays, ["0 3", "0 1 1", "2 0 1", "5 5 100000000"]);
-    // One position for each row and column, below which stand lists: the third dimension does not tell them apart.
+    // There is one position for each row and column, with a list below: the third dimension does not distinguish
+    // positions.
     let levels = [coo.levels[0], coo.levels[1], Level::new(LevelKind::Compressed)];
     let indices = [0, 1, 4, 0, 2, 0, 0, 2, 3, 1, 2, 3];
     let elements = Buffer::I64(vec![1, 2, 3, 4]);
@@ -264,7 +266,7 @@ fn what_stands_twice_is_summed_before_it_is_stored() {
     assert_eq!(arrays, ["0 3", "0 0 1", "1 2 2", "0 1 3 4", "4 0 3 3", "1 2 3 4"]);
 }
 
-/// Diagonals and blocks, with room for what is beside the matrix.
+/// Checks diagonals and blocks, with padding for coordinates outside of the matrix.
 #[test]
 fn pictures_of_remapped_formats() {
     let arrays = |format: &Format, rows: &str| {
@@ -276,13 +278,13 @@ fn pictures_of_remapped_formats() {
     assert_eq!(arrays(&dia, "a b . c\n. d e .\n. . . f"), ["2 3 5", "1 4 0 2 5 6 3 0 0"]);
     let ell = Named::Ell.format(2).expect("of matrices");
     assert_eq!(arrays(&ell, ". a . b\n. . . .\nc . . ."), ["2", "1 4 0 3 4 4", "1 0 3 2 0 0"]);
-    let blocks = named::bcsr(2, 3);
+    let blocks = presets::bcsr(2, 3);
     let rows = "a . . .\nb . . c\n. . . d";
     assert_eq!(arrays(&blocks, rows), ["0 2 3", "0 1 1", "1 0 0 2 0 0 0 0 0 3 0 0 4 0 0 0 0 0"]);
 }
 
-/// What is stored is what was given, and what levels that store whole regions store besides: the fill, or what is equal
-/// to it across a symmetry.
+/// Checks that the given elements are stored, and that levels that store whole regions have the fill elsewhere, or the
+/// mirrored element across a symmetry.
 #[track_caller]
 fn holds(stored: &Stored, given: &Value, format: &Format) {
     use LevelKind::*;
@@ -325,7 +327,7 @@ fn round(format: &Format, seed: u64) {
 fn packed_and_read(Drawn { format, stored, given }: Drawn) {
     let index = format.levels[0].index.unwrap_or(DType::I32);
     let (_, arrays) = stored.arrays().split_last().expect("the elements");
-    // Positions are i32 at least; bytes and bits are u8.
+    // Positions are at least i32; bytes and bits are u8.
     let at_least = if matches!(index, DType::U8 | DType::U16) { DType::I32 } else { index };
     assert!(arrays.iter().all(|a| [index, at_least, DType::U8].contains(&a.data().dtype())), "{format}");
     holds(&stored, &given, &format);
@@ -357,7 +359,7 @@ fn remapped_levels() {
     random::remapped().iter().for_each(|f| (0..200).for_each(|seed| packed_and_read(random::remapped_matrix(f, seed))));
 }
 
-/// Each type of indices holds as much as it says and no more.
+/// Checks the largest coordinate of each index type, and that a larger one is refused.
 #[test]
 fn indices_that_are_too_large_are_refused() {
     let list = |index: DType| format(&[Level { index: Some(index), ..Level::new(LevelKind::Compressed) }]);
@@ -369,17 +371,17 @@ fn indices_that_are_too_large_are_refused() {
         assert_eq!(one(index, most + 1), Err(Unpackable::Index(index)));
     }
     assert_eq!(one(DType::I64, (1 << 40) - 1), Ok(((1i64 << 40) - 1).to_string()));
-    // There may be more positions than coordinates.
+    // Positions may outnumber coordinates, and so have a wider type.
     let small = Level { index: Some(DType::U8), ..Level::new(LevelKind::Compressed) };
     let at: Vec<i64> = (0..600).flat_map(|e| [e / 2, e % 2 * 100]).collect();
     let rows = format(&[Level::new(LevelKind::Compressed), small]);
     let stored = Stored::pack(&[300, 101], &rows, &at, &Buffer::F64(vec![1.0; 600])).expect("coordinates below 256");
     assert_eq!([2, 3].map(|k| stored.arrays()[k].dtype()), [DType::I32, DType::U8]);
-    // In every level that has indices, of something that has room in it.
+    // Every level kind with indices is tried, with elements that it can hold.
     let many: Vec<i64> = (0..300).collect();
     let different: Vec<f64> = (0..300).map(f64::from).collect();
     let candidates = [(&many[..], &different[..]), (&many, &[1.0; 300]), (&[299], &[1.0])];
-    // Positions are i32 at least, and `ragged` has no others.
+    // Positions are at least i32, and `ragged` has no other indices.
     let others = [LevelKind::Sliced, LevelKind::Ragged];
     for kind in LevelKind::ALL.iter().filter(|k| k.has_indices() && !others.contains(k)) {
         let pack = |index: DType, (at, elements): (&[i64], &[f64])| {
@@ -398,7 +400,7 @@ fn indices_that_are_too_large_are_refused() {
     }
 }
 
-/// Memory is that of the elements, in dimensions of any size.
+/// Checks that memory is proportional to the number of elements, in dimensions of any size.
 #[test]
 fn few_elements_of_a_wide_matrix() {
     let wide = 1_000_000_000i64;

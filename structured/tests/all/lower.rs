@@ -1,5 +1,5 @@
-//! Loops over one structured tensor, lowered: what they look like, and that they compute what the logical program does.
-//! `merges.rs` has those over several, `said.rs` what is refused and warned of.
+//! Loops over one structured tensor: the text of the lowered programs, and their equality with the logical programs.
+//! `merges.rs` covers loops over several, `said.rs` refusals and warnings.
 
 use expect_test::expect;
 use testkit::{golden, programs};
@@ -7,7 +7,7 @@ use testkit::{golden, programs};
 use golden::{check, lowered};
 use programs::equal;
 
-/// Where nothing is stored, nothing is computed for the sake of locals that nobody reads there.
+/// Checks that locals that are read only at stored elements are not computed elsewhere.
 #[test]
 fn locals_of_the_body() {
     check(
@@ -167,7 +167,8 @@ fn matrix_matrix_products() {
     );
 }
 
-/// What is done where nothing is stored is done in its place, and in the order of the coordinates.
+/// Checks that effects where nothing is stored take place between those of stored elements, in the order of the
+/// coordinates.
 #[test]
 fn loops_that_do_something_everywhere() {
     check(

@@ -1,5 +1,5 @@
-//! Merges and searches of several structured tensors, lowered: what they look like, and that they compute what the
-//! logical program does.
+//! Merges and searches of several structured tensors: the text of the lowered programs, and their equality with the
+//! logical programs.
 
 use expect_test::expect;
 use taffeta_ast::{Expr, Origin, Span, Stmt, StmtKind};
@@ -205,7 +205,8 @@ fn several_fibres() {
     );
 }
 
-/// The elements of a list without an order are found by its table; what no list drives visits every coordinate.
+/// Checks that elements of an unordered list are located by its hash table, and that a loop that no list drives visits
+/// every coordinate.
 #[test]
 fn tables() {
     let two = "def f(A: f64[n] @ format(hashed), B: f64[n] @ format(compressed), x: f64[n]) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += VALUE\n    return s\n";
@@ -265,7 +266,8 @@ fn tables() {
     assert_eq!(said, ["the loop `j` visits every coordinate, although it traverses `A`"]);
 }
 
-/// Sums of vectors that are stored each by a list of its own, by a loop over others inside of one over some.
+/// Returns the text of a loop nest over sums of vectors, each stored as a list: `outer` of them in the outer loop,
+/// `inner` of them in the inner loop.
 fn nested(outer: usize, inner: usize) -> String {
     let names = |c: char, n: usize| (0..n).map(move |k| format!("{c}{k}"));
     let all = |c: char, n: usize, i: &str| names(c, n).map(|x| format!("{x}[{i}]")).collect::<Vec<_>>().join(" + ");
@@ -280,10 +282,10 @@ fn nested(outer: usize, inner: usize) -> String {
     )
 }
 
-/// Combinations of loops inside of each other multiply: the outermost one is refused where they are too many for a C
+/// Checks that the combinations of nested loops multiply: the outermost loop is refused where they are too many for a C
 /// compiler, though those of each loop are not. (Found by `make fuzz`, structured seed 753267000127: 40 MB of C.) The
-/// inner ones are told apart in one body, the outer ones cannot be: what is of the fill in the loop inside is asked
-/// there.
+/// combinations of inner loops are distinguished in one body; those of outer loops cannot be, since the inner loop
+/// depends on which values derive from the fill.
 #[test]
 fn combinations_of_all_loops_inside_are_limited() {
     assert!(lower(&elaborate(&nested(3, 3))).is_ok());
@@ -296,8 +298,8 @@ fn combinations_of_all_loops_inside_are_limited() {
     assert!(text[at..].starts_with("for i in"), "{}", &text[at..]);
 }
 
-/// Sequences have no place of their own where steps or gradients made them: what is refused stands where the first
-/// statement does.
+/// Checks that a refusal points at the first statement of a sequence that has no span of its own, as steps and
+/// gradients make them.
 #[test]
 fn what_steps_put_together_is_refused_where_it_begins() {
     let others: Vec<String> = (2..12).map(|k| format!("(B[(k[i] + {k}) % n] + x[i])")).collect();

@@ -1,5 +1,5 @@
-//! Indices that may be out of range: loops are split where an access comes into the tensor and where it leaves it. What
-//! these programs compute is what they are lowered to, bit by bit but for sums over runs, whatever is beyond the ends.
+//! Indices that may be out of range: loops are split where an access enters the tensor and where it leaves it. The
+//! lowered programs equal the logical ones, but for the rounding of sums over runs, whatever the value beyond the ends.
 
 use expect_test::expect;
 use taffeta_ast::{Stmt, StmtKind};
@@ -24,7 +24,7 @@ const VECTORS: [&str; 13] = [
     "compressed(index=i64)",
 ];
 
-/// The programs are what they are lowered to, and of those that say so there is no warning.
+/// Checks that the programs equal their lowering, and have no warnings if `silent`.
 #[track_caller]
 fn all_equal(texts: impl IntoIterator<Item = String>, silent: bool) {
     for text in texts {
@@ -232,7 +232,7 @@ fn a_picture() {
     );
 }
 
-/// One tensor behind the other: no part of the loop is without one of them.
+/// Checks one tensor behind the other: each part of the split loop traverses one of them.
 #[test]
 fn two_tensors() {
     check(
@@ -254,7 +254,7 @@ fn two_tensors() {
     );
 }
 
-/// A condition on nothing but indices that no loop is split for: its operands are in branches.
+/// Checks a condition on indices alone that splits no loop: its operands are in branches.
 #[test]
 fn conditions_on_indices() {
     check(
@@ -319,7 +319,7 @@ fn vectors() {
     all_equal(VECTORS.iter().flat_map(|level| bodies.map(|body| vector(level, body))), false);
 }
 
-/// Where something stands beside the access, or it is not one that is traversed.
+/// Checks bodies with further terms or statements beside the access, and accesses that are not traversed.
 #[test]
 fn more_than_an_access() {
     let bodies = [
@@ -382,7 +382,7 @@ fn pictures() {
     all_equal(silent.map(|f| text(f, orders[0], values[0])), true);
 }
 
-/// Without a scan, where each access is at the iterator and something else.
+/// Checks that no loop scans if each index is the iterator plus a loop-invariant term.
 #[test]
 fn nothing_is_visited_where_nothing_is_stored() {
     let bodies = [
@@ -394,7 +394,7 @@ fn nothing_is_visited_where_nothing_is_stored() {
     all_equal(bodies.map(|body| vector("compressed", body)), true);
 }
 
-/// Marks of a loop are those of its parts, and reductions stay.
+/// Checks that the parts of a split loop keep its marks, and that reductions remain.
 #[test]
 fn marks_stay() {
     let text = vector("compressed", "for j in range(k):\n        s += coalesce(A[permit(j - 1)], 0.0) * w[j]");
@@ -423,7 +423,7 @@ fn marked(s: &Stmt) -> Stmt {
     }
 }
 
-/// What is told of the loops: the part that traverses is told of once.
+/// Checks that the records of a split loop have the traversing part, once.
 #[test]
 fn what_is_told() {
     let (_, structured) =

@@ -1,12 +1,12 @@
-//! Kernels with operands whose levels store more than a dimension, and with indices that are sums: what they are
-//! lowered to computes what they do.
+//! Kernels with operands whose levels store expressions of several dimensions, and with indices that are sums: the
+//! lowered programs compute the same as the logical ones.
 
 use std::panic::catch_unwind;
 use taffeta_ast::format::Format;
 use taffeta_structured::lower;
 use testkit::{programs, random};
 
-/// How a program went: it equals, or was refused in these words.
+/// Checks that a program equals its lowering; returns the message if lowering refuses it.
 fn outcome(text: &str, seeds: u64) -> Result<(), String> {
     let func = programs::elaborate(text);
     let structured = lower(&func).map_err(|e| e.0[0].message.clone())?;
@@ -53,7 +53,7 @@ fn remapped_operands() {
             let text = program(a, b, kernel);
             match outcome(&text, 12) {
                 Ok(()) => {}
-                // What several positions of a list may have is not looked for.
+                // A coordinate that an unordered list may have at several positions is not searched.
                 Err(why) if !is_ordered(a) && why.contains("not ordered") => {}
                 Err(why) => refused.push(format!("{why}\n{text}")),
             }
@@ -62,8 +62,8 @@ fn remapped_operands() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// A diagonal of which the loop alone says that the tensor has it: none has elements where the loop has no iterations,
-/// and where it leaves the tensor, the program stops.
+/// Checks diagonals that only the bounds of the loop show to be in the tensor: an empty loop accesses no element, and a
+/// loop that leaves the tensor stops the program.
 #[test]
 fn diagonals_known_before_their_loop() {
     let kernels = [
@@ -112,7 +112,7 @@ const VECTORS: &[&str] = &[
     "format(squeezed)",
 ];
 
-/// Indices that are the iterator of a loop and something that it does not change.
+/// Checks indices that are an iterator plus a loop-invariant term.
 #[test]
 fn indices_that_are_sums() {
     let kernels = [
@@ -144,7 +144,7 @@ fn indices_that_are_sums() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// Indices that may be out of range, and that are taken round the end.
+/// Checks indices that may be out of range, and cyclic indices.
 #[test]
 fn indices_that_may_be_outside() {
     let kernels = [
@@ -175,7 +175,7 @@ fn indices_that_may_be_outside() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// A fibre that is asked for a part of itself is sought, and not gone through.
+/// Checks that a part of a fibre is searched for at both ends, and the rest of the fibre is not traversed.
 #[test]
 fn a_part_of_a_list_is_sought_at_both_ends() {
     let text = "def f(A: f64[n] @ format(compressed), w: f64[k], at: i64) -> f64:\n    s = 0.0\n    for l in range(k):\n        s += A[at + l] * w[l]\n    return s\n";

@@ -1,4 +1,4 @@
-//! What lowering of structured programs refuses, and what it warns of.
+//! Refusals and warnings of lowering on structured programs.
 
 use expect_test::{Expect, expect};
 use taffeta_structured::{Traversed, in_sections, lower, traversed};
@@ -7,7 +7,7 @@ use testkit::{golden, programs};
 use golden::lowered;
 use programs::{elaborate, equal};
 
-/// What is refused, in its words.
+/// Checks the codes and messages with which a program is refused.
 #[track_caller]
 fn refused(text: &str, expect: Expect) {
     let found = lower(&elaborate(text)).expect_err("there is no rule for it yet");
@@ -27,7 +27,8 @@ fn what_has_no_rule_yet() {
     "#]],
     );
     let many: Vec<String> = (0..7).map(|k| format!("A{k}: f64[n] @ format(compressed)")).collect();
-    // (Where one of them may be beyond its dimension, they are checked in the cases in which they are accessed.)
+    // Indices that may be out of range are checked in the cases that access them, so these lists need a body for each
+    // combination.
     let beyond: Vec<String> = (0..7).map(|k| format!("A{k}[j + 1]")).collect();
     refused(
         &sum(&many.join(", "), &beyond.join(" + ")),
@@ -43,7 +44,7 @@ fn what_has_no_rule_yet() {
     );
 }
 
-/// The warnings of a program.
+/// Checks the warnings of a program, and that it equals its lowering.
 #[track_caller]
 fn warned(text: &str, expect: Expect) {
     let (func, structured) = lowered(text);
@@ -85,7 +86,7 @@ fn what_is_searched_or_visits_everything() {
         [structured::scan] the loop `j` visits every coordinate, although it traverses `A`
     "#]],
     );
-    // What is the same at all of them is done once.
+    // A term that is the same at all coordinates of a gap is computed once.
     warned(&sum(csr, rows, "exp(A[i, j])"), expect![""]);
     warned(
         "def f(A: f64[n, m] @ csr, k: i64[p]) -> f64:\n    return A[k[0], 0]\n",
@@ -95,7 +96,8 @@ fn what_is_searched_or_visits_everything() {
     );
 }
 
-/// Loops that are called alike are each warned of, and sections of a program say what the whole says.
+/// Checks that each of several loops of one name is warned of, and that sections of a program report the same as the
+/// whole.
 #[test]
 fn loops_of_one_name_are_warned_of_apart() {
     let text = "def f(A: f64[n, n] @ format(compressed(ordered=False), dense), \
@@ -115,8 +117,8 @@ fn loops_of_one_name_are_warned_of_apart() {
     sections_say_the_same(text);
 }
 
-/// What a section declares is declared around the same statements as in the whole: `b` is not read in the branch where
-/// `a` is of the fill, so that nobody sets it there, nor searches for it.
+/// Checks that the declarations of a section enclose the same statements as in the whole program: `b` is not read in
+/// the branch where `a` derives from the fill, so it is neither set nor searched there.
 #[test]
 fn sections_declare_where_the_whole_does() {
     sections_say_the_same(
@@ -133,8 +135,8 @@ fn sections_declare_where_the_whole_does() {
     );
 }
 
-/// What comes after a scalar that may be of the fill is in both cases of it in the whole, whatever it is, and alone in
-/// a section of its own: searches in it are told of, and counted, once.
+/// Checks that searches after a scalar that may derive from the fill are reported and counted once, though the whole
+/// program has their statements in both cases of the scalar, and a section of their own has them once.
 #[test]
 fn what_is_in_both_cases_of_a_search_counts_once() {
     sections_say_the_same(
@@ -144,7 +146,7 @@ fn what_is_in_both_cases_of_a_search_counts_once() {
     );
 }
 
-/// In the cases of what a scalar is set to, conditions of what comes after it are known.
+/// Checks that statements after a case split on a scalar are in its section, since the cases decide their conditions.
 #[test]
 fn what_comes_after_a_choice_is_in_its_section() {
     sections_say_the_same(
@@ -154,7 +156,7 @@ fn what_comes_after_a_choice_is_in_its_section() {
     );
 }
 
-/// An integer that a result is set to is known afterwards, until it is set again.
+/// Checks that an integer stored in a result is known in later statements, until the result is set again.
 #[test]
 fn integers_are_known_in_the_sections_that_read_them() {
     let sums = "for i in range(m):\n        x[i] = max(x[i], B[i] * (y % 9))\n    ";
@@ -171,7 +173,7 @@ fn integers_are_known_in_the_sections_that_read_them() {
     }
 }
 
-/// A program in sections is lowered as the whole is.
+/// Checks that the sections of a program are lowered as the whole is.
 #[track_caller]
 fn sections_say_the_same(text: &str) {
     let func = elaborate(text);

@@ -1,5 +1,5 @@
-//! Steps of schedules on loops over structured tensors: what is taken can be lowered, and computes what the program
-//! computes; what is refused says why.
+//! Schedule steps on loops over structured tensors: a program after the steps can be lowered and computes the same, and
+//! a refusal gives the reason.
 
 use std::panic::catch_unwind;
 use taffeta_analysis::pass::simplify;
@@ -33,7 +33,7 @@ const KERNELS: &[&str] = &[
     "for i in range(n):\n        for j in range(m):\n            y[i] = max(y[i], A[i, j] + x[j])",
 ];
 
-/// A step: a primitive with its arguments, in terms of loops of the kernels.
+/// Primitive with its arguments, in terms of loops of the kernels.
 type Step = (&'static str, fn() -> Vec<Arg>);
 
 fn names(all: &[&str]) -> Arg {
@@ -132,7 +132,8 @@ fn steps_that_are_taken_compute_the_same() {
     assert!(refused.values().sum::<usize>() * 10 < taken, "{taken} taken, refused {refused:?}");
 }
 
-/// No loop traverses what is at one place: it is searched in every iteration, which lanes cannot do.
+/// Checks that a loop with an access at a fixed coordinate is not vectorised: no loop traverses the access, so each
+/// iteration searches, which lanes cannot do.
 #[test]
 fn a_loop_in_which_something_is_searched_takes_no_lanes() {
     let func = programs::elaborate(
@@ -146,7 +147,8 @@ fn a_loop_in_which_something_is_searched_takes_no_lanes() {
     lower(&simplify::run(s.func())).expect("it can be lowered");
 }
 
-/// A step that changes no loop over what is stored may stand in the way of what is done with one around it.
+/// Checks that a step that changes no loop over stored elements is refused, if it prevents the lowering of a marked
+/// loop.
 #[test]
 fn a_step_beside_a_loop_is_asked_about() {
     let cases = [
@@ -174,7 +176,7 @@ fn a_step_beside_a_loop_is_asked_about() {
     }
 }
 
-/// What is read from a list to index another tensor is found before that is, where nothing says that it is in range.
+/// Checks that a stored index of another tensor is located before that tensor, where nothing proves the index in range.
 #[test]
 fn an_index_that_is_stored_in_a_row_behind_a_guard() {
     let func = programs::elaborate(
@@ -193,7 +195,7 @@ fn an_index_that_is_stored_in_a_row_behind_a_guard() {
     }
 }
 
-/// Where nothing is stored, what a loop reduces into for it is read by nobody, and the loop goes on without that.
+/// Checks a loop whose reduction is read only at stored elements: elsewhere, the loop runs without the reduction.
 #[test]
 fn a_loop_that_reduces_into_what_is_read_where_something_is_stored() {
     let func = programs::elaborate(

@@ -1,6 +1,6 @@
-//! Tensors over a pattern in which one stored value stands for several elements: each element is what it would be
-//! alone, and a reduction counts once. What the interpreter says is held to a program with dense tensors, what is
-//! lowered to the interpreter.
+//! Tensors over a pattern in which several elements share a stored value: each element behaves as if it had its own,
+//! and a reduction counts once. The interpreter is checked against a program with dense tensors, and the lowered
+//! program against the interpreter.
 
 use std::collections::BTreeMap;
 use taffeta_analysis::pass::simplify;
@@ -19,7 +19,7 @@ const FORMATS: [&str; 5] = [
     "format(dense, packbits, order=(1, 0))",
 ];
 
-/// What is written to `B`, and whether all elements that may be one value are written alike whatever `x` is.
+/// Bodies that write `B`, and whether they write equal values to all elements that may share one, for any `x`.
 const BODIES: [(&str, bool); 12] = [
     ("B[i, j] += A[i, j]", true),
     ("B[i, j] = A[i, j] * 2.0", true),
@@ -52,7 +52,7 @@ fn text(format: &str, body: &str, local: bool) -> String {
     )
 }
 
-/// The matrix in a format, with every element the same as its neighbours or its counterpart, or not so.
+/// Packs a random symmetric matrix of 5 x 5 elements that is constant in blocks of 3 x 3.
 fn matrix(format: &Format, seed: u64) -> Stored {
     let mut random = random::Random(seed);
     random.next(2);
@@ -82,7 +82,7 @@ fn given(func: &Func, structured: &taffeta_structured::Structured, x: &[f64], se
     Given { logical, flat }
 }
 
-/// The results, or the error's code and text.
+/// Runs a program; returns its results, or the code and text of the error.
 fn ran(func: &Func, inputs: &Inputs) -> Result<Vec<Value>, (String, String)> {
     let done = interp::run(func, inputs).map(|o| o.results);
     done.map_err(|e| (e.kind.code().to_string(), e.to_string()))
@@ -145,7 +145,7 @@ fn each_element_is_what_it_would_be_alone() {
     assert!(equal > 200 && stopped > 50, "{equal} equal, {stopped} stopped");
 }
 
-/// Gradients of what is written alike: by the stored value, each element's counted.
+/// Checks gradients of equal writes to shared values: the gradient of a stored value counts each of its elements.
 #[test]
 fn gradients_count_once() {
     let text = |body: &str, weight: &str| {
@@ -166,7 +166,7 @@ fn gradients_count_once() {
         let given = given(&func, &structured, &x, 4);
         let own = ran(&gradient, &given.logical).expect("it runs");
         let lowered = ran(&structured.func, &given.flat).expect("it runs");
-        // A run's is the sum over its elements.
+        // The gradient of a run is the sum over its elements.
         let dense = given.logical.params[0].dense().expect("it is small").0.numbers();
         let expected: Vec<f64> = (0..25)
             .map(|k| {

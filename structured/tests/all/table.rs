@@ -1,4 +1,4 @@
-//! What each primitive does to loops over structured tensors, once where it is taken and once where it is not: the
+//! Effect of each primitive on loops over structured tensors, once where it is taken and once where it is refused: the
 //! table of the reference (`docs/src/reference/storage.md`, "Schedules").
 
 use expect_test::expect;
@@ -21,14 +21,14 @@ fn step(s: &mut Schedule, method: &str, args: &[Arg]) -> Result<(), Refusal> {
     s.call(method, args).map(drop)
 }
 
-/// `lambda i, j: (j - i, i)`
+/// Returns the map `lambda i, j: (j - i, i)`.
 fn diagonals() -> Arg {
     let params = ["i", "j"].map(Symbol::new);
     let [i, j] = [Expr::var(&params[0]), Expr::var(&params[1])];
     Arg::from(Value::Map(IndexMap { params: params.to_vec(), results: vec![j.minus(&i), i] }))
 }
 
-/// The loops that a program is lowered to, with what they count, in the order of the text.
+/// Lists the loops of a lowered program with their ranges, in the order of the text.
 fn loops(func: &Func) -> String {
     fn of(s: &taffeta_ast::Stmt, depth: usize, out: &mut String) {
         let inside = match s.kind() {
@@ -55,7 +55,7 @@ fn loops(func: &Func) -> String {
     out.replace("cast(", "").replace(", i64)", "")
 }
 
-/// What becomes of a program: the loops after the steps, or why they are not taken. What is taken computes the same.
+/// Returns the loops after the steps, or the refusal. Checks that a program after the steps computes the same.
 fn shown(name: &str, format: &str, body: &str, steps: Steps) -> String {
     let text = format!(
         "def f(A: f64[n, m] @ {format}, B: f64[n, m] @ {format}, x: f64[m], X: f64[m, 3]) -> (f64[n], f64[n, 3]):\n    y = zeros((n,), f64)\n    Y = zeros((n, 3), f64)\n    {}\n    return y, Y\n",
@@ -73,14 +73,14 @@ fn shown(name: &str, format: &str, body: &str, steps: Steps) -> String {
     for seed in 0..20 {
         programs::equal(&func, &lowered, seed);
     }
-    // Without those that set the results to 0.
+    // Loops that set the results to 0 are left out.
     let all = loops(&simplify::run(&lowered.func));
     let own: Vec<&str> =
         all.lines().filter(|l| ![" y.d0 ", " Y.d0 ", " Y.d1 "].iter().any(|i| l.contains(i))).collect();
     format!("{title}taken\n{}\n", own.join("\n"))
 }
 
-/// Elements in any order.
+/// Format of elements in any order.
 const UNORDERED: &str = "format(compressed(unique=False, ordered=False), singleton(ordered=False))";
 const SPMV: &str = "for i in range(n):\n    for j in range(m):\n        y[i] += A[i, j] * x[j]";
 const SUM: &str = "for i in range(n):\n    for j in range(m):\n        y[i] += (A[i, j] + B[i, j]) * x[j]";

@@ -1,5 +1,5 @@
-//! Lists of which there are more combinations than bodies are emitted for: they are merged with one body, which tells
-//! apart what is stored, and computes what the logical program does.
+//! Merges of lists with more combinations than there may be bodies: one body distinguishes the stored lists, and
+//! computes the same as the logical program.
 
 use taffeta_ast::{Stmt, StmtKind};
 use taffeta_structured::lower;
@@ -7,7 +7,7 @@ use testkit::programs;
 
 use programs::{elaborate, equal};
 
-/// The most statements of such a program: beyond, something multiplies.
+/// Bound on the number of statements of a lowered program; more of them show that cases multiply.
 const MOST: usize = 1000;
 
 fn statements(s: &Stmt) -> usize {
@@ -16,7 +16,7 @@ fn statements(s: &Stmt) -> usize {
     count
 }
 
-/// What a program is lowered to is short, and computes what it does.
+/// Checks that the lowering of a program is short, and equals the program.
 #[track_caller]
 fn agrees(text: &str, seeds: u64) {
     let func = elaborate(text);
@@ -28,7 +28,7 @@ fn agrees(text: &str, seeds: u64) {
     }
 }
 
-/// A loop over vectors that are stored in these formats, each by a list of its own.
+/// Returns the text of a loop over vectors in these formats, each with a list of its own.
 fn vectors(formats: &[&str], body: &str) -> String {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let params: Vec<String> =
@@ -99,7 +99,7 @@ const MATRICES: [&str; 8] = [
     "format(compressed, blocklist)",
 ];
 
-/// Sums of an element and those around it, inside of a matrix.
+/// Checks five-point stencils in the interior of a matrix.
 #[test]
 fn stencils() {
     for format in MATRICES {
@@ -127,7 +127,7 @@ fn the_game_of_life() {
     }
 }
 
-/// Columns that all rows have in common: one that is not there has them too, and is not told apart in expressions.
+/// Checks columns that all rows share: a row that is not stored has them too, and expressions do not distinguish it.
 #[test]
 fn rows_that_share_a_list() {
     agrees(
@@ -139,7 +139,7 @@ fn rows_that_share_a_list() {
     );
 }
 
-/// Rows that are stored by lists: one that is not there has no elements.
+/// Checks matrices whose rows are stored in lists: a row that is not stored has no elements.
 #[test]
 fn sums_of_matrices_whose_rows_are_lists() {
     for format in ["dcsr", "coo", "csf"] {

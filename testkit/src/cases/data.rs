@@ -6,23 +6,23 @@ use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Indices, Stored, Unfit, check};
 
-/// A parameter's value.
+/// Value of a parameter.
 #[derive(Clone)]
 pub struct Given {
-    /// What is stored, for the program with formats.
+    /// Stored elements, for the program with formats.
     pub logical: Value,
-    /// All elements, for the program without.
+    /// All elements, for the program without formats.
     pub dense: Value,
-    /// For the lowered program.
+    /// Arrays for the lowered program.
     pub arrays: Vec<Value>,
     pub hidden: Vec<i64>,
-    /// The same, packed, if it is structured.
+    /// Packed tensor, if the parameter is structured.
     pub stored: Option<Stored>,
 }
 
-/// What a parameter is given: it follows from the case's seed and sizes and from the parameter alone. Its format is
-/// that of the program: what is dense with a fill that says nothing is dense. `of`: what it is stored like, if it is
-/// stored where another one is.
+/// Draws the value of a parameter, which depends on the case's seed and sizes and on the parameter alone. `format` is
+/// that of the elaborated program, in which a dense format is dense even if the case gives it a fill. `of`: packed
+/// tensor whose pattern the parameter shares, if any.
 pub fn given(case: &Case, p: &Param, format: &Format, of: Option<&Stored>) -> Given {
     let name = p.name.bytes().fold(case.seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
     let mut random = Random(name);
@@ -52,7 +52,7 @@ pub fn given(case: &Case, p: &Param, format: &Format, of: Option<&Stored>) -> Gi
         let elements = typed((0..count).map(|_| element(&mut random)).collect());
         return following(of, format, Value::new(vec![count], elements).expect("it fits"));
     }
-    // Lists that are not ordered are those of coordinates that are called otherwise.
+    // Packing sorts all lists; those of unordered levels are made by renaming coordinates.
     let names: Vec<Option<Vec<i64>>> =
         shape.iter().enumerate().map(|(d, n)| renamed(format, d, *n, &mut random)).collect();
     let (indices, elements) = random_elements(&mut random, &shape, &element);
@@ -64,7 +64,7 @@ pub fn given(case: &Case, p: &Param, format: &Format, of: Option<&Stored>) -> Gi
     Given { logical, dense, hidden, arrays: stored.arrays().to_vec(), stored: Some(stored) }
 }
 
-/// A tensor with these elements where another one is stored.
+/// Builds a tensor with these values over the pattern of another one.
 pub fn following(of: &Stored, format: &Format, elements: Value) -> Given {
     let stored = of.clone().followed_by(format.clone(), elements.clone());
     let logical = stored.elements();
@@ -72,7 +72,7 @@ pub fn following(of: &Stored, format: &Format, elements: Value) -> Given {
     Given { logical, dense, hidden: Vec::new(), arrays: vec![elements], stored: Some(stored) }
 }
 
-/// An element.
+/// Draws an element.
 fn value(kind: Kind, dtype: DType, random: &mut Random) -> f64 {
     const SPECIAL: [f64; 5] = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0, 0.0];
     let whole = |random: &mut Random| random.next(17) as f64 - 8.0;
@@ -102,7 +102,7 @@ pub fn typed(dtype: DType, elements: Vec<f64>) -> Buffer {
     out
 }
 
-/// For a dimension whose level is not ordered, what each coordinate is to be called.
+/// Draws new names for the coordinates of a dimension, if its level is unordered.
 fn renamed(format: &Format, dimension: usize, size: usize, random: &mut Random) -> Option<Vec<i64>> {
     let level = format.order()?.iter().position(|d| *d == dimension)?;
     let lists = format.levels[level].kind.has_lists();
@@ -113,7 +113,7 @@ fn renamed(format: &Format, dimension: usize, size: usize, random: &mut Random) 
     })
 }
 
-/// The tensor in which coordinates have these names.
+/// Renames the coordinates of a packed tensor.
 fn unordered(stored: &Stored, format: &Format, shape: &[usize], names: &[Option<Vec<i64>>]) -> Stored {
     let mut arrays = stored.arrays().to_vec();
     let mut first = 0;
@@ -121,7 +121,7 @@ fn unordered(stored: &Stored, format: &Format, shape: &[usize], names: &[Option<
     for (count, dimension) in counts.into_iter().zip(format.order().unwrap_or_default()) {
         first += count;
         if let Some(names) = &names[dimension] {
-            // A list's coordinates are its last array.
+            // The coordinates of a list are its last array.
             let crd = &arrays[first - 1];
             let named: Vec<f64> = crd.numbers().iter().map(|c| names[*c as usize] as f64).collect();
             arrays[first - 1] = Value::new(crd.shape().to_vec(), typed(crd.dtype(), named)).expect("as many");
@@ -140,7 +140,8 @@ fn indices(v: &Value) -> Indices<'_> {
     }
 }
 
-/// What the format's rules for arrays that are lent say of these.
+/// Returns the rule of the format for borrowed arrays that these arrays violate, if any. Levels whose arrays cannot be
+/// borrowed have none.
 pub fn lent(p: &Param, format: &Format, shape: &[usize], arrays: &[Value]) -> Option<String> {
     if format.is_dense() {
         return None;
@@ -153,7 +154,7 @@ pub fn lent(p: &Param, format: &Format, shape: &[usize], arrays: &[Value]) -> Op
     }
 }
 
-/// Whether positions of a level may be too many for 8 bits with dimensions of up to 9 coordinates.
+/// Returns whether a level may have too many positions for 8 bits, with dimensions of up to 9 coordinates.
 pub fn needs_room(kind: LevelKind) -> bool {
     matches!(kind, LevelKind::Hashed)
 }

@@ -8,17 +8,17 @@ use std::sync::LazyLock;
 use taffeta_ast::format::{Format, Level};
 use taffeta_ast::{DType, Literal};
 
-/// So deep are loops nested.
+/// Maximum depth of loop nests.
 const DEEPEST: usize = 4;
 
 pub(super) const NAMES: [&str; 3] = ["n", "m", "l"];
 
 pub static FORMATS: LazyLock<[Vec<Format>; 3]> = LazyLock::new(|| [1, 2, 3].map(formats));
 
-/// Formats of matrices whose levels store more than a dimension.
+/// Formats of matrices whose levels store expressions of several dimensions.
 pub static REMAPPED: LazyLock<Vec<Format>> = LazyLock::new(crate::random::remapped);
 
-/// The case of a seed.
+/// Generates the case of a seed.
 pub fn case(seed: u64) -> Case {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66);
     random.next(2);
@@ -55,7 +55,7 @@ pub fn case(seed: u64) -> Case {
     Case { seed, kind, params: g.params, results: g.results, body, sizes }
 }
 
-/// A loop around what is generated.
+/// Loop around the generated statements.
 pub(super) struct Iter {
     pub(super) name: String,
     pub(super) dim: &'static str,
@@ -67,7 +67,7 @@ pub(super) struct Generator {
     pub(super) params: Vec<Param>,
     pub(super) results: Vec<Outcome>,
     pub(super) iters: Vec<Iter>,
-    /// Local scalars and vectors: what they hold, and of what dimension.
+    /// Local scalars and vectors, with the sort of their values, and the dimension of a vector.
     pub(super) locals: Vec<(String, Sort, Option<&'static str>)>,
     names: usize,
     /// Whether a fill is infinite: of two infinite fills with different signs, either may annihilate the other.
@@ -92,12 +92,12 @@ impl Generator {
         format!("{stem}{}", self.names)
     }
 
-    /// The structured parameters.
+    /// Generates the structured parameters.
     fn structured(&mut self) {
         for k in 0..1 + self.random.next(3) {
             let name = ["A", "B", "C"][k].to_string();
             if k > 0 && self.chance(15) {
-                // Where an earlier one is stored.
+                // The parameter shares the pattern of an earlier one.
                 let of = self.pick(&self.params.clone());
                 self.params.push(Param { name, of: of.of.clone().or(Some(of.name.clone())), ..of });
                 continue;
@@ -110,7 +110,7 @@ impl Generator {
             for (_, [a, b]) in format.squares() {
                 dims[a] = dims[b];
             }
-            // A square of two levels may have made one of another.
+            // Squares may share a dimension, so the second may have broken the first.
             for (_, [a, b]) in format.squares() {
                 dims[a] = dims[b];
             }
@@ -121,7 +121,7 @@ impl Generator {
         }
     }
 
-    /// A dimension that the structured parameters have.
+    /// Picks a dimension of the structured parameters.
     fn dim(&mut self) -> &'static str {
         let all: Vec<&'static str> =
             self.params.iter().filter(|p| p.format.is_some()).flat_map(|p| p.dims.clone()).collect();
@@ -174,7 +174,7 @@ impl Generator {
         Format { fill: given.then_some(fill), ..format }
     }
 
-    /// Loops over a structured tensor, and what is done in them.
+    /// Generates loops over a structured tensor, with their body.
     fn nest(&mut self, depth: usize) -> Vec<Stmt> {
         let tensors: Vec<Param> = self.params.iter().filter(|p| p.format.is_some()).cloned().collect();
         let tensor = self.pick(&tensors);
@@ -193,7 +193,7 @@ impl Generator {
         }
         missing.truncate(DEEPEST.saturating_sub(self.iters.len()));
         if depth == 0 && self.chance(10) {
-            // A statement outside of all loops.
+            // Statements outside of all loops.
             return self.block(depth);
         }
         self.loops(&missing, depth)
@@ -216,7 +216,7 @@ impl Generator {
         around
     }
 
-    /// Now and then a local vector before a loop.
+    /// Generates, now and then, a local vector before a loop.
     fn prepared(&mut self) -> Vec<Stmt> {
         if !self.chance(10) {
             return Vec::new();
@@ -276,7 +276,7 @@ impl Generator {
         out
     }
 
-    /// A local scalar that a loop of its own sums into.
+    /// Generates a local scalar, and a loop that reduces into it.
     fn summed(&mut self) -> Vec<Stmt> {
         let (name, sort, dtype) = (self.fresh("t"), self.sort(), self.element());
         let dim = self.dim();
@@ -292,7 +292,7 @@ impl Generator {
         out
     }
 
-    /// A name for a value.
+    /// Generates a local scalar that names a value.
     fn alias(&mut self) -> Stmt {
         let (name, sort) = (self.fresh("v"), self.sort());
         let value = self.value(1);
@@ -304,7 +304,7 @@ impl Generator {
         if self.kind == Kind::Truth { Sort::Truth } else { Sort::Number }
     }
 
-    /// The type of results.
+    /// Returns the type of results.
     pub(super) fn element(&self) -> DType {
         match self.kind {
             Kind::Truth => DType::Bool,
@@ -313,7 +313,7 @@ impl Generator {
         }
     }
 
-    /// What a result or a local scalar has before something is reduced into it.
+    /// Picks the initial value of a result or of a local scalar, before reductions.
     fn first(&mut self) -> String {
         let all: &[&str] = match self.kind {
             Kind::Truth => &["False", "True"],
@@ -326,7 +326,7 @@ impl Generator {
         self.pick(all).to_string()
     }
 
-    /// A store into a result, or a reduction.
+    /// Generates a store into a result, or a reduction.
     fn simple(&mut self) -> Stmt {
         let target = self.target();
         if self.chance(20) {
@@ -354,7 +354,7 @@ impl Generator {
         Stmt::Line(Text::of(Sort::Line, pattern, vec![value]))
     }
 
-    /// An element of a result at iterators of loops around.
+    /// Picks an element of a result at enclosing iterators, and declares the result if it is new.
     pub(super) fn target(&mut self) -> String {
         let count = self.random.next(4).min(2).min(self.iters.len());
         let mut at: Vec<usize> = (0..self.iters.len()).collect();

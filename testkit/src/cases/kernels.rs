@@ -6,12 +6,12 @@ use crate::random::Random;
 use taffeta_ast::format::Format;
 use taffeta_ast::{DType, Literal};
 
-/// Operands, each with its dimensions, results likewise, and loops.
+/// Operands and results, each with its dimensions, and loops.
 pub struct Kernel {
     pub name: &'static str,
     pub operands: &'static [(&'static str, &'static str)],
     results: &'static [(&'static str, &'static str)],
-    /// Whether it is a product of matrices over `min` and `+`.
+    /// Whether the kernel is a product of matrices over `min` and `+`.
     tropical: bool,
     loops: &'static str,
 }
@@ -102,7 +102,8 @@ fn dims(of: &str) -> Vec<&'static str> {
     of.chars().map(one).collect()
 }
 
-/// The statements of lines that are so deep, by spaces, with what is deeper in them; `square`: all dimensions are one.
+/// Parses the lines that are indented by `depth` spaces, with deeper lines as their bodies; `square`: all dimensions
+/// are `n`.
 fn blocks(lines: &[&str], depth: usize, square: bool) -> Vec<Stmt> {
     let mut out = Vec::new();
     for (k, line) in lines.iter().enumerate() {
@@ -126,7 +127,7 @@ fn blocks(lines: &[&str], depth: usize, square: bool) -> Vec<Stmt> {
 }
 
 impl Kernel {
-    /// The kernel on operands in these formats.
+    /// Builds the case of the kernel on operands in these formats.
     pub fn case(&self, formats: &[Format], seed: u64) -> Case {
         let kind = match (self.tropical, seed % 2) {
             (true, _) => Kind::Tropical { most: false },
@@ -134,7 +135,7 @@ impl Kernel {
             _ => Kind::Any,
         };
         let fill = self.tropical.then_some(Literal::Float(f64::INFINITY));
-        // Halves of matrices are square: then all dimensions are one.
+        // Formats of matrix halves need square matrices, so all dimensions become one.
         let square = formats.iter().any(|f| f.squares().count() > 0);
         let dims = |of: &str| if square { vec!["n"; of.len()] } else { dims(of) };
         let param = |((name, of), format): (&(&str, &str), &Format)| {
@@ -158,7 +159,7 @@ impl Kernel {
     }
 }
 
-/// A kernel with operands in formats that follow from the seed.
+/// Builds a case of a random kernel, with operands in random formats.
 pub fn random(seed: u64) -> Case {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     random.next(2);
@@ -167,7 +168,7 @@ pub fn random(seed: u64) -> Case {
     kernel.case(&formats, seed)
 }
 
-/// A format of so many dimensions, in some order of them.
+/// Picks a format of `ndim` dimensions, in a random order of the dimensions one time in three.
 pub fn any(ndim: usize, random: &mut Random) -> Format {
     if ndim == 2 && random.next(5) == 0 {
         return REMAPPED[random.next(REMAPPED.len())].clone();

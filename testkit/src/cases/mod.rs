@@ -1,10 +1,9 @@
-//! Random programs on structured tensors, and whether all that runs them agrees.
+//! Random programs on structured tensors, and checks that all ways to run them agree.
 //!
-//! - `program`: programs as texts of parts, which can be taken out; `generate`, `values`: random ones; `shrink`:
-//!   smaller ones;
-//! - `kernels`: those that people run, in all formats;
-//! - `data`: random tensors in their formats; `tried`: what is wrong with a case; `ways`: with it under a schedule, and
-//!   with its derivatives.
+//! - `program`: programs as texts with removable parts; `generate`, `values`: random programs; `shrink`: smaller ones;
+//! - `kernels`: kernels that people run, in all formats;
+//! - `data`: random tensors in their formats; `tried`: check of a case; `ways`: check of a case under a schedule, and
+//!   of its derivatives.
 
 pub mod data;
 pub mod generate;

@@ -1,29 +1,29 @@
-//! Programs as texts of parts.
+//! Programs as texts with removable parts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use taffeta_ast::DType;
 use taffeta_ast::format::Format;
 
-/// What the values of a program are, and so what must agree.
+/// Kind of a program's values, which determines the runs that must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// All numbers: only what knows of fills agrees.
+    /// All numbers: only runs that know of fills agree.
     Any,
-    /// Finite numbers and fills, and nothing that leaves them: the program without formats computes the same.
+    /// Finite numbers and fills, closed under the operators: the program without formats computes the same.
     Finite,
-    /// `min` and `+` where nothing stored is infinity, `max` and `+` where it is minus infinity.
+    /// Numbers under `min` and `+` with the fill infinity, or under `max` and `+` with the fill minus infinity.
     Tropical {
-        /// The second of these.
+        /// Whether the operators are `max` and `+`.
         most: bool,
     },
     /// Integers.
     Integers,
-    /// `and` and `or`.
+    /// Truth values under `and` and `or`.
     Truth,
 }
 
-/// What a part of a program stands for. A part can give way to one of its own sort.
+/// Sort of a part of a program. A part can be replaced by one of its own sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     Number,
@@ -32,7 +32,7 @@ pub enum Sort {
     Line,
 }
 
-/// A piece of text, with a `{}` for each of its parts.
+/// Piece of text, with a `{}` for each of its parts.
 #[derive(Clone, Debug)]
 pub struct Text {
     pub sort: Sort,
@@ -46,7 +46,7 @@ pub enum Stmt {
     Block(Text, Vec<Stmt>),
 }
 
-/// What the elements of a parameter are.
+/// Contents of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     Values,
@@ -61,22 +61,22 @@ pub struct Param {
     pub dims: Vec<&'static str>,
     pub format: Option<Format>,
     pub data: Data,
-    /// The parameter before it that it is stored where it is, if there is one.
+    /// Earlier parameter whose pattern this one shares, if any.
     pub of: Option<String>,
 }
 
-/// A result, which the program fills first.
+/// Result, which the program initialises.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub name: String,
     pub dtype: DType,
     pub dims: Vec<&'static str>,
     pub first: String,
-    /// The parameter that it is stored where it is, if there is one: other elements vanish.
+    /// Parameter whose pattern the result shares, if any: writes to other elements vanish.
     pub of: Option<String>,
 }
 
-/// A program, and what it is run on: tensors that follow from the seed and their names.
+/// Program with its inputs: tensors that depend on the seed and their names.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub seed: u64,
@@ -108,14 +108,14 @@ impl Text {
 }
 
 impl Case {
-    /// Whether it has what plain programs of the language have not: index modifiers, and tensors that are stored where
-    /// others are.
+    /// Returns whether the program is a plain one of the language: it has no index modifiers, and no tensors over the
+    /// pattern of another.
     pub fn is_plain(&self) -> bool {
         let text = self.text(true);
         !["permit(", "window(", "offset(", "pattern("].iter().any(|word| text.contains(word))
     }
 
-    /// The program; without formats, where they are not asked for.
+    /// Returns the text of the program, with or without formats.
     pub fn text(&self, formats: bool) -> String {
         let typed = |dtype: DType, dims: &[&str]| match dims.is_empty() {
             true => dtype.to_string(),

@@ -1,10 +1,10 @@
-//! Makes a case small of which something still holds.
+//! Reduction of a failing case to a small one.
 
 use super::program::{Case, Stmt, Text};
 use taffeta_ast::format::{Format, Level};
 
-/// A smaller case of which `fails` still holds: statements go, blocks give way to what is in them, values to their
-/// parts, formats to plainer ones, dimensions become smaller.
+/// Shrinks a case while `fails` holds: statements, results and parameters are removed, blocks are replaced by their
+/// bodies, values by their parts, formats by plainer ones, and sizes are reduced.
 pub fn small(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
     let mut best = case.clone();
     loop {
@@ -15,7 +15,7 @@ pub fn small(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
     }
 }
 
-/// Every case that is one step smaller, the largest steps first.
+/// Returns every case that is one step smaller, the largest steps first.
 fn edits(case: &Case) -> Vec<Case> {
     let mut out: Vec<Case> = blocks(&case.body).into_iter().map(|body| Case { body, ..case.clone() }).collect();
     for k in 0..case.results.len() {
@@ -66,7 +66,7 @@ fn blocks(all: &[Stmt]) -> Vec<Vec<Stmt>> {
     out
 }
 
-/// The text with one of its parts, or less of one of them.
+/// Returns the parts of a text that can replace it, and the text with one part shrunk.
 fn texts(text: &Text) -> Vec<Text> {
     let mut out: Vec<Text> = text.parts.iter().filter(|p| p.sort == text.sort).cloned().collect();
     for (k, part) in text.parts.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What is wrong with a case: the logical program by the interpreter, its lowered program by the interpreter, which
-//! checks what formats promise, and the program without formats must agree.
+//! Check of a case. Three programs must agree: the logical program in the interpreter; its lowered program in the
+//! interpreter, which checks the formats' promises; and the program without formats.
 
 use super::data::{self, Given};
 use super::program::{Case, Kind};
@@ -12,26 +12,26 @@ use taffeta_ast::{Diagnostic, Func, Span, Tensor, Value, func, print, validate};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_structured::{Structured, lower};
 
-/// How a case went, if nothing is wrong with it.
+/// Outcome of a case without a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Went {
-    /// All agree; whether the program ends, and whether the program without formats was compared.
+    /// Agreement of all programs; `ends`: they run to the end; `dense`: the program without formats was compared.
     Agrees { ends: bool, dense: bool },
-    /// It cannot be lowered, for that reason.
+    /// Refusal of lowering, with its message.
     Refused(String),
 }
 
-/// What a case is, elaborated and with its tensors.
+/// Elaborated case, with its tensors.
 #[derive(Clone)]
 pub struct Prepared {
     pub func: Func,
     pub given: Vec<Given>,
     pub inputs: Inputs,
-    /// The text of the case's program without formats, and what it is run on.
+    /// Text of the case's program without formats, and its inputs.
     pub plain: (String, Inputs),
 }
 
-/// The program of a text.
+/// Elaborates a program text.
 pub fn elaborated(text: &str) -> Result<Func, String> {
     let program = Program::load(Source::inline("t.ft", text), &NoLoader);
     let found = program.elaborate("f", &BTreeMap::new(), &NoHooks);
@@ -55,7 +55,7 @@ pub fn prepared(case: &Case) -> Result<Prepared, String> {
 }
 
 impl Prepared {
-    /// What the lowered program is run on.
+    /// Returns the inputs of the lowered program.
     pub fn flat(&self, structured: &Structured) -> Inputs {
         let mut sizes = self.inputs.sizes.clone();
         let hidden = self.given.iter().flat_map(|g| &g.hidden);
@@ -63,8 +63,8 @@ impl Prepared {
         Inputs { sizes, params: self.given.iter().flat_map(|g| g.arrays.clone()).collect() }
     }
 
-    /// Results of the lowered program, of which those that are stored where a parameter is are elements alone, as those
-    /// of the program.
+    /// Converts results of the lowered program to those of the logical program: a result over a parameter's pattern is
+    /// an array of values alone.
     pub fn whole(&self, results: Vec<Value>) -> Vec<Value> {
         let whole = |(t, v): (&Arc<Tensor>, Value)| {
             let of = self
@@ -80,14 +80,14 @@ impl Prepared {
         self.func.results.iter().zip(results).map(whole).collect()
     }
 
-    /// How the case's program goes without formats, where every operand is evaluated.
+    /// Runs the case's program without formats, in which every operand is evaluated.
     pub fn without_formats(&self) -> Result<Result<Outputs, RuntimeError>, String> {
         let (text, inputs) = &self.plain;
         Ok(run(&elaborated(text)?, inputs))
     }
 
-    /// How the program goes on the arrays of its formats, beside what is expected; `dense`: whether the program without
-    /// formats was compared.
+    /// Lowers the program, runs it on the arrays of its formats, and compares with the expected outcome; `dense`:
+    /// whether the program without formats was compared.
     pub fn lowered(
         &self,
         logical: &Func,
@@ -101,7 +101,8 @@ impl Prepared {
         let text = || format!("\n{}", print::func(&structured.func));
         validate::dense(&structured.func).map_err(|e| format!("its lowered program is not valid: {e}{}", text()))?;
         let found = run(&structured.func, &self.flat(&structured));
-        // What a fill annihilates may be evaluated, or not: where it stops the program, either is right.
+        // A value that a fill annihilates need not be evaluated: where its evaluation stops the program, either outcome
+        // is right.
         match (expected, &found) {
             (Err(_), Ok(_)) => return Ok(Went::Agrees { ends: false, dense }),
             (Ok(_), Err(_)) if self.without_formats()?.is_err() => return Ok(Went::Agrees { ends: false, dense }),
@@ -113,12 +114,12 @@ impl Prepared {
     }
 }
 
-/// How it goes, or what is wrong.
+/// Checks that all programs of a case agree.
 pub fn tried(case: &Case) -> Result<Went, String> {
     caught(|| all_agree(case))
 }
 
-/// What it gives; a panic is a finding.
+/// Calls a function, and converts a panic to a failure.
 pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let found = catch_unwind(AssertUnwindSafe(f));
     found.unwrap_or_else(|panic| {
@@ -142,16 +143,17 @@ fn all_agree(case: &Case) -> Result<Went, String> {
         data::lent(p, &own.tensor.format, &shape, &g.arrays).map_or(Ok(()), Err)?;
     }
     let expected = run(func, inputs);
-    // (Without formats no element vanishes.)
+    // Without formats, writes outside of a pattern do not vanish.
     let dense = case.kind != Kind::Any && func.results.iter().all(|t| t.format.is_dense());
     if dense {
-        // What storage skips raises nothing.
+        // The program without formats may stop in an iteration that storage skips.
         if let Ok(found) = prepared.without_formats()? {
             differs(&expected, &Ok(found), 0.0).map_or(Ok(()), |d| Err(format!("without formats: {d}")))?;
         }
     }
-    // Half of them as they come from the front end, half of them as the pipeline has them. What is known while
-    // compiling is known of fills too: `A[i] if n > 0 else 1.0` is one where 0 < n has been found.
+    // Programs of even seeds stay as the front end makes them, those of odd seeds are simplified as in the pipeline.
+    // Facts that simplification proves count for fills too: `A[i] if n > 0 else 1.0` derives from the fill once 0 < n
+    // is proved.
     let simple = case.seed % 2 == 1;
     let logical = if simple { simplify::run(func) } else { func.clone() };
     let before = expected;
@@ -162,7 +164,7 @@ fn all_agree(case: &Case) -> Result<Went, String> {
     prepared.lowered(&logical, &expected, dense)
 }
 
-/// A refusal says where.
+/// Accepts a refusal if each of its diagnostics has a span.
 fn refused(all: &[Diagnostic]) -> Result<Went, String> {
     let Some(first) = all.first() else { return Err("is refused without a reason".into()) };
     match all.iter().find(|d| d.labels.first().is_none_or(|l| l.span == Span::NONE)) {
@@ -171,7 +173,7 @@ fn refused(all: &[Diagnostic]) -> Result<Went, String> {
     }
 }
 
-/// What differs between two runs; floats by more than so much of the largest number around them.
+/// Compares two outcomes, and describes a difference. The tolerance of floats is relative, to at least 1.
 pub fn differs(
     expected: &Result<Outputs, RuntimeError>,
     found: &Result<Outputs, RuntimeError>,
@@ -181,7 +183,7 @@ pub fn differs(
         (Ok(expected), Ok(found)) => {
             expected.results.iter().zip(&found.results).find_map(|(a, b)| unequal(a, b, tolerance))
         }
-        // Of several errors, any may be told.
+        // Of several errors, any may be reported.
         (Err(_), Err(_)) => None,
         (Ok(_), Err(e)) => Some(format!("stops with {e}")),
         (Err(e), Ok(_)) => Some(format!("does not stop with {e}")),

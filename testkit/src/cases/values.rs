@@ -5,7 +5,7 @@ use super::program::{Data, Kind, Param, Sort, Text};
 use taffeta_ast::DType;
 
 impl Generator {
-    /// A value of the type of results.
+    /// Generates a value of the results' type.
     pub(super) fn value(&mut self, depth: usize) -> Text {
         match self.kind {
             Kind::Truth => self.truth(depth),
@@ -18,8 +18,9 @@ impl Generator {
         if depth == 0 || self.chance(20) {
             return self.operand();
         }
-        // (Whether a choice by fills alone is of the fill: what is searched for a choice is not told apart, and of an
-        // infinite one it makes a difference.)
+        // `Kind::Any` has no choices with infinite fills: searched operands of a choice are not split into cases, so it
+        // is undecided whether a choice by fills alone derives from the fill, which makes a difference for an infinite
+        // one.
         if self.chance(8) && !(self.kind == Kind::Any && self.infinite) {
             let cond = self.truth(depth - 1);
             let (a, b) = (self.number(depth - 1), self.number(depth - 1));
@@ -147,7 +148,7 @@ impl Generator {
         }
     }
 
-    /// An element of a dense parameter.
+    /// Generates an element of a dense parameter.
     fn dense(&mut self, sort: Sort) -> Text {
         let dims: Vec<&'static str> = self.iters.iter().map(|i| i.dim).collect();
         if dims.is_empty() {
@@ -177,7 +178,7 @@ impl Generator {
         }
     }
 
-    /// An element of a structured parameter, at iterators of loops around, and at what is computed of them.
+    /// Generates an element of a structured parameter, at enclosing iterators or expressions of them.
     fn access(&mut self, sort: Sort) -> Text {
         let fits = |p: &&Param| {
             p.format.is_some()
@@ -208,7 +209,7 @@ impl Generator {
         Text::of(sort, format!("({access} if {} else {otherwise})", guards.join(" and ")), parts)
     }
 
-    /// An iterator of a dimension, moved in it, beyond its ends or round them.
+    /// Shifts an iterator within its dimension, beyond the ends, or cyclically.
     fn modified(&mut self, name: &str, dim: &str, guards: &mut Vec<String>) -> String {
         let by = 1 + self.random.next(2);
         match self.random.next(8) {
@@ -238,7 +239,7 @@ impl Generator {
         let own: Vec<String> = self.iters.iter().filter(|i| i.dim == dim).map(|i| i.name.clone()).collect();
         let free: Vec<String> = own.iter().filter(|i| !taken.contains(i)).cloned().collect();
         if !free.is_empty() && self.chance(80) {
-            // Of several, the first that is not used yet: tensors are traversed in the order of their dimensions.
+            // Mostly the first unused iterator: tensors are traversed in the order of their dimensions.
             let name = if self.chance(75) { free[0].clone() } else { self.pick(&free) };
             taken.push(name.clone());
             return index(if self.chance(12) { self.modified(&name, dim, guards) } else { name });

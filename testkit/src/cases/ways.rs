@@ -1,5 +1,4 @@
-//! Other programs that come of a case: under random steps of a schedule and those that rules choose, and its
-//! derivatives.
+//! Programs derived from a case: scheduled by random steps or by rules, and differentiated.
 
 use super::data::{self, Given};
 use super::program::{self, Case, Data};
@@ -15,28 +14,28 @@ use taffeta_schedule::auto::Target;
 use taffeta_schedule::{Schedule, Traversal};
 use taffeta_structured::{in_sections, lower, traversed};
 
-/// What is made of a program.
+/// Derivation of a program from a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Random steps of a schedule are taken.
+    /// Random steps of a schedule.
     Scheduled,
-    /// Its gradient, and steps on that.
+    /// Gradient, under random steps if the case has steps.
     Backward,
-    /// Its tangents.
+    /// Tangents.
     Forward,
-    /// The steps that rules choose for it are taken.
+    /// Steps that rules choose for the program.
     Automatic,
-    /// The steps that rules choose for its gradient are taken on that.
+    /// Steps that rules choose for the gradient.
     AutomaticBackward,
 }
 
-/// All of them.
+/// All ways.
 pub const WAYS: [Way; 5] = [Way::Scheduled, Way::Backward, Way::Forward, Way::Automatic, Way::AutomaticBackward];
 
-/// Steps that are tried on a program.
+/// Number of steps that are tried on a program.
 const TRIED: usize = 6;
 
-/// What is made of a case, if anything is, with what it is run on; and the steps that were taken.
+/// Program derived from a case, with its inputs, and the steps that were taken.
 pub struct Made {
     pub prepared: Prepared,
     pub steps: Vec<String>,
@@ -49,13 +48,13 @@ fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     }
 }
 
-/// The same of the sections of a program.
+/// Returns the cost of traversal in a program that is lowered by sections.
 fn lowers_in_sections(func: &Func) -> Result<Traversal, Diagnostic> {
     let of = in_sections(func, |section| traversed(&section.func(func))).map_err(|all| all.0[0].clone())?;
     Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, disorder: of.disorder })
 }
 
-/// The program of a case in some way; `None` where there is none.
+/// Builds the program of a case in a way; `None` if there is none.
 pub fn made(case: &Case, way: Way) -> Result<Option<Made>, String> {
     let own = prepared(case)?;
     match way {
@@ -74,13 +73,13 @@ fn without_steps(prepared: Prepared) -> Made {
     Made { prepared, steps: Vec::new() }
 }
 
-/// Whether steps keep all that the program computes: a scalar that becomes an array, as in `fission`, is not of the
-/// fill any more, so that NaN and infinities are left beside what is not stored.
+/// Returns whether steps preserve all results: a scalar that becomes an array, as in `fission`, does not derive from
+/// the fill, so that NaN and infinities remain where nothing is stored.
 fn has_steps(case: &Case) -> bool {
     case.kind != program::Kind::Any
 }
 
-/// The program after random steps, each of which keeps what it computes.
+/// Takes random steps, and checks after each that the program computes the same.
 fn scheduled(case: &Case, own: Prepared) -> Result<Made, String> {
     let before = run(&own.func, &own.inputs);
     let mut s = Schedule::new(own.func.clone()).lowered_by(lowers).trying();
@@ -98,7 +97,7 @@ fn scheduled(case: &Case, own: Prepared) -> Result<Made, String> {
             )
         };
         validate::logical(s.func()).map_err(|e| format!("after {method} it is not valid: {e}\n{}", text()))?;
-        // What stops a program may be found at another place, or by then not at all: iterations are left out.
+        // Programs that stop are not compared: a step may move the error, or leave out the iterations that raise it.
         let wrong = before.is_ok().then(|| differs(&before, &run(s.func(), &own.inputs), 1e-9)).flatten();
         wrong.map_or(Ok(()), |d| Err(format!("after {method} it {d}\n{}", text())))?;
         if !s.marks_hold() {
@@ -109,10 +108,11 @@ fn scheduled(case: &Case, own: Prepared) -> Result<Made, String> {
     Ok(Made { prepared: Prepared { func: s.into_func(), ..own }, steps })
 }
 
-/// The program after the steps that rules choose, which keep what it computes and that it can be lowered.
+/// Takes the steps that rules choose. Checks that they are deterministic, and that the program computes the same, can
+/// be lowered if it could be before, and is lowered by sections as in the whole.
 fn automatic(case: &Case, own: Prepared) -> Result<Made, String> {
     let mut target = Target::portable(1 + case.seed as usize % 4);
-    // Sizes that it has, those that it does not have, and none.
+    // The target has the actual sizes, other sizes, or none.
     if let Some(times) = [None, Some(1), Some(1000)][case.seed as usize / 4 % 3] {
         target.sizes = own.inputs.sizes.iter().map(|(n, v)| (n.clone(), v * times)).collect();
     }
@@ -134,7 +134,7 @@ fn automatic(case: &Case, own: Prepared) -> Result<Made, String> {
         return wrong("a marked loop may not run so");
     }
     let before = run(&own.func, &own.inputs);
-    // What stops a program may be found at another place, or by then not at all: iterations are left out.
+    // Programs that stop are not compared: a step may move the error, or leave out the iterations that raise it.
     if let Some(d) = before.is_ok().then(|| differs(&before, &run(s.func(), &own.inputs), 1e-9)).flatten() {
         return wrong(&format!("it {d}"));
     }
@@ -150,7 +150,8 @@ fn automatic(case: &Case, own: Prepared) -> Result<Made, String> {
     Ok(Made { prepared: Prepared { func: s.into_func(), ..own }, steps })
 }
 
-/// The derivative with respect to a structured parameter of floats, and now and then another one, if there is one.
+/// Differentiates with respect to one or two random float parameters; `None` if there are none, a result is no float,
+/// or there is no derivative.
 fn derivative(case: &Case, own: Prepared, kind: Kind) -> Option<Prepared> {
     let floats = case.params.iter().filter(|p| p.dtype.is_float() && p.data == Data::Values);
     let mut all: Vec<String> = floats.map(|p| p.name.clone()).collect();
@@ -161,7 +162,7 @@ fn derivative(case: &Case, own: Prepared, kind: Kind) -> Option<Prepared> {
     if all.is_empty() || !case.results.iter().all(|r| r.dtype.is_float()) {
         return None;
     }
-    // What a derivative does for itself stands where it is asked for.
+    // Statements that the derivative adds have the span of the request.
     let span = Span { file: FileId(0), start: 0, end: 1 };
     let func = differentiate(&Request { span, ..Request::new(kind, "f", &own.func, &all) }).ok()?;
     let mut given: Vec<Given> = Vec::new();
@@ -178,7 +179,7 @@ fn derivative(case: &Case, own: Prepared, kind: Kind) -> Option<Prepared> {
     Some(Prepared { func, given, inputs: Inputs { sizes, params }, ..own })
 }
 
-/// A seed or a tangent: whole numbers, where the tensor that it belongs to is stored.
+/// Draws a seed or a tangent: whole numbers, over the pattern of its tensor.
 fn direction(own: &Prepared, tensor: &taffeta_ast::Tensor, random: &mut Random) -> Option<Given> {
     let mut numbers = |n: usize| data::typed(tensor.dtype, (0..n).map(|_| random.next(9) as f64 - 4.0).collect());
     if !tensor.format.is_dense() {
@@ -196,7 +197,7 @@ fn direction(own: &Prepared, tensor: &taffeta_ast::Tensor, random: &mut Random) 
     Some(Given { logical: value.clone(), dense: value.clone(), arrays: vec![value], hidden: Vec::new(), stored: None })
 }
 
-/// How a case goes in a way; `None` where there is no such program.
+/// Checks a case in a way; `None` if there is no such program.
 pub fn tried(case: &Case, way: Way) -> Result<Option<Went>, String> {
     caught(|| {
         let Some(Made { prepared, steps }) = made(case, way)? else { return Ok(None) };

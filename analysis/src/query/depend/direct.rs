@@ -24,7 +24,7 @@
 
 use super::pairs::{self, Key, Subscripts, conflicts};
 use super::prover::{Prover, common_loops};
-use super::{Ask, Dependence, Dependences, Relation};
+use super::{Dependence, DependenceQuery, Dependences, Relation};
 use crate::pass::substitute::rewrite_expr;
 use crate::query::definition::Definitions;
 use crate::query::reference::{Reference, Step, Use};
@@ -72,7 +72,7 @@ impl Dependences<'_> {
             for kind in left {
                 let relations = carried(references[0], depth);
                 let relate = |s: &Stmt| related(references[0], &relations, s);
-                let ask = Ask { relate: &relate, commute: false, ..Ask::default() };
+                let ask = DependenceQuery { relate: &relate, commute: false, ..DependenceQuery::default() };
                 let alike: Vec<&Reference> = references.iter().copied().filter(|r| r.kind == kind).collect();
                 out.extend(self.first_among(&alike, &ask));
             }
@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
                 || [0, 1].into_iter().any(|by| sooner(by) && at_end(b, 0, by).is_some_and(|c| conflicts(a, c, true)))
         };
         let relations = carried(references[0], depth);
-        let ask = Ask { relate: &|s| related(references[0], &relations, s), ..Ask::default() };
+        let ask = DependenceQuery { relate: &|s| related(references[0], &relations, s), ..DependenceQuery::default() };
         let (sources, sinks) = (by_element(sources), by_element(sinks));
         let first: Vec<&Reference> = sinks.iter().map(|t| t[0]).collect();
         let index = Subscripts::of(&first);

@@ -6,7 +6,7 @@
 //! it is impossible for all classes.
 
 use super::prover::{Meeting, Prover, asked, orders};
-use super::{Ask, Relation};
+use super::{DependenceQuery, Relation};
 use crate::query::reference::{Reference, Site, Step, Use};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
@@ -107,7 +107,7 @@ impl Subscripts {
 /// Returns the pairs that a query is about, in the order of the sources.
 pub(super) fn every<'r>(
     references: impl IntoIterator<Item = &'r Reference> + Clone,
-    ask: &Ask<'_>,
+    ask: &DependenceQuery<'_>,
 ) -> Vec<(&'r Reference, &'r Reference)> {
     let mut sinks: FxHashMap<&Symbol, Vec<&Reference>> = FxHashMap::default();
     for r in references.clone().into_iter().filter(|r| (ask.sink)(r)) {
@@ -125,7 +125,7 @@ pub(super) fn every<'r>(
 /// dependence between any references in the same nests with the same uses and elements.
 pub(super) fn distinct<'r>(
     references: impl IntoIterator<Item = &'r Reference> + Clone,
-    ask: &Ask<'_>,
+    ask: &DependenceQuery<'_>,
     impossible: &mut dyn FnMut(&Reference, &Reference) -> bool,
 ) -> Vec<(&'r Reference, &'r Reference)> {
     let sources = Broad::of(references.clone().into_iter().filter(|r| (ask.source)(r)));
@@ -207,7 +207,7 @@ fn first_of_each<'r>(x: &[&'r Reference], y: &[&'r Reference], out: &mut Vec<(&'
 impl Prover<'_> {
     /// Returns whether no two references in these nests can have a dependence of the requested kind, under any
     /// conditions.
-    pub(super) fn is_impossible(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> bool {
+    pub(super) fn is_impossible(&mut self, a: &Reference, b: &Reference, ask: &DependenceQuery<'_>) -> bool {
         let Some(relations) = asked(a, b, ask) else { return true };
         let (a, b) = (unconditional(a), unconditional(b));
         let cases = orders(&relations, ask.order, true);

@@ -1,10 +1,10 @@
 //! Decision about one pair of references: facts about two instances, and a point that satisfies them.
 
-use super::{Ask, Dependence, DependenceKind, Extra, Iterators, Order, Witness};
+use super::{Dependence, DependenceKind, DependenceQuery, Extra, Iterators, Order, Witness};
 use crate::query::definition::Definitions;
+use crate::query::feasibility::Assumptions;
 use crate::query::instance::{Instance, Loaded, Names, Pair, Relation, Side};
 use crate::query::linear::Linear;
-use crate::query::point::Assumptions;
 use crate::query::reference::{Reference, Step, Use};
 use crate::query::{Context, Mark};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -61,12 +61,18 @@ impl<'f> Prover<'f> {
     }
 
     /// Finds the first dependence of a pair.
-    pub(super) fn pair(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Dependence> {
+    pub(super) fn pair(&mut self, a: &Reference, b: &Reference, ask: &DependenceQuery<'_>) -> Option<Dependence> {
         self.cases(a, b, ask, 1).pop()
     }
 
     /// Finds up to `most` dependences of a pair: one for each loop that can carry it.
-    pub(super) fn cases(&mut self, a: &Reference, b: &Reference, ask: &Ask<'_>, most: usize) -> Vec<Dependence> {
+    pub(super) fn cases(
+        &mut self,
+        a: &Reference,
+        b: &Reference,
+        ask: &DependenceQuery<'_>,
+        most: usize,
+    ) -> Vec<Dependence> {
         let Some(asked) = asked(a, b, ask) else { return Vec::new() };
         let mut out = Vec::new();
         for relations in orders(&asked, ask.order, a.site.before(&b.site)) {
@@ -234,7 +240,7 @@ pub(super) fn common_loops<'r>(a: &'r Reference, b: &Reference) -> impl Iterator
 }
 
 /// Returns the requested relations of the common loops; `None` where the tensor differs between any such iterations.
-pub(super) fn asked(a: &Reference, b: &Reference, ask: &Ask<'_>) -> Option<Vec<Relation>> {
+pub(super) fn asked(a: &Reference, b: &Reference, ask: &DependenceQuery<'_>) -> Option<Vec<Relation>> {
     let common = a.site.common(&b.site);
     let scope = a.scope();
     let mut asked = Vec::new();

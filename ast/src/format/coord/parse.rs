@@ -112,7 +112,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{Format, Named, named};
+    use crate::format::{Format, Named, presets};
 
     fn both(format: &Format) {
         let text = format.remap();
@@ -125,7 +125,7 @@ mod tests {
         for (_, name) in Named::ALL {
             (0..9).filter_map(|n| name.format(n)).for_each(|f| both(&f));
         }
-        both(&named::bcsr(4, 3));
+        both(&presets::bcsr(4, 3));
         for text in
             ["(j - (i - -3), i)", "(i | j ^ i & 3, (i | j) & 7, i << 2 >> 1, j)", "(i - j - i, (i - j) * 2 // 3)"]
         {

@@ -1,4 +1,4 @@
-//! Tensors made from nothing: `zeros ones empty full arange`, and `cast`, `clip`.
+//! Tensors made from scratch: `zeros ones empty full arange`, and `cast`, `clip`.
 
 use super::Builtin;
 use crate::elaborate::call::Arg;
@@ -7,7 +7,7 @@ use crate::elaborate::{Elab, R, axis};
 use taffeta_ast::{DType, Expr, Op, Span};
 
 impl Elab<'_> {
-    /// A shape: a tuple or list of sizes, or one size.
+    /// Converts an argument to a shape: a tuple or list of sizes, or one size.
     pub(crate) fn shape_argument(&mut self, v: &Value, span: Span) -> R<Vec<Expr>> {
         let shape = match v.items() {
             Some(items) => items.to_vec().iter().map(|n| self.as_size(n, span)).collect::<R<Vec<Expr>>>()?,
@@ -19,7 +19,7 @@ impl Elab<'_> {
         Ok(shape)
     }
 
-    /// An element type as an argument.
+    /// Converts an argument to an element type.
     fn dtype_argument(&mut self, arg: Option<(Value, Span)>, default: DType) -> R<DType> {
         match arg {
             None | Some((Value::None, _)) => Ok(default),
@@ -36,7 +36,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `zeros(shape, dtype)`, `ones(shape, dtype)`
+    /// Evaluates `zeros(shape, dtype)` and `ones(shape, dtype)`.
     pub(super) fn filled(&mut self, b: Builtin, v: Value, args: Vec<Arg>, span: Span) -> R<Value> {
         let [shape, dtype] = self.parameters(b, args, ["shape", "dtype"], 1, span)?;
         let (shape, at) = self.required(b, shape, span)?;
@@ -46,7 +46,7 @@ impl Elab<'_> {
         Ok(Value::Lazy(Lazy { shape, expr, weak: false }))
     }
 
-    /// `empty(shape, dtype)`
+    /// Evaluates `empty(shape, dtype)`.
     pub(super) fn empty(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [shape, dtype] = self.parameters(Builtin::Empty, args, ["shape", "dtype"], 1, span)?;
         let (shape, at) = self.required(Builtin::Empty, shape, span)?;
@@ -54,7 +54,7 @@ impl Elab<'_> {
         Ok(Value::Empty(shape, self.dtype_argument(dtype, DType::F32)?))
     }
 
-    /// `full(shape, value, dtype)`
+    /// Evaluates `full(shape, value, dtype)`.
     pub(super) fn full(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [shape, value, dtype] = self.parameters(Builtin::Full, args, ["shape", "value", "dtype"], 2, span)?;
         let (shape, at) = self.required(Builtin::Full, shape, span)?;
@@ -73,7 +73,7 @@ impl Elab<'_> {
         Ok(Value::Lazy(Lazy { shape, expr, weak: false }))
     }
 
-    /// `arange(end)`, `arange(begin, end, step)`: integers, weak as iterators are.
+    /// Evaluates `arange(end)` and `arange(begin, end, step)`: integers, weak as iterators are.
     pub(super) fn arange(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let positional = args.iter().filter(|a| a.0.is_none()).count();
         let names = if positional <= 1 { ["end", "begin", "step", "dtype"] } else { ["begin", "end", "step", "dtype"] };
@@ -107,7 +107,7 @@ impl Elab<'_> {
         let width = high.minus(low);
         let m = s.saturating_abs();
         let len = width.plus(&Expr::int(m - 1)).floor_div(&Expr::int(m));
-        // Nothing is between bounds in the wrong order, as in a range.
+        // Between bounds in the wrong order the sequence is empty, as for a range.
         let len = if self.is_nonnegative(&width) { len } else { len.max_with(&Expr::int(0)) };
         let expr = axis::var(1, 0).times(&Expr::int(s)).plus(&begin);
         match dtype {
@@ -119,7 +119,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `cast(x, dtype)`
+    /// Evaluates `cast(x, dtype)`.
     pub(super) fn cast_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [x, dtype] = self.parameters(Builtin::Cast, args, ["x", "dtype"], 2, span)?;
         let (x, at) = self.required(Builtin::Cast, x, span)?;
@@ -127,7 +127,7 @@ impl Elab<'_> {
         self.cast(&x, dtype, at)
     }
 
-    /// `clip(x, lo, hi)`: `min(max(x, lo), hi)`
+    /// Evaluates `clip(x, lo, hi)` as `min(max(x, lo), hi)`.
     pub(super) fn clip(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [x, lo, hi] = self.parameters(Builtin::Clip, args, ["x", "lo", "hi"], 3, span)?;
         let x = self.required(Builtin::Clip, x, span)?;

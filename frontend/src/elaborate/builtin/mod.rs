@@ -1,5 +1,5 @@
-//! Built-in functions that are not operators: one row each in [`Builtin::ALL`], grouped by what they do in the files
-//! beside.
+//! Built-in functions that are not operators: one row each in [`Builtin::ALL`], grouped by purpose in the files of this
+//! folder.
 
 mod create;
 mod shape;
@@ -11,7 +11,7 @@ use super::{Elab, R};
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Diagnostic, Op, Span};
 
-/// A built-in function.
+/// Built-in function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Builtin {
     Zeros,
@@ -38,7 +38,7 @@ pub(crate) enum Builtin {
     Jvp,
     Jacobian,
     Format,
-    /// How an index is found: `gallop`.
+    /// Access protocol of an index: `gallop`.
     Protocol(Protocol),
     /// `window(a, b)`
     Window,
@@ -48,12 +48,12 @@ pub(crate) enum Builtin {
     Permit,
     /// `coalesce(a, b)`
     Coalesce,
-    /// Storage and continuous tensors (sections 7 and 8).
+    /// Storage constructor of section 7: `pattern`.
     Storage,
 }
 
 impl Builtin {
-    /// All of them by name.
+    /// All built-in functions by name.
     pub(crate) const ALL: &'static [(&'static str, Builtin)] = &[
         ("zeros", Builtin::Zeros),
         ("ones", Builtin::Ones),
@@ -90,12 +90,12 @@ impl Builtin {
         ("follow", Builtin::Protocol(Protocol::Locate)),
     ];
 
-    /// The built-in function of that name.
+    /// Returns the built-in function of that name.
     pub(crate) fn find(name: &str) -> Option<Builtin> {
         Builtin::ALL.iter().find(|(n, _)| *n == name).map(|(_, b)| *b)
     }
 
-    /// Its name (of those in section 7, the first).
+    /// Returns the name of the function, the first one if it has several.
     pub(crate) fn name(self) -> &'static str {
         Builtin::ALL.iter().find(|(_, b)| *b == self).map_or("", |(n, _)| n)
     }
@@ -203,7 +203,7 @@ impl Elab<'_> {
         Ok(out)
     }
 
-    /// The argument that [`Elab::parameters`] has made sure of.
+    /// Unwraps an argument that [`Elab::parameters`] requires.
     fn required(&mut self, b: Builtin, arg: Option<(Value, Span)>, span: Span) -> R<(Value, Span)> {
         match arg {
             Some(a) => Ok(a),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use taffeta_ast::Span;
 
 impl Elab<'_> {
-    /// `range(end)`, `range(begin, end, step)`
+    /// Evaluates `range(end)` and `range(begin, end, step)`.
     pub(super) fn range(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         if args.iter().any(|a| a.0.is_some()) || args.is_empty() || args.len() > 3 {
             return self.error("call::arguments", span, "`range` takes one to three positional arguments");
@@ -32,7 +32,7 @@ impl Elab<'_> {
         Ok(Value::Range(Arc::new(range)))
     }
 
-    /// `ndrange(n, m)`: a range for each argument.
+    /// Evaluates `ndrange(n, m)`: a range for each argument.
     pub(super) fn ndrange(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         if args.len() > axis::MAX_NDIM {
             let most = axis::MAX_NDIM;
@@ -57,7 +57,7 @@ impl Elab<'_> {
         Ok(Value::NdRange(ranges.into()))
     }
 
-    /// `len(x)`
+    /// Evaluates `len(x)`.
     pub(super) fn len(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [x] = self.parameters(Builtin::Len, args, ["x"], 1, span)?;
         let (x, at) = self.required(Builtin::Len, x, span)?;

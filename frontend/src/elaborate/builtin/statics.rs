@@ -7,7 +7,7 @@ use crate::elaborate::{Elab, R};
 use taffeta_ast::Span;
 
 impl Elab<'_> {
-    /// `static(e)`: `e`, which must be known when compiling; of a range the list.
+    /// Evaluates `static(e)`: the value of `e`, which must be known when compiling; for a range its list.
     pub(super) fn static_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [x] = self.parameters(Builtin::Static, args, ["x"], 1, span)?;
         let (x, at) = self.required(Builtin::Static, x, span)?;
@@ -29,7 +29,7 @@ impl Elab<'_> {
         }
     }
 
-    /// The tuples that `ndrange` gives, in order.
+    /// Returns the tuples of an `ndrange`, in order.
     pub(crate) fn product(&mut self, ranges: &[Value], at: Span) -> R<Vec<Value>> {
         let mut all: Vec<Vec<Value>> = vec![Vec::new()];
         for r in ranges {
@@ -46,7 +46,7 @@ impl Elab<'_> {
         Ok(all.into_iter().map(|v| Value::Tuple(v.into())).collect())
     }
 
-    /// `isinstance(x, tuple)`, `isinstance(x, (tuple, list))`
+    /// Evaluates `isinstance(x, tuple)` and `isinstance(x, (tuple, list))`.
     pub(super) fn isinstance(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [x, types] = self.parameters(Builtin::IsInstance, args, ["x", "types"], 2, span)?;
         let (x, _) = self.required(Builtin::IsInstance, x, span)?;
@@ -78,7 +78,7 @@ impl Elab<'_> {
         Ok(Value::Bool(found))
     }
 
-    /// `enumerate(xs)`
+    /// Evaluates `enumerate(xs)`.
     pub(super) fn enumerate(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [x] = self.parameters(Builtin::Enumerate, args, ["x"], 1, span)?;
         let (x, at) = self.required(Builtin::Enumerate, x, span)?;
@@ -87,7 +87,7 @@ impl Elab<'_> {
         Ok(Value::List(items.into_iter().enumerate().map(pair).collect()))
     }
 
-    /// `zip(xs, ys)`
+    /// Evaluates `zip(xs, ys)`.
     pub(super) fn zip(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let mut columns = Vec::new();
         for (_, v, at) in &args {
@@ -99,7 +99,7 @@ impl Elab<'_> {
         Ok(Value::List((0..n).map(|k| Value::Tuple(columns.iter().map(|c| c[k].clone()).collect())).collect()))
     }
 
-    /// `reversed(xs)`
+    /// Evaluates `reversed(xs)`.
     pub(super) fn reversed(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [x] = self.parameters(Builtin::Reversed, args, ["x"], 1, span)?;
         let (x, at) = self.required(Builtin::Reversed, x, span)?;

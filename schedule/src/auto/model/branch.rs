@@ -1,6 +1,6 @@
 //! Branch probabilities, and guards that cost no branch.
 
-use super::Around;
+use super::EnclosingLoop;
 use crate::tree::Loop;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::guard::{bound, guards};
@@ -14,7 +14,7 @@ const BOUND: f64 = 0.9;
 
 /// Returns the fraction of the iterations of the enclosing loops in which a condition holds. An equality with an
 /// iterator holds in one iteration; combined conditions are taken as independent.
-pub(super) fn taken(cond: &Expr, has_other: bool, around: &[Around]) -> f64 {
+pub(super) fn taken(cond: &Expr, has_other: bool, around: &[EnclosingLoop]) -> f64 {
     if let Some(known) = cond.as_bool() {
         return f64::from(u8::from(known));
     }
@@ -46,7 +46,7 @@ pub(super) fn is_bound(cond: &Expr, bounds: &[Expr]) -> bool {
 
 /// Returns the share of a single iteration in the innermost loop whose iterator the condition mentions; `None` if the
 /// condition loads an element or mentions no iterator.
-fn once(cond: &Expr, around: &[Around]) -> Option<f64> {
+fn once(cond: &Expr, around: &[EnclosingLoop]) -> Option<f64> {
     let own = around.iter().rev().find(|l| effects::mentions(cond, &[&l.iter]))?;
     (!reads(cond)).then(|| 1.0 / own.trips.value.max(1.0))
 }

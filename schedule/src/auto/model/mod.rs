@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - *compute*: operations, loads and stores, divided by the lanes of the innermost loop where that is vectorised, by a
-//!   mark or by C compilers of their own accord (`compilers`);
+//!   mark or by C compilers of their own accord (`c_compiler`);
 //! - *chain*: where the innermost loop reduces into one element, each addition depends on the one before in its lane;
 //!   the chains of several elements overlap. An iteration that loads an element stored by the one before waits for all
 //!   operations in between (`recurrence`). Short sums of straight-line code do not wait for the sums of the next
@@ -15,21 +15,21 @@
 //! - *levels*: for every cache level, the bytes that come from behind it. An iteration of a loop finds the data of the
 //!   one before if all of the data fits the level, together with data that other statements touch in between
 //!   (`part/working_set.rs`); so the bytes are the footprint of the outermost such loop, with each cache line and each
-//!   part of overlapping windows counted once (`touch`). Data touched by an earlier access in the same iteration of an
+//!   part of overlapping windows counted once (`access`). Data touched by an earlier access in the same iteration of an
 //!   enclosing loop is in the first level, and so are the neighbours of a stencil. Pages are counted by the same rules:
 //!   each TLB miss is a lookup;
 //! - *waits*: indirect accesses return to elements, and where all elements that a loop reaches indirectly exceed a
 //!   level, a part of them has been evicted by then. They are fetched on demand only (`part/prices.rs`), and a
 //!   mispredicted branch on them waits for them (`part/guess.rs`);
 //! - *events*: loop entries, thread starts, copies of partial results, atomic updates, and cache lines that move
-//!   between cores (`transfer`).
+//!   between cores (`coherence`).
 //!
 //! A repeated access to an element in one iteration is free, and invariants of the innermost loop are in registers, as
 //! long as there are registers. So are small local arrays whose indices are constants once loops are unrolled. Where
 //! all tensors of the program fit a level, no bytes come from behind it.
 //!
 //! Threads divide compute and chain, and bytes as far as the level's bandwidth scales. Trip counts are estimates
-//! (`trips`); an unknown branch is taken half of the time (`branch`), and a guard of a whole loop body is a bound of
+//! (`trip_counts`); an unknown branch is taken half of the time (`branch`), and a guard of a whole loop body is a bound of
 //! the loop, which costs no test inside.
 //!
 //! Rules that choose the structure of a program ask before lanes are marked: until then an innermost loop is priced
@@ -37,22 +37,22 @@
 //! (`Stage`).
 //!
 //! An estimate is a sum over the program's outermost statements, each of which is memoised for as long as it is the
-//! same node; so are the loops in them (`remembered`).
+//! same node; so are the loops in them (`memo`).
 
+pub(super) mod access;
 pub(super) mod branch;
-pub(super) mod compilers;
-mod part;
+pub(super) mod c_compiler;
+mod coherence;
+mod estimator;
+mod memo;
 mod recurrence;
-mod remembered;
-pub(super) mod touch;
-mod transfer;
 pub(super) mod work;
 
 use super::target::Target;
-use super::trips::{Estimate, Known, Values};
+use super::trip_counts::{Estimate, Known, Values};
 use crate::tree::{self, Loop};
-use part::Part;
-use remembered::Remembered;
+use estimator::Estimator;
+use memo::Remembered;
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
 
@@ -79,13 +79,13 @@ pub(super) struct Model<'t> {
 
 /// Loop around a statement.
 #[derive(Clone)]
-struct Around {
+struct EnclosingLoop {
     iter: Symbol,
     trips: Estimate,
     threads: bool,
     lanes: bool,
     /// Whether C compilers vectorise the loop without a mark.
-    by_itself: bool,
+    auto_vectorized: bool,
     /// Number of four-byte elements per vector.
     width: f64,
     /// Guards that become bounds of the loop.
@@ -103,11 +103,11 @@ struct Around {
 /// Maximum trip counts that C compilers unroll completely: in scalar iterations, and in vectors.
 const UNROLLED: [f64; 2] = [16.0, 8.0];
 
-impl Around {
+impl EnclosingLoop {
     /// Returns whether C compilers unroll the loop completely. (With a guard as a bound, the trip count is unknown.)
     fn is_unrolled(&self) -> bool {
         let [scalars, vectors] = UNROLLED;
-        let most = if self.lanes || self.by_itself { scalars.max(vectors * self.width) } else { scalars };
+        let most = if self.lanes || self.auto_vectorized { scalars.max(vectors * self.width) } else { scalars };
         self.trips.known == Known::Fact && self.trips.value <= most && self.bounds.is_empty()
     }
 }
@@ -154,7 +154,7 @@ impl<'t> Model<'t> {
                 Some((node, known)) if node.same_node(s) => *known,
                 _ => {
                     let values = values.get_or_insert_with(|| Values::new(func, self.target));
-                    let time = Part::new(self.target, values, self.stage).remembering(&mut self.loops).whole(s);
+                    let time = Estimator::new(self.target, values, self.stage).remembering(&mut self.loops).whole(s);
                     self.known.insert(s.id(), (s.clone(), time));
                     time
                 }
@@ -165,15 +165,15 @@ impl<'t> Model<'t> {
     /// Returns the estimate of a single execution of a statement.
     pub fn once(&self, func: &Func, around: &[Stmt], stmt: &Stmt) -> f64 {
         let mut values = self.inside(func, around);
-        Part::new(self.target, &mut values, self.stage).whole(stmt)
+        Estimator::new(self.target, &mut values, self.stage).whole(stmt)
     }
 
     /// Returns the estimate of an outermost statement, and the lower bounds of its arithmetic and its memory transfers.
     pub fn against_roof(&self, func: &Func, stmt: &Stmt) -> (f64, f64, f64) {
         let mut values = Values::new(func, self.target);
-        let estimate = Part::new(self.target, &mut values, self.stage).whole(stmt);
+        let estimate = Estimator::new(self.target, &mut values, self.stage).whole(stmt);
         let mut values = Values::new(func, self.target);
-        let (arithmetic, memory) = Part::new(self.target, &mut values, self.stage).roof(stmt);
+        let (arithmetic, memory) = Estimator::new(self.target, &mut values, self.stage).roof(stmt);
         (estimate, arithmetic, memory)
     }
 

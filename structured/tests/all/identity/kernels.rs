@@ -1,10 +1,10 @@
-//! Programs that write tensors that are stored where a parameter is.
+//! Programs that write tensors over the pattern of a parameter.
 
 use super::programs::elaborate;
 use taffeta_ast::Func;
 use taffeta_autodiff::{Kind, Request, differentiate};
 
-/// Formats that store one value for several elements, all elements of the matrix.
+/// Formats that store one value for several elements, and store all elements of the matrix; and one control.
 pub const SHARING: [&str; 6] = [
     "symmetric",
     "rle",
@@ -14,10 +14,10 @@ pub const SHARING: [&str; 6] = [
     CONTROL,
 ];
 
-/// One that does not.
+/// Control: a format with a value for each element.
 const CONTROL: &str = "format(dense, dense, order=(1, 0))";
 
-/// Bodies that write `B`, which is stored where `A` is, and `y`.
+/// Bodies that write `y`, and `B` over the pattern of `A`.
 const BODIES: [(&str, &str); 18] = [
     ("stores", "for i in range(n):\n        for j in range(n):\n            B[i, j] = A[i, j] * x[j] + z[i]"),
     ("sums", "for i in range(n):\n        for j in range(n):\n            B[i, j] += x[i] * z[j]"),
@@ -73,11 +73,12 @@ const DIFFERENTIATED: [(&str, &str); 3] = [
     ("squares", "for i in range(n):\n        for j in range(n):\n            y[j] += A[i, j] * A[i, j] * x[i]"),
 ];
 
-/// Formats of what is differentiated: of some no element is stored here or there.
+/// Formats of differentiated programs; some leave elements unstored.
 const DERIVED: [&str; 7] =
     ["symmetric", "rle", "packbits", "format(compressed, runlength)", "csr", "dia", "bcsr(2, 3)"];
 
-/// (As adjoints are: elsewhere, elements that are one value are what each would be alone.)
+/// Builds a program that writes `B` as an adjoint (`drop=True`), which sums over a shared value: otherwise, elements
+/// that share a value behave as if each had its own.
 fn program(format: &str, body: &str) -> Func {
     elaborate(&format!(
         "def f(A: f64[n, n] @ {format}, x: f64[n], z: f64[n]) -> (f64[n, n] @ pattern(A, drop=True), f64[n]):\n    B = zeros((n, n), f64)\n    y = zeros((n,), f64)\n    {body}\n    return B, y\n"
@@ -91,7 +92,7 @@ fn gradient(format: &str, body: &str) -> Func {
     differentiate(&Request::new(Kind::Vjp, "df", &func, &["A".to_string()])).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// All of them, with what they are called.
+/// Returns all programs, with their names.
 pub fn all() -> Vec<(String, Func)> {
     let mut out = Vec::new();
     for format in SHARING {

@@ -1,8 +1,8 @@
-//! One value that is stored may stand for several elements (halves of symmetric matrices, runs): what the formats say
-//! of that, what the dependence analysis makes of it and what schedules do then, against brute force. Packed tensors
-//! say which elements are one value, and runs which instances touch them.
+//! Stored values that several elements share (halves of symmetric matrices, runs): the facts of formats, the results of
+//! dependence analysis and the steps of schedules are checked against brute force. Packed tensors show which elements
+//! share a value, and runs show which instances access the value.
 
-use taffeta_analysis::query::depend::{Ask, Dependences};
+use taffeta_analysis::query::depend::{DependenceQuery, Dependences};
 use taffeta_analysis::query::reference::Use;
 use taffeta_ast::format::{Format, Identity};
 use taffeta_ast::interp::Inputs;
@@ -11,7 +11,7 @@ use taffeta_ast::{Buffer, Expr, ExprKind, Func, Literal, Stmt, StmtKind, Tensor,
 use taffeta_structured::Stored;
 use testkit::{programs, random, steps};
 
-#[allow(dead_code)] // what else the dependence analysis is held to
+#[allow(dead_code)] // further checks of the dependence analysis
 #[path = "../../../../analysis/tests/oracle/check.rs"]
 mod check;
 #[allow(dead_code)]
@@ -24,10 +24,10 @@ use random::Random;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The elements that a tensor stores, each with the number of its value.
+/// Stored elements of a tensor, each with the number of its value.
 type Numbered = HashMap<Vec<i64>, usize>;
 
-/// Which value each element is: found by storing values that all differ.
+/// Numbers the stored value of each element, by storing values that all differ.
 fn numbered(stored: &Stored, format: &Format) -> Numbered {
     let count = stored.arrays().last().map_or(0, |v| v.data().len());
     let numbers = Buffer::F64((0..count).map(|k| k as f64).collect());
@@ -37,13 +37,14 @@ fn numbered(stored: &Stored, format: &Format) -> Numbered {
     places.indices.chunks_exact(ndim).map(<[i64]>::to_vec).zip(all.numbers().iter().map(|v| *v as usize)).collect()
 }
 
-/// Whether the format says that two elements may be one value.
+/// Returns whether the format allows two elements to share a value.
 fn may_be_one(identity: &Identity, a: &[i64], b: &[i64]) -> bool {
     identity.same.iter().all(|k| a[*k] == b[*k])
         && identity.exchanged.is_none_or(|[p, q]| a[p] == b[p] && a[q] == b[q] || a[p] == b[q] && a[q] == b[p])
 }
 
-/// Formats that do not say it store no two elements as one value; those that do may, and then do so where they say.
+/// Checks that injective formats never store two elements as one value, and that other formats share values, but only
+/// as their identity says.
 #[test]
 fn formats_say_which_elements_are_one_value() {
     let plain = [1, 2, 3].map(random::formats);
@@ -72,7 +73,7 @@ fn formats_say_which_elements_are_one_value() {
                     shares = true;
                 }
             }
-            // Of a symmetric matrix it is exactly so.
+            // For symmetric matrices the condition is exact.
             if identity.exchanged.is_some() {
                 for (a, b) in elements.keys().flat_map(|a| elements.keys().map(move |b| (a, b))) {
                     assert!(!may_be_one(&identity, a, b) || elements[a] == elements[b], "{format}: {a:?}, {b:?}");
@@ -86,7 +87,7 @@ fn formats_say_which_elements_are_one_value() {
     assert!(compared > 2000 && several > 20, "{compared} tensors, {several} formats with one value for several");
 }
 
-/// A program with all of its tensors dense and the same statements.
+/// Makes all tensors of a program dense, and keeps the statements.
 fn dense(func: &Func) -> Func {
     let plain = |t: &Arc<Tensor>| Arc::new(Tensor { format: Format::dense(t.ndim()), ..(**t).clone() });
     fn body(s: &Stmt, plain: &dyn Fn(&Arc<Tensor>) -> Arc<Tensor>) -> Stmt {
@@ -104,13 +105,13 @@ fn dense(func: &Func) -> Func {
     out
 }
 
-/// What a program is run on, and which elements of `A` are stored as which values.
+/// Inputs of a program, and the value number of each stored element of `A`.
 struct Given {
     inputs: Inputs,
     values: Numbered,
 }
 
-/// Random inputs at a size: whole numbers, so that sums have no order.
+/// Draws inputs at a size: whole numbers, so that sums do not depend on their order.
 fn given(func: &Func, size: i64, seed: u64) -> Given {
     let mut random = Random(seed);
     random.next(2);
@@ -141,11 +142,11 @@ fn given(func: &Func, size: i64, seed: u64) -> Given {
     Given { inputs: Inputs { sizes, params }, values }
 }
 
-/// Longest runs.
+/// Maximum number of events per run.
 const MOST_EVENTS: usize = 4000;
 
-/// What a run of the program touches; of tensors that are stored where `A` is, values in the place of elements. What is
-/// not stored is not touched.
+/// Traces a run of the program. Elements of tensors over the pattern of `A` are replaced by their values, and accesses
+/// to elements that are not stored are left out.
 fn touches(func: &Func, given: &Given) -> Trace {
     let params = given.inputs.params.iter().map(|v| v.dense().map_or_else(|| v.clone(), |(dense, _)| dense)).collect();
     let inputs = Inputs { params, sizes: given.inputs.sizes.clone() };
@@ -169,7 +170,7 @@ fn touches(func: &Func, given: &Given) -> Trace {
     run
 }
 
-/// The constants that statements store.
+/// Returns the constants that statements store.
 fn constants(func: &Func) -> HashMap<taffeta_ast::StmtId, Literal> {
     let mut out = HashMap::new();
     func.body.walk(&mut |s| {
@@ -180,19 +181,19 @@ fn constants(func: &Func) -> HashMap<taffeta_ast::StmtId, Literal> {
     out
 }
 
-/// Whether which of two touches comes first is all the same: both reduce by one operator, or store one constant.
+/// Returns whether two accesses commute: both reduce by one operator, or store one constant.
 fn either_order(a: &Event, b: &Event, constants: &HashMap<taffeta_ast::StmtId, Literal>) -> bool {
     let constant = |e: &Event| constants.get(&e.instance.stmt).filter(|_| e.touch == Touch::Write);
     check::commutes(a, b) || constant(a).is_some() && constant(a) == constant(b)
 }
 
-/// Every two instances that touch one value that is stored, one of them writing it, are in a dependence.
+/// Checks that two instances that access one stored value, at least one of them as a write, are in a dependence.
 #[test]
 fn every_conflict_of_values_is_a_dependence() {
     let (mut seen, mut between_elements) = (0, 0);
     for (name, func) in kernels::all() {
         let analysis = Dependences::new(&func);
-        let answers = check::by_pair(&analysis.all(&Ask::default()));
+        let answers = check::by_pair(&analysis.all(&DependenceQuery::default()));
         let wrong = direct::answers(&func, &mut direct::Counts::default());
         assert!(wrong.is_none(), "{name}: {}\n{}", wrong.unwrap_or_default(), print::func(&func));
         let constants = constants(&func);
@@ -209,9 +210,12 @@ fn every_conflict_of_values_is_a_dependence() {
                 between_elements += usize::from(a.indices != b.indices);
             });
         }
-        // The other way round, an analysis that says that everything depends would be of no use.
+        // Precision: without shared values there are as many dependences as in the dense program.
         if !func.interface().any(|t| !t.format.is_injective()) {
-            assert_eq!(answers.len(), check::by_pair(&Dependences::new(&dense(&func)).all(&Ask::default())).len());
+            assert_eq!(
+                answers.len(),
+                check::by_pair(&Dependences::new(&dense(&func)).all(&DependenceQuery::default())).len()
+            );
         }
         let reads = |u: Use| u == Use::Read;
         assert!(analysis.references().iter().any(|r| !reads(r.kind)), "{name} writes nothing");

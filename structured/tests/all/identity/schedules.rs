@@ -1,5 +1,5 @@
-//! Random steps on programs that write values which stand for several elements: what is taken computes the same, can be
-//! lowered, and runs no two iterations at once that meet in one value.
+//! Random steps on programs that write values shared by several elements: a program after the steps computes the same,
+//! can be lowered, and has no races on a value between concurrent iterations.
 
 use super::steps::Chooser;
 use super::{Given, either_order, given, kernels, programs, touches};
@@ -13,7 +13,7 @@ use taffeta_ast::{Diagnostic, Func, StmtKind, print};
 use taffeta_schedule::{Schedule, Traversal};
 use taffeta_structured::lower;
 
-/// Steps that are tried on a program, and seeds of them.
+/// Number of steps that are tried on a program, and number of seeds.
 const TRIED: usize = 8;
 const SEEDS: u64 = 6;
 
@@ -24,7 +24,7 @@ fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     }
 }
 
-/// Two iterations of a concurrent loop that meet in one value, and are not kept apart.
+/// Finds two iterations of a concurrent loop that race on one value.
 fn race(func: &Func, given: &Given) -> Option<String> {
     let events = touches(func, given).events;
     let constants = super::constants(func);
@@ -36,7 +36,7 @@ fn race(func: &Func, given: &Given) -> Option<String> {
         if !props.is_concurrent() || found.is_some() {
             return;
         }
-        // In one iteration of the loops around it, and another one of this.
+        // The events are in one iteration of the enclosing loops, and in different iterations of this loop.
         let apart = |a: &Event, b: &Event| {
             let at = |e: &Event| e.instance.loops.iter().position(|i| i.stmt == l.id());
             let (Some(p), Some(q)) = (at(a), at(b)) else { return false };
@@ -63,7 +63,7 @@ fn race(func: &Func, given: &Given) -> Option<String> {
     found
 }
 
-/// Whole numbers: sums have no order.
+/// Returns whether results are equal; inputs are whole numbers, so sums do not depend on their order.
 fn same(a: &Outputs, b: &Outputs) -> bool {
     let equal = |x: f64, y: f64| x == y || x.is_nan() && y.is_nan();
     a.results.len() == b.results.len()
@@ -74,7 +74,7 @@ fn same(a: &Outputs, b: &Outputs) -> bool {
         })
 }
 
-/// What was asked for and taken, and how many programs were lowered.
+/// Counts of steps asked for and taken, of refusals by dependences, and of lowered programs.
 #[derive(Default)]
 struct Counts {
     steps: BTreeMap<String, [usize; 2]>,
@@ -82,7 +82,7 @@ struct Counts {
     lowered: usize,
 }
 
-/// Takes random steps on a program; what is wrong, if anything is.
+/// Takes random steps on a program; returns the first failure.
 fn tried(name: &str, func: &Func, seed: u64, counts: &mut Counts) -> Option<String> {
     let runs: Vec<(Given, Outputs)> = [0, 1, 2, 4, 5]
         .into_iter()

@@ -1,5 +1,5 @@
-//! Local tensors into which elements are inserted: what `cache` and `cache_reduction` keep of structured tensors, and
-//! what `set_format` stores so.
+//! Workspaces, local tensors into which elements are inserted: the copies that `cache` and `cache_reduction` make of
+//! structured tensors, and the tensors that `set_format` stores so.
 
 use expect_test::expect;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use lowers::lowers;
 
 type Steps = fn(&mut Schedule) -> Result<(), Refusal>;
 
-/// The program before and after the steps.
+/// Returns the program before and after the steps.
 fn scheduled(text: &str, steps: Steps) -> (Func, Func) {
     let func = programs::elaborate(text);
     let mut s = Schedule::new(func.clone()).lowered_by(lowers);
@@ -35,7 +35,7 @@ fn refused(text: &str, steps: Steps) -> String {
     }
 }
 
-/// What runs after the steps, which computes what the program does.
+/// Returns the text of the lowered program after the steps. Checks that it computes the same as the program.
 fn shown(text: &str, steps: Steps) -> String {
     let (func, after) = scheduled(text, steps);
     let lowered = lower(&after).unwrap_or_else(|e| panic!("{}\n{}", e.0[0].message, print::func(&after)));
@@ -49,7 +49,7 @@ fn shown(text: &str, steps: Steps) -> String {
     print::func(&simplify::run(&lowered.func))
 }
 
-/// Whether the steps leave the formats of a program's own tensors as they were: another one says which products with
+/// Returns whether the steps preserve the formats of a program's own tensors: the format determines which products with
 /// infinities are 0.
 fn keeps(before: &Func, after: &Func) -> bool {
     let mut own: Vec<Arc<Tensor>> = Vec::new();
@@ -229,7 +229,7 @@ fn sums_are_inserted() {
     "#]].assert_eq(&text);
 }
 
-/// A program with a workspace `t`, and the steps that make it.
+/// Programs with a workspace `t`, and the steps that make it.
 const PROGRAMS: &[(&str, Steps)] = &[
     // Written twice, and read where it is written.
     (
@@ -250,7 +250,7 @@ def f(A: f64[n, m] @ FORMAT, x: f64[m]) -> f64[n]:
 ",
         |s| s.call("set_format", &[Arg::from("t"), Arg::from("bytemap")]).map(drop),
     ),
-    // All rows are kept, and read in another order.
+    // All rows in one workspace, and read in another order.
     (
         "
 def f(A: f64[n, m] @ FORMAT, x: f64[m]) -> f64[m]:
@@ -282,7 +282,7 @@ def f(A: f64[n, m] @ FORMAT, x: f64[m]) -> f64[n]:
 ",
         |s| s.call("set_format", &[Arg::from("t"), Arg::from("format(bytemap, fill=inf)")]).map(drop),
     ),
-    // At indices that are computed.
+    // At computed indices.
     (
         "
 def f(A: f64[n, m] @ FORMAT, x: f64[m], k: i64[m]) -> f64[n]:
@@ -331,7 +331,7 @@ def f(A: f64[n, m] @ FORMAT, B: f64[n, m] @ FORMAT, x: f64[m]) -> f64[n]:
 ",
         |s| s.call("cache", &[Arg::from("j"), Arg::from("B")]).map(drop),
     ),
-    // In the two cases of what is searched.
+    // In both cases of a search.
     (
         "
 def f(A: f64[n, m] @ FORMAT, x: f64[m], k: i64[m]) -> f64[n]:
@@ -348,7 +348,7 @@ def f(A: f64[n, m] @ FORMAT, x: f64[m], k: i64[m]) -> f64[n]:
 ",
         |s| s.call("set_format", &[Arg::from("t"), Arg::from("bytemap")]).map(drop),
     ),
-    // Reduced into where another one is stored.
+    // Reductions into a tensor over another one's pattern.
     (
         "
 def f(A: f64[n, m] @ FORMAT, x: f64[m], B: f64[n, m]) -> f64[n]:
@@ -414,7 +414,7 @@ fn programs_with_workspaces_compute_the_same() {
     assert!(taken > 80, "{taken} taken, {not:#?}");
 }
 
-/// As they are written, without a schedule; and their gradients.
+/// Checks workspaces that the program declares, without a schedule, and their gradients.
 #[test]
 fn workspaces_are_declared() {
     let text = "def f(A: f64[n, p] @ csr, B: f64[p, m] @ csr, x: f64[m]) -> f64[n]:
@@ -441,7 +441,7 @@ fn workspaces_are_declared() {
     }
 }
 
-/// What is in a workspace is what was written: a declaration, which steps may move, writes nothing.
+/// Checks that a workspace holds only elements that were written: a declaration, which steps may move, writes nothing.
 #[test]
 fn nothing_is_read_that_was_not_written() {
     let text = "def f(A: f64[n] @ format(compressed)) -> f64:
@@ -463,7 +463,7 @@ fn nothing_is_read_that_was_not_written() {
     assert_eq!(run(&text.replace("empty", "zeros")), Ok(vec![5.0]));
 }
 
-/// What a gradient keeps is a local tensor like others.
+/// Checks that the tapes of a gradient can be given a format, like other local tensors.
 #[test]
 fn tapes_are_given_a_format() {
     let text = "def f(A: f64[n, m] @ csr, x: f64[m]) -> f64[n]:
@@ -563,7 +563,7 @@ def f(A: f64[n, m] @ rle, x: f64[m], B: f64[n, m]) -> f64[n]:
     return y
 ";
 
-/// What is written where nothing is stored is an error if it is something.
+/// Checks that writing the fill outside of the pattern has no effect, and writing another value is an error.
 #[test]
 fn what_is_the_fill_is_written_nowhere() {
     let text = |a: &str, b: &str| {
@@ -581,7 +581,7 @@ fn what_is_the_fill_is_written_nowhere() {
             }
         }
     }
-    // Where B has more than A, it is told which element that is; where it has not, nothing is.
+    // If B has elements outside of A's pattern, the error names the element; otherwise there is no error.
     for a in ["csr", "dcsr", "hashmap"] {
         for b in ["csr", "dcsr", "coo", "csc"] {
             let text = text(a, b).replace(" * A[i, j]\n            C[i, j] +=", "\n            C[i, j] +=");
@@ -594,7 +594,7 @@ fn what_is_the_fill_is_written_nowhere() {
     }
 }
 
-/// Where nothing is left of the accesses to a workspace, all else that its scope does is lowered the same.
+/// Checks a region that leaves no access to a workspace: the rest of its scope is lowered as usual.
 #[test]
 fn a_workspace_that_nothing_reads_in_a_region() {
     for rest in ["y[i2, i1] *= x[i2]", "for l in range(m):\n                    y[i2, l] += x[l] * A[i1, l]"] {

@@ -1,10 +1,10 @@
-//! How long workspaces are, and where their arrays stand for it.
+//! Lengths of workspaces, and the placement of their arrays that follows from them.
 
 use super::shown;
 use taffeta_schedule::Arg;
 
-/// A shape that is read from memory is computed where the program declares the tensor: around a branch, or a loop, it
-/// may be out of range.
+/// Checks that a shape that is loaded from memory is computed where the program declares the tensor: outside of the
+/// branch or loop around it, the load may be out of range.
 #[test]
 fn a_shape_that_is_read_stays_where_it_is() {
     let text = "
@@ -26,7 +26,8 @@ def f(A: f64[n, m] @ csr, k: i64[n], x: f64[m]) -> (f64[n, m] @ pattern(A, drop=
     assert!(at("if i < n:") < at("y_partial_val = empty"), "{text}");
 }
 
-/// One that is declared inside of it is around the loops all the same, and emptied.
+/// Checks that a workspace that is declared inside of one with a loaded shape is hoisted out of the loops all the same,
+/// and cleared.
 #[test]
 fn a_workspace_inside_of_one_whose_shape_is_read() {
     let text = "
@@ -49,8 +50,8 @@ def f(A: f64[n, m] @ csr, B: f64[m] @ format(compressed),
     assert!(at("for i in") < at("y_partial_val = empty"), "{text}");
 }
 
-/// What is declared in a loop has a shape for each of its iterations: nothing of it is gone through, checked or looked
-/// for before the loop, where nothing is inserted into it either.
+/// Checks a workspace that is declared in a loop, with a shape for each iteration: before the loop, it is not
+/// traversed, checked or searched, even if nothing is inserted into it.
 #[test]
 fn a_workspace_whose_shape_depends_on_the_loop() {
     let cases = [
@@ -78,7 +79,8 @@ def f(A: f64[n, m] @ format(compressed, dense), x: f64[m] @ format(compressed)) 
     }
 }
 
-/// Where a condition says that a size is one, the arrays are under it: before it, the size may be none.
+/// Checks that the arrays are under a condition that proves the size valid: before the condition, the size may be
+/// negative.
 #[test]
 fn a_workspace_under_a_condition_on_its_shape() {
     for (cond, shape) in [("i > 0", "i - 1"), ("n > 1", "n - 2"), ("n > m", "n - m - 1"), ("x[i] > 0.0", "m")] {
@@ -103,7 +105,7 @@ def f(x: f64[n], z: f64[m]) -> f64[n]:
     }
 }
 
-/// A size that is one in every iteration of a loop may be none where the loop does not run.
+/// Checks a size that is valid in every iteration of a loop, but may be negative where the loop does not run.
 #[test]
 fn a_workspace_in_a_loop_that_may_not_run() {
     let text = "
@@ -123,7 +125,7 @@ def f(x: f64[n]) -> f64[n]:
     assert!(array.is_some() && array < outer, "{text}");
 }
 
-/// A step that puts a guard around a loop puts it around the arrays of the workspaces inside.
+/// Checks that a guard that a step puts around a loop encloses the arrays of the workspaces inside.
 #[test]
 fn a_workspace_of_a_loop_that_is_cut_again() {
     let text = "
@@ -142,8 +144,8 @@ def f(B: f64[m, n] @ vbl, x: f64[n]) -> f64[m]:
     });
 }
 
-/// Where a loop becomes two, the shape is another one; copies of the body, for what is stored and for the gaps, declare
-/// it and empty it all the same: the list of a full row would be longer than the dimension.
+/// Checks a workspace whose shape changes as its loop is split in two: copies of the body, for stored elements and for
+/// gaps, declare and clear it all the same. Otherwise the list of a full row would be longer than the dimension.
 #[test]
 fn a_workspace_of_another_shape_is_emptied_in_all_copies() {
     let text = "
@@ -159,7 +161,7 @@ def f(A: f64[n, n] @ csr, x: f64[n], g: f64[n]) -> f64[n, n] @ pattern(A):
     return G
 ";
     let text = shown(text, |_| Ok(()));
-    // Where it is declared, and at the end of each iteration.
+    // At the declaration, and at the end of each iteration.
     let emptied = text.lines().filter(|l| l.trim_start().starts_with("C_n1") && l.ends_with("[0] = 0"));
     assert_eq!(emptied.count(), 6, "{text}");
 }

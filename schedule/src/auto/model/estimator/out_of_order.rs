@@ -1,0 +1,192 @@
+//! Out-of-order execution: while a sum waits for its additions, the processor executes the next iteration of the loop
+//! around, if that is independent of this one.
+//!
+//! ```text
+//! for j in range(n):
+//!     dot = 0.0
+//!     for c in range(64):                  # straight code, of 8 vectors: each addition waits for the one before,
+//!         dot += q[c] * k[j, c]            # and meanwhile those of the next `j` are done
+//!     score[j] = dot
+//! ```
+//!
+//! The iterations therefore take at least the time of their instructions, and at least the latency of one iteration
+//! divided by the number of iterations in flight: as many as fit into the window of instructions among which a
+//! processor looks for one to execute (its reorder buffer). This holds for straight-line code alone: a loop exit is
+//! mispredicted so often that little is executed ahead behind it.
+
+use super::Element;
+use crate::auto::model::access::{AccessPattern, StrideClass};
+use crate::auto::model::work::Work;
+use crate::tree::Loop;
+use rustc_hash::FxHashSet;
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Expr, Stmt, StmtKind, Symbol};
+
+/// Effective size of the reorder buffer in instructions: less than current processors have (224 to 512), since they
+/// have fewer entries for vector instructions.
+const IN_FLIGHT: f64 = 200.0;
+/// Number of instructions of an exponential.
+const EXPONENTIAL: f64 = 20.0;
+
+/// Dependence chain of a reduction or a recurrence.
+#[derive(Clone)]
+pub(super) struct Chain {
+    element: Element,
+    /// Latency in nanoseconds.
+    pub time: f64,
+    /// Tensors that its values are computed from.
+    reads: FxHashSet<Symbol>,
+}
+
+/// Stall of a loop, beyond the time of its instructions, because of chains.
+#[derive(Clone)]
+pub(super) struct Stall {
+    pub chains: Vec<Chain>,
+    pub time: f64,
+}
+
+/// Stalls and instructions that a loop passes to the enclosing loop.
+#[derive(Clone, Default)]
+pub(in crate::auto::model) struct LoopCost {
+    /// Stalls, which no other time includes.
+    pub(super) waits: Vec<Stall>,
+    /// Number of instructions executed.
+    pub(super) instructions: f64,
+}
+
+impl LoopCost {
+    /// Returns the total stall without overlap.
+    pub(super) fn waits(&self) -> f64 {
+        self.waits.iter().map(|w| w.time).sum()
+    }
+
+    pub(super) fn add(&mut self, other: &LoopCost) {
+        self.waits.extend(other.waits.iter().cloned());
+        self.instructions += other.instructions;
+    }
+
+    /// Returns the time of all iterations of a loop around these stalls; `time` excludes the stalls.
+    pub(super) fn overlapped(self, time: f64, l: &Loop, iterations: f64) -> f64 {
+        if self.waits.is_empty() {
+            return time;
+        }
+        let written = effects::writes(&l.body);
+        let is_free = |w: &&Stall| w.chains.iter().all(|c| c.begins_anew(l, &written));
+        let free: f64 = self.waits.iter().filter(is_free).map(|w| w.time).sum();
+        let on_the_way = (IN_FLIGHT * iterations / self.instructions.max(1.0)).max(1.0);
+        time.max((time + free) / on_the_way) + self.waits() - free
+    }
+}
+
+impl Chain {
+    pub(super) fn new(element: Element, time: f64, value: &Expr) -> Chain {
+        Chain { element, time, reads: effects::loads(value) }
+    }
+
+    /// Adds the latency of another statement to the chain of the same element. Returns whether the element is the same.
+    pub(super) fn lengthen(&mut self, element: &Element, time: f64, value: &Expr) -> bool {
+        let same = self.element == *element;
+        if same {
+            self.time += time;
+            self.reads.extend(effects::loads(value));
+        }
+        same
+    }
+
+    /// Returns whether an iteration of an enclosing loop starts the chain without any value that earlier ones have
+    /// `written`.
+    fn begins_anew(&self, l: &Loop, written: &FxHashSet<Symbol>) -> bool {
+        let (tensor, at) = &self.element;
+        let (mut own, mut waits) = (at.iter().any(|e| effects::mentions(e, &[&l.iter])), false);
+        l.body.walk(&mut |s: &Stmt| match s.kind() {
+            StmtKind::VarDef { tensor: t, .. } => own |= t.symbol == *tensor,
+            StmtKind::Store { tensor: t, indices, value } if t == tensor => {
+                own |= indices.iter().map(|a| &a.index).eq(at);
+                waits |= !effects::loads(value).is_disjoint(written);
+            }
+            _ => {}
+        });
+        own && !waits && self.reads.is_disjoint(written)
+    }
+}
+
+/// Returns the number of instructions per execution of a statement; accesses in registers need none.
+pub(super) fn instructions(work: &Work, accesses: &[AccessPattern], lanes: f64) -> f64 {
+    let stays = |a: &&AccessPattern| a.in_registers || a.last() == Some(StrideClass::None);
+    let moved = accesses.iter().filter(|a| !stays(a)).count() as f64;
+    (work.simple + work.divide + work.transcendental * EXPONENTIAL + moved) / lanes
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Schedule;
+    use crate::auto::Target;
+    use crate::auto::model::{Model, Stage};
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
+
+    const PROGRAM: &str = "
+def rows(q: f32[64], k: f32[n, 64], s: inout[f32[n]]):
+    for j in range(n):
+        dot: f32 = 0.0
+        for c in range(64):
+            dot += q[c] * k[j, c]
+        s[j] = dot / 8.0
+
+def in_place(q: f32[64], k: f32[n, 64], s: inout[f32[n]]):
+    for j in range(n):
+        for c in range(64):
+            s[j] += q[c] * k[j, c]
+
+def total(q: f32[64], k: f32[n, 64], s: inout[f32[n]]):
+    dot: f32 = 0.0
+    for j in range(n):
+        for c in range(64):
+            dot += q[c] * k[j, c]
+    s[0] = dot
+
+def from_the_last(q: f32[64], k: f32[n, 64], s: inout[f32[n]]):
+    for j in range(1, n):
+        dot: f32 = s[j - 1]
+        for c in range(64):
+            dot += q[c] * k[j, c]
+        s[j] = dot / 8.0
+
+def of_the_last(q: f32[64], k: f32[n, 64], s: inout[f32[n]]):
+    for j in range(1, n):
+        dot: f32 = 0.0
+        for c in range(64):
+            dot += s[j - 1] * k[j, c]
+        s[j] = dot / 8.0
+
+def long(q: f32[4096], k: f32[n, 4096], s: inout[f32[n]]):
+    for j in range(n):
+        dot: f32 = 0.0
+        for c in range(4096):
+            dot += q[c] * k[j, c]
+        s[j] = dot / 8.0
+";
+
+    /// Returns the estimate of a program with lanes, for this latency of an addition.
+    fn time(entry: &str, latency: f64) -> f64 {
+        let program = Program::load(Source::inline("f.ft", PROGRAM), &NoLoader);
+        let func = program.elaborate(entry, &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
+        let mut target = Target { sizes: BTreeMap::from([("n".to_string(), 50)]), ..Target::portable(1) };
+        target.prices.latency = latency;
+        let mut s = Schedule::new(func).aimed_at(Arc::new(target.clone()));
+        s.vectorize("c").unwrap_or_else(|r| panic!("{}", r.message));
+        Model::new(&target, Stage::Compiled).program(s.func())
+    }
+
+    #[test]
+    fn short_sums_of_their_own_do_not_wait_for_each_other() {
+        for entry in ["rows", "in_place"] {
+            assert_eq!(time(entry, 1.0), time(entry, 1.5), "{entry}");
+        }
+        // The sum spans all iterations, starts from the last result, has it as an operand, or is too long.
+        for entry in ["total", "from_the_last", "of_the_last", "long"] {
+            assert!(time(entry, 1.5) > 1.2 * time(entry, 1.0), "{entry}");
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! Partitioning of loops that run beyond a tensor: an index that may be out of range is under a condition on the loop's
+//! iterator, whose other operand keeps the loop over every coordinate. The range is split where the condition changes,
+//! before anything else is lowered: the part where it holds traverses stored elements, and the parts before and behind
+//! it access nothing.
+//!
+//! ```text
+//! for j in range(k):
+//!     y[i] += select(0 <= i + j - h and i + j - h < n, A[i + j - h], 0.0) * w[j]
+//!
+//! for j in range(min(k, h - i)):
+//!     y[i] += 0.0 * w[j]
+//! for j in range(max(0, h - i), min(k, n + h - i)):
+//!     y[i] += A[i + j - h] * w[j]                         at the positions of A alone
+//! for j in range(max(0, n + h - i), k):
+//!     y[i] += 0.0 * w[j]
+//! ```
+//!
+//! The order of iterations is preserved. A loop is not split if nothing is gained: if its body has no effect where
+//! nothing is stored, or has one in any case. Nor is a loop with more than a few such conditions.
+
+use super::cursor::PATH;
+use super::{Bindings, Lower, first_effect, known, load, loads, range};
+use crate::access;
+use std::collections::VecDeque;
+use taffeta_analysis::pass::fill_propagation;
+use taffeta_analysis::query::{MAX_SIZE, effects};
+use taffeta_ast::poly::Poly;
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol};
+
+/// Maximum number of different intervals of one loop: each may have three parts in each part of another.
+const MOST_INTERVALS: usize = 3;
+/// Maximum number of intervals if it is known which of them begins first, and which ends first: most parts are empty
+/// then.
+const MOST_IN_ORDER: usize = 6;
+/// Maximum number of cuts per loop: one for each interval, and more where two of them meet.
+const MOST_CUTS: usize = 2 * MOST_IN_ORDER;
+/// Maximum number of iterators that are replaced, one after the other, by an end of their range to determine a sign.
+const MOST_STEPS: usize = 5;
+/// Bound on the magnitude of indices, under which expressions computed from them here do not wrap.
+const MOST: i128 = 1 << 60;
+
+/// Condition on an iterator: less than an expression (`upper`), or at least that.
+#[derive(Clone, PartialEq)]
+struct Cut {
+    at: Expr,
+    upper: bool,
+}
+
+/// Comparisons at a program point, with their truth values.
+pub(super) type Facts = Vec<(Expr, bool)>;
+
+impl Lower {
+    /// Splits loops into parts of their ranges where accesses gain by it.
+    pub(super) fn parted(&self, s: &Stmt, bound: &Bindings) -> Stmt {
+        self.parted_again(s, bound, MOST_CUTS)
+    }
+
+    /// Splits a loop, which may be cut at most `cuts` times.
+    fn parted_again(&self, s: &Stmt, bound: &Bindings, cuts: usize) -> Stmt {
+        let StmtKind::For { iter, extent, .. } = s.kind() else {
+            return s.map(&mut |s| self.parted(s, bound), &mut Expr::clone);
+        };
+        // A size has no range, and the range of an iterator with another step is not used.
+        let mut inside = bound.clone();
+        match range(extent) {
+            Some(range) => inside.insert(iter.clone(), Some(range)),
+            None => inside.remove(iter),
+        };
+        if cuts > 0
+            && let Some(parts) = self.parts_of(s, &inside)
+        {
+            let again = parts.iter().map(|s| self.parted_again(s, bound, cuts - 1));
+            return Stmt::seq(again, s.origin().derive("structured", "block"));
+        }
+        s.map(&mut |s| self.parted(s, &inside), &mut Expr::clone)
+    }
+
+    /// Returns the parts of a loop, if it is to be split.
+    fn parts_of(&self, s: &Stmt, inside: &Bindings) -> Option<Vec<Stmt>> {
+        let StmtKind::For { iter, extent, body, .. } = s.kind() else { return None };
+        let [begin, end] = range(extent)?;
+        let written = effects::writes(body);
+        // A copy renames structured tensors declared inside, but not their fibres.
+        if [&begin, &end].iter().any(|e| loads(e, &written)) || body.declares_structured() {
+            return None;
+        }
+        let interval = self.interval(iter, body, inside)?;
+        if !self.gains(s, iter, inside) {
+            return None;
+        }
+        let [low, high] = interval.map(|cut| cut.map(|c| c.at));
+        let from = low.as_ref().map_or(begin.clone(), |low| self.larger(&begin, low, inside));
+        let to = high.as_ref().map_or(end.clone(), |high| self.smaller(&end, high, inside));
+        let before = low.as_ref().map(|low| [begin.clone(), self.smaller(&end, low, inside)]);
+        let behind = high.as_ref().map(|high| {
+            // If the interval may end before it begins, no iteration may be in two parts.
+            let begins = match &low {
+                Some(low) if !self.is_natural(&high.minus(low), inside) => &from,
+                _ => &begin,
+            };
+            [self.larger(begins, high, inside), end.clone()]
+        });
+        let mut parts = Vec::new();
+        for (part, stands) in [(before, false), (Some([from, to]), true), (behind, false)] {
+            let Some(part) = part.filter(|[b, e]| !self.is_natural(&b.minus(e), inside)) else { continue };
+            let mut within = inside.clone();
+            within.insert(iter.clone(), Some(part.clone()));
+            let body = resolved(body, &|e| self.decided(&self.cut(e, true, iter, &within)?, iter, &within));
+            if body.is_nop() {
+                continue;
+            }
+            let StmtKind::For { props, .. } = s.kind() else { unreachable!("it is a loop") };
+            let [begin, end] = part;
+            let extent = Extent::Range { begin, end, step: Expr::int(1) };
+            let part = s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body });
+            parts.push(if stands { part } else { self.copied(&part, "beyond") });
+        }
+        Some(parts)
+    }
+
+    /// Returns the first interval in which the conditions of an access on an iterator hold; an end is `None` if it is
+    /// that of the loop. Returns `None` if no access has conditions, or too many have different ones.
+    fn interval(&self, iter: &Symbol, body: &Stmt, inside: &Bindings) -> Option<[Option<Cut>; 2]> {
+        let (mut found, mut holds): (Vec<[Option<Cut>; 2]>, bool) = (Vec::new(), false);
+        self.each_guarded(body, &mut |e, facts| {
+            let Some((_, at)) = load(e) else { return };
+            if !at[PATH..].iter().any(|a| effects::mentions(&a.index, &[iter])) {
+                return;
+            }
+            let mut own = [None, None];
+            for cut in facts.iter().filter_map(|(cond, holds)| self.cut(cond, *holds, iter, inside)) {
+                match self.decided(&cut, iter, inside) {
+                    Some(always) => holds |= always,
+                    None => drop(own[usize::from(cut.upper)].get_or_insert(cut)),
+                }
+            }
+            if own.iter().any(Option::is_some) && !found.contains(&own) {
+                found.push(own);
+            }
+        });
+        match found.len() {
+            0 if holds => Some([None, None]),
+            1..=MOST_INTERVALS => found.into_iter().next(),
+            _ if found.len() <= MOST_IN_ORDER && self.in_order(&found, inside) => found.into_iter().next(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether it is known, for each two intervals, which of them begins first and which ends first.
+    fn in_order(&self, all: &[[Option<Cut>; 2]], inside: &Bindings) -> bool {
+        let ordered = |a: &Option<Cut>, b: &Option<Cut>| match (a, b) {
+            (Some(a), Some(b)) => [a.at.minus(&b.at), b.at.minus(&a.at)].iter().any(|e| self.is_natural(e, inside)),
+            _ => true,
+        };
+        all.iter().all(|a| all.iter().all(|b| ordered(&a[0], &b[0]) && ordered(&a[1], &b[1])))
+    }
+
+    /// Returns whether the statement contains a loop whose body has an effect where nothing is stored, but none if all
+    /// conditions of its accesses hold, one of them on this iterator.
+    fn gains(&self, s: &Stmt, iter: &Symbol, inside: &Bindings) -> bool {
+        let mut gains = false;
+        s.walk(&mut |s| {
+            let StmtKind::For { body, .. } = s.kind() else { return };
+            if gains {
+                return;
+            }
+            let mut facts = Facts::new();
+            self.each_guarded(body, &mut |_, holds| facts.extend(holds.iter().cloned()));
+            let here = facts.iter().any(|(cond, holds)| self.cut(cond, *holds, iter, inside).is_some());
+            gains = here && {
+                let all = resolved(body, &|e| facts.iter().find(|(cond, _)| cond == e).map(|(_, holds)| *holds));
+                let does = |body: &Stmt| first_effect(&self.empty(body)).is_some();
+                does(body) && !does(&all)
+            };
+        });
+        gains
+    }
+
+    /// Rewrites a statement for the case that no element is stored.
+    fn empty(&self, s: &Stmt) -> Stmt {
+        let fill = |e: &Expr| {
+            let tensor = &self.tensors[&self.fibres.get(load(e)?.0)?.0].tensor;
+            Some(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)))
+        };
+        fill_propagation::run(s, &[], &self.several.borrow(), &fill, &|s, element| self.outside(s, element))
+    }
+
+    /// Converts a comparison to a condition on an iterator, if it compares integers and depends on the iterator by a
+    /// linear term with coefficient 1 or -1.
+    fn cut(&self, cond: &Expr, holds: bool, iter: &Symbol, inside: &Bindings) -> Option<Cut> {
+        let ExprKind::Apply(op, args) = cond.kind() else { return None };
+        let [a, b] = &args[..] else { return None };
+        let ([less, more], by) = match (op, holds) {
+            (Op::Lt, true) | (Op::Ge, false) => ([a, b], 1),
+            (Op::Le, true) | (Op::Gt, false) => ([a, b], 0),
+            (Op::Gt, true) | (Op::Le, false) => ([b, a], 1),
+            (Op::Ge, true) | (Op::Lt, false) => ([b, a], 0),
+            _ => return None,
+        };
+        if [a, b].iter().any(|e| e.dtype() != DType::I64) || !effects::mentions(cond, &[iter]) {
+            return None;
+        }
+        if self.magnitude(a, inside)? + self.magnitude(b, inside)? >= MOST {
+            return None;
+        }
+        // Slack of the comparison, at least 0 where it holds.
+        let (slack, own) = (more.minus(less).minus(&Expr::int(by)), Expr::var(iter));
+        let poly = Poly::of(&slack)?;
+        let (_, by) = poly.terms().find(|(atoms, _)| matches!(atoms, [one] if *one == own))?;
+        let at = match by {
+            1 => own.minus(&slack),
+            -1 => slack.plus(&own).plus(&Expr::int(1)),
+            _ => return None,
+        };
+        let at = shown(&at)?;
+        (!effects::mentions(&at, &[iter]) && known(&at, inside)).then_some(Cut { at, upper: by == -1 })
+    }
+
+    /// Returns whether a condition holds in all iterations of a loop or in none; `None` if that varies or is unknown.
+    fn decided(&self, cut: &Cut, iter: &Symbol, inside: &Bindings) -> Option<bool> {
+        let [begin, end] = inside.get(iter)?.as_ref()?;
+        if ends(begin, Op::Max).iter().any(|b| self.is_natural(&b.minus(&cut.at), inside)) {
+            return Some(!cut.upper);
+        }
+        ends(end, Op::Min).iter().any(|e| self.is_natural(&cut.at.minus(e), inside)).then_some(cut.upper)
+    }
+
+    fn larger(&self, a: &Expr, b: &Expr, inside: &Bindings) -> Expr {
+        let over = |a: &Expr, b: &Expr| ends(a, Op::Max).iter().any(|a| self.is_natural(&a.minus(b), inside));
+        match (over(a, b), over(b, a)) {
+            (true, _) => a.clone(),
+            (_, true) => b.clone(),
+            _ => a.max_with(b),
+        }
+    }
+
+    fn smaller(&self, a: &Expr, b: &Expr, inside: &Bindings) -> Expr {
+        let under = |a: &Expr, b: &Expr| ends(a, Op::Min).iter().any(|a| self.is_natural(&b.minus(a), inside));
+        match (under(a, b), under(b, a)) {
+            (true, _) => a.clone(),
+            (_, true) => b.clone(),
+            _ => a.min_with(b),
+        }
+    }
+
+    /// Returns whether the ranges of iterators prove that an integer is not negative.
+    pub(super) fn is_natural(&self, e: &Expr, bound: &Bindings) -> bool {
+        self.is_natural_in(e, bound, MOST_STEPS)
+    }
+
+    fn is_natural_in(&self, e: &Expr, bound: &Bindings, steps: usize) -> bool {
+        let Some(poly) = Poly::of(e) else { return false };
+        let natural = |(atoms, by): &(&[Expr], i128)| {
+            *by > 0 && atoms.iter().all(|a| self.is_natural_atom(a, bound, steps.saturating_sub(1)))
+        };
+        let open: Vec<(&[Expr], i128)> = poly.terms().filter(|term| !natural(term)).collect();
+        if open.is_empty() || steps == 0 {
+            return open.is_empty();
+        }
+        // The minimum is at one end of an iterator's range.
+        let least = open.iter().find_map(|(atoms, by)| {
+            let ([atom], Ok(by)) = (atoms, i64::try_from(*by)) else { return None };
+            let ExprKind::Var(iter) = atom.kind() else { return None };
+            let [begin, end] = bound.get(iter)?.as_ref()?;
+            let all: Vec<Expr> = match by > 0 {
+                true => ends(begin, Op::Max).into_iter().cloned().collect(),
+                false => ends(end, Op::Min).into_iter().map(|e| e.minus(&Expr::int(1))).collect(),
+            };
+            let by = Expr::int(by);
+            Some(all.into_iter().map(|end| e.plus(&end.minus(atom).times(&by))).collect::<Vec<Expr>>())
+        });
+        least.is_some_and(|all| all.iter().any(|e| self.is_natural_in(e, bound, steps - 1)))
+    }
+
+    fn is_natural_atom(&self, e: &Expr, bound: &Bindings, steps: usize) -> bool {
+        match e.kind() {
+            ExprKind::Var(s) => match bound.get(s) {
+                _ if self.sizes.contains(s) => true,
+                Some(Some([begin, _])) if steps > 0 => {
+                    ends(begin, Op::Max).iter().any(|b| self.is_natural_in(b, bound, steps - 1))
+                }
+                _ => false,
+            },
+            ExprKind::Apply(Op::FloorDiv, args) if steps > 0 => {
+                args[1].as_int().is_some_and(|by| by > 0) && self.is_natural_in(&args[0], bound, steps - 1)
+            }
+            ExprKind::Apply(Op::Mod, args) => args[1].as_int().is_some_and(|by| by > 0),
+            _ => false,
+        }
+    }
+
+    /// Bounds the magnitude of an integer of sizes, constants and iterators, and of all of its subexpressions.
+    fn magnitude(&self, e: &Expr, bound: &Bindings) -> Option<i128> {
+        let most = match e.kind() {
+            ExprKind::Const(Literal::Int(v)) => v.checked_abs()?,
+            ExprKind::Var(s) if self.sizes.contains(s) => i128::from(MAX_SIZE),
+            ExprKind::Var(s) => {
+                let [begin, end] = bound.get(s)?.as_ref()?;
+                self.magnitude(begin, bound)?.max(self.magnitude(end, bound)?)
+            }
+            ExprKind::Apply(op, args) => {
+                let all: Vec<i128> = args.iter().map(|a| self.magnitude(a, bound)).collect::<Option<_>>()?;
+                match (op, &all[..]) {
+                    (Op::Add | Op::Sub, [a, b]) => a + b,
+                    (Op::Mul, [a, b]) => a.checked_mul(*b)?,
+                    (Op::Min | Op::Max, [a, b]) => *a.max(b),
+                    (Op::Neg, [a]) => *a,
+                    (Op::FloorDiv, [a, _]) if args[1].as_int().is_some_and(|by| by > 0) => *a,
+                    (Op::Mod, [_, by]) if args[1].as_int().is_some_and(|by| by > 0) => *by,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        (most < MOST).then_some(most)
+    }
+
+    /// Calls `f` on each access of a statement to a fibre, with the comparisons under which it is evaluated.
+    fn each_guarded(&self, s: &Stmt, f: &mut dyn FnMut(&Expr, &Facts)) {
+        self.guarded_in(s, &mut Facts::new(), f);
+    }
+
+    fn guarded_in(&self, s: &Stmt, facts: &mut Facts, f: &mut dyn FnMut(&Expr, &Facts)) {
+        access::exprs(s).iter().for_each(|e| self.guarded_by(e, facts, f));
+        let mut under = |s: &Stmt, cond: Option<(&Expr, bool)>| {
+            let before = facts.len();
+            cond.into_iter().for_each(|(cond, holds)| conjuncts(cond, holds, facts));
+            self.guarded_in(s, facts, f);
+            facts.truncate(before);
+        };
+        match s.kind() {
+            StmtKind::If { cond, then, otherwise } => {
+                under(then, Some((cond, true)));
+                otherwise.iter().for_each(|s| under(s, Some((cond, false))));
+            }
+            kind => kind.children().into_iter().for_each(|s| under(s, None)),
+        }
+    }
+
+    fn guarded_by(&self, e: &Expr, facts: &mut Facts, f: &mut dyn FnMut(&Expr, &Facts)) {
+        let ExprKind::Apply(op @ (Op::And | Op::Or | Op::Select), args) = e.kind() else {
+            if load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)) {
+                f(e, facts);
+            }
+            return e.children().into_iter().for_each(|e| self.guarded_by(e, facts, f));
+        };
+        self.guarded_by(&args[0], facts, f);
+        for (k, operand) in args[1..].iter().enumerate() {
+            let before = facts.len();
+            conjuncts(&args[0], k == 0 && *op != Op::Or, facts);
+            self.guarded_by(operand, facts, f);
+            facts.truncate(before);
+        }
+    }
+}
+
+/// Returns the normal form of an integer; if all terms but the constant are negative, the constant comes first.
+fn shown(e: &Expr) -> Option<Expr> {
+    let poly = Poly::of(e)?;
+    let constant = poly.terms().find_map(|(atoms, by)| if atoms.is_empty() { i64::try_from(by).ok() } else { None });
+    match constant.map(Expr::int) {
+        Some(first) if poly.terms().all(|(atoms, by)| atoms.is_empty() || by < 0) => {
+            Some(first.minus(&Poly::of(&first.minus(e))?.expression(DType::I64)?))
+        }
+        _ => poly.expression(DType::I64),
+    }
+}
+
+/// Collects the comparisons whose truth values follow if a condition holds, or does not hold.
+pub(super) fn conjuncts(cond: &Expr, holds: bool, out: &mut Facts) {
+    match cond.kind() {
+        ExprKind::Apply(op, args) if (*op, holds) == (Op::And, true) || (*op, holds) == (Op::Or, false) => {
+            args.iter().for_each(|c| conjuncts(c, holds, out));
+        }
+        ExprKind::Apply(Op::Not, args) => conjuncts(&args[0], !holds, out),
+        ExprKind::Apply(op, _) if op.is_comparison() => out.push((cond.clone(), holds)),
+        _ => {}
+    }
+}
+
+/// Replaces conditions that are decided, and simplifies the branches that depend on them.
+pub(super) fn resolved(s: &Stmt, decide: &dyn Fn(&Expr) -> Option<bool>) -> Stmt {
+    let own = access::rebuild_here(s, &mut |e| match e.dtype() {
+        DType::Bool => decide(&e).map_or(e, Expr::bool),
+        _ => e,
+    });
+    let cond = match own.kind() {
+        StmtKind::If { cond, .. } => cond.as_bool(),
+        _ => None,
+    };
+    match own.kind() {
+        StmtKind::If { then, otherwise, .. } if cond.is_some() => match (cond, otherwise) {
+            (Some(true), _) => resolved(then, decide),
+            (_, Some(otherwise)) => resolved(otherwise, decide),
+            _ => Stmt::nop(),
+        },
+        kind => {
+            let before = kind.inside().any(|s| !s.is_nop());
+            let new = own.map(&mut |s| resolved(s, decide), &mut Expr::clone);
+            match new.kind() {
+                // A loop or branch that has become empty is dropped.
+                StmtKind::For { body, .. } if before && body.is_nop() => Stmt::nop(),
+                StmtKind::If { cond, then, otherwise } if before && then.is_nop() => match otherwise {
+                    Some(otherwise) if !otherwise.is_nop() => {
+                        let (cond, then) = (cond.negate(), otherwise.clone());
+                        new.with_kind(StmtKind::If { cond, then, otherwise: None })
+                    }
+                    _ => Stmt::nop(),
+                },
+                _ => new,
+            }
+        }
+    }
+}
+
+/// Returns a maximum, or a minimum, and its nested operands.
+pub(super) fn ends(e: &Expr, op: Op) -> Vec<&Expr> {
+    let (mut out, mut left) = (Vec::new(), VecDeque::from([e]));
+    while let Some(e) = left.pop_front() {
+        if let ExprKind::Apply(own, args) = e.kind()
+            && *own == op
+        {
+            left.extend(args);
+        }
+        out.push(e);
+    }
+    out
+}

@@ -1,0 +1,166 @@
+//! Records of loops, for `taffeta show --explain`.
+
+use super::cursor::{Cursor, PATH, shift_of};
+use super::{Bindings, Lower, first_effect, load};
+use crate::explain::{Explained, Operand, Part, Visited, length};
+use taffeta_analysis::query::effects;
+use taffeta_ast::{Access, Expr, Extent, Stmt, StmtKind, Symbol};
+
+/// Maximum number of fibres of a loop for which the record has the sets that must be stored for an effect.
+const MOST_TOLD: usize = 4;
+
+/// Loop around the statement being lowered.
+#[derive(Clone)]
+pub(super) struct Around {
+    /// Number of its record.
+    number: usize,
+    /// Fibres, by position, whose part in the loop is recorded.
+    noted: Vec<(Symbol, Expr)>,
+    /// Whether its trip count is recorded.
+    expected: bool,
+}
+
+impl Lower {
+    /// Counts order violations: levels determined by a loop inside of the loop of a level below them
+    /// ([`super::Structured::disorder`]). `around`: iterators, outermost first.
+    pub(super) fn disorder(&self, s: &Stmt, around: &mut Vec<Symbol>) -> usize {
+        let mut found = 0;
+        let mut look = |e: &Expr| {
+            let Some((tensor, at)) = load(e).and_then(|(t, at)| Some((&self.fibres.get(t)?.0, at))) else { return };
+            let levels = self.tensors[tensor].levels.len();
+            let depth = |a: &Access| around.iter().rposition(|i| effects::mentions(&a.index, &[i]));
+            let mut last = 0;
+            for depth in at[PATH..PATH + levels].iter().filter_map(depth) {
+                found += usize::from(depth < last);
+                last = last.max(depth);
+            }
+        };
+        crate::access::exprs(s).iter().for_each(|e| e.walk(&mut look));
+        let iter = match s.kind() {
+            StmtKind::For { iter, .. } => Some(iter.clone()),
+            _ => None,
+        };
+        around.extend(iter.clone());
+        found += s.kind().children().into_iter().map(|s| self.disorder(s, around)).sum::<usize>();
+        iter.inspect(|_| drop(around.pop()));
+        found
+    }
+
+    /// Opens the record of a loop with structured accesses, to which notes are added until [`Lower::left`].
+    pub(super) fn entered(&mut self, s: &Stmt, iter: &Symbol, extent: &Extent, body: &Stmt, inside: &Bindings) {
+        let mut here: Vec<(Symbol, Expr)> = Vec::new();
+        let (mut accessed, written) = (false, effects::writes(body));
+        body.walk(&mut |s| {
+            for e in crate::access::exprs(s) {
+                e.walk(&mut |e| {
+                    let Some((t, at)) = load(e).filter(|(t, _)| self.fibres.contains_key(*t)) else { return };
+                    accessed = true;
+                    let own = shift_of(&at[PATH].index, iter, inside, &written).is_some() && self.is_known(e, inside);
+                    if own && self.position(e).is_some() {
+                        here.push((t.clone(), at[0].index.clone()));
+                    }
+                });
+            }
+        });
+        let iterations = match extent {
+            Extent::Range { begin, end, step } if step.as_int() == Some(1) => Some(end.minus(begin)),
+            _ => None,
+        };
+        let iterations = iterations.map(|n| taffeta_ast::print::expr(&n));
+        let (depth, span) = (self.around.iter().filter(|k| k.is_some()).count(), s.origin().span());
+        self.around.push(accessed.then(|| Around { number: self.explained.len(), noted: Vec::new(), expected: false }));
+        if accessed {
+            let (iter, operands) = (iter.name().to_string(), Vec::new());
+            let visited = Visited::Every;
+            self.explained.push(Explained { iter, span, depth, operands, visited, iterations, kept: None });
+            here.into_iter().for_each(|(fibre, first)| self.note(&fibre, &first, Part::Located));
+        }
+    }
+
+    /// Closes the record that [`Lower::entered`] opened.
+    pub(super) fn left(&mut self) {
+        self.around.pop();
+    }
+
+    /// Records the part of a fibre at this position in the innermost loop, if it is the first one.
+    pub(super) fn note(&mut self, fibre: &Symbol, first: &Expr, part: Part) {
+        let Some(Some(around)) = self.around.last_mut() else { return };
+        let key = (fibre.clone(), first.clone());
+        if around.noted.contains(&key) {
+            return;
+        }
+        around.noted.push(key);
+        let (tensor, k) = self.fibres[fibre].clone();
+        let level = self.tensors[&tensor].levels[k].level;
+        let operand = Operand { tensor: tensor.name().to_string(), number: k, level, part };
+        self.explained[around.number].operands.push(operand);
+    }
+
+    /// Records the part of a cursor in the innermost loop.
+    pub(super) fn does(&mut self, cursor: &Cursor, part: Part) {
+        self.note(&cursor.fibre, &cursor.above.positions.first, part);
+    }
+
+    /// Records the coordinates that the innermost loop visits.
+    pub(super) fn visits(&mut self, body: &Stmt, cursors: &[Cursor]) {
+        let Some(Some(Around { number: k, .. })) = self.around.last() else { return };
+        let k = *k;
+        if let Some(left) = first_effect(&self.filled(body, cursors)) {
+            self.explained[k].kept = Some(left.origin().span());
+            return;
+        }
+        self.explained[k].visited = Visited::Stored(self.needed(body, cursors));
+    }
+
+    /// Returns the minimal sets of cursors for which the body has an effect where all of a set store an element and the
+    /// others do not.
+    fn needed(&self, body: &Stmt, cursors: &[Cursor]) -> Vec<Vec<String>> {
+        let name = |c: &Cursor| self.tensor_of(c).name().to_string();
+        if cursors.len() > MOST_TOLD {
+            return cursors.iter().map(|c| vec![name(c)]).collect();
+        }
+        let mut sets: Vec<u32> = (1..1 << cursors.len()).collect();
+        sets.sort_by_key(|set| set.count_ones());
+        let mut found: Vec<u32> = Vec::new();
+        for set in sets {
+            let has = |k: usize| set & (1 << k) != 0;
+            let without = (0..cursors.len()).filter(|k| !has(*k)).map(|k| &cursors[k]);
+            if found.iter().all(|smaller| smaller & set != *smaller) && !self.filled(body, without).is_nop() {
+                found.push(set);
+            }
+        }
+        let names = |set: &u32| (0..cursors.len()).filter(|k| set & (1 << k) != 0).map(|k| name(&cursors[k])).collect();
+        found.iter().map(names).collect()
+    }
+
+    /// Records the trip count of the innermost loop, which these fibres drive.
+    pub(super) fn expects(&mut self, cursors: &[&Cursor], part: Part) {
+        let Some(Some(around)) = self.around.last_mut() else { return };
+        // Later calls are about a part of the loop, with other drivers.
+        if std::mem::replace(&mut around.expected, true) {
+            return;
+        }
+        let k = around.number;
+        let all: Option<Vec<String>> = cursors.iter().map(|c| self.expected_length(c)).collect();
+        let text = all.map(|all| match (part, &all[..]) {
+            (Part::Leaps, [one, rest @ ..]) if rest.iter().all(|l| l == one) => format!("at most 2 * {one}"),
+            (Part::Leaps, all) => format!("at most 2 * min({})", all.join(", ")),
+            (Part::Merged, [one, rest @ ..]) if !rest.is_empty() && rest.iter().all(|l| l == one) => {
+                format!("at most {} * {one}", all.len())
+            }
+            (Part::Merged, [_, _, ..]) => format!("at most {}", all.join(" + ")),
+            (_, all) => all.join(" + "),
+        });
+        if self.explained[k].kept.is_none() {
+            self.explained[k].iterations = text;
+        }
+    }
+
+    /// Returns the average number of positions of a cursor's fibre.
+    fn expected_length(&self, cursor: &Cursor) -> Option<String> {
+        let (tensor, k) = &self.fibres[&cursor.fibre];
+        let levels = &self.tensors[tensor].levels;
+        let above = k.checked_sub(1).map_or(Expr::int(1), |up| levels[up].positions.clone());
+        length(tensor.name(), &levels[*k], &above, &levels.last()?.positions)
+    }
+}
