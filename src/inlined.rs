@@ -71,16 +71,12 @@ fn written(s: &Stmt) -> Option<&Symbol> {
 }
 
 fn reads_any(s: &Stmt, tensors: &HashSet<Symbol>) -> bool {
-    let mut found = false;
-    let mut look = |e: &taffeta_ast::Expr| found |= matches!(e.kind(), ExprKind::Load(t, _) if tensors.contains(t));
-    s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look));
-    found
+    let mut is_read = |e: &taffeta_ast::Expr| matches!(e.kind(), ExprKind::Load(t, _) if tensors.contains(t));
+    s.kind().exprs().into_iter().any(|e| e.any(&mut is_read))
 }
 
 /// Returns whether a statement itself reads a tensor.
 fn reads(s: &Stmt, tensor: &Symbol) -> bool {
-    let mut found = s.kind().printed().contains(&tensor);
-    let mut look = |e: &taffeta_ast::Expr| found |= matches!(e.kind(), ExprKind::Load(t, _) if t == tensor);
-    s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look));
-    found
+    let mut is_read = |e: &taffeta_ast::Expr| matches!(e.kind(), ExprKind::Load(t, _) if t == tensor);
+    s.kind().printed().contains(&tensor) || s.kind().exprs().into_iter().any(|e| e.any(&mut is_read))
 }

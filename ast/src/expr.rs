@@ -308,8 +308,7 @@ impl Expr {
     /// Returns whether the value depends on iterators, sizes and constants alone, and evaluation cannot stop the
     /// program: the iteration determines the value.
     pub fn is_of_indices(&self) -> bool {
-        let mut reads = false;
-        self.walk(&mut |e| reads |= matches!(e.kind(), ExprKind::Load(..)));
+        let reads = self.any(&mut |e| matches!(e.kind(), ExprKind::Load(..)));
         !reads && !self.may_fail()
     }
 

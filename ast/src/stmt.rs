@@ -621,10 +621,6 @@ impl Stmt {
 
     /// Returns whether this statement contains the declaration of a tensor whose format is not dense.
     pub fn declares_structured(&self) -> bool {
-        let mut declares = false;
-        self.walk(&mut |s| {
-            declares |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if !tensor.format.is_dense());
-        });
-        declares
+        self.any(&mut |s| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if !tensor.format.is_dense()))
     }
 }

@@ -116,6 +116,17 @@ impl Stmt {
         });
     }
 
+    /// Returns whether `f` holds for this statement or for one inside; stops at the first.
+    pub fn any(&self, f: &mut dyn FnMut(&Stmt) -> bool) -> bool {
+        f(self) || self.kind().inside().any(|s| s.any(f))
+    }
+
+    /// Returns whether `f` holds for an expression of this statement or of those inside, operands included; stops at
+    /// the first.
+    pub fn any_expr(&self, f: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        self.any(&mut |s| s.kind().exprs().into_iter().any(|e| e.any(f)))
+    }
+
     /// Rewrites the statement with `on_stmt` applied to the statements directly inside and `on_expr` to the expressions
     /// directly in it. Keeps id and origin; returns the same node if nothing changed.
     #[must_use]
@@ -195,6 +206,11 @@ impl Expr {
         for e in self.children() {
             e.walk(f);
         }
+    }
+
+    /// Returns whether `f` holds for this expression or for one of its operands, indices included; stops at the first.
+    pub fn any(&self, f: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        f(self) || self.children().into_iter().any(|e| e.any(f))
     }
 
     /// Rewrites the expression bottom-up, with `f` applied to every node after its operands. The result of `f` is not

@@ -150,8 +150,8 @@ pub(crate) fn bound(e: &Expr, upper: bool, outer: &Ranges<'_>) -> Option<Expr> {
         ExprKind::Load(t, at) => {
             let fixed = |e: &Expr| bound(e, true, &Ranges { iters: FxHashMap::default(), inputs: outer.inputs });
             let fixed = at.iter().all(|a| {
-                let mut iterates = false;
-                a.index.walk(&mut |e| iterates |= matches!(e.kind(), ExprKind::Var(s) if outer.iters.contains_key(s)));
+                let iterates =
+                    a.index.any(&mut |e| matches!(e.kind(), ExprKind::Var(s) if outer.iters.contains_key(s)));
                 !iterates && fixed(&a.index).is_some()
             });
             (fixed && outer.inputs.is_some_and(|i| i.contains(t))).then(|| e.clone())

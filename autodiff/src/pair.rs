@@ -202,8 +202,7 @@ struct Cut {
 impl Cut {
     /// Assigns each statement that stands in a block with those of the backward pass to one pass.
     fn split(&mut self, s: &Stmt, backward: &FxHashSet<StmtId>) {
-        let mut within = false;
-        s.walk(&mut |s| within |= backward.contains(&s.id()));
+        let within = s.any(&mut |s| backward.contains(&s.id()));
         match s.kind() {
             _ if !within => self.forward.push(s.clone()),
             _ if backward.contains(&s.id()) => self.backward.push(s.clone()),

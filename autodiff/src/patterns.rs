@@ -292,8 +292,7 @@ impl Search<'_> {
     fn is_zero(&self, place: &Place, zero: &[Place]) -> bool {
         self.everywhere(place, &|body, there| {
             let left = self.rest(body, there, zero, false);
-            let mut writes = false;
-            left.walk(&mut |s| writes |= fill_propagation::target(s).is_some_and(|e| place.reads(&e, there)));
+            let writes = left.any(&mut |s| fill_propagation::target(s).is_some_and(|e| place.reads(&e, there)));
             !writes
         })
     }
@@ -302,11 +301,7 @@ impl Search<'_> {
     fn is_unread(&self, place: &Place, unread: &[Place], zero: &[Place]) -> bool {
         self.everywhere(place, &|body, there| {
             let left = self.rest(&without_writes(body, unread, there), there, zero, true);
-            let mut reads = false;
-            left.walk(&mut |s| {
-                s.kind().exprs().iter().for_each(|e| e.walk(&mut |e| reads |= place.reads(e, there)));
-            });
-            !reads
+            !left.any_expr(&mut |e| place.reads(e, there))
         })
     }
 

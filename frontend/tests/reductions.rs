@@ -1,4 +1,4 @@
-//! Which stores are reductions.
+//! Recognition of reductions in stores.
 
 use taffeta_ast::{Func, StmtKind};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
@@ -45,7 +45,7 @@ fn sums_and_extrema_of_several_terms() {
     assert_eq!(one("a[i] = a[i] - v[i] - w[i]"), "a[i] += -v[i] - w[i]");
     assert_eq!(one("a[i] = min(v[i], w[i], a[i])"), "a[i] = min(a[i], min(v[i], w[i]))");
     assert_eq!(one("a[i] = max(v[i], a[i], w[i])"), "a[i] = max(a[i], max(v[i], w[i]))");
-    // The element is taken away, or read again, or the operators are mixed.
+    // The element is subtracted, or read again, or the operators are mixed.
     assert_eq!(one("a[i] = v[i] - a[i]"), "a[i] = v[i] - a[i]");
     assert_eq!(one("a[i] = v[i] - (w[i] - a[i])"), "a[i] = v[i] - (w[i] - a[i])");
     assert_eq!(one("a[i] = a[i] + v[i] * a[i]"), "a[i] = a[i] + v[i] * a[i]");
@@ -53,7 +53,7 @@ fn sums_and_extrema_of_several_terms() {
     assert_eq!(one("a[i] = min(a[i], max(a[i], v[i]))"), "a[i] = min(a[i], max(a[i], v[i]))");
     assert_eq!(one("a[i] = a[i] * v[i] * w[i]"), "a[i] = a[i] * v[i] * w[i]");
     assert_eq!(one("a[i] = a[i] / v[i]"), "a[i] = a[i] / v[i]");
-    // Another element is another one.
+    // A different element of the same tensor is an ordinary operand.
     assert_eq!(one("a[i] = a[i - 1] - v[i]"), "a[i] = a[i - 1] - v[i]");
     assert_eq!(one("a[i] = a[i] - a[i - 1]"), "a[i] += -a[i - 1]");
     let ints = |body: &str| program("a: inout[u8[n]], v: u8[n], at: i32[n]", body);
@@ -81,7 +81,7 @@ fn calls_in_and_and_or() {
     assert_eq!(count(some, "y[i] = y[i] or some(x[i])"), 1);
     assert_eq!(count(some, "y[i] = y[i] and i > 3 and some(x[i])"), 1);
     assert_eq!(count(some, "y[i] = y[0] or some(x[i])"), 0);
-    // What the call writes stays unwritten where the element decides.
+    // Writes of the call do not happen where the element decides.
     let counting = "def some(v, z):\n    z[0] += 1\n    return v[0] > 0\n";
     assert_eq!(count(counting, "y[i] = y[i] or some(x[i], z)"), 0);
 }

@@ -5,7 +5,7 @@ use taffeta_ast::random::{Case, Floats, Options, program, shrink};
 use taffeta_ast::{Func, func, print};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
-/// The program as the front end reads its text, or what it has to say about it.
+/// Elaborates a printed program; returns the diagnostics of a refusal.
 fn read(text: &str) -> Result<Func, String> {
     let program = Program::load(Source::inline("printed.ft", text), &NoLoader);
     program.elaborate("random", &Default::default(), &NoHooks).map_err(|d| d.to_string())
@@ -13,7 +13,7 @@ fn read(text: &str) -> Result<Func, String> {
 
 fn comes_back(case: &Case) -> bool {
     let Ok(again) = read(&print::func(&case.func)) else { return false };
-    // A store of a difference from its own element comes back as the reduction that it is.
+    // A store of a difference from its own element is read as a reduction.
     func::same(&case.func, &again) || matches!(read(&print::func(&again)), Ok(third) if func::same(&again, &third))
 }
 
@@ -36,7 +36,7 @@ fn random_programs_come_back() {
     }
 }
 
-/// Printed, read, and printed again, the entry under its printed name.
+/// Prints an entry, elaborates the text, and prints it again under its printed name.
 fn printed_twice(text: &str, entry: &str, printed_entry: &str) -> (String, String) {
     let elaborate = |text: &str, entry: &str| {
         let program = Program::load(Source::inline("words.ft", text), &NoLoader);
@@ -69,7 +69,7 @@ def min(range: f32[cast, inf], exp2: f32[cast], empty: f64) -> f64:
     assert_eq!(first, second);
 }
 
-/// What a reduction combines first is folded as other constants are.
+/// Checks that operands which a reduction combines first are folded as other constants are.
 #[test]
 fn constants_that_a_reduction_combines_are_folded() {
     let text = "\

@@ -218,15 +218,11 @@ fn used(s: &Stmt) -> FxHashSet<Symbol> {
 
 /// Returns whether a statement or one of its substatements reads or writes the tensor.
 pub fn uses(s: &Stmt, tensor: &Symbol) -> bool {
-    let mut found = false;
-    s.walk(&mut |s| {
-        found |= match s.kind() {
+    s.any(&mut |s| match s.kind() {
             StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } => t == tensor,
             StmtKind::Eval { args, .. } => args.contains(tensor),
             kind => kind.printed().contains(&tensor),
-        } || s.kind().exprs().into_iter().any(|e| reads(e, tensor));
-    });
-    found
+        } || s.kind().exprs().into_iter().any(|e| reads(e, tensor)))
 }
 
 fn reads(e: &Expr, tensor: &Symbol) -> bool {
@@ -237,9 +233,7 @@ fn reads(e: &Expr, tensor: &Symbol) -> bool {
 /// Returns whether the statement contains an assumption. An assumption must not run earlier than written: it may hold
 /// only because the statements before it did not stop the program.
 pub fn assumes(s: &Stmt) -> bool {
-    let mut found = false;
-    s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::Assume { .. }));
-    found
+    s.any(&mut |s| matches!(s.kind(), StmtKind::Assume { .. }))
 }
 
 /// Builds the refusal of a step that would run an assumption earlier.

@@ -191,13 +191,10 @@ impl Variant {
 
     /// Returns whether an expression may change its value between iterations, or within one.
     pub fn changes(&self, e: &Expr) -> bool {
-        let mut found = false;
-        e.walk(&mut |e| {
-            if let ExprKind::Var(s) | ExprKind::Load(s, _) | ExprKind::Measure(_, s) = e.kind() {
-                found |= self.0.contains(s);
-            }
-        });
-        found
+        e.any(&mut |e| match e.kind() {
+            ExprKind::Var(s) | ExprKind::Load(s, _) | ExprKind::Measure(_, s) => self.0.contains(s),
+            _ => false,
+        })
     }
 
     /// Returns whether the reference touches the same element in all iterations.

@@ -542,9 +542,7 @@ impl Lower {
 
     /// Returns whether an expression contains accesses to fibres.
     fn is_of_fibres(&self, e: &Expr) -> bool {
-        let mut found = false;
-        e.walk(&mut |e| found |= load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)));
-        found
+        e.any(&mut |e| load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)))
     }
 
     /// Returns whether a fibre is one of a remapped tensor, whose coordinates do not tell the range of the indices.
@@ -709,9 +707,7 @@ fn range(extent: &Extent) -> Option<[Expr; 2]> {
 
 /// Returns whether an expression reads one of these tensors.
 fn loads(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
-    let mut found = false;
-    e.walk(&mut |e| found |= load(e).is_some_and(|(t, _)| tensors.contains(t)));
-    found
+    e.any(&mut |e| load(e).is_some_and(|(t, _)| tensors.contains(t)))
 }
 
 /// Returns whether an expression mentions bound names only.

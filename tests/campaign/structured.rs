@@ -127,10 +127,7 @@ fn differs(one: &Ready, found: Result<Vec<Value>, String>) -> Option<String> {
 
 /// Returns the thread counts to run a program on: one thread if it has no parallel loop.
 fn threads(func: &Func) -> &'static [usize] {
-    let mut parallel = false;
-    func.body.walk(&mut |s| {
-        parallel |= matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
-    });
+    let parallel = func.body.any(&mut |s| matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some()));
     if parallel { &[1, 2, 7] } else { &[1] }
 }
 

@@ -1,5 +1,5 @@
-//! The objectives of ADBench on ADBench's data: values, gradients and Jacobians by compiled C are those that ADBench's
-//! own tests expect (`golden_*.json`), and where it expects none those of difference quotients.
+//! ADBench's objectives on ADBench's data: values, gradients and Jacobians of compiled C match ADBench's own tests
+//! (`golden_*.json`), or difference quotients where those tests expect nothing.
 
 use crate::programs::root;
 use ndarray::{ArrayD, IxDyn};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use taffeta::{Backend, Function, Gradient, Options, Program, Tape};
 
-/// An input.
+/// Input tensor.
 #[derive(Clone)]
 enum Given {
     Floats(ArrayD<f64>),
@@ -24,7 +24,7 @@ fn ints(shape: &[usize], data: Vec<i32>) -> Given {
     Given::Ints(ArrayD::from_shape_vec(IxDyn(shape), data).expect("as many numbers as the shape has"))
 }
 
-/// The text of a file of ADBench, if it is there.
+/// Reads a file of ADBench, if it is there.
 fn published(name: &str) -> Option<String> {
     let folder = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let file = folder.join("adbench").join(name);
@@ -35,7 +35,7 @@ fn published(name: &str) -> Option<String> {
     Some(std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())))
 }
 
-/// The numbers of a file in order, cut off piece by piece.
+/// Numbers of a file, taken piece by piece in order.
 struct Numbers(std::vec::IntoIter<f64>);
 
 impl Numbers {
@@ -60,7 +60,7 @@ impl Numbers {
     }
 }
 
-/// What a test of ADBench expects, under a key of its own.
+/// Returns the numbers that a test of ADBench expects, under a key of its own.
 fn golden(text: &str, key: &str) -> Vec<f64> {
     fn flat(v: &serde_json::Value, out: &mut Vec<f64>) {
         match v {
@@ -74,7 +74,7 @@ fn golden(text: &str, key: &str) -> Vec<f64> {
     out
 }
 
-/// An entry of an example, compiled.
+/// Compiles an entry of an example, or its gradient if `wrt` is given.
 fn compile(file: &str, entry: &str, wrt: Option<&[&str]>, tape: Tape) -> Function {
     let gradient = wrt.map(|wrt| Gradient::default().wrt(wrt).tape(tape));
     let options = Options::default().gradient(gradient).backend(Backend::C);
@@ -82,7 +82,7 @@ fn compile(file: &str, entry: &str, wrt: Option<&[&str]>, tape: Tape) -> Functio
     program.compile(entry, &options).unwrap_or_else(|e| panic!("{file} {entry}: {e}"))
 }
 
-/// The results, one after the other: all of them, or those of these names.
+/// Runs a function; returns its results one after the other: all of them, or those named in `of`.
 fn run(function: &Function, inputs: &Inputs, of: &[&str]) -> Vec<f64> {
     let call = inputs.iter().fold(function.call().threads(1), |call, (name, given)| match given {
         Given::Floats(a) => call.input(name, a.view()),
@@ -94,11 +94,11 @@ fn run(function: &Function, inputs: &Inputs, of: &[&str]) -> Vec<f64> {
     names.into_iter().flat_map(array).collect()
 }
 
-/// Of difference quotients.
+/// Step of difference quotients.
 const STEP: f64 = 2e-4;
 
-/// The derivative of all results by one element of an input: four values around it, so that the error is of the fourth
-/// order.
+/// Returns the derivative of all results by one element of an input: a difference quotient of four values around it,
+/// whose error is of the fourth order.
 fn quotient(function: &Function, inputs: &Inputs, of: &str, k: usize) -> Vec<f64> {
     let at = |steps: f64| {
         let mut moved = inputs.clone();
@@ -117,20 +117,19 @@ fn count(inputs: &Inputs, name: &str) -> usize {
     }
 }
 
-/// No two numbers are further apart than `tolerance` times the largest.
+/// Checks that no two numbers are further apart than `tolerance` times the largest.
 fn assert_near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let largest = expected.iter().fold(0.0f64, |a, b| a.max(b.abs()));
     assert!(largest > 0.0, "{what}: nothing but zeros");
-    // A NaN must not be lost in a maximum.
+    // A maximum must not lose a NaN.
     let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / largest);
     let error = apart.fold(0.0f64, |a, b| if b.is_nan() { b } else { a.max(b) });
     eprintln!("{what}: {} numbers, error {error:.1e}", found.len());
     assert!(error <= tolerance, "{what}: error {error:e}");
 }
 
-/// An objective that is a number, and its gradient as the example writes it and as it is asked for, whatever is kept
-/// for it.
+/// Scalar objective, with its gradient as the example writes it and as derived with each tape.
 struct Objective {
     value: Function,
     gradient: Function,
@@ -149,7 +148,8 @@ impl Objective {
         }
     }
 
-    /// Value and gradient, which agree with each other and with about `samples` difference quotients by each input.
+    /// Checks that the gradients agree with each other and with about `samples` difference quotients per input; returns
+    /// value and gradient.
     fn check(&self, what: &str, inputs: &Inputs, samples: usize) -> (f64, Vec<f64>) {
         let value = run(&self.value, inputs, &[])[0];
         let gradient = run(&self.gradient, inputs, &[]);
@@ -173,7 +173,7 @@ impl Objective {
     }
 }
 
-/// A mixture of Gaussians as ADBench's files have it.
+/// Parses a mixture of Gaussians in the format of ADBench's files.
 fn mixture(text: &str) -> Inputs {
     let mut file = Numbers::of(text);
     let [d, k, n] = file.sizes();
@@ -204,7 +204,7 @@ fn mixtures_of_gaussians_have_their_gradients() {
     }
 }
 
-/// `p` observations of `n` cameras and `m` points. ADBench's files hold one of each, which stands for all.
+/// Parses `p` observations of `n` cameras and `m` points. ADBench's files hold one of each, which stands for all.
 fn bundle(text: &str) -> (Inputs, [usize; 3]) {
     let mut file = Numbers::of(text);
     let [n, m, p] = file.sizes();
@@ -219,7 +219,8 @@ fn bundle(text: &str) -> (Inputs, [usize; 3]) {
     (inputs, [n, m, p])
 }
 
-/// All rows of the Jacobian of one camera that sees one point, by difference quotients, as `jacobian` has them.
+/// Computes all rows of the Jacobian of one camera that sees one point by difference quotients, in the layout of
+/// `jacobian`.
 fn quotients_of_one(inputs: &Inputs) -> Vec<f64> {
     let objective = compile("ba.ft", "objective", None, Tape::Auto);
     let columns: Vec<Vec<f64>> = [("cams", 11), ("points", 3), ("weights", 1)]
@@ -238,20 +239,21 @@ fn bundle_adjustment_has_its_jacobian() {
     let expect = |key: &str| golden(&expected, &format!("objective_calculation_correctness.{key}"));
     let all = [expect("expected_reproj_err"), expect("expected_weight_err")].concat();
     assert_near("ba: errors", &values, &all, 1e-12);
-    // The rows of the reprojection errors, then those of the weights, each as far as it is stored.
+    // Rows of the reprojection errors, then those of the weights, each with its stored entries only.
     let jacobian = run(&compile("ba.ft", "jacobian", None, Tape::Auto), &inputs, &[]);
     let expected = golden(&expected, "jacobian_calculation_correctness.expected_J_values");
     assert_near("ba: Jacobian", &jacobian, &expected, 1e-13);
     let (mut one, _) = bundle(&text.replacen("2 10 10", "1 1 1", 1));
     let of_one = compile("ba.ft", "jacobian", None, Tape::Auto);
     assert_near("ba: difference quotients", &run(&of_one, &one, &[]), &quotients_of_one(&one), 1e-8);
-    // A camera that is not turned has a formula of its own, whose derivative is that of the others around it.
+    // A camera without rotation has a formula of its own, whose derivative must continue that of small rotations.
     let Some(Given::Floats(cam)) = one.get_mut("cams") else { panic!("cameras are floats") };
     cam.iter_mut().take(3).for_each(|axis| *axis = 0.0);
     assert_near("ba, not turned: difference quotients", &run(&of_one, &one, &[]), &quotients_of_one(&one), 1e-8);
 }
 
-/// The gradient of the whole against the transpose of its sparse Jacobian, and that against difference quotients.
+/// Checks the gradient of the whole against the transpose of its sparse Jacobian, and the Jacobian against difference
+/// quotients.
 #[test]
 fn bundle_adjustment_of_many_cameras_has_its_jacobian() {
     let Some(text) = published("ba_ba1_n49_m7776_p31843.txt") else { return };
@@ -283,11 +285,11 @@ fn bundle_adjustment_of_many_cameras_has_its_jacobian() {
     assert_near("ba of 49: difference quotients", &jacobian, &quotients_of_one(&one), 1e-8);
 }
 
-/// A memory and a text as ADBench's files have them.
+/// Parses an LSTM and a text in the format of ADBench's files.
 fn memory(text: &str) -> Inputs {
     let mut file = Numbers::of(text);
     let [layers, chars, bits] = file.sizes();
-    // Rows of bits: the gates of a layer are beside each other in one row, and its biases in the next.
+    // Rows of bits: the gates of a layer lie side by side in one row, and its biases in the next.
     [
         ("main", vec![layers, 2, 4, bits]),
         ("extra", vec![3, bits]),
@@ -306,7 +308,7 @@ fn long_short_term_memories_have_their_gradients() {
         let Some(text) = published(name) else { return };
         let (value, gradient) = objective.check(name, &memory(&text), 60);
         if let (true, Some(expected)) = (name.contains("l2"), published("golden_lstm.json")) {
-            // Eight digits of the value are known.
+            // The golden value has eight digits.
             let known = golden(&expected, "objective_calculation_correctness.value");
             assert_near("lstm: value", &[value], &known, 1e-8);
             let known = golden(&expected, "jacobian_calculation_correctness.expected_gradient");
@@ -315,14 +317,14 @@ fn long_short_term_memories_have_their_gradients() {
     }
 }
 
-/// A pose, what was measured, and the model of a hand.
+/// Reads a pose, the measured points, and the model of a hand.
 fn hand(text: &str, on_triangles: bool) -> Option<Inputs> {
     let [bones, vertices] = [published("hand_model_bones.txt")?, published("hand_model_vertices.txt")?];
     let rows = |text: &str| -> Vec<Vec<f64>> {
         let number = |w: &str| w.parse().unwrap_or_else(|e| panic!("{w}: {e}"));
         text.lines().map(|l| l.split(':').map(number).collect()).collect()
     };
-    // The name of a bone is not a number.
+    // The first column is the name of the bone.
     let nameless: String = bones.lines().map(|l| l.split_once(':').expect("a name").1.to_string() + "\n").collect();
     let (bones, vertices) = (rows(&nameless), rows(&vertices));
     let (count, verts) = (bones.len(), vertices.len());
@@ -355,8 +357,8 @@ fn hand(text: &str, on_triangles: bool) -> Option<Inputs> {
     Some(inputs)
 }
 
-/// Errors and Jacobian; the Jacobian by columns (forward mode) is that by rows (reverse mode) and by difference
-/// quotients.
+/// Checks errors and Jacobian: the Jacobian by columns (forward mode) agrees with that by rows (reverse mode) and with
+/// difference quotients.
 fn check_hand(inputs: &Inputs, entry: &str, jacobian: &str, wrt: &[&str], expected: &[Vec<f64>; 2]) {
     let objective = compile("hand.ft", entry, None, Tape::Auto);
     assert_near(&format!("hand {entry}: errors"), &run(&objective, inputs, &[]), &expected[0], 1e-12);
@@ -370,7 +372,7 @@ fn check_hand(inputs: &Inputs, entry: &str, jacobian: &str, wrt: &[&str], expect
             quotients[r * width + width - 26 + k] = v;
         }
     }
-    // An error depends on its own point's `us` only.
+    // An error depends only on the `us` of its own point.
     if width > 26 {
         for k in 0..2 * height / 3 {
             let value = quotient(&objective, inputs, "us", k);

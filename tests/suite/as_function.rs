@@ -1,5 +1,5 @@
-//! Schedules as schedule functions: what `taffeta show --as-function` prints makes, when it stands in the file, the
-//! program that it was printed for.
+//! Schedules as schedule functions: appended to the file, the function that `taffeta show --as-function` prints makes
+//! the same scheduled program.
 
 use crate::programs::{self, below};
 use std::path::Path;
@@ -7,7 +7,7 @@ use taffeta::schedule::show::program as listing;
 use taffeta::{EntryInfo, Options, Program};
 use taffeta_analysis::pass::stop_gradient;
 
-/// An entry of a file, and the values of its static parameters.
+/// Entry of a file, with the values of its static parameters.
 struct Case {
     file: std::path::PathBuf,
     entry: String,
@@ -17,14 +17,15 @@ struct Case {
 impl Case {
     fn options(&self, schedule: &str) -> Options {
         let set = |o: Options, (k, v): &(String, String)| o.set(k, v.parse().expect("a value"));
-        // The same decisions on every machine. A function is for the gradient as it is printed.
+        // Decisions must be the same on every machine, and a function is for the gradient as it is printed.
         let options = Options::default().portable(true).choose_tapes(false);
         self.statics.iter().fold(options, set).schedule(schedule)
     }
 }
 
-/// The files below a folder, copied so that they find what they import; with `derived`, each with the gradients of its
-/// entries besides. Programs that train a model take long, and make nothing that the model has not.
+/// Copies the files below a folder so that their imports resolve, and collects their entries; with `derived`, the
+/// gradients of entries on `f64` too. Entries of files that train a model are left out: they take long, and have no
+/// loops that the model lacks.
 fn cases(folder: &str, derived: bool, to: &Path) -> Vec<Case> {
     let mut cases = Vec::new();
     for program in below(folder) {
@@ -61,14 +62,15 @@ fn cases(folder: &str, derived: bool, to: &Path) -> Vec<Case> {
     cases
 }
 
-/// How many steps there are in the function that is printed for a case.
+/// Returns the number of steps in the function printed for a case, after checking that the function makes the scheduled
+/// program.
 fn steps(case: &Case) -> usize {
     let name = format!("{} {}", case.file.display(), case.entry);
     let program = Program::load(&case.file).unwrap_or_else(|e| panic!("{e}"));
     let auto = program.scheduled(&case.entry, &case.options("auto")).unwrap_or_else(|e| panic!("{name}: {e}"));
     let function = program.schedule_function(&case.entry, &case.options("auto"));
     let function = function.unwrap_or_else(|e| panic!("{name}: {e}"));
-    // Beside the file, so that it finds what it imports.
+    // Beside the file, so that its imports resolve.
     let text = std::fs::read_to_string(&case.file).expect("the file");
     let stem = case.file.file_stem().and_then(|n| n.to_str()).expect("a file");
     let with = case.file.with_file_name(format!("{stem}_with_{}.ft", case.entry));
@@ -76,7 +78,7 @@ fn steps(case: &Case) -> usize {
     let program = Program::load(&with).unwrap_or_else(|e| panic!("{name}: {e}\n{function}"));
     let by_hand = program.scheduled(&case.entry, &case.options("by_rules"));
     let by_hand = by_hand.unwrap_or_else(|e| panic!("{name}: {e}\n{function}"));
-    // Rules schedule what has no gradient any more, without `stop_gradient`.
+    // Rules schedule after the last differentiation, and drop `stop_gradient`.
     let [made, chosen] = [&by_hand, &auto].map(|s| listing(&stop_gradient::run(s.func())));
     assert_eq!(made, chosen, "{name}\n{function}");
     assert_eq!(by_hand.trace().steps.len(), auto.trace().steps.len(), "{name}\n{function}");
@@ -94,7 +96,7 @@ fn what_rules_chose_is_what_the_function_does() {
     }
 }
 
-/// Of small arrays whose subscripts are numbers: the slope at each point, and what comes of it.
+/// Program with small arrays at constant subscripts: the slopes at each point, and a value computed from them.
 const SMALL_ARRAYS: &str = "
 def f(x: f64[n]) -> f64[n]:
     y = empty((n,), f64)
@@ -123,7 +125,7 @@ fn loops_with_small_arrays_get_lanes() {
         let text = listing(auto.func());
         let lanes = text.lines().filter(|l| l.contains("vectorize")).count();
         assert!(lanes > 0 && !text.contains("d = empty((2,), f64)"), "{entry}\n{text}");
-        // As it is written, and without steps.
+        // The program as written, without steps.
         program.schedule_function(entry, &case.options("none")).unwrap_or_else(|e| panic!("{e}"));
     }
 }
@@ -167,10 +169,10 @@ fn functions_of_the_file_are_said_step_by_step() {
             s.vectorize("i#1")
     "#]]
     .assert_eq(&said(Options::default().schedule("fast")));
-    // Parameters of the schedule are numbers.
+    // Parameters of the schedule become numbers.
     let by_eight = said(Options::default().schedule("fast").set("by", taffeta::StaticValue::Int(8)));
     assert!(by_eight.contains("s.split(\"i#1\", 8)\n"), "{by_eight}");
-    // Nothing is a function too, and names that are taken are not taken again.
+    // A schedule without steps is a function too, and names already in use are avoided.
     expect_test::expect![[r#"
         @schedule(f)
         def step_by_step(s):

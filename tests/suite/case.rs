@@ -1,5 +1,5 @@
-//! A `# taffeta: run …` command taken apart, for tests that run it through the library: the same program by the
-//! interpreter, by compiled C, with sizes compiled in and without, and by NumPy.
+//! A parsed `# taffeta: run …` command, for tests that run it through the library: in the interpreter, in compiled C
+//! with and without sizes compiled in, and in NumPy.
 
 use crate::programs::Program;
 use approx::abs_diff_eq;
@@ -9,30 +9,30 @@ use taffeta::io::output::{Target, write_all};
 use taffeta::{Backend, Error, Function, Options, Signature, StaticValue};
 use taffeta_ast::Value;
 
-/// An entry with its inputs.
+/// Entry with its inputs.
 #[derive(Clone)]
 pub struct Case<'p> {
-    /// The program.
+    /// Program of the command.
     pub program: &'p Program,
-    /// The command, for messages.
+    /// Text of the command, for messages.
     pub command: &'p str,
-    /// The entry's name.
+    /// Name of the entry.
     pub entry: String,
-    /// `--in`, with files' names made absolute.
+    /// `--in`, with file names made absolute.
     pub inputs: Vec<(String, String)>,
     /// `--size`
     pub sizes: Vec<(String, i64)>,
     /// `--set`
     pub statics: Vec<(String, String)>,
-    /// `--schedule`: of compiled code. The interpreter runs the program as it is written.
+    /// `--schedule`, for compiled code. The interpreter runs the program as written.
     pub schedule: Option<String>,
 }
 
-/// A tensor and its name.
+/// Tensor with its name.
 pub type Named = (String, Value);
 
 impl<'p> Case<'p> {
-    /// The case of a `run` command; `None` for other commands.
+    /// Parses a `run` command; returns `None` for other commands.
     pub fn parse(program: &'p Program, command: &'p str) -> Option<Case<'p>> {
         let mut words = command.strip_prefix("run ")?.split_whitespace();
         let entry = words.next()?.to_string();
@@ -59,7 +59,7 @@ impl<'p> Case<'p> {
         Some(case)
     }
 
-    /// The command's static values and schedule.
+    /// Returns options with the command's static values and schedule.
     pub fn options(&self) -> Options {
         let start = Options::default().schedule(self.schedule.as_deref());
         self.statics.iter().fold(start, |options, (name, text)| {
@@ -69,13 +69,13 @@ impl<'p> Case<'p> {
         })
     }
 
-    /// The command's inputs. The signature without compiled-in sizes says what they are.
+    /// Reads the command's inputs, as described by the signature without compiled-in sizes.
     pub fn values(&self, signature: &Signature) -> Result<taffeta::inputs::Inputs, Error> {
         taffeta::inputs::read(signature, &self.inputs, &self.sizes)
             .map_err(|faults| Error::Input(taffeta::Report::from(faults)))
     }
 
-    /// Compiles the entry. With `generic` no size is compiled in.
+    /// Compiles the entry, with its sizes compiled in unless `generic`.
     pub fn compile(&self, backend: Backend, generic: bool) -> Result<(Function, taffeta::inputs::Inputs), Error> {
         let file = taffeta::Program::load(&self.program.path)?;
         let mut options = self.options().backend(backend);
@@ -93,7 +93,7 @@ impl<'p> Case<'p> {
         Ok((file.compile(&self.entry, &options)?, inputs))
     }
 
-    /// Runs the entry: `inout` parameters and results by name.
+    /// Runs the entry; returns `inout` parameters and results by name.
     pub fn run(&self, backend: Backend, generic: bool) -> Result<Vec<Named>, Error> {
         let (function, inputs) = self.compile(backend, generic)?;
         let sizes = if generic { inputs.sizes } else { vec![] };
@@ -107,7 +107,7 @@ impl<'p> Case<'p> {
     }
 }
 
-/// Writes tensors as `.npy` files in a folder.
+/// Writes tensors to a folder as `.npy` files.
 pub fn save(folder: &Path, tensors: &[Named]) {
     let targets: Vec<(Target, &Value)> = tensors
         .iter()
@@ -117,7 +117,7 @@ pub fn save(folder: &Path, tensors: &[Named]) {
     write_all(&targets).unwrap_or_else(|d| panic!("{d}"));
 }
 
-/// How far apart floats of a type may be, relative to the largest of the tensor.
+/// Returns the tolerance for floats of a type, relative to the largest element of the tensor.
 pub fn tolerance(dtype: taffeta_ast::DType) -> f64 {
     match dtype {
         taffeta_ast::DType::F64 => 1e-12,
@@ -127,7 +127,7 @@ pub fn tolerance(dtype: taffeta_ast::DType) -> f64 {
     }
 }
 
-/// What is different between results: their names and how many there are, or their values.
+/// Lists the differences between results: in their names and number, or in their values.
 pub fn differences(expected: &[Named], found: &[Named]) -> Vec<String> {
     let names = |of: &[Named]| of.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     if names(expected) != names(found) {
@@ -139,7 +139,7 @@ pub fn differences(expected: &[Named], found: &[Named]) -> Vec<String> {
     expected.iter().zip_eq(found).filter_map(differ).collect()
 }
 
-/// Why two results differ; `None` if they agree. Integers, NaN and infinities must be the same.
+/// Returns the difference between two results, or `None` if they agree. Integers, NaN and infinities must be equal.
 pub fn difference(expected: &Value, found: &Value, tolerance: f64) -> Option<String> {
     if expected.dtype() != found.dtype() || expected.shape() != found.shape() {
         return Some(format!("{}{:?} and {}{:?}", expected.dtype(), expected.shape(), found.dtype(), found.shape()));
@@ -163,7 +163,7 @@ pub fn difference(expected: &Value, found: &Value, tolerance: f64) -> Option<Str
     None
 }
 
-/// Results that are missing, are more than there should be or have other names are differences.
+/// Checks that results that are missing, additional or misnamed count as differences.
 #[test]
 fn results_are_compared_one_by_one() {
     let value = |v: f64| Value::new(vec![], taffeta_ast::Buffer::F64(vec![v])).expect("a number");

@@ -1,11 +1,11 @@
-//! Derivatives of choices: nothing of the operand that was not chosen arrives in them, however it is written, not even
-//! an infinity times 0.
+//! Derivatives of choices: the operand that is not chosen contributes nothing to them, however the choice is written,
+//! not even an infinity times 0.
 
 use itertools::Itertools as _;
 use taffeta::{Backend, Options, Program};
 use taffeta_ast::{Buffer, Value};
 
-/// Ways to write one choice, and the program that it is with `if`.
+/// Choices, each with the equivalent program that uses `if`.
 const PROGRAMS: [(&str, &str); 7] = [
     (
         "    return sum(where(x > 0, sqrt(x), 0.0))",
@@ -84,7 +84,7 @@ fn what_was_not_chosen_has_no_part() {
     for (choice, branches) in PROGRAMS {
         let text = |body: &str| format!("def f(x: f64[n]) -> f64:\n{body}\n\ng = grad(f)\n\nt = jvp(f)\n");
         for x in [&x[..], &x[..7]] {
-            // Of what is chosen, some is infinite there.
+            // Some chosen operands are not finite there.
             if x.len() == 8 && (choice.contains("[None") || choice.contains("!= 0")) {
                 continue;
             }
@@ -115,7 +115,8 @@ fn what_was_not_chosen_has_no_part() {
     }
 }
 
-/// What has a name before the choice is computed everywhere, with its derivative; the manual says what to write.
+/// Checks that an operand named before the choice is computed everywhere and contributes its derivative; the manual
+/// says how to write it instead.
 #[test]
 fn what_is_named_before_the_choice_has_a_part() {
     let gradient = |named: &str, backend| {

@@ -1,11 +1,11 @@
-//! The table of diagnostics' codes (`ast/src/codes`) against the sources: every code that is used is explained, and
-//! every code that is explained is used.
+//! The table of diagnostic codes (`ast/src/codes`) against the sources: every code in use is explained, and every
+//! explained code is in use.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use taffeta_ast::codes;
 
-/// Every Rust file of the crates but those of tests.
+/// Collects the Rust files of the crates, except those of tests.
 fn sources() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let crates = ["", "ast", "frontend", "analysis", "schedule", "autodiff", "structured", "codegen", "libop"];
@@ -25,13 +25,13 @@ fn sources() -> Vec<PathBuf> {
     files
 }
 
-/// Whether this is the content of a string that is a code: `area::problem`.
+/// Returns whether the content of a string is a code: `area::problem`.
 fn is_code(text: &str) -> bool {
     let word = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_lowercase() || "_-".contains(c));
     text.split_once("::").is_some_and(|(area, problem)| word(area) && word(problem))
 }
 
-/// The codes that stand where diagnostics are made, whatever they look like.
+/// Collects the codes passed where diagnostics are created, whatever they look like.
 fn made(text: &str) -> impl Iterator<Item = &str> {
     let word = |c: char| c.is_ascii_lowercase() || "_-:".contains(c);
     ["Diagnostic::new(", ".error(", ".error_help("].into_iter().flat_map(move |call| {
@@ -41,12 +41,12 @@ fn made(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The codes that stand in the sources, each with a file.
+/// Collects the codes in the sources, each with a file.
 fn used() -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
     for path in sources() {
         let text = std::fs::read_to_string(&path).unwrap();
-        // Tests at the end of a file use what they like.
+        // Tests at the end of a file may use any code.
         let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let codes = text.split('"').filter(|s| is_code(s)).chain(made(text));
         found.extend(codes.map(|c| (c.to_string(), path.clone())));

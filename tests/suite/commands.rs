@@ -1,23 +1,23 @@
-//! Every command that a text tells to type is run, by a shell and as it stands there: those at the heads of examples,
-//! in `README.md` and `examples/README.md`, and those of the book that its own test (`docs.rs`) does not run.
+//! Every command that a text tells to type, run by a shell as it stands: those at the heads of examples, in `README.md`
+//! and `examples/README.md`, and those of the book that its own test (`docs.rs`) does not run.
 //!
-//! Each file has a folder of its own, with the repository's `examples` in it, the programs that the text shows, and the
-//! published data that commands name, small and made here. Sizes and numbers of steps are made small, and that is all
-//! that is changed.
+//! Each file has a folder of its own, with the repository's `examples`, the programs that the text shows, and small
+//! stand-ins, made here, for the published data that commands name. The only changes are smaller sizes and numbers of
+//! steps.
 
 use crate::programs::{cache, for_each, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A text and its commands.
+/// Text with its commands.
 struct Text {
     path: PathBuf,
     commands: Vec<String>,
-    /// Programs that it shows: name and text.
+    /// Programs that the text shows: name and source.
     programs: Vec<(String, String)>,
 }
 
-/// The files below a folder that end so.
+/// Collects the files below a folder with this extension.
 fn below(folder: &str, ending: &str) -> Vec<PathBuf> {
     let mut folders = vec![root().join(folder)];
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ fn below(folder: &str, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The lines of a text, those joined that end in `\`.
+/// Splits a text into lines, and joins those that end in `\`.
 fn lines(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut open = false;
@@ -50,8 +50,8 @@ fn lines(text: &str) -> Vec<String> {
     all
 }
 
-/// What a line tells to type: commands are indented by four, or stand in a block of their own. A line with a place for
-/// something (`FILE.ft`, `[ENTRY]`, `…`) tells how commands look.
+/// Returns the command on a line: commands are indented by four, or stand in a block of their own. A line with a
+/// placeholder (`FILE.ft`, `[ENTRY]`, `…`) describes the syntax of commands.
 fn command(line: &str) -> Option<&str> {
     let command = line.strip_prefix("    ").unwrap_or(line);
     let placeholder = ["FILE.ft", " [", "…", "NAME", "DIR"].iter().any(|p| command.contains(p));
@@ -70,7 +70,7 @@ fn read(path: PathBuf) -> Text {
         let name = program.lines().next().and_then(|l| l.strip_prefix("# ")).filter(|n| n.ends_with(".ft"));
         match (language, name) {
             ("taffeta" | "python", Some(name)) => programs.push((name.to_string(), program.to_string())),
-            // The text of README.md says under which name to save its one program.
+            // The text of README.md gives the file name of its one program.
             ("python", None) if path.ends_with("README.md") => programs.push(("subdivnet.ft".into(), program.into())),
             _ => {}
         }
@@ -78,7 +78,7 @@ fn read(path: PathBuf) -> Text {
     Text { path, commands, programs }
 }
 
-/// The command with small numbers: sizes, and how often something is done.
+/// Returns the command with small sizes and numbers of steps.
 fn small(command: &str) -> String {
     const LARGE: u64 = 64;
     let mut words: Vec<String> = command.split(' ').map(str::to_string).collect();
@@ -93,7 +93,7 @@ fn small(command: &str) -> String {
     words.join(" ")
 }
 
-/// Published data, as small as can be: a mesh that is closed, a graph, a matrix, a tensor, a picture.
+/// Writes minimal stand-ins for the published data: a closed mesh, a graph, matrices, a tensor, a picture.
 fn data(folder: &Path) {
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
@@ -123,7 +123,7 @@ fn data(folder: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The commands of a text that fail, with what they say.
+/// Runs the commands of a text; returns those that fail, with their error messages.
 fn failures(text: &Text, data: &Path) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::os::unix::fs::symlink(root().join("examples"), folder.path().join("examples")).expect("a link");
@@ -154,7 +154,7 @@ fn every_command_in_every_text_runs() {
     paths.extend(below("docs/src", "md"));
     paths.extend(["README.md", "examples/README.md"].map(|name| root().join(name)));
     let mut texts: Vec<Text> = paths.into_iter().map(read).collect();
-    // A page of the book may go on with a program of another one.
+    // A page of the book may use a program of another one.
     let book: Vec<(String, String)> = texts.iter().flat_map(|t| t.programs.clone()).collect();
     for text in &mut texts {
         let own = std::mem::take(&mut text.programs);
@@ -169,7 +169,7 @@ fn every_command_in_every_text_runs() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Shells take brackets and parentheses for something else, zsh in the middle of a word too.
+/// Checks that brackets and parentheses are quoted: shells interpret them, zsh in the middle of a word too.
 #[test]
 fn literals_and_generators_are_quoted_in_every_text() {
     let mut paths = below("examples", "ft");
@@ -181,7 +181,7 @@ fn literals_and_generators_are_quoted_in_every_text() {
     let mut bare = Vec::new();
     for path in paths {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        // (What the tests run is not typed.)
+        // (Commands for the tests are not typed.)
         for line in text.lines().filter(|l| !l.starts_with("# taffeta: ")) {
             let value = |after: &str| {
                 let word = after.split([' ', '`']).next().unwrap_or_default();

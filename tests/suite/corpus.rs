@@ -1,12 +1,12 @@
-//! The corpus: what each command of each program in `tests/corpus` prints is in the `.expect` file beside it.
+//! The corpus: the output of each command of each program in `tests/corpus` is in the `.expect` file beside it.
 //!
-//! Every `run` is done twice, by the interpreter and by compiled C, and must print the same text both times: results,
-//! and the errors that stop a program. `UPDATE_EXPECT=1` writes the files. Adding a test is adding a file.
+//! Every `run` is executed twice, in the interpreter and as compiled C, and must print the same text both times:
+//! results, and the errors that stop a program. `UPDATE_EXPECT=1` writes the files. To add a test, add a file.
 
 use crate::programs::{self, Program};
 use std::fmt::Write as _;
 
-/// What a command prints, and how it ends.
+/// Returns the output of a command, and its exit status if that is not 0.
 fn printed(program: &Program, arguments: &[String]) -> String {
     let output = program.taffeta(arguments);
     let mut text = String::new();
@@ -23,7 +23,7 @@ fn printed(program: &Program, arguments: &[String]) -> String {
     text
 }
 
-/// The transcript of all commands of a program, and what is wrong with it whatever is expected.
+/// Returns the transcript of all commands of a program, and its faults regardless of the expected text.
 fn transcript(program: &Program) -> (String, Vec<String>) {
     let mut text = String::new();
     let mut faults = Vec::new();

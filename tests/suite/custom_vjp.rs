@@ -1,5 +1,5 @@
-//! Gradients that a program gives itself (`@gradient(f)`): where they are right they change nothing, whatever stands
-//! around the call; where they are something else on purpose, it is they that are used, in gradients of gradients too.
+//! Gradients defined by the program (`@gradient(f)`): a correct one changes nothing, whatever surrounds the call; a
+//! deliberately different one is used, in gradients of gradients too.
 
 use crate::programs::root;
 use itertools::Itertools as _;
@@ -35,11 +35,12 @@ pub(crate) fn plain(backend: Backend) -> Options {
     Options::default().backend(backend)
 }
 
-/// The gradient of `loss`, however it is made, is that of the program whose functions have none of their own.
+/// Checks that the gradient of `loss`, under every plan and backend, is that of the program without gradients of its
+/// own.
 #[track_caller]
 fn changes_nothing(text: &str, params: &[Value], sizes: &[i64]) {
     let own = program(text);
-    // Without its decorator the backward pass is a function that nobody calls.
+    // Without its decorator the backward pass is an uncalled function.
     let without: String = text.lines().filter(|l| !l.starts_with("@gradient")).map(|l| format!("{l}\n")).collect();
     let without = program(&without);
     let single = params.iter().any(|v| v.dtype() == DType::F32);
@@ -85,7 +86,7 @@ fn changes_nothing(text: &str, params: &[Value], sizes: &[i64]) {
     }
 }
 
-/// What a gradient takes within a budget, in bytes; why it cannot be kept.
+/// Returns the bytes that a gradient takes within a budget, or the error if it does not fit.
 pub(crate) fn taken(
     program: &Program,
     entry: &str,
@@ -123,7 +124,7 @@ fn matrix(dtype: DType, m: usize, n: usize) -> Vec<Value> {
 
 #[test]
 fn arguments_are_those_of_the_call() {
-    // Rows that are overwritten after the call, by what was made of its result, which is overwritten as well.
+    // Rows are overwritten after the call by values computed from its result, which is overwritten as well.
     let text = format!(
         "{SOFTPLUS}
 def loss(x: f64[m, n], k: f64) -> f64:
@@ -197,7 +198,7 @@ def loss(p: f64[n, 2], weight: f64) -> f64:
     changes_nothing(text, &[some(DType::F64, &[5, 2], 0.7), f64s(&[], &[0.3])], &[5]);
 }
 
-/// An entry that has its own gradient, and one that calls it with an array that is passed twice.
+/// Checks an entry that has its own gradient, and one that calls it with an array passed twice.
 #[test]
 fn entries_have_their_own_gradients() {
     let text = "
@@ -239,7 +240,7 @@ dloss = grad(loss)
 whole = vjp(rounded)
 ";
 
-/// A gradient that is none: it goes through a function whose derivative is 0.
+/// Checks that a given gradient is used although it is wrong: the function's derivative is 0.
 #[test]
 fn what_the_program_gives_is_used() {
     let program = program(ROUNDED);
@@ -253,7 +254,7 @@ fn what_the_program_gives_is_used() {
     }
 }
 
-/// `square` says that its derivative is 5 x, so that it is seen which one was taken.
+/// Program in which `square` declares the derivative 5 x, so that its use can be observed.
 const SQUARE: &str = "
 def square(x: f64) -> f64:
     y = x * x
@@ -303,7 +304,7 @@ also = grad(inlined)
     for entry in ["dd", "also"] {
         near(of(&product, entry, &[f64s(&[], &[x])], &[]), &[60.0 * x * x]);
     }
-    // In a loop, of values that are overwritten: t becomes w t t, and its derivative is 5 w t of the one before.
+    // In a loop that overwrites its values: t becomes w t t, with the derivative 5 w t by the previous t.
     let looped = format!(
         "{SQUARE}
 def loss(x: f64[n], w: f64) -> f64:
@@ -329,7 +330,7 @@ dd = vjp(d, wrt=\"x\")
     near(of(&looped, "dd", &seeded, &[3]), &second);
 }
 
-/// A forward and a backward pass take the program's gradient too.
+/// Checks that a pair of forward and backward pass uses the program's gradient too.
 #[test]
 fn pairs_of_passes_use_what_the_program_gives() {
     let program = program(SQUARE);
@@ -341,8 +342,8 @@ fn pairs_of_passes_use_what_the_program_gives() {
     }
 }
 
-/// Integers that are added to are undone in a backward pass; those inside of a call are not, and a call takes those
-/// around it as they were.
+/// Checks that a backward pass undoes integer increments around calls and not inside of them, and that a call gets the
+/// integers' values at its own step.
 #[test]
 fn counters_stand_inside_and_around_calls() {
     let text = "
@@ -384,7 +385,7 @@ pub(crate) fn assert_near(found: &[f64], expected: &[f64]) {
     assert!(near, "{found:?} and {expected:?}");
 }
 
-/// Loops over one element go away while a gradient is made shorter, and the call in them stays one.
+/// Checks that a call stays one step when simplification of the gradient removes the loop over one element around it.
 #[test]
 fn calls_of_one_element_are_differentiated_again() {
     let text = "
@@ -417,7 +418,7 @@ def loss(x: f64[n]) -> f64:
     changes_nothing(text, &[some(DType::F64, &[4], 0.7)], &[4]);
 }
 
-/// A backward pass that calls a function with a gradient of its own.
+/// Checks a backward pass that calls a function with a gradient of its own.
 #[test]
 fn backward_passes_call_functions_with_their_own_gradients() {
     let text = format!(
@@ -480,7 +481,7 @@ fn tangents_and_schedules_before_gradients_are_refused() {
     assert!(found.contains("and a schedule comes before the gradient here"), "{found}");
 }
 
-/// What does not fit is refused on its line, whether a gradient is asked for or the file is checked.
+/// Checks that an unfitting gradient is refused at its line, when a gradient is derived and when the file is checked.
 #[test]
 fn gradients_that_do_not_fit_are_refused() {
     let f = "def f(x: f64[n], k: i32, w: f64) -> (f64[n], f64):\n    y = w * x\n    return y, w * k\n";
@@ -531,7 +532,7 @@ fn gradients_that_do_not_fit_are_refused() {
     assert!(refused(&called, "g", &Options::default()).contains("`b` is the gradient of another function"));
 }
 
-/// A gradient stands beside its function, in a module that another file imports.
+/// Checks that a gradient is imported with its function from a module.
 #[test]
 fn gradients_come_with_modules() {
     let folder = root().join("target/tmp/custom_vjps");

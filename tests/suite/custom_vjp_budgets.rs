@@ -1,12 +1,12 @@
-//! Budgets of memory and gradients that a program gives itself: a call of such a function stays one step, whatever runs
-//! again.
+//! Memory budgets with gradients defined by the program: a call of such a function stays one step, whatever is
+//! recomputed.
 
 use crate::custom_vjp::{assert_near, f64s, plain, program, refused, run, some, taken};
 use std::collections::BTreeMap;
 use taffeta::{Backend, Gradient, Options};
 use taffeta_ast::DType;
 
-/// A loop whose steps say that their derivative is 3 u, which it is not, between others that take memory.
+/// Program with a loop whose calls declare the (wrong) derivative 3 u, between statements that take memory.
 const STEPS: &str = "
 def step(u: f64[n]) -> f64[n]:
     v = empty((n,), f64)
@@ -28,13 +28,13 @@ def loss(x: f64[20]) -> f64:
     return sum(u)
 ";
 
-/// What `step` makes of a number.
+/// Computes `step` of a number.
 fn stepped(u: f64) -> f64 {
     let near = u.sin() * (-u * u).exp() + u.tanh();
     (0.9 * near + 0.1 * near.atan() * (1.0 + near * near).sqrt()).sin()
 }
 
-/// The derivative of an element of `loss` by what `step` says, and the derivative of that.
+/// Returns the derivative of an element of `loss` by the declared derivative of `step`, and the derivative of that.
 fn twice(x: f64) -> [f64; 2] {
     let (mut u, mut du, mut ddu) = (x, 1.0, 0.0);
     for _ in 0..60 {
@@ -64,8 +64,8 @@ fn budgets_of_memory_leave_calls_in_one_piece() {
     assert!(taken(&own, "loss", Some(1000), &BTreeMap::new()).is_err());
 }
 
-/// In a gradient that is differentiated again calls run once, however small its budget is: a second run would be one
-/// whose body is differentiated.
+/// Checks that calls run once in a gradient that is differentiated again, however small its budget: the body of a
+/// recomputed call would be differentiated.
 #[test]
 fn budgets_of_memory_run_calls_once_in_gradients_of_gradients() {
     let x = some(DType::F64, &[20], 0.7);
@@ -73,7 +73,7 @@ fn budgets_of_memory_run_calls_once_in_gradients_of_gradients() {
     for (budget, fits) in [("1MB", true), ("28KB", true), ("22KB", true), ("19KB", false), ("2KB", false)] {
         let text = format!("{STEPS}\nd = grad(loss, memory=\"{budget}\")\ndd = vjp(d)\n");
         if !fits {
-            // Arguments and results of 60 calls are 19.2 KB.
+            // Arguments and results of 60 calls take 19.2 KB.
             let found = refused(&text, "dd", &Options::default());
             assert!(found.contains("in the thriftiest way that was found"), "{budget}: {found}");
             continue;

@@ -1,6 +1,6 @@
-//! One meaning, four ways: for every `# taffeta: run` command of every dense program in the repository, the
-//! interpreter, compiled C with the sizes compiled in, compiled C for all sizes (as it is written, and as rules
-//! schedule it), and CPython with NumPy give the same results.
+//! One meaning, four implementations: for every `# taffeta: run` command of every dense program in the repository, the
+//! interpreter, compiled C with the sizes compiled in, generic compiled C (as written, and as scheduled by rules), and
+//! CPython with NumPy give the same results.
 
 use crate::case::{Case, Named, differences, save};
 use crate::{programs, python};
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::path::Path;
 use taffeta::Backend;
 
-/// The programs whose commands run to their end.
+/// Returns the programs whose commands run to their end.
 pub fn all_programs() -> Vec<programs::Program> {
     ["tests/corpus/language", "tests/polybench", "examples", "benches"].into_iter().flat_map(programs::below).collect()
 }
@@ -59,7 +59,7 @@ fn interpreter_compiled_c_and_numpy_agree() {
     assert!(faults.is_empty(), "{}\n{} faults in {} commands", faults.join("\n"), faults.len(), cases.len());
 }
 
-/// What NumPy needs to run a case, and the results to compare with, as files.
+/// Writes the inputs that NumPy needs to run a case, and the results to compare with, to files; returns their manifest.
 fn manifest(case: &Case<'_>, folder: &Path, results: &[Named]) -> serde_json::Value {
     let (function, inputs) = case.compile(Backend::Interp, true).unwrap_or_else(|e| panic!("{e}"));
     let named: Vec<Named> = function.signature().params().map(|p| p.name.clone()).zip_eq(inputs.values).collect();

@@ -1,13 +1,13 @@
-//! The book is run: every `taffeta` block of `docs/` is a file, and every `console` block is what the command line
-//! prints.
+//! The book, executed: every `taffeta` block of `docs/` is a file, and every `console` block is the output of the
+//! command line.
 //!
 //! A `taffeta` block whose first line is `# name.ft` is written to that file; all blocks of one page share a folder. A
-//! `console` block holds commands (`$ taffeta …`), each followed by what it prints (standard output, then standard
-//! error). `UPDATE_EXPECT=1` rewrites the pages. Rust blocks are tested as documentation of the library.
+//! `console` block holds commands (`$ taffeta …`), each followed by its output (standard output, then standard error).
+//! `UPDATE_EXPECT=1` rewrites the pages. Rust blocks are tested as documentation of the library.
 //!
-//! The page of the primitives is made of the heads of their files (`schedule/src/primitives/*.md`), whose examples are
-//! run besides: under each of their schedules the entry computes what it computes without one. A schedule `refused`
-//! must be refused.
+//! The page of the primitives consists of the heads of their files (`schedule/src/primitives/*.md`), whose examples are
+//! run too: under each of their schedules the entry computes the same results as without one. A schedule named
+//! `refused` must be refused.
 
 use crate::case::{difference, tolerance};
 use itertools::Itertools as _;
@@ -17,15 +17,15 @@ use std::process::Command;
 use taffeta::{Backend, Options, Program};
 use taffeta_schedule::Documentation;
 
-/// The page that is made of other files.
+/// Page generated from the primitives' files.
 const PRIMITIVES: &str = "reference/primitives.md";
-/// The page of the codes of diagnostics, which is made of the table in `ast`.
+/// Page of diagnostic codes, generated from the table in `ast`.
 const DIAGNOSTICS: &str = "reference/diagnostics.md";
-/// The page that is made of the operators' docstrings.
+/// Page generated from the operators' docstrings.
 const OPERATORS: &str = "reference/operators.md";
-/// The page of formats and kernels, which is made of what lowering says (`kernels.rs`).
+/// Page of formats and kernels, generated from the explanations of lowering (`kernels.rs`).
 const KERNELS: &str = "reference/kernels.md";
-/// Pages that are made of something else.
+/// Generated pages.
 const GENERATED: [&str; 4] = [PRIMITIVES, DIAGNOSTICS, OPERATORS, KERNELS];
 
 fn pages() -> Vec<PathBuf> {
@@ -45,7 +45,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// What `taffeta` prints for the rest of a command line: standard output, then standard error.
+/// Runs `taffeta` on a command line; returns standard output, then standard error.
 fn run(arguments: &str, folder: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_taffeta"))
         .args(crate::programs::words(arguments))
@@ -58,11 +58,11 @@ fn run(arguments: &str, folder: &Path) -> String {
         .unwrap();
     let mut text = String::from_utf8(output.stdout).unwrap();
     text.push_str(std::str::from_utf8(&output.stderr).unwrap());
-    // Trailing blanks would be lost by editors.
+    // Editors would lose trailing blanks.
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_string()
 }
 
-/// The page as it should be, with what its commands print now.
+/// Returns the page with the present output of its commands.
 fn rewritten(page: &str, folder: &Path) -> String {
     let mut out = String::new();
     let mut lines = page.lines();
@@ -96,7 +96,7 @@ fn rewritten(page: &str, folder: &Path) -> String {
     out
 }
 
-/// The page as it should be, in the file too if that is asked for; otherwise what is stale is added to the list.
+/// Returns the page as it should be, and writes it to the file if requested; otherwise adds stale pages to the list.
 fn current(path: &Path, now: impl FnOnce(&str) -> String, stale: &mut Vec<String>) -> String {
     let page = std::fs::read_to_string(path).unwrap_or_default();
     let now = now(&page);
@@ -125,7 +125,7 @@ fn every_command_of_the_book_prints_what_the_book_says() {
     nothing_is_stale(&stale);
 }
 
-/// Those that change programs, with the file that their text stands in.
+/// Returns the primitives that change programs, each with the file of its text.
 fn primitives() -> Vec<(Documentation, PathBuf)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schedule/src/primitives");
     let steps = taffeta_schedule::documentation().filter(|d| !d.text.is_empty());
@@ -154,7 +154,8 @@ const TABLE_1: [(&str, &[(&str, &str)]); 5] = [
     ("others", &[("as_lib", "as_lib"), ("separate_tail", "separate_tail")]),
 ];
 
-/// The page of the primitives: a table of all, then the head of every primitive's file, in the order of the registry.
+/// Builds the page of the primitives: a table of all, then the head of every primitive's file, in the order of the
+/// registry.
 fn page_of_primitives(steps: &[(Documentation, String)]) -> String {
     let mut out = String::from(
         "# Primitives of schedules\n\nEvery step is proved to keep what the program computes, or refused with the number of \
@@ -196,7 +197,7 @@ fn the_page_of_primitives_is_made_of_their_files() {
     }
 }
 
-/// The page of the operators: families in the order of their files, with what their docstrings say.
+/// Builds the page of the operators: families in the order of their files, with the text of their docstrings.
 fn page_of_operators() -> String {
     let mut out = String::from(
         "# The operator library\n\nOperators are written in Taffeta (`libop/ops/`), inlined like any function, and visible without an import; a name\nof your own hides them. `taffeta doc NAME` shows one on the command line. This page is made of their docstrings, whose\nexamples are run by the tests.\n",
@@ -227,7 +228,7 @@ fn every_operator_is_in_the_reference() {
     }
 }
 
-/// The first picture of a text.
+/// Returns the first picture of a text.
 fn picture(text: &str) -> &str {
     let begin = text.find("```text\n").expect("a picture");
     let end = text[begin + 3..].find("```").expect("its end");
@@ -251,7 +252,7 @@ fn every_level_has_a_page_with_the_picture_of_its_file() {
     }
 }
 
-/// The page of the codes: every group with its codes, as `taffeta explain` prints them.
+/// Builds the page of the codes: every group with its codes, as `taffeta explain` prints them.
 fn page_of_diagnostics() -> String {
     let mut out = String::from(
         "# Diagnostics\n\nWhat the code in brackets behind a diagnostic means. `taffeta explain CODE` prints the same, and codes \
@@ -277,7 +278,8 @@ fn the_page_of_diagnostics_is_made_of_the_table() {
     nothing_is_stale(&stale);
 }
 
-/// The text of a primitive's example, which uses it, and whose scheduled program is shown.
+/// Returns the text of a primitive's example, after checking that it uses the primitive and that its scheduled program
+/// is shown.
 fn example(d: &Documentation, path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let head = format!("```taffeta\n# {}.ft\n", d.name);
@@ -288,12 +290,12 @@ fn example(d: &Documentation, path: &Path) -> String {
     block
 }
 
-/// The primitives' names, each with the text of its example.
+/// Returns the primitives' names, each with the text of its example.
 pub fn examples() -> Vec<(&'static str, String)> {
     primitives().iter().map(|(d, path)| (d.name, example(d, path))).collect()
 }
 
-/// The schedules of a program, each with its entry.
+/// Collects the schedules of a program, each with its entry.
 pub fn schedules(text: &str) -> Vec<(String, String)> {
     let name = |l: &str, before: &str| l.strip_prefix(before)?.split('(').next().map(str::to_string);
     let lines: Vec<&str> = text.lines().collect();
@@ -304,7 +306,7 @@ pub fn schedules(text: &str) -> Vec<(String, String)> {
     pairs.collect()
 }
 
-/// What an entry computes under a schedule from small integers, at these sizes: `inout` parameters and results.
+/// Runs an entry under a schedule on small integers at these sizes; returns parameters and results.
 fn outcome(
     program: &Program,
     entry: &str,
@@ -350,7 +352,7 @@ fn examples_of_primitives_compute_the_same_under_their_schedules() {
     crate::programs::for_each(&primitives(), check);
 }
 
-/// The chapter on scheduling speaks of the example's very text.
+/// Checks that the chapter on scheduling quotes the example's text.
 #[test]
 fn the_chapter_s_program_is_the_example() {
     let read = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();

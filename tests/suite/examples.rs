@@ -1,5 +1,5 @@
-//! The examples do what they say: each is run through the library, and its result is checked against something that is
-//! known without it. Published data is used where it is there, and what the project makes itself always.
+//! Results of the examples: each is run through the library and checked against an independent fact. Published data is
+//! used where present, data made by the project always.
 
 use crate::programs::root;
 use itertools::Itertools as _;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use taffeta::{Backend, Options, Program};
 use taffeta_ast::Value;
 
-/// Runs an entry of an example; results by name.
+/// Runs an entry of an example; returns parameters and results by name.
 fn run(
     file: &str,
     entry: &str,
@@ -42,7 +42,7 @@ fn run_with(
     all.map(|(s, v)| (s.name.clone(), v)).collect()
 }
 
-/// A file of published data, if it is there.
+/// Returns the path of a file of published data, if it is there.
 fn published(path: &str) -> Option<String> {
     let folder = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let file = folder.join(path);
@@ -53,7 +53,7 @@ fn published(path: &str) -> Option<String> {
     None
 }
 
-/// Keeps a tensor as a file that an input can be read from.
+/// Saves a tensor to a file that an input can be read from; returns its path.
 fn keep(folder: &tempfile::TempDir, name: &str, value: &Value) -> String {
     crate::case::save(folder.path(), &[(name.to_string(), value.clone())]);
     folder.path().join(format!("{name}.npy")).display().to_string()
@@ -69,13 +69,13 @@ fn the_torus_is_closed() {
         for k in 0..3 {
             let (a, b) = edge(f, k);
             let other = adjacency[3 * f + k] as usize;
-            // The neighbour runs along the same edge the other way.
+            // The neighbour has the same edge in the opposite direction.
             assert!((0..3).any(|j| edge(other, j) == (b, a)), "face {f}, edge {k}");
         }
     }
 }
 
-/// The circular difference, written for arrays as its definition reads.
+/// Computes the circular difference on arrays, as its definition reads.
 fn circular_difference(e: &[f32], adjacency: &[f64], feats: usize) -> Vec<f32> {
     let mut y = vec![0f32; adjacency.len() / 3 * feats];
     for (i, n) in adjacency.chunks_exact(3).enumerate() {
@@ -114,7 +114,7 @@ fn attention_is_the_same_in_stages() {
     let fused = run("longformer/longformer.ft", "attention", &inputs, &[("w", "6")], &sizes);
     let staged = run("longformer/longformer.ft", "attention_staged", &inputs, &[("w", "6")], &sizes);
     assert_eq!(crate::case::difference(&fused["y"], &staged["y"], 1e-5), None);
-    // A window as wide as the text is plain attention, whose weights add up to one: constant values stay.
+    // A window as wide as the text is plain attention, whose weights sum to 1: constant values stay.
     let inputs = [("q", "randn(seed=1)"), ("k", "randn(seed=2)"), ("v", "ones")];
     let plain = run("longformer/longformer.ft", "attention", &inputs, &[("w", "60")], &sizes);
     assert!(plain["y"].numbers().iter().all(|y| (y - 1.0).abs() < 1e-5));
@@ -146,7 +146,7 @@ fn soft_silhouettes_become_hard() {
 
 #[test]
 fn attention_over_a_graph_is_the_same_three_ways() {
-    // Edges without repetitions, so that the matrix says as much as the list.
+    // Edges without repetitions, so that the matrix is equivalent to the list.
     let (src, dst) = ("[1,2,0,3,4,4,2,0]", "[0,0,1,1,2,3,3,2]");
     let features =
         [("x", "randn(seed=1)"), ("w", "randn(seed=2)"), ("a_src", "randn(seed=3)"), ("a_dst", "randn(seed=4)")];
@@ -191,7 +191,7 @@ fn attention_runs_on_cora() {
         &[("channels", 8)],
     );
     assert_eq!(list["y"].shape(), [2708, 8]);
-    // 2708 x 1433 features by a library.
+    // The product with 2708 x 1433 features by a library.
     let dense = Options::default().schedule("dense_by_library");
     let by_library = run_with(
         dense,
@@ -222,7 +222,7 @@ fn the_karate_club_splits_as_it_did() {
 
 #[test]
 fn filters_find_what_is_in_a_picture() {
-    // A step from black to white between columns 3 and 4: Sobel's filter sees it there, at 4 × 255 cut to 255.
+    // A step from black to white between columns 3 and 4: Sobel's filter finds it there, at 4 × 255 clipped to 255.
     let image = format!("[{}]", ["[0,0,0,0,255,255,255,255]"; 6].join(","));
     let edges = run("conv/conv.ft", "sobel", &[("image", &image)], &[], &[]);
     assert!(edges["edges"].numbers().chunks_exact(8).all(|r| r == [0.0, 0.0, 0.0, 255.0, 255.0, 0.0, 0.0, 0.0]));
@@ -236,7 +236,7 @@ fn filters_find_what_is_in_a_picture() {
 
 #[test]
 fn planets_keep_their_energy() {
-    // The figures that the Computer Language Benchmarks Game publishes for 1000 steps of 0.01.
+    // Figures that the Computer Language Benchmarks Game publishes for 1000 steps of 0.01.
     let sun = run("physics/nbody.ft", "solar_system", &[("steps", "1000"), ("dt", "0.01")], &[], &[]);
     assert!((sun["before"].numbers()[0] - -0.169_075_164).abs() < 1e-9);
     assert!((sun["after"].numbers()[0] - -0.169_087_605).abs() < 1e-9);
@@ -251,8 +251,8 @@ fn heat_spreads_and_stays_within_bounds() {
     assert!(heat[9 * 32 + 8] > 0.3, "beside the wire it is warm");
 }
 
-/// Callers may be rayon's workers, all of which then wait for the threads that compile: these must not wait for the
-/// workers.
+/// Checks that callers may be rayon's workers: all of them wait for the threads that compile, which must not wait for
+/// them.
 #[test]
 fn all_workers_of_a_program_may_compile_at_once() {
     let path = root().join("examples/matmul/matmul.ft");

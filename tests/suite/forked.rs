@@ -1,5 +1,5 @@
-//! A process that is forked has one thread, whatever its parent had: what was compiled before it runs in it, and it
-//! compiles.
+//! Forked processes: a child has one thread, whatever its parent had; functions compiled before the fork run in it, and
+//! it can compile.
 
 #![allow(unsafe_code)] // forks
 
@@ -42,7 +42,7 @@ fn second(function: &Function) -> f64 {
     out.array::<f64>("y").expect("an array")[[1]]
 }
 
-/// In a process of its own, since other threads of this one may hold anything while it is forked.
+/// Checks the child of a process of its own, since other threads of this one may hold locks during the fork.
 #[test]
 fn a_child_compiles_and_runs() {
     let this = std::env::current_exe().expect("a program");
@@ -62,11 +62,11 @@ fn in_a_process_of_its_own() {
     // SAFETY: no other thread of this process holds a lock: all wait for work.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // One that waits for threads that are not there is ended.
-        // SAFETY: it has no preconditions.
+        // A child that waits for threads that do not exist is killed.
+        // SAFETY: `alarm` has no preconditions.
         unsafe { libc::alarm(100) };
         let right = second(&scale) == 3.0 && second(&compiled("shift", "fast_shift")) == 4.0;
-        // SAFETY: the child is done; what is static is its parent's to clean up.
+        // SAFETY: the child is done; its parent cleans up static state.
         unsafe { libc::_exit(if right { 0 } else { 1 }) };
     }
     let mut status = 0;

@@ -1,5 +1,5 @@
-//! Random programs on structured tensors by NumPy, which knows nothing of formats: a fixed batch, on finite values,
-//! gives what the interpreter gives.
+//! Random programs on structured tensors in NumPy, which knows no formats: a fixed batch, on finite values, agrees with
+//! the interpreter.
 
 use crate::case::{Named, save};
 use crate::python;
@@ -12,7 +12,8 @@ use testkit::cases::{Case, case, kernels};
 
 const SEEDS: std::ops::Range<u64> = 50_000..50_090;
 
-/// A program with its tensors and results as files; `None` where NumPy cannot tell, or the program does not end.
+/// Writes a program with its tensors and results to files; returns `None` if NumPy cannot decide the case or the run
+/// fails.
 fn written(case: &Case, folder: &std::path::Path) -> Option<serde_json::Value> {
     let prepared = prepared(case).unwrap_or_else(|e| panic!("seed {}: {e}", case.seed));
     let out = interp::run(&prepared.func, &prepared.inputs).ok().filter(|_| case.kind != Kind::Any)?;
@@ -38,7 +39,7 @@ fn written(case: &Case, folder: &std::path::Path) -> Option<serde_json::Value> {
 #[test]
 fn programs_in_random_formats_agree_with_numpy() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // (NumPy's side knows of no index modifiers.)
+    // (NumPy's side supports no index modifiers.)
     let all = SEEDS.filter(|seed| case(*seed).is_plain() || seed % 3 == 0);
     let all = all.map(|seed| if seed % 3 == 0 { kernels::random(seed) } else { case(seed) });
     let manifests: Vec<serde_json::Value> = all.filter_map(|c| written(&c, folder.path())).collect();

@@ -1,5 +1,5 @@
 //! Gradients of every program in the repository that has one: reverse mode is the transpose of forward mode, whatever
-//! is kept for it, and compiled C computes what the interpreter does.
+//! the tape, and compiled C agrees with the interpreter.
 
 use crate::case::{Case, Named, difference, differences, tolerance};
 use crate::differential::all_programs;
@@ -14,17 +14,17 @@ use taffeta_ast::{Buffer, DType, Func, Value};
 use taffeta_autodiff::memory::Sizes;
 use taffeta_autodiff::{Kind, Request, explain};
 
-/// What came of a case.
+/// Outcome of a case.
 enum Outcome {
-    /// It has no floats to differentiate by, or none as results.
+    /// No floats to differentiate by, or none among the results.
     Nothing,
-    /// Values are needed of which it is not known how many there are.
+    /// Values needed whose number is unknown.
     Refused(String),
     Compared,
     Wrong(String),
 }
 
-/// Whether a program is differentiated by a parameter: tangents of structured ones are not there yet.
+/// Returns whether this test differentiates by a parameter: by dense floats only.
 fn is_differentiated(p: &taffeta_ast::Param) -> bool {
     p.tensor.dtype.is_float() && p.tensor.format.is_dense()
 }
@@ -33,7 +33,7 @@ fn floats(func: &Func) -> Vec<String> {
     func.params.iter().filter(|p| is_differentiated(p)).map(|p| p.tensor.symbol.name().to_string()).collect()
 }
 
-/// Results and `inout` parameters of floats.
+/// Counts the floating-point results and `inout` parameters.
 fn outputs(func: &Func) -> usize {
     let inouts = func.params.iter().filter(|p| p.mode == ParamMode::InOut && p.tensor.dtype.is_float()).count();
     func.results.iter().filter(|t| t.dtype.is_float()).count() + inouts
@@ -47,7 +47,7 @@ fn dot(a: &[Value], b: &[Value]) -> f64 {
     a.iter().zip_eq(b).flat_map(|(a, b)| a.numbers().into_iter().zip_eq(b.numbers())).map(|(x, y)| x * y).sum()
 }
 
-/// The program, with inputs for it.
+/// Returns the logical program of a case, with its inputs.
 fn logical(case: &Case<'_>) -> (Func, Inputs) {
     let file = taffeta::Program::load(&case.program.path).unwrap_or_else(|e| panic!("{e}"));
     let plain = case.options().schedule(None);
@@ -57,25 +57,24 @@ fn logical(case: &Case<'_>) -> (Func, Inputs) {
     (func, Inputs { sizes, params: inputs.values })
 }
 
-/// What is wrong with the text of a gradient: it is a program that means the same.
+/// Returns the fault in a gradient's printed text, which must parse to the same program.
 fn unlike(func: &Func) -> Option<String> {
     let text = taffeta_ast::print::func(func);
     let again = taffeta::Program::from_source("printed.ft", &text).map_err(|e| e.to_string());
     let again = again.and_then(|p| p.logical(&func.name, &Options::default()).map_err(|e| e.to_string()));
     match again {
-        // `x.grad` is called `x_grad` in the text.
+        // `x.grad` is `x_grad` in a text, so compare the texts.
         Ok(again) if taffeta_ast::print::func(&again) == text => None,
         Ok(again) => {
             Some(format!("printed and read again it is another program:\n{text}\n{}", taffeta_ast::print::func(&again)))
         }
-        // A tape that is as long as a number that the caller gives (`steps: i32`) is nothing that people may write.
+        // A tape as long as a scalar parameter (`steps: i32`) cannot be written in source.
         Err(e) if e.contains("shape::data") => None,
         Err(e) => Some(format!("its text is not a program: {e}\n{text}")),
     }
 }
 
-/// Budgets for a gradient that takes so many bytes without one: tapes are computed again, and loops run from
-/// checkpoints.
+/// Returns budgets for a gradient with this peak of bytes: tapes are recomputed, and loops run from checkpoints.
 fn budgets(peak: u64) -> Vec<(Tape, Option<u64>)> {
     if peak == 0 {
         return Vec::new();
@@ -83,8 +82,8 @@ fn budgets(peak: u64) -> Vec<(Tape, Option<u64>)> {
     vec![(Tape::All, Some(peak - 1)), (Tape::Auto, Some(peak / 3))]
 }
 
-/// How far apart forward and reverse mode may be, relative to what is summed. Derivatives of halves are computed in
-/// `f32`; tangents and gradients are rounded by half a digit each, once.
+/// Returns the tolerance between forward and reverse mode, relative to the terms of the sum. Derivatives of halves are
+/// computed in `f32`; tangents and gradients are rounded by half a digit each, once.
 fn precision(func: &Func) -> f64 {
     let rounding = |dtype: DType| match dtype {
         DType::Bf16 => 1.0 / 128.0,
@@ -99,11 +98,11 @@ fn precision(func: &Func) -> f64 {
     halves + if single { 1e-3 } else { 1e-9 }
 }
 
-/// `<jvp(d), s> = <d, vjp(s)>` by the interpreter.
+/// Checks `<jvp(d), s> = <d, vjp(s)>` in the interpreter.
 fn transposed(case: &Case<'_>) -> Outcome {
     let (func, inputs) = logical(case);
     let wrt = floats(&func);
-    // Of NaN there is nothing to compare.
+    // NaN and infinities cannot be compared.
     let finite = inputs.params.iter().flat_map(Value::numbers).all(f64::is_finite);
     if wrt.is_empty() || outputs(&func) == 0 || !finite {
         return Outcome::Nothing;
@@ -192,21 +191,21 @@ fn transposed(case: &Case<'_>) -> Outcome {
     outcome
 }
 
-/// The gradient that is asked for: with respect to all dense parameters of floats.
+/// Requests the gradient with respect to all dense floating-point parameters.
 fn asked(file: &taffeta::Program, case: &Case<'_>, tape: &Tape) -> Result<Gradient, taffeta::Error> {
     let func = file.logical(&case.entry, &case.options().schedule(None))?;
     Ok(Gradient::default().wrt(floats(&func)).tape(tape.clone()))
 }
 
-/// The gradient by a backend, parameters and results, and what it is given.
+/// Runs the gradient on a backend; returns parameters and results, and the inputs.
 fn gradient(case: &Case<'_>, backend: Backend, tape: &Tape) -> Result<(Vec<Named>, Inputs), taffeta::Error> {
     let file = taffeta::Program::load(&case.program.path)?;
-    // The interpreter differentiates the program as it is written, C after its schedule.
+    // The interpreter differentiates the program as written, C after its schedule.
     let schedule = case.schedule.clone().filter(|_| backend == Backend::C);
     let options = case.options().schedule(schedule.as_deref()).gradient(asked(&file, case, tape)?);
     let function = file.compile(&case.entry, &options.backend(backend))?;
     let mut given = case.inputs.clone();
-    // A gradient has seeds of its own among its inputs, which are given.
+    // Seeds are inputs of the gradient, and get values here unless the command gives them.
     let seeds = function.signature().params().filter(|p| p.name.ends_with(".grad"));
     let missing: Vec<_> = seeds.filter(|p| given.iter().all(|(n, _)| *n != p.name)).map(|p| p.name.clone()).collect();
     given.extend(missing.into_iter().map(|n| (n, "rand(seed=3)".to_string())));
@@ -219,14 +218,14 @@ fn gradient(case: &Case<'_>, backend: Backend, tape: &Tape) -> Result<(Vec<Named
     Ok((names.zip_eq(ran.params.into_iter().chain(ran.results)).collect(), given))
 }
 
-/// How often inputs are rounded another way, to see what that does to a gradient.
+/// Number of perturbations of the inputs by rounding errors, which measure the conditioning of a gradient.
 const ROUNDINGS: usize = 4;
 
-/// The same gradient by the interpreter with every `f32` an `f64`; then at points that cannot be told from this one in
-/// `f32`.
+/// Runs the gradient in the interpreter with every `f32` widened to `f64`: at the given point, then at points that
+/// `f32` cannot tell from it.
 fn in_f64(case: &Case<'_>, given: &Inputs) -> Result<Vec<Vec<Value>>, taffeta::Error> {
     let file = taffeta::Program::load(&case.program.path)?;
-    // Without a tape: the size of one may be a parameter, which no text of a program says.
+    // Without a tape: its size may be a parameter, which no source text can express.
     let options = case.options().schedule(None).gradient(asked(&file, case, &Tape::None)?);
     let func = file.logical(&case.entry, &options)?;
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -255,22 +254,23 @@ fn in_f64(case: &Case<'_>, given: &Inputs) -> Result<Vec<Vec<Value>>, taffeta::E
     (0..=ROUNDINGS).map(at).collect()
 }
 
-/// How much further than by rounding of its inputs a gradient may be off: what is computed on the way is rounded too.
+/// Factor by which the error of a gradient may exceed the effect of rounded inputs: intermediate values are rounded
+/// too.
 const ON_THE_WAY: f64 = 4.0;
 
-/// No conditioning explains that a gradient in `f32` is as far off as this, relative to its largest element.
+/// Error of a gradient in `f32`, relative to its largest element, that no conditioning explains.
 const NOT_ROUNDING: f64 = 1e-3;
 
-/// The largest difference of two elements; infinite where one alone is NaN.
+/// Returns the largest difference of two elements, infinite if only one of them is NaN.
 fn apart(a: &Value, b: &Value) -> f64 {
     let each = a.numbers().into_iter().zip_eq(b.numbers());
     let one = |(a, b): (f64, f64)| if a == b || a.is_nan() && b.is_nan() { 0.0 } else { (a - b).abs() };
     each.map(one).fold(0.0, |most: f64, d| if d.is_nan() { f64::INFINITY } else { most.max(d) })
 }
 
-/// Whether rounding is all that sets the interpreter and C apart: both are as near to the gradient in `f64`, the first
-/// of `exact`, as its conditioning lets them be. That is seen from the others, of which the inputs are rounded another
-/// way.
+/// Returns whether rounding alone separates the interpreter from C: both are as near to the gradient in `f64`, the
+/// first of `exact`, as its conditioning permits. The others of `exact`, with perturbed inputs, measure the
+/// conditioning.
 fn is_rounding(expected: &[Named], found: &[Named], exact: &[Vec<Value>]) -> bool {
     let Some((exact, moved)) = exact.split_first() else { return false };
     let same = (expected.len(), found.len()) == (exact.len(), exact.len());
@@ -289,7 +289,7 @@ fn is_rounding(expected: &[Named], found: &[Named], exact: &[Vec<Value>]) -> boo
     })
 }
 
-/// The gradient by compiled C and by the interpreter, every parameter's beside its own size.
+/// Compares compiled C with the interpreter on the gradient, each parameter's relative to its own size.
 fn compiled(case: &Case<'_>) -> Result<(), String> {
     for tape in [Tape::Auto, Tape::All] {
         let (expected, given) = gradient(case, Backend::Interp, &tape).map_err(|e| e.to_string())?;
@@ -304,7 +304,8 @@ fn compiled(case: &Case<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// An element that is off by more than rounding of the inputs explains, or by so much that nothing does, is wrong.
+/// Checks that an element is wrong if its error exceeds the effect of rounded inputs, or a bound that no conditioning
+/// excuses.
 #[test]
 fn not_everything_is_rounding() {
     let f32s = |v: [f32; 2]| vec![("x.grad".to_string(), Value::new(vec![2], Buffer::F32(v.to_vec())).expect("two"))];
@@ -352,7 +353,7 @@ fn every_program_has_its_gradients() {
     assert!(compared > 80, "only {compared} programs have gradients");
 }
 
-/// A loop on several threads whose reductions a gradient has to look into.
+/// Checks the gradient of a parallel loop whose reductions (a maximum and a product) it must differentiate.
 #[test]
 fn schedules_before_gradients() {
     let text = "
@@ -387,8 +388,8 @@ def threads(s):
     }
 }
 
-/// The gradients of an entry by the interpreter and by C without a schedule, with the automatic one and with the one
-/// named `threads`, as `wrt` and numbers.
+/// Checks the gradients of an entry in the interpreter and in C, without a schedule, with the automatic one and with
+/// the one named `threads`; `expected` holds parameters, each with the value of all elements of its gradient.
 #[track_caller]
 fn gradients_are(text: &str, given: &[(&str, &str)], sizes: &[(&str, i64)], expected: &[(&str, f64)]) {
     let program = taffeta::Program::from_source("wide.ft", text).unwrap_or_else(|e| panic!("{e}"));
@@ -417,7 +418,7 @@ fn gradients_are(text: &str, given: &[(&str, &str)], sizes: &[(&str, i64)], expe
     }
 }
 
-/// Sums over many rows in halves, as people write them.
+/// Checks sums over many rows in halves, as users write them.
 #[test]
 fn gradients_of_halves_are_collected_in_f32() {
     for dtype in ["bf16", "f16"] {
@@ -439,7 +440,7 @@ fn gradients_of_halves_are_collected_in_f32() {
     }
 }
 
-/// `f32` sums into one element: 2^24 and a thousand ones. In `f32` they are 2^24.
+/// Checks sums of `f32` into one element: 2^24 and a thousand ones, which in `f32` stay 2^24.
 #[test]
 fn sums_into_one_element_are_collected_in_f64() {
     let scalar = "

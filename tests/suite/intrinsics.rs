@@ -1,11 +1,11 @@
-//! Every intrinsic function is everywhere: the interpreter has its value, C its name and the same value, and it has
-//! derivatives. Programs are made from the operators' table, so that a row that is added is tested.
+//! Intrinsic functions, each supported everywhere: the interpreter has its value, C its name and the same value, and it
+//! has derivatives. Programs are generated from the operators' table, so that a new row is tested.
 
 use taffeta::{Backend, Options, Program};
 use taffeta_ast::op::Form;
 use taffeta_ast::{Buffer, DType, Literal, Op, Value, scalar};
 
-/// Where all functions are defined and smooth, and no two operands are equal.
+/// Points where all functions are defined and smooth, and no two operands are equal.
 const POINTS: [[f64; 3]; 4] = [[0.3, 0.7, 0.2], [0.9, 0.4, -0.6], [0.15, 0.85, 1.0], [0.62, 0.11, 0.3]];
 
 fn intrinsics() -> Vec<Op> {
@@ -17,7 +17,7 @@ fn operands(op: Op) -> String {
     ["x", "y", "z"][..op.info().arity].join(", ")
 }
 
-/// An entry for each on scalars, with its gradient, and one with all of them on vectors.
+/// Generates an entry for each intrinsic on scalars, with its gradient, and one with all of them on vectors.
 fn program() -> Program {
     let mut text = String::new();
     for op in intrinsics() {
@@ -43,7 +43,7 @@ fn run(program: &Program, entry: &str, backend: Backend, params: Vec<Value>, siz
     function.run(params, sizes, 1).unwrap_or_else(|e| panic!("{entry}: {e}")).results
 }
 
-/// The value that the table gives.
+/// Evaluates an operator by the table.
 fn value(op: Op, at: &[f64]) -> f64 {
     let args: Vec<Literal> = at[..op.info().arity].iter().map(|v| Literal::Float(*v)).collect();
     match scalar::apply(op, DType::F64, &args) {

@@ -1,5 +1,5 @@
-//! Dense Jacobians: their rows are what reverse mode gives for unit seeds, their columns what difference quotients say;
-//! the interpreter and compiled C agree, and what is printed is the same program.
+//! Dense Jacobians: rows match reverse mode with unit seeds, columns match difference quotients; the interpreter and
+//! compiled C agree, and printing preserves the program.
 
 use crate::programs::root;
 use itertools::Itertools as _;
@@ -14,7 +14,7 @@ fn value(dtype: DType, shape: &[usize], data: &[f64]) -> Value {
     Value::new(shape.to_vec(), data).expect("as many numbers as the shape has")
 }
 
-/// Shapes and numbers of all results.
+/// Runs an entry; returns all results.
 fn run(program: &Program, entry: &str, backend: Backend, params: Vec<Value>, sizes: &[i64]) -> Vec<Value> {
     let options = Options::default().backend(backend);
     let function = program.compile(entry, &options).unwrap_or_else(|e| panic!("{entry}: {e}"));
@@ -23,15 +23,15 @@ fn run(program: &Program, entry: &str, backend: Backend, params: Vec<Value>, siz
 
 fn assert_near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{what}");
-    // What is differentiated is of about the size 1, and so is what is lost where quotients cancel out.
+    // Differentiated values are of about the size 1, and so are the errors of quotients by cancellation.
     let largest = expected.iter().fold(1.0f64, |a, b| a.max(b.abs()));
     for (k, (a, b)) in found.iter().zip_eq(expected).enumerate() {
         assert!((a - b).abs() <= tolerance * largest, "{what}, number {k}: {a} and {b}");
     }
 }
 
-/// `J = jacobian(f, wrt=…, out=…)` of a program that also has `V = vjp(f, wrt=…, out=…)` with the seed last, for the
-/// parameters at the places `wrt`. The result number `out` of `f` is what both are of.
+/// Checks `J = jacobian(f, wrt=…, out=…)` of a program that also has `V = vjp(f, wrt=…, out=…)` with the seed last.
+/// `wrt` holds the positions of parameters, `out` that of the result of `f`.
 fn check(text: &str, (wrt, out): (&[usize], usize), params: &[Value], sizes: &[i64]) {
     let program = Program::from_source("jacobian.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let single = params.iter().any(|v| v.dtype() == DType::F32);
@@ -127,7 +127,7 @@ fn a_number_has_one_row() {
     check(&text, (&[0, 1, 2], 1), &network(DType::F64, 4, 3), &[4, 3]);
 }
 
-/// A loop that carries values, and an input that the result does not depend on.
+/// Checks a loop that carries values, and an input that the result does not depend on.
 #[test]
 fn what_does_not_change_the_result_has_zeros() {
     let text = "
@@ -146,7 +146,7 @@ V = vjp(f)
     check(text, (&[0, 1], 0), &params, &[3]);
 }
 
-/// The same program inlined where it is called, and the gradient of what is made of it.
+/// Checks that a Jacobian is inlined where it is called, and that functions of it are differentiated.
 #[test]
 fn jacobians_are_programs() {
     let text = "
@@ -179,7 +179,7 @@ dtrace = grad(trace)
 #[test]
 fn bundle_adjustments_reprojection_has_its_jacobian() {
     let text = std::fs::read_to_string(root().join("examples/adbench/ba.ft")).expect("it is there");
-    // The file has a function of its own that is called `jacobian`.
+    // The file has a function named `jacobian` of its own.
     let (before, _) = text.split_once("\npull = ").expect("a gradient");
     let of = "wrt=[\"cam\", \"point\", \"weight\"]";
     let text = format!("{before}\nJ = jacobian(f, {of})\nV = vjp(f, {of})\n").replace("reprojection", "f");

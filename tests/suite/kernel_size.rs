@@ -1,21 +1,21 @@
-//! How long the C of a kernel is. Merges have cases for what is stored where, and those multiply: a kernel of which
-//! nobody could read the C is one in which something multiplies that should not.
+//! Length of a kernel's C. Merges have a case for each combination of stored operands, and cases multiply: in a kernel
+//! whose C nobody could read, something multiplies that should not.
 
 use crate::programs::{below, for_each};
 use itertools::Itertools as _;
 use taffeta::{Options, Program};
 
-/// The most lines of a kernel.
+/// Maximum number of lines of a kernel.
 const MOST: usize = 400;
 
-/// The lines of an entry's loops in C: from the first function of its own to the entries that callers use.
+/// Counts the lines of an entry's loops in C: from its first own function to the entries that callers use.
 fn lines(program: &Program, entry: &str) -> Result<usize, String> {
     let source = program.c_source(entry, &Options::default().schedule(None)).map_err(|e| e.to_string())?;
     let code = source.code;
     let end =
         ["int taf_arrays_", "int taffeta_"].iter().filter_map(|n| code.find(&format!("{n}{entry}_plan(taffeta_ctx")));
     let end = end.min().ok_or("no entry")?;
-    // Its plan and the sizes of its arguments come before.
+    // The entry's plan and the sizes of its arguments come before.
     let begin = code.find("TAFFETA_KERNEL").ok_or("no kernel")?;
     Ok(code[begin..end].lines().count())
 }
@@ -32,7 +32,7 @@ fn kernels_of_the_examples_are_short() {
         }
     }
     assert!(longest.0 < MOST, "{} has {} lines", longest.1, longest.0);
-    // (It does count.)
+    // (The count is not vacuous.)
     assert!(longest.0 > 40, "{} has only {} lines", longest.1, longest.0);
 }
 
@@ -67,10 +67,10 @@ fn kernels_of_all_pairs_of_vector_formats_are_short() {
     assert!(long.is_empty(), "{long}");
 }
 
-/// Formats of matrices of which a stencil merges many lists, or goes through many runs.
+/// Formats of matrices in which a stencil merges many lists, or traverses many runs.
 const MATRICES: [&str; 6] = ["csr", "coo", "dcsr", "vbl", "rle", "packbits"];
 
-/// The most lines of a stencil, and of its gradient.
+/// Maximum number of lines of a stencil, and of its gradient.
 const MOST_OF_A_STENCIL: usize = 1500;
 
 #[test]

@@ -1,4 +1,5 @@
-//! The page of formats and kernels: what each loop of a kernel does with a matrix in each format, as lowering says it.
+//! The page of formats and kernels: the effect of each loop of a kernel on a matrix in each format, as lowering
+//! explains it.
 
 use crate::storage::FORMATS;
 use expect_test::expect_file;
@@ -7,7 +8,7 @@ use std::fmt::Write as _;
 use taffeta::{Options, Program};
 use taffeta_structured::Visited;
 
-/// Kernels, in which `A` is in the format: a heading, what it is, and the loops.
+/// Kernels on `A` in a format: heading, description, and loops.
 const KERNELS: [(&str, &str, &str); 8] = [
     (
         "rows",
@@ -82,8 +83,8 @@ fn program(format: &str, kernel: &str) -> String {
     )
 }
 
-/// What each loop does with `A`, from the outside in: of each loop what is done with the levels that it goes through,
-/// and `all` if it comes to every coordinate.
+/// Describes each loop over `A`, from the outside in: the part that each level plays, and `all` if the loop visits
+/// every coordinate.
 fn cell(format: &str, kernel: &str) -> String {
     let program = Program::from_source("p.ft", &program(format, kernel)).unwrap_or_else(|e| panic!("{format}: {e}"));
     let func = program.logical("f", &Options::default()).unwrap_or_else(|e| panic!("{format}: {e}"));
@@ -95,7 +96,7 @@ fn cell(format: &str, kernel: &str) -> String {
         let all = if e.visited == Visited::Every { "all" } else { "stored" };
         format!("`{}` {}: {all}", e.iter, parts.join(" + "))
     };
-    // A loop that stands in several cases is lowered in each.
+    // A loop that appears in several cases is lowered in each.
     let loops = lowered.explained.iter().filter(|e| e.operands.iter().any(|o| o.tensor == "A"));
     loops.map(own).unique().join("; ")
 }

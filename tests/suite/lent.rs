@@ -1,5 +1,5 @@
-//! Structured arguments on arrays that callers lend: they compute what the interpreter does, and arrays that are not
-//! what their levels promise are refused before anything trusts them.
+//! Structured arguments on borrowed arrays: results match the interpreter's, and arrays that break the invariants of
+//! their levels are refused before any code relies on them.
 
 use expect_test::{expect, expect_file};
 use itertools::Itertools as _;
@@ -9,7 +9,7 @@ use taffeta::{Backend, DType, Diagnostic, Error, Function, LevelKind, Options, P
 use taffeta_ast::{Buffer, Literal, Value};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
-/// An entry for each kind of level, which sums all elements.
+/// Program with an entry for each kind of level, which sums all elements.
 const SUMS: &str = r#"
 def sum_csr(A: f64[n, m] @ csr) -> f64:
     s: f64 = 0.0
@@ -141,7 +141,7 @@ fn c_refuses_arrays_that_break_their_levels() {
     expect_file!["lent.expect"].assert_eq(&String::from_utf8_lossy(&output.stdout));
 }
 
-/// `y = A x` and such, each with a loop nest that follows its format.
+/// Products such as `y = A x`, each with a loop nest that follows its format.
 const PRODUCTS: &str = r#"
 def rows(A: f64[n, m] @ csr, x: f64[m]) -> f64[n]:
     y = zeros((n,), f64)
@@ -215,7 +215,7 @@ fn compiled(entry: &str, options: &Options) -> Function {
     program.compile(entry, options).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What the program makes of the arrays on either backend, which is one.
+/// Returns the product of the arrays, which must be the same on both backends.
 fn product(entry: &str, options: &Options, a: &Sparse<'_>, x: &Value) -> Vec<f64> {
     let of = |backend| {
         let f = compiled(entry, &options.clone().backend(backend));
@@ -270,7 +270,7 @@ fn rust_lends_arrays_of_every_format() {
     let empty: &[i32] = &[];
     let nothing = Sparse::csr(&[0], empty, &[0.0; 0], [0, 4]);
     assert_eq!(product("rows", &plain, &nothing, &x), [0.0; 0]);
-    // NaN and infinities among the elements; the explicit zero is an element.
+    // NaN and infinities among the elements; an explicit zero is an element.
     let odd = Sparse::csr(&[0, 2, 3, 3], &[0, 3, 1], &[0.0, f64::INFINITY, f64::NAN], [3, 4]);
     let y = product_bits("rows", &odd, &vector(&[f64::INFINITY, 1.0, 1.0, 1.0]));
     assert!(y[0].is_nan() && y[1].is_nan() && y[2] == 0.0, "{y:?}");
@@ -280,7 +280,7 @@ fn rust_lends_arrays_of_every_format() {
     assert_eq!(product("banded", &plain, &band, &narrow), [210.0, 3000.0]);
 }
 
-/// As [`product`], where results may be NaN.
+/// Returns the product as [`product`] does, for results that may be NaN.
 fn product_bits(entry: &str, a: &Sparse<'_>, x: &Value) -> Vec<f64> {
     let f = compiled(entry, &Options::default());
     let out = f.call().sparse("A", a).value("x", x).run().unwrap_or_else(|e| panic!("{e}"));
@@ -307,7 +307,7 @@ fn indices_are_of_the_type_that_was_compiled_for() {
     of_type!(u16, DType::U16);
     of_type!(i32, DType::I32);
     of_type!(i64, DType::I64);
-    // What the format says stays, and is what is asked for.
+    // An index type in the format takes precedence over the option.
     let narrow = Sparse::csr(&[0u8, 2, 2, 4], &[0u8, 2, 1, 3], &values, [3, 4]);
     assert_eq!(product("narrow", &Options::default().index("A", DType::I64), &narrow, &x), rows);
 
@@ -337,7 +337,8 @@ fn diagnostic(e: &Error) -> &Diagnostic {
     }
 }
 
-/// The same on both backends: broken arrays never reach generated code or the interpreter.
+/// Checks that both backends refuse broken arrays with the same message, before generated code or the interpreter sees
+/// them.
 #[test]
 fn rust_refuses_arrays_that_break_their_levels() {
     let (x, narrow) = (vector(&[1.0; 4]), Value::new(vec![4], Buffer::F32(vec![1.0; 4])).expect("four elements"));
@@ -410,7 +411,7 @@ fn rust_refuses_arrays_that_break_their_levels() {
     assert_eq!(diagnostic(&refused).message, "parameter `x` is dense, and a sparse value is given for it");
 }
 
-/// Borrowed, packed and dense arguments stand side by side, and a tensor serves several calls and formats.
+/// Checks that borrowed, packed and dense arguments can be mixed, and that a tensor serves several calls and formats.
 #[test]
 fn arguments_of_all_kinds_go_together() {
     let x = vector(&[1.0, 10.0, 100.0, 1000.0]);
@@ -425,7 +426,7 @@ fn arguments_of_all_kinds_go_together() {
         let y = f.call().sparse("B", &a).value("A", &dense).value("x", &x).run().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(y.value("y").expect("y").numbers(), [3213.0, 7654.0, 12105.0]);
     }
-    // Checked for one type of indices, refused for another.
+    // Arrays that pass the check for one type of indices are refused for another.
     let wide = compiled("both", &Options::default().index("A", DType::I64));
     assert!(wide.call().sparse("A", &a).value("B", &packed).value("x", &x).run().is_err());
 }

@@ -1,5 +1,5 @@
 //! The operator library. Every operator over many shapes and types: the interpreter, compiled C and NumPy agree
-//! (`numpy/libop_cases.py` has the cases). And the example in every operator's docstring does what it says.
+//! (`numpy/libop_cases.py` has the cases). And the example in every operator's docstring holds.
 
 use crate::case::{Case, Named, difference, tolerance};
 use crate::programs::{self, Program};
@@ -16,20 +16,20 @@ use taffeta_codegen::call::Context;
 use taffeta_codegen::signature::Signature;
 use taffeta_codegen::toolchain::CompileOptions;
 
-/// Compiled C is compared for every case whose number leaves no rest, besides the first one of every operator.
+/// Stride of the cases that are compared in compiled C, besides the first case of every operator.
 const COMPILED: usize = 16;
 
-/// Cases of one library, each with its sizes compiled in and without.
+/// Number of cases per library, each with its sizes compiled in and without.
 const TOGETHER: usize = 16;
 
-/// A case that NumPy has computed.
+/// Case computed by NumPy.
 struct Computed {
-    /// What it is called, for messages.
+    /// Name, for messages.
     name: String,
     program: Program,
     text: String,
     inputs: Vec<(String, String)>,
-    /// The names of its results.
+    /// Names of the results.
     results: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl Computed {
         Case { program, command: &self.name, entry, inputs, sizes: vec![], statics: vec![], schedule: None }
     }
 
-    /// The operators that it calls.
+    /// Returns the operators that the case calls.
     fn operators(&self) -> BTreeSet<&'static str> {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let calls: BTreeSet<&str> =
@@ -62,7 +62,7 @@ impl Computed {
         taffeta_libop::names().filter(|n| calls.contains(n)).collect()
     }
 
-    /// What is different between results and NumPy's.
+    /// Lists the differences between results and NumPy's.
     fn faults(&self, what: &str, found: Result<Vec<Named>, String>) -> Vec<String> {
         let at = |why: String| format!("{}: {what}: {why}\n{}", self.name, self.text);
         let found = match found {
@@ -88,7 +88,7 @@ fn agrees(expected: &Path, found: &Value) -> Option<String> {
     }
 }
 
-/// The cases that are compiled.
+/// Selects the cases to compile.
 fn compiled(cases: &[Computed]) -> Vec<&Computed> {
     let mut without = taffeta_libop::names().collect::<BTreeSet<_>>();
     let mut chosen = Vec::new();
@@ -104,7 +104,7 @@ fn compiled(cases: &[Computed]) -> Vec<&Computed> {
     chosen
 }
 
-/// The C of a case under a name that no other one of its library has, and what it is called with.
+/// Emits the C of a case under a name unique in its library; returns it with the inputs of the call.
 fn source(case: &Computed, k: usize, generic: bool) -> Result<(CSource, taffeta::inputs::Inputs), taffeta::Error> {
     let file = taffeta::Program::load(&case.program.path)?;
     let logical = file.logical("t", &Options::default())?;
@@ -118,7 +118,7 @@ fn source(case: &Computed, k: usize, generic: bool) -> Result<(CSource, taffeta:
     Ok((pipeline::c(&lowered, file.sources(), &mut timings), inputs))
 }
 
-/// What one entry of a library computes.
+/// Calls one entry of a library; returns its results by name.
 fn call(entry: &Compiled, source: &CSource, inputs: &taffeta::inputs::Inputs) -> Result<Vec<Named>, String> {
     let sizes: Vec<(&str, i64)> =
         source.signature.sizes.iter().map(|s| s.name.as_str()).zip_eq(inputs.sizes.iter().copied()).collect();
@@ -127,7 +127,7 @@ fn call(entry: &Compiled, source: &CSource, inputs: &taffeta::inputs::Inputs) ->
     Ok(source.signature.results().map(|r| r.name.clone()).zip_eq(results).collect())
 }
 
-/// What is different between C and NumPy: all cases in one library.
+/// Lists the differences between C and NumPy, with all cases in one library.
 fn faults_in_c(cases: &[&Computed]) -> Vec<String> {
     let (mut faults, mut entries) = (Vec::new(), Vec::new());
     for (case, generic) in cases.iter().cartesian_product([true, false]) {
@@ -171,7 +171,7 @@ fn operators_agree_with_numpy() {
     assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
 }
 
-/// The example of one operator: the program, the arguments of the call, and one line for each result.
+/// Example of one operator: the program, the arguments of the call, and one line for each result.
 struct Example {
     name: &'static str,
     program: String,
@@ -179,7 +179,8 @@ struct Example {
     results: Vec<String>,
 }
 
-/// The lines after `Example:` in the docstring of `name`: a program, then `>>> example(arguments)`, then results.
+/// Parses the lines after `Example:` in the docstring of `name`: a program, then `>>> example(arguments)`, then
+/// results.
 fn example(name: &'static str) -> Example {
     let (file, text) = taffeta_libop::source(name).expect("every name has a source");
     let body = text.split(&format!("\ndef {name}(")).nth(1).unwrap_or_else(|| panic!("{file} defines {name}"));
@@ -197,7 +198,7 @@ fn example(name: &'static str) -> Example {
     }
 }
 
-/// `[1, 2], 3` in its two parts.
+/// Splits a text at its top-level commas, `[1, 2], 3` into two parts.
 fn at_top_level_commas(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0;
@@ -223,7 +224,7 @@ fn literal(text: &str, dtype: DType, ndim: usize) -> Result<Value, String> {
     taffeta::io::read(&Source::Literal(text.to_string()), &want).map_err(|d| d.to_string())
 }
 
-/// Runs the example; the error says what is different from what it promises.
+/// Runs the example; the error is the difference from the results it promises.
 fn check(example: &Example, backend: Backend) -> Result<(), String> {
     let program = taffeta::Program::from_source("example.ft", &example.program).map_err(|e| e.to_string())?;
     let function = program.compile("example", &Options::default().backend(backend)).map_err(|e| e.to_string())?;

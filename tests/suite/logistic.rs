@@ -1,4 +1,4 @@
-//! `examples/logistic`: its gradient is the closed form, and training goes where NumPy goes.
+//! `examples/logistic`: its gradient is the closed form, and training follows NumPy's.
 
 use crate::programs::root;
 use approx::assert_relative_eq;
@@ -16,7 +16,7 @@ fn program() -> Program {
     Program::load(root().join("examples/logistic/logistic.ft")).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The derivative of `log(1 + exp(-m))` is `-1 / (1 + exp(m))`.
+/// Returns the gradient in closed form: the derivative of `log(1 + exp(-m))` is `-1 / (1 + exp(m))`.
 fn closed_form(data: &Data, w: &Array1<f64>, b: f64, decay: f64) -> (Array1<f64>, f64) {
     let margin = &data.y * &(data.x.dot(w) + b);
     let by_score = -&data.y / (1.0 + margin.mapv(f64::exp)) / data.y.len() as f64;
@@ -28,7 +28,7 @@ fn the_gradient_is_the_closed_form() {
     let program = program();
     let data = Data::made(60, 7, 5);
     let b = 0.3;
-    // At 0 all margins are 0, where the two ways to write the loss meet.
+    // At 0 all margins are 0, where the two formulas of the loss meet.
     let weights = [Array1::zeros(7), Array1::linspace(-2.0, 3.0, 7), Array1::linspace(300.0, -500.0, 7)];
     for backend in [Backend::Interp, Backend::C] {
         let options = by_plane().backend(backend);
@@ -80,7 +80,7 @@ fn training_finds_the_plane() {
     assert!(curve::curves(&picture, "t", "x", "y", &[("none", &[f64::NAN])]).is_err());
 }
 
-/// `tests/README.md` says where the data is. The losses are those of the same steps by NumPy.
+/// Checks the losses on Cora against those of the same steps in NumPy. `tests/README.md` says where the data is.
 #[test]
 fn training_on_cora_goes_where_numpy_goes() {
     let folder = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);

@@ -1,5 +1,5 @@
 //! The one integration-test binary: programs of the repository, and the command line from outside. `tests/README.md`
-//! says what each module holds.
+//! describes each module.
 
 mod adbench;
 mod as_function;

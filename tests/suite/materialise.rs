@@ -1,15 +1,17 @@
-//! What gradients keep, where automatic schedules decide it: the decision, of programs that were made for it, and that
-//! what comes out is the gradient.
+//! Choice of tapes under automatic schedules: the decision, on programs made for it, and the correctness of the
+//! gradient.
 
 use itertools::Itertools as _;
 use taffeta::schedule::auto::{Answer, Decision, MATERIALISE};
 use taffeta::{Backend, Function, Gradient, Options, Program, Tape};
 
-/// - `beside`: both passes fit in one loop, where a tape is a register; `autodiff` computes `exp` again.
-/// - `cheap`: to read `a` and to do seven multiply-adds takes less time than to write a tape and to read it; `autodiff`
-///   keeps what takes so many operations.
+/// Programs whose best tapes are known:
+///
+/// - `beside`: both passes fit in one loop, where a tape is a register; `autodiff` recomputes `exp`.
+/// - `cheap`: reading `a` and doing seven multiply-adds takes less time than writing and reading a tape; `autodiff`
+///   keeps values of so many operations.
 /// - `mixed`: `slow` is worth a tape, and `p`, `q` and `r` are not.
-/// - `pairs`: a tape of all pairs is far larger than `x` and `c`; where both passes fit in one loop, it is a register.
+/// - `pairs`: a tape of all pairs is far larger than `x` and `c`; if both passes fit in one loop, it is a register.
 /// - `asked`: a gradient in the program itself, whose sizes are those of the caller.
 const PROGRAM: &str = "
 def beside(x: f64[n]) -> f64[n]:
@@ -57,7 +59,7 @@ fn program() -> Program {
     Program::from_source("m.ft", PROGRAM).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// For a machine that is the same everywhere.
+/// Returns options for a large size, on a machine that is the same everywhere.
 fn large() -> Options {
     Options::default().portable(true).size("n", 4_000_000)
 }
@@ -66,7 +68,7 @@ fn by(wrt: &[&str]) -> Gradient {
     Gradient::default().wrt(wrt)
 }
 
-/// What was decided about an entry, and the program under its schedule.
+/// Returns the decision about an entry, and the program under its schedule.
 fn decided(entry: &str, options: &Options) -> (Option<Decision>, String) {
     decided_in(&program(), entry, options)
 }
@@ -77,7 +79,7 @@ fn decided_in(program: &Program, entry: &str, options: &Options) -> (Option<Deci
     (found, taffeta_ast::print::func(schedule.func()))
 }
 
-/// An example with a gradient `free` of one of its functions, about whose tapes it says nothing.
+/// Loads an example with a gradient `free` of one of its functions, which leaves its tapes open.
 fn example(file: &str, function: &str, wrt: &[&str]) -> Program {
     let path = format!("{}/examples/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -86,7 +88,7 @@ fn example(file: &str, function: &str, wrt: &[&str]) -> Program {
     Program::from_source("example.ft", &text).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// What the gradient `free` of an example keeps.
+/// Returns the chosen tapes of the gradient `free` of an example.
 fn kept_in(program: &Program, options: &Options) -> String {
     let (found, text) = decided_in(program, "free", options);
     let found = found.unwrap_or_else(|| panic!("nothing was decided about\n{text}"));
@@ -123,7 +125,7 @@ fn what_is_cheap_where_its_operands_are_is_computed_again() {
     let (steps, text) = taken("cheap", &large().gradient(by(&["a"])));
     assert_eq!(steps, "tape=\"none\"", "{text}");
     assert!(!text.contains("tape"), "{text}");
-    // Likewise where the program asks for its gradient.
+    // The decision is the same for a gradient in the program itself.
     let (steps, text) = taken("asked", &large());
     assert_eq!(steps, "tape=\"none\"", "{text}");
     assert!(!text.contains("tape"), "{text}");
@@ -137,7 +139,7 @@ fn tensors_are_decided_about_one_by_one() {
     assert!(text.contains("slow_tape = empty((n,)"), "{text}");
 }
 
-/// What is decided about the gradient of a mesh convolution, portable, and the program.
+/// Returns the decision about the gradient of a mesh convolution on the portable machine, and the program.
 fn of_convolution(feats: i64, channels: i64) -> (Decision, String) {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/subdivnet/mesh_conv.ft");
     let program = Program::load(file).unwrap_or_else(|e| panic!("{e}"));
@@ -147,8 +149,8 @@ fn of_convolution(feats: i64, channels: i64) -> (Decision, String) {
     (found.unwrap_or_else(|| panic!("nothing was decided about\n{text}")), text)
 }
 
-/// The sums over neighbours take few operations, but a library makes the gradients of weights from those of all faces:
-/// they are in memory in any case, and the forward pass has them.
+/// Checks that sums over neighbours are kept, although they take few operations: a library makes the gradients of
+/// weights from the sums of all faces, which are in memory in any case, and the forward pass has them.
 #[test]
 fn what_libraries_have_in_memory_is_kept() {
     let (found, text) = of_convolution(128, 8);
@@ -157,7 +159,8 @@ fn what_libraries_have_in_memory_is_kept() {
     assert_eq!(text.matches("abs(").count(), 6, "sums are computed again:\n{text}");
 }
 
-/// The same where products take most of the time: tapes save less of it than estimates are exact.
+/// Checks that nothing is kept if products take most of the time: tapes save less of it than the precision of
+/// estimates.
 #[test]
 fn what_saves_hardly_anything_is_not_kept() {
     let (found, text) = of_convolution(32, 32);
@@ -170,8 +173,8 @@ fn what_saves_hardly_anything_is_not_kept() {
     assert!(found.taken == 0 && !text.contains("tape"), "{text}");
 }
 
-/// One pass that computes the dots of windows again takes no longer than two passes with a tape between them: while one
-/// dot waits for its additions, the next ones are begun.
+/// Checks that the dots of windows are recomputed: one pass takes no longer than two passes with a tape between them,
+/// since the next dots begin while one dot waits for its additions.
 #[test]
 fn sums_of_windows_are_computed_again() {
     let program = example("longformer/longformer.ft", "attention", &["q", "k", "v"]);
@@ -180,8 +183,8 @@ fn sums_of_windows_are_computed_again() {
     assert_eq!(kept_in(&program, &options), "tape=\"none\"");
 }
 
-/// Scores of edges, of two elements that these point to, are kept: a branch in the backward pass asks them, and what it
-/// is guessed wrong for waits for elements that are anywhere.
+/// Checks that scores of edges, computed from two elements that the edge points to, are kept: a branch in the backward
+/// pass reads them, and a misprediction would wait for elements anywhere in memory.
 #[test]
 fn what_branches_ask_is_kept_where_edges_point_to_it() {
     let program = example("gat/gat.ft", "gat", &["x", "w", "a_src", "a_dst"]);
@@ -243,7 +246,7 @@ fn what_is_decided_computes_the_gradient() {
         [("beside", &["x"][..]), ("cheap", &["a"]), ("mixed", &["x", "u", "v", "w", "c"]), ("asked", &[])]
     {
         let gradient = (!wrt.is_empty()).then(|| by(wrt));
-        // What is chosen for many elements is right for few.
+        // The choice for many elements must be right for few.
         let options = Options::default().portable(true).hint("n", 4_000_000).gradient(gradient);
         let compile = |options: &Options| program().compile(entry, options).unwrap_or_else(|e| panic!("{entry}: {e}"));
         let run = |function: &Function| {

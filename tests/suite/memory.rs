@@ -1,4 +1,4 @@
-//! What `taffeta grad --explain` says a gradient takes, and what it takes.
+//! Memory of gradients: the prediction of `taffeta grad --explain` against the measured use.
 
 use taffeta::{Gradient, Options, Program, Tape};
 
@@ -36,13 +36,13 @@ const CASES: [Case; 4] = [
     },
 ];
 
-/// Peak of scratch memory, predicted and measured.
+/// Returns the peak of scratch memory, predicted and measured.
 fn predicted_and_measured(case: &Case, tape: &Tape, memory: Option<u64>) -> Result<(u64, u64), String> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(case.file);
     let program = Program::load(&path).map_err(|e| e.to_string())?;
     let sizes = case.sizes.iter().map(|(n, v)| (n.to_string(), *v));
     let gradient = Some(Gradient::default().tape(tape.clone()).memory(memory));
-    // What is predicted is of the gradient as it is made.
+    // The prediction is for the gradient without a schedule.
     let options = Options::default().schedule(None).gradient(gradient).sizes(sizes);
     let (_, explanation) = program.explained(case.entry, &options).map_err(|e| e.to_string())?;
     let predicted = explanation.peak.map_err(|missing| format!("{}: {missing:?} is missing", case.entry))?;
@@ -67,7 +67,7 @@ fn peaks_of_memory_are_predicted() {
             let largest = budget.map_or(predicted, |b: u64| b.max(predicted));
             budget = Some(largest);
         }
-        // Less than the most that there was is kept, or refused.
+        // A budget below the largest peak is kept, or refused.
         let budget = budget.expect("there were tapes") - 1;
         match predicted_and_measured(case, &Tape::All, Some(budget)) {
             Ok((predicted, measured)) => {
@@ -79,14 +79,15 @@ fn peaks_of_memory_are_predicted() {
     }
 }
 
-/// Within a tenth, but for small arrays on the stack.
+/// Checks that the prediction covers the measured peak and exceeds it by at most a tenth, but for small arrays on the
+/// stack.
 fn assert_close(case: &Case, predicted: u64, measured: u64) {
     let stack = taffeta_ast::stmt::Memory::STACK_TOTAL_BYTES as u64;
     let fits = measured <= predicted && predicted <= measured + measured / 10 + stack;
     assert!(fits, "{}: {predicted} bytes predicted, {measured} measured", case.entry);
 }
 
-/// A budget in a program waits for the sizes of a run, and is kept then.
+/// Checks that a budget in a program waits for the sizes of a run, and is kept then.
 #[test]
 fn budgets_in_programs_are_kept() {
     let text = |budget: &str| {

@@ -1,5 +1,5 @@
-//! The gradients of programs as two passes: forward and backward pass leave what the one program with both leaves, by
-//! the interpreter and, some of them, by compiled C, whatever is kept; and what callers of a pair can do wrong.
+//! Gradients as two passes: forward and backward pass leave the same values as the one program with both, in the
+//! interpreter and, for some, in compiled C, whatever the tape; and wrong uses of a pair.
 
 use crate::case::{Case, Named};
 use crate::differential::all_programs;
@@ -10,11 +10,11 @@ use taffeta::{Backend, Error, Gradient, Options, Program, Tape};
 use taffeta_ast::{Buffer, DType, Value};
 use taffeta_codegen::signature::{Passing, TensorSig};
 
-/// What came of a case.
+/// Outcome of a case.
 enum Outcome {
-    /// It has no gradient: there is nothing to cut in two.
+    /// No gradient, so nothing to cut in two.
     Nothing,
-    /// How many bytes the tape had.
+    /// Number of bytes on the tape.
     Compared(usize),
     Wrong(String),
 }
@@ -42,7 +42,7 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
         Err(e) => return Outcome::Wrong(format!("no pair: {e}")),
     };
     let mut given = case.inputs.clone();
-    // A gradient has seeds of its own among its inputs, which are given.
+    // Seeds are inputs of the gradient, and get values here unless the command gives them.
     let seeds = signature.params().filter(|p| p.name.ends_with(".grad"));
     let missing: Vec<_> = seeds.filter(|p| given.iter().all(|(n, _)| *n != p.name)).map(|p| p.name.clone()).collect();
     given.extend(missing.into_iter().map(|n| (n, "rand(seed=3)".to_string())));
@@ -76,7 +76,7 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     let again = seeds.to_vec();
     let mut last = None;
     for _ in 0..2 {
-        // The second time by the same tape, with the same seeds.
+        // The second run uses the same tape and the same seeds.
         seeds.clone_from_slice(&again);
         let mut call = pair.backward(&tape).threads(4);
         for (p, seed) in signature.params().skip(count).zip_eq(seeds.iter_mut()) {
@@ -94,10 +94,10 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     let gradients = last.expect("it ran");
     let exact = backend == Backend::Interp;
     let mut found: Vec<&Value> = params.iter().chain(seeds.iter()).collect();
-    // Results come before gradients, which may have their names where the program is a gradient itself.
+    // Results come before gradients, and may have gradients' names if the program is a gradient itself.
     let float = |p: &&TensorSig| p.dtype.is_float() && p.passing == Passing::In;
     let own = signature.results().count() - pair.forward_signature().params().filter(float).count();
-    // The backward pass names its gradients after what they are of: they are told by their positions.
+    // The backward pass names its gradients after their primals, so match them by position.
     let of: Vec<&str> = pair.backward_signature().results().map(|r| r.name.as_str()).collect();
     for (k, r) in signature.results().enumerate() {
         let value = if k < own { results.value(&r.name) } else { gradients.value(of[k - own]) };
@@ -118,8 +118,8 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     Outcome::Compared(bytes)
 }
 
-/// Of all programs, one of `every` by the interpreter, and one of four times as many by C, for which three libraries
-/// are compiled. Says how many gradients there were, and how many of them with a tape that holds something.
+/// Compares one of `every` programs in the interpreter, and one of four times as many in C, for which three libraries
+/// are compiled. Returns the number of gradients, and of those with a tape that is not empty.
 fn gradients_in_two_passes(every: usize) -> (usize, usize) {
     let programs = all_programs();
     let cases: Vec<Case<'_>> =
@@ -152,7 +152,7 @@ fn gradients_in_two_passes(every: usize) -> (usize, usize) {
     (compared, tapes)
 }
 
-/// A fixed choice of them.
+/// Checks a fixed choice of the programs.
 #[test]
 fn gradients_are_the_same_in_two_passes() {
     let (compared, tapes) = gradients_in_two_passes(8);
@@ -177,7 +177,7 @@ def rolled(x: inout[f64[n]], w: f64[n], steps: i32) -> f64:
     return total
 ";
 
-/// A tape that is as long as a number of the call says, an `inout` parameter, and several seeds.
+/// Checks a tape whose length depends on an argument of the call, an `inout` parameter, and several seeds.
 #[test]
 fn a_tape_as_long_as_a_number_of_the_call() {
     let program = Program::from_source("rolled.ft", ROLLED).unwrap_or_else(|e| panic!("{e}"));
@@ -186,7 +186,7 @@ fn a_tape_as_long_as_a_number_of_the_call() {
     for backend in [Backend::Interp, Backend::C] {
         let pair =
             program.differentiate("rolled", &Options::default().backend(backend)).unwrap_or_else(|e| panic!("{e}"));
-        // By hand, backwards.
+        // Differentiates by hand, backwards.
         let expected = |steps: usize, seed: f64, after: &[f64; 3]| -> [Vec<f64>; 2] {
             let (mut dx, mut dw) = (Vec::new(), Vec::new());
             for i in 0..3 {
@@ -258,7 +258,7 @@ fn what_does_not_belong_together_is_refused() {
     assert!(message(&e).contains("no parameter `z.grad`"), "{e}");
     assert!(message(&pair.backward(&tape).run().unwrap_err()).contains("`y.grad: f64[n]` is missing"));
     assert!(message(&pair.forward().input("a", a.view()).run().unwrap_err()).contains("`x: f64[m]` is missing"));
-    // Tangents are not a matter of two passes.
+    // Forward mode has no two passes.
     let forward = Gradient::default().mode(taffeta::Mode::Forward);
     let e = program.differentiate("product", &Options::default().gradient(forward));
     assert_eq!(e.err().map(|e| e.report().diagnostics[0].code.to_string()).as_deref(), Some("grad::pair"));
@@ -267,7 +267,7 @@ fn what_does_not_belong_together_is_refused() {
 #[test]
 fn a_tape_may_outlive_its_arrays() {
     let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
-    // Nothing is kept of what is made: the tape is of the arrays alone.
+    // No intermediate value is kept: the tape holds only the arrays.
     let options = Options::default().gradient(Gradient::default().tape(Tape::None));
     let pair = program.differentiate("product", &options).unwrap_or_else(|e| panic!("{e}"));
     let seed = arr1(&[1.0, 2.0]);
@@ -284,8 +284,7 @@ fn a_tape_may_outlive_its_arrays() {
     approx::assert_relative_eq!(found.as_slice().expect("a row"), &expected[..], max_relative = 1e-13);
 }
 
-/// Another set of inputs by which it is differentiated gives another program, also where the library comes from the
-/// cache.
+/// Checks that pairs with other inputs in `wrt` are other programs, even if the library comes from the cache.
 #[test]
 fn pairs_of_other_inputs_are_other_programs() {
     let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
@@ -300,8 +299,8 @@ fn pairs_of_other_inputs_are_other_programs() {
     assert_eq!(names(&[]), ["a.grad", "x.grad"]);
 }
 
-/// Forward pass, then the backward pass twice over one tape: both times what the one program gives. Says how many bytes
-/// the tape has.
+/// Runs the forward pass, then the backward pass twice over one tape, and checks both times that the one program gives
+/// the same. Returns the bytes of the tape.
 fn both_times_the_same(text: &str, options: &Options, inputs: &[(&str, Value)], seed: f64) -> usize {
     let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let whole = options.clone().gradient(options.gradient.clone().or_else(|| Some(Gradient::default())));
@@ -314,7 +313,7 @@ fn both_times_the_same(text: &str, options: &Options, inputs: &[(&str, Value)], 
     let pair = program.differentiate("f", options).unwrap_or_else(|e| panic!("{e}"));
     let call = inputs.iter().fold(pair.forward(), |call, (name, value)| call.value(name, value));
     let (results, tape) = call.run().unwrap_or_else(|e| panic!("{e}"));
-    // A compiler may call another `sin` in one than in the other.
+    // The C compiler may choose another `sin` in one program than in the other.
     let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * a.abs().max(1.0);
     for r in one.signature().results() {
         let Ok(found) = results.value(&r.name) else { continue };
@@ -337,7 +336,7 @@ fn floats(n: usize) -> Value {
     Value::new(vec![n], Buffer::F64(data)).expect("as many")
 }
 
-/// The backward pass counts down in a copy: the tape stays what the forward pass left.
+/// Checks that the backward pass counts down in a copy: the tape stays as the forward pass left it.
 #[test]
 fn what_is_undone_starts_again_with_every_backward_pass() {
     let counter = "
@@ -358,7 +357,7 @@ def f(x: f64[n], k: f64[m]) -> f64:
     }
 }
 
-/// Loops run again from checkpoints in the backward pass, and the tape keeps to the budget.
+/// Checks that loops run again from checkpoints in the backward pass, and that the tape keeps to the budget.
 #[test]
 fn budgets_of_memory_hold_for_tapes() {
     let heat = "
@@ -392,7 +391,8 @@ def f(x: f64[n], k: f64[n]) -> f64:
     }
 }
 
-/// A result that the backward pass reads is copied: it may go away, or be changed, between both passes.
+/// Checks that a budget includes the copy of a result that the backward pass reads: the result may be dropped or
+/// changed between both passes.
 #[test]
 fn budgets_of_memory_are_for_copies_too() {
     let text = "
@@ -415,14 +415,14 @@ def f(x: f64[n]) -> (f64, f64[n]):
         Ok::<usize, Error>(tape.bytes())
     };
     assert_eq!(within(None).unwrap_or_else(|e| panic!("{e}")), 800);
-    // The backward pass changes the seed of `y`, which takes as much again.
+    // The backward pass changes the seed of `y`, which takes the same number of bytes again.
     assert_eq!(within(Some(1600)).unwrap_or_else(|e| panic!("{e}")), 800);
     let refused = within(Some(1599)).expect_err("there is no way around the copy").to_string();
     assert!(refused.contains("800 B of the budget are copies"), "{refused}");
 }
 
-/// A derivative has tensors that are called as adjoints are; those of its own backward pass are found by the names of
-/// what they are of.
+/// Checks the pair of a derivative, which has tensors named like adjoints; those of its own backward pass are found by
+/// the names of their primals.
 #[test]
 fn a_derivative_has_two_passes_as_well() {
     let text = "

@@ -6,8 +6,7 @@ use itertools::Itertools as _;
 use taffeta::io::{Source, Want};
 use taffeta::{Backend, Options, Program};
 
-/// Results of the kernels of the suite and of NumPy differ by rounding alone, which these condition numbers let grow to
-/// this.
+/// Tolerance between kernels and NumPy, which differ by rounding alone, amplified by the kernels' condition numbers.
 const TOLERANCE: f64 = 1e-9;
 
 #[test]
@@ -37,12 +36,12 @@ fn kernels_agree_with_numpy() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Kernels that repeat parallel loops, with those loops, and how often their threads meet in an iteration.
+/// Kernels that repeat parallel loops, with those loops, and the number of barriers in an iteration.
 const ON_THREADS: [(&str, &[&str], usize); 6] = [
     ("jacobi-1d", &["jacobi_1d.i#1", "jacobi_1d.i#2"], 2),
     ("jacobi-2d", &["jacobi_2d.i#1", "jacobi_2d.i#2"], 2),
     ("heat-3d", &["heat_3d.i#1", "heat_3d.i#2"], 2),
-    // (The first loop is one thread's alone.)
+    // (The first loop runs on one thread alone.)
     ("fdtd-2d", &["fdtd_2d.i#1", "fdtd_2d.i#2", "fdtd_2d.i#3"], 4),
     ("adi", &["adi.i#1", "adi.i#2"], 2),
     ("lu", &["lu.j#2"], 2),

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use taffeta::{Backend, Gradient, Options, Program, Tape, inputs};
 
-/// The lines of an entry that is run on inputs, as the command line takes them.
+/// Runs an entry on inputs in the syntax of the command line; returns the lines that it prints.
 fn lines(source: &str, entry: &str, options: &Options, given: &[(&str, &str)]) -> Vec<String> {
     let program = Program::from_source("p.ft", source).unwrap_or_else(|e| panic!("{e}"));
     let function = program.compile(entry, options).unwrap_or_else(|e| panic!("{e}"));
@@ -15,7 +15,7 @@ fn lines(source: &str, entry: &str, options: &Options, given: &[(&str, &str)]) -
     let known: Vec<(String, i64)> = options.sizes.iter().map(|(n, v)| (n.clone(), *v)).collect();
     let inputs = inputs::read(function.signature(), &given, &known)
         .unwrap_or_else(|faults| panic!("{}", taffeta::Report::from(faults)));
-    // What stops the program comes after what it has printed.
+    // The error that stops the program comes after its lines.
     if let Err(e) = function.run(inputs.values, &inputs.sizes, 3) {
         found.lock().unwrap().push(e.report().diagnostics[0].message.clone());
     }
@@ -131,7 +131,8 @@ fn every_schedule_prints_every_line_once() {
     }
 }
 
-/// What inlines, recomputes or stores in another way neither repeats nor loses a line, or is refused.
+/// Checks that steps that inline, recompute or store a tensor in another way neither repeat nor lose a line, or are
+/// refused.
 #[test]
 fn steps_on_tensors_keep_lines_or_are_refused() {
     let source = |step: &str| {
@@ -191,7 +192,7 @@ def f(a: f64[n, n], b: f64[n, n]) -> f64[n, n]:
 def product(s):
     s.as_lib(\"i\")
 ";
-    // Lines get a nest of their own.
+    // Lines move to a nest of their own.
     let given = [("a", "[[1,2],[3,4]]"), ("b", "[[1,0],[0,1]]")];
     let expected = lines(source, "f", &by(Backend::Interp), &given);
     assert_eq!(expected.len(), 8);
@@ -201,7 +202,7 @@ def product(s):
     }
 }
 
-/// Threads print whole lines, long ones too.
+/// Checks that threads print whole lines, long ones too.
 #[test]
 fn lines_of_threads_do_not_mix() {
     let source = "
@@ -293,7 +294,8 @@ def doubled(x: f64[n]) -> f64[n]:
     }
 }
 
-/// What stops a program comes after the lines before it, and not earlier: no check leaves a loop that prints.
+/// Checks that an error comes after the lines before it, and not earlier: no check is hoisted out of a loop that
+/// prints.
 #[test]
 fn lines_before_an_error_are_printed() {
     let source = "

@@ -1,27 +1,28 @@
 //! The `.ft` programs of the repository and the commands in their comments.
 //!
 //! A line `# taffeta: run main --in x=arange --size n=5` is a command that the tests run in the program's folder, with
-//! the file's name put in after the first word. Inputs are generators, literals, or files that are part of the project.
+//! the file's name inserted after the first word. Inputs are generators, literals, or files that are part of the
+//! project.
 
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A program and its commands.
+/// Program with its commands.
 pub struct Program {
-    /// Its file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The commands, as they stand in the file.
+    /// Commands, as written in the file.
     pub commands: Vec<String>,
 }
 
 impl Program {
-    /// Its name below the repository's root, for messages.
+    /// Returns the name below the repository's root, for messages.
     pub fn name(&self) -> String {
         self.path.strip_prefix(root()).unwrap_or(&self.path).display().to_string()
     }
 
-    /// The arguments of a command, with the file's name where it belongs.
+    /// Splits a command into arguments, with the file's name inserted.
     pub fn arguments(&self, command: &str) -> Vec<String> {
         let file = self.path.file_name().expect("a file").to_string_lossy().into_owned();
         let mut words = words(command).into_iter();
@@ -43,7 +44,7 @@ impl Program {
     }
 }
 
-/// The words of a command line, as a shell takes them apart: `'…'` is part of a word, blanks in it too.
+/// Splits a command line into words as a shell does: `'…'` is part of a word, with its blanks.
 pub fn words(command: &str) -> Vec<String> {
     let (mut words, mut quoted) = (vec![String::new()], false);
     for c in command.chars() {
@@ -57,17 +58,17 @@ pub fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// The repository.
+/// Returns the root of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// One cache for all tests of a run and for the next run; a private one, so that no test touches the user's.
+/// Returns the cache for all tests of a run and for the next run: a private one, so that no test touches the user's.
 pub fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("taffeta-cache")
 }
 
-/// The programs below a folder of the repository, in order.
+/// Collects the programs below a folder of the repository, in order.
 pub fn below(folder: &str) -> Vec<Program> {
     let mut folders = vec![root().join(folder)];
     let mut programs = Vec::new();
@@ -87,12 +88,12 @@ pub fn below(folder: &str) -> Vec<Program> {
     programs
 }
 
-/// Does something for each of `items`, on as many threads as there are processors, and gives the results in order.
+/// Applies `f` to each of `items`, on as many threads as there are processors; returns the results in order.
 pub fn for_each<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
     items.par_iter().map(f).collect()
 }
 
-/// Every program that parses is laid out as `taffeta fmt` does it; those that do not are examples of just that.
+/// Checks that every program is laid out as by `taffeta fmt`; only those of `tests/corpus/errors` may fail to parse.
 #[test]
 fn every_program_is_formatted() {
     let folders = ["libop", "examples", "benches", "tests/polybench", "tests/corpus"];

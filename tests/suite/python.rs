@@ -1,19 +1,19 @@
-//! CPython with NumPy and SciPy. Tests that need them fail where they are absent: an oracle that is quietly absent is a
-//! test that cannot fail. Who wants to do without says so, by `TAFFETA_SKIP_NUMPY=1`.
+//! CPython with NumPy and SciPy. Tests that need them fail where they are absent: with an oracle that is silently
+//! absent, a test cannot fail. `TAFFETA_SKIP_NUMPY=1` does without them.
 
 use crate::programs::root;
 use std::path::Path;
 use std::process::Command;
 
-/// The interpreter: `TAFFETA_PYTHON` if it is set, otherwise the one that `tools/setup.sh test` makes, if it did, or
-/// `python3`.
+/// Returns the Python interpreter: `TAFFETA_PYTHON` if it is set, otherwise the one that `tools/setup.sh test` makes,
+/// if it exists, or `python3`.
 pub fn interpreter() -> String {
     let made = root().join(".venv/bin/python");
     let otherwise = || if made.is_file() { made.display().to_string() } else { "python3".into() };
     std::env::var("TAFFETA_PYTHON").ok().filter(|p| !p.is_empty()).unwrap_or_else(otherwise)
 }
 
-/// Why `python` cannot import a module; `None` if it can.
+/// Returns the reason why `python` cannot import a module; `None` if it can.
 fn missing(python: &str, module: &str) -> Option<String> {
     match Command::new(python).args(["-c", &format!("import {module}")]).output() {
         Ok(output) if output.status.success() => None,
@@ -22,7 +22,7 @@ fn missing(python: &str, module: &str) -> Option<String> {
     }
 }
 
-/// Whether to go on where something is missing: the error says what to type.
+/// Returns whether to go on despite a missing module; the error says what to install.
 fn go_on(why: Option<String>, skip: bool) -> Result<bool, String> {
     match why {
         None => Ok(true),
@@ -35,7 +35,7 @@ fn go_on(why: Option<String>, skip: bool) -> Result<bool, String> {
     }
 }
 
-/// Whether Python can import a module; `None` where it cannot and `TAFFETA_SKIP_NUMPY=1` says that this is well.
+/// Checks that Python can import a module; returns `None` if it cannot and `TAFFETA_SKIP_NUMPY=1` permits that.
 pub fn available(module: &str) -> Option<()> {
     let why = missing(&interpreter(), module);
     let skip = std::env::var("TAFFETA_SKIP_NUMPY").is_ok_and(|v| v == "1");
@@ -45,8 +45,8 @@ pub fn available(module: &str) -> Option<()> {
     go_on(why, skip).unwrap_or_else(|why| panic!("{why}")).then_some(())
 }
 
-/// Runs a script of the repository that needs NumPy and SciPy; gives what it prints, or `None` if they may be absent
-/// and are.
+/// Runs a script of the repository that needs NumPy and SciPy; returns its output, or `None` if they are absent and may
+/// be.
 pub fn run(script: &str, arguments: &[&Path]) -> Option<String> {
     available("numpy")?;
     available("scipy")?;
@@ -64,7 +64,7 @@ fn every_program_is_python() {
     let programs: Vec<_> = ["tests", "examples", "benches", "libop"]
         .into_iter()
         .flat_map(crate::programs::below)
-        // These are wrong on purpose, in ways that are wrong in Python too.
+        // These have deliberate syntax errors, which are errors in Python too.
         .filter(|p| !p.name().starts_with("tests/corpus/errors/syntax/"))
         .collect();
     let script =
@@ -77,7 +77,7 @@ fn every_program_is_python() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A Python that is not there, and one without the module, fail the test, unless they may be absent.
+/// Checks that a missing Python, and one without the module, fail the test unless they may be absent.
 #[test]
 fn what_is_missing_is_not_skipped_in_silence() {
     let [nowhere, without] =

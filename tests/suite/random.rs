@@ -1,4 +1,4 @@
-//! Random programs by NumPy: a fixed batch, printed as Taffeta and run by the shim, gives what the interpreter gives.
+//! Random programs in NumPy: a fixed batch, printed as Taffeta and run by the shim, agrees with the interpreter.
 
 use crate::case::{Named, save};
 use crate::python;
@@ -29,7 +29,7 @@ fn random_programs_agree_with_numpy() {
             save(&at.join("in"), &inputs);
             save(&at.join("out"), &params.chain(results).map(named).collect::<Vec<_>>());
             let file = at.join("random.ft");
-            // Iterators of whole tensors have a dot in their names, which Python takes for an attribute.
+            // Iterators of whole tensors have a dot in their names, which Python reads as an attribute.
             let text = print::func(&case.func).replace(".d", "_d");
             std::fs::write(&file, text).expect("it is written");
             json!({

@@ -1,11 +1,11 @@
-//! What the README says of its first program: nobody has to say how it runs, and it runs on all cores and in vectors.
+//! The README's claims about its first program: without a schedule of its own it runs on all cores and in vectors.
 
 use crate::programs::root;
 use std::process::Command;
 use taffeta::{Options, Program};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
-/// The first block of Python in a text.
+/// Returns the first block of Python in a text.
 fn first_program(text: &str) -> &str {
     let begin = text.find("```python\n").expect("a program") + "```python\n".len();
     &text[begin..begin + text[begin..].find("```").expect("its end")]
@@ -18,7 +18,7 @@ fn the_first_program_runs_on_threads_and_in_vectors() {
     // The sizes of the mesh that `make demo` makes, as a call would have them. (No machine is measured here.)
     let options = Options::default().hint("n_faces", 2304).hint("feats", 64).portable(true);
     let source = program.c_source("circular_diff", &options).unwrap_or_else(|e| panic!("{e}"));
-    // Of a machine with one core there is nothing to share out.
+    // On a machine with one core there is no work to share.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     assert_eq!(source.code.contains("#pragma omp parallel"), cores > 1, "{}", source.code);
 
@@ -39,7 +39,7 @@ fn the_first_program_runs_on_threads_and_in_vectors() {
         .expect("it can be run");
     let report = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{report}");
-    // gcc names the place of some statement of the loop over features.
+    // gcc reports the line of some statement of the loop over features.
     let lines: Vec<&str> = source.code.lines().collect();
     let is_sum =
         |line: usize| (line.saturating_sub(3)..line + 3).any(|k| lines.get(k).is_some_and(|l| l.contains("fabs")));

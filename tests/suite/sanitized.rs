@@ -1,6 +1,6 @@
 //! Every `# taffeta: run` command of the repository under AddressSanitizer and UndefinedBehaviorSanitizer: compiled for
-//! all sizes, as a few C programs whose arguments are exactly as large as they must be. A program that the sanitizers
-//! stop is named with the statement; the others leave what the interpreter leaves, or stop with its error.
+//! all sizes, as a few C programs whose arguments have exactly the required size. A program that the sanitizers stop is
+//! named with the statement; the others match the interpreter's results, or stop with its error.
 
 use crate::case::{Case, difference, tolerance};
 use crate::differential::all_programs;
@@ -16,19 +16,20 @@ use taffeta_ast::{Func, Value};
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::signature::Signature;
 
-/// An entry in C, what it is called with, and what the interpreter makes of it.
+/// Entry in C, with the arguments of its call and the interpreter's outcome.
 pub struct Prepared {
-    /// For messages.
+    /// Name, for messages.
     name: String,
     func: Func,
     source: CSource,
-    /// The arguments and sizes as C takes them.
+    /// Arguments and sizes as C takes them.
     params: Vec<Value>,
     sizes: Vec<i64>,
     expected: Result<Outputs, RuntimeError>,
 }
 
-/// `None` where the inputs are refused before anything runs. The number makes a name that no other entry has.
+/// Compiles an entry and runs it in the interpreter; `None` if its inputs are refused. The number `k` makes its name
+/// unique.
 pub fn prepare(
     k: usize,
     name: String,
@@ -53,14 +54,14 @@ pub fn prepare(
     Ok(Some(Prepared { name, func, source, params: packed.values, sizes, expected }))
 }
 
-/// A command's entry.
+/// Prepares the entry of a command.
 fn of_command(k: usize, case: &Case<'_>) -> Result<Option<Prepared>, Error> {
     let file = taffeta::Program::load(&case.program.path)?;
     let name = format!("{}: {}", case.program.name(), case.command);
     prepare(k, name, &file, (&case.entry, &case.options()), |signature| case.values(signature))
 }
 
-/// What is wrong with how a call went.
+/// Returns the fault in the outcome of a call.
 fn fault(prepared: &Prepared, outcome: Outcome) -> Option<String> {
     match (&prepared.expected, outcome) {
         (_, Outcome::Stopped(why)) => Some(why),
@@ -81,9 +82,9 @@ fn fault(prepared: &Prepared, outcome: Outcome) -> Option<String> {
     }
 }
 
-/// Elements that nobody wrote can be anything.
+/// Returns the difference of a result, except at unwritten elements, which may have any value.
 fn differs(want: &Value, unwritten: &[usize], mut have: Value) -> Option<String> {
-    // Of what is stored where a parameter is, C gives the elements alone (these are stored by rows).
+    // Of a result in the pattern of a parameter, C returns the elements alone (here in the order of rows).
     let elements = want.places().and_then(|_| Value::new(vec![want.data().len()], want.data().clone()));
     let want = elements.as_ref().unwrap_or(want);
     if want.shape() == have.shape() && want.dtype() == have.dtype() {
@@ -94,9 +95,9 @@ fn differs(want: &Value, unwritten: &[usize], mut have: Value) -> Option<String>
     difference(want, &have, tolerance(want.dtype())).map(|d| format!("interpreter and C: {d}"))
 }
 
-/// Runs all of them under the sanitizers: what is wrong, each with its name.
+/// Runs all entries under the sanitizers; returns the faults, each with the entry's name.
 pub fn faults(prepared: &[Prepared]) -> Vec<String> {
-    // As many C programs as there are processors: the C compiler takes nearly all of the time.
+    // One C program per processor: the C compiler takes nearly all of the time.
     let groups: Vec<&[Prepared]> = prepared.chunks(prepared.len().div_ceil(rayon::current_num_threads())).collect();
     let of_group = |group: &&[Prepared]| {
         let dir = tempfile::tempdir().expect("a temporary directory");
@@ -112,7 +113,7 @@ pub fn faults(prepared: &[Prepared]) -> Vec<String> {
 #[test]
 fn programs_have_no_undefined_behaviour() {
     let mut all = all_programs();
-    // Of one program the commands themselves are wrong.
+    // The commands of one program are wrong themselves.
     let stopping = programs::below("tests/corpus/runtime").into_iter();
     all.extend(stopping.filter(|p| p.name() != "tests/corpus/runtime/bad_input.ft"));
     let cases: Vec<(usize, Case<'_>)> =

@@ -1,12 +1,11 @@
-//! Scheduled code and the code of gradients under AddressSanitizer and UndefinedBehaviorSanitizer: the example of every
-//! primitive, and gradients with what they keep and what they compute again, at sizes that leave tails of blocks and
-//! vectors.
+//! Scheduled code and gradients under AddressSanitizer and UndefinedBehaviorSanitizer: the example of every primitive,
+//! and gradients with taped and recomputed values, at sizes that leave tails of blocks and vectors.
 
 use crate::docs;
 use crate::sanitized::{Prepared, faults, prepare};
 use taffeta::{Gradient, Options, Program, Tape};
 
-/// Prepares an entry with these inputs for its parameters; for those without, `default`.
+/// Prepares an entry with these inputs for its parameters, and `default` for the others.
 fn prepared(
     k: usize,
     name: String,
@@ -41,7 +40,7 @@ fn examples_of_primitives_have_no_undefined_behaviour() {
     assert!(faults.is_empty(), "{}\n{} faults in {} programs", faults.join("\n"), faults.len(), all.len());
 }
 
-/// A state that is overwritten, layers of products, elements that are picked under conditions, and time steps of a
+/// Programs with a state that is overwritten, layers of products, elements picked under conditions, and time steps of a
 /// stencil.
 const PROGRAMS: &str = "
 def recurrence(x: f64[n], w: f64) -> f64:
@@ -112,7 +111,7 @@ fn gradients_have_no_undefined_behaviour() {
             add(entry, schedule, Gradient::default().tape(tape), Options::default());
         }
     }
-    // From checkpoints, with less memory than it takes without a budget.
+    // From checkpoints, with less memory than without a budget.
     let known = Options::default().size("n", 11);
     for entry in ["recurrence", "heat"] {
         let free = program.explained(entry, &known.clone().gradient(Gradient::default()));

@@ -1,4 +1,4 @@
-//! Operators that are smooth have their true derivatives everywhere: the first and the second, in both modes, at 0, at
+//! Smooth operators, which have their true derivatives everywhere: the first and the second, in both modes, at 0, at
 //! ties, and far out. `smooth/table.rs` has a closed form for every operator of the library and every intrinsic
 //! function, or the reason why there is none.
 
@@ -13,7 +13,7 @@ use taffeta_ast::{Buffer, DType, Op, Value};
 
 const TOLERANCE: f64 = 1e-11;
 
-/// The operator's sum with a weight for every element, and its derivatives.
+/// Makes the program of the operator's sum with a weight for every element, and of its derivatives.
 fn program(row: &Row, n: usize) -> Program {
     let text = format!(
         "
@@ -46,7 +46,7 @@ def along_tangent(x: f64[{n}], v: f64[{n}]) -> f64:
 
 type Call = Box<dyn Fn(&[&[f64]]) -> Vec<f64>>;
 
-/// An entry, from vectors to its one result.
+/// Compiles an entry into a function from vectors to its one result.
 fn entry(row: &Row, program: &Program, name: &'static str) -> Call {
     let function = program
         .compile(name, &Options::default().backend(Backend::Interp))
@@ -63,7 +63,7 @@ fn unit(n: usize, k: usize) -> Vec<f64> {
     (0..n).map(|i| f64::from(u8::from(i == k))).collect()
 }
 
-/// The gradient and the rows of the second derivative.
+/// Returns the expected gradient and the rows of the second derivative.
 fn expected(row: &Row, f: &Call, x: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
     let n = x.len();
     match &row.want {
@@ -82,7 +82,7 @@ fn expected(row: &Row, f: &Call, x: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
     }
 }
 
-/// What is wrong with the derivatives of a row.
+/// Lists the wrong derivatives of a row.
 fn faults(row: &Row) -> Vec<String> {
     let mut faults = Vec::new();
     let n = row.points[0].len();
@@ -145,7 +145,7 @@ fn every_operator_has_a_closed_form_or_a_reason() {
     assert!(both.is_empty(), "smooth and not: {both:?}");
 }
 
-/// A gradient of the program by a backend and a schedule.
+/// Runs the program's gradient on a backend under a schedule.
 fn gradient_of(text: &str, backend: Backend, schedule: Option<&str>, x: Value) -> Vec<f64> {
     let program = Program::from_source("smooth.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let options = Options::default().backend(backend).schedule(schedule);
@@ -154,8 +154,8 @@ fn gradient_of(text: &str, backend: Backend, schedule: Option<&str>, x: Value) -
     function.run(vec![x], &[n], 2).unwrap_or_else(|e| panic!("{e}")).results[0].numbers()
 }
 
-/// What is subtracted so that nothing overflows has no derivative: the terms that go through it cancel up to rounding
-/// alone, which is more than what is left where there are many elements.
+/// Checks that the maximum that is subtracted against overflow has no derivative: terms that go through it cancel only
+/// up to rounding, which exceeds the result where there are many elements.
 #[test]
 fn the_largest_element_has_the_derivative_of_the_others() {
     let all = [(Backend::Interp, None, 20_000), (Backend::C, None, 2_000_000), (Backend::C, Some("auto"), 2_000_000)];

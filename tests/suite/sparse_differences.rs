@@ -1,5 +1,5 @@
-//! Gradients of structured parameters, beside central differences: each value that a parameter stores is moved by
-//! itself, and the derivative that compiled C gives for it is how the interpreter's results change.
+//! Gradients of structured parameters against central differences: each value that a parameter stores is moved alone,
+//! and its derivative by compiled C must match the change of the interpreter's results.
 
 use itertools::Itertools as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -9,7 +9,7 @@ use taffeta::{Backend, Function, Gradient, Options, Program};
 use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::{Buffer, Expr, ExprKind, Literal, Tensor, Value};
 
-/// A kernel, in which words stand for formats, and the formats for these: those of one row at a time.
+/// Kernel in which `words` stand for formats; each row of `formats` replaces them.
 struct Kernel {
     name: &'static str,
     text: &'static str,
@@ -172,7 +172,7 @@ def f(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64:
     },
 ];
 
-/// The step of differences: their own error is of its square, and rounding is 1e-16 beside it.
+/// Step of differences: their truncation error is of the order of its square, their rounding error 1e-16 divided by it.
 const STEP: f64 = 1e-5;
 const TOLERANCE: f64 = 1e-6;
 
@@ -197,8 +197,8 @@ fn dense(shape: Vec<usize>, random: &mut ChaCha8Rng) -> Value {
     Value::new(shape, Buffer::F64(numbers)).expect("it fits")
 }
 
-/// What every format can hold: a symmetric matrix, or half of one, with an empty row and rows of different lengths, in
-/// which neighbours are equal (a run) or not.
+/// Makes a tensor that every format can hold: a symmetric matrix, or half of one, with an empty row and rows of
+/// different lengths, in which neighbours are equal (a run) or not.
 fn sparse(shape: Vec<usize>, format: &Format, salt: i64) -> Value {
     let half = format.levels.iter().any(|l| l.kind == LevelKind::LowerTriangular);
     let (mut indices, mut numbers) = (Vec::new(), Vec::new());
@@ -213,7 +213,8 @@ fn sparse(shape: Vec<usize>, format: &Format, salt: i64) -> Value {
     Value::sparse(shape, indices, Buffer::F64(numbers), fill).expect("it is in order")
 }
 
-/// The elements of a tensor at the places of its gradient: formats that store regions have more than were given.
+/// Returns the elements of a tensor at the places of its gradient: formats that store regions have more than the given
+/// places.
 fn stored(value: &Value, gradient: &Value) -> Value {
     let given = value.places().expect("it is sparse");
     let ndim = value.shape().len();
@@ -224,8 +225,8 @@ fn stored(value: &Value, gradient: &Value) -> Value {
     Value::sparse(value.shape().to_vec(), places.clone(), Buffer::F64(numbers), given.fill).expect("it is in order")
 }
 
-/// Compares what is stored of all structured parameters; tells how many values that were, and how many of them change
-/// anything.
+/// Compares the derivatives of all stored values of structured parameters; returns the number of values, and of those
+/// that change a result.
 fn compare(program: &Program, text: &str) -> (usize, usize) {
     let c = Options::default().gradient(Gradient::default());
     let gradient = program.compile("f", &c).unwrap_or_else(|e| panic!("{e}\n{text}"));

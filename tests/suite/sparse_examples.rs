@@ -1,5 +1,5 @@
-//! The programs of `examples/sparse` on tensors that are made, and on all published matrices, graphs, tensors and
-//! pictures: they compute what SciPy and NumPy do.
+//! The programs of `examples/sparse` against SciPy and NumPy, on tensors made here and on all published matrices,
+//! graphs, tensors and pictures.
 
 use crate::programs::{for_each, root};
 use crate::python;
@@ -13,7 +13,7 @@ use taffeta_ast::{DType, Value};
 #[path = "../../examples/sparse/blending.rs"]
 mod blending;
 
-/// What a case is, as `sparse_examples.py` prints it.
+/// Case, as `sparse_examples.py` prints it.
 #[derive(Deserialize)]
 struct Case {
     file: String,
@@ -21,11 +21,11 @@ struct Case {
     inputs: BTreeMap<String, String>,
     sizes: BTreeMap<String, i64>,
     expected: PathBuf,
-    /// What it is about.
+    /// Name of the data, for messages.
     data: String,
 }
 
-/// Runs the cases of one entry; how many.
+/// Runs the cases of one entry; returns their number.
 fn entry(file: &str, entry: &str, cases: &[&Case]) -> usize {
     let program = Program::load(root().join("examples").join(file)).unwrap_or_else(|e| panic!("{e}"));
     let function = program.compile(entry, &Options::default()).unwrap_or_else(|e| panic!("{file} {entry}: {e}"));
@@ -47,7 +47,8 @@ fn entry(file: &str, entry: &str, cases: &[&Case]) -> usize {
     cases.len()
 }
 
-/// What is different: the same in infinities, and the rest to 1e-12 (of f32, 1e-5) beside the largest element.
+/// Returns the difference between two tensors: infinities must be equal, other elements within 1e-12 (of f32, 1e-5) of
+/// the largest element.
 fn difference(found: &Value, expected: &Value) -> Option<String> {
     if found.shape() != expected.shape() {
         return Some(format!("shape {:?}, and not {:?}", found.shape(), expected.shape()));
@@ -82,7 +83,7 @@ fn examples_compute_what_scipy_does() {
     let entries: Vec<_> = entries.into_iter().collect();
     let count: usize = for_each(&entries, |((file, name), cases)| entry(file, name, cases)).iter().sum();
     assert_eq!(count, cases.len());
-    // Every entry of the folder is tried, on what is made at least.
+    // Every entry of the folder has a case, at least on tensors made here.
     for program in crate::programs::below("examples/sparse") {
         let file = program.path.strip_prefix(root().join("examples")).expect("it is below").display().to_string();
         let loaded = Program::load(&program.path).unwrap_or_else(|e| panic!("{e}"));
@@ -97,7 +98,7 @@ fn examples_compute_what_scipy_does() {
     assert!(count >= if data.is_dir() { 200 } else { 20 }, "only {count} cases");
 }
 
-/// Sheets of pictures in runs, lent as they are, become the picture that their pixels do.
+/// Checks that sheets of pictures lent in runs are blended into the same picture as their pixels.
 #[test]
 fn runs_are_blended_into_a_picture() {
     let program = Program::load(root().join("examples/sparse/pictures.ft")).unwrap_or_else(|e| panic!("{e}"));

@@ -10,7 +10,7 @@ use taffeta_structured::Stored;
 
 const SCRIPT: &str = "tests/numpy/sparse_files.py";
 
-/// The tensors that a folder has densely: file and value.
+/// Reads the dense tensors of a folder: file and value.
 fn dense(folder: &Path) -> Vec<(PathBuf, Value)> {
     let mut all: Vec<PathBuf> =
         std::fs::read_dir(folder).expect("the folder").map(|f| f.expect("a file").path()).collect();
@@ -48,7 +48,7 @@ fn files_of_scipy_and_files_for_it() {
             assert_eq!(same, expected, "{}", file.display());
             read += 1;
             stored_in_every_format(&value, &expected, &file);
-            // (An `array` lists all elements.)
+            // (A file in `array` format lists all elements.)
             let value = if value.places().is_some() { value } else { value.only(Literal::zero(want.dtype), |_| true) };
             written += write(ours.path(), &format!("{read}"), &value, &expected);
         }
@@ -59,14 +59,14 @@ fn files_of_scipy_and_files_for_it() {
     assert_eq!(compared.trim(), written.to_string());
 }
 
-/// Whether a level has room for elements wherever they stand and whatever they are.
+/// Returns whether a level has room for any elements at any coordinates.
 fn holds_anything(kind: LevelKind) -> bool {
     let format = Format::new([LevelKind::Dense, kind].map(Level::new).to_vec());
     let (corners, elements) = ([0, 0, 0, 2, 2, 0, 2, 2], Buffer::F64(vec![1.0, 2.0, 3.0, 4.0]));
     format.check(2).is_ok() && Stored::pack(&[3, 3], &format, &corners, &elements).is_ok()
 }
 
-/// What was read is the same in every format.
+/// Checks that a tensor is the same in every format.
 fn stored_in_every_format(value: &Value, expected: &Value, file: &Path) {
     let sparse =
         if value.places().is_some() { value.clone() } else { value.only(Literal::zero(value.dtype()), |_| true) };
@@ -89,7 +89,7 @@ fn stored_in_every_format(value: &Value, expected: &Value, file: &Path) {
     }
 }
 
-/// Writes a tensor in every layout of SciPy's, each with its dense form; tells how many files SciPy can read.
+/// Writes a tensor in every layout of SciPy, each with its dense form; returns the number of files that SciPy can read.
 fn write(folder: &Path, name: &str, value: &Value, expected: &Value) -> usize {
     let ndim = expected.shape().len();
     let mut count = 0;
@@ -106,7 +106,7 @@ fn write(folder: &Path, name: &str, value: &Value, expected: &Value) -> usize {
             let path = folder.join(format!("{name}_{layout}.{extension}"));
             Target { name: "A".into(), path, format: Some(format.clone()) }
         };
-        // SciPy reads Matrix Market's patterns as floats, and makes columns of vectors.
+        // SciPy reads Matrix Market patterns as floats, and turns vectors into columns.
         let market = ndim == 2 && expected.dtype() != DType::Bool && layout == "csr";
         let mut items = vec![(target("npz"), value), (target("npy"), value)];
         if market {
@@ -118,7 +118,7 @@ fn write(folder: &Path, name: &str, value: &Value, expected: &Value) -> usize {
     count
 }
 
-/// The tensors of `TAFFETA_DATA`, and the sums of their elements as others count them.
+/// Checks the tensors of `TAFFETA_DATA`: their shapes, numbers of elements, and sums as counted from the text.
 #[test]
 fn published_tensors() {
     let Some(data) = std::env::var_os("TAFFETA_DATA") else { return };
@@ -129,7 +129,7 @@ fn published_tensors() {
         let source = Source::File { path: path.clone(), part: None };
         let value = read_stored(&source, &Want::new("A", DType::F64, 3)).unwrap_or_else(|d| panic!("{d}"));
         assert_eq!((value.shape(), value.data().len()), (&shape[..], count), "{name}");
-        // There are no duplicates in it: the sum is that of the last words of its lines.
+        // The file has no duplicates: the sum is that of the last words of its lines.
         let text = std::fs::read_to_string(&path).expect("it is there");
         let lines = text.lines().filter(|l| !l.starts_with('#') && l.split_whitespace().count() == 4);
         let sum: f64 = lines.filter_map(|l| l.split_whitespace().last()?.parse::<f64>().ok()).sum();

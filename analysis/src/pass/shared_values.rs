@@ -167,15 +167,11 @@ fn varies_in(e: &Expr, s: &Stmt) -> bool {
             bound.push(iter.clone());
         }
     });
-    let mut varies = false;
-    e.walk(&mut |e| {
-        varies |= match e.kind() {
-            ExprKind::Var(v) => bound.contains(v),
-            ExprKind::Load(t, _) => written.contains(t),
-            _ => false,
-        }
-    });
-    varies
+    e.any(&mut |e| match e.kind() {
+        ExprKind::Var(v) => bound.contains(v),
+        ExprKind::Load(t, _) => written.contains(t),
+        _ => false,
+    })
 }
 
 #[cfg(test)]

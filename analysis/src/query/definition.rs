@@ -34,8 +34,7 @@ impl Definitions {
     }
 
     pub(super) fn of(func: &Func) -> Definitions {
-        let mut any = false;
-        func.body.walk(&mut |s| any |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if is_name(tensor)));
+        let any = func.body.any(&mut |s| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if is_name(tensor)));
         if !any {
             return Definitions::default();
         }

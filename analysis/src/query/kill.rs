@@ -187,15 +187,11 @@ impl Sets {
 /// loads that may change.
 fn belongs(ctx: &Context, names: &Names, own: &FxHashSet<Symbol>, a: Atom) -> bool {
     let in_expr = |e: &Expr| {
-        let mut found = false;
-        e.walk(&mut |e| {
-            found |= match e.kind() {
-                ExprKind::Var(s) => own.contains(s),
-                ExprKind::Load(t, _) => names.may_change(t),
-                _ => false,
-            }
-        });
-        found
+        e.any(&mut |e| match e.kind() {
+            ExprKind::Var(s) => own.contains(s),
+            ExprKind::Load(t, _) => names.may_change(t),
+            _ => false,
+        })
     };
     let in_form = |l: &super::linear::Linear| l.terms.iter().any(|(b, _)| belongs(ctx, names, own, *b));
     let info = &ctx.atoms[a.0 as usize];

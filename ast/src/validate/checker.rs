@@ -248,11 +248,7 @@ impl<'a> Checker<'a> {
         if e.dtype() != DType::F64 {
             return false;
         }
-        let mut real = false;
-        e.walk(&mut |e| {
-            real |= matches!(e.kind(), ExprKind::Var(s) if self.vars.get(s) == Some(&DType::F64));
-        });
-        real
+        e.any(&mut |e| matches!(e.kind(), ExprKind::Var(s) if self.vars.get(s) == Some(&DType::F64)))
     }
 
     fn expr(&mut self, e: &'a Expr) {

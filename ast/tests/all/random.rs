@@ -110,11 +110,7 @@ fn rebuilding_keeps_the_program() {
 #[test]
 fn shrinking_keeps_what_matters() {
     let backward = |case: &taffeta_ast::random::Case| {
-        let mut found = false;
-        case.func.body.walk(&mut |s| {
-            found |= matches!(s.kind(), StmtKind::For { extent: Extent::Range { step, .. }, .. } if step.as_int() < Some(0));
-        });
-        found
+        case.func.body.any(&mut |s| matches!(s.kind(), StmtKind::For { extent: Extent::Range { step, .. }, .. } if step.as_int() < Some(0)))
     };
     let case = SEEDS.map(|s| program(s, &Options::default())).find(|c| backward(c)).expect("a loop that runs backward");
     let small = shrink(&case, &mut |c| backward(c));

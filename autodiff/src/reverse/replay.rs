@@ -226,11 +226,7 @@ impl Reverse<'_, '_> {
             && self.replaying().snapshots.values().flatten().filter(within).any(|c| match &c.saved {
                 Saved::Last { .. } => true,
                 Saved::Whole(t) => shared(t),
-                Saved::Value(e) => {
-                    let mut reads = false;
-                    e.walk(&mut |e| reads |= matches!(e.kind(), ExprKind::Load(t, _) if shared(t)));
-                    reads
-                }
+                Saved::Value(e) => e.any(&mut |e| matches!(e.kind(), ExprKind::Load(t, _) if shared(t))),
             })
     }
 

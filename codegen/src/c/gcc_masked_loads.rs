@@ -16,15 +16,12 @@ const UNROLLED: i128 = 32;
 /// Returns whether a loop of the program, with its short inner loops unrolled, has several conditional loads from one
 /// tensor.
 pub(super) fn beside_each_other(func: &Func) -> bool {
-    let mut found = false;
-    func.body.walk(&mut |s| {
-        if let StmtKind::For { iter, body, .. } = s.kind() {
-            let mut inside = Inside { iter: Some(iter.clone()), ..Inside::default() };
-            inside.stmt(body, 1, false);
-            found |= inside.is_at_risk();
-        }
-    });
-    found
+    func.body.any(&mut |s| {
+        let StmtKind::For { iter, body, .. } = s.kind() else { return false };
+        let mut inside = Inside { iter: Some(iter.clone()), ..Inside::default() };
+        inside.stmt(body, 1, false);
+        inside.is_at_risk()
+    })
 }
 
 /// Summary of one iteration of a loop.

@@ -293,11 +293,10 @@ impl Emitter<'_> {
 
     /// Prints a value, and returns whether it is a vector; a scalar stands for all lanes.
     fn lane_value(&mut self, lane: &Lane<'_>, e: &Expr) -> (Text, bool) {
-        let mut varies = false;
-        e.walk(&mut |e| match e.kind() {
-            ExprKind::Var(v) => varies |= v == lane.iter,
-            ExprKind::Load(t, _) => varies |= self.lowered.vectors().arrays.contains(t),
-            _ => {}
+        let varies = e.any(&mut |e| match e.kind() {
+            ExprKind::Var(v) => v == lane.iter,
+            ExprKind::Load(t, _) => self.lowered.vectors().arrays.contains(t),
+            _ => false,
         });
         if !varies {
             return (self.text(e), false);

@@ -52,7 +52,7 @@ use super::types;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::{Distribution, LoopProps, Parallel};
-use taffeta_ast::{DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol};
 
 /// A loop over integers.
 pub(super) struct Loop<'s> {
@@ -280,8 +280,7 @@ impl Emitter<'_> {
 
     /// Prints the end of a loop, in a variable of its own if the loop's body could change its value.
     pub fn loop_end(&mut self, i: &str, end: &Expr) -> String {
-        let mut loads = false;
-        end.walk(&mut |e| loads |= matches!(e.kind(), ExprKind::Load(..)));
+        let loads = end.any(&mut |e| matches!(e.kind(), ExprKind::Load(..)));
         let text = self.text(end).at(prec::SUM);
         if !loads {
             return text;
@@ -530,28 +529,16 @@ fn gathers_rows(l: &Loop<'_>) -> bool {
             && value.dtype().is_int()
         {
             let from_array = |e: &Expr| matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty());
-            let mut found = false;
-            value.walk(&mut |e| found |= from_array(e));
+            let found = value.any(&mut |e| from_array(e));
             read.extend(found.then(|| tensor.clone()));
         }
     });
     if read.is_empty() {
         return false;
     }
-    let mut found = false;
-    l.body.walk(&mut |s| {
-        let StmtKind::For { body, .. } = s.kind() else { return };
-        body.walk(&mut |s| {
-            for e in s.kind().exprs() {
-                e.walk(&mut |e| {
-                    if let ExprKind::Load(_, at) = e.kind() {
-                        found |= at.iter().any(|a| !effects::loads(&a.index).is_disjoint(&read));
-                    }
-                });
-            }
-        });
-    });
-    found
+    let gathers = |a: &Access| !effects::loads(&a.index).is_disjoint(&read);
+    let mut has_gather = |e: &Expr| matches!(e.kind(), ExprKind::Load(_, at) if at.iter().any(gathers));
+    l.body.any(&mut |s| matches!(s.kind(), StmtKind::For { body, .. } if body.any_expr(&mut has_gather)))
 }
 
 /// Returns the clause `schedule(dynamic, 4)`. (Loops distributed by stored positions were divided in

@@ -512,11 +512,8 @@ impl Lanes<'_, '_> {
         under: Option<&Expr>,
     ) -> Result<Expr, Stays> {
         let mut first = self.value(&args[0], state, under)?;
-        let mut reads = false;
-        args[1..]
-            .iter()
-            .for_each(|e| e.walk(&mut |e| reads |= matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty())));
-        if reads || args[1..].iter().any(Expr::may_fail) {
+        let mut reads = |e: &Expr| matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty());
+        if args[1..].iter().any(|e| e.any(&mut reads)) || args[1..].iter().any(Expr::may_fail) {
             first = self.held(&Symbol::new("holds"), first);
         }
         let mut new = vec![first.clone()];

@@ -212,13 +212,7 @@ pub(super) fn variant(s: &Stmt) -> FxHashSet<Symbol> {
 
 /// Returns whether an expression mentions a variant symbol.
 pub(super) fn changes(e: &Expr, variant: &FxHashSet<Symbol>) -> bool {
-    let mut found = false;
-    e.walk(&mut |e| {
-        if let ExprKind::Var(s) | ExprKind::Load(s, _) = e.kind() {
-            found |= variant.contains(s);
-        }
-    });
-    found
+    e.any(&mut |e| matches!(e.kind(), ExprKind::Var(s) | ExprKind::Load(s, _) if variant.contains(s)))
 }
 
 /// Returns the smallest partial result into which a reduction can go.

@@ -168,8 +168,7 @@ impl Pass {
 
     /// Returns whether one thread can run this statement while the others wait.
     fn one_runs(&self, s: &Stmt) -> bool {
-        let mut libraries = false;
-        s.walk(&mut |s| libraries |= matches!(s.kind(), StmtKind::For { props, .. } if props.library));
+        let libraries = s.any(&mut |s| matches!(s.kind(), StmtKind::For { props, .. } if props.library));
         !libraries && !self.changes_scalars(s)
     }
 

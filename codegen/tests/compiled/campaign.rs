@@ -78,10 +78,9 @@ fn what_is_otherwise_is_found() {
 #[test]
 fn failures_are_made_small() {
     let splits = |_: &Func, after: &Func, _: &[crate::tried::Run]| {
-        let mut found = false;
-        after.body.walk(&mut |s| {
-            found |= matches!(s.kind(), taffeta_ast::StmtKind::For { iter, .. } if iter.name().ends_with("~o"));
-        });
+        let found = after
+            .body
+            .any(&mut |s| matches!(s.kind(), taffeta_ast::StmtKind::For { iter, .. } if iter.name().ends_with("~o")));
         found.then(|| "a loop is split".to_string())
     };
     let seeds = (0..).map(|seed| random(seed, Class::Dense, &mut Counts::default()).0);

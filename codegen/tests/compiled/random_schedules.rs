@@ -60,10 +60,7 @@ fn differs(after: &Func, compiled: &Compiled, runs: &[Run]) -> Option<String> {
 /// parallel loop: sequential programs run on one, and only the largest size on more threads than there may be
 /// processors.
 fn threads(func: &Func, largest: bool) -> &'static [usize] {
-    let mut parallel = false;
-    func.body.walk(&mut |s| {
-        parallel |= matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some());
-    });
+    let parallel = func.body.any(&mut |s| matches!(s.kind(), StmtKind::For { props, .. } if props.parallel.is_some()));
     match (parallel, largest) {
         (false, _) => &[1],
         (true, false) => &[1, 2],

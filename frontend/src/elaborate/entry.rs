@@ -400,11 +400,7 @@ impl Elab<'_> {
         let is = |s: &Symbol| s == size;
         self.block().items.iter().any(|item| match item {
             block::Item::Def(t, _) => t.shape.iter().any(|n| mentions(n, &is)),
-            block::Item::Stmt(s) => {
-                let mut found = false;
-                s.walk(&mut |s| found |= s.kind().exprs().into_iter().any(|e| mentions(e, &is)));
-                found
-            }
+            block::Item::Stmt(s) => s.any(&mut |s| s.kind().exprs().into_iter().any(|e| mentions(e, &is))),
         })
     }
 

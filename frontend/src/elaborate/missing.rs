@@ -20,7 +20,7 @@ use taffeta_ast::{Access, DType, Diagnostic, Expr, Literal, Op, Span, Symbol};
 pub(crate) struct Missing {
     /// The value where it is present. It is not evaluated elsewhere.
     pub(crate) value: Lazy,
-    /// Where it is there: a `bool` over the axes of the value.
+    /// Presence condition: a `bool` over the axes of the value.
     pub(crate) there: Expr,
 }
 

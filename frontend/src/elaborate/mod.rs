@@ -120,7 +120,7 @@ pub(crate) struct Elab<'p> {
     operands: FxHashMap<Symbol, Arc<taffeta_ast::Tensor>>,
     /// Parameters that are never written.
     inputs: FxHashSet<Symbol>,
-    /// Tensors without a name that got one.
+    /// Final symbols of unnamed tensors that were bound to a name.
     renames: FxHashMap<Symbol, Symbol>,
     /// Per function, names that it assigns in a loop and declares before the loop.
     looped: FxHashMap<FuncRef, Arc<FxHashSet<String>>>,

@@ -10,11 +10,12 @@ use crate::syntax::{self, BinOp, ExprKind};
 use rustc_hash::FxHashSet;
 use taffeta_ast::{DType, Expr, ExprKind as E, Op, ReduceOp, Span, StmtKind};
 
-/// A value for `x[i]` that combines `x[i]` with others by one operator, with the operator and the others: `x[i] op v`,
-/// `v op x[i]`, `x[i] + v - w`, `min(a, x[i], b)`. Where the others read `x[i]` again, only `min(x[i], v)` and
-/// `max(x[i], v)` are.
+/// Recognises a reduction in a value for `x[i]`: `x[i]` combined with other operands by one operator, `x[i] op v`, `v
+/// op x[i]`, `x[i] + v - w`, `min(a, x[i], b)`. Returns the operator and the other operands combined. If these read
+/// `x[i]` again, only `min(x[i], v)` and `max(x[i], v)` are reductions.
 ///
-/// The others are combined first: a sum is thus reassociated, and `x[i] or v` evaluates `v` also where `x[i]` decides.
+/// The other operands are combined first: a sum is thus reassociated, and `x[i] or v` evaluates `v` also where `x[i]`
+/// decides.
 pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr)> {
     let E::Apply(op, _) = element.kind() else { return None };
     let (op, reduce) = match (op, element.dtype()) {
@@ -35,9 +36,10 @@ pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr
         _ => false,
     };
     let others = match (op, element.kind()) {
-        // As the printer writes a reduction, whatever the value reads: it is evaluated before the element is written.
+        // The printer writes reductions in this form. The value may read the element: it is evaluated before the
+        // element is written.
         (Op::Min | Op::Max, E::Apply(_, args)) if is_target(&args[0]) => return Some((reduce, args[1].clone())),
-        // A product of several factors is not: its rounding would change.
+        // A product with several other factors is not a reduction: its rounding would change.
         (Op::Mul, E::Apply(_, args)) => match (is_target(&args[0]), is_target(&args[1])) {
             (true, _) => args[1].clone(),
             (_, true) => args[0].clone(),
@@ -45,12 +47,11 @@ pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr
         },
         _ => others(op, element, &is_target)??,
     };
-    let mut again = false;
-    others.walk(&mut |e| again |= is_target(e));
+    let again = others.any(&mut |e| is_target(e));
     (!again).then_some((reduce, others))
 }
 
-/// What is combined with the target by `op` in `e`, if the target is one of the operands (alone: `Some(None)`).
+/// Returns the operands that `op` combines with the target in `e`, if the target is one of them (alone: `Some(None)`).
 #[expect(clippy::option_option, reason = "whether it is there, and whether it is alone")]
 fn others(op: Op, e: &Expr, is_target: &impl Fn(&Expr) -> bool) -> Option<Option<Expr>> {
     if is_target(e) {
@@ -76,7 +77,7 @@ fn others(op: Op, e: &Expr, is_target: &impl Fn(&Expr) -> bool) -> Option<Option
     others(op, b, is_target).map(|rest| Some(rest.map_or_else(|| a.clone(), |rest| combined(a, &rest))))
 }
 
-/// Whether statements write nothing but what they declare.
+/// Returns whether statements write only tensors that they declare.
 fn only_temporaries(items: &[Item]) -> bool {
     let mut declared = FxHashSet::default();
     let mut written = FxHashSet::default();
@@ -100,7 +101,7 @@ fn only_temporaries(items: &[Item]) -> bool {
 }
 
 impl Elab<'_> {
-    /// `target op= value`
+    /// Elaborates `target op= value`.
     pub(crate) fn augment(&mut self, target: &syntax::Expr, op: BinOp, value: &syntax::Expr, span: Span) -> R<()> {
         let v = self.eval(value)?;
         let before = self.mark();
@@ -161,8 +162,8 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// The value of `y or f(x)` that is stored into `y`, where `f(x)` takes statements that write nothing but their own
-    /// temporaries: as a reduction evaluates it, in any case. Nothing where it is not of that form.
+    /// Evaluates `y or f(x)`, which is stored into `y`, as a reduction does: `f(x)` in any case, if its statements
+    /// write only their own temporaries. `None` for any other form.
     pub(crate) fn logical_update(&mut self, target: &syntax::Expr, value: &syntax::Expr) -> R<Option<Value>> {
         let (op, first, rest) = match &value.kind {
             ExprKind::And(items) => (Op::And, &items[0], &items[1..]),
@@ -192,7 +193,7 @@ impl Elab<'_> {
         self.apply(op, &[(left, first.span), (right, right_span)], value.span).map(Some)
     }
 
-    /// `k += 1` where `k` is static and stays so.
+    /// Evaluates `k += 1` where `k` is static and stays so; returns whether it is.
     fn augment_static(&mut self, name: &str, op: BinOp, v: &Value, at: (Span, Span), span: Span) -> R<bool> {
         let innermost = self.frame().scopes.len() - 1;
         let Some((scope, b)) = self.frame().find(name) else { return Ok(false) };

@@ -1,5 +1,5 @@
-//! What levels store (language.md, section 7): the function of a `remap=`, which is evaluated while compiling, of
-//! dimensions that have no index yet.
+//! Stored coordinates of levels (language.md, section 7): the function of a `remap=`, evaluated while compiling on
+//! symbolic dimensions.
 //!
 //! ```python
 //! def blocks(i, j):
@@ -14,15 +14,15 @@ use rustc_hash::FxHashMap;
 use taffeta_ast::format::{Coord, Key};
 use taffeta_ast::{Op, Span};
 
-/// Functions that are called in each other deeper than this are refused.
+/// Maximum depth of calls in a remapping.
 const MOST_CALLS: usize = 32;
 
-/// Whether functions of a `remap=` have a function of that name.
+/// Returns whether the name is a built-in function of remappings.
 pub fn is_of_remapping(name: &str) -> bool {
     ["counter", "morton", "order"].contains(&name)
 }
 
-/// What an expression of such a function is.
+/// Value of an expression in a remapping.
 #[derive(Clone)]
 enum Part {
     Coord(Coord),
@@ -31,17 +31,17 @@ enum Part {
     Tuple(Vec<Part>),
 }
 
-/// Names in such a function.
+/// Names in a remapping function.
 type Names = FxHashMap<String, Part>;
 
-/// What a function of a `remap=` returns, and of how many dimensions it is.
+/// Result of a remapping: the coordinates that levels store, and sort keys.
 pub(crate) struct Remap {
     pub(crate) coords: Vec<Coord>,
     pub(crate) keys: Vec<Key>,
 }
 
 impl Elab<'_> {
-    /// The function that is given as `remap=`.
+    /// Evaluates the function that is given as `remap=`.
     pub(crate) fn remap_argument(&mut self, v: &Value, at: Span) -> R<Remap> {
         let Value::Function(target) = v else {
             let text = format!("`remap=` is a function of the dimensions, and this is {}", v.describe());
@@ -94,7 +94,7 @@ impl Elab<'_> {
         self.remap_error(f.name.span, "the function returns nothing")
     }
 
-    /// `name = value`, or `a, (b, c) = value` of a tuple.
+    /// Binds `name = value`, or `a, (b, c) = value` for a tuple.
     fn remap_assign(&mut self, targets: &[syntax::Expr], v: Part, at: Span, names: &mut Names) -> R<()> {
         if let [target] = targets {
             return match &target.kind {
@@ -171,7 +171,7 @@ impl Elab<'_> {
         }
     }
 
-    /// `counter(i)`, `morton(i, j)`, `order(e)`, or a function of the program.
+    /// Evaluates a call of `counter(i)`, `morton(i, j)`, `order(e)`, or of a function of the program.
     fn remap_named(
         &mut self,
         (callee, args): (&syntax::Expr, &[syntax::Arg]),

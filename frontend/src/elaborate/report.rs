@@ -1,43 +1,42 @@
-//! Reporting: diagnostics get the chain of calls, and point at the user's line where the mistake shows up in the
-//! library.
+//! Reporting: adds the chain of calls to diagnostics, and points at the user's line for errors inside the library.
 
 use super::{Elab, R, Stop};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use taffeta_ast::{Diagnostic, FileId, Span};
 
-/// Calls shown at each end of a long chain.
+/// Number of calls shown at each end of a long chain.
 const SHOWN: usize = 3;
 
-/// `1 item`, `2 items`
+/// Formats a count: `1 item`, `2 items`.
 pub(crate) fn counted(n: i128, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Whether a text of the program can stand in a message.
+/// Returns whether a text of the program can stand in a message.
 pub(crate) fn quotable(text: &str) -> bool {
     !text.is_empty() && text.len() <= 40 && !text.contains(['\n', '"', '\'', '{', '}', '\\', '`'])
 }
 
-/// The name in `x` or `x[i, j]`.
+/// Returns the name in `x` or `x[i, j]`.
 pub(crate) fn base(text: &str) -> Option<&str> {
     let (name, rest) = text.split_at(text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len()));
     (!name.is_empty() && (rest.is_empty() || (rest.starts_with('[') && rest.ends_with(']')))).then_some(name)
 }
 
-/// Whether two diagnostics are of one mistake in the text, which may have been reached by different calls.
+/// Returns whether two diagnostics report the same mistake in the text, possibly reached by different calls.
 pub(crate) fn same_mistake(a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && a.message == b.message && a.labels == b.labels
 }
 
-/// Diagnostics of one elaboration that may propose names: each one is compared with all names there are.
+/// Maximum number of diagnostics of one elaboration that propose names: each proposal compares with all known names.
 const PROPOSALS: usize = 20;
 
-/// Where diagnostics of a list stand in it, by the mistake that they are of. A list that was cut off does no harm.
+/// Positions of diagnostics in a list, by the hash of their mistake. Truncating the list is harmless.
 #[derive(Default)]
 pub(crate) struct Known(FxHashMap<u64, usize>);
 
-/// Adds a diagnostic, unless its mistake in the text is in the list, to which another chain of calls may have led.
+/// Adds a diagnostic, unless its mistake is in the list already, possibly reached by another chain of calls.
 pub(crate) fn add(all: &mut Vec<Diagnostic>, known: &mut Known, d: Diagnostic) {
     let mut h = FxHasher::default();
     (d.code, &d.message).hash(&mut h);
@@ -80,8 +79,8 @@ impl Elab<'_> {
         Stop::Reported
     }
 
-    /// What the user wrote for a name in the library, or for a part of what the name stands for: the argument that was
-    /// passed, and the operator's parameter.
+    /// Returns the user's text for a name in the library, or for a part of its value: the argument that was passed, and
+    /// the operator's parameter.
     pub(crate) fn argument_of(&self, name: &str) -> Option<String> {
         let mut name = name.to_string();
         for frame in self.frames.iter().rev() {
@@ -103,7 +102,7 @@ impl Elab<'_> {
         None
     }
 
-    /// A text of the library with the names of parameters in it (`` `a` ``) replaced by what the user wrote.
+    /// Replaces names of parameters in a text of the library (`` `a` ``) by the arguments that the user wrote.
     pub(crate) fn in_users_words(&self, text: &str) -> String {
         let pieces: Vec<&str> = text.split('`').collect();
         if pieces.len() < 3 || !self.in_library(self.span.file) {
@@ -116,7 +115,7 @@ impl Elab<'_> {
         pieces.iter().enumerate().map(quoted).collect()
     }
 
-    /// Whether there are so many diagnostics already that nobody reads proposals of this one.
+    /// Returns whether so many diagnostics are recorded that further proposals would not be read.
     pub(crate) fn many_reported(&self) -> bool {
         self.diagnostics.len() >= PROPOSALS
     }
@@ -126,7 +125,7 @@ impl Elab<'_> {
         Err(self.report(Diagnostic::new(code, message).at(span)))
     }
 
-    /// Records an error with a place and what to write instead.
+    /// Records an error with a place, and a help text.
     pub(crate) fn error_help<T>(
         &mut self,
         code: &'static str,
@@ -137,7 +136,7 @@ impl Elab<'_> {
         Err(self.report(Diagnostic::new(code, message).at(span).help(help)))
     }
 
-    /// A construct of the language that later parts implement.
+    /// Reports a construct of the language that is not implemented.
     pub(crate) fn unsupported<T>(&mut self, span: Span, what: &str) -> R<T> {
         self.error("unsupported", span, format!("{what} is not supported yet"))
     }

@@ -1,11 +1,11 @@
-//! Schedule functions: what they see as `s`, how one is found, and how its body is run.
+//! Schedule functions: the interface behind `s`, how a function is found, and how its body is run.
 //!
 //! A schedule is evaluated by the same walk as a program, with every value static: `for`, `if` and calls are decided
-//! while compiling, and `s.split("i", 32)` goes to the [`Scheduler`]. What would need the running program (tensors,
-//! sizes, open conditions) is refused on its line. Names are plain variables here, since nothing is emitted that could
-//! refer to them.
+//! while compiling, and `s.split("i", 32)` goes to the [`Scheduler`]. Constructs that need the running program
+//! (tensors, sizes, open conditions) are refused on their line. Names are plain variables here, since no statement is
+//! emitted that could refer to them.
 //!
-//! `run` holds statements, `methods` what happens at `s.…`, `names` what may be called and what is said of unknown
+//! `run` holds statements, `methods` the calls `s.…`, `names` the callable functions and the diagnostics for unknown
 //! names.
 
 mod methods;
@@ -22,68 +22,68 @@ use std::collections::BTreeMap;
 use std::fmt;
 use taffeta_ast::{Diagnostic, Diagnostics, Expr, Func, Span, Symbol};
 
-/// What a schedule function sees as `s`.
+/// Receiver of the primitives that a schedule function calls on `s`.
 pub trait Scheduler {
-    /// A primitive or query: `s.split("i", 32)`. An error is reported at its spans, and ends the schedule.
+    /// Executes a primitive or query: `s.split("i", 32)`. An error is reported at its spans, and ends the schedule.
     fn call(&mut self, call: ScheduleCall) -> Result<ScheduleValue, Diagnostics>;
 }
 
-/// A method of `s` with its arguments, evaluated.
+/// Method call on `s`, with evaluated arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScheduleCall {
-    /// Which: `split`.
+    /// Name of the method: `split`.
     pub method: String,
-    /// Positional arguments come first.
+    /// Arguments, positional ones first.
     pub args: Vec<ScheduleArg>,
-    /// The whole call.
+    /// Span of the whole call.
     pub span: Span,
 }
 
-/// An argument of a method of `s`.
+/// Argument of a method of `s`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScheduleArg {
-    /// `name=`, for keyword arguments.
+    /// Keyword `name=`; `None` for positional arguments.
     pub name: Option<String>,
-    /// The value.
+    /// Value of the argument.
     pub value: ScheduleValue,
-    /// The value's text.
+    /// Span of the value.
     pub span: Span,
 }
 
-/// What goes into a [`Scheduler`] and comes out of it.
+/// Argument or result of a [`Scheduler`] call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScheduleValue {
-    /// `None`; also what a primitive without handles returns.
+    /// `None`; also the result of a primitive without handles.
     None,
     /// `True`, `False`
     Bool(bool),
-    /// An integer.
+    /// Integer.
     Int(i64),
-    /// A float.
+    /// Float.
     Float(f64),
-    /// A string.
+    /// String.
     Str(String),
-    /// A tuple.
+    /// Tuple.
     Tuple(Vec<ScheduleValue>),
-    /// A list; a range is passed as the list of its numbers.
+    /// List; a range is passed as the list of its numbers.
     List(Vec<ScheduleValue>),
-    /// A loop, statement or tensor that an earlier call returned; the number is the scheduler's.
+    /// Loop, statement or tensor that an earlier call returned; the number is the scheduler's.
     Handle(u64),
     /// `lambda i, j: (i + j, j)`; never returned.
     Map(IndexMap),
 }
 
-/// The map of `permute`: new iterators as expressions of the old ones.
+/// Map of `permute`: new iterators as expressions of the old ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexMap {
-    /// The iterators, in order.
+    /// Old iterators, in order.
     pub params: Vec<Symbol>,
-    /// Integer expressions over the parameters and the program's sizes.
+    /// New iterators: integer expressions over the parameters and the program's sizes.
     pub results: Vec<Expr>,
 }
 
 impl fmt::Display for ScheduleValue {
-    /// As it would be written; a handle is `#` and its number.
+    /// Formats the value as in source text; a handle is `#` and its number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let join = |items: &[ScheduleValue]| items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         match self {
@@ -109,25 +109,25 @@ impl fmt::Display for ScheduleValue {
     }
 }
 
-/// What a schedule is asked for.
+/// Request to apply a schedule.
 #[derive(Clone, Copy)]
 pub struct ScheduleRequest<'a> {
-    /// The program that it changes.
+    /// Program to schedule.
     pub func: &'a Func,
-    /// What the schedule function is called.
+    /// Name of the schedule function.
     pub name: &'a str,
-    /// Where its name stands.
+    /// Place of its name.
     pub span: Span,
-    /// The file that it stands in, with what it imports.
+    /// File of the schedule function, with its imports.
     pub program: &'a Program,
     target: FuncRef,
-    /// Its parameters that were set from outside.
+    /// Parameters of the schedule that were set from outside.
     set: &'a BTreeMap<String, StaticValue>,
     hooks: &'a dyn Hooks,
 }
 
 impl ScheduleRequest<'_> {
-    /// Evaluates the body of the schedule function; what it does to `s` goes to `scheduler`, in order.
+    /// Evaluates the body of the schedule function; its calls on `s` go to `scheduler`, in order.
     pub fn run(&self, scheduler: &mut dyn Scheduler) -> Result<(), Diagnostics> {
         let mut e = Elab::new(self.program, self.hooks);
         e.schedule = Some(Running { scheduler, func: self.func, in_map: false });
@@ -141,11 +141,11 @@ impl ScheduleRequest<'_> {
     }
 }
 
-/// The schedule that is evaluated.
+/// State of the schedule under evaluation.
 pub(crate) struct Running<'p> {
     scheduler: &'p mut dyn Scheduler,
     func: &'p Func,
-    /// Inside the lambda of `permute`, where iterators and sizes are expressions.
+    /// Whether the lambda of `permute` is being evaluated, where iterators and sizes are expressions.
     in_map: bool,
 }
 
@@ -208,7 +208,7 @@ pub(crate) fn scheduled(
     })
 }
 
-/// The schedule function of that name, which the main file defines or imports.
+/// Returns the schedule function of that name, which the main file defines or imports.
 fn find(program: &Program, name: &str, hooks: &dyn Hooks) -> Result<FuncRef, Diagnostics> {
     let mut e = Elab::new(program, hooks);
     if !program.modules.is_empty()
@@ -227,7 +227,7 @@ fn find(program: &Program, name: &str, hooks: &dyn Hooks) -> Result<FuncRef, Dia
     .into())
 }
 
-/// The entry that a function is a schedule of: `@schedule(f)`.
+/// Returns the entry that a function is a schedule of: `@schedule(f)`.
 pub fn schedule_target(f: &Function) -> Option<String> {
     f.decorators.iter().find_map(|d| {
         let ExprKind::Call { callee, args } = &d.kind else { return None };
@@ -239,7 +239,7 @@ pub fn schedule_target(f: &Function) -> Option<String> {
     })
 }
 
-/// What is wrong with a decorated function before anything is evaluated: its decorator, its parameters.
+/// Reports an error in the form of a decorated function, before evaluation: its decorator or its parameters.
 pub fn fault_of_form(f: &Function) -> Option<Diagnostic> {
     let name = &f.name.text;
     let decorator = f.decorators.first()?;
@@ -276,7 +276,7 @@ pub fn fault_of_form(f: &Function) -> Option<Diagnostic> {
     typed_parameter(f)
 }
 
-/// The first annotation of a function that a schedule has no use for.
+/// Reports the first annotation of a function that is meaningless in a schedule.
 fn typed_parameter(f: &Function) -> Option<Diagnostic> {
     let odd = |(k, p): (usize, &crate::syntax::Param)| {
         p.annotation.as_ref().filter(|a| k == 0 || !is_static_annotation(a)).map(|a| a.span)

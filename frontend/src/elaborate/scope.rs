@@ -1,4 +1,4 @@
-//! Names: the frames of inlined calls, their scopes, and how a name is found.
+//! Names: the frames of inlined calls, their scopes, and name lookup.
 
 use super::builtin::Builtin;
 use super::declared::{Declared, Findings};
@@ -12,63 +12,63 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::{DType, Diagnostic, Op, Span};
 
-/// Files that define more names than this are not searched for the one that is nearest to a misspelt one.
+/// Maximum number of names of a file that are searched for the nearest one to a misspelt name.
 const MAX_PROPOSED: usize = 1_000;
 
-/// What a name is, which decides how it may be assigned.
+/// Role of a name, which decides how it may be assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A tensor of this function.
+    /// Tensor of this function.
     Local,
-    /// A name for a value of sizes, iterators and static values.
+    /// Name for a value of sizes, iterators and static values.
     Named,
-    /// A parameter; where the caller's name for a value of sizes is declared, if that is what was passed.
+    /// Parameter, with frame and declaration of the caller's name if the argument is a name for a value of sizes.
     Param(Option<(usize, Span)>),
-    /// A loop's iterator.
+    /// Iterator of a loop.
     Iterator,
-    /// A size parameter.
+    /// Size parameter.
     Size,
-    /// Its declaration was wrong; a diagnostic has said so.
+    /// Name with a faulty declaration, which a diagnostic has reported.
     Poisoned,
 }
 
-/// A name in a scope.
+/// Binding of a name in a scope.
 #[derive(Clone, Debug)]
 pub(crate) struct Binding {
     pub(crate) value: Value,
     pub(crate) role: Role,
-    /// Where it is declared.
+    /// Place of the declaration.
     pub(crate) site: Span,
 }
 
-/// The names of a block that ends (a loop's body, a branch); static control flow has no scope of its own.
+/// Names of a block that ends (a loop's body, a branch); static control flow has no scope of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) names: FxHashMap<String, Binding>,
 }
 
-/// A call that is being inlined.
+/// Call that is being inlined.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) id: usize,
     pub(crate) module: ModuleId,
     pub(crate) scopes: Vec<Scope>,
-    /// What walks before this one have found.
+    /// Findings of earlier walks.
     pub(crate) findings: Findings,
     /// Names that were declared from weak values.
     pub(crate) declared: Vec<Declared>,
-    /// The function that is called, and where its arguments stand, in the order of its parameters.
+    /// Called function, and the spans of its arguments in the order of its parameters.
     pub(crate) called: Option<(FuncRef, Arc<[Span]>)>,
-    /// How often such declarations were come by.
+    /// Number of visits of each declaration from a weak value.
     pub(crate) visits: FxHashMap<Span, u32>,
-    /// Names of blocks that have ended, and where they were declared.
+    /// Names of blocks that have ended, with their declarations.
     pub(crate) ended: FxHashMap<String, Span>,
-    /// Names that must be tensors, as far as the text tells at once.
+    /// Names that must be tensors, as far as the syntax alone tells.
     pub(crate) looped: Arc<FxHashSet<String>>,
 }
 
 impl Frame {
-    /// The binding of a name and the number of its scope.
+    /// Returns the binding of a name and the number of its scope.
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &Binding)> {
         self.scopes.iter().enumerate().rev().find_map(|(k, s)| s.names.get(name).map(|b| (k, b)))
     }
@@ -113,8 +113,8 @@ impl<'p> Elab<'p> {
         scope.names.insert(name.to_string(), Binding { value, role, site });
     }
 
-    /// Makes a name known whose value is not: uses of it are not reported. A tensor that exists keeps its shape and
-    /// type.
+    /// Poisons a name whose value is unknown after an error: uses of it are not reported. An existing tensor keeps its
+    /// shape and type.
     pub(crate) fn poison(&mut self, name: &str, site: Span) {
         let scope = match self.frame().find(name) {
             None => self.frame().scopes.len() - 1,
@@ -125,7 +125,7 @@ impl<'p> Elab<'p> {
         self.frame_mut().scopes[scope].names.insert(name.to_string(), poisoned);
     }
 
-    /// The value of a name.
+    /// Returns the value of a name.
     pub(crate) fn lookup(&mut self, name: &str, span: Span) -> R<Value> {
         if let Some((_, b)) = self.frame().find(name) {
             if b.role == Role::Poisoned {
@@ -161,12 +161,12 @@ impl<'p> Elab<'p> {
         Err(self.report(d))
     }
 
-    /// Whether a name stands for anything here.
+    /// Returns whether a name is defined here.
     pub(crate) fn is_known(&self, name: &str) -> bool {
         self.is_bound_in_shape(name) || builtin(name).is_some() || self.program.prelude.contains_key(name)
     }
 
-    /// A name of the operator library.
+    /// Returns a name of the operator library.
     pub(crate) fn library(&mut self, name: &str) -> R<Option<Value>> {
         match self.program.prelude.get(name).copied() {
             Some(module) => self.global(module, name),
@@ -174,11 +174,11 @@ impl<'p> Elab<'p> {
         }
     }
 
-    /// A name at the top level of a module.
+    /// Returns a name at the top level of a module.
     pub(crate) fn global(&mut self, module: ModuleId, name: &str) -> R<Option<Value>> {
         let program = self.program;
         let (mut module, mut name) = (module, name);
-        // Modules may import from each other in circles; a name that only goes round is nowhere defined.
+        // Modules may import from each other in cycles; a name that is only imported around a cycle is undefined.
         for _ in 0..=program.modules.len() {
             match program.modules[module.0].globals.get(name) {
                 None => return Ok(None),
@@ -228,7 +228,7 @@ impl<'p> Elab<'p> {
         Ok(value)
     }
 
-    /// The known name nearest to a misspelt one.
+    /// Returns the known name nearest to a misspelt one.
     fn near_name(&self, name: &str) -> Option<String> {
         let frame = self.frame();
         let mut all: Vec<String> = frame.scopes.iter().flat_map(|s| s.names.keys().cloned()).collect();
@@ -262,12 +262,12 @@ impl<'p> Elab<'p> {
     }
 }
 
-/// Whether the language itself has that name.
+/// Returns whether the language itself defines the name.
 pub fn is_builtin(name: &str) -> bool {
     builtin(name).is_some()
 }
 
-/// Names that the language itself has.
+/// Returns the value of a name that the language itself defines.
 fn builtin(name: &str) -> Option<Value> {
     if let Some(d) = DType::parse(name) {
         return Some(Value::DType(d));

@@ -1,7 +1,7 @@
-//! Inlining of a program that is elaborated already: what the hooks make of a gradient.
+//! Inlining of an elaborated program, such as the gradient that the hooks return.
 //!
-//! Parameters become views of the arguments, sizes the arguments' sizes, results local tensors. Everything that the
-//! program binds gets a fresh symbol, so that it can be inlined twice.
+//! Parameters become views of the arguments, sizes the arguments' sizes, results local tensors. All symbols bound in
+//! the program are replaced by fresh ones, so that it can be inlined twice.
 
 use super::annotation::TensorType;
 use super::axis;
@@ -16,16 +16,16 @@ use taffeta_ast::{
     Access, Expr, ExprKind, Func, Origin, Param, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
-/// What the symbols of the spliced program stand for here.
+/// Substitution of the symbols of a spliced program.
 pub(crate) struct Meaning {
     /// Sizes, and iterators with their fresh symbols.
     scalars: FxHashMap<Symbol, Expr>,
     pub(crate) tensors: FxHashMap<Symbol, View>,
-    /// Statements with their copies.
+    /// Copies of statements.
     pub(crate) ids: FxHashMap<StmtId, StmtId>,
-    /// Patterns of its parameters with those of the arguments.
+    /// Patterns of the arguments, by those of the parameters.
     patterns: FxHashMap<Pattern, Pattern>,
-    /// The calls that lead to the splice.
+    /// Calls that lead to the splice.
     chain: Vec<CallSite>,
 }
 
@@ -70,7 +70,7 @@ impl Elab<'_> {
         })
     }
 
-    /// Puts statements that are made already into the current block.
+    /// Adds existing statements to the current block.
     pub(crate) fn emit_all(&mut self, body: &Stmt) {
         let statements = match body.kind() {
             StmtKind::Seq(all) => all.clone(),
@@ -80,7 +80,7 @@ impl Elab<'_> {
         self.block_mut().items.extend(statements.into_iter().map(super::block::Item::Stmt));
     }
 
-    /// The arguments in the order of the parameters.
+    /// Returns the arguments in the order of the parameters.
     pub(crate) fn spliced_arguments(&mut self, func: &Func, args: Vec<Arg>, span: Span) -> R<Vec<(Value, Span)>> {
         let names: Vec<&str> = func.params.iter().map(|p| p.tensor.symbol.name()).collect();
         let mut slots: Vec<Option<(Value, Span)>> = vec![None; names.len()];
@@ -164,11 +164,11 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// The view that a parameter stands for: the argument's, or that of a converted copy.
+    /// Returns the view that a parameter stands for: that of the argument, or of a converted copy.
     fn spliced_parameter(&mut self, p: &Param, v: &Value, at: Span) -> R<View> {
         let name = p.tensor.symbol.name();
         let (wanted, found) = (&p.tensor.format, v.format());
-        // Whether writes elsewhere vanish, or are summed, is said of what is written.
+        // Dropping and summing concern writes; they do not matter for a tensor that is read.
         let read = |f: &Format| Format { pattern: None, drops: false, sums: false, ..f.clone() };
         if read(wanted) != read(&found) {
             let text = format!("a conversion of the argument for `{name}` from `{found}` to `{wanted}`");
@@ -204,7 +204,7 @@ impl Meaning {
         Meaning { scalars, tensors, ids, patterns: FxHashMap::default(), chain }
     }
 
-    /// A format with the patterns of arguments.
+    /// Returns a format with the patterns of arguments.
     fn format(&self, format: &Format) -> Format {
         let pattern = format.pattern.map(|p| self.patterns.get(&p).copied().unwrap_or(p));
         Format { pattern, ..format.clone() }
@@ -272,7 +272,7 @@ impl Meaning {
         new
     }
 
-    /// A print. What shows no whole part of a tensor here is copied to where it does.
+    /// Copies a print. A part that would not print a whole tensor here is copied into a temporary first.
     fn printed(&mut self, s: &Stmt, parts: &[PrintPart]) -> Stmt {
         let origin = self.origin(s.origin());
         let mut temporaries = Vec::new();
@@ -310,7 +310,7 @@ impl Meaning {
         }
     }
 
-    /// The origin with the calls that lead here before its own.
+    /// Returns the origin, with the calls that lead here before its own.
     fn origin(&self, o: &Origin) -> Origin {
         match o {
             Origin::Source { span, labels, chain } => Origin::Source {
@@ -323,12 +323,12 @@ impl Meaning {
     }
 }
 
-/// A name of a parameter as the text of a program can have it: `y_grad` for `y.grad`.
+/// Returns a parameter's name in a spelling that a program can use: `y_grad` for `y.grad`.
 fn in_text(name: &str) -> String {
     name.replace('.', "_")
 }
 
-/// The elements of a view, into a tensor of its shape.
+/// Copies the elements of a view into a tensor of its shape.
 fn copied(to: &Tensor, view: &View, origin: &Origin) -> Stmt {
     let iters: Vec<Symbol> = (0..to.ndim()).map(|d| Symbol::new(format!("{}.d{d}", to.symbol))).collect();
     let at: Vec<Expr> = iters.iter().map(Expr::var).collect();
@@ -345,12 +345,12 @@ fn copied(to: &Tensor, view: &View, origin: &Origin) -> Stmt {
     })
 }
 
-/// A view's indices with these in place of its axes.
+/// Substitutes `at` for the axes in a view's indices.
 fn substituted(view: &View, at: &[Expr]) -> Vec<Access> {
     view.indices.iter().map(|a| a.map(&mut |e| axis::substitute(e, at))).collect()
 }
 
-/// The indices of a view's tensor for an element of the view.
+/// Returns the indices into a view's tensor for an element of the view.
 fn place(view: &View, at: &[Access]) -> Vec<Access> {
     view.indices.iter().map(|a| axis::subscripted(a, at)).collect()
 }

@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use taffeta_ast::scalar::{self, Exact, Fault};
 use taffeta_ast::{DType, Expr, Literal, Op, Span};
 
-/// An operator on static numbers; `None` where an operand is not a static number, or the operator does not take it (the
-/// general case then says why).
+/// Applies an operator to static numbers; `None` if an operand is not a static number, or the operator does not take it
+/// (the general case then reports the reason).
 pub(crate) fn operator(op: Op, args: &[(Value, Span)]) -> Option<Result<Value, String>> {
     if let (Op::Select, (Value::Bool(c), _)) = (op, &args[0]) {
         let chosen = &args[if *c { 1 } else { 2 }].0;
@@ -19,7 +19,7 @@ pub(crate) fn operator(op: Op, args: &[(Value, Span)]) -> Option<Result<Value, S
     }
     let values: Vec<&Value> = args.iter().map(|a| &a.0).collect();
     match values.as_slice() {
-        // `~True` would be a number in Python: the general case says what it is here.
+        // `~True` is a number in Python: the general case decides its meaning here.
         [Value::Bool(_)] if op == Op::BitNot => None,
         [Value::Bool(a)] => evaluated(op, DType::Bool, &[Literal::Bool(*a)]).map(Ok),
         [Value::Bool(a), Value::Bool(b)] => evaluated(op, DType::Bool, &[Literal::Bool(*a), Literal::Bool(*b)]).map(Ok),
@@ -41,7 +41,7 @@ fn number(v: &Value) -> Option<f64> {
     }
 }
 
-/// The value that the table gives, as a static one.
+/// Evaluates an operator by the table, to a static value.
 fn evaluated(op: Op, dtype: DType, args: &[Literal]) -> Option<Value> {
     Some(match scalar::apply(op, dtype, args).ok()? {
         Literal::Bool(b) => Value::Bool(b),
@@ -50,7 +50,7 @@ fn evaluated(op: Op, dtype: DType, args: &[Literal]) -> Option<Value> {
     })
 }
 
-/// Static integers are those of `i64` and `u64`.
+/// Checks that a static integer fits in `i64` or `u64`.
 fn checked(v: Exact) -> Result<Value, String> {
     match v {
         Exact::Value(i) if i >= i128::from(i64::MIN) && i <= i128::from(u64::MAX) => Ok(Value::Int(i)),
@@ -76,15 +76,15 @@ fn int_binary(op: Op, a: i128, b: i128) -> Option<Result<Value, String>> {
     }
 }
 
-/// Operators on floats of which the value is the same everywhere. The others (`exp`, `sin`, `erf` …) are left to the
-/// program, which computes them as it computes those of tensors.
+/// Evaluates operators on floats whose result is the same on every machine. The others (`exp`, `sin`, `erf` …) are left
+/// to the running program, which computes them as it does for tensors.
 fn floats(op: Op, v: &[f64]) -> Option<Value> {
     let args: Vec<Literal> = v.iter().map(|f| Literal::Float(*f)).collect();
     op.info().exact.then(|| evaluated(op, DType::F64, &args)).flatten()
 }
 
-/// An operator on constants of one floating-point type, rounded to it: constants are folded whether they are typed or
-/// not, so that a printed program, whose constants have no types, folds the same ones.
+/// Folds an operator on constants of one floating-point type, rounded to it: constants are folded whether they are
+/// typed or not, so that a printed program, whose constants have no types, folds the same ones.
 pub(crate) fn typed_floats(op: Op, args: &[Expr], dtype: DType) -> Option<Expr> {
     let values: Vec<Literal> = args.iter().map(Expr::as_literal).collect::<Option<_>>()?;
     if !op.info().exact || !values.iter().all(|v| matches!(v, Literal::Float(_))) {
@@ -93,7 +93,7 @@ pub(crate) fn typed_floats(op: Op, args: &[Expr], dtype: DType) -> Option<Expr> 
     Some(Expr::literal(scalar::apply(op, dtype, &values).ok()?, op.result(dtype)))
 }
 
-/// `+` and `*` on sequences and strings.
+/// Evaluates `+` and `*` on sequences and strings.
 pub(crate) fn sequence(op: Op, a: &Value, b: &Value) -> Option<Result<Value, String>> {
     let repeat = |items: &[Value], n: &i128| -> Result<Vec<Value>, String> {
         let n = usize::try_from((*n).max(0)).unwrap_or(usize::MAX);
@@ -125,8 +125,8 @@ pub(crate) fn sequence(op: Op, a: &Value, b: &Value) -> Option<Result<Value, Str
     }
 }
 
-/// Whether two values are the same, as `==` on static values and `in` see it. A size is the same as another one if both
-/// have the same expression, and differs from every constant.
+/// Returns whether two values are the same, as `==` on static values and `in` define it. A size is the same as another
+/// one if both have the same expression, and differs from every constant.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Str(a), Value::Str(b)) => a == b,
@@ -150,7 +150,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// `a in b` for a sequence, a range or a string; `None` where `b` is none.
+/// Evaluates `a in b` for a sequence, a range or a string; `None` if `b` is another value.
 pub(crate) fn contains(a: &Value, b: &Value) -> Option<bool> {
     match (a, b) {
         (a, Value::Tuple(items) | Value::List(items)) => Some(items.iter().any(|i| same(a, i))),
@@ -164,7 +164,7 @@ pub(crate) fn contains(a: &Value, b: &Value) -> Option<bool> {
     }
 }
 
-/// A comparison of static values that are not numbers; `None` if they are not comparable in this way.
+/// Compares static values that are not numbers; `None` if the comparison does not apply to them.
 pub(crate) fn compare(op: CmpOp, a: &Value, b: &Value) -> Option<bool> {
     let order = |a: &Value, b: &Value| -> Option<Ordering> {
         match (a, b) {
@@ -195,7 +195,7 @@ fn range_bounds(v: &Value) -> Option<(i128, i128, i128)> {
     }
 }
 
-/// What a static `for` or a comprehension runs over; `None` where it is not a static sequence.
+/// Returns the items of a static `for` or a comprehension; `None` if the value is not a static sequence.
 pub(crate) fn iterate(v: &Value) -> Option<Result<Vec<Value>, String>> {
     if let Some(items) = v.items() {
         return Some(Ok(items.to_vec()));

@@ -1,7 +1,7 @@
 //! Statements: control flow, static and dynamic.
 //!
-//! A static `if` or `for` is decided here and splices its body into the block around. A dynamic one becomes a statement
-//! whose body is a block, with a scope of its own.
+//! A static `if` or `for` is decided here and splices its body into the enclosing block. A dynamic one becomes a
+//! statement whose body is a block, with a scope of its own.
 
 use super::choice::Condition;
 use super::scope::{Role, Scope};
@@ -12,16 +12,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::stmt::{AssertKind, Extent, LoopProps, Message, MessagePart};
 use taffeta_ast::{DType, Expr, Origin, Span, StmtKind as Tree, Symbol};
 
-/// How a block ended.
+/// Way in which a block ended.
 pub(crate) enum Flow {
-    /// At its end.
+    /// Falling through at its end.
     Next,
-    /// With `return`.
+    /// Returning a value.
     Return(Value),
 }
 
 impl Elab<'_> {
-    /// Runs statements in the current scope. After a mistake the next statement is tried, so that several are reported.
+    /// Runs statements in the current scope. After an error the next statement is tried, so that several are reported.
     pub(crate) fn run(&mut self, stmts: &[Stmt]) -> R<Flow> {
         let mut wrong = false;
         let mut labels: Vec<String> = Vec::new();
@@ -44,8 +44,8 @@ impl Elab<'_> {
                     self.shared_chain = None;
                     self.roll_back(mark);
                     self.poison_targets(s);
-                    // What follows means little where a call went wrong, where the function might have ended, or where
-                    // what it was said to rely on does not hold.
+                    // Later statements mean little after an error in a call, in a statement that may return, or in an
+                    // assertion that they rely on.
                     let endless =
                         |d: &taffeta_ast::Diagnostic| matches!(d.code, "elaborate::too_large" | "call::depth");
                     let relied_on = returns(s) || matches!(s.kind, StmtKind::Assert { .. });
@@ -74,7 +74,7 @@ impl Elab<'_> {
         }
     }
 
-    /// The text of a `label("…")` statement.
+    /// Returns the text of a `label("…")` statement.
     fn label(&mut self, s: &Stmt) -> R<Option<String>> {
         let StmtKind::Expr(syntax::Expr { kind: ExprKind::Call { callee, args }, .. }) = &s.kind else {
             return Ok(None);
@@ -95,7 +95,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Gives labels to the last statement that was emitted since `mark`: what comes before are its operands.
+    /// Attaches labels to the last statement that was emitted since `mark`: earlier ones compute its operands.
     fn attach(&mut self, names: Vec<String>, mark: super::block::Mark) {
         use super::block::Item;
         let items = &mut self.block_mut().items[mark.items..];
@@ -107,7 +107,7 @@ impl Elab<'_> {
         *last = taffeta_ast::Stmt::new(last.kind().clone(), origin);
     }
 
-    /// After a mistake: the names that the statement would have bound are not reported again.
+    /// Poisons the names that a faulty statement would have bound, so that their uses are not reported.
     fn poison_targets(&mut self, s: &Stmt) {
         let mut names: Vec<(String, Span)> = Vec::new();
         match &s.kind {
@@ -169,7 +169,7 @@ impl Elab<'_> {
         Ok(Flow::Next)
     }
 
-    /// A block of its own: what is declared inside ends with it.
+    /// Elaborates a block with a scope of its own: declarations inside end with it.
     pub(crate) fn nested(&mut self, stmts: &[Stmt], bind: impl FnOnce(&mut Self)) -> R<taffeta_ast::Stmt> {
         let (outer, depth) = (self.span, self.blocks.len());
         self.open_block();
@@ -200,7 +200,7 @@ impl Elab<'_> {
             Condition::Known(false) => self.run(otherwise),
             Condition::Open(_) if self.schedule.is_some() => self.open_condition(cond.span),
             Condition::Open(c) => {
-                // Both branches are looked at before giving up, so that mistakes in both are reported.
+                // Both branches are elaborated before giving up, so that errors in both are reported.
                 let then = self.nested(then, |_| {});
                 if let Err(stop @ Stop::Restart { .. }) = then {
                     return Err(stop);
@@ -259,7 +259,7 @@ impl Elab<'_> {
         }
     }
 
-    /// A loop of the running program, or a nest of them.
+    /// Elaborates a loop of the running program, or a nest of them.
     fn dynamic_loop(
         &mut self,
         loops: &[(&syntax::Name, std::sync::Arc<[Value; 3]>)],
@@ -303,7 +303,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// A bound of a range, as an i64.
+    /// Converts a bound of a range to i64.
     pub(crate) fn loop_bound(&mut self, v: &Value, span: Span) -> R<Expr> {
         match v.lazy() {
             Some(l) if l.shape.is_empty() && l.expr.dtype().is_int() => self.in_type(l.expr, l.weak, DType::I64, span),
@@ -320,7 +320,7 @@ impl Elab<'_> {
     fn assertion(&mut self, cond: &syntax::Expr, message: Option<&syntax::Expr>, span: Span) -> R<()> {
         let c = match self.condition(cond)? {
             Condition::Known(true) => return Ok(()),
-            // A literal `False` marks code that must not be reached, which is known when the program runs.
+            // A literal `False` marks unreachable code, which fails only if the running program reaches it.
             Condition::Known(false) if matches!(cond.kind, ExprKind::Bool(_)) && self.frame().scopes.len() > 1 => {
                 Expr::bool(false)
             }
@@ -349,15 +349,16 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Whether an assertion fails whatever the sizes are. In a loop or under a condition it may never be reached: the
-    /// user may mean that; sizes that an operator compares must agree there too, as those of array expressions.
+    /// Proves that an assertion fails for all sizes. In a loop or under a condition it may never be reached, as the
+    /// user may intend; but sizes that an operator of the library compares must agree there too, like those of array
+    /// expressions.
     fn fails_wherever_it_stands(&self, c: &Expr, span: Span) -> bool {
         let compares = matches!(c.kind(), taffeta_ast::ExprKind::Apply(taffeta_ast::Op::Eq, _));
         let reached = self.blocks.len() == 1 || (compares && self.in_library(span.file));
         reached && self.surely_false(c)
     }
 
-    /// A message as far as it is known when compiling.
+    /// Formats a message as far as it is known when compiling.
     fn message_text(&mut self, m: &syntax::Expr) -> R<String> {
         let parts = self.message(m)?;
         let show = |p: &MessagePart| match p {
@@ -399,7 +400,7 @@ impl Elab<'_> {
     }
 }
 
-/// Whether a function may end in this statement.
+/// Returns whether a function may return in this statement.
 fn returns(s: &Stmt) -> bool {
     match &s.kind {
         StmtKind::Return { .. } => true,
@@ -409,7 +410,7 @@ fn returns(s: &Stmt) -> bool {
     }
 }
 
-/// The names that a target binds.
+/// Collects the names that a target binds.
 fn target_names(t: &syntax::Expr, out: &mut Vec<(String, Span)>) {
     match &t.kind {
         ExprKind::Name(n) => out.push((n.clone(), t.span)),
@@ -418,8 +419,9 @@ fn target_names(t: &syntax::Expr, out: &mut Vec<(String, Span)>) {
     }
 }
 
-/// Names that are assigned in a loop of the running program and also before it: they cannot be names for values. (Which
-/// conditions are static is not plain from the text; names assigned under those are found while running.)
+/// Returns names that are assigned in a loop of the running program and also before it: they cannot be names for
+/// values. (The syntax does not tell which conditions are static; names assigned under dynamic ones are found while
+/// running.)
 pub(crate) fn looped_names(body: &[Stmt]) -> FxHashSet<String> {
     let mut scan = Scan::default();
     scan.block(body);
@@ -428,7 +430,7 @@ pub(crate) fn looped_names(body: &[Stmt]) -> FxHashSet<String> {
 
 #[derive(Default)]
 struct Scan {
-    /// The loops around the first assignment of each name.
+    /// Loops around the first assignment of each name.
     first: FxHashMap<String, Vec<Span>>,
     loops: Vec<Span>,
     looped: FxHashSet<String>,

@@ -1,5 +1,5 @@
-//! Storage (language.md, section 7): what `format(…)`, the levels in it and the names of formats evaluate to, and the
-//! format that an annotation's `@` gives to a tensor.
+//! Storage (language.md, section 7): the values of `format(…)`, of levels and of format names, and the format that an
+//! annotation's `@` gives to a tensor.
 
 use super::call::Arg;
 use super::report::counted;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use taffeta_ast::format::{Coord, Format, Level, LevelKind, Misplaced, Named, Pattern, presets};
 use taffeta_ast::{DType, Diagnostic, Expr, Literal, Span, print};
 
-/// What a name or a call of section 7 stands for.
+/// Value of a name or call of section 7.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Storage {
     /// `compressed(unique=False)`
     Level(Level),
-    /// `csr`: which levels it has depends on the number of dimensions.
+    /// `csr`: its levels depend on the number of dimensions.
     Named(Named),
     /// `format(…)`, with the places of its levels.
     Format(Arc<Composed>),
@@ -26,14 +26,14 @@ pub(crate) enum Storage {
     Blocks,
 }
 
-/// A format with the places of its levels.
+/// Format with the places of its levels.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Composed {
     format: Format,
     spans: Vec<Span>,
 }
 
-/// The tensor of a `pattern(A)`.
+/// Tensor of a `pattern(A)`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Followed {
     pub(super) name: String,
@@ -42,20 +42,20 @@ pub(crate) struct Followed {
 }
 
 impl Storage {
-    /// The level or format of that name. `packbits`, `ragged` and `symmetric` are both: levels here, whose format
-    /// [`Elab::storage`] knows.
+    /// Returns the level or format of that name. `packbits`, `ragged` and `symmetric` are both: levels here, whose
+    /// format [`Elab::storage`] knows.
     pub(crate) fn find(name: &str) -> Option<Storage> {
         let level = || LevelKind::ALL.iter().find(|k| k.name() == name).map(|k| Storage::Level(Level::new(*k)));
         let blocks = || (name == "bcsr").then_some(Storage::Blocks);
         level().or_else(|| Named::find(name).map(Storage::Named)).or_else(blocks)
     }
 
-    /// All names, for proposals.
+    /// Returns all names, for proposals.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         LevelKind::ALL.iter().map(|k| k.name()).chain(Named::ALL.iter().map(|(n, _)| *n)).chain(["bcsr"])
     }
 
-    /// What it is, for messages.
+    /// Describes the value for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Storage::Level(l) => format!("the level `{l}`"),
@@ -80,7 +80,7 @@ impl fmt::Display for Storage {
 }
 
 impl Elab<'_> {
-    /// `compressed(unique=False, index=i64)`
+    /// Evaluates a level with options: `compressed(unique=False, index=i64)`.
     pub(crate) fn call_storage(&mut self, s: &Storage, args: Vec<Arg>, span: Span) -> R<Value> {
         let mut level = match s {
             Storage::Level(level) => *level,
@@ -114,7 +114,7 @@ impl Elab<'_> {
         Ok(Value::Storage(Storage::Level(level)))
     }
 
-    /// `bcsr(4, 3)`
+    /// Evaluates `bcsr(4, 3)`.
     fn blocks_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let sizes: Vec<Option<i64>> = args
             .iter()
@@ -155,7 +155,7 @@ impl Elab<'_> {
         self.error_help("storage::option", at, text, help)
     }
 
-    /// `format(dense, compressed, order=(1, 0), fill=inf)`
+    /// Evaluates `format(dense, compressed, order=(1, 0), fill=inf)`.
     pub(crate) fn format_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let (mut levels, mut spans, mut order, mut fill) = (Vec::new(), Vec::new(), None, None);
         let mut remap = None;
@@ -175,8 +175,8 @@ impl Elab<'_> {
                         return self.error("storage::fill", at, text);
                     }
                 },
-                // A word that is a level here and something else elsewhere (`range`, `offset`), or a name of the
-                // program that hides a level, such as that of the printed program itself.
+                // The word is a level here and another name elsewhere (`range`, `offset`), or a name of the program
+                // hides the level, such as that of the printed program itself.
                 (None, _) if let Some(level) = self.level_by_name(at) => {
                     levels.push(level);
                     spans.push(at);
@@ -232,7 +232,7 @@ impl Elab<'_> {
         Ok(Value::Storage(Storage::Format(Arc::new(Composed { format, spans }))))
     }
 
-    /// The level whose name stands there.
+    /// Returns the level whose name stands at a place in the text.
     fn level_by_name(&self, at: Span) -> Option<Level> {
         match Storage::find(self.program.sources().text(at)) {
             Some(Storage::Level(level)) => Some(level),
@@ -267,7 +267,8 @@ impl Elab<'_> {
         }))
     }
 
-    /// The format that stands after `@` for a tensor of so many dimensions and that type, with a pattern of its own.
+    /// Returns the format after `@` for a tensor of `ndim` dimensions and that type, with a fresh pattern unless it is
+    /// dense.
     pub(crate) fn storage(&mut self, e: &syntax::Expr, ndim: usize, dtype: DType) -> R<Format> {
         let v = self.storage_value(e)?;
         let of_name = |named: Named| (named.format(ndim), named.name());
@@ -305,7 +306,7 @@ impl Elab<'_> {
         Ok(if format.is_dense() { format } else { Format { pattern: Some(Pattern::fresh()), ..format } })
     }
 
-    /// What stands after `@`. A name that is none is taken for one of a format that was misspelt.
+    /// Evaluates the expression after `@`. An unknown name is reported as a misspelt format if one is near.
     pub(crate) fn storage_value(&mut self, e: &syntax::Expr) -> R<Value> {
         let named = match &e.kind {
             syntax::ExprKind::Name(name) => Some(name),
@@ -325,7 +326,7 @@ impl Elab<'_> {
         self.eval(e)
     }
 
-    /// The format of a parameter: one with a pattern of its own, or that of a parameter before it.
+    /// Returns the format of a parameter: one with a fresh pattern, or that of an earlier parameter.
     pub(crate) fn param_storage(&mut self, e: &syntax::Expr, shape: &[Expr], dtype: DType) -> R<Format> {
         match self.storage_value(e)? {
             Value::Storage(Storage::Pattern(_)) => self.followed(e, shape, "this format of a parameter", None),
@@ -333,7 +334,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Makes sure that an argument is stored where another one is, if that is said of its parameter.
+    /// Checks that an argument is stored where another one is, as its parameter declares.
     pub(crate) fn shares_pattern(&mut self, (v, wanted): (&Value, &Format), of: &str, name: &str, at: Span) -> R<()> {
         let found = v.format();
         if found.pattern == wanted.pattern && found.is_dense() == wanted.is_dense() {
@@ -344,9 +345,9 @@ impl Elab<'_> {
         self.error_help("storage::pattern", at, text, help)
     }
 
-    /// `pattern(A)`: where a structured tensor is stored; of a dense one, everywhere. Where `drop=True` is given,
-    /// writes elsewhere vanish, as they do in derivatives, and what is written to elements that one stored value stands
-    /// for is summed, as it is in adjoints; not so with `sum=False`.
+    /// Evaluates `pattern(A)`: the stored elements of a structured tensor; of a dense one, all elements. With
+    /// `drop=True`, writes to other elements are dropped, as in derivatives, and writes to elements that share one
+    /// stored value are summed, as in adjoints; with `sum=False` they are not summed.
     pub(crate) fn pattern_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let help = "write `pattern(A)`, with the name of a structured parameter";
         let (mut of, mut drops, mut sums) = (None, false, true);
@@ -372,7 +373,8 @@ impl Elab<'_> {
         Ok(Value::Storage(Storage::Pattern(Arc::new(Followed { name, format, shape }))))
     }
 
-    /// The format of a tensor that is written, whose annotation has this after `@`: where another tensor is stored.
+    /// Returns the format of a written tensor whose annotation has `e` after `@`: that of another tensor
+    /// (`pattern(A)`).
     pub(crate) fn followed(&mut self, e: &syntax::Expr, shape: &[Expr], what: &str, help: Option<&str>) -> R<Format> {
         let Value::Storage(Storage::Pattern(of)) = self.storage_value(e)? else {
             let d = Diagnostic::new("unsupported", format!("{what} is not supported yet")).at(e.span);
@@ -392,7 +394,7 @@ impl Elab<'_> {
         Ok(of.format.clone())
     }
 
-    /// Halves of matrices are halves of square ones.
+    /// Checks that matrices of which half is stored are square.
     pub(crate) fn squares(&mut self, format: &Format, shape: &[Expr], at: Span) -> R<()> {
         let Some((level, [a, b])) = format.squares().find(|(_, [a, b])| shape[*a] != shape[*b]) else { return Ok(()) };
         let (kind, sizes) = (level.kind.name(), [a, b].map(|d| print::expr(&shape[d])));
@@ -401,7 +403,7 @@ impl Elab<'_> {
         self.error_help("storage::square", at, text, format!("give both the size `{a}`"))
     }
 
-    /// The fill as an element; nothing if it is 0.
+    /// Converts the fill value to an element; `None` if it is 0.
     fn fill(&mut self, fill: Literal, dtype: DType, span: Span) -> R<Option<Literal>> {
         let value = match fill {
             Literal::Bool(b) => Value::Bool(b),

@@ -1,8 +1,8 @@
 //! Constant tables: a list of numbers that is indexed while the program runs (`W = [0.25, 0.5, 0.25]`, then `W[i]`).
 //!
-//! The list becomes a local tensor of the whole program, filled where the program starts; nested lists become
-//! dimensions. Its elements are kept in 64 bits and stay weak, as the literals are that they come from: `W[i]` takes
-//! the type of the typed operand that it meets.
+//! The list becomes a local tensor of the whole program, filled at its start; nested lists become dimensions. Its
+//! elements are kept in 64 bits and stay weak, as the literals are that they come from: `W[i]` takes the type of the
+//! typed operand that it meets.
 
 use super::block::{Item, reads};
 use super::report::counted;
@@ -14,23 +14,23 @@ use std::sync::Arc;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Access, DType, Expr, Kind, Literal, Origin, Span, Stmt, StmtKind, Symbol, Tensor};
 
-/// Elements of a table: each is a store where the program starts.
+/// Maximum number of elements of a table: each is a store at the start of the program.
 const MAX_ELEMENTS: usize = 4096;
 
-/// The lengths of a table's dimensions, its type and its elements in order.
+/// Lengths of a table's dimensions, its type and its elements in order.
 type Contents = (Vec<i64>, DType, Vec<Literal>);
 
-/// The tables of a program.
+/// Tables of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     known: FxHashMap<Contents, Arc<Tensor>>,
     symbols: FxHashSet<Symbol>,
-    /// As they were made, with the places of their first uses.
+    /// Tables in order of creation, with the places of their first uses.
     all: Vec<(Arc<Tensor>, Vec<Literal>, Span)>,
 }
 
 impl Elab<'_> {
-    /// `of[items]` where `of` is a list or a tuple and an item is known only while the program runs.
+    /// Evaluates `of[items]` where `of` is a list or a tuple and an item is known only while the program runs.
     pub(crate) fn table_item(
         &mut self,
         values: &[Value],
@@ -45,7 +45,8 @@ impl Elab<'_> {
         Ok(Value::Lazy(Lazy { expr: part.load(), shape: part.shape, weak: tensor.dtype.kind() != Kind::Bool }))
     }
 
-    /// Whether an item of a subscript is known only while the program runs. Nothing is left of its evaluation.
+    /// Returns whether an item of a subscript is known only while the program runs. If so, the statements emitted by
+    /// its evaluation are rolled back.
     pub(crate) fn is_open_item(&mut self, item: &syntax::Expr) -> R<bool> {
         let parts: Vec<&syntax::Expr> = match &item.kind {
             ExprKind::Slice { lower, upper, .. } => [lower, upper].into_iter().flatten().map(|e| &**e).collect(),
@@ -64,7 +65,7 @@ impl Elab<'_> {
         Ok(open)
     }
 
-    /// The tensor of a list.
+    /// Returns the tensor of a list.
     fn table(&mut self, values: &[Value], span: Span) -> R<Arc<Tensor>> {
         let mut contents: Contents = (Vec::new(), DType::Bool, Vec::new());
         self.collect(values, 0, &mut contents, span)?;
@@ -143,7 +144,7 @@ impl Elab<'_> {
         self.error_help("static::table", span, message, "a table has the same depth everywhere")
     }
 
-    /// The type in which a table's elements are kept.
+    /// Returns the type in which a table's elements are kept.
     fn element_type(&mut self, elements: &[Literal], span: Span) -> R<DType> {
         let any = |f: fn(&Literal) -> bool| elements.iter().any(f);
         let bools = any(|e| matches!(e, Literal::Bool(_)));
@@ -161,20 +162,21 @@ impl Elab<'_> {
         self.error("static::table", span, message)
     }
 
-    /// Whether an expression reads tables alone, which nothing ever writes.
+    /// Returns whether an expression reads only tables, which are never written after the start.
     pub(crate) fn reads_tables_alone(&self, e: &Expr) -> bool {
         let mut read = FxHashSet::default();
         reads(e, &mut read);
         read.is_subset(&self.tables.symbols)
     }
 
-    /// Whether a value is one that a name may stand for: a number of literals, sizes, iterators and tables.
+    /// Returns whether a name may stand for the value: a number of literals, sizes, iterators and tables.
     pub(crate) fn is_nameable(&self, v: &Value) -> bool {
         v.is_weak_scalar()
             || matches!(v, Value::Lazy(l) if l.weak && l.shape.is_empty() && self.reads_tables_alone(&l.expr))
     }
 
-    /// The declarations of the tables that the program's items read, with what fills them, before the items.
+    /// Puts the declarations of the tables that the program's items read, with the stores that fill them, before the
+    /// items.
     pub(crate) fn with_tables(&mut self, items: Vec<Item>) -> Vec<Item> {
         let mut used = FxHashSet::default();
         for item in &items {

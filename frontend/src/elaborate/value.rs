@@ -1,5 +1,5 @@
-//! What an expression of the language evaluates to while compiling: static values, views of tensors, and values that
-//! are still expressions over their indices.
+//! Values of expressions while compiling: static values, views of tensors, and values that are still expressions over
+//! their indices.
 
 use super::axis;
 use super::func::FuncRef;
@@ -10,66 +10,66 @@ use std::sync::Arc;
 use taffeta_ast::format::Format;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Literal, Op, Tensor};
 
-/// A value at elaboration time.
+/// Value at elaboration time.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// A static integer.
+    /// Static integer.
     Int(i128),
-    /// A static float.
+    /// Static float.
     Float(f64),
-    /// A static `bool`.
+    /// Static `bool`.
     Bool(bool),
-    /// A string.
+    /// String.
     Str(Arc<str>),
-    /// An element type.
+    /// Element type.
     DType(DType),
     /// `None`
     None,
-    /// A tuple; its items may be of any kind.
+    /// Tuple; its items may be of any kind.
     Tuple(Arc<[Value]>),
-    /// A list.
+    /// List.
     List(Arc<[Value]>),
     /// `range(begin, end, step)`
     Range(Arc<[Value; 3]>),
-    /// `ndrange(n, m)`: a range for each.
+    /// `ndrange(n, m)`: a range for each argument.
     NdRange(Arc<[Value]>),
     /// `reals`
     Reals,
-    /// A function of the program or of the operator library.
+    /// Function of the program or of the operator library.
     Function(FuncRef),
-    /// An operator that is written as a call: `exp`.
+    /// Operator that is written as a call: `exp`.
     Operator(Op),
-    /// A built-in function that is not an operator: `zeros`.
+    /// Built-in function that is not an operator: `zeros`.
     Builtin(super::builtin::Builtin),
-    /// A type of static values, for `isinstance`.
+    /// Type of static values, for `isinstance`.
     Type(StaticType),
-    /// `grad(f, wrt=…)` and its relatives.
+    /// Gradient: `grad(f, wrt=…)`, `vjp`, `jvp` and the other forms.
     Gradient(Arc<Gradient>),
-    /// A tensor or part of one, by reference.
+    /// Tensor or part of one, by reference.
     Tensor(View),
-    /// A value that is computed where it is needed, element by element.
+    /// Value that is computed at its use, element by element.
     Lazy(Lazy),
     /// `empty(shape, dtype)`: a tensor without values.
     Empty(Vec<Expr>, DType),
-    /// A level or a format: `compressed`, `csr`.
+    /// Level or format: `compressed`, `csr`.
     Storage(Storage),
-    /// `offset(d)`, which is to be indexed: `d`.
+    /// `offset(d)`, which is to be indexed; holds `d`.
     Offset(Lazy),
-    /// `permit(j)`, an index that may be out of range: `j`.
+    /// `permit(j)`, an index that may be out of range; holds `j`.
     Permit(Lazy),
-    /// A value that may be missing. No name and no tensor holds one.
+    /// Value that may be missing. No name and no tensor holds one.
     Missing(Box<Missing>),
-    /// What a schedule function sees as `s`.
+    /// The schedule: parameter `s` of a schedule function.
     Schedule,
-    /// A loop, statement or tensor that a method of the schedule returned.
+    /// Loop, statement or tensor that a method of the schedule returned.
     Handle(Handle),
 }
 
-/// A thing of the scheduler's.
+/// Reference to an object of the scheduler.
 #[derive(Clone, Debug)]
 pub(crate) struct Handle {
     pub(crate) number: u64,
-    /// The method that returned it.
+    /// Method that returned the handle.
     pub(crate) method: Arc<str>,
 }
 
@@ -83,34 +83,34 @@ pub(crate) enum StaticType {
     List,
 }
 
-/// Part of a tensor, by reference: for every dimension of the tensor the index, over the view's own axes (see
-/// [`axis`]).
+/// Part of a tensor, by reference: the index of every dimension of the tensor, over the view's own axes (see [`axis`]).
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) tensor: Arc<Tensor>,
     pub(crate) shape: Vec<Expr>,
     pub(crate) indices: Vec<Access>,
-    /// Whether stores may go through it.
+    /// Whether stores may go through the view.
     pub(crate) writable: bool,
-    /// Whether an index tensor made it: its elements may coincide, and passing it copies.
+    /// Whether an index tensor made the view: its elements may coincide, and passing it copies.
     pub(crate) gathered: bool,
-    /// Whether this is the only way to reach a tensor without a name: binding it needs no copy.
+    /// Whether the view is the only reference to an unnamed tensor: binding it needs no copy.
     pub(crate) owned: bool,
-    /// Whether its type is not known yet in this walk (see `declared`): reading it gives a weak value.
+    /// Whether the type is unknown so far in this walk (see `declared`): a read gives a weak value.
     pub(crate) open: bool,
 }
 
-/// An elementwise value: its element as an expression over the axes.
+/// Elementwise value: its element as an expression over the axes.
 #[derive(Clone, Debug)]
 pub(crate) struct Lazy {
     pub(crate) shape: Vec<Expr>,
     pub(crate) expr: Expr,
-    /// Made of literals, sizes and iterators alone, or of names whose type is not known yet in this walk.
+    /// Whether the value consists of literals, sizes and iterators alone, or of names whose type is unknown so far in
+    /// this walk.
     pub(crate) weak: bool,
 }
 
 impl View {
-    /// The whole of a tensor.
+    /// Creates the view of a whole tensor.
     pub(crate) fn whole(tensor: &Arc<Tensor>, writable: bool) -> View {
         let ndim = tensor.ndim();
         View {
@@ -124,7 +124,7 @@ impl View {
         }
     }
 
-    /// Whether this is a whole tensor with its dimensions in order.
+    /// Returns whether the view is a whole tensor with its dimensions in order.
     pub(crate) fn is_whole(&self) -> bool {
         let ndim = self.tensor.ndim();
         self.shape.len() == ndim
@@ -132,19 +132,19 @@ impl View {
             && self.indices.iter().enumerate().all(|(d, a)| *a == Access::from(axis::var(ndim, d)))
     }
 
-    /// Its element as an expression over the axes.
+    /// Returns the element of the view as an expression over the axes.
     pub(crate) fn load(&self) -> Expr {
         Expr::load(&self.tensor.symbol, self.indices.clone(), self.tensor.dtype)
     }
 }
 
 impl Lazy {
-    /// A scalar.
+    /// Creates a scalar.
     pub(crate) fn scalar(expr: Expr, weak: bool) -> Lazy {
         Lazy { shape: Vec::new(), expr, weak }
     }
 
-    /// Whether it reads tensors.
+    /// Returns whether the value reads tensors.
     pub(crate) fn reads(&self) -> bool {
         fn any(e: &Expr) -> bool {
             matches!(e.kind(), ExprKind::Load(..)) || e.children().into_iter().any(any)
@@ -154,12 +154,12 @@ impl Lazy {
 }
 
 impl Value {
-    /// A string.
+    /// Creates a string.
     pub(crate) fn str(s: impl Into<Arc<str>>) -> Value {
         Value::Str(s.into())
     }
 
-    /// A weak scalar: an expression of literals, sizes and iterators. Constants are static.
+    /// Creates a weak scalar: an expression of literals, sizes and iterators. Constants become static values.
     pub(crate) fn weak(expr: Expr) -> Value {
         match expr.as_literal() {
             Some(Literal::Int(i)) => Value::Int(i),
@@ -169,10 +169,10 @@ impl Value {
         }
     }
 
-    /// The value element by element, if it is a tensor or a number.
+    /// Returns the elementwise form of a tensor or a number.
     pub(crate) fn lazy(&self) -> Option<Lazy> {
         Some(match self {
-            // As it is: whoever gives it a type checks that it fits.
+            // The integer is kept as it is: its conversion to a type checks that it fits.
             Value::Int(i) => Lazy::scalar(Expr::raw(ExprKind::Const(Literal::Int(*i)), DType::I64), true),
             Value::Float(f) => Lazy::scalar(Expr::float(*f, DType::F64), true),
             Value::Bool(b) => Lazy::scalar(Expr::bool(*b), true),
@@ -182,7 +182,7 @@ impl Value {
         })
     }
 
-    /// How it is stored: computed values, and parts of tensors, densely.
+    /// Returns the storage format: dense for computed values and for parts of tensors.
     pub(crate) fn format(&self) -> Format {
         match self {
             Value::Tensor(view) if view.is_whole() => view.tensor.format.clone(),
@@ -190,12 +190,12 @@ impl Value {
         }
     }
 
-    /// Whether it is a tensor (a scalar that is known when compiling is none).
+    /// Returns whether the value is a tensor (a scalar that is known when compiling is not).
     pub(crate) fn is_tensor(&self) -> bool {
         matches!(self, Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..))
     }
 
-    /// Whether it is known when compiling.
+    /// Returns whether the value is known when compiling.
     pub(crate) fn is_static(&self) -> bool {
         match self {
             Value::Tuple(items) | Value::List(items) => items.iter().all(Value::is_static),
@@ -206,7 +206,7 @@ impl Value {
         }
     }
 
-    /// Whether it stands for a number of literals, sizes and iterators alone (scalars only).
+    /// Returns whether the value is a scalar of literals, sizes and iterators alone.
     pub(crate) fn is_weak_scalar(&self) -> bool {
         match self {
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => true,
@@ -215,7 +215,7 @@ impl Value {
         }
     }
 
-    /// The shape, if it is a tensor or a number.
+    /// Returns the shape of a tensor or a number.
     pub(crate) fn shape(&self) -> Option<Vec<Expr>> {
         match self {
             Value::Tensor(v) => Some(v.shape.clone()),
@@ -226,7 +226,7 @@ impl Value {
         }
     }
 
-    /// The element type, if it is a tensor or a number.
+    /// Returns the element type of a tensor or a number.
     pub(crate) fn dtype(&self) -> Option<DType> {
         match self {
             Value::Tensor(v) => Some(v.tensor.dtype),
@@ -239,7 +239,7 @@ impl Value {
         }
     }
 
-    /// What kind of thing it is, for messages: "a string", "a tensor of 2 dimensions".
+    /// Describes the kind of value for messages: "a string", "a tensor of 2 dimensions".
     pub(crate) fn describe(&self) -> String {
         match self {
             Value::Int(_) => "an integer".into(),
@@ -271,7 +271,7 @@ impl Value {
         }
     }
 
-    /// The items of a static sequence.
+    /// Returns the items of a static sequence.
     pub(crate) fn items(&self) -> Option<&[Value]> {
         match self {
             Value::Tuple(v) | Value::List(v) => Some(v),

@@ -1,4 +1,4 @@
-//! Warnings: programs that are right, and may not do what was meant. `taffeta check` shows them.
+//! Warnings about valid programs that may not do as intended; `taffeta check` shows them.
 
 use super::Elab;
 use super::report::same_mistake;
@@ -13,18 +13,18 @@ impl Elab<'_> {
         }
     }
 
-    /// Warns where a tensor of a type that was asked for takes values of a wider one.
+    /// Warns if a tensor with a declared type takes values of a wider one.
     pub(crate) fn warn_narrowing(&mut self, target: &View, value: &Expr, site: Span, span: Span) {
         let (from, to) = (value.dtype(), target.tensor.dtype);
         if self.is_weakly_declared(&target.tensor.symbol) || chooses_literals(value, to) {
             return;
         }
-        // A result has no place of its own in the text but its annotation.
+        // A result has no place in the text but its annotation.
         let name = if site == span { "the result".to_string() } else { self.quote(site) };
         self.warn_conversion(&name, from, to, span);
     }
 
-    /// Warns where values of type `from` become `to`, which does not hold them all.
+    /// Warns if a conversion from type `from` to `to` loses values.
     pub(crate) fn warn_conversion(&mut self, name: &str, from: DType, to: DType, span: Span) {
         if from.kind() != to.kind() || from.promote(to) == to {
             return;
@@ -39,7 +39,7 @@ impl Elab<'_> {
         self.warn(Diagnostic::warning("type::narrowing", message).at(span).help(help));
     }
 
-    /// Warns where a name that got its type from what is added to it adds up in few bits.
+    /// Warns if a name whose type was inferred from the values added to it accumulates in a narrow type.
     pub(crate) fn warn_narrow_sum(&mut self, target: &View, op: ReduceOp, span: Span) {
         let dtype = target.tensor.dtype;
         if dtype.size() >= 4 || !matches!(op, ReduceOp::Add | ReduceOp::Mul) {
@@ -57,8 +57,8 @@ impl Elab<'_> {
     }
 }
 
-/// Whether a value is one of several literals (`1 if c else 0`), each of which `dtype` holds as it would hold it alone.
-/// Such a choice has a type of its own, since its condition has one, and nothing of it is lost.
+/// Returns whether a value is a choice of literals (`1 if c else 0`), each of which `dtype` would hold if it stood
+/// alone. The condition gives such a choice a type, although no literal loses its value.
 fn chooses_literals(value: &Expr, dtype: DType) -> bool {
     match value.kind() {
         ExprKind::Const(Literal::Int(i)) => dtype.int_range().is_none_or(|(lo, hi)| (lo..=hi).contains(i)),

@@ -1,6 +1,6 @@
-//! Indices into parts of tensors and computed values. An access to a tensor is checked where the program runs: against
-//! the tensor's own dimensions. What is a part of one, `x[1:4]`, or computed, `x + 1`, has dimensions of its own, and
-//! an index that is not in them must not reach what lies beside: it is proved to be in range here, or asserted.
+//! Indices into parts of tensors and computed values. The running program checks an access to a tensor against the
+//! tensor's own dimensions. A part of a tensor, `x[1:4]`, or a computed value, `x + 1`, has dimensions of its own, and
+//! an index outside of them must not reach the elements around the part: it is proved to be in range here, or asserted.
 
 use super::broadcast::{Part, message};
 use super::value::Value;
@@ -8,11 +8,11 @@ use super::{Elab, axis};
 use taffeta_ast::stmt::{AssertKind, MessagePart};
 use taffeta_ast::{Access, Expr, ExprKind, Op, StmtKind, Symbol, Tensor, poly};
 
-/// Iterators that are replaced in one proof.
+/// Maximum number of iterators that are replaced in one proof.
 const MOST_ITERATORS: usize = 16;
 
 impl Elab<'_> {
-    /// Which dimensions of a value are those of a tensor, so that accesses are checked as they are.
+    /// Marks the dimensions of a value that are dimensions of a tensor, so that accesses check them.
     pub(crate) fn own_dimensions(&self, of: &Value) -> Vec<bool> {
         let mut own = vec![false; of.shape().map_or(0, |s| s.len())];
         match of {
@@ -26,7 +26,7 @@ impl Elab<'_> {
         own
     }
 
-    /// Notes the dimensions of a value that are those of a tensor in an access to it.
+    /// Marks the dimensions of a value that an access indexes directly in a tensor of equal size.
     fn note_access(&self, (tensor, at): (&Tensor, &[Access]), shape: &[Expr], own: &mut [bool]) {
         for (d, own) in own.iter_mut().enumerate() {
             let is_own = |(a, n): (&Access, &Expr)| {
@@ -36,7 +36,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Notes the dimensions of which elements are read whatever the operands are.
+    /// Marks the dimensions of a value that are checked by loads which are evaluated in any case.
     fn note_loads(&self, e: &Expr, shape: &[Expr], own: &mut [bool]) {
         match e.kind() {
             ExprKind::Load(t, at) => {
@@ -45,13 +45,13 @@ impl Elab<'_> {
                 }
                 at.iter().for_each(|a| self.note_loads(&a.index, shape, own));
             }
-            // What may not be evaluated reads nothing.
+            // Operands that may not be evaluated read nothing.
             ExprKind::Apply(Op::Select | Op::And | Op::Or, args) => self.note_loads(&args[0], shape, own),
             _ => e.children().into_iter().for_each(|c| self.note_loads(c, shape, own)),
         }
     }
 
-    /// Makes sure that indices over the axes of `shape` are at least 0 and less than `n`.
+    /// Ensures, by proof or assertion, that indices over the axes of `shape` are at least 0 and less than `n`.
     pub(crate) fn require_within(&mut self, index: &Expr, shape: &[Expr], n: &Expr) {
         let zero = Expr::int(0);
         let low = (!self.is_never_negative(index)).then(|| zero.less_eq(index));
@@ -78,8 +78,8 @@ impl Elab<'_> {
         });
     }
 
-    /// Whether an integer is at least 0 in all iterations of the loops around, as far as that is plain to see:
-    /// iterators are replaced by the end of their range at which it is least.
+    /// Proves, by a simple test, that an integer is non-negative in all iterations of the enclosing loops: each
+    /// iterator is replaced by the end of its range that minimises the integer.
     fn is_never_negative(&self, e: &Expr) -> bool {
         let mut least = e.clone();
         for _ in 0..MOST_ITERATORS {
@@ -94,11 +94,12 @@ impl Elab<'_> {
         false
     }
 
-    /// An iterator of a loop around that an integer is linear in: its factor, and the ends of its range.
+    /// Returns an iterator of an enclosing loop that an integer is linear in, with its factor and the ends of its
+    /// range.
     fn iterator_in(&self, e: &Expr) -> Option<(Symbol, i64, [Expr; 2])> {
         let sum = poly::Poly::of(e)?;
         let mut found: Option<(Symbol, i64)> = None;
-        // The innermost one first, whose range may depend on the others.
+        // The innermost iterator comes first: its range may depend on the others.
         for (monomial, c) in sum.terms() {
             if let [one] = monomial
                 && let ExprKind::Var(s) = one.kind()
@@ -117,14 +118,14 @@ impl Elab<'_> {
         (!elsewhere).then(|| (iter.clone(), c, self.ranges[&iter].clone()))
     }
 
-    /// Notes the range of a loop's iterator, if it counts up.
+    /// Records the range of a loop's iterator, if it counts up.
     pub(crate) fn note_range(&mut self, iter: &Symbol, [begin, end, step]: [&Expr; 3]) {
         if step.as_int().is_some_and(|s| s > 0) {
             self.ranges.insert(iter.clone(), [begin.clone(), end.minus(&Expr::int(1))]);
         }
     }
 
-    /// Notes a tensor that values are computed of.
+    /// Records a tensor that values are computed from.
     pub(crate) fn note_operand(&mut self, of: &Value) {
         if let Value::Tensor(view) = of {
             self.operands.entry(view.tensor.symbol.clone()).or_insert_with(|| view.tensor.clone());

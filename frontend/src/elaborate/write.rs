@@ -1,7 +1,7 @@
-//! Writing: the place that a subscript on the left stands for, and how a value gets into it.
+//! Writing: the place that a subscript on the left stands for, and the store of a value into it.
 //!
-//! The value is broadcast to the place, and its type is that of the tensor. What would be overwritten before it is read
-//! goes through a temporary, and an update of what is there (`y = y + v`) is a reduction.
+//! The value is broadcast to the place and converted to the tensor's type. A value that would be overwritten before it
+//! is read goes through a temporary, and an update of the element (`y = y + v`) is a reduction.
 
 use super::broadcast::{is_one, show, show_shape, stretch};
 use super::scope::{Binding, Role};
@@ -13,7 +13,7 @@ use taffeta_ast::stmt::Role as TensorRole;
 use taffeta_ast::{Access, DType, Diagnostic, Expr, ExprKind as E, Span, StmtKind as Tree, poly};
 
 impl Elab<'_> {
-    /// The tensor that a name stands for, to be written.
+    /// Returns the tensor that a name stands for, to be written.
     pub(crate) fn writable_name(&mut self, name: &str, span: Span) -> R<View> {
         let Some((_, b)) = self.frame().find(name) else {
             let v = self.lookup(name, span)?;
@@ -48,7 +48,7 @@ impl Elab<'_> {
         }
     }
 
-    /// The place that a subscript on the left stands for.
+    /// Returns the place that a subscript on the left stands for.
     pub(crate) fn place(&mut self, of: &syntax::Expr, items: &[syntax::Expr], span: Span) -> R<View> {
         let base = match &of.kind {
             ExprKind::Name(name) => self.writable_name(name, of.span)?,
@@ -123,7 +123,7 @@ impl Elab<'_> {
         if target.writable {
             return Ok(());
         }
-        // An entry that is called only reads what its caller might write, and has its own name for it.
+        // An inlined entry only reads tensors that its caller may write, and knows them by its own names.
         let symbol = &target.tensor.symbol;
         let is_it = |b: &Binding| matches!(&b.value, Value::Tensor(v) if v.tensor.symbol == *symbol);
         let here = self.frame().scopes.iter().flat_map(|s| &s.names);
@@ -141,7 +141,7 @@ impl Elab<'_> {
         self.error_help("assign::read_only", site, message, help)
     }
 
-    /// The element of `v` over the axes of the target, of the target's type.
+    /// Returns the element of `v` over the axes of the target, converted to the target's type.
     pub(crate) fn element_for(&mut self, target: &View, v: &Value, site: Span, span: Span) -> R<Expr> {
         let Some(mut l) = v.lazy() else {
             if let Value::Empty(..) = v {
@@ -155,7 +155,7 @@ impl Elab<'_> {
         l = Lazy { shape: target.shape.clone(), expr, weak: l.weak };
         let dtype = target.tensor.dtype;
         if target.open && l.weak {
-            // The walk with the type that is found will say whether it fits.
+            // The next walk, with the inferred type, checks that the value fits.
             return Ok(l.expr.cast(dtype));
         }
         if !l.weak {
@@ -192,7 +192,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// The place with indices that what is written through it does not change.
+    /// Fixes the indices of a place that read the tensor written through it.
     pub(crate) fn fixed_place(&mut self, target: &View) -> View {
         let mut target = target.clone();
         if target.shape.is_empty() {
@@ -211,7 +211,8 @@ impl Elab<'_> {
         target
     }
 
-    /// An element's expression that no write through `target`, in the order of its axes, changes before it is read.
+    /// Returns an element's expression that is safe from writes through `target`, in the order of its axes, before it
+    /// is read.
     pub(crate) fn unaliased(&mut self, target: &View, element: Expr) -> Expr {
         if target.shape.is_empty() || !may_conflict(target, &element) {
             return element;
@@ -221,7 +222,7 @@ impl Elab<'_> {
         self.materialise(&l, dtype, "t").load()
     }
 
-    /// Reduces into a place.
+    /// Emits a reduction into a place.
     pub(crate) fn emit_reduce(&mut self, target: &View, op: taffeta_ast::ReduceOp, value: &Expr) {
         let symbol = target.tensor.symbol.clone();
         let name = self.renames.get(&symbol).unwrap_or(&symbol).name().to_string();
@@ -234,14 +235,14 @@ impl Elab<'_> {
     }
 }
 
-/// Whether different elements of the place are different elements of the tensor.
+/// Returns whether different elements of the place are different elements of the tensor.
 fn is_injective(target: &View) -> bool {
     let ndim = target.shape.len();
     let covered: FxHashSet<usize> = target.indices.iter().filter_map(|a| axis::single_affine(&a.index)).collect();
     (0..ndim).all(|k| covered.contains(&k) || is_one(&target.shape[ndim - 1 - k]))
 }
 
-/// Whether `element` may read, for some element of the place, what is written for another one.
+/// Returns whether `element` may read, for some element of the place, an element that is written for another one.
 fn may_conflict(target: &View, element: &Expr) -> bool {
     match element.kind() {
         E::Load(t, at) if *t == target.tensor.symbol => {

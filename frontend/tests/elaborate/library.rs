@@ -1,4 +1,4 @@
-//! The library of schedules: the example of each, and what it asks of the schedule.
+//! The library of schedules: the example of each, and its calls on the schedule.
 
 use crate::{Tree, describe, root};
 use expect_test::expect;
@@ -11,7 +11,7 @@ use taffeta_frontend::{
     GradientRequest, Hooks, Loader, NoHooks, Program, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler, Source,
 };
 
-/// Writes down every call, and answers with as many new handles as the primitive makes.
+/// Scheduler that records every call, and answers with as many new handles as the primitive makes.
 #[derive(Default)]
 struct Recorder {
     handles: u64,
@@ -28,7 +28,7 @@ impl Scheduler for Recorder {
         let answer = match call.method.as_str() {
             "split" => ScheduleValue::Tuple(vec![handle(), handle()]),
             "merge" | "fuse" | "innermost" => handle(),
-            // No first, then yes.
+            // The first question is answered with no, later ones with yes.
             "can" => {
                 self.questions += 1;
                 ScheduleValue::Bool(self.questions > 1)
@@ -50,7 +50,7 @@ impl Scheduler for Recorder {
     }
 }
 
-/// A hook that keeps what a schedule asked.
+/// Hooks that keep the calls of a schedule.
 #[derive(Default)]
 pub(crate) struct Record(Mutex<String>);
 
@@ -67,7 +67,7 @@ impl Hooks for Record {
     }
 }
 
-/// The names that a file defines, each with the example in its docstring.
+/// Returns the names that a file defines, each with the example in its docstring.
 fn examples(text: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for function in text.split("\ndef ").skip(1) {
@@ -157,7 +157,7 @@ fn every_schedule_of_the_library_does_what_its_example_asks() {
     .assert_eq(&shown);
 }
 
-/// The `taffeta` blocks of a page of the book, each with its name.
+/// Page of the book: its `taffeta` blocks, by name.
 struct Page<'t> {
     blocks: BTreeMap<String, String>,
     tree: &'t Tree,
@@ -199,7 +199,7 @@ fn the_schedules_of_the_book_run() {
     let mut shown = String::new();
     for (name, text) in &page.blocks {
         let program = Program::load(Source::inline(name.as_str(), text.as_str()), &page);
-        // Without hooks no schedule runs: that is what the loop below is for.
+        // Without hooks no schedule runs; the loop below runs them.
         let found: Vec<_> = program.check(&NoHooks).into_iter().filter(|d| d.code != "unsupported").collect();
         assert_eq!(found, [], "{name}");
         for schedule in program.schedules() {

@@ -1,4 +1,5 @@
-//! Every program of the repository elaborates, is valid, and prints as a program that elaborates to the same tree.
+//! Checks that every program of the repository elaborates, is valid, and prints as a program that elaborates to the
+//! same tree.
 
 mod library;
 mod mutate;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use taffeta_ast::{Func, func, print, validate};
 use taffeta_frontend::{Loader, NoHooks, Program, Source};
 
-/// Reads the operator library and modules from the working tree.
+/// Loader of the operator library and of modules from the working tree.
 struct Tree {
     library: BTreeMap<String, PathBuf>,
     schedules: BTreeMap<String, PathBuf>,
@@ -26,7 +27,7 @@ impl Tree {
     }
 }
 
-/// The names that the files of a folder define, each with its file.
+/// Returns the names that the files of a folder define, each with its file.
 fn definitions(folder: &str) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(root().join(folder)).expect("libop is beside") {
@@ -99,7 +100,7 @@ fn describe(program: &Program, found: &taffeta_ast::Diagnostics) -> String {
     found.0.iter().map(one).collect()
 }
 
-/// What is wrong with the elaborated entry, if anything is.
+/// Validates an elaborated entry, prints it and elaborates it again; returns the first problem.
 fn problem(name: &str, f: &Func) -> Option<String> {
     if let Err(e) = validate::logical(f) {
         return Some(format!("{name}: not valid: {e:?}\n{}", print::func(f)));
@@ -115,8 +116,8 @@ fn problem(name: &str, f: &Func) -> Option<String> {
     }
 }
 
-/// Whether it is only that gradients are another crate's: entries that use them are printed and read again in
-/// `tests/suite/gradients.rs`.
+/// Returns whether the diagnostic is only about gradients, which another crate implements: entries that use them are
+/// printed and read again in `tests/suite/gradients.rs`.
 fn needs_gradients(d: &taffeta_ast::Diagnostic) -> bool {
     d.code == "unsupported" && d.message == "gradients are not supported yet"
 }
@@ -141,7 +142,7 @@ fn every_program_elaborates_and_prints_the_same() {
             wrong.push(format!("{shown}: {}", describe(&program, &found)));
             continue;
         }
-        // Without hooks there are neither gradients nor schedules, and warnings stop nothing.
+        // Without hooks there are neither gradients nor schedules; warnings are allowed.
         let stops =
             |d: &taffeta_ast::Diagnostic| d.code != "unsupported" && d.severity == taffeta_ast::diag::Severity::Error;
         let found: Vec<_> = program.check(&NoHooks).into_iter().filter(stops).collect();
@@ -165,7 +166,7 @@ fn every_program_elaborates_and_prints_the_same() {
     assert!(wrong.is_empty(), "{} of {count} entries:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The examples in the operators' docstrings: the lines from `Example:` to the first `>>>`.
+/// Returns the examples in the operators' docstrings: the lines from `Example:` to the first `>>>`.
 fn examples(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut lines = text.lines();

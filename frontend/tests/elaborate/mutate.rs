@@ -1,17 +1,17 @@
 //! Random mistakes in programs; the tests here and the campaigns of `make fuzz` share them.
 
-/// A small generator with a fixed seed (Knuth's MMIX constants).
+/// Random number generator with a fixed seed (Knuth's MMIX constants).
 pub struct Random(pub u64);
 
 impl Random {
-    /// A number below `n`; 0 if there is none.
+    /// Returns a number below `n`; 0 if there is none.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % n.max(1)
     }
 }
 
-/// Words, numbers and single signs, with the white space between them.
+/// Splits a text into words, numbers and single signs, with the white space between them.
 fn tokens(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let class = |c: char| {
@@ -32,7 +32,7 @@ fn tokens(text: &str) -> Vec<String> {
     out
 }
 
-/// What mistakes put in.
+/// Replacement tokens for mistakes.
 pub const REPLACEMENTS: &[&str] = &[
     "0",
     "1",
@@ -100,11 +100,11 @@ pub const REPLACEMENTS: &[&str] = &[
     "grad",
 ];
 
-/// The text with one to three mistakes.
+/// Returns the text with one to three mistakes.
 pub fn mutate(text: &str, random: &mut Random) -> String {
     let mut all = tokens(text);
     for _ in 0..=random.below(3) {
-        // White space and ends of lines stay, or hardly any mutant would parse.
+        // White space and line ends are kept, or hardly any mutant would parse.
         let words: Vec<usize> = (0..all.len()).filter(|k| !all[*k].trim().is_empty()).collect();
         let at = words[random.below(words.len())];
         match random.below(4) {

@@ -1,5 +1,5 @@
-//! Programs with random mistakes are refused or accepted, but never make elaboration panic, and what is accepted is
-//! valid and prints as itself.
+//! Checks that programs with random mistakes never make elaboration panic, and that accepted ones are valid and print
+//! as themselves.
 
 use super::library::Record;
 use super::mutate::{REPLACEMENTS, Random, mutate};
@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use taffeta_ast::Func;
 use taffeta_frontend::{NoHooks, Program, Source};
 
-/// Whether the entry, or what it shows to its callers, is called like a word that the printed program needs (`range`).
+/// Returns whether the entry, a size or a tensor of its interface has the name of a word that the printed program needs
+/// (`range`).
 fn hides_a_word(f: &Func) -> bool {
     let is_word = |n: &str| REPLACEMENTS.contains(&n) && n.len() > 1;
     is_word(&f.name) || f.sizes.iter().any(|s| is_word(s.name())) || f.interface().any(|t| is_word(t.symbol.name()))
 }
 
-/// A file with schedules that use all that there is.
+/// File with schedules that use all constructs.
 const SCHEDULES: &str = r#"FACTOR = 16
 
 
@@ -64,7 +65,7 @@ fn mutants_of_schedules_never_panic() {
     let mut random = Random(20_261_121);
     let (mut parsed, mut accepted) = (0, 0);
     for k in 0..1000 {
-        // The first one is as it is; the others have mistakes in one line.
+        // The first mutant is the text itself; the others have mistakes in one line.
         let mut lines: Vec<String> = SCHEDULES.lines().map(|l| format!("{l}\n")).collect();
         if k > 0 {
             let full: Vec<usize> = (0..lines.len()).filter(|l| !lines[*l].trim().is_empty()).collect();

@@ -9,7 +9,7 @@ fn page() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/reference/grammar.md")).unwrap()
 }
 
-/// `syntax::…` and `python::…` in a text.
+/// Returns the codes `syntax::…` and `python::…` in a text.
 fn codes(text: &str) -> BTreeSet<String> {
     let starts = ["syntax::", "python::"].into_iter().flat_map(|area| text.match_indices(area));
     starts
@@ -33,7 +33,7 @@ fn every_code_is_named() {
     let mut used = codes(include_str!("../../src/parse.rs"));
     for source in sources {
         let text = std::fs::read_to_string(source.unwrap().path()).unwrap();
-        // Only what stands in quotes is a code; `crate::syntax::…` is not.
+        // Only quoted text is a code; `crate::syntax::…` is not.
         used.extend(codes(&text).into_iter().filter(|code| text.contains(&format!("\"{code}\""))));
     }
     used.retain(|code| code.len() > "syntax::".len());

@@ -1,4 +1,4 @@
-//! `taffeta fmt`: pinned examples, and for every program that parses: twice is once, and the tree stays.
+//! `taffeta fmt`: pinned examples, and for every program that parses: formatting is idempotent and keeps the tree.
 
 use crate::{generate, python};
 use expect_test::{Expect, expect};
@@ -12,7 +12,7 @@ fn check(text: &str, expected: Expect) {
     expected.assert_eq(&format(text, FileId(0)).unwrap());
 }
 
-/// Formats what parses, and holds the result to what formatting promises. Says whether it parsed.
+/// Formats a text that parses, and checks the formatter's guarantees. Returns whether the text parsed.
 fn hold(text: &str) -> bool {
     let (before, diags) = parse(text, FileId(0));
     if !diags.is_empty() {
@@ -47,7 +47,7 @@ fn holds_for_mutated_programs() {
     assert!((0..1000).filter(|seed| hold(&generate::mutant(*seed))).count() > 50);
 }
 
-/// Lines are no longer than they may be, where there are brackets to break.
+/// Checks that lines are within the maximum width, if there are brackets to break.
 #[test]
 fn long_lines_break() {
     let names: Vec<String> = (0..40).map(|i| format!("name_{i}")).collect();
@@ -315,7 +315,7 @@ fn comments_in_brackets() {
     );
 }
 
-/// However long or deep a statement is, it is formatted, in little stack and time.
+/// Checks that statements of any length or depth are formatted, in little stack and time.
 #[test]
 fn long_statements() {
     let n = 5000;

@@ -1,11 +1,11 @@
 //! Sources for fuzzing: programs of the language in odd spacing, mutations of them, and token soup. Each is a function
-//! of its seed, so a failure names the seed and that is enough to see it again.
+//! of its seed, so that the seed in a failure's message reproduces it.
 
-/// A small generator of pseudo-random numbers (SplitMix64).
+/// Pseudo-random number generator (SplitMix64).
 pub struct Rng(u64);
 
 impl Rng {
-    /// Starts from a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Rng {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed)
     }
@@ -18,7 +18,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
@@ -54,16 +54,16 @@ const BINARY: [&str; 21] = [
 ];
 const AUGMENTED: [&str; 13] = ["+=", "-=", "*=", "/=", "//=", "%=", "@=", "**=", "&=", "|=", "^=", "<<=", ">>="];
 
-/// Writes a program.
+/// Writer of random programs.
 struct Writer {
     rng: Rng,
     out: String,
-    /// Whether line ends may stand between tokens.
+    /// Number of open brackets; inside them line ends may stand between tokens.
     brackets: usize,
     indent: String,
 }
 
-/// A program of the language.
+/// Generates a program of the language.
 pub fn program(seed: u64) -> String {
     let rng = Rng::new(seed);
     let mut w = Writer { rng, out: String::new(), brackets: 0, indent: String::new() };
@@ -364,7 +364,7 @@ impl Writer {
         }
     }
 
-    /// Something that binds tighter than every operator.
+    /// Writes an operand that binds tighter than every operator.
     fn operand(&mut self, depth: usize) {
         if depth == 0 {
             self.expr(0);
@@ -424,7 +424,7 @@ impl Writer {
         self.gap();
     }
 
-    /// Blanks, and where brackets are open, ends of lines and comments.
+    /// Writes blanks, and inside brackets also line ends and comments.
     fn gap(&mut self) {
         match self.rng.below(12) {
             0..6 => {}
@@ -444,7 +444,7 @@ impl Writer {
         self.out.push('\n');
     }
 
-    /// Blank lines and comments between statements.
+    /// Writes blank lines and comments between statements.
     fn noise(&mut self) {
         while self.rng.one_in(6) {
             self.out.push_str(self.rng.pick(&["\n", "# alone\n", "   \n", "      # far\n", "\n\n\n\n"]));
@@ -460,7 +460,7 @@ const SOUP: [&str; 84] = [
     "True", "while", "class", "yield", "\"\"\"", "'", "\"", "é", "\0", "$", "\r\n", "0x",
 ];
 
-/// Tokens in any order.
+/// Generates tokens in random order.
 pub fn soup(seed: u64) -> String {
     let mut rng = Rng::new(seed ^ 0x500b);
     let mut out = String::new();
@@ -476,7 +476,7 @@ pub fn soup(seed: u64) -> String {
     out
 }
 
-/// A program with a few random edits.
+/// Generates a program with a few random edits.
 pub fn mutant(seed: u64) -> String {
     let mut rng = Rng::new(seed ^ 0xedf7);
     let mut chars: Vec<char> = program(seed % 300).chars().collect();
@@ -508,7 +508,7 @@ pub fn mutant(seed: u64) -> String {
     chars.into_iter().collect()
 }
 
-/// Any characters at all.
+/// Generates arbitrary characters.
 pub fn noise(seed: u64) -> String {
     let mut rng = Rng::new(seed ^ 0xb17e);
     let bytes: Vec<u8> = (0..rng.below(200)).map(|_| (rng.next() >> 13) as u8).collect();

@@ -1,4 +1,4 @@
-//! The parser: trees, diagnostics, fuzzing, agreement with Python, formatting.
+//! Tests of the parser: trees, diagnostics, fuzzing, agreement with Python, formatting.
 
 mod book;
 mod formatting;

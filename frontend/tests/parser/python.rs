@@ -1,4 +1,4 @@
-//! Whatever the parser accepts, Python accepts, and makes the same tree of it.
+//! Agreement with Python: a source that the parser accepts is accepted by Python, with the same tree.
 
 use crate::generate;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,8 +9,8 @@ use taffeta_frontend::format::format;
 use taffeta_frontend::parse::parse;
 use taffeta_frontend::syntax::show as tree;
 
-/// Python's trees of many sources, in one process; `None` where there is no Python and `TAFFETA_SKIP_NUMPY=1` says that
-/// this is well.
+/// Returns Python's trees of many sources, computed in one process; `None` if Python is missing and
+/// `TAFFETA_SKIP_NUMPY=1` allows that.
 fn python_trees(sources: &[String]) -> Option<Vec<String>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parser/python_tree.py");
     let spawned = Command::new("python3").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -28,7 +28,7 @@ fn python_trees(sources: &[String]) -> Option<Vec<String>> {
     let mut input = child.stdin.take().unwrap();
     let records: Vec<u8> =
         sources.iter().flat_map(|s| [format!("{}\n", s.len()).into_bytes(), s.clone().into_bytes()].concat()).collect();
-    // Its own thread, so that neither side waits for the other with a full pipe.
+    // The writer has its own thread, so that neither side blocks on a full pipe.
     let writer = std::thread::spawn(move || input.write_all(&records).expect("python3 reads all sources"));
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut trees = Vec::new();
@@ -44,7 +44,7 @@ fn python_trees(sources: &[String]) -> Option<Vec<String>> {
     Some(trees)
 }
 
-/// Compares the trees of those sources that the parser accepts; says how many there were.
+/// Compares the trees of those sources that the parser accepts; returns their number.
 fn agree(sources: impl IntoIterator<Item = String>) -> usize {
     let accepted: Vec<(String, String)> = sources
         .into_iter()
@@ -63,7 +63,7 @@ fn agree(sources: impl IntoIterator<Item = String>) -> usize {
     accepted.len()
 }
 
-/// All `.ft` files of the repository.
+/// Returns all `.ft` files of the repository.
 pub fn corpus() -> Vec<PathBuf> {
     fn visit(dir: &Path, out: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -99,7 +99,7 @@ fn on_mutated_programs_and_token_soup() {
     assert!(count >= 250, "too few of the fuzzed sources are accepted to say anything: {count}");
 }
 
-/// Corners where it would be easy to accept more than Python, or something else.
+/// Checks corner cases where the parser could easily accept more than Python, or read another tree.
 #[test]
 fn on_corners() {
     let nested = |n: usize| format!("x = {}1{}\n", "(".repeat(n), ")".repeat(n));

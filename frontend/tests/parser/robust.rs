@@ -1,11 +1,12 @@
-//! No text makes the parser panic, overflow the stack or point outside the text; and it takes time in proportion.
+//! Robustness: no text makes the parser panic, overflow the stack or point outside the text; and its time is linear in
+//! the text.
 
 use crate::{generate, spans};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use taffeta_ast::span::FileId;
 use taffeta_frontend::parse::{MAX_BLOCKS, MAX_BRACKETS, MAX_DEPTH, parse};
 
-/// Parses, and holds every span of the tree and of the diagnostics to the text.
+/// Parses a text, and checks that every span of the tree and of the diagnostics lies in it.
 fn hold(text: &str) {
     let (module, diags) = parse(text, FileId(7));
     spans::check(&module, text);
@@ -19,7 +20,7 @@ fn hold(text: &str) {
     }
 }
 
-/// Runs a property on a fixed seed; what fails is shrunk by proptest and printed.
+/// Returns a runner of properties with a fixed seed; proptest shrinks and prints failures.
 fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]))
@@ -55,7 +56,7 @@ fn every_prefix_of_a_program() {
     }
 }
 
-/// Deep and long sources on a thread with the usual small stack.
+/// Checks deep and long sources on a thread with the usual small stack.
 #[test]
 fn depth_is_bounded() {
     let n = 20_000;
@@ -99,7 +100,7 @@ fn depth_is_bounded() {
     thread.spawn(move || sources.iter().for_each(|source| hold(source))).unwrap().join().unwrap();
 }
 
-/// What is just within the bounds is accepted.
+/// Checks that sources at the bounds are accepted, and sources one beyond are refused.
 #[test]
 fn bounds_are_what_they_say() {
     let accepted = |text: &str| parse(text, FileId(0)).1.is_empty();

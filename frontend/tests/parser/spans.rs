@@ -1,4 +1,4 @@
-//! Every span of a tree lies in the text, on character boundaries, and inside the span of what it is a part of.
+//! Spans of a tree: each lies in the text, on character boundaries, and inside the span of its parent.
 
 use taffeta_ast::Span;
 use taffeta_frontend::syntax::*;
@@ -90,7 +90,7 @@ impl Checker<'_> {
     fn expr(&self, e: &Expr, outer: Span) {
         let span = self.inside(e.span, outer);
         let text = &self.text[span.start as usize..span.end as usize];
-        // The plain text of an f-string is all of it.
+        // The plain text of an f-string may begin or end with blanks.
         let bare = matches!(e.kind, ExprKind::Str(_)) || !(text.ends_with([' ', '\n']) || text.starts_with(' '));
         assert!(bare, "blanks in the span of {text:?}");
         let many = |items: &[Expr]| items.iter().for_each(|e| self.expr(e, span));

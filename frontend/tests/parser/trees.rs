@@ -1,4 +1,4 @@
-//! What each construct of the language becomes.
+//! Syntax tree of each construct of the language.
 
 use expect_test::{Expect, expect};
 use taffeta_ast::span::FileId;

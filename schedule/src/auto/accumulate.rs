@@ -169,8 +169,7 @@ fn rows(s: &Stmt, tensor: &Symbol) -> Vec<StmtId> {
     s.walk(&mut |l| {
         if let Some(own) = Loop::of(l).filter(|own| nest::is_unmarked(l) && !nest::has_loop(&own.body)) {
             let adds = |s: &Stmt| matches!(s.kind(), StmtKind::ReduceTo { tensor: t, .. } if t == tensor);
-            let mut found = false;
-            own.body.walk(&mut |s| found |= adds(s));
+            let found = own.body.any(&mut |s| adds(s));
             out.extend(found.then(|| l.id()));
         }
     });

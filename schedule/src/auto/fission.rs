@@ -44,12 +44,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
 /// Returns whether a loop has writes other than scatters.
 fn has_others(l: &Stmt) -> bool {
     let apart = nest::scatters(l);
-    let mut others = false;
-    l.walk(&mut |s| {
-        let writes = matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. });
-        others |= writes && !apart.contains(&s.id());
-    });
-    others
+    l.any(&mut |s| matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. }) && !apart.contains(&s.id()))
 }
 
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {

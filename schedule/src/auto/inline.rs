@@ -60,8 +60,7 @@ pub(super) fn cheap(s: &Stmt) -> FxHashMap<Symbol, Expr> {
 fn cost(e: &Expr) -> Option<u32> {
     match e.kind() {
         ExprKind::Load(_, at) => {
-            let mut gathers = false;
-            at.iter().for_each(|a| a.index.walk(&mut |i| gathers |= matches!(i.kind(), ExprKind::Load(..))));
+            let gathers = at.iter().any(|a| a.index.any(&mut |i| matches!(i.kind(), ExprKind::Load(..))));
             (!gathers).then_some(0)
         }
         ExprKind::Apply(Op::Select, _) => None,

@@ -254,11 +254,7 @@ fn run(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>) {
 
 /// Returns whether a loop prints. Primitives may reorder its lines of output, which no user asked of the rules.
 fn prints(s: &Stmt) -> bool {
-    let mut found = false;
-    if matches!(s.kind(), StmtKind::For { .. }) {
-        s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::Print { .. }));
-    }
-    found
+    matches!(s.kind(), StmtKind::For { .. }) && s.any(&mut |s| matches!(s.kind(), StmtKind::Print { .. }))
 }
 
 /// Returns the program after the follow-up steps expected of later rules if that lowers the estimate, else the program

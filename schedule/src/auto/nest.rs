@@ -21,16 +21,12 @@ pub(super) fn is_in_library(s: &Schedule, id: StmtId) -> bool {
 
 /// Returns whether a statement is or contains a marked loop.
 pub(super) fn has_marks(s: &Stmt) -> bool {
-    let mut found = false;
-    s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::For { .. }) && !is_unmarked(s));
-    found
+    s.any(&mut |s| matches!(s.kind(), StmtKind::For { .. }) && !is_unmarked(s))
 }
 
 /// Returns whether a statement is or contains a loop.
 pub(super) fn has_loop(s: &Stmt) -> bool {
-    let mut found = false;
-    s.walk(&mut |s| found |= matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
-    found
+    s.any(&mut |s| matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }))
 }
 
 /// Collects the outermost loops in a statement, or the statement itself if it is a loop.

@@ -68,9 +68,7 @@ fn is_on_threads(l: &Stmt) -> bool {
 }
 
 fn has_threads(s: &Stmt) -> bool {
-    let mut found = false;
-    s.walk(&mut |s| found |= is_on_threads(s));
-    found
+    s.any(&mut |s| is_on_threads(s))
 }
 
 /// Collects the options to run a loop, or loops inside of it, on threads.

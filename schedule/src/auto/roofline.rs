@@ -102,13 +102,7 @@ impl Schedule {
 
 /// Returns whether an expression has a load at a loaded index.
 fn is_gather(e: &Expr) -> bool {
-    let mut found = false;
-    e.walk(&mut |e| {
-        if let ExprKind::Load(_, at) = e.kind() {
-            found |= at.iter().any(|a| !effects::loads(&a.index).is_empty());
-        }
-    });
-    found
+    e.any(&mut |e| matches!(e.kind(), ExprKind::Load(_, at) if at.iter().any(|a| !effects::loads(&a.index).is_empty())))
 }
 
 fn outermost(s: &Stmt, out: &mut Vec<Stmt>) {

@@ -17,7 +17,7 @@ use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Value};
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Stmt, StmtId, StmtKind};
+use taffeta_ast::{Access, Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_scatter",
@@ -74,13 +74,8 @@ pub(super) fn expect_columns(s: &mut Schedule, site: StmtId) {
 
 /// Returns whether a statement contains a reduction at loaded indices.
 fn scatters(s: &Stmt) -> bool {
-    let mut found = false;
-    s.walk(&mut |s| {
-        if let StmtKind::ReduceTo { indices, .. } = s.kind() {
-            found |= indices.iter().any(|a| !effects::loads(&a.index).is_empty());
-        }
-    });
-    found
+    let is_loaded = |a: &Access| !effects::loads(&a.index).is_empty();
+    s.any(&mut |s| matches!(s.kind(), StmtKind::ReduceTo { indices, .. } if indices.iter().any(is_loaded)))
 }
 
 fn apply(s: &mut Schedule, loops: &[StmtId], width: i64) -> Result<ExtraSteps, Refusal> {

@@ -181,9 +181,7 @@ impl<'t> Values<'t> {
 
     /// Returns whether an expression mentions the iterator of an entered loop.
     fn mentions(&self, e: &Expr) -> bool {
-        let mut found = false;
-        e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Var(s) if self.iterators.iter().any(|i| i.symbol == *s)));
-        found
+        e.any(&mut |e| matches!(e.kind(), ExprKind::Var(s) if self.iterators.iter().any(|i| i.symbol == *s)))
     }
 
     /// Returns a loop's trip count in one sample of the enclosing loops.
@@ -359,9 +357,7 @@ impl<'t> Values<'t> {
 
 /// Returns whether an expression loads an array element, which may differ between iterations.
 fn reads(e: &Expr) -> bool {
-    let mut found = false;
-    e.walk(&mut |e| found |= matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
-    found
+    e.any(&mut |e| matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()))
 }
 
 #[cfg(test)]

@@ -66,20 +66,13 @@ fn windows(s: &Stmt) -> Vec<Loop> {
 /// Returns whether the inner loop has a load with one index that both iterators move by the same nonzero stride, and no
 /// other index that mentions them.
 fn overlaps(outer: &Loop, inner: &Loop) -> bool {
-    let mut found = false;
-    inner.body.walk(&mut |s: &Stmt| {
-        for e in s.kind().exprs() {
-            e.walk(&mut |e| {
-                let ExprKind::Load(_, at) = e.kind() else { return };
-                let moved: Vec<_> =
-                    at.iter().filter(|a| effects::mentions(&a.index, &[&outer.iter, &inner.iter])).collect();
-                let [a] = moved.as_slice() else { return };
-                let by = [outer, inner].map(|l| constant_stride(&a.index, &l.iter));
-                found |= by[0] == by[1] && by[0].is_some_and(|by| by != 0);
-            });
-        }
-    });
-    found
+    inner.body.any_expr(&mut |e| {
+        let ExprKind::Load(_, at) = e.kind() else { return false };
+        let moved: Vec<_> = at.iter().filter(|a| effects::mentions(&a.index, &[&outer.iter, &inner.iter])).collect();
+        let [a] = moved.as_slice() else { return false };
+        let by = [outer, inner].map(|l| constant_stride(&a.index, &l.iter));
+        by[0] == by[1] && by[0].is_some_and(|by| by != 0)
+    })
 }
 
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {

@@ -249,8 +249,7 @@ impl Extractor {
     /// Returns whether a declaration can move around the region: its shape is known there, and it stands outside of the
     /// loops, or declares an array whose scope has loops. A declaration for one iteration alone stays in it.
     fn can_leave(&mut self, s: &Stmt, tensor: &Tensor) -> bool {
-        let mut has_loops = false;
-        s.walk(&mut |s| has_loops |= matches!(s.kind(), StmtKind::For { .. }));
+        let has_loops = s.any(&mut |s| matches!(s.kind(), StmtKind::For { .. }));
         (self.loops.is_empty() || has_loops && !tensor.shape.is_empty()) && self.sound(tensor)
     }
 

@@ -106,8 +106,7 @@ fn collect(
     out: &mut Vec<Body>,
 ) {
     let of_tiles = |s: &Stmt| dimension.get(&s.id()).copied().filter(|d| *d < tiles.cut.len());
-    let mut holds_tiles = false;
-    s.walk(&mut |s| holds_tiles |= of_tiles(s).is_some());
+    let holds_tiles = s.any(&mut |s| of_tiles(s).is_some());
     if !holds_tiles {
         out.push(Body { stmt: s.clone(), around: around.iter().cloned().collect() });
         return;

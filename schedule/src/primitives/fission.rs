@@ -245,11 +245,7 @@ impl Plan {
 
 /// Returns whether a tensor is an argument of an outside function.
 fn passed(s: &Stmt, tensor: &Symbol) -> bool {
-    let mut found = false;
-    s.walk(&mut |s| {
-        found |= matches!(s.kind(), StmtKind::Eval { args, .. } if args.contains(tensor));
-    });
-    found
+    s.any(&mut |s| matches!(s.kind(), StmtKind::Eval { args, .. } if args.contains(tensor)))
 }
 
 /// Returns whether a statement does nothing.

@@ -204,11 +204,7 @@ impl Chooser {
             }
             _ => false,
         };
-        let fit = |l: &&Stmt| {
-            let mut found = false;
-            l.walk(&mut |s| found |= is_product(s));
-            found
-        };
+        let fit = |l: &&Stmt| l.any(&mut |s| is_product(s));
         self.pick(&loops.iter().filter(fit).cloned().collect::<Vec<_>>())
     }
 

@@ -125,13 +125,7 @@ impl Lower {
 /// Returns whether a statement contains a loop inside of a loop.
 fn has_nest(s: &Stmt) -> bool {
     let is_loop = |s: &Stmt| matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. });
-    let mut found = false;
-    s.walk(&mut |s| {
-        if is_loop(s) {
-            s.kind().children().into_iter().for_each(|s| s.walk(&mut |s| found |= is_loop(s)));
-        }
-    });
-    found
+    s.any(&mut |s| is_loop(s) && s.kind().children().into_iter().any(|s| s.any(&mut |s| is_loop(s))))
 }
 
 fn in_parts(

@@ -154,9 +154,7 @@ impl Lower {
     }
 
     fn has_access(&self, e: &Expr) -> bool {
-        let mut has = false;
-        e.walk(&mut |e| has |= load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)));
-        has
+        e.any(&mut |e| load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)))
     }
 
     /// Replaces the value of a lazy operator by a scalar, which a branch sets before the statement.

@@ -265,10 +265,7 @@ impl Lower {
 /// Collects the loops in a statement that contain a matching expression, and returns whether the statement contains
 /// one.
 fn loops_with(s: &Stmt, is: &mut dyn FnMut(&Expr) -> bool, out: &mut FxHashSet<StmtId>) -> bool {
-    let mut has = false;
-    for e in access::exprs(s) {
-        e.walk(&mut |e| has = has || is(e));
-    }
+    let mut has = access::exprs(s).iter().any(|e| e.any(is));
     for inner in s.kind().children() {
         has |= loops_with(inner, is, out);
     }

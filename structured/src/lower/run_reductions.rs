@@ -127,11 +127,7 @@ impl Run<'_> {
 
     /// Returns whether a statement has elements that are not located yet.
     fn is_open(&self, s: &Stmt) -> bool {
-        let mut open = false;
-        s.walk_exprs(&mut |e| {
-            open |= matches!(e.kind(), ExprKind::Load(t, _) if self.rules.fibres.contains_key(t));
-        });
-        open
+        s.any_expr(&mut |e| matches!(e.kind(), ExprKind::Load(t, _) if self.rules.fibres.contains_key(t)))
     }
 
     /// Returns whether an expression depends neither on the iterator nor on writes of the body.

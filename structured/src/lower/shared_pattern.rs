@@ -235,12 +235,9 @@ impl Lower {
     pub(super) fn refuse_lanes(&mut self, s: &Stmt) {
         s.walk(&mut |s| {
             let StmtKind::For { iter, props, body, .. } = s.kind() else { return };
-            let mut loops = false;
-            body.walk(&mut |s| {
-                loops |= match s.kind() {
-                    StmtKind::For { props, .. } => !props.unroll,
-                    kind => matches!(kind, StmtKind::While { .. }),
-                };
+            let loops = body.any(&mut |s| match s.kind() {
+                StmtKind::For { props, .. } => !props.unroll,
+                kind => matches!(kind, StmtKind::While { .. }),
             });
             if props.vectorize.is_some() && loops {
                 let text = format!("the loop `{iter}` is vectorised, and something is searched in it, or gone through");

@@ -65,16 +65,13 @@ impl Lower {
 
     /// Returns whether an iterator is in an index of a structured tensor.
     fn traverses(&self, body: &Stmt, iter: &Symbol) -> bool {
-        let mut found = false;
-        body.walk(&mut |s| {
-            for e in access::exprs(s) {
-                e.walk(&mut |e| {
-                    let ExprKind::Load(t, at) = e.kind() else { return };
-                    found |= self.tensors.contains_key(t) && at.iter().any(|a| effects::mentions(&a.index, &[iter]));
-                });
+        let mut uses = |e: &Expr| match e.kind() {
+            ExprKind::Load(t, at) => {
+                self.tensors.contains_key(t) && at.iter().any(|a| effects::mentions(&a.index, &[iter]))
             }
-        });
-        found
+            _ => false,
+        };
+        body.any(&mut |s| access::exprs(s).iter().any(|e| e.any(&mut uses)))
     }
 }
 

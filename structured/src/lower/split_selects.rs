@@ -155,11 +155,7 @@ impl Choices<'_> {
 
     /// Returns whether a value is computed from an operand that may derive from the fill.
     fn may_be_fill(&self, e: &Expr) -> bool {
-        let mut may = false;
-        e.walk(&mut |e| {
-            may |= load(e).is_some_and(|(t, _)| self.lower.fibres.contains_key(t) || self.carriers.contains(t));
-        });
-        may
+        e.any(&mut |e| load(e).is_some_and(|(t, _)| self.lower.fibres.contains_key(t) || self.carriers.contains(t)))
     }
 
     /// Returns the declaration of a scalar with a single definition.

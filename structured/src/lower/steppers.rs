@@ -547,12 +547,7 @@ pub(super) fn only_reduces(s: &Stmt, cursor: &Cursor) -> bool {
         _ => {}
     });
     let written = taffeta_analysis::query::effects::writes(s);
-    let mut read = false;
-    s.walk(&mut |s| {
-        let mut look = |e: &Expr| read |= matches!(e.kind(), taffeta_ast::ExprKind::Load(t, _) if written.contains(t));
-        s.kind().exprs().into_iter().for_each(|e| e.walk(&mut look));
-    });
-    only && !read
+    only && !s.any_expr(&mut |e| matches!(e.kind(), taffeta_ast::ExprKind::Load(t, _) if written.contains(t)))
 }
 
 /// Substitutes a value for a symbol in an expression.

@@ -341,11 +341,9 @@ impl Lower {
 
     /// Returns whether a statement has accesses to fibres other than these elements.
     fn goes_on(&self, s: &Stmt, blend: &Blend<'_>) -> bool {
-        let mut found = false;
         let is_told = |e: &Expr| blend.elements.contains_key(e) || blend.targets.iter().any(|(t, ..)| t == e);
-        let mut look = |e: &Expr| found |= load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)) && !is_told(e);
-        s.walk(&mut |s| access::exprs(s).iter().for_each(|e| e.walk(&mut look)));
-        found
+        let mut is_other = |e: &Expr| load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)) && !is_told(e);
+        s.any(&mut |s| access::exprs(s).iter().any(|e| e.any(&mut is_other)))
     }
 
     /// Returns whether the fibre below an access may have no positions: it is a list, whose range may be empty.

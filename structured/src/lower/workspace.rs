@@ -190,11 +190,7 @@ impl Lower {
     }
 
     fn reads(&self, e: &Expr, tensor: &Symbol) -> bool {
-        let mut found = false;
-        e.walk(&mut |e| {
-            found |= load(e).is_some_and(|(t, _)| self.fibres.get(t).is_some_and(|(of, _)| of == tensor));
-        });
-        found
+        e.any(&mut |e| load(e).is_some_and(|(t, _)| self.fibres.get(t).is_some_and(|(of, _)| of == tensor)))
     }
 
     /// Marks a write as one to an element that is not stored.

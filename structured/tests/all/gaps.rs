@@ -29,8 +29,7 @@ fn counting(s: &Stmt) -> Vec<String> {
     let mut found = Vec::new();
     s.walk(&mut |s| {
         let StmtKind::For { iter, extent: Extent::Range { end, .. }, .. } = s.kind() else { return };
-        let mut loads = false;
-        end.walk(&mut |e| loads |= matches!(e.kind(), ExprKind::Load(..)));
+        let loads = end.any(&mut |e| matches!(e.kind(), ExprKind::Load(..)));
         found.extend((!loads).then(|| iter.to_string()));
     });
     found

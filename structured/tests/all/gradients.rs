@@ -180,8 +180,7 @@ fn reads_again(func: &Func) {
             _ => s.map(&mut plain, &mut Expr::clone),
         }
     }
-    let mut merges = false;
-    func.body.walk(&mut |s| merges |= matches!(s.kind(), StmtKind::While { .. }));
+    let merges = func.body.any(&mut |s| matches!(s.kind(), StmtKind::While { .. }));
     let shapes = || func.params.iter().flat_map(|p| &p.tensor.shape);
     let is_said = |size: &Symbol| shapes().any(|n| matches!(n.kind(), ExprKind::Var(s) if s == size));
     if !merges && func.sizes.iter().all(is_said) {

@@ -1,12 +1,12 @@
-//! The table: operators, points, and what the first and second derivatives are there.
+//! The table: operators, points, and the first and second derivatives there.
 
 use taffeta_ast::{DType, Literal, Op, scalar};
 
-/// An operator of a vector `x`.
+/// Operator of a vector `x`.
 pub struct Row {
-    /// The operator's name.
+    /// Name of the operator.
     pub of: &'static str,
-    /// The expression; what it gives is summed up with weights 1, 2, 3 … in the order of memory.
+    /// Expression, whose elements are summed with weights 1, 2, 3 … in the order of memory.
     pub text: &'static str,
     pub points: Vec<Vec<f64>>,
     pub want: Want,
@@ -21,13 +21,13 @@ type First = dyn Fn(&[f64]) -> Vec<f64> + Sync;
 type Second = dyn Fn(&[f64]) -> Vec<Vec<f64>> + Sync;
 
 pub enum Want {
-    /// These.
+    /// Derivatives in closed form.
     Closed(Box<First>, Box<Second>),
-    /// Those of a polynomial of degree two, which values alone say.
+    /// Derivatives of a polynomial of degree two, which follow from values alone.
     Quadratic,
 }
 
-/// Operators without a row, and why.
+/// Operators without a row, with the reason.
 pub const NOT_SMOOTH: &[(&str, &str)] = &[
     ("abs relu leaky_relu hardtanh clip", "a kink where a piece ends"),
     ("max min amax amin maximum minimum pool max_pool", "a kink where operands are equal"),
@@ -47,7 +47,7 @@ fn vector(of: &'static str, text: &'static str, points: &[&[f64]], gradient: Gra
     Row { of, text, points: points.iter().map(|p| p.to_vec()).collect(), want }
 }
 
-/// At 0 and at numbers that are all different.
+/// Makes the row of a quadratic operator, at 0 and at a point with distinct coordinates.
 fn quadratic(of: &'static str, text: &'static str, n: usize) -> Row {
     let points = vec![vec![0.0; n], (0..n).map(|k| ((7 * k) % 11) as f64 - 4.0).collect()];
     Row { of, text, points, want: Want::Quadratic }
@@ -57,12 +57,12 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// The density of the normal distribution.
+/// Returns the density of the normal distribution.
 fn bell(x: f64) -> f64 {
     (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
-/// Its integral.
+/// Returns the cumulative distribution function of the normal distribution.
 fn normal(x: f64) -> f64 {
     match scalar::apply(Op::Erf, DType::F64, &[Literal::Float(x / 2f64.sqrt())]) {
         Ok(Literal::Float(erf)) => 0.5 * (1.0 + erf),
@@ -70,7 +70,7 @@ fn normal(x: f64) -> f64 {
     }
 }
 
-/// The weights of the sum.
+/// Returns the weights of the sum.
 fn weights(n: usize) -> Vec<f64> {
     (1..=n).map(|k| k as f64).collect()
 }
@@ -102,7 +102,7 @@ fn softmax_hessian(x: &[f64]) -> Vec<Vec<f64>> {
     matrix(x.len(), |i, j| p[i] * (delta(i, j) - p[j]))
 }
 
-/// `x - mean(x)`, and the variance.
+/// Returns `x - mean(x)` and the variance.
 fn centred(x: &[f64]) -> (Vec<f64>, f64) {
     let n = x.len() as f64;
     let mean = x.iter().sum::<f64>() / n;
@@ -111,7 +111,7 @@ fn centred(x: &[f64]) -> (Vec<f64>, f64) {
     (d, variance)
 }
 
-/// The product of all but some.
+/// Multiplies all elements but some.
 fn product(x: &[f64], without: &[usize]) -> f64 {
     x.iter().enumerate().filter(|(k, _)| !without.contains(k)).map(|(_, v)| v).product()
 }
@@ -219,7 +219,7 @@ fn powers() -> Vec<Row> {
         unary("**", "2.0 ** x", ANY, |x| 2f64.ln() * 2f64.powf(x), |x| 2f64.ln().powi(2) * 2f64.powf(x)),
         vector("**", "x[0] ** x[1]", bases, gradient, hessian),
         vector("**", "pow(x[0], x[1])", bases, gradient, hessian),
-        // Of 0 by its exponent nothing changes; by 0 what the power of the others says.
+        // At base 0, the derivative by the exponent is 0, and that by the base is the power that remains.
         vector(
             "**",
             "pow(x[0], x[1])",
@@ -236,7 +236,7 @@ fn elementwise() -> Vec<Row> {
         quadratic("square", "square(x)", 3),
         unary("log10", "log10(x)", POSITIVE, |x| 1.0 / (x * LN_10), |x| -1.0 / (x * x * LN_10)),
         unary("softplus", "softplus(x)", WIDE, sigmoid, |x| sigmoid(x) * sigmoid(-x)),
-        // The second derivative jumps at 0, where it is that of the exponential.
+        // The second derivative jumps at 0, where it is the exponential's.
         unary("elu", "elu(x)", WIDE, |x| if x > 0.0 { 1.0 } else { x.exp() }, |x| if x > 0.0 { 0.0 } else { x.exp() }),
         unary("silu", "silu(x)", WIDE, silu_first, silu_second),
         unary(
@@ -257,7 +257,7 @@ fn elementwise() -> Vec<Row> {
                 vec![vec![s, -s], vec![-s, s]]
             },
         ),
-        // Beside nothing, which is -inf, all of the derivative is the other one's.
+        // Beside -inf, the whole derivative belongs to the other operand.
         unary("logaddexp", "logaddexp(x, -inf)", WIDE, |_| 1.0, |_| 0.0),
         unary("logaddexp", "logaddexp(-inf, x)", WIDE, |_| 1.0, |_| 0.0),
         quadratic("where", "where(x > 1.0, x, x)", 3),
@@ -274,7 +274,7 @@ fn silu_second(x: f64) -> f64 {
     if x.abs() > 700.0 { 0.0 } else { 2.0 * slope + x * slope * (sigmoid(-x) - sigmoid(x)) }
 }
 
-/// The derivatives of the formula with tanh.
+/// Returns the first and second derivatives of the approximation with tanh.
 fn rounded_gelu(x: f64) -> (f64, f64) {
     if x.abs() > 10.0 {
         return (if x > 0.0 { 1.0 } else { 0.0 }, 0.0);
@@ -371,7 +371,7 @@ fn normalised() -> Vec<Row> {
             matrix(3, |i, j| -r.powi(3) * (c[i] * d[j] + d[i] * c[j]) / 3.0 + a * curved(i, j))
         },
     )];
-    // Over all of it, and over the first of two dimensions, which is another formula.
+    // Over all dimensions, and over the first of two, which has another formula.
     for text in ["softmax(x)", "softmax(reshape(x, (3, 1)), axis=0)", "softmax(reshape(x, (3, 1)), axis=None)"] {
         rows.push(vector(
             "softmax",
@@ -397,7 +397,7 @@ fn normalised() -> Vec<Row> {
     for text in ["logsumexp(x)", "logsumexp(reshape(x, (3, 1)), axis=0)"] {
         rows.push(vector("logsumexp", text, TIES, softmax, softmax_hessian));
     }
-    // Where there is nothing but -inf there is nothing to change.
+    // If all elements are -inf, the result does not change with them.
     rows.push(unary("logsumexp", "logsumexp(x - inf)", &[1.0], |_| 0.0, |_| 0.0));
     rows.push(vector(
         "cross_entropy",

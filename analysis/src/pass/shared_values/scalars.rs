@@ -147,13 +147,10 @@ impl Nest {
 
 /// Returns whether threads or lanes share a reduction into the tensor, in the statement or inside of it.
 fn shares(s: &Stmt, tensor: &Symbol) -> bool {
-    let mut shares = false;
-    s.walk(&mut |s| {
-        if let StmtKind::For { props, .. } = s.kind() {
-            shares |= props.reductions.iter().any(|r| r.tensor == *tensor);
-        }
-    });
-    shares
+    s.any(&mut |s| match s.kind() {
+        StmtKind::For { props, .. } => props.reductions.iter().any(|r| r.tensor == *tensor),
+        _ => false,
+    })
 }
 
 /// Returns whether the first access to the tensor's element in a body is an unconditional store.

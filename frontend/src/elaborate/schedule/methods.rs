@@ -1,4 +1,4 @@
-//! `s.split("i", 32)`: methods of the schedule, their arguments, and what they return.
+//! Methods of the schedule: `s.split("i", 32)`, their arguments and results.
 
 use super::super::scope::{Role, Scope};
 use super::super::value::{Handle, Lazy, Value};
@@ -9,19 +9,18 @@ use std::sync::Arc;
 use taffeta_ast::{DType, Diagnostic, Expr, Span, Symbol};
 
 impl Elab<'_> {
-    /// The value of an expression that may be the schedule itself: what a method is called on, or an argument of a
-    /// function.
+    /// Evaluates an expression that may be the schedule itself: the receiver of a method, or an argument of a function.
     pub(crate) fn eval_passed(&mut self, e: &syntax::Expr) -> R<Value> {
         if self.is_schedule(e) { Ok(Value::Schedule) } else { self.eval(e) }
     }
 
-    /// Whether an expression is a name for the schedule.
+    /// Returns whether an expression is a name for the schedule.
     pub(super) fn is_schedule(&self, e: &syntax::Expr) -> bool {
         let ExprKind::Name(name) = &e.kind else { return false };
         self.frame().find(name).is_some_and(|(_, b)| matches!(b.value, Value::Schedule))
     }
 
-    /// `of.name(args)` in a schedule.
+    /// Evaluates `of.name(args)` in a schedule.
     pub(crate) fn schedule_method(
         &mut self,
         of: &syntax::Expr,
@@ -73,7 +72,7 @@ impl Elab<'_> {
         }
     }
 
-    /// A value as the scheduler takes it.
+    /// Converts a value for the scheduler.
     fn schedule_argument(&mut self, v: &Value, span: Span) -> R<ScheduleValue> {
         Ok(match v {
             Value::None => ScheduleValue::None,
@@ -84,7 +83,7 @@ impl Elab<'_> {
             },
             Value::Float(x) => ScheduleValue::Float(*x),
             Value::Str(s) => ScheduleValue::Str(s.to_string()),
-            // As it is written: steps are recorded as text.
+            // Storage is passed as text, since steps are recorded as text.
             Value::Storage(s) => ScheduleValue::Str(s.to_string()),
             Value::Handle(h) => ScheduleValue::Handle(h.number),
             Value::Tuple(items) => {
@@ -106,7 +105,7 @@ impl Elab<'_> {
         })
     }
 
-    /// `lambda i, j: (i + j, j)`
+    /// Evaluates `lambda i, j: (i + j, j)`.
     fn index_map(&mut self, params: &[syntax::Name], body: &syntax::Expr, span: Span) -> R<IndexMap> {
         if params.is_empty() {
             return self.error_help(
@@ -166,7 +165,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Makes sure that a value that was computed in a schedule is known when compiling.
+    /// Checks that a value computed in a schedule is known when compiling.
     pub(crate) fn known_in_schedule(&mut self, v: &Value, span: Span) -> R<()> {
         match v {
             Value::Schedule => self.error_help(
@@ -191,7 +190,7 @@ impl Elab<'_> {
         }
     }
 
-    /// What a loop, a comprehension or a function of sequences runs over in a schedule.
+    /// Returns the items that a loop, a comprehension or a function of sequences iterates over in a schedule.
     pub(crate) fn schedule_items(&mut self, over: &Value, span: Span) -> R<Vec<Value>> {
         if let Value::NdRange(ranges) = over {
             return self.product(ranges, span);
@@ -215,7 +214,7 @@ impl Elab<'_> {
     }
 }
 
-/// What the scheduler returns, as a value.
+/// Converts a result of the scheduler to a value.
 fn returned(v: ScheduleValue, method: &Arc<str>) -> Value {
     let all = |items: Vec<ScheduleValue>| items.into_iter().map(|v| returned(v, method)).collect();
     match v {

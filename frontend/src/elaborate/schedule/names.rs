@@ -1,4 +1,4 @@
-//! What a schedule may call, and what is said of names that it does not know.
+//! Functions that a schedule may call, and diagnostics for names that it does not know.
 
 use super::super::builtin::Builtin;
 use super::super::call::Arg;
@@ -9,14 +9,14 @@ use super::typed_parameter;
 use taffeta_ast::{Diagnostic, Expr, Span, StmtKind, Symbol};
 
 impl Elab<'_> {
-    /// A size of the program, where one can stand in a schedule: in the lambda of `permute`.
+    /// Returns a size of the program, where a schedule may use it: in the lambda of `permute`.
     pub(crate) fn size_in_map(&self, name: &str) -> Option<Value> {
         let running = self.schedule.as_ref().filter(|s| s.in_map)?;
         let size = running.func.sizes.iter().find(|s| s.name() == name)?;
         Some(Value::weak(Expr::var(size)))
     }
 
-    /// A schedule of the library.
+    /// Returns a schedule of the library.
     pub(crate) fn schedule_library(&mut self, name: &str) -> R<Option<Value>> {
         match self.program.schedule_prelude.get(name).copied() {
             Some(module) if self.schedule.is_some() => self.global(module, name),
@@ -24,7 +24,7 @@ impl Elab<'_> {
         }
     }
 
-    /// What a name that a schedule does not know is in the program that it is for.
+    /// Explains a name unknown to the schedule that names a size, loop or tensor of its program.
     pub(crate) fn unknown_in_schedule(&self, name: &str, span: Span) -> Option<Diagnostic> {
         let func = self.schedule.as_ref()?.func;
         let is = |s: &Symbol| s.name() == name;
@@ -101,7 +101,7 @@ impl Elab<'_> {
         }
     }
 
-    /// What is called, as the text has it.
+    /// Returns the name of the called function, as the text has it.
     fn called(&self, span: Span) -> String {
         self.program.sources().text(span).chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
     }

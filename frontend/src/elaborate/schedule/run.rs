@@ -1,6 +1,6 @@
-//! A schedule function from its parameters to its last statement.
+//! Execution of a schedule function, from its parameters to its last statement.
 //!
-//! The first mistake ends a schedule: steps after one that failed would act on a program that nobody has in mind.
+//! The first mistake ends a schedule: steps after a failed one would act on a program that the author does not expect.
 
 use super::super::func::FuncRef;
 use super::super::scope::Role;
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use taffeta_ast::Span;
 
-/// Methods that ask and change nothing.
+/// Methods that only query the schedule.
 const QUERIES: [&str; 5] = ["can", "loops", "innermost", "parent", "length"];
 
 impl Elab<'_> {
-    /// Runs the schedule function `target`; `set` are its parameters that were set from outside.
+    /// Runs the schedule function `target`; `set` holds its parameters that were set from outside.
     pub(super) fn run_schedule(&mut self, target: FuncRef, set: &BTreeMap<String, StaticValue>) -> R<()> {
         let f = self.function(target);
         let mut values = vec![Value::Schedule];
@@ -56,7 +56,7 @@ impl Elab<'_> {
         }
     }
 
-    /// A statement of a schedule; `None` where it means the same as in a program.
+    /// Executes a statement of a schedule; `None` if it means the same as in a program.
     pub(crate) fn schedule_stmt(&mut self, s: &Stmt) -> R<Option<Flow>> {
         match &s.kind {
             StmtKind::Assign { targets, value } => {
@@ -95,8 +95,7 @@ impl Elab<'_> {
         Ok(Some(Flow::Next))
     }
 
-    /// Refuses a condition that depends on iterators or sizes, as functions may have that the lambda of `permute`
-    /// calls.
+    /// Refuses a condition that depends on iterators or sizes, as in functions that the lambda of `permute` calls.
     pub(crate) fn open_condition<T>(&mut self, span: Span) -> R<T> {
         self.error_help(
             "schedule::condition",
@@ -118,7 +117,7 @@ impl Elab<'_> {
         Ok(Flow::Next)
     }
 
-    /// `a, (b, c) = v`
+    /// Elaborates `a, (b, c) = v`.
     fn set_variables(&mut self, targets: &[syntax::Expr], v: &Value, span: Span) -> R<()> {
         let mut pairs = Vec::new();
         self.pair(targets, v, span, &mut pairs)?;

@@ -1,4 +1,4 @@
-//! The right-hand side is read before anything is written.
+//! Order of reads and writes in an assignment: the right-hand side is read before the first write.
 
 use super::check;
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! Calls: what is passed, what comes back, in which order things happen.
+//! Calls: passing of arguments, results, and the order of effects.
 
 use super::check;
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! The types of names that are declared from weak values.
+//! Types of names that are declared from weak values.
 
 use super::{check, check_file};
 use expect_test::expect;
@@ -325,7 +325,8 @@ fn nothing_typed() {
     );
 }
 
-/// Every level declares names from weak values, before and after it calls itself: walks do not multiply.
+/// Checks that the number of walks stays small when every level declares names from weak values, before and after it
+/// calls itself.
 #[test]
 fn nested_calls_are_walked_a_few_times() {
     let started = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! Gradients as far as the front end goes: what is asked of the hooks, and what is made of the answer.
+//! Gradients as far as the front end handles them: the request to the hooks, and the use of the answer.
 
 use super::load;
 use crate::elaborate::{GradientRequest, Hooks, ScheduleRequest};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use taffeta_ast::{Diagnostics, Func, print, validate};
 
-/// Answers with the function itself, and writes down what was asked.
+/// Hooks that answer with the function itself, and record each request.
 #[derive(Default)]
 struct Echo {
     asked: Mutex<Vec<String>>,
@@ -26,7 +26,7 @@ impl Hooks for Echo {
     }
 }
 
-/// What is asked of the hooks for an entry, and its text or what is wrong with it.
+/// Returns the requests to the hooks for an entry, and its printed tree or its diagnostics.
 fn answered(src: &str, entry: &str) -> (String, String) {
     let program = load(src);
     let hooks = Echo::default();

@@ -1,4 +1,4 @@
-//! Programs in, printed trees or diagnostics out.
+//! Tests of elaboration: programs in, printed trees or diagnostics out.
 
 mod aliasing;
 mod calls;
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use taffeta_ast::{Func, SourceMap, func, print, validate};
 
-/// A small operator library for tests, and one module beside the main file.
+/// Small operator library for tests, and one module beside the main file.
 struct Small;
 
 const LIBRARY: &[(&str, &str)] = &[
@@ -44,7 +44,7 @@ const LIBRARY: &[(&str, &str)] = &[
     ("sum", "def sum(x):\n    return total(x)\n"),
 ];
 
-/// A small library of schedules.
+/// Small library of schedules.
 const SCHEDULES: &[(&str, &str)] = &[(
     "tile2d",
     "def tile2d(s, i, j, ti=32, tj=32):\n    i0, i1 = s.split(i, ti)\n    j0, j1 = s.split(j, tj)\n    s.reorder([i0, j0, i1, j1])\n    return i0, j0, i1, j1\n",
@@ -85,7 +85,7 @@ fn load(src: &str) -> Program {
     Program::load(Source::inline("t.ft", src), &Small)
 }
 
-/// The last entry of a file, elaborated.
+/// Elaborates the last entry of a file.
 fn elaborate(src: &str) -> Result<Func, String> {
     let program = load(src);
     let name = program.entries().last().map(|e| e.name.clone()).unwrap_or_default();
@@ -94,7 +94,7 @@ fn elaborate(src: &str) -> Result<Func, String> {
         .map_err(|found| found.0.iter().map(|d| show(d, program.sources())).collect::<String>())
 }
 
-/// A diagnostic in a few lines.
+/// Formats a diagnostic in a few lines.
 fn show(d: &taffeta_ast::Diagnostic, sources: &SourceMap) -> String {
     let mut out = format!("[{}] {}\n", d.code, d.message);
     for l in &d.labels {
@@ -111,7 +111,7 @@ fn show(d: &taffeta_ast::Diagnostic, sources: &SourceMap) -> String {
     out
 }
 
-/// The last entry's printed tree. It is valid, and parses again to the same tree.
+/// Checks the printed tree of the last entry, that the tree is valid, and that it parses again to the same tree.
 #[track_caller]
 fn check(src: &str, expect: expect_test::Expect) {
     match elaborate(src) {
@@ -129,12 +129,12 @@ fn check(src: &str, expect: expect_test::Expect) {
     }
 }
 
-/// What `taffeta check` says of a file.
+/// Checks the diagnostics of `taffeta check` for a file.
 #[track_caller]
 fn check_file(src: &str, expect: expect_test::Expect) {
     let program = load(src);
     let mut found = program.check(&NoHooks);
-    // Nobody makes gradients or runs schedules here.
+    // These hooks neither build gradients nor run schedules.
     found.retain(|d| d.code != "unsupported" || !d.message.ends_with("s are not supported yet"));
     expect.assert_eq(&found.iter().map(|d| show(d, program.sources())).collect::<String>());
 }

@@ -1,4 +1,4 @@
-//! Index modifiers: integers that are made of others.
+//! Index modifiers: integers computed from other integers.
 
 use super::check;
 use expect_test::expect;
@@ -31,7 +31,7 @@ fn windows_and_offsets_are_sums() {
     );
 }
 
-/// What is not proved to be in a window is asserted.
+/// Checks that an index is asserted unless it is proved to be in the window.
 #[test]
 fn windows_have_ends() {
     check(
@@ -170,7 +170,7 @@ fn of_a_choice_what_is_chosen_counts() {
     );
 }
 
-/// A value that may be missing goes into operators, and nowhere else.
+/// Checks that a value that may be missing is accepted in operators alone.
 #[test]
 fn what_may_be_missing_is_not_kept() {
     let text = |s: &str| format!("def f(x: inout[f64[n]], i: i64[n]):\n{s}");

@@ -1,4 +1,4 @@
-//! What names stand for: values of sizes, static values, tensors.
+//! Meaning of names: values of sizes, static values, tensors.
 
 use super::check;
 use expect_test::expect;

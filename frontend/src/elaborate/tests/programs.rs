@@ -1,4 +1,4 @@
-//! Statements and expressions that make sense.
+//! Valid statements and expressions.
 
 use super::check;
 use expect_test::expect;

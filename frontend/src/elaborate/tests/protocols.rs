@@ -1,4 +1,4 @@
-//! How indices say that they are found: `A[i, gallop(j)]`.
+//! Access protocols of indices: `A[i, gallop(j)]`.
 
 use super::{check, check_file, elaborate};
 use expect_test::expect;
@@ -26,8 +26,8 @@ fn in_subscripts() {
     );
 }
 
-/// Views, slices, gathers, transposed tensors, templates and values that are computed element by element: what is said
-/// of an index is said of the dimension that it ends up in.
+/// Checks that the protocol of an index reaches the dimension that it ends up in: through views, slices, gathers,
+/// transposed tensors, templates and elementwise values.
 #[test]
 fn through_views() {
     check(
@@ -78,7 +78,7 @@ def f(A: f64[n, m] @ csr, B: f64[m, n] @ csr, x: f64[m], k: i32[n]):
     );
 }
 
-/// A protocol of one access is not that of a store through it, nor makes another element of it.
+/// Checks that the protocol of an access neither passes to a store through it nor makes it another element.
 #[test]
 fn reductions_and_stores() {
     check(
@@ -104,7 +104,7 @@ def f(y: inout[f64[n, m]]):
     );
 }
 
-/// The program's own names hide them.
+/// Checks that names of the program hide protocols.
 #[test]
 fn hidden() {
     let text = "def walk(j):

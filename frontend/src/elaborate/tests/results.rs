@@ -1,4 +1,4 @@
-//! What is returned, and what it is called.
+//! Results of a program, and their names.
 
 use super::check;
 use expect_test::expect;
@@ -63,7 +63,8 @@ fn locals_and_expressions() {
     );
 }
 
-/// A parameter is a variable too. Its name is taken where it is written, as it is a result by itself then.
+/// Checks that a result which is a parameter takes the parameter's name, unless the parameter is written and hence a
+/// result by itself.
 #[test]
 fn parameters() {
     let names = |src: &str| -> Vec<String> {

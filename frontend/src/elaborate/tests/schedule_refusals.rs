@@ -1,4 +1,4 @@
-//! Statements, calls and forms that schedules do not have, each on its line.
+//! Refusals of statements, calls and forms that schedules do not have, each on its line.
 
 use super::check_file;
 use super::schedules::{GEMM, body, check};

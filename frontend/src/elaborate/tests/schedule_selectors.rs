@@ -1,4 +1,4 @@
-//! What a schedule points at: names of the program, handles, the schedule itself from outside.
+//! References in a schedule: names of the program, handles, the schedule itself from outside.
 
 use super::load;
 use super::schedules::{GEMM, body};

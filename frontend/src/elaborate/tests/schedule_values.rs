@@ -1,4 +1,4 @@
-//! What is not a value of a schedule, each on its line.
+//! Refusals of expressions that are not values of a schedule, each on its line.
 
 use super::schedules::{body, check};
 use expect_test::expect;

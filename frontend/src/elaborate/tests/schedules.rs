@@ -1,4 +1,4 @@
-//! Schedule functions: what they do to `s`, call by call.
+//! Schedule functions: their effects on `s`, call by call.
 
 use super::load;
 use crate::elaborate::{
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use taffeta_ast::{Diagnostic, Diagnostics, Func};
 
-/// Writes down every call, and answers with as many new handles as the primitive makes.
+/// Scheduler that records every call, and answers with as many new handles as the primitive makes.
 #[derive(Default)]
 struct Recorder {
     handles: u64,
@@ -37,7 +37,7 @@ impl Recorder {
             ("length", _) => Ok(V::Str("n".into())),
             ("parent", _) => Ok(V::None),
             ("cost", _) => Ok(V::Float(0.5)),
-            // Refused with a place of its own, and without any.
+            // One refusal has a place of its own, the other has none.
             ("vectorize", [first, ..]) if first.value == V::Str("i".into()) => {
                 Err(refused("`i` carries a dependence").at(first.span).into())
             }
@@ -66,7 +66,7 @@ impl Scheduler for Recorder {
     }
 }
 
-/// Runs every schedule against a [`Recorder`].
+/// Hooks that run every schedule against a [`Recorder`].
 #[derive(Default)]
 struct Hook(Mutex<String>);
 
@@ -105,7 +105,7 @@ fn run(program: &Program, entry: &str, schedule: &str, set: &[(&str, &str)]) -> 
     }
 }
 
-/// The calls of the last schedule of a file for `gemm`, and what was reported.
+/// Checks the calls of the last schedule of a file for `gemm`, and the diagnostics.
 #[track_caller]
 pub(super) fn check(src: &str, expect: Expect) {
     check_set(src, &[], expect);
@@ -118,7 +118,7 @@ pub(super) fn check_set(src: &str, set: &[(&str, &str)], expect: Expect) {
     expect.assert_eq(&run(&program, "gemm", &name, set));
 }
 
-/// The calls of a schedule with that body.
+/// Checks the calls of a schedule with that body.
 #[track_caller]
 pub(super) fn body(body: &str, expect: Expect) {
     check(&format!("@schedule(gemm)\ndef fast(s):\n{body}"), expect);
@@ -372,7 +372,7 @@ def fast(s):
             vectorize(#3, width=8)
         "#]],
     );
-    // One's own name hides the library's.
+    // A name of the file hides the library's.
     check(
         "def tile2d(s):
     s.mine()
@@ -553,7 +553,7 @@ fn a_refusal_ends_the_schedule() {
           at t.ft:11 `s.auto()`
     "#]],
     );
-    // In a function, the calls that lead there are told; in the library, the place is the user's call.
+    // In a function, notes list the calls that lead there; in the library, the place is the user's call.
     check(
         "def inner(s):
     s.vectorize(\"i\")

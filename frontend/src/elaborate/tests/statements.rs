@@ -409,7 +409,7 @@ fn prints_that_are_refused() {
     );
 }
 
-/// A value that turns out to be known is printed as the text that it is.
+/// Checks that a constant is printed as text.
 #[test]
 fn known_values_are_printed_as_text() {
     check(

@@ -1,9 +1,9 @@
-//! Storage of parameters: formats that are composed and named, and what is refused.
+//! Storage of parameters: composed and named formats, and refusals.
 
 use super::check;
 use expect_test::{Expect, expect};
 
-/// The annotation of a matrix, and what is above it in the file.
+/// Checks a matrix with an annotation, below other lines of the file.
 fn stored(above: &str, storage: &str, expect: Expect) {
     check(&format!("{above}\ndef f(A: f64[n, m] @ {storage}):\n    return A[0, 0]\n"), expect);
 }
@@ -111,7 +111,8 @@ fn formats_of_parameters() {
     );
 }
 
-/// Names of storage are hidden by names of the program; but nothing of a program's own is a level, so those are found.
+/// Checks that names of the program hide names of storage; a level is found all the same, since no value of a program
+/// is one.
 #[test]
 fn names_of_the_program_come_first() {
     check(
@@ -381,7 +382,7 @@ fn options_of_levels() {
     );
 }
 
-/// What is passed on has the storage that is asked for.
+/// Checks that an argument has the storage of its parameter.
 #[test]
 fn arguments() {
     let calls = |storage: &str| {
@@ -406,7 +407,7 @@ fn arguments() {
     );
 }
 
-/// A parameter may be stored where one before it is, and arguments must be.
+/// Checks that a parameter may share the pattern of an earlier one, and that arguments must do so.
 #[test]
 fn parameters_share_patterns() {
     check(

@@ -266,7 +266,7 @@ fn constants() {
     );
 }
 
-/// Static values are those that the interpreter, the simplifier and C compute.
+/// Checks that static values are those that the interpreter, the simplifier and C compute.
 #[test]
 fn static_values_follow_the_table() {
     check(

@@ -1,9 +1,9 @@
-//! Indices into parts of tensors and computed values are in the part.
+//! Bounds checks of indices into parts of tensors and computed values.
 
 use super::check;
 use expect_test::expect;
 
-/// What lies beside a part is not reached: in what is read, in what is written, and by an index tensor.
+/// Checks that elements beside a part are out of reach: for reads, for writes, and for index tensors.
 #[test]
 fn parts_have_ends_of_their_own() {
     check(
@@ -50,7 +50,7 @@ fn computed_values_have_ends_too() {
     );
 }
 
-/// Iterators of loops over parts are in them.
+/// Checks that no assertion is made for iterators of loops over parts, which are provably in range.
 #[test]
 fn what_is_plain_to_see_is_not_asserted() {
     check(

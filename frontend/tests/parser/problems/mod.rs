@@ -1,4 +1,4 @@
-//! Every diagnostic of the parser, as people see it.
+//! All diagnostics of the parser, as users see them.
 
 mod layout;
 mod outside;
@@ -11,7 +11,7 @@ use taffeta_ast::diag::Diagnostic;
 use taffeta_ast::span::SourceMap;
 use taffeta_frontend::parse::parse;
 
-/// Code, message, place with the text there, and help of each diagnostic.
+/// Checks the code, message, place with its text, and help of each diagnostic.
 fn check(text: &str, expected: Expect) {
     let mut sources = SourceMap::default();
     let file = sources.add("x.ft", None, text);

@@ -1,4 +1,4 @@
-//! What Python has and Taffeta does not: each says what to write instead.
+//! Refusals of Python constructs outside the language, each with a replacement.
 
 use super::check;
 use expect_test::expect;

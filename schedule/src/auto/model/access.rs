@@ -26,8 +26,7 @@ pub(in crate::auto) enum StrideClass {
 
 /// Returns the stride class of an index in each loop.
 pub(super) fn grows(index: &Expr, iters: &[&Symbol]) -> Vec<StrideClass> {
-    let mut read = false;
-    index.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
+    let read = index.any(&mut |e| matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
     match strides(index, iters) {
         Ok(by) => by
             .iter()
@@ -270,8 +269,7 @@ fn add(steps: &mut [Step], index: &Expr, iters: &[&Symbol], inside: f64, values:
             }
         }
         Err(_) => {
-            let mut read = false;
-            index.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
+            let read = index.any(&mut |e| matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty()));
             for (step, iter) in steps.iter_mut().zip(iters) {
                 if effects::mentions(index, &[*iter]) {
                     *step = if read { Step::Gather } else { Step::Bytes(LINE.max(inside)) };

@@ -52,7 +52,5 @@ fn once(cond: &Expr, around: &[EnclosingLoop]) -> Option<f64> {
 }
 
 fn reads(cond: &Expr) -> bool {
-    let mut read = false;
-    cond.walk(&mut |e| read |= matches!(e.kind(), ExprKind::Load(..)));
-    read
+    cond.any(&mut |e| matches!(e.kind(), ExprKind::Load(..)))
 }

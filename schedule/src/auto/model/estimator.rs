@@ -575,8 +575,7 @@ fn note(known: &mut Vec<Element>, tensor: &Symbol, at: &[&Expr]) -> bool {
 }
 
 fn is_innermost(l: &Loop) -> bool {
-    let mut inner = false;
-    l.body.walk(&mut |s| inner |= matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
+    let inner = l.body.any(&mut |s| matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
     !inner
 }
 

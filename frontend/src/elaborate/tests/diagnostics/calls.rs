@@ -1,4 +1,4 @@
-//! What is said of calls, arguments and templates that are wrong.
+//! Diagnostics for faulty calls, arguments and templates.
 
 use super::check;
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! Every diagnostic of elaboration, as people see it, by what it is about.
+//! All diagnostics of elaboration, as users see them, by subject.
 
 mod calls;
 mod names;

@@ -1,4 +1,4 @@
-//! What is said of names that are wrong.
+//! Diagnostics for faulty names.
 
 use super::{check, check_file};
 use expect_test::expect;
@@ -345,7 +345,8 @@ fn files_are_checked_as_a_whole() {
 
 #[test]
 fn one_mistake_is_one_report() {
-    // In a template that is called twice; through a static value that could not be computed again; by another name.
+    // The mistake stands in a template that is called twice, then in a static value used later, then in a name assigned
+    // again.
     check_file(
         "def t(x):
     if x.ndim == 1:

@@ -1,4 +1,4 @@
-//! What is said of shapes and subscripts that are wrong.
+//! Diagnostics for faulty shapes and subscripts.
 
 use super::check;
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! What is said of loops, results, annotations and statements that are wrong.
+//! Diagnostics for faulty loops, results, annotations and statements.
 
 use super::check;
 use expect_test::expect;

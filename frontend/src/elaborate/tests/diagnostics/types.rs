@@ -1,4 +1,4 @@
-//! What is said of element types and static values that are wrong.
+//! Diagnostics for faulty element types and static values.
 
 use super::check;
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! What is said of parts of the language that are not there yet.
+//! Diagnostics for parts of the language that are not implemented.
 
 use super::check;
 use expect_test::expect;

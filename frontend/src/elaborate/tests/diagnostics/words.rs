@@ -1,4 +1,4 @@
-//! Mistakes in calls of operators, in the words of the user's program.
+//! Errors in calls of library operators, in terms of the user's program.
 
 use super::super::{check, check_file};
 use expect_test::expect;
