@@ -3,8 +3,8 @@
 //! Without a budget, `recompute_policy` chooses the cheaper way for each tensor. With one, the sizes of a run give the
 //! peak ([`memory::peak`] of the gradient), and as long as that is too high
 //! 1. taped tensors are recomputed instead, in ascending order of operations per byte;
-//! 2. the loop with the most bytes is cut into segments that are recomputed from checkpoints (`checkpointing`), in one, two,
-//!    … levels.
+//! 2. the loop with the most bytes is cut into segments that are recomputed from checkpoints (`checkpointing`), in one,
+//!    two, … levels.
 //!
 //! With `n` checkpoints of `C` bytes at each of `r` levels, and `S` iterations of `W` bytes in the innermost segment,
 //! `N = n^r S`, and `r n C + S W` is least at `n C = S W`, where both are `λ = (N C^r W)^(1/(r+1))`. Each level runs

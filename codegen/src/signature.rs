@@ -244,8 +244,8 @@ impl Signature {
     }
 
     /// Determines the values of the sizes. A value given by name comes first, then the extent of a parameter's
-    /// dimension that consists of that size alone, then a compiled-in value. `freeze_shapes` are the parameters' shapes;
-    /// shapes of another rank are tolerated here and refused by the call.
+    /// dimension that consists of that size alone, then a compiled-in value. `freeze_shapes` are the parameters'
+    /// shapes; shapes of another rank are tolerated here and refused by the call.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Calls heat.ft from Rust without Taffeta: the structures of `taffeta.h`, written down again. See heat.ft for how it
+//! Call of heat.ft from Rust without Taffeta, with the structures of `taffeta.h` declared again. See heat.ft for how it
 //! is compiled and linked.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -61,7 +61,7 @@ fn tensor<T>(dtype: i32, shape: &mut [i64], data: &mut [T]) -> Tensor {
     }
 }
 
-/// Runs the steps on the rod and gives the mean.
+/// Runs the steps on the rod; returns the mean.
 fn heat(rod: &mut [f64], steps: i32, k: f64) -> Result<f64, String> {
     let (mut length, mut steps, mut k, mut average) = ([rod.len() as i64], [steps], [k], [0.0]);
     let mut args = [

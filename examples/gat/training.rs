@@ -1,6 +1,6 @@
-//! The training loop around `train.ft` and `sparse.ft`: a graph, and the state that goes from one step to the next.
+//! Training loop around `train.ft` and `sparse.ft`: a graph, and the state carried from step to step.
 
-#[allow(clippy::duplicate_mod)] // the tests take all programs that train into one crate
+#[allow(clippy::duplicate_mod)] // the tests include all training programs in one crate
 #[path = "../support/adam.rs"]
 mod adam;
 
@@ -13,36 +13,36 @@ use std::error::Error;
 use std::path::Path;
 use taffeta::{Call, Function, Options, Program, Sparse, StaticValue};
 
-/// Different words of Cora, and of a made graph.
+/// Number of different words in Cora, and in a graph made here.
 const WORDS: usize = 1433;
 
-/// Nodes with words and a class each.
+/// Nodes, each with words and a class.
 pub struct Graph {
-    /// The words of node i are `word[start[i]..start[i + 1]]`.
+    /// Bounds of each node's words: those of node i are `word[start[i]..start[i + 1]]`.
     start: Array1<i32>,
     word: Array1<i32>,
-    /// The neighbours of node i, and itself, are `origin[first[i]..first[i + 1]]`.
+    /// Bounds of each node's neighbours, itself included: those of node i are `origin[first[i]..first[i + 1]]`.
     first: Array1<i32>,
     origin: Array1<i32>,
-    /// What each word weighs in its node, and a 1 for each neighbour, as matrices have them.
+    /// Values of the matrices: the weight of each word in its node, and a 1 for each neighbour.
     weights: Vec<f32>,
     ones: Vec<f32>,
     labels: Array1<i32>,
     words: usize,
     classes: usize,
-    /// The first nodes, whose classes are known in training.
+    /// Number of the first nodes, whose classes are known in training.
     pub known: usize,
-    /// The last nodes, whose classes are guessed in the end.
+    /// Number of the last nodes, whose classes are guessed in the end.
     pub test: usize,
 }
 
 impl Graph {
-    /// Cora with the split that the literature uses (Planetoid's), from a folder of published data; `None` if it is not
-    /// there.
+    /// Reads Cora with the split that the literature uses (Planetoid's) from a folder of published data; `None` if it
+    /// is not there.
     ///
     /// # Errors
     ///
-    /// Files that are not what they should be.
+    /// Malformed files.
     pub fn cora(folder: &Path) -> Result<Option<Graph>, Box<dyn Error>> {
         let [edges, words, labels] =
             ["cora_edges.mtx", "cora_features.mtx", "cora_labels.txt"].map(|name| folder.join("graphs").join(name));
@@ -54,11 +54,11 @@ impl Graph {
         Ok(Some(Graph::new(labels, &edges, &words, WORDS, 140, 1000)?))
     }
 
-    /// A graph in which nodes of a class share most of their edges and a third of their words.
+    /// Makes a graph in which nodes of a class share most of their edges and a third of their words.
     ///
     /// # Errors
     ///
-    /// None that is not a fault of this file.
+    /// Only faults of this file.
     pub fn made(n: usize, classes: usize) -> Result<Graph, Box<dyn Error>> {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut labels: Vec<i32> = (0..n).map(|i| (i % classes) as i32).collect();
@@ -103,7 +103,7 @@ impl Graph {
         Ok(Graph { start, word, first, origin, weights, ones, labels, words, classes, known, test })
     }
 
-    /// The words of all nodes and the edges between them, as matrices by rows.
+    /// Returns the words of all nodes and the edges between them, as matrices by rows.
     fn matrices(&self) -> Result<[Sparse<'_>; 2], Box<dyn Error>> {
         let n = self.labels.len();
         let lists = [&self.start, &self.word, &self.first, &self.origin].map(|list| list.as_slice());
@@ -115,17 +115,17 @@ impl Graph {
     }
 }
 
-/// How the program has the graph.
+/// Representation of the graph in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `train.ft`: lists of edges and of words.
+    /// Lists of edges and of words (`train.ft`).
     Lists,
-    /// `sparse.ft`: matrices in csr.
+    /// Matrices in CSR (`sparse.ft`).
     Matrices,
 }
 
 impl Form {
-    /// The file of the program, in the folder of examples.
+    /// Returns the path of the program's file in the folder of examples.
     pub fn file(self) -> &'static str {
         match self {
             Form::Lists => "gat/train.ft",
@@ -134,7 +134,7 @@ impl Form {
     }
 }
 
-/// Pairs of a row and a column, without duplicates, in the order of rows: where each row begins, and the columns.
+/// Sorts pairs of a row and a column by rows, and drops duplicates; returns where each row begins, and the columns.
 fn rows(
     n: usize,
     columns: usize,
@@ -150,7 +150,7 @@ fn rows(
     Ok(((0..=n).map(begin).collect(), pairs.iter().map(|(_, j)| *j as i32).collect()))
 }
 
-/// The places in a MatrixMarket file, counted from 0.
+/// Reads the coordinates in a Matrix Market file, counted from 0.
 fn coordinates(path: &Path) -> Result<Vec<(usize, usize)>, Box<dyn Error>> {
     let text = std::fs::read_to_string(path)?;
     let mut lines = text.lines().filter(|l| !l.starts_with('%')).map(|line| {
@@ -160,11 +160,11 @@ fn coordinates(path: &Path) -> Result<Vec<(usize, usize)>, Box<dyn Error>> {
             _ => Err(format!("{}: `{line}` is not a place in a matrix", path.display())),
         }
     });
-    lines.next().ok_or_else(|| format!("{}: it is empty", path.display()))??; // the sizes
+    lines.next().ok_or_else(|| format!("{}: it is empty", path.display()))??; // skip the sizes
     Ok(lines.map(|p| p.map(|(i, j)| (i - 1, j - 1))).collect::<Result<_, _>>()?)
 }
 
-/// How training is done: as in the paper, but for a number of epochs that is fixed.
+/// Hyperparameters of training: as in the paper, but with a fixed number of epochs.
 pub struct Plan {
     pub heads: usize,
     pub hidden: usize,
@@ -174,10 +174,10 @@ pub struct Plan {
     pub drop: f32,
 }
 
-/// The entries of a program, compiled for a graph.
+/// Entries of a program, compiled for a graph.
 pub struct Trainer<'p> {
     graph: &'p Graph,
-    /// As the program has it, unless it has lists.
+    /// Graph as matrices, unless the program takes lists.
     matrices: Option<[Sparse<'p>; 2]>,
     plan: &'p Plan,
     init: Function,
@@ -185,13 +185,13 @@ pub struct Trainer<'p> {
     classify: Function,
 }
 
-/// What came out of training from one seed.
+/// Result of training from one seed.
 pub struct Course {
-    /// The loss of every epoch.
+    /// Loss of every epoch.
     pub losses: Vec<f64>,
-    /// The share of test nodes whose class is guessed rightly.
+    /// Share of test nodes whose class is guessed rightly.
     pub accuracy: f64,
-    /// Seconds of an epoch.
+    /// Seconds per epoch.
     pub seconds: f64,
 }
 
@@ -200,7 +200,7 @@ impl<'p> Trainer<'p> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn new(form: Form, program: &Program, graph: &'p Graph, plan: &'p Plan) -> Result<Trainer<'p>, Box<dyn Error>> {
         let sizes =
             [("feats", graph.words), ("heads", plan.heads), ("hidden", plan.hidden), ("classes", graph.classes)];
@@ -220,7 +220,7 @@ impl<'p> Trainer<'p> {
         })
     }
 
-    /// Gives the graph to a program.
+    /// Passes the graph to a call.
     fn pass<'f, 'a>(&'a self, call: Call<'f, 'a>) -> Call<'f, 'a> {
         let graph = self.graph;
         match &self.matrices {
@@ -236,7 +236,7 @@ impl<'p> Trainer<'p> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn train(&self, seed: i64) -> Result<Course, Box<dyn Error>> {
         let (graph, plan) = (self.graph, self.plan);
         let weights = self.init.call().scalar("seed", seed).run()?;

@@ -15,13 +15,14 @@ pub struct Data {
 }
 
 impl Data {
-    /// Cora: the words of each paper, and whether it is about neural networks (class 3). `None` if it is not there.
+    /// Reads Cora: the words of each paper, and whether it is about neural networks (class 3). `None` if it is not
+    /// there.
     pub fn published(folder: &Path) -> Result<Option<Data>, Box<dyn Error>> {
         let (features, labels) = (folder.join("graphs/cora_features.mtx"), folder.join("graphs/cora_labels.txt"));
         if !features.is_file() || !labels.is_file() {
             return Ok(None);
         }
-        // A matrix in Matrix Market's format is read as any input of a program is.
+        // A Matrix Market file is read like any input of a program.
         let program = Program::from_source("words.ft", "def words(x: f64[n, d]):\n    return x\n")?;
         let words = program.compile("words", &Options::default())?;
         let given = [("x".to_string(), features.display().to_string())];
@@ -36,7 +37,7 @@ impl Data {
         Ok(Some(Data { x, y }))
     }
 
-    /// Points around the origin, and on which side of a plane they are; one in twenty is on the wrong one.
+    /// Makes points around the origin, labelled by their side of a plane; one label in twenty is wrong.
     pub fn made(samples: usize, numbers: usize, seed: u64) -> Data {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let normal = Array1::from_shape_simple_fn(numbers, || rng.random_range(-1.0..1.0));
@@ -45,7 +46,7 @@ impl Data {
         Data { x, y }
     }
 
-    /// The first samples, and the others.
+    /// Splits the samples into the first ones and the others.
     pub fn split(&self, first: usize) -> (Data, Data) {
         let part = |rows: std::ops::Range<usize>| Data {
             x: self.x.slice(s![rows.clone(), ..]).to_owned(),
@@ -55,31 +56,31 @@ impl Data {
     }
 }
 
-/// How to train.
+/// Hyperparameters of training.
 pub struct Plan {
     pub steps: usize,
     pub rate: f64,
     pub decay: f64,
 }
 
-/// What came of it.
+/// Result of training.
 pub struct Course {
     pub w: Array1<f64>,
     pub b: f64,
-    /// Before each step, and after the last.
+    /// Losses before each step, and after the last.
     pub losses: Vec<f64>,
     pub seconds: f64,
-    /// The bytes of a tape.
+    /// Bytes of a tape.
     pub tape: usize,
 }
 
-/// The gradient with respect to the plane, of the program as its schedule has it.
+/// Returns options for the gradient with respect to the plane, of the program under its schedule.
 pub fn by_plane() -> Options {
     let gradient = Gradient::default().wrt(["w", "b"]);
     Options::default().gradient(gradient).schedule("fast")
 }
 
-/// Steps against the gradient, over all samples, from 0.
+/// Descends along the gradient over all samples, from 0.
 pub fn train(
     program: &Program,
     data: &Data,
@@ -100,7 +101,7 @@ pub fn train(
         }
         let gradients = pair.backward(&tape).seed_scalar(LOSS, 1.0).run()?;
         course.tape = tape.bytes();
-        // From here on the tape is not used, and what it looked at may change.
+        // The tape is not used beyond this point, so the arrays that it borrows may change.
         course.w.scaled_add(-plan.rate, &gradients.array::<f64>("w.grad")?);
         course.b -= plan.rate * gradients.scalar::<f64>("b.grad")?;
     }
@@ -108,11 +109,11 @@ pub fn train(
     Ok(course)
 }
 
-/// What the program calls its result.
+/// Name of the program's result.
 pub const LOSS: &str = "cost";
 
 impl Course {
-    /// The part of the samples that are on their side.
+    /// Returns the share of the samples that are on their side.
     pub fn correct(&self, program: &Program, data: &Data) -> Result<f64, taffeta::Error> {
         let correct = program.compile("correct", &Options::default())?;
         let call = correct.call().input("x", data.x.view()).input("y", data.y.view());

@@ -1,11 +1,11 @@
-//! Trains the logistic regression of `logistic.ft` and draws how the loss falls.
+//! Training of the logistic regression of `logistic.ft`: draws how the loss falls.
 //!
 //! ```text
 //! TAFFETA_DATA=… cargo run --release --example logistic [FILE.svg]
 //! ```
 //!
 //! The data is Cora's: which of 2708 papers are about neural networks, by which of 1433 words are in them. Without it,
-//! points that are made.
+//! points made here.
 
 #[path = "../support/curve.rs"]
 mod curve;
@@ -19,9 +19,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use taffeta::Program;
 
-/// The loss that training must reach, on Cora and on made points, of which some are on the wrong side.
+/// Bounds on the loss, on Cora and on points made here, of which some are on the wrong side.
 const LOSS: [f64; 2] = [0.2, 0.3];
-/// The part of the samples kept back that must be on their side then.
+/// Bound on the share of held-out samples on their side.
 const CORRECT: f64 = 0.85;
 
 fn main() -> ExitCode {

@@ -1,4 +1,5 @@
-//! Trains the network of `mnist.ft` on handwritten digits, draws the curve, and says whether it learned what it should.
+//! Training of the network of `mnist.ft` on handwritten digits: draws the curve, and reports whether loss and accuracy
+//! reach their bounds.
 //!
 //! ```text
 //! TAFFETA_DATA=… cargo run --release --example mnist [FILE.svg]
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use taffeta::Program;
 use training::{Digits, Plan, train};
 
-/// The mean loss of the last epoch, and the accuracy on images that were kept back, that training must reach.
+/// Bounds on the mean loss of the last epoch, and on the accuracy on held-out images.
 const LOSS: f64 = 0.025;
 const ACCURACY: f64 = 0.945;
 

@@ -1,4 +1,4 @@
-//! The training loop around `mnist.ft`: data, batches, and the state that goes from one step to the next.
+//! Training loop around `mnist.ft`: data, batches, and the state carried from step to step.
 
 use adam::Parameter;
 use flate2::read::GzDecoder;
@@ -11,25 +11,25 @@ use std::io::Read;
 use std::path::Path;
 use taffeta::{Function, Options, Program, StaticValue};
 
-#[allow(clippy::duplicate_mod)] // the tests take all programs that train into one crate
+#[allow(clippy::duplicate_mod)] // the tests include all training programs in one crate
 #[path = "../support/adam.rs"]
 mod adam;
 
-/// Classes of digits.
+/// Number of classes of digits.
 const CLASSES: usize = 10;
 
-/// Grey images, a row each, and what is on them.
+/// Grey images, a row each, and their labels.
 pub struct Digits {
     pub images: Array2<u8>,
     pub labels: Array1<u8>,
 }
 
 impl Digits {
-    /// The 10,000 images of MNIST's test set, from a folder of published data; `None` if they are not there.
+    /// Reads the 10,000 images of MNIST's test set from a folder of published data; `None` if they are not there.
     ///
     /// # Errors
     ///
-    /// Files that are not what they should be.
+    /// Malformed files.
     pub fn published(folder: &Path) -> Result<Option<Digits>, Box<dyn Error>> {
         let images = folder.join("images/mnist_t10k-images-idx3-ubyte.gz");
         let labels = folder.join("images/mnist_t10k-labels-idx1-ubyte.gz");
@@ -48,11 +48,11 @@ impl Digits {
         Ok(Some(Digits { images, labels: Array1::from(classes) }))
     }
 
-    /// Images of ten patterns under noise, which need no data.
+    /// Makes images of ten patterns under noise, which need no data.
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn made(program: &Program, n: usize, pixels: usize) -> Result<Digits, Box<dyn Error>> {
         let sizes = [("n", n), ("pixels", pixels), ("classes", CLASSES)];
         let made = compile(program, "prototypes", None, &sizes)?.call().scalar("seed", 1i64).run()?;
@@ -62,8 +62,8 @@ impl Digits {
     }
 }
 
-/// A file in MNIST's format: two zeros, the element type (8: bytes), the number of dimensions; the sizes, big-endian;
-/// the elements.
+/// Reads a file in MNIST's format: two zeros, the element type (8: bytes), the number of dimensions; the sizes,
+/// big-endian; the elements.
 fn idx(path: &Path) -> Result<(Vec<usize>, Vec<u8>), Box<dyn Error>> {
     let wrong = || format!("{}: not an IDX file of bytes", path.display());
     let mut bytes = Vec::new();
@@ -93,28 +93,28 @@ fn compile(
     program.compile(entry, &options)
 }
 
-/// How training is done.
+/// Hyperparameters of training.
 pub struct Plan {
     pub hidden: usize,
     pub batch: usize,
     pub epochs: usize,
     pub rate: f32,
-    /// Images that are learned from; the others are kept to count errors.
+    /// Number of images to learn from; the others are held out to count errors.
     pub train: usize,
     pub seed: u64,
 }
 
-/// What came out of it.
+/// Result of training.
 pub struct Course {
-    /// The loss of every step.
+    /// Loss of every step.
     pub losses: Vec<f64>,
-    /// The share of images that were kept back, and are read rightly, after every epoch.
+    /// Share of held-out images that are read rightly, after every epoch.
     pub accuracies: Vec<f64>,
     pub seconds: f64,
 }
 
 impl Course {
-    /// The mean loss of every epoch.
+    /// Returns the mean loss of every epoch.
     pub fn means(&self) -> Vec<f64> {
         let epochs = self.accuracies.len().max(1);
         self.losses
@@ -124,7 +124,7 @@ impl Course {
     }
 }
 
-/// Trains from scratch; `report` is told the mean loss and the accuracy of each epoch.
+/// Trains from scratch; `report` receives the mean loss and the accuracy of each epoch.
 ///
 /// # Errors
 ///
@@ -151,7 +151,7 @@ pub fn train(
     let step = compile(program, "step", Some("fast"), &[])?;
     let errors = compile(program, "errors", Some("on_threads"), &[])?;
 
-    // Which images are kept back, and the order of the others, are functions of the seed.
+    // The held-out images, and the order of the others, are functions of the seed.
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
     let mut order: Vec<i32> = (0..n as i32).collect();
     order.shuffle(&mut random);

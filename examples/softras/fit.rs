@@ -1,5 +1,5 @@
-//! Finds a mesh's pose from a picture of its outline with `fit.ft`, draws the curve and the pictures, and says whether
-//! it was found.
+//! Search for a mesh's pose from a picture of its outline with `fit.ft`: draws the curve and the pictures, and reports
+//! whether the pose was found.
 //!
 //! ```text
 //! TAFFETA_DATA=… cargo run --release --example fit [FILE.svg]
@@ -18,13 +18,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use taffeta::Program;
 
-/// What the loss must fall to, and how near the pose must come: in radians, and in scale and shift (the picture is 2
-/// wide).
+/// Bounds on the loss, and on the distance of the pose: in radians, and in scale and shift (the picture is 2 wide).
 const LOSS: f64 = 1e-6;
 const ANGLE: f32 = 0.005;
 const PLACE: f32 = 0.002;
 
-/// The pose of the target, and those that the search starts from.
+/// Pose of the target, and the starts of the search.
 const TARGET: Pose = [0.9, 0.7, 0.75, 0.1, -0.1];
 const STARTS: [Pose; 3] = [[0.4, 0.4, 0.95, 0.0, 0.0], [1.3, 0.9, 0.6, 0.0, 0.0], [1.2, 0.3, 0.85, 0.3, 0.1]];
 

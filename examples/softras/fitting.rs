@@ -1,6 +1,6 @@
-//! The descent around `fit.ft`: a mesh, a target picture, and the pose that goes from one step to the next.
+//! Descent around `fit.ft`: a mesh, a target picture, and the pose carried from step to step.
 
-#[allow(clippy::duplicate_mod)] // the tests take all programs that train into one crate
+#[allow(clippy::duplicate_mod)] // the tests include all training programs in one crate
 #[path = "../support/adam.rs"]
 mod adam;
 #[allow(clippy::duplicate_mod)]
@@ -17,7 +17,7 @@ use taffeta::{Function, Options, Program, StaticValue};
 /// Azimuth and elevation in radians, scale, and shift to the right and up.
 pub type Pose = [f32; 5];
 
-/// How the pose is looked for.
+/// Hyperparameters of the search.
 pub struct Plan {
     /// Pixels of a side of the picture.
     pub size: usize,
@@ -28,7 +28,7 @@ pub struct Plan {
     pub rate: f32,
 }
 
-/// The entries of `fit.ft`, compiled for a mesh.
+/// Entries of `fit.ft`, compiled for a mesh.
 pub struct Fitter<'m> {
     mesh: &'m Mesh,
     plan: &'m Plan,
@@ -36,16 +36,16 @@ pub struct Fitter<'m> {
     step: Function,
 }
 
-/// What came out of it.
+/// Result of the search.
 pub struct Course {
-    /// The loss of every step.
+    /// Loss of every step.
     pub losses: Vec<f64>,
     pub pose: Pose,
     pub seconds: f64,
 }
 
 impl Course {
-    /// How far the pose is from another: the largest difference of angles, and that of scale and shifts.
+    /// Returns the distance to another pose: the largest difference of angles, and that of scale and shifts.
     pub fn distance(&self, other: &Pose) -> (f32, f32) {
         let largest = |range: std::ops::Range<usize>| {
             range
@@ -61,18 +61,18 @@ impl<'m> Fitter<'m> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn new(program: &Program, mesh: &'m Mesh, plan: &'m Plan) -> Result<Fitter<'m>, Box<dyn Error>> {
         let sized = Options::default().set("size", StaticValue::Int(plan.size as i128));
         let fast = Options::default().schedule("fast");
         Ok(Fitter { mesh, plan, outline: program.compile("outline", &sized)?, step: program.compile("step", &fast)? })
     }
 
-    /// The mesh's outline at a pose.
+    /// Draws the mesh's outline at a pose.
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn draw(&self, pose: &Pose) -> Result<ArrayD<f32>, Box<dyn Error>> {
         let pose = arr1(pose);
         let call = self.outline.call().input("vertices", self.mesh.vertices.view());
@@ -80,7 +80,7 @@ impl<'m> Fitter<'m> {
         Ok(call.scalar("sigma", self.plan.sigma).run()?.array("image")?)
     }
 
-    /// Looks for the pose of the target, from another one.
+    /// Searches for the pose of the target, from another one.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Pictures in runs around `blend` of `pictures.ft`: sheets of line drawings, and what stores them.
+//! Pictures in runs around `blend` of `pictures.ft`: sheets of line drawings, and their storage.
 
 use ndarray::{Array2, s};
 use std::error::Error;
@@ -6,12 +6,12 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use taffeta::{Function, LevelKind, Sparse};
 
-/// Drawings on a sheet, across and down.
+/// Number of drawings on a sheet, across and down.
 const SHEET: [usize; 2] = [10, 5];
 /// Pixels of a drawing, across and down.
 const DRAWING: usize = 105;
 
-/// Where the runs of each row begin, where each run ends, and what its pixels are: a picture as a codec keeps it.
+/// Picture as a codec keeps it: the beginning of each row's runs, the end of each run, and the value of its pixels.
 pub struct Runs {
     shape: [usize; 2],
     pos: Vec<i32>,
@@ -20,7 +20,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The runs of a picture.
+    /// Encodes a picture in runs.
     pub fn of(picture: &Array2<u8>) -> Runs {
         let mut runs = Runs { shape: picture.dim().into(), pos: vec![0], end: Vec::new(), values: Vec::new() };
         for row in picture.rows() {
@@ -35,18 +35,18 @@ impl Runs {
         runs
     }
 
-    /// How many there are.
+    /// Returns the number of runs.
     pub fn count(&self) -> usize {
         self.end.len()
     }
 
-    /// The picture as Taffeta takes it: these arrays, and no copy of them.
+    /// Returns the picture as Taffeta takes it: these arrays, and no copy of them.
     fn lent(&self) -> Sparse<'_> {
         Sparse::new(&self.values, &self.shape).dense().level(LevelKind::RunLength, &[&self.pos, &self.end])
     }
 }
 
-/// One picture over another, by `blend`.
+/// Blends one picture over another by `blend`.
 ///
 /// # Errors
 ///
@@ -57,19 +57,19 @@ pub fn blend(blend: &Function, over: &Runs, under: &Runs, alpha: f64) -> Result<
     Ok(picture.array::<u8>("A")?.into_dimensionality()?)
 }
 
-/// The same pixel by pixel, to compare with.
+/// Blends two pictures pixel by pixel, to compare with.
 pub fn pixels(over: &Array2<u8>, under: &Array2<u8>, alpha: f64) -> Array2<u8> {
     ndarray::Zip::from(over)
         .and(under)
         .map_collect(|b, c| (alpha * f64::from(*b) + (1.0 - alpha) * f64::from(*c)).round_ties_even() as u8)
 }
 
-/// Two sheets of drawings from Omniglot, in a folder of published data, the letters of one alphabet on each; `None` if
-/// they are not there.
+/// Reads two sheets of drawings from Omniglot in a folder of published data, the letters of one alphabet on each;
+/// `None` if they are not there.
 ///
 /// # Errors
 ///
-/// A file that is not what it should be.
+/// A malformed file.
 pub fn published(folder: &Path) -> Result<Option<[Array2<u8>; 2]>, Box<dyn Error>> {
     let path = folder.join("images/omniglot_images_background_small1.zip");
     if !path.is_file() {
@@ -97,7 +97,7 @@ pub fn published(folder: &Path) -> Result<Option<[Array2<u8>; 2]>, Box<dyn Error
     Ok(Some([sheet("Greek/", &mut archive)?, sheet("Balinese/", &mut archive)?]))
 }
 
-/// A drawing from a PNG file.
+/// Decodes a drawing from a PNG file.
 fn drawing(bytes: &[u8]) -> Result<Array2<u8>, Box<dyn Error>> {
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::EXPAND);
@@ -108,7 +108,7 @@ fn drawing(bytes: &[u8]) -> Result<Array2<u8>, Box<dyn Error>> {
     Ok(Array2::from_shape_vec((DRAWING, DRAWING), pixels)?)
 }
 
-/// Two sheets of rings, which need no data.
+/// Draws two sheets of rings, which need no data.
 pub fn made() -> [Array2<u8>; 2] {
     [9.0, 14.0].map(|width: f64| {
         Array2::from_shape_fn((SHEET[1] * DRAWING, SHEET[0] * DRAWING), |(i, j)| {

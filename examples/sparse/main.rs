@@ -1,11 +1,11 @@
-//! Lays one sheet of line drawings over another with `blend` of `pictures.ft`. Both are kept in runs, and lent to the
-//! program as they are; the result is a PNG picture.
+//! Blending of one sheet of line drawings over another with `blend` of `pictures.ft`. Both are kept in runs, and lent
+//! to the program without a copy; the result is a PNG picture.
 //!
 //! ```text
 //! TAFFETA_DATA=… cargo run --release --example blend [FILE.png]
 //! ```
 //!
-//! The drawings are Greek and Balinese letters of Omniglot; without it, rings that are made.
+//! The drawings are Greek and Balinese letters of Omniglot; without it, rings made here.
 
 mod blending;
 #[path = "../support/outcome.rs"]
@@ -17,9 +17,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use taffeta::{Options, Program};
 
-/// How much of the upper sheet is seen.
+/// Opacity of the upper sheet.
 const ALPHA: f64 = 0.7;
-/// So many pixels at least for each run of the two.
+/// Minimum number of pixels per run, over both sheets.
 const SHORTEST: f64 = 10.0;
 
 fn main() -> ExitCode {

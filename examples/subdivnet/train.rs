@@ -1,5 +1,5 @@
-//! Trains the mesh convolution of `train.ft` on the faces of a mesh, draws the curve, and says whether it learned what
-//! it should.
+//! Training of the mesh convolution of `train.ft` on the faces of a mesh: draws the curve, and reports whether the
+//! losses reach their bounds.
 //!
 //! ```text
 //! TAFFETA_DATA=… cargo run --release --example subdivnet [FILE.svg]
@@ -17,8 +17,8 @@ use std::process::ExitCode;
 use taffeta::Program;
 use training::{Mesh, Plan, Trainer, roughened};
 
-/// The shares of variance that may stay unexplained: on the mesh that is learned from, and on the other one. What is
-/// said without neighbours must be worse by this factor.
+/// Bounds on the share of unexplained variance: on the mesh to learn from, and on the other one. Results without
+/// neighbours must be worse by the factor.
 const LEARNED: f64 = 0.04;
 const KEPT: f64 = 0.2;
 const FACTOR: f64 = 5.0;

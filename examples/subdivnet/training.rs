@@ -1,7 +1,6 @@
-//! The training loop around `train.ft`: meshes, what their faces know, and the state that goes from one step to the
-//! next.
+//! Training loop around `train.ft`: meshes, the features of their faces, and the state carried from step to step.
 
-#[allow(clippy::duplicate_mod)] // the tests take all programs that train into one crate
+#[allow(clippy::duplicate_mod)] // the tests include all training programs in one crate
 #[path = "../support/adam.rs"]
 mod adam;
 #[allow(clippy::duplicate_mod)]
@@ -17,15 +16,15 @@ use std::error::Error;
 use std::f32::consts::PI;
 use taffeta::{Call, Function, Options, Program, StaticValue};
 
-/// Moves every vertex at random, by up to `amount` in each direction: on a smooth torus, where a face is says how it is
-/// bent.
+/// Moves every vertex at random, by up to `amount` in each direction: on a smooth torus, the position of a face gives
+/// away its bend.
 pub fn roughened(mut mesh: Mesh, amount: f32, seed: u64) -> Mesh {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     mesh.vertices.mapv_inplace(|v| v + random.random_range(-amount..amount));
     mesh
 }
 
-/// The faces of a mesh: what each knows of itself, its neighbours, and by what angle it is bent towards them.
+/// Faces of a mesh: the features of each, its neighbours, and the angle by which it is bent towards them.
 pub struct Faces {
     e: Array2<f32>,
     adj: Array2<i32>,
@@ -33,13 +32,13 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// Without neighbours: each face sees itself across all of its edges.
+    /// Returns the faces without neighbours: each sees itself across all of its edges.
     pub fn alone(&self) -> Faces {
         let adj = Array2::from_shape_fn(self.adj.dim(), |(f, _)| f as i32);
         Faces { e: self.e.clone(), adj, bend: self.bend.clone() }
     }
 
-    /// How many there are.
+    /// Returns the number of faces.
     pub fn count(&self) -> usize {
         self.bend.len()
     }
@@ -49,7 +48,7 @@ impl Faces {
     }
 }
 
-/// How training is done.
+/// Hyperparameters of training.
 pub struct Plan {
     pub channels: usize,
     pub steps: usize,
@@ -58,7 +57,7 @@ pub struct Plan {
     pub seed: i64,
 }
 
-/// The entries of `train.ft`, compiled.
+/// Entries of `train.ft`, compiled.
 pub struct Trainer<'p> {
     plan: &'p Plan,
     describe: Function,
@@ -68,18 +67,18 @@ pub struct Trainer<'p> {
     loss: Function,
 }
 
-/// What came out of it.
+/// Result of training.
 pub struct Course {
-    /// The loss of every step.
+    /// Loss of every step.
     pub losses: Vec<f64>,
-    /// The loss after the last step, on the faces that were learned from.
+    /// Loss after the last step, on the faces to learn from.
     pub learned: f64,
-    /// The same on faces of another mesh.
+    /// Loss after the last step, on faces of another mesh.
     pub kept: f64,
     pub seconds: f64,
 }
 
-/// What a face knows of itself: normal, centre, area.
+/// Number of features of a face: normal, centre, area.
 const FEATS: usize = 7;
 
 impl<'p> Trainer<'p> {
@@ -87,7 +86,7 @@ impl<'p> Trainer<'p> {
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn new(program: &Program, plan: &'p Plan) -> Result<Trainer<'p>, Box<dyn Error>> {
         let (mut statics, mut sized) = (Options::default(), Options::default());
         for (name, value) in [("feats", FEATS), ("channels", plan.channels)] {
@@ -104,11 +103,11 @@ impl<'p> Trainer<'p> {
         })
     }
 
-    /// What the faces of a mesh know, and are to say.
+    /// Computes the features and the targets of the faces of a mesh.
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn describe(&self, mesh: &Mesh) -> Result<Faces, Box<dyn Error>> {
         let call = self.describe.call().input("vertices", mesh.vertices.view());
         let faces = call.input("faces", mesh.faces.view()).input("adj", mesh.adjacency.view()).run()?;
@@ -119,21 +118,21 @@ impl<'p> Trainer<'p> {
         })
     }
 
-    /// The loss of the best linear function of what each face knows of itself.
+    /// Returns the loss of the best linear function of each face's own features.
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn linear(&self, faces: &Faces) -> Result<f64, Box<dyn Error>> {
         let call = self.per_face.call().input("e", faces.e.view()).input("bend", faces.bend.view());
         Ok(f64::from(call.run()?.scalar::<f32>("out")?))
     }
 
-    /// Trains from scratch on the faces of one mesh; those of the other are kept back.
+    /// Trains from scratch on the faces of one mesh; those of the other are held out.
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn train(&self, faces: &Faces, kept: &Faces) -> Result<Course, Box<dyn Error>> {
         let plan = self.plan;
         let weights = self.init.call().scalar("seed", plan.seed).run()?;

@@ -1,10 +1,10 @@
-//! Parameters of a network with what Adam keeps of each: `#[path = "../support/adam.rs"] mod adam;`. A program takes
-//! them as `w`, `w_mean` and `w_square`.
+//! Parameters of a network with Adam's moments: `#[path = "../support/adam.rs"] mod adam;`. A program takes them as
+//! `w`, `w_mean` and `w_square`.
 
 use ndarray::ArrayD;
 use taffeta::Call;
 
-/// One parameter.
+/// Parameter with its moments.
 pub struct Parameter {
     name: &'static str,
     names: [String; 2],
@@ -14,21 +14,21 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Before the first step.
+    /// Makes a parameter as it is before the first step.
     pub fn new(name: &'static str, value: ArrayD<f32>) -> Parameter {
         let zeros = ArrayD::zeros(value.raw_dim());
         let names = ["mean", "square"].map(|kind| format!("{name}_{kind}"));
         Parameter { name, names, value, mean: zeros.clone(), square: zeros }
     }
 
-    /// What it is now.
+    /// Returns the current value.
     #[allow(dead_code)] // a network is asked for its answers (`read`), not for its weights
     pub fn value(&self) -> &ArrayD<f32> {
         &self.value
     }
 }
 
-/// Gives all parameters to a program that changes them.
+/// Passes all parameters to a call that changes them.
 pub fn change<'f, 'a>(mut call: Call<'f, 'a>, network: &'a mut [Parameter]) -> Call<'f, 'a> {
     for p in network {
         call = call.inout(p.name, p.value.view_mut()).inout(&p.names[0], p.mean.view_mut());
@@ -37,7 +37,7 @@ pub fn change<'f, 'a>(mut call: Call<'f, 'a>, network: &'a mut [Parameter]) -> C
     call
 }
 
-/// Gives all values to a program that only reads them.
+/// Passes all values to a call that only reads them.
 #[allow(dead_code)] // where the parameters themselves are the answer, `value` gives them
 pub fn read<'f, 'a>(mut call: Call<'f, 'a>, network: &'a [Parameter]) -> Call<'f, 'a> {
     for p in network {

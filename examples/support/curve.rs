@@ -4,8 +4,8 @@ use plotters::prelude::*;
 use std::error::Error;
 use std::path::Path;
 
-/// Draws each series over its positions 0, 1, 2 …; what is not finite is left out. Numbers of several orders of
-/// magnitude that are all positive get a logarithmic axis.
+/// Draws each series over its positions 0, 1, 2 …, without the numbers that are not finite. Numbers of several orders
+/// of magnitude that are all positive get a logarithmic axis.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ pub fn curves(path: &Path, title: &str, x: &str, y: &str, series: &[(&str, &[f64
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area);
         chart.caption(title, ("sans-serif", 22)).margin(16).x_label_area_size(44).y_label_area_size(70);
-        // The two axes are of different types, and everything after them is the same.
+        // The two axes are of different types, and the code after them is the same.
         macro_rules! draw {
             ($range:expr) => {{
                 let mut chart = chart.build_cartesian_2d(0.0..last, $range)?;

@@ -1,4 +1,4 @@
-//! Triangle meshes for examples: files of published data, and the torus that the project makes: `#[path =
+//! Triangle meshes for examples: files of published data, and a torus made by the project: `#[path =
 //! "../support/mesh.rs"] mod mesh;`.
 
 use ndarray::Array2;
@@ -8,7 +8,7 @@ use taffeta::io::{self, Source, Want};
 use taffeta::{Element, Options, Program, StaticValue};
 use taffeta_ast::DType;
 
-/// Vertices, the corners of each face, and the face across each of its edges (where there is none, itself).
+/// Vertices, the corners of each face, and the face across each of its edges (itself if there is none).
 pub struct Mesh {
     pub vertices: Array2<f32>,
     pub faces: Array2<i32>,
@@ -17,11 +17,11 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// A file under `meshes/` in a folder of published data; `None` if it is not there.
+    /// Reads a file under `meshes/` in a folder of published data; `None` if it is not there.
     ///
     /// # Errors
     ///
-    /// A file that is not what it should be.
+    /// A malformed file.
     pub fn published(folder: &Path, name: &str) -> Result<Option<Mesh>, Box<dyn Error>> {
         let path = folder.join("meshes").join(name);
         if !path.is_file() {
@@ -34,11 +34,11 @@ impl Mesh {
         }))
     }
 
-    /// A torus of so many rings with so many sides; `tube` is its thickness.
+    /// Makes a torus of `rings` rings with `sides` sides; `tube` is its thickness.
     ///
     /// # Errors
     ///
-    /// None that is not a fault of Taffeta.
+    /// Only faults of Taffeta.
     pub fn torus(rings: usize, sides: usize, tube: f64) -> Result<Mesh, Box<dyn Error>> {
         let program = Program::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/meshes/torus.ft"))?;
         let options = Options::default()

@@ -1,15 +1,15 @@
-//! How a program that draws a picture begins and ends.
+//! Beginning and end of a program that draws a picture.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Where its picture goes: the first argument, or this file in `target`.
+/// Returns the path of the picture: the first argument, or this file in `target`.
 pub fn picture(file: &str) -> PathBuf {
     std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target").join(file), PathBuf::from)
 }
 
-/// 0 if it has come to what it should, 1 if not, and 2, with the reason, if it could not try.
+/// Returns 0 if the program reached its goal, 1 if not, and 2, with the reason, if it could not try.
 pub fn exit(name: &str, well: Result<bool, Box<dyn Error>>) -> ExitCode {
     match well {
         Ok(true) => ExitCode::SUCCESS,

@@ -106,8 +106,8 @@ pub fn array_names(format: &Format) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Checks the arrays of the levels, outermost first, above `packed_tensor` values, and returns the hidden sizes of lowered
-/// programs ([`crate::Layout::hidden`]). `name` is the tensor's, for messages.
+/// Checks the arrays of the levels, outermost first, above `packed_tensor` values, and returns the hidden sizes of
+/// lowered programs ([`crate::Layout::hidden`]). `name` is the tensor's, for messages.
 ///
 /// # Errors
 ///

@@ -7,12 +7,12 @@ use taffeta_ast::{Expr, Span, Stmt, StmtKind, print};
 
 /// Counts the loops that search for coordinates or merge lists; each enclosing counted loop multiplies the weight by
 /// eight. Of two branches, the one with more counts: the code after a search stands in both.
-pub(crate) fn seeks(s: &Stmt, weight: usize) -> usize {
+pub(crate) fn search_depth(s: &Stmt, weight: usize) -> usize {
     match s.kind() {
-        StmtKind::If { .. } => s.kind().children().into_iter().map(|s| seeks(s, weight)).max().unwrap_or(0),
-        StmtKind::While { body, .. } => weight.saturating_add(seeks(body, weight)),
-        StmtKind::For { body, .. } => seeks(body, weight.saturating_mul(8)),
-        kind => kind.children().into_iter().fold(0, |sum: usize, s| sum.saturating_add(seeks(s, weight))),
+        StmtKind::If { .. } => s.kind().children().into_iter().map(|s| search_depth(s, weight)).max().unwrap_or(0),
+        StmtKind::While { body, .. } => weight.saturating_add(search_depth(body, weight)),
+        StmtKind::For { body, .. } => search_depth(body, weight.saturating_mul(8)),
+        kind => kind.children().into_iter().fold(0, |sum: usize, s| sum.saturating_add(search_depth(s, weight))),
     }
 }
 

@@ -1,11 +1,30 @@
 //! Lowering of loops over structured tensors to loops over stored elements, from the outside in. A value *derives from
 //! the fill* if it is computed from fills and constants alone, or if a fill annihilates the other operands
-//! ([`taffeta_analysis::pass::fills`]).
+//! ([`taffeta_analysis::pass::fill_propagation`]). `lower` lists the steps with the reason for the place of each.
 //!
-//! - `partition_loops`: partitioning of loops that run beyond a tensor, and `split_selects`: branches for operands under conditions on
-//!   indices;
-//! - `fill_cases`: case splits on scalars that may derive from the fill, and `scopes`: scopes of scalars extended to their
-//!   last use;
+//! The product of a matrix `A: f64[n, m] @ csr` with a vector, followed through (`taffeta show --stage structured`):
+//!
+//! ```text
+//! for i in range(n):
+//!     for j in range(m):
+//!         y[i] += A[i, j] * x[j]
+//!
+//!     open_accesses      A[i, j] is an access to the outermost fibre, at coordinates i and j
+//!     lower_loop i       level 0 is dense: `resolve_positions` computes the position from i, no fibre is traversed
+//!     lower_loop j       level 1 is compressed: `traverse` makes a cursor, whose looplet is a stepper over positions
+//!     region             the stepper alone drives the loop, since the body has no effect on the fill
+//!     steppers           the loop over positions, with the coordinate and the value of each
+//!     hoist_coordinates  loads a coordinate that several expressions use
+//!
+//! for i in range(n):
+//!     for j.p in range(A_pos1[i], A_pos1[i + 1]):
+//!         y[i] += A_val[j.p] * x[A_crd1[j.p]]
+//! ```
+//!
+//! - `partition_loops`: partitioning of loops that run beyond a tensor, and `split_selects`: branches for operands
+//!   under conditions on indices;
+//! - `fill_cases`: case splits on scalars that may derive from the fill, and `scopes`: scopes of scalars extended to
+//!   their last use;
 //! - `random_access`: random access at coordinates that no loop enumerates;
 //! - `shared_pattern`: tensors stored over the pattern of others, and writes into them;
 //! - `together`, `blend`: merges with one body, where there would be too many;
@@ -15,13 +34,15 @@
 //! - `bounds_checks`: indices known to be in the tensor, and bounds checks of the others;
 //! - `cursor`: the fibres that a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
-//! - `merge_strategy`, `merge_cost`: choice of the lists that drive a loop, and of the lists looked up at their coordinates;
+//! - `merge_strategy`, `merge_cost`: choice of the lists that drive a loop, and of the lists looked up at their
+//!   coordinates;
 //! - `record`: the record of each loop;
 //! - `hoist_coordinates`: hoisting of coordinates that inner loops use;
 //! - `full_blocks`: full blocks apart from those at an edge;
 //! - `conditional_access`: operands evaluated under a condition, which become branches if they need a search;
 //! - `workspace`: local tensors into which elements are inserted;
-//! - `steppers`, `search`, `run_reductions`: loops over positions and merges, searches for positions, and reductions over runs.
+//! - `steppers`, `search`, `run_reductions`: loops over positions and merges, searches for positions, and reductions
+//!   over runs.
 
 mod balance;
 mod blend;
@@ -35,6 +56,7 @@ mod hoist_coordinates;
 mod merge_cost;
 mod merge_strategy;
 mod partition_loops;
+mod positions;
 mod random_access;
 mod record;
 mod region;
@@ -47,23 +69,18 @@ mod split_fused_loops;
 mod split_selects;
 mod steppers;
 mod together;
+mod traverse;
 mod workspace;
 
 use crate::access;
 use crate::explain::{self, Explained};
-use crate::layout::{Array, Flat, FlatLevel, Layout, Parameter};
-use crate::looplet::{Fibre, Looplet, Phase, Positions};
+use crate::layout::{Array, Flat, Layout, Parameter};
 use crate::warnings;
-use cursor::{Cursor, PATH, above, path, shift_of};
 use record::Around;
-use region::{LoopBuilder, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use taffeta_analysis::pass::{fill_propagation, shared_values};
-use taffeta_analysis::query::{Context, effects, walk};
-use taffeta_ast::expr::Protocol;
-use taffeta_ast::poly::tidy;
-use taffeta_ast::stmt::LoopProps;
+use taffeta_analysis::query::Context;
 use taffeta_ast::{
     Access, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Op, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
 };
@@ -104,33 +121,67 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
             seeks: 0,
         });
     }
-    // Elements that share a stored value must agree on it, whichever of their stores comes last.
+    // First, on elements as the program names them: elements that share a stored value must agree on it, whichever of
+    // their stores comes last.
     let func = &shared_values::run(func)?;
+
+    // The interface before any statement: accesses are lowered to its arrays.
     let several = RefCell::new(fill_cases::of_several_values(&func.body));
     let sizes = func.sizes.iter().cloned().collect();
     let mut pass = Lower { sizes, several, strict: func.keeps_order, ..Lower::default() };
     let (params, layout) = pass.interface(func)?;
     let results = pass.followers(func)?;
     let bound = func.sizes.iter().chain(&layout.hidden).map(|s| (s.clone(), None)).collect();
-    let pairs = pass.unmerged(&func.body, &mut Context::new(func));
-    let mut opened = pass.insertions(&pass.open_accesses(&pairs));
+
+    // Before accesses have levels: `ij // m` and `ij % m` are the indices of two dimensions.
+    let body = pass.split_fused_loops(&func.body, &mut Context::new(func));
+
+    // From here on accesses name levels, so loops can be matched with the level each of them determines.
+    let body = pass.open_accesses(&body);
+
+    // Before loops over a workspace are lowered: its writes are insertions, which drive no loop.
+    let mut body = pass.insertions(&body);
+
+    // After `open_accesses`, which substitutes indices into remapped coordinates: blocks and diagonals show only in
+    // their simplified form.
     let remapped = func.interface().any(|t| t.format.is_remapped());
     if remapped {
-        opened = pass.simplify_coordinates(&opened, &mut Context::new(func));
+        body = pass.simplify_coordinates(&body, &mut Context::new(func));
     }
-    let disorder = pass.disorder(&opened, &mut Vec::new());
-    let parted = pass.parted(&scopes::extended(&opened), &bound);
-    let chosen = pass.chosen(&parted);
-    let body = pass.stmt(&chosen, &bound);
+    let disorder = pass.order_violations(&body, &mut Vec::new());
+
+    // Before cases are split: what follows a scalar in its block is in both cases.
+    let body = scopes::extended(&body);
+
+    // Before `split_selects`, which would branch in every iteration on a condition that here becomes the end of a range.
+    let body = pass.partition_loops(&body, &bound);
+
+    // Before loops are lowered: whether a value derives from the fill must not depend on the iteration.
+    let body = pass.split_selects(&body);
+
+    // The loops themselves, from the outside in, which leaves no access to a structured tensor.
+    let body = pass.stmt(&body, &bound);
     pass.refuse_lanes(&body);
     if !pass.found.is_empty() {
         return Err(Diagnostics(pass.found));
     }
-    let seeks = explain::seeks(&body, 1);
-    let body = pass.balanced(&pass.named(&fill_propagation::settled(&body)));
+    let seeks = explain::search_depth(&body, 1);
+
+    // After all case splits: values that derive from the fill are ordinary constants now.
+    let body = fill_propagation::settled(&body);
+
+    // After case splits as well, which match coordinates by their expressions.
+    let body = pass.hoist_coordinates(&body);
+
+    // Last of the loops: the parts are balanced by the position arrays that the lowered body reads.
+    let body = pass.balanced(&body);
+
+    // Around finished loops: the arrays of a workspace are declared outside of as many of them as possible.
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
     let func = Func { params, results, sizes, ..func.with_body(body) };
     let func = func.with_body(pass.with_workspaces(&func));
+
+    // Last, since proving that a block is full needs the range of every iterator.
     let func = match remapped {
         true => func.with_body(full_blocks::full_blocks(&func.body, &mut Context::new(&func))),
         false => func,
@@ -216,45 +267,6 @@ impl Lower {
         Ok((params, layout))
     }
 
-    /// Replaces each access to a structured tensor by one to its outermost fibre: `A[i, j]` with the columns first
-    /// becomes `A.fibre0[0, 1, 0, j, i]`. The indices of the program are appended if checks or messages need them
-    /// ([`bounds_checks::carries`]).
-    fn open_accesses(&self, s: &Stmt) -> Stmt {
-        let opened = access::rebuild(s, &mut |e| match e.kind() {
-            ExprKind::Load(t, at) => match self.tensors.get(t) {
-                Some(flat) => {
-                    let indices = flat.levels.iter().map(|l| coordinate(l, at));
-                    let own = if bounds_checks::carries(flat) { at.as_slice() } else { &[] };
-                    let (root, zero) = (Positions::one(Expr::int(0)), Expr::int(0));
-                    let all = path(&root, &zero).chain(indices).chain(own.iter().cloned());
-                    Expr::load(&flat.fibres[0], all.collect(), e.dtype())
-                }
-                None => e,
-            },
-            _ => e,
-        });
-        self.shared_values(&opened)
-    }
-
-    /// Simplifies coordinates by known facts, which reveals blocks and diagonals in the indices of split or skewed
-    /// loops. (Other expressions stay: deciding a condition would change which values derive from the fill.)
-    fn simplify_coordinates(&self, s: &Stmt, facts: &mut Context) -> Stmt {
-        let own = access::rebuild_here(s, &mut |e| match load(&e) {
-            Some((t, at)) if let Some((tensor, k)) = self.fibres.get(t) => {
-                let levels = PATH..PATH + self.tensors[tensor].levels.len() - k;
-                let one = |(n, a): (usize, &Access)| match levels.contains(&n) {
-                    true => Access { index: shorter(&a.index, facts), protocol: a.protocol },
-                    false => a.clone(),
-                };
-                Expr::load(t, at.iter().enumerate().map(one).collect(), e.dtype())
-            }
-            _ => e,
-        });
-        let new = walk::map(&own, facts, &mut |s, facts| self.simplify_coordinates(s, facts));
-        facts.after(s);
-        new
-    }
-
     /// Lowers a statement inside of loops that bind these names.
     fn stmt(&mut self, s: &Stmt, bound: &Bindings) -> Stmt {
         match s.kind() {
@@ -312,296 +324,12 @@ impl Lower {
         Stmt::seq(all.into_iter().chain([done]), s.origin().derive("structured", "checks"))
     }
 
-    fn lower_loop(
-        &mut self,
-        s: &Stmt,
-        iter: &Symbol,
-        extent: &Extent,
-        props: &LoopProps,
-        body: &Stmt,
-        bound: &Bindings,
-    ) -> Stmt {
-        let mut inside = bound.clone();
-        inside.insert(iter.clone(), self.parts.get(iter).cloned().or_else(|| range(extent)));
-        let plain = |pass: &mut Lower, body: &Stmt| {
-            let body = pass.stmt(body, &inside);
-            s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body })
-        };
-        if let Some(done) = self.backwards(s, bound) {
-            return done;
-        }
-        // In loops of another step than 1, coordinates are looked up one by one.
-        let Extent::Range { begin, end, step } = extent else { return plain(self, body) };
-        if step.as_int() != Some(1) {
-            return plain(self, body);
-        }
-        if let Some(by) = self.block_of(body, (iter, [begin, end]), bound) {
-            let blocks = self.in_blocks(s, &by);
-            return self.stmt(&blocks, bound);
-        }
-        self.refuse_races(s, iter, props, body);
-        self.refuse_insertions(s, iter, props, body);
-        let body = self.resolve_positions(body, &inside);
-        // Bounds checks on loop-invariant indices are hoisted, guarded by `begin < end`.
-        let checks_of = |pass: &Lower, e: &Expr| pass.checks_of(s, e, &Expr::bool(true), bound);
-        let (sure, unsure): (Vec<(Expr, bool)>, _) =
-            self.indexed(&body, iter, bound).into_iter().partition(|(_, a)| *a);
-        let [sure, unsure] = [sure, unsure].map(|all| all.into_iter().map(|(e, _)| e).collect::<Vec<Expr>>());
-        let checks: Vec<Stmt> = sure.iter().flat_map(|e| checks_of(self, e)).collect();
-        let asked = !checks.is_empty() || self.needs_nonempty_loop(&body, iter, bound);
-        let entered = if asked { begin.less(end) } else { Expr::bool(true) };
-        // An access that may not be evaluated is checked in place. It is located before the loop only if its check
-        // would pass.
-        let inside_of = |check: Stmt| match check.kind() {
-            StmtKind::Assert { cond, .. } => Some(cond.clone()),
-            _ => None,
-        };
-        let known = unsure.iter().flat_map(|e| checks_of(self, e)).filter_map(inside_of);
-        let known = known.fold(Expr::bool(true), |all, cond| all.and(&cond));
-        let props = LoopProps { library: false, ..props.clone() };
-        let mut nest =
-            LoopBuilder { s, iter: Some(iter), props: props.clone(), inside: inside.clone(), bodies: 0, stands: false };
-        let found = [&sure[..], &unsure].concat();
-        let Some(mut all) = self.traverse(&mut nest, [begin, end], &body, &found, bound) else {
-            return plain(self, &body);
-        };
-        if known.as_bool() != Some(true) {
-            let said = (self.warnings.clone(), self.explained.clone());
-            nest.props = props;
-            let stops = self.traverse(&mut nest, [begin, end], &body, &sure, bound);
-            let stops = stops.unwrap_or_else(|| self.region(&mut nest, Vec::new(), &Region::range(begin, end), body));
-            (self.warnings, self.explained) = said;
-            all = nest.branch(&known, all, stops);
-        }
-        let all = nest.block(checks.into_iter().chain([all]));
-        nest.branch(&entered, all, Stmt::nop())
-    }
-
-    /// Lowers a loop over a range that traverses the fibres in its body, with the accesses `found` located before it;
-    /// `None` if there are no fibres.
-    fn traverse(
-        &mut self,
-        nest: &mut LoopBuilder<'_>,
-        [begin, end]: [&Expr; 2],
-        body: &Stmt,
-        found: &[Expr],
-        bound: &Bindings,
-    ) -> Option<Stmt> {
-        let (s, Some(iter)) = (nest.s, nest.iter) else { return None };
-        let fits = |e: &Expr| found.contains(e);
-        let body = &access::rebuild(body, &mut |e| if fits(&e) { self.locate(e, bound, &|_| true) } else { e });
-        let mut cursors = self.cursors(body, iter, [bound, &nest.inside]);
-        if cursors.is_empty() {
-            return None;
-        }
-        for d in self.contradictions(body, iter, &cursors) {
-            if !self.found.contains(&d) {
-                self.found.push(d);
-            }
-        }
-        for c in &mut cursors {
-            if !self.is_whole(c, [begin, end]) {
-                self.bounded(c, [begin, end]);
-            }
-        }
-        self.visits(body, &cursors);
-        let lists = |c: &Cursor| matches!(&c.looplet, Looplet::Stepper(s) if !s.full);
-        if cursors.iter().all(lists) {
-            self.warn_of_scan(s, (iter, [begin, end]), &cursors, body);
-        }
-        let whole = cursors.iter().all(|c| self.is_whole(c, [begin, end]));
-        let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
-        if self.depth > 0 || self.together {
-            return Some(self.region(nest, cursors, &region, body.clone()));
-        }
-        Some(self.in_either_way(nest, cursors, &region, body))
-    }
-
-    /// Warns about a loop that runs coordinate by coordinate because its body has an effect where none of its cursors
-    /// stores an element.
-    fn warn_of_scan(&mut self, s: &Stmt, (iter, range): (&Symbol, [&Expr; 2]), cursors: &[Cursor], body: &Stmt) {
-        let filled = self.filled(body, cursors);
-        let Some(left) =
-            first_effect(&filled).filter(|_| run_reductions::summed(&filled, iter, range, self.rules()).is_none())
-        else {
-            return;
-        };
-        let name = self.tensor_of(&cursors[0]);
-        let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
-        let d = Diagnostic::warning("structured::scan", text).at(s.origin().span());
-        self.warn(d.label(left.origin().span(), "this is done where nothing is stored too"));
-    }
-
-    /// Surrounds the looplet of a cursor by the fill if the loop may leave the dimension.
-    fn bounded(&self, cursor: &mut Cursor, [begin, end]: [&Expr; 2]) {
-        if cursor.inside || self.stays_inside(cursor, [begin, end]) {
-            return;
-        }
-        cursor.within = false;
-        // Lists store nothing there anyway.
-        if matches!(&cursor.looplet, Looplet::Stepper(s) if !s.full) {
-            return;
-        }
-        let nothing = |end: Option<Expr>| Phase { end, looplet: Looplet::Run(Fibre::Fill) };
-        let shift = &cursor.shift;
-        let before = cursor.coordinate(begin).as_int().is_none_or(|b| b < 0);
-        let before = before.then(|| nothing(Some(Expr::int(0).minus(shift))));
-        let inside = Phase { end: Some(self.size(&cursor.fibre).minus(shift)), looplet: cursor.looplet.clone() };
-        cursor.looplet = Looplet::Sequence(before.into_iter().chain([inside, nothing(None)]).collect());
-    }
-
-    /// Collects the accesses in a loop's body whose outer coordinates are loop-invariant and whose next coordinate is
-    /// the loop's, each with whether every iteration evaluates it.
-    fn indexed(&self, body: &Stmt, iter: &Symbol, bound: &Bindings) -> Vec<(Expr, bool)> {
-        let mut out: Vec<(Expr, bool)> = Vec::new();
-        let written = effects::writes(body);
-        each_access(body, true, &mut |e, guard, always| {
-            let Some((t, at)) = load(e) else { return };
-            let next =
-                |at: &[Access]| at.get(PATH + 1).is_some_and(|a| shift_of(&a.index, iter, bound, &written).is_some());
-            // An index that may stop the program may precede the loop only if the first iteration evaluates it in any
-            // case.
-            if guard.as_bool() == Some(true)
-                && self.is_known(e, bound)
-                && next(at)
-                && (always || !at[PATH].index.may_fail() && !self.is_remapped(t))
-                && !at[..=PATH].iter().any(|a| loads(&a.index, &written))
-                && !self.is_made_of(e, &written)
-                && !self.is_inner(t)
-                && self.position(e).is_some()
-            {
-                match out.iter_mut().find(|(other, _)| other == e) {
-                    Some((_, before)) => *before |= always,
-                    None => out.push((e.clone(), always)),
-                }
-            }
-        });
-        out
-    }
-
-    /// Returns assertions that indices are in range, if positions are computed from them and they are not iterators of
-    /// whole loops.
-    fn checks(&self, s: &Stmt, bound: &Bindings) -> Vec<Stmt> {
-        let mut out = Vec::new();
-        for e in access::exprs(s) {
-            guarded(&e, &Expr::bool(true), &mut |e, guard| out.extend(self.checks_of(s, e, guard, bound)));
-        }
-        out
-    }
-
-    /// Returns the assertions for one access.
-    fn checks_of(&self, s: &Stmt, e: &Expr, guard: &Expr, bound: &Bindings) -> Vec<Stmt> {
-        let (mut out, mut e) = (Vec::new(), e.clone());
-        while self.is_known(&e, bound)
-            && let Some(position) = self.position(&e)
-        {
-            out.extend(self.range_checks(s, &e, guard, bound));
-            e = self.below(&e, position);
-        }
-        out
-    }
-
     fn rules(&self) -> run_reductions::Rules<'_> {
         run_reductions::Rules { strict: self.strict, fibres: &self.fibres }
     }
 
     fn warn(&mut self, d: Diagnostic) {
         warnings::add(&mut self.warnings, d);
-    }
-
-    /// Locates accesses: consumes each level whose position is computed from bound names and whose indices are known to
-    /// be in range.
-    fn resolve_positions(&self, s: &Stmt, bound: &Bindings) -> Stmt {
-        access::rebuild(s, &mut |e| self.locate(e, bound, &|e| self.is_inside(e, bound)))
-    }
-
-    /// Locates the accesses directly in the statement, whether their indices are known to be in range or not.
-    fn resolve_positions_here(&self, s: &Stmt, bound: &Bindings) -> Stmt {
-        access::rebuild_here(s, &mut |e| self.locate(e, bound, &|_| true))
-    }
-
-    /// Consumes the levels of an access as long as its coordinate is known, `fits` accepts the access, and the position
-    /// can be computed.
-    fn locate(&self, e: Expr, bound: &Bindings, fits: &dyn Fn(&Expr) -> bool) -> Expr {
-        let mut e = e;
-        while self.is_known(&e, bound)
-            && let Some(position) = self.position(&e)
-            && fits(&e)
-        {
-            e = self.below(&e, position);
-        }
-        e
-    }
-
-    /// Returns whether an expression is an access to a fibre at a known position and coordinate: they mention bound
-    /// names only, and contain no accesses that must be located first.
-    fn is_known(&self, e: &Expr, bound: &Bindings) -> bool {
-        let found = |a: &Access| known(&a.index, bound) && !self.is_of_fibres(&a.index);
-        load(e).is_some_and(|(t, at)| self.fibres.contains_key(t) && at[..=PATH].iter().all(found))
-    }
-
-    /// Returns whether an expression contains accesses to fibres.
-    fn is_of_fibres(&self, e: &Expr) -> bool {
-        e.any(&mut |e| load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)))
-    }
-
-    /// Returns whether a fibre is one of a remapped tensor, whose coordinates do not tell the range of the indices.
-    fn is_remapped(&self, fibre: &Symbol) -> bool {
-        self.fibres.get(fibre).is_some_and(|(tensor, _)| self.tensors[tensor].tensor.format.is_remapped())
-    }
-
-    /// Returns the position of an access, if it is computed from its coordinate alone.
-    fn position(&self, e: &Expr) -> Option<Expr> {
-        let (t, at) = load(e)?;
-        let (tensor, k) = self.fibres.get(t)?;
-        let level = &self.tensors[tensor].levels[*k];
-        level.kind()?.located(level, &above(at), &at[PATH].index)
-    }
-
-    /// Returns the number of coordinates of a fibre's level.
-    fn size(&self, fibre: &Symbol) -> &Expr {
-        let (tensor, k) = &self.fibres[fibre];
-        &self.tensors[tensor].levels[*k].size
-    }
-
-    /// Returns the access below a position: to the next fibre, or to the values after the last level.
-    fn below(&self, e: &Expr, position: Expr) -> Expr {
-        let Some((t, at)) = load(e) else { return e.clone() };
-        let (tensor, k) = &self.fibres[t];
-        let flat = &self.tensors[tensor];
-        match flat.fibres.get(k + 1) {
-            Some(below) => {
-                let rest = at[PATH + 1..].iter().cloned();
-                Expr::load(below, path(&Positions::one(position), &at[PATH].index).chain(rest).collect(), e.dtype())
-            }
-            None => Expr::load(&flat.values.symbol, vec![position.into()], e.dtype()),
-        }
-    }
-
-    /// Refuses accesses that no enclosing loop drives.
-    fn refuse_rest(&mut self, e: &Expr, span: Span) {
-        let mut left: Vec<(Symbol, usize)> = Vec::new();
-        e.walk(&mut |e| {
-            if let ExprKind::Load(t, _) = e.kind()
-                && let Some(found) = self.fibres.get(t)
-                && !left.contains(found)
-            {
-                left.push(found.clone());
-            }
-        });
-        for (tensor, k) in left {
-            let level = &self.tensors[&tensor].levels[k];
-            let stored = match level.dimension() {
-                Some(d) => format!("dimension {d}"),
-                None => format!("`{}`", level.coord),
-            };
-            let text = format!(
-                "no loop traverses `{tensor}` here: its level {k}, `{}`, stores {stored}, and the index there is not the \
-                 iterator of a loop over the whole dimension, inside of the loops that the levels above need",
-                level.level
-            );
-            self.refuse_at(span, text);
-        }
     }
 
     fn refuse_at(&mut self, span: Span, text: String) {
@@ -647,29 +375,6 @@ fn load(e: &Expr) -> Option<(&Symbol, &[Access])> {
         ExprKind::Load(t, at) => Some((t, at)),
         _ => None,
     }
-}
-
-/// Simplifies an integer expression bottom-up by known facts.
-fn shorter(e: &Expr, facts: &mut Context) -> Expr {
-    let inner = match e.kind() {
-        ExprKind::Apply(op, _) if !op.is_lazy() => e.map_children(&mut |c| shorter(c, facts)),
-        _ => return e.clone(),
-    };
-    let new = facts.constant(&inner).unwrap_or_else(|| facts.shorten(&inner));
-    if facts.may_stop(&inner) { inner } else { new }
-}
-
-/// Returns the coordinate that a level stores for an element at these indices. A protocol given for one of the indices
-/// applies to it.
-fn coordinate(level: &FlatLevel, at: &[Access]) -> Access {
-    if let Some(d) = level.dimension() {
-        return at[d].clone();
-    }
-    let indices: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
-    let Some(index) = level.coord.at(&indices) else { unreachable!("counters are not gone through: `Flat::levels`") };
-    let index = tidy(&index.minus(&level.low));
-    let said = level.coord.dims().into_iter().map(|d| at[d].protocol).find(|p| *p != Protocol::Default);
-    Access { index, protocol: said.unwrap_or(Protocol::Default) }
 }
 
 /// Calls `f` on every subexpression, with the condition under which it is evaluated.

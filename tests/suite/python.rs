@@ -22,7 +22,7 @@ fn missing(python: &str, module: &str) -> Option<String> {
     }
 }
 
-/// Returns whether to go on despite a missing module; the error says what to install.
+/// Returns whether to go on despite a missing module; the error lists the remedies.
 fn go_on(why: Option<String>, skip: bool) -> Result<bool, String> {
     match why {
         None => Ok(true),

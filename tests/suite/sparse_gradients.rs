@@ -1,5 +1,5 @@
-//! Gradients of structured parameters in C, with the index arrays of these: what the interpreter says, in one pass and
-//! in two, packed and lent.
+//! Gradients of structured parameters in C, on the parameters' index arrays: they match the interpreter's, in one pass
+//! and in two, from packed and from borrowed arrays.
 
 use crate::storage::traversed;
 use taffeta::{Backend, Gradient, Options, Pair, Program, Residuals, Sparse};
@@ -21,7 +21,7 @@ def squares(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64:
     return s
 ";
 
-/// Options of them that have other arrays, and blocks that stand out.
+/// Formats with another index type, and with blocks that do not divide the matrix.
 const OPTIONS: [&str; 3] = ["format(dense, compressed(index=u8))", "bcsr(2, 3)", "bcsr(1, 4)"];
 
 fn formats() -> impl Iterator<Item = &'static str> {
@@ -32,7 +32,8 @@ fn program(format: &str) -> Program {
     Program::from_source("p.ft", &PRODUCTS.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A matrix that every format can hold: symmetric or triangular, and banded; with an explicit 0 where lists have one.
+/// Makes a matrix that every format can hold: symmetric or triangular, and banded; with an explicit 0, which lists
+/// store.
 fn matrix(format: &str) -> Value {
     let n = 7;
     let element = |i: usize, j: usize| match (i, j) {
@@ -84,7 +85,7 @@ fn backward(pair: &Pair, tape: &Residuals<'_>, seed: &Value) -> Value {
     gradients.value("A.grad").expect("a gradient").clone()
 }
 
-/// The two passes share what they are given; the tape may also have copies of it.
+/// Checks that the two passes share their arguments, and that an owned tape has copies of them.
 #[test]
 fn in_two_passes() {
     for format in formats() {
@@ -124,8 +125,8 @@ fn of_lent_arrays() {
     assert_eq!(backward(&pair, &tape.into_owned(), &seed).to_string(), expected);
 }
 
-/// The gradient takes the time and the memory of what is stored, and its loop is the program's: one cursor for both.
-/// As it is written: rules fuse the loop with that of the product, and share out its rows.
+/// Checks that the gradient takes the time and the memory of the stored elements, and that its loop is the program's:
+/// one cursor for both. Without a schedule: rules fuse the loop with that of the product, and share out its rows.
 #[test]
 fn a_sampled_product_is_what_an_expert_writes() {
     let source =
@@ -144,8 +145,8 @@ fn a_sampled_product_is_what_an_expert_writes() {
     assert!(!source.code.contains("while"), "{}", source.code);
 }
 
-/// Rules choose for the program before its structured tensors become arrays, so that a loop of vectors may come to have
-/// a search in it. Such a program runs without vectors, and does not fail.
+/// Checks that a vectorised loop in which lowering puts a search runs without vectors, and does not fail: rules choose
+/// before structured tensors become arrays.
 #[test]
 fn what_rules_choose_never_fails() {
     for format in formats() {

@@ -1,5 +1,5 @@
 //! Tangents, gradients of structured results, and derivatives of gradients: forward mode, reverse mode and finite
-//! differences agree in every format, in C, along what is stored.
+//! differences agree in every format, in C, along stored elements.
 
 use crate::storage::{shares_values, traversed};
 use itertools::Itertools as _;
@@ -65,7 +65,7 @@ def by_hand(A: f64[n, n] @ FORMAT, x: f64[n], T: f64[n, n] @ pattern(A)) -> f64[
     return H
 ";
 
-/// A matrix that every format can hold.
+/// Returns a matrix that every format can hold.
 fn matrix(format: &str) -> &'static str {
     match format {
         "lower_triangular" => "[[1, 0, 0, 0], [2, 2, 0, 0], [0, 0, 3, 0], [0.5, 0, 0, 0]]",
@@ -86,7 +86,7 @@ fn all_modes_agree_along_what_is_stored() {
     }
 }
 
-/// The same where the backward pass has all values on tapes, and where it has none.
+/// Checks that all modes agree if the backward pass has all values on tapes, and if it has none.
 #[test]
 fn all_modes_agree_whatever_is_kept() {
     for format in traversed().filter(|f| !shares_values(f)) {
@@ -119,11 +119,11 @@ fn agree(format: &str, entry: &str, tape: Tape) {
     }
 }
 
-/// Layers of networks over what is stored have gradients, with respect to everything.
+/// Checks the gradients of network layers over sparse tensors, with respect to every parameter.
 #[test]
 fn sparse_layers_have_gradients() {
     let program = Program::load(crate::programs::root().join("examples/sparse/layers.ft")).expect("it is there");
-    // An entry, what is stored, and sizes.
+    // Entry, structured input, and sizes.
     let cases = [
         ("convolution", ("M", "[[0, 1, 0, 0], [1, 0, 0, 1]]"), "k=3"),
         ("network", ("W", "sprand(density=0.4, seed=1)"), "layers=2 d=5 batch=3"),
@@ -147,7 +147,7 @@ fn sparse_layers_have_gradients() {
     }
 }
 
-/// The derivative of a gradient in a direction, beside what a person writes.
+/// Checks the derivative of a gradient in a direction against a program written by hand.
 #[test]
 fn second_derivatives_are_in_the_pattern() {
     for format in traversed().filter(|f| !shares_values(f)) {
@@ -170,7 +170,7 @@ fn second_derivatives_are_in_the_pattern() {
     }
 }
 
-/// What is not in the pattern is refused, with the element; so are index arrays of its own.
+/// Checks that an element outside of the pattern is refused and named, and that index arrays of its own are refused.
 #[test]
 fn directions_are_in_the_pattern() {
     let program = program("csr");
@@ -194,8 +194,8 @@ fn directions_are_in_the_pattern() {
     assert_eq!(lent.scalar::<f64>("s").expect("a number"), 320.0);
 }
 
-/// Two passes: the seed of a structured result has the pattern of the parameter, whether its elements are needed or
-/// not.
+/// Checks that in two passes the seed of a structured result has the pattern of the parameter, whether its elements are
+/// needed or not.
 #[test]
 fn seeds_go_backward_in_two_passes() {
     let text = "
@@ -234,8 +234,8 @@ def scaled(A: f64[n, n] @ csr, x: f64[n]) -> f64[n, n] @ pattern(A):
     }
 }
 
-/// Tapes that go from one pass to the next are stored where a parameter is, which comes along although nothing reads its
-/// elements.
+/// Checks that tapes between the two passes are stored in the pattern of a parameter, which comes along although
+/// nothing reads its elements.
 #[test]
 fn tapes_go_backward_in_two_passes() {
     let text = "

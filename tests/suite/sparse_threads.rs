@@ -1,5 +1,5 @@
-//! Structured programs under parallel schedules, in every format: on 1, 2 and 7 threads they compute what the
-//! interpreter does without a schedule, and bit for bit the same where no sum is taken in another order.
+//! Structured programs under parallel schedules, in every format: on 1, 2 and 7 threads they match the interpreter
+//! without a schedule, bit for bit unless a sum is taken in another order.
 
 use crate::batch;
 use crate::programs::for_each;
@@ -141,8 +141,8 @@ def forward_rows(s):
     s.parallelize("i")
 "#;
 
-/// An entry, a schedule of it, and whether what it shares out are sums: those of threads are added up at the end, or in
-/// the order in which they come.
+/// Entries, each with a schedule, and whether it distributes sums: partial sums of threads are added up at the end, or
+/// in the order in which they come.
 const SCHEDULES: [(&str, &str, bool); 18] = [
     ("rows", "rows_at_once", false),
     ("rows", "rows_by_positions", false),
@@ -164,10 +164,11 @@ const SCHEDULES: [(&str, &str, bool); 18] = [
     ("squares", "auto", true),
 ];
 
-/// The size: rows are no multiple of threads, and blocks stand out.
+/// Size of the dimensions: no multiple of the threads or of the blocks.
 const N: usize = 23;
 
-/// The elements of a matrix that every format can hold: symmetric or triangular, some rows empty, values in runs.
+/// Returns the elements of a matrix that every format can hold: symmetric or triangular, some rows empty, values in
+/// runs.
 fn elements(format: &str) -> (Vec<i64>, Vec<f64>) {
     let element = |i: usize, j: usize| match (i, j) {
         _ if format == "lower_triangular" && j > i => 0.0,
@@ -184,12 +185,12 @@ fn elements(format: &str) -> (Vec<i64>, Vec<f64>) {
     (indices, elements)
 }
 
-/// Numbers that look random, with digits that sums round.
+/// Makes numbers that look random, with digits that sums round.
 fn numbers(count: usize, from: f64) -> Buffer {
     Buffer::F64((0..count).map(|k| ((k as f64 + from) * 12.9898).sin() / 3.0).collect())
 }
 
-/// What a program is run on, by the interpreter and in C, and the tensor in which structured results are stored.
+/// Inputs of a program, for the interpreter and for C, and the tensor in whose pattern structured results are stored.
 struct Given {
     inputs: Inputs,
     flat: Vec<Value>,
@@ -230,7 +231,7 @@ fn given(func: &Func, format: &str) -> Given {
     Given { inputs: Inputs { sizes, params }, flat, hidden, stored }
 }
 
-/// What is different, beside the largest element.
+/// Returns the first difference that exceeds `most` times the largest element.
 fn difference(expected: &[f64], found: &[f64], most: f64) -> Option<String> {
     let scale = expected.iter().fold(1e-300, |m: f64, v| m.max(v.abs()));
     let far = |(a, b): &(&f64, &f64)| (*a - *b).abs() > most * scale || a.is_nan() != b.is_nan();
@@ -238,12 +239,12 @@ fn difference(expected: &[f64], found: &[f64], most: f64) -> Option<String> {
     Some(format!("{b} is not {a}"))
 }
 
-/// The schedules that a format's programs take, compared; and the reasons of those that they do not.
+/// Compares the schedules that a format's programs accept; returns their number, and the reasons of refusals.
 fn compared(format: &str) -> (usize, Vec<(String, String)>) {
     let program = Program::from_source("p.ft", &PROGRAMS.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"));
     let (mut taken, mut sources, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     for (k, (entry, schedule, sums)) in SCHEDULES.into_iter().enumerate() {
-        // Its elements differ where they would share a value.
+        // Elements of the result would share a value, and they differ.
         if entry == "sampled" && shares_values(format) {
             continue;
         }
@@ -300,7 +301,7 @@ fn compared(format: &str) -> (usize, Vec<(String, String)>) {
 fn all_numbers_of_threads_agree() {
     let formats = traversed().chain(["bcsr(2, 3)"]).collect_vec();
     let (counts, refused): (Vec<usize>, Vec<_>) = for_each(&formats, |f| compared(f)).into_iter().unzip();
-    // Which formats do not take a schedule, and why.
+    // Formats that do not take a schedule, by reason.
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (why, format) in refused.into_iter().flatten() {
         reasons.entry(why).or_default().push(format);

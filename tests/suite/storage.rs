@@ -1,6 +1,6 @@
-//! The formats of matrices that tests go through, each: the named ones, and one for each level that has no name.
+//! Formats of matrices for the tests: the named ones, and one for each level without a name.
 
-/// All of them, as they are in the table of formats and kernels.
+/// Formats in the order of the table of formats and kernels.
 pub const FORMATS: [&str; 19] = [
     "csr",
     "csc",
@@ -29,7 +29,7 @@ pub fn shares_values(format: &str) -> bool {
     matches!(format, "rle" | "packbits" | "symmetric")
 }
 
-/// Those that all loops traverse: of lists that are not ordered, several positions may have one coordinate.
+/// Returns the formats that all loops traverse: in lists without order, several positions may have one coordinate.
 pub fn traversed() -> impl Iterator<Item = &'static str> {
     FORMATS.into_iter().filter(|f| *f != "hicoo")
 }

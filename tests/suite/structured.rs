@@ -1,5 +1,5 @@
-//! Structured parameters in C: the loops are those that an expert writes, and on real matrices they compute what their
-//! elements say.
+//! Structured parameters in C: the loops are those that an expert writes, and on real matrices they compute the same as
+//! a loop over the elements.
 
 use std::path::{Path, PathBuf};
 use taffeta::{Backend, Options, Program};
@@ -11,7 +11,7 @@ fn products() -> Program {
     Program::load(&file).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The C of an entry from its loops on.
+/// Returns the C of an entry up to the functions that callers use.
 fn kernel(entry: &str, schedule: Option<&str>) -> String {
     let source = products().c_source(entry, &Options::default().schedule(schedule)).unwrap_or_else(|e| panic!("{e}"));
     let code = source.code;
@@ -19,7 +19,7 @@ fn kernel(entry: &str, schedule: Option<&str>) -> String {
     code[..end].to_string()
 }
 
-/// No check, no `while`, no test of what is stored: from one position to the next.
+/// Checks that the loop goes from one position to the next, without bounds checks, `while`, or tests of coordinates.
 #[test]
 fn a_row_times_a_vector_is_what_an_expert_writes() {
     for schedule in [None, Some("rows")] {
@@ -43,11 +43,11 @@ fn a_row_times_a_vector_is_what_an_expert_writes() {
     }
 }
 
-/// Vectors of elements that are gathered, for rows that have as many (or more, if the list is long), and the rest one by
-/// one.
+/// Checks that a vectorised row gathers vectors of elements if it has enough elements (more, if the list is long), and
+/// takes the rest one by one.
 #[test]
 fn a_vectorised_row_is_gathered() {
-    // The least vectors that machines have.
+    // The smallest vectors of any machine.
     let options = Options::default().schedule("vectors").portable(true);
     let source = products().c_source("spmv", &options).unwrap_or_else(|e| panic!("{e}"));
     let lines: Vec<&str> = source.code.lines().map(str::trim).filter(|l| !l.starts_with("/*")).collect();
@@ -71,7 +71,7 @@ fn a_vectorised_row_is_gathered() {
     );
 }
 
-/// Loads a block of a row as whole vectors: assumptions about where it lies are not conditional loads.
+/// Checks that a block of a row is loaded as whole vectors: assumptions about its position are not conditional loads.
 #[test]
 fn a_vectorised_block_is_loaded_as_a_whole() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/shapes.ft");
@@ -81,8 +81,8 @@ fn a_vectorised_block_is_loaded_as_a_whole() {
     assert!(!code.contains("bool holds"), "{code}");
 }
 
-/// Two lists leap: the loop goes on from the larger of their coordinates, each of them in steps that double and then
-/// halves, and nothing is checked.
+/// Checks that two galloping lists continue at the larger of their coordinates, each in steps that double and then
+/// halve, without bounds checks.
 #[test]
 fn lists_that_leap() {
     let text = "def dot(a: f64[n] @ format(compressed), b: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += a[gallop(j)] * b[gallop(j)]\n    return s\n";
@@ -171,7 +171,7 @@ fn lists_that_leap() {
     assert!(!code[begin..end].contains("taf_fail"), "{code}");
 }
 
-/// The matrices of `TAFFETA_DATA`, small ones and large ones.
+/// Returns the matrices of `TAFFETA_DATA`, small ones and large ones.
 fn matrices() -> Vec<PathBuf> {
     let Some(data) = std::env::var_os("TAFFETA_DATA") else { return Vec::new() };
     let folder = Path::new(&data).join("matrices");
@@ -183,9 +183,9 @@ fn matrices() -> Vec<PathBuf> {
     all
 }
 
-/// `A x` in f64, element by element, and the sum of the magnitudes in each row.
+/// Computes `A x` in f64, element by element, and the sum of the magnitudes in each row.
 fn product(a: &Value, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    // A file may list all of them.
+    // A file may list all elements.
     let a = if a.places().is_some() { a.clone() } else { a.only(taffeta_ast::Literal::Float(0.0), |_| true) };
     let (mut y, mut scale) = (vec![0.0; a.shape()[0]], vec![0.0; a.shape()[0]]);
     let places = a.places().expect("it is sparse");
@@ -238,7 +238,7 @@ fn products_with_real_matrices() {
     assert!(compared > 10 || std::env::var_os("TAFFETA_DATA").is_none(), "only {compared} matrices");
 }
 
-/// A matrix of 10^9 times 10^9 takes the memory of its elements.
+/// Checks that a matrix of 10^9 times 10^9 takes the memory of its elements.
 #[test]
 fn memory_is_that_of_the_elements() {
     let text = "def total(A: f64[n, m] @ dcsr):\n    s = 0.0\n    for i in range(n):\n        for j in range(m):\n            s += A[i, j]\n    return s\n";
@@ -254,7 +254,7 @@ fn memory_is_that_of_the_elements() {
     assert_eq!(out.scalar::<f64>("s").expect("a number"), (count * (count - 1) / 2) as f64);
 }
 
-/// Triangles of real graphs, whose numbers SciPy gives too (the sum of A A A elementwise, by six).
+/// Checks the number of triangles in real graphs against SciPy's (the sum of A A A elementwise, divided by six).
 #[test]
 fn triangles_of_real_graphs() {
     let Some(data) = std::env::var_os("TAFFETA_DATA") else { return };
@@ -274,7 +274,7 @@ fn triangles_of_real_graphs() {
     }
 }
 
-/// Schedules ask how sections of a program are lowered: as they are in the whole.
+/// Checks that sections of a program are lowered as in the whole, since schedules query them one by one.
 #[test]
 fn sections_are_lowered_as_in_the_whole() {
     let told = |of: Result<Traversed, Diagnostics>| of.ok().map(|t| (t.scans.len(), t.seeks, t.disorder));
@@ -297,7 +297,7 @@ fn sections_are_lowered_as_in_the_whole() {
     assert!(compared > 2, "{compared} programs have several sections");
 }
 
-/// Beside a structured parameter, too.
+/// Checks that an `inout` parameter beside a structured one is written back.
 #[test]
 fn what_is_written_to_parameters_comes_back() {
     let text = "def f(A: f64[n, n] @ csr, x: inout[f64[n]]):\n    for i in range(n):\n        x[i] += A[i, i]\n";
@@ -317,7 +317,7 @@ fn what_is_written_to_parameters_comes_back() {
 /// Elements with their indices.
 type Elements = [([usize; 2], f64)];
 
-/// An array expression over a structured tensor `A`, with what it is for these elements and `y`.
+/// Array expression over a structured tensor `A`, with its value for these elements and `y`.
 type Expression = (&'static str, fn(&Elements, &[f64]) -> Vec<f64>);
 
 const EXPRESSIONS: [Expression; 5] = [
@@ -331,10 +331,10 @@ const EXPRESSIONS: [Expression; 5] = [
     }),
 ];
 
-/// The place to which an element gives something, and that.
+/// Function from an element to the index of a sum, and the term that it adds there.
 type Term = fn(f64, [usize; 2], &[f64]) -> (usize, f64);
 
-/// A vector of sums to which each element gives something at one place.
+/// Sums up the terms of all elements.
 fn summed(a: &Elements, y: &[f64], f: Term) -> Vec<f64> {
     let mut out = vec![0.0; y.len()];
     for (at, v) in a {
@@ -344,7 +344,8 @@ fn summed(a: &Elements, y: &[f64], f: Term) -> Vec<f64> {
     out
 }
 
-/// They cost what is stored, as the loops would that a program can say instead: of matrices that no memory holds.
+/// Checks that array expressions cost the number of stored elements, as the equivalent loops do: on matrices that no
+/// memory could hold.
 #[test]
 fn array_expressions_cost_what_is_stored() {
     for (value, expected) in EXPRESSIONS {
@@ -369,7 +370,8 @@ fn array_expressions_cost_what_is_stored() {
     }
 }
 
-/// What two statements read stays a tensor, and so does what a schedule is of.
+/// Checks that an expression read by several statements stays a tensor, and so does one in a program with a schedule of
+/// its own.
 #[test]
 fn what_several_statements_read_stays_a_tensor() {
     let text = "def f(A: f64[n, n] @ csr, x: f64[n]) -> (f64[n], f64[n]):\n    B = tanh(A)\n    return B @ x, x @ B\n\n\n\
@@ -388,7 +390,7 @@ fn what_several_statements_read_stays_a_tensor() {
     assert_eq!([locals("f", None), locals("g", None), locals("g", Some("rows"))], [1, 0, 1]);
 }
 
-/// What a schedule takes is lowered whatever the sizes are that are compiled in.
+/// Checks that a schedule that lowers without sizes lowers with any sizes compiled in.
 #[test]
 fn what_lowers_without_sizes_lowers_with_any() {
     let text = "
@@ -439,7 +441,8 @@ def at_once(s):
     }
 }
 
-/// Two conditions on bytes, and a sum of eight: gcc before 12.4 makes wrong masks of them.
+/// Checks sums over two bytemaps in lanes: gcc before 12.4 makes wrong masks of two conditions on bytes and a sum of
+/// eight bytes.
 #[test]
 fn sums_over_two_bytemaps_are_right_in_lanes() {
     let text = "

@@ -1,5 +1,5 @@
-//! The examples that train do learn: shorter than `cargo run --example` does it, on made data always and on published
-//! data where it is there.
+//! Training examples: they learn, in fewer steps than `cargo run --example` takes, on data made here always and on
+//! published data where present.
 
 use crate::programs::root;
 use itertools::Itertools as _;
@@ -22,7 +22,7 @@ fn program(file: &str) -> Program {
     Program::load(root().join("examples").join(file)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The folder of published data.
+/// Returns the folder of published data.
 fn data() -> PathBuf {
     std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from)
 }
@@ -51,7 +51,8 @@ fn classes_of_nodes_are_learned() {
     learned(gat::Form::Lists);
 }
 
-/// The same network over sparse matrices is as good; where nothing is dropped at random, it is the very same.
+/// Checks that the same network over sparse matrices learns as well, and that without random dropout it is the very
+/// same.
 #[test]
 fn classes_of_nodes_are_learned_over_sparse_matrices() {
     learned(gat::Form::Matrices);
@@ -79,7 +80,7 @@ fn learned(form: gat::Form) {
     for (name, graph, epochs, most, least) in cases {
         let plan = gat::Plan { heads: 8, hidden: 8, epochs, rate: 0.005, decay: 5e-4, drop: 0.6 };
         let trainer = gat::Trainer::new(form, &program, &graph, &plan).unwrap_or_else(|e| panic!("{name}: {e}"));
-        // One seed alone may be unlucky.
+        // A single seed may be unlucky.
         let seeds = 1..=4;
         let courses = seeds.map(|seed| trainer.train(seed).unwrap_or_else(|e| panic!("{name}: {e}"))).collect_vec();
         let accuracies = courses.iter().map(|c| c.accuracy).collect_vec();

@@ -9,8 +9,8 @@
 //!
 //! - **Stack scope**: a tensor is another one in every iteration of the loops around its declaration, so a dependence
 //!   on it stays within one iteration of those.
-//! - **Reductions** of one operator into one element commute: such pairs may be left out ([`DependenceQuery::commute`]), unless the
-//!   program says that those of floats do not ([`Func::keeps_order`]).
+//! - **Reductions** of one operator into one element commute: such pairs may be left out
+//!   ([`DependenceQuery::commute`]), unless the program says that those of floats do not ([`Func::keeps_order`]).
 //! - **A non-affine expression** is an unknown value of its instance, shared by both instances if its arguments are
 //!   equal and nothing writes the tensors it reads in between. So the answer "no dependence" is always right, but a
 //!   reported dependence may occur in no run.

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! The body of a parallel loop is a function of its own (see `outline`). Where threads do not get their cores, a region
-//! runs on fewer of them (`taf_fork` in `taffeta_runtime.h`), unless its results depend on their number (`taf_fork_all`).
+//! runs on fewer of them (`taf_fork` in `taffeta_runtime.h`), unless its results depend on their number
+//! (`taf_fork_all`).
 //!
 //! Partial results: the iterations are divided into parts, one for each possible thread. The first part reduces into an
 //! array itself, every other part into a copy, and each part into a scalar of its own, whichever thread runs it.

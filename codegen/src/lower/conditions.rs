@@ -6,9 +6,9 @@
 //! reduce. Conditional stores stay conditional. Compilers turn branches into masks, and some make wrong ones: gcc
 //! before 12.4, where one scalar is reduced in several branches and values are wider than the compared operands.
 //!
-//! *requires*: `checks` and `hoist_simd_checks` (nothing in the loop can fail where the program executes it), `reductions`
-//! (scalars shared by iterations are partial results, which start from the neutral value). *ensures*: all values,
-//! except that several terms of a sum in one iteration are added up first; all loads are in bounds.
+//! *requires*: `checks` and `hoist_simd_checks` (nothing in the loop can fail where the program executes it),
+//! `reductions` (scalars shared by iterations are partial results, which start from the neutral value). *ensures*: all
+//! values, except that several terms of a sum in one iteration are added up first; all loads are in bounds.
 //!
 //! ```text
 //! for i in range(n):  # vectorize, partial(s +)       for i in range(n):  # vectorize, partial(s +)

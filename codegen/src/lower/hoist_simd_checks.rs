@@ -3,9 +3,9 @@
 //! *does*, for each vectorised loop: assertions in it move into a loop of their own before it, with the branches and
 //! local scalars that they depend on.
 //!
-//! *requires*: `checks`, `hoist` and `guards_to_bounds`; the schedule has ensured that assertions do not depend on the loop's
-//! writes. *ensures*: remaining statements keep ids and origins; a failing program still fails, before the loop has
-//! written anything.
+//! *requires*: `checks`, `hoist` and `guards_to_bounds`; the schedule has ensured that assertions do not depend on the
+//! loop's writes. *ensures*: remaining statements keep ids and origins; a failing program still fails, before the loop
+//! has written anything.
 //!
 //! ```text
 //! for j in range(32):  # vectorize                 for j in range(min(32, n - o * 32)):

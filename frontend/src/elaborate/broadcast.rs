@@ -89,7 +89,7 @@ impl Elab<'_> {
         if quotable(text) { format!("`{text}`") } else { "an operand".to_string() }
     }
 
-    /// Proves that a condition on sizes is false for all sizes, as far as the assertions around tell.
+    /// Proves that a condition is false for all sizes; `false` if no proof is found.
     pub(crate) fn surely_false(&self, c: &Expr) -> bool {
         let ExprKind::Apply(op, args) = c.kind() else { return false };
         let less = |a: &Expr, b: &Expr| self.is_nonnegative(&b.minus(a).minus(&Expr::int(1)));
@@ -106,7 +106,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Compares two sizes, as far as the assertions around tell.
+    /// Compares two sizes by algebra and the enclosing assertions; `None` if undecided.
     pub(crate) fn equal(&self, a: &Expr, b: &Expr) -> Option<bool> {
         poly::equal(a, b).or_else(|| {
             let above = |a: &Expr, b: &Expr| self.is_nonnegative(&a.minus(b).minus(&Expr::int(1)));

@@ -59,7 +59,7 @@ pub(crate) struct Declared {
 /// Notes of the current walk, to be rolled back where it is repeated.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Frame and index in its list of every such name.
+    /// Frame and index in its list, by the symbol of each name declared from a weak value.
     names: FxHashMap<Symbol, (usize, usize)>,
     /// Undo log: previous values of `stored`.
     changes: Vec<(usize, usize, Option<DType>)>,

@@ -477,8 +477,8 @@ impl Elab<'_> {
         }
     }
 
-    /// Proves, by a simple test, that an index is out of range for all sizes. Indices in blocks are left alone, since a
-    /// loop of no iterations never evaluates them.
+    /// Proves, by a simple test, that an index is out of range for all sizes. Only indices outside of all loops and
+    /// branches are considered: a loop of no iterations never evaluates its indices.
     fn is_outside(&self, k: &Expr, n: &Expr) -> bool {
         self.blocks.len() == 1
             && k.dtype() == DType::I64

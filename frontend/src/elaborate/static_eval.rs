@@ -84,7 +84,7 @@ fn floats(op: Op, v: &[f64]) -> Option<Value> {
 }
 
 /// Folds an operator on constants of one floating-point type, rounded to it: constants are folded whether they are
-/// typed or not, so that a printed program, whose constants have no types, folds the same ones.
+/// typed or not, so that a printed program, whose constants have no types, folds the same constants.
 pub(crate) fn typed_floats(op: Op, args: &[Expr], dtype: DType) -> Option<Expr> {
     let values: Vec<Literal> = args.iter().map(Expr::as_literal).collect::<Option<_>>()?;
     if !op.info().exact || !values.iter().all(|v| matches!(v, Literal::Float(_))) {

@@ -45,8 +45,8 @@ impl Elab<'_> {
         Ok(Value::Lazy(Lazy { expr: part.load(), shape: part.shape, weak: tensor.dtype.kind() != Kind::Bool }))
     }
 
-    /// Returns whether an item of a subscript is known only while the program runs. If so, the statements emitted by
-    /// its evaluation are rolled back.
+    /// Returns whether an item of a subscript is known only while the program runs. The statements that its evaluation
+    /// emits are rolled back: the subscript evaluates the item again.
     pub(crate) fn is_open_item(&mut self, item: &syntax::Expr) -> R<bool> {
         let parts: Vec<&syntax::Expr> = match &item.kind {
             ExprKind::Slice { lower, upper, .. } => [lower, upper].into_iter().flatten().map(|e| &**e).collect(),
@@ -59,9 +59,7 @@ impl Elab<'_> {
             let v = self.eval(part)?;
             open |= v.is_tensor() && v.dtype().is_some_and(|d| d.is_int());
         }
-        if open {
-            self.roll_back(mark);
-        }
+        self.roll_back(mark);
         Ok(open)
     }
 

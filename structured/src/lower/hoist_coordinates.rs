@@ -20,18 +20,18 @@ use taffeta_ast::{DType, Expr, ExprKind, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
     /// Loads coordinates that inner loops or several conditions use into scalars.
-    pub(super) fn named(&self, s: &Stmt) -> Stmt {
+    pub(super) fn hoist_coordinates(&self, s: &Stmt) -> Stmt {
         let coordinates = |level: &FlatLevel| {
             let (_, crd) = level.kind()?.contract(level.level)?.list?;
             level.arrays.get(crd).map(|a| a.symbol.clone())
         };
         let arrays = self.tensors.values().flat_map(|flat| &flat.levels).filter_map(coordinates).collect();
-        named(s, &arrays)
+        hoist_coordinates(s, &arrays)
     }
 }
 
-fn named(s: &Stmt, arrays: &FxHashSet<Symbol>) -> Stmt {
-    let inner = s.map(&mut |s| named(s, arrays), &mut Expr::clone);
+fn hoist_coordinates(s: &Stmt, arrays: &FxHashSet<Symbol>) -> Stmt {
+    let inner = s.map(&mut |s| hoist_coordinates(s, arrays), &mut Expr::clone);
     let StmtKind::For { iter, extent, props, body } = inner.kind() else { return inner };
     let mut found: Vec<Expr> = Vec::new();
     used_inside(body, iter, arrays, false, &mut found);

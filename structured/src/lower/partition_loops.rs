@@ -51,14 +51,14 @@ pub(super) type Facts = Vec<(Expr, bool)>;
 
 impl Lower {
     /// Splits loops into parts of their ranges where accesses gain by it.
-    pub(super) fn parted(&self, s: &Stmt, bound: &Bindings) -> Stmt {
-        self.parted_again(s, bound, MOST_CUTS)
+    pub(super) fn partition_loops(&self, s: &Stmt, bound: &Bindings) -> Stmt {
+        self.partition_loops_again(s, bound, MOST_CUTS)
     }
 
     /// Splits a loop, which may be cut at most `cuts` times.
-    fn parted_again(&self, s: &Stmt, bound: &Bindings, cuts: usize) -> Stmt {
+    fn partition_loops_again(&self, s: &Stmt, bound: &Bindings, cuts: usize) -> Stmt {
         let StmtKind::For { iter, extent, .. } = s.kind() else {
-            return s.map(&mut |s| self.parted(s, bound), &mut Expr::clone);
+            return s.map(&mut |s| self.partition_loops(s, bound), &mut Expr::clone);
         };
         // A size has no range, and the range of an iterator with another step is not used.
         let mut inside = bound.clone();
@@ -69,10 +69,10 @@ impl Lower {
         if cuts > 0
             && let Some(parts) = self.parts_of(s, &inside)
         {
-            let again = parts.iter().map(|s| self.parted_again(s, bound, cuts - 1));
+            let again = parts.iter().map(|s| self.partition_loops_again(s, bound, cuts - 1));
             return Stmt::seq(again, s.origin().derive("structured", "block"));
         }
-        s.map(&mut |s| self.parted(s, &inside), &mut Expr::clone)
+        s.map(&mut |s| self.partition_loops(s, &inside), &mut Expr::clone)
     }
 
     /// Returns the parts of a loop, if it is to be split.

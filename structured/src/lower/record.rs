@@ -22,8 +22,8 @@ pub(super) struct Around {
 
 impl Lower {
     /// Counts order violations: levels determined by a loop inside of the loop of a level below them
-    /// ([`super::Structured::disorder`]). `around`: iterators, outermost first.
-    pub(super) fn disorder(&self, s: &Stmt, around: &mut Vec<Symbol>) -> usize {
+    /// ([`super::Structured::order_violations`]). `around`: iterators, outermost first.
+    pub(super) fn order_violations(&self, s: &Stmt, around: &mut Vec<Symbol>) -> usize {
         let mut found = 0;
         let mut look = |e: &Expr| {
             let Some((tensor, at)) = load(e).and_then(|(t, at)| Some((&self.fibres.get(t)?.0, at))) else { return };
@@ -41,7 +41,7 @@ impl Lower {
             _ => None,
         };
         around.extend(iter.clone());
-        found += s.kind().children().into_iter().map(|s| self.disorder(s, around)).sum::<usize>();
+        found += s.kind().children().into_iter().map(|s| self.order_violations(s, around)).sum::<usize>();
         iter.inspect(|_| drop(around.pop()));
         found
     }

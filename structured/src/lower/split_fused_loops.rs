@@ -20,9 +20,9 @@ use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
 impl Lower {
     /// Splits each loop over pairs that traverses a structured tensor.
-    pub(super) fn unmerged(&self, s: &Stmt, facts: &mut Context) -> Stmt {
+    pub(super) fn split_fused_loops(&self, s: &Stmt, facts: &mut Context) -> Stmt {
         let s = self.pair(s, facts).unwrap_or_else(|| s.clone());
-        let new = walk::map(&s, facts, &mut |s, facts| self.unmerged(s, facts));
+        let new = walk::map(&s, facts, &mut |s, facts| self.split_fused_loops(s, facts));
         facts.after(&s);
         new
     }

@@ -35,7 +35,7 @@ struct Choices<'l> {
 
 impl Lower {
     /// Replaces operands under conditions on indices by branches around their statements.
-    pub(super) fn chosen(&mut self, s: &Stmt) -> Stmt {
+    pub(super) fn split_selects(&mut self, s: &Stmt) -> Stmt {
         let (carriers, moved) = (FxHashSet::default(), FxHashSet::default());
         Choices { lower: self, declared: Vec::new(), carriers, moved, depth: 0 }.stmt(s)
     }

@@ -111,8 +111,8 @@ fn formats_of_parameters() {
     );
 }
 
-/// Checks that names of the program hide names of storage; a level is found all the same, since no value of a program
-/// is one.
+/// Checks that names of the program hide names of storage, except for levels in `format(…)`: no value of a program is a
+/// level.
 #[test]
 fn names_of_the_program_come_first() {
     check(

@@ -29,8 +29,8 @@
 //! all tensors of the program fit a level, no bytes come from behind it.
 //!
 //! Threads divide compute and chain, and bytes as far as the level's bandwidth scales. Trip counts are estimates
-//! (`trip_counts`); an unknown branch is taken half of the time (`branch`), and a guard of a whole loop body is a bound of
-//! the loop, which costs no test inside.
+//! (`trip_counts`); an unknown branch is taken half of the time (`branch`), and a guard of a whole loop body is a bound
+//! of the loop, which costs no test inside.
 //!
 //! Rules that choose the structure of a program ask before lanes are marked: until then an innermost loop is priced
 //! with lanes where it may have them. In a program that no rule will change, C compilers interchange some loops
