@@ -6,16 +6,13 @@
 //! above its bar is tried [`AGAIN`], and the shortest time counts: other load on the machine only ever adds time.
 //! `ONLY=gat` picks groups and entries.
 
-#[path = "../schedule/tests/campaign/made.rs"]
-mod made;
-
-use made::SORTS;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use taffeta::{Gradient, Options, Program, Timings, pipeline};
 use taffeta_ast::Func;
 use taffeta_ast::random::{Options as Drawn, program as drawn};
-use testkit::cases;
+use testkit::made::SORTS;
+use testkit::{cases, made};
 
 // The allocator of the command.
 #[global_allocator]

@@ -2,14 +2,14 @@
 //! compiled C on one thread and on several, against the interpreter and a gradient that tapes every value.
 
 use crate::Finding;
-use crate::batch;
-use crate::made::derivable;
-use crate::random_schedules::{call, flags};
-use crate::tried::{Run, close, runs};
 use itertools::Itertools as _;
 use taffeta::{Gradient, Mode, Options, Program, Tape};
 use taffeta_ast::{SourceMap, print};
 use taffeta_codegen::c::{self, CSource};
+use testkit::batch;
+use testkit::made::derivable;
+use testkit::random_schedules::{call, flags};
+use testkit::tried::{Run, close, runs};
 
 /// Number of programs per C library.
 const TOGETHER: u64 = 8;

@@ -14,34 +14,12 @@
 //! `TAFFETA_FUZZ_ONLY` the campaign. Without them, as in `make test`, four fixed seeds show that the campaigns work;
 //! the long fixed campaigns are in the crates' own tests.
 
-#[path = "../../schedule/tests/campaign/automatic.rs"]
-mod automatic;
-#[path = "../../codegen/tests/compiled/batch.rs"]
-mod batch;
-#[path = "../../schedule/tests/campaign/confirm.rs"]
-mod confirm;
-#[path = "../../codegen/tests/compiled/driver.rs"]
-mod driver;
-#[path = "../../frontend/tests/parser/generate.rs"]
-mod generate;
 mod gradients;
-#[path = "../../codegen/tests/compiled/lanes.rs"]
-mod lanes;
-#[path = "../../schedule/tests/campaign/made.rs"]
-mod made;
-#[path = "../../frontend/tests/elaborate/mutate.rs"]
-mod mutate;
-#[path = "../../analysis/tests/oracle/check.rs"]
-mod nests;
 mod programs;
-#[path = "../../codegen/tests/compiled/random_schedules.rs"]
-mod random_schedules;
 mod readers;
 mod schedules;
 mod structured;
 mod texts;
-#[path = "../../schedule/tests/campaign/tried.rs"]
-mod tried;
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -49,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use testkit::steps;
+use testkit::{dependences, lanes, tried};
 
 /// Campaign: its name, its number of cases per seed, and a function that returns a case's fault.
 type Campaign<'a> = (&'static str, u64, Box<dyn Fn(u64) -> Option<Finding> + 'a>);
@@ -100,8 +78,8 @@ fn report(folder: &Path, name: &str, seed: u64, round: u64, finding: Finding) {
 }
 
 /// Returns the fault in the dependence analysis of a random loop nest.
-fn nest(seed: u64, counts: &RefCell<nests::Counts>) -> Option<Finding> {
-    let what = nests::either(seed, &mut counts.borrow_mut())?;
+fn nest(seed: u64, counts: &RefCell<dependences::Counts>) -> Option<Finding> {
+    let what = dependences::either(seed, &mut counts.borrow_mut())?;
     Some(Finding { what, files: Vec::new() })
 }
 
@@ -124,7 +102,7 @@ fn main() -> ExitCode {
     std::fs::create_dir_all(&folder).expect("the target directory can be written");
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let sources = texts::sources();
-    let (nested, stepped) = (RefCell::new(nests::Counts::default()), RefCell::new(tried::Counts::default()));
+    let (nested, stepped) = (RefCell::new(dependences::Counts::default()), RefCell::new(tried::Counts::default()));
     let campaigns: [Campaign<'_>; 11] = [
         ("programs", 1, Box::new(|seed| programs::fault(seed, scratch.path()))),
         ("nests", 10, Box::new(|seed| nest(seed, &nested))),

@@ -3,16 +3,16 @@
 //! `TAFFETA_FUZZ_CASE` names to repeat it.
 
 use crate::Finding;
-use crate::automatic::{self, Taken};
-use crate::made::SORTS;
-use crate::random_schedules::{CLASSES, faults, faults_of, flags, in_c, undefined};
-use crate::tried::{Case, Counts, Run, problem, random, show};
 use std::path::Path;
 use taffeta_ast::random::nest::Class;
 use taffeta_ast::{Func, StmtKind, func, print};
 use taffeta_codegen::toolchain::CompileOptions;
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_schedule::Trace;
+use testkit::automatic::{self, Taken};
+use testkit::made::SORTS;
+use testkit::random_schedules::{CLASSES, faults, faults_of, flags, in_c, undefined};
+use testkit::tried::{Case, Counts, Run, problem, random, show};
 
 /// Number of programs per library, and per C program under the sanitizers.
 const TOGETHER: u64 = 20;

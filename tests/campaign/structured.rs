@@ -4,9 +4,6 @@
 //! runs under AddressSanitizer and UndefinedBehaviorSanitizer.
 
 use crate::Finding;
-use crate::batch;
-use crate::driver::{self, Call, Outcome};
-use crate::random_schedules::{call, flags};
 use itertools::Itertools as _;
 use std::time::{Duration, Instant};
 use taffeta::{Options, Timings, pipeline};
@@ -14,9 +11,12 @@ use taffeta_analysis::pass::simplify;
 use taffeta_ast::interp::{Outputs, RuntimeError, run};
 use taffeta_ast::{Func, SourceMap, StmtKind, Value};
 use taffeta_codegen::c::CSource;
+use testkit::batch;
 use testkit::cases::tried::{self, Prepared, Went};
 use testkit::cases::ways::{self, WAYS, Way};
 use testkit::cases::{Case, case, kernels, small};
+use testkit::driver::{self, Call, Outcome};
+use testkit::random_schedules::{call, flags};
 
 /// Number of programs per library, and per C program under the sanitizers.
 const TOGETHER: u64 = 32;

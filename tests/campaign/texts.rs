@@ -1,6 +1,6 @@
 //! Texts of every kind: neither the parser nor elaboration panics, and accepted programs are valid.
 
-use crate::{Finding, generate, mutate, panic_text};
+use crate::{Finding, panic_text};
 use std::collections::BTreeMap;
 use std::path::Path;
 use taffeta::Program;
@@ -8,13 +8,14 @@ use taffeta_ast::span::FileId;
 use taffeta_ast::validate;
 use taffeta_frontend::NoHooks;
 use taffeta_frontend::parse::parse;
+use testkit::{mutate, texts};
 
 /// Parses random characters, tokens or edits; returns the fault: a panic, or a span outside of the text.
 pub fn parser(seed: u64) -> Option<Finding> {
     let text = match seed % 4 {
-        0 => generate::noise(seed),
-        1 | 2 => generate::soup(seed),
-        _ => generate::mutant(seed),
+        0 => texts::noise(seed),
+        1 | 2 => texts::soup(seed),
+        _ => texts::mutant(seed),
     };
     let place = |span: taffeta_ast::Span| text.get(span.start as usize..span.end as usize);
     let outside = std::panic::catch_unwind(|| {

@@ -3,7 +3,7 @@
 
 use crate::case::{Case, Named, difference, tolerance};
 use crate::programs::{self, Program};
-use crate::{batch, python};
+use crate::python;
 use itertools::Itertools as _;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,6 +15,7 @@ use taffeta_codegen::c::CSource;
 use taffeta_codegen::call::Context;
 use taffeta_codegen::signature::Signature;
 use taffeta_codegen::toolchain::CompileOptions;
+use testkit::batch;
 
 /// Stride of the cases that are compared in compiled C, besides the first case of every operator.
 const COMPILED: usize = 16;

@@ -3,8 +3,6 @@
 
 mod adbench;
 mod as_function;
-#[path = "../../codegen/tests/compiled/batch.rs"]
-mod batch;
 mod case;
 mod choices;
 #[path = "../cli/mod.rs"]
@@ -16,8 +14,6 @@ mod custom_vjp;
 mod custom_vjp_budgets;
 mod differential;
 mod docs;
-#[path = "../../codegen/tests/compiled/driver.rs"]
-mod driver;
 mod examples;
 mod forked;
 mod formats;
@@ -47,8 +43,6 @@ mod sparse_files;
 mod sparse_gradients;
 mod sparse_modes;
 mod sparse_threads;
-#[path = "../../codegen/tests/compiled/status.rs"]
-mod status;
 mod storage;
 mod structured;
 mod training;

@@ -4,9 +4,7 @@
 
 use crate::case::{Case, difference, tolerance};
 use crate::differential::all_programs;
-use crate::driver::{self, Call, Outcome};
 use crate::programs;
-use crate::status;
 use itertools::Itertools as _;
 use taffeta::packed::{self, Packed};
 use taffeta::{Error, Options, Timings, inputs, pipeline};
@@ -15,6 +13,8 @@ use taffeta_ast::interp::{self, Inputs, Outputs, RuntimeError};
 use taffeta_ast::{Func, Value};
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::signature::Signature;
+use testkit::driver::{self, Call, Outcome};
+use testkit::status;
 
 /// Entry in C, with the arguments of its call and the interpreter's outcome.
 pub struct Prepared {

@@ -1,7 +1,6 @@
 //! Structured programs under parallel schedules, in every format: on 1, 2 and 7 threads they match the interpreter
 //! without a schedule, bit for bit unless a sum is taken in another order.
 
-use crate::batch;
 use crate::programs::for_each;
 use crate::storage::{shares_values, traversed};
 use expect_test::expect;
@@ -13,6 +12,7 @@ use taffeta_ast::{Buffer, Expr, ExprKind, Func, Value};
 use taffeta_codegen::call::Context;
 use taffeta_codegen::toolchain::CompileOptions;
 use taffeta_structured::Stored;
+use testkit::batch;
 
 const PROGRAMS: &str = r#"
 def rows(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64[n]:

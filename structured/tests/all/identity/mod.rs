@@ -9,14 +9,10 @@ use taffeta_ast::interp::Inputs;
 use taffeta_ast::random::trace::{Event, Fault, Touch, Trace, trace};
 use taffeta_ast::{Buffer, Expr, ExprKind, Func, Literal, Stmt, StmtKind, Tensor, Value, print};
 use taffeta_structured::Stored;
+use testkit::dependences as check;
+use testkit::direct;
 use testkit::{programs, random, steps};
 
-#[allow(dead_code)] // further checks of the dependence analysis
-#[path = "../../../../analysis/tests/oracle/check.rs"]
-mod check;
-#[allow(dead_code)]
-#[path = "../../../../analysis/tests/oracle/direct.rs"]
-mod direct;
 mod kernels;
 mod schedules;
 

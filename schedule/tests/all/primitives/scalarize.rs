@@ -1,0 +1,51 @@
+use crate::args;
+use crate::primitives::common::{call, check, refused};
+use expect_test::expect;
+
+#[test]
+fn makes_scalars_of_small_arrays() {
+    check(
+        "
+def f(x: f32[n], y: inout[f32[n]]):
+    for i in range(n):
+        l = zeros((3,), f32)
+        for k in range(2):
+            l[k] = x[i] * k
+        y[i] = l[0] + l[1] + l[2]
+",
+        |s| {
+            call(s, "scalarize", args![])?;
+            call(s, "vectorize", args!["i"]).map(drop)
+        },
+        expect![[r#"
+            for i in range(n):  # vectorize
+                l_0 = empty((), f32)
+                l_1 = empty((), f32)
+                l_2 = empty((), f32)
+                l_0 = 0.0
+                l_1 = 0.0
+                l_2 = 0.0
+                l_0 = x[i] * 0.0
+                l_1 = x[i] * 1.0
+                y[i] = l_0 + l_1 + l_2
+        "#]],
+    );
+}
+
+#[test]
+fn refuses() {
+    refused(
+        "
+def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
+    for i in range(n):
+        l = zeros((3,), f32)
+        l[k[i]] = x[i]
+        y[i] = l[0]
+",
+        |s| call(s, "scalarize", args![]).map(drop),
+        expect![[r#"
+            schedule::illegal (1): no array in a loop can become scalars
+              help: their subscripts must be numbers, or iterators of short loops: see `taffeta explain scalarize`
+        "#]],
+    );
+}
