@@ -1,10 +1,10 @@
-"""The graph attention network of `examples/gat/train.ft` in PyTorch: the same graph, split, network, optimiser, numbers of
-epochs and of seeds. Prints the accuracy on the test nodes for every seed, the mean, and the seconds of an epoch.
+"""The graph attention network of `examples/gat/train.ft` in PyTorch: the same graph, split, network, optimiser, numbers
+of epochs and of seeds. Prints the accuracy on the test nodes for every seed, the mean, and the seconds per epoch.
 
     TAFFETA_DATA=… python benches/peers/gat_cora.py [SEEDS] [EPOCHS]
 
 Plain tensor operations, as most programs write it: edges as two index tensors, sums over neighbours by `index_add`, the
-features a dense matrix. `--sparse` keeps the features as a sparse matrix, and drops only its words.
+features a dense matrix. `--sparse` keeps the features as a sparse matrix, and applies dropout only to its words.
 """
 import os
 import sys
@@ -19,7 +19,7 @@ HEADS, HIDDEN, DROP, RATE, DECAY = 8, 8, 0.6, 0.005, 5e-4
 
 
 def coordinates(name):
-    """The places of a MatrixMarket file, from 0."""
+    """Reads the coordinates of a Matrix Market file, from 0."""
     with open(os.path.join(os.environ["TAFFETA_DATA"], "graphs", name), encoding="utf-8") as f:
         lines = [line.split() for line in f if not line.startswith("%")]
     return torch.tensor([[int(v) - 1 for v in line[:2]] for line in lines[1:]]).T

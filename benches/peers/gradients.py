@@ -1,8 +1,9 @@
-"""The workloads of `workloads.py`, forward and backward: gradients, given a cotangent that is the same for all.
+"""Workloads of `workloads.py`, forward and backward: gradients, given a cotangent that is the same for all.
 
-Every system takes the inputs and the cotangent and gives the gradients. JAX and Taffeta may leave out of the forward pass what no
-gradient needs; PyTorch computes it all. `tape=auto`, `tape=all` and `tape=none` are what Taffeta chooses to keep for the backward pass by
-itself, everything, and nothing: without a schedule, or with `race.py --schedule auto` under the rules.
+Every system takes the inputs and the cotangent and returns the gradients. JAX and Taffeta may omit from the forward
+pass whatever no gradient needs; PyTorch computes it all. `tape=auto`, `tape=all` and `tape=none` keep Taffeta's own
+choice for the backward pass, everything, and nothing: without a schedule, or with `race.py --schedule auto` under the
+rules.
 """
 
 import os
@@ -26,22 +27,22 @@ from workloads import (
 
 
 class Backward:
-    """What is differentiated is a workload of the forward pass, mixed in after this class.
+    """Backward pass of a workload of the forward pass, which is mixed in after this class.
 
-    `wrt` says which inputs get gradients.
+    `wrt` lists the inputs that get gradients.
     """
 
     systems = ["taffeta", "tape=auto", "tape=all", "tape=none", "torch", "torch.compile", "jax"]
     bars = {"taffeta": ("frameworks", 1.0)}
 
     def inputs(self):
-        """The forward pass's inputs, then the cotangent."""
+        """Returns the forward pass's inputs, then the cotangent."""
         inputs = super().inputs()
         rng = np.random.default_rng(1)
         return inputs + [rng.standard_normal(self.result(*inputs), dtype=np.float32)]
 
     def result(self, first, *rest):
-        """The shape of the forward pass's result."""
+        """Returns the shape of the forward pass's result."""
         return first.shape
 
     def taffeta(self, *arrays, path=None, schedule="backward"):
@@ -55,14 +56,14 @@ class Backward:
     schedules = ["tape=auto", "tape=all", "tape=none"]
 
     def scheduled(self, system, *arrays):
-        """The example's entry with another tape."""
+        """Starts the example's entry with another tape."""
         folder, name = os.path.split(os.path.join(EXAMPLES, self.program()[0]))
         path = os.path.join(shutil.copytree(folder, os.path.join(tempfile.mkdtemp(prefix="taffeta-peers-"), "program")), name)
         with open(path) as file:
             text = file.read()
         tape = system.removeprefix("tape=")
         text, count = re.subn(r"(?m)^back = vjp\((\w+, wrt=\[.*?\]).*\)$", rf'back = vjp(\1, tape="{tape}")', text)
-        # Its own schedule may be about loops that are not there any more.
+        # Its own schedule may name loops that do not exist with this tape.
         text = re.sub(r"(?ms)^@schedule\(back\)\ndef .*?(?=^\S|\Z)", "", text)
         assert count == 1, f"{name} has no such gradient"
         with open(path, "w") as file:
@@ -77,7 +78,7 @@ class Backward:
         return super().jax(*arrays[:-1])
 
     def differentiated(self, system, f, args, cotangent):
-        """A peer: forward, then backward."""
+        """Starts a peer: forward, then backward."""
         return (jax_gradients if system == "jax" else torch_gradients)(f, args, cotangent, self.wrt, system == "torch.compile")
 
 
@@ -124,7 +125,7 @@ class CircularDifferenceBack(Backward, CircularDifference):
 
 class MeshConvolutionBack(Backward, MeshConvolution):
     name, wrt = "meshconv-back", [0, 2, 3, 4, 5]
-    # The products of the forward pass are not needed for its gradients.
+    # The gradients do not need the products of the forward pass.
     flops, bytes = 2 * MeshConvolution.flops, 4 * (3 * 10240 * 64 + 3 * 10240)
 
     def program(self):

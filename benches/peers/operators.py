@@ -1,4 +1,4 @@
-"""Operators that every library has, by what rules choose for `operators.ft`, against the libraries' own."""
+"""Operators that every library has: `operators.ft` as rules schedule it, against the libraries' own."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ BENCHES = "../benches/peers/operators.ft"
 
 
 class Operator:
-    """An operator on arrays of random numbers: the entry of `operators.ft`, and what PyTorch and JAX call it."""
+    """Operator on arrays of random numbers: the entry of `operators.ft`, and its equivalents in PyTorch and JAX."""
 
     systems = ["taffeta", "torch", "torch.compile", "jax"]
 
@@ -40,12 +40,12 @@ class Operator:
         import jax
         import jax.numpy as jnp
 
-        # Otherwise it computes in f32 what is given in f64.
+        # Otherwise JAX computes f64 inputs in f32.
         jax.config.update("jax_enable_x64", self.dtype == np.float64)
         return lambda *a: self.of_jax(jax, jnp, *a), list(arrays)
 
 
-# The sizes in the shapes of the entries' parameters.
+# Sizes in the shapes of the entries' parameters.
 SIZES = {
     "soften": ["n m"],
     "normalise": ["n m", "m", "m"],

@@ -1,13 +1,13 @@
-"""PolyBench's kernels by what rules choose, against its C code by gcc and by clang with Polly, and against Pluto's.
+"""PolyBench's kernels as rules schedule them, against its C code by gcc and by clang with Polly, and against Pluto's.
 
     python3 benches/peers/polybench.py ~/polybench-c-4.2.1             LARGE, on one thread and on two
     python3 benches/peers/polybench.py ~/polybench-c-4.2.1 --only lu --dataset MEDIUM
     python3 benches/peers/polybench.py ~/polybench-c-4.2.1 --pluto ~/pluto-polybench --peers pluto
 
 The suite is compiled with `-O3 -march=native`; Polly tiles (`-polly -polly-vectorizer=stripmine`) and, on more than one
-thread, is asked for parallel code. What Pluto made of the kernels (with `--tile --parallel`: `KERNEL.pluto.c` in a
-folder) is compiled by gcc like the suite, with OpenMP; what prints other results than the suite, on all processors, is
-said and left out. Each time is the least of so many runs, in turn: a run of the suite is a process
+thread, is asked for parallel code. Pluto's output for the kernels (with `--tile --parallel`: `KERNEL.pluto.c` in a
+folder) is compiled by gcc like the suite, with OpenMP; a kernel that prints other results than the suite, on all
+processors, is reported and left out. Each time is the least of several runs, in turn: a run of the suite is a process
 that sets up its data, a run of ours the entry on random data, with sizes compiled in. Kernels of floats are compiled
 for doubles. Ratios above 1 are in our favour.
 """
@@ -42,7 +42,7 @@ def main():
     threads = [int(n) for n in args.threads.split(",")]
     has = {"gcc": lambda: True, "polly": has_polly, "pluto": lambda: args.pluto is not None}
     peers = [peer for peer in args.peers.split(",") if has[peer]()]
-    # What gcc compiles runs on one thread.
+    # The code of gcc runs on one thread.
     systems = [(peer, n) for peer in peers for n in ([1] if peer == "gcc" else threads)]
     columns = [f"{name} {n}" for name, n in systems] + [f"ours {n}" for n in threads]
     ratios = [f"{peer}/ours {n}" for peer in peers for n in threads]
@@ -89,13 +89,13 @@ def keep(times, key, ms):
 
 @functools.cache
 def has_polly():
-    """Whether there is a clang with Polly in it, as Debian's is."""
+    """Returns whether there is a clang with Polly in it, as Debian's is."""
     command = ["clang", "-O3", "-mllvm", "-polly", "-x", "c", "-c", "-o", os.devnull, os.devnull]
     return shutil.which("clang") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
 def pluto_fault(args, kernel, build):
-    """What is wrong with what Pluto made of a kernel: it must print what the suite prints."""
+    """Returns the fault in Pluto's version of a kernel, which must print the same results as the suite."""
     pluto = args.pluto / f"{kernel.stem}.pluto.c"
     if not pluto.is_file():
         return f"{pluto.name} is not there"
@@ -130,7 +130,7 @@ def is_number(word):
 
 
 def sources(args, kernel, source, size, *defined):
-    """Of a program of the suite: flags and files."""
+    """Returns flags and files of a program of the suite."""
     flags = [f"-I{args.suite / 'utilities'}", f"-I{kernel.parent}", f"-D{size}_DATASET", *defined]
     flags += ["-DDATA_TYPE_IS_DOUBLE"] if is_double(kernel) else []
     return flags + [str(args.suite / "utilities/polybench.c"), str(source)]

@@ -2,11 +2,12 @@
 
     pools.py [--only TEXT] [--seconds 2]
 
-Needs the variable TAFFETA (the compiler) and a Python with NumPy, PyTorch and MKL (`make peers`). What runs is scheduled by `auto`. Times
-are in milliseconds; the ratio is that of the median over the first row's, a machine that has nothing else to do. A core is taken by a
-process that counts. A pool is idle after its library has run, or active: a step, then a pause, again and again. In Taffeta's own process,
-a library's pool is alive, or has been at work right before each call (whose inputs have left the caches then); where that shares a core
-with something else, the same on one thread shows what is to be had.
+Needs the variable TAFFETA (the compiler) and a Python with NumPy, PyTorch and MKL (`make peers`). Workloads are
+scheduled by `auto`. Times are in milliseconds; the ratio is that of the median over the first row's, on a machine with
+nothing else to do. A core is taken by a process that counts. A pool is idle after its library has run, or active: a
+step, then a pause, again and again. In Taffeta's own process, a library's pool is alive, or has been at work right
+before each call (whose inputs have left the caches then); where that shares a core with something else, the row on one
+thread shows the attainable time.
 """
 
 import argparse
@@ -27,7 +28,7 @@ NAMES = ("circular difference", "circdiff-back", "graph attention 2708 nodes", "
 
 
 def mkl():
-    """A product by MKL."""
+    """Returns a product by MKL."""
     lib = ctypes.CDLL(glob.glob(os.path.join(sys.prefix, "lib", "libmkl_rt.so*"))[0])
     n = 400
     a, b, c = (np.ones((n, n), np.float32) for _ in range(3))
@@ -37,7 +38,7 @@ def mkl():
 
 
 def torch():
-    """A product and a map by PyTorch."""
+    """Returns a product and a map by PyTorch."""
     import torch
 
     a, x = torch.rand(400, 400), torch.rand(2000, 2000)
@@ -48,7 +49,7 @@ LIBRARIES = {"torch": torch, "mkl": mkl}
 
 
 def other(kind):
-    """What a process beside Taffeta does: `count`, or `torch idle` and the like."""
+    """Does the work of a process beside Taffeta: `count`, or `torch idle` and the like."""
     library, _, state = kind.partition(" ")
     if library == "count":
         while True:
@@ -88,7 +89,7 @@ class Others:
 
 
 def measure(call, seconds, before=lambda: None):
-    """Median, mean and 95th percentile, in milliseconds."""
+    """Returns median, mean and 95th percentile, in milliseconds."""
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end:
         before()
@@ -100,7 +101,7 @@ def measure(call, seconds, before=lambda: None):
 
 
 def rows(call, seconds):
-    """What there is beside Taffeta, and its times with that."""
+    """Yields the conditions beside Taffeta, each with Taffeta's times."""
     entry = next(k for k in call.keeps if hasattr(k, "context"))
     threads = entry.context.threads
     for taken in (0, 1):

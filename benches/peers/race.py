@@ -1,14 +1,14 @@
-"""Taffeta's scheduled examples against their peers, in one go: ratios with intervals, and how far they are from the machine's limits.
+"""Taffeta's scheduled examples against their peers: ratios with intervals, and shares of the machine's limits.
 
     race.py [--only TEXT] [--schedule auto [--own]] [--pairs 20] [--quick] [--out target/bench/peers.json]
 
-With --own, the schedule that is named runs against the examples' own ones in the place of peers.
-OMP_NUM_THREADS says on how many threads (2); on one, the processor's time counts instead of the clock's.
+With --own, the named schedule runs against the examples' own ones in the place of peers. OMP_NUM_THREADS sets the
+number of threads (2); on one, the processor's time counts instead of the clock's.
 
-Needs the variable TAFFETA (the compiler) and a Python with NumPy; peers that are not installed are said and left out. Every system runs
-in a process of its own. All are looked at first; then Taffeta and the fastest peer that its bar is about run in turn, who goes first
-changing from pair to pair, and the ratio peer / Taffeta of each pair counts. A bar holds where the 95 % interval of the median ratio lies
-above it.
+Needs the variable TAFFETA (the compiler) and a Python with NumPy; peers that are not installed are reported and left
+out. Every system runs in a process of its own. All are timed briefly first; then Taffeta and the fastest peer of its
+bar run in turn, alternating the first one from pair to pair, and the ratio peer / Taffeta of each pair counts. A bar
+holds where the 95 % interval of the median ratio lies above it.
 """
 
 import argparse
@@ -35,7 +35,7 @@ FRAMEWORKS = ("torch", "torch.compile", "jax")
 
 
 class Worker:
-    """A system that waits for its turn."""
+    """System that waits for its turn."""
 
     def __init__(self, number, system, folder, schedule):
         self.path = os.path.join(folder, f"{number}-{abs(hash((system, schedule)))}.npz")
@@ -45,7 +45,7 @@ class Worker:
         self.process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=self.log, text=True)
 
     def ready(self):
-        """Whether it runs; `first` and `once` are its first call with all compiling, and a later one, in seconds."""
+        """Returns whether it runs; `first` and `once` are the seconds of its first call, compiling, and a later one."""
         answer = self.process.stdout.readline().split()
         if len(answer) != 2:
             self.process.wait()
@@ -76,7 +76,7 @@ class Worker:
 
 
 def differ(some, others):
-    """How far results are apart at most, relative to the largest value of each."""
+    """Returns the largest difference of results, relative to the largest value of each."""
     return max(differ_one(a, b) for a, b in zip(some, others, strict=True))
 
 
@@ -87,7 +87,7 @@ def differ_one(a, b):
 
 
 def machine():
-    """FLOP/s of f32 and f64 on all threads, and a function from bytes to copied bytes per second."""
+    """Measures FLOP/s of f32 and f64 on all threads; returns also a function from bytes to copied bytes per second."""
     library = os.path.join(tempfile.mkdtemp(prefix="taffeta-peers-"), "machine.so")
     flags = "-O3 -march=native -fopenmp -shared -fPIC".split()
     subprocess.run(["gcc", *flags, os.path.join(HERE, "machine.c"), "-o", library, "-lm"], check=True)
@@ -99,14 +99,14 @@ def machine():
 
 
 def meant(bar, systems):
-    """The systems that a bar is about."""
+    """Returns the systems that a bar compares with."""
     return [s for s in systems if bar == "any" and s != "taffeta" or s == bar or bar == "frameworks" and s in FRAMEWORKS]
 
 
 def raced(system, best, bar, workers, looks, budget, options):
-    """Two systems in turn: how many times as long the second takes, and whether that is at least `bar`."""
+    """Runs two systems in turn; returns how many times as long the second takes, and whether that is at least `bar`."""
     pairs = []
-    # What takes seconds is run less often: six pairs are the least that have an interval.
+    # Calls that take seconds are run less often: six pairs are the least that have an interval.
     count = max(6, min(options.pairs, int(60 / (looks[system] + looks[best]))))
     for k in range(count):
         pair = {}

@@ -6,16 +6,16 @@ Needs the variable TAFFETA (the compiler) and a Python with NumPy and SciPy; TAF
 data. Results are compared first. Then all systems of a workload run in turn, each for some milliseconds, in another
 order each round; for each round the ratio of the fastest peer (by its median) and the system of the bar counts. A bar
 holds where the 95 % interval of the median ratio lies above it. On one thread the processor's time counts instead of
-the clock's. Peers that take twice as long as the fastest are looked at alone.
+the clock's. Peers that take twice as long as the fastest are only timed briefly.
 
 `taffeta` is the program as a user writes it, scheduled by `auto`; `taffeta, by hand` has a schedule. Only the number of
 columns is compiled in, so rules choose without the sizes of a matrix.
 
-What is not like for like: matrices of a few kB spend their time in calls through ctypes, which are dearest for SciPy
-and MKL. Taffeta and the loops in C write results that are given to them, MKL's too, all others make new ones. SciPy and
-PyTorch have no sums of rows of sampled products: PyTorch's `sampled_addmm` and GraphBLAS stop at the products. MKL may
-look at a matrix beforehand (`mkl_sparse_optimize`), which is not timed. The index arrays are trusted
-(`TAFFETA_TRUST_ARRAYS`), as those of the peers are.
+Differences in kind: matrices of a few kB spend their time in calls through ctypes, which are dearest for SciPy and MKL.
+Taffeta, the loops in C and MKL write into results given to them, all others make new ones. SciPy and PyTorch have no
+sums of rows of sampled products: PyTorch's `sampled_addmm` and GraphBLAS stop at the products. MKL may analyse a matrix
+beforehand (`mkl_sparse_optimize`), which is not timed. The index arrays are trusted (`TAFFETA_TRUST_ARRAYS`), as those
+of the peers are.
 """
 
 import json
@@ -23,7 +23,7 @@ import os
 
 from structured.options import OPTIONS, THREADS
 
-# (Options first: they say on how many threads libraries start.)
+# (Options first: they set the number of threads that libraries start with.)
 from structured import convolution, formats, gradients, graphs, pairs, pictures, products, scaling, spmspv
 from structured.workload import show
 

@@ -1,10 +1,10 @@
-"""What is said of pairs of times."""
+"""Statistics of pairs of times."""
 
 import statistics
 
 
 def interval(values):
-    """The median, and the 95 % interval of it by order statistics."""
+    """Returns the median, and its 95 % interval by order statistics."""
     v, n = sorted(values), len(values)
     term, total, outside = 0.5**n, 0.0, 0
     for k in range(n // 2):

@@ -1,4 +1,4 @@
-"""All workloads, and how each system starts on one."""
+"""All workloads, and the start of each system on one."""
 
 from gradients import BACKWARD
 from operators import OPERATORS
@@ -8,7 +8,7 @@ WORKLOADS = FORWARD + OPERATORS + BACKWARD
 
 
 def start(workload, system, arrays):
-    """The function to be timed of a system, and what gives its results."""
+    """Returns the function of a system to be timed, and the one that returns its results."""
     if system in getattr(workload, "schedules", ()):
         return workload.scheduled(system, *arrays)
     if system in ("by hand, fused", "gcc -O3, OpenMP"):

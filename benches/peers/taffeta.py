@@ -1,4 +1,4 @@
-"""Calls what `taffeta build` makes, through its C interface, results given by the caller as in a loop of an application."""
+"""C interface of the libraries of `taffeta build`, with results given by the caller as in an application's loop."""
 
 import ctypes
 import os
@@ -9,7 +9,7 @@ import numpy as np
 
 # TAFFETA_ABI of taffeta.h.
 ABI = 2
-# TAFFETA_TRUST_ARRAYS: what a caller does who calls often with the same index arrays, as the peers do.
+# TAFFETA_TRUST_ARRAYS: for callers that call often with the same index arrays, as the peers do.
 TRUST_ARRAYS = 1
 # taffeta_level_kind, by the names of the language.
 LEVELS = {
@@ -40,7 +40,7 @@ class Level(ctypes.Structure):
 
 
 class Stored:
-    """A structured tensor by its arrays: `levels` are pairs of a name and the arrays that its page in the manual draws."""
+    """Structured tensor by its arrays: `levels` are pairs of a name and the arrays drawn on its page of the manual."""
 
     def __init__(self, shape, levels, values):
         self.shape, self.levels, self.values = shape, levels, np.ascontiguousarray(values)
@@ -81,7 +81,7 @@ class Context(ctypes.Structure):
 
 
 def tensor(array):
-    """A view of an array or of a structured tensor; the second value keeps the shape alive."""
+    """Returns a view of an array or of a structured tensor, and an object that keeps the shape alive."""
     if isinstance(array, Stored):
         return structured(array)
     shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
@@ -111,7 +111,7 @@ def structured(stored):
 
 
 def drop_pages(array):
-    """Gives the whole pages of an array back to the system; its elements are 0 then."""
+    """Gives the whole pages of an array back to the system, after which its elements are 0."""
     page = os.sysconf("SC_PAGE_SIZE")
     start = -(-array.ctypes.data // page) * page
     length = (array.ctypes.data + array.nbytes - start) // page * page
@@ -121,12 +121,12 @@ def drop_pages(array):
 
 
 class Entry:
-    """An entry of a program, compiled with a schedule and with sizes (`sizes`) and statics (`statics`) built in, for so many threads."""
+    """Entry of a program, compiled with a schedule, with sizes and statics built in, for a number of threads."""
 
     def __init__(self, file, entry, schedule=None, sizes=(), statics=(), threads=None):
         folder = tempfile.mkdtemp(prefix="taffeta-peers-")
         command = [os.environ["TAFFETA"], "build", file, entry, "-o", folder, "--shared"]
-        # `race.py --schedule` races another one in the place of the examples' own.
+        # `race.py --schedule` races another schedule in the place of the examples' own.
         own = schedule and os.environ.get("TAFFETA_RACE_SCHEDULE")
         command += ["--schedule", own or schedule or "none"]
         for option, values in (("--size", dict(sizes)), ("--set", dict(statics))):
@@ -143,7 +143,7 @@ class Entry:
         self.context = Context(abi=ABI, threads=self.threads, site=-1, flags=TRUST_ARRAYS)
 
     def bind(self, arguments, results):
-        """A call with these arrays: parameters, then results. Sizes come from the parameters' shapes."""
+        """Prepares a call with these arrays: parameters, then results. Sizes come from the parameters' shapes."""
         arrays = [a if isinstance(a, Stored) else np.require(a, requirements="C") for a in arguments] + list(results)
         views, shapes = zip(*(tensor(a) for a in arrays))
         args = (Tensor * len(views))(*views)

@@ -1,9 +1,9 @@
-"""One system on one workload, in a process of its own: threads of one system that still spin would slow the next one down.
+"""One system on one workload, in a process of its own: spinning threads of one system would slow the next one down.
 
     worker.py WORKLOAD SYSTEM RESULTS.npz
 
-Writes its first results to the file, warms up, prints how long all that took, and then times calls for as long as each line of
-standard input says. The line `memory` asks for the memory that a call takes.
+Writes its first results to the file, warms up, prints the seconds of the first call and of a later one, and then times
+calls for as long as each line of standard input says. The line `memory` asks for the memory that a call takes.
 """
 
 import ctypes
@@ -17,34 +17,34 @@ import numpy as np
 
 from systems import WORKLOADS, start
 
-# On a busy machine the processor's time on one thread says more than the clock.
+# On a busy machine the processor's time on one thread is more reliable than the clock.
 clock = time.process_time if os.environ.get("OMP_NUM_THREADS") == "1" else time.perf_counter
 
 
 def resident(name):
-    """A line of /proc/self/status, in bytes."""
+    """Returns a line of /proc/self/status, in bytes."""
     with open("/proc/self/status") as status:
         return 1024 * int(next(line.split()[1] for line in status if line.startswith(name)))
 
 
 def growth(call):
-    """By how many bytes a call makes this process grow at most."""
+    """Returns the bytes by which a call makes this process grow at most."""
     gc.collect()
     if hasattr(call, "forget"):
         call.forget()
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/clear_refs", "w") as reset:
-        reset.write("5")  # the peak starts again from here
+        reset.write("5")  # the peak restarts here
     before = resident("VmRSS")
     call()
     return resident("VmHWM") - before
 
 
 def memory(call):
-    """What a call allocates, in bytes: results included, inputs not.
+    """Returns the bytes that a call allocates: results included, inputs not.
 
-    Everything is compiled by then. What is free is given back to the system before, so that it counts when it is taken again;
-    JAX frees late, so that not every call shows it.
+    Everything is compiled by then. Free memory is given back to the system before, so that it counts when it is taken
+    again; JAX frees late, so that not every call shows it.
     """
     return max(growth(call) for _ in range(5))
 

@@ -1,8 +1,8 @@
-"""What is compared: for each workload its inputs, Taffeta's program, and the peers, each in the formulation that suits it best.
+"""Workloads with inputs, Taffeta's program, and the peers, each in the formulation that suits it best.
 
-A workload is a class: `inputs()` makes arrays from fixed seeds, and each method named in `systems` takes them and gives
-a function to be timed, which returns the result as a NumPy array where `check` asks for it. Results must agree to
-`tolerance`, relative to the largest value, before times are believed.
+A workload is a class: `inputs()` makes arrays from fixed seeds, and each method named in `systems` takes them and
+returns a function to be timed, and one that returns the result as a NumPy array. Results must agree to `tolerance`,
+relative to the largest value, before times are believed.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ def taffeta(path, entry, arguments, results, schedule=None, sizes=(), statics=()
 
 
 def timed(call, result):
-    """A function to be timed, and what gives its result afterwards."""
+    """Pairs a function to be timed with one that returns its result afterwards."""
     call_result = lambda: result() if callable(result) else result
     return call, call_result
 
@@ -65,7 +65,7 @@ _LOOPS = None
 
 
 def loops():
-    """The loops of loops.c, compiled as an expert would compile them by hand."""
+    """Returns the loops of loops.c, compiled as an expert would compile them by hand."""
     global _LOOPS
     if _LOOPS is None:
         library = os.path.join(tempfile.mkdtemp(prefix="taffeta-peers-"), "loops.so")
@@ -93,7 +93,7 @@ def c_call(name, *args):
 
 
 def has_avx512():
-    """Whether this CPU has the vectors that the block of the matrix product's schedule is made for."""
+    """Returns whether this CPU has the vectors that the block of the matrix product's schedule is made for."""
     try:
         with open("/proc/cpuinfo") as file:
             return "avx512f" in file.read()
@@ -102,13 +102,14 @@ def has_avx512():
 
 
 def fewer_registers(**statics):
-    """Parameters of the examples' own schedules where registers are fewer or shorter than they are made for. Others
-    (`race.py --schedule auto`) have none."""
+    """Returns parameters of the examples' own schedules for CPUs whose registers are fewer or shorter than they are
+    made for. Others (`race.py --schedule auto`) have none.
+    """
     return {} if has_avx512() or os.environ.get("TAFFETA_RACE_SCHEDULE") else statics
 
 
 class Sgemm:
-    """Matrix product in f32, from Taffeta's own loops or by a library through `as_lib`."""
+    """Matrix product in f32, by Taffeta's own loops or by a library through `as_lib`."""
 
     tolerance = 1e-4
     systems = ["taffeta", "torch", "numpy", "mkl", "jax"]
@@ -126,7 +127,7 @@ class Sgemm:
         return self.scheduled(self.schedule, a, b)
 
     def scheduled(self, schedule, a, b):
-        # Taffeta takes the library that it finds; where the system has none, there is the one of the peers.
+        # Taffeta takes the library that it finds; if the system has none, use that of the peers.
         if ctypes.util.find_library("openblas") is None:
             for mkl in glob.glob(sys.prefix + "/lib/libmkl_rt.so*"):
                 os.environ.setdefault("TAFFETA_BLAS", mkl)
@@ -163,7 +164,7 @@ class Sgemm:
 
 
 class Steps(Sgemm):
-    """The steps of the manual's chapter, and what each of them takes; nothing is raced."""
+    """Steps of the manual's chapter, each with its time; nothing is raced."""
 
     schedules = ["none", "reordered", "blocked", "registers", "packed", "fast", "by_library"]
 
@@ -330,7 +331,7 @@ class Longformer:
 
 
 class SoftRasteriser:
-    """How much each of 512 triangles covers each of 64 x 64 pixels: sigmoid of the signed squared distance."""
+    """Coverage of each of 64 x 64 pixels by each of 512 triangles: sigmoid of the signed squared distance."""
 
     name, tolerance = "soft rasteriser", 2e-3
     systems = ["taffeta", "torch", "torch.compile", "jax"]

@@ -5,7 +5,8 @@
 mod rules;
 
 use crate::coordinates::ranges;
-use crate::levels::{self, ArrayKind, Counts};
+use crate::level::{ArrayKind, Counts};
+use crate::levels;
 use std::fmt;
 use taffeta_ast::format::{Contract, Counted, Format, Level, LevelKind};
 use taffeta_ast::{DType, Expr};

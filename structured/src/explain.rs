@@ -1,7 +1,7 @@
 //! Record of how each loop over structured tensors was lowered, as data: the operands that drive the loop and the
 //! operands looked up at its coordinates, the coordinates that it visits, and its expected trip count.
 
-use crate::layout::FlatLevel;
+use crate::level::FlatLevel;
 use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::{Expr, Span, Stmt, StmtKind, print};
 

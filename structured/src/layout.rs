@@ -1,7 +1,8 @@
 //! Arrays that represent a tensor in a format, as parameters of the lowered program.
 
 use crate::coordinates::spaces;
-use crate::levels::{self, ArrayKind, Counts, LevelFormat};
+use crate::level::{ArrayKind, Counts, FlatLevel};
+use crate::levels;
 use std::sync::Arc;
 use taffeta_ast::format::{Contract, Coord, Level, LevelKind};
 use taffeta_ast::stmt::Role;
@@ -67,50 +68,6 @@ pub(crate) struct Flat {
     /// Symbols of fibres in a program being lowered: `fibres[k]` stands for the subtree below `k` levels, indexed by a
     /// position and the remaining coordinates.
     pub(crate) fibres: Vec<Symbol>,
-}
-
-/// Level of a structured tensor.
-#[derive(Clone, Debug)]
-pub(crate) struct FlatLevel {
-    pub(crate) level: Level,
-    /// Coordinate as an expression of an element's indices, its least value, and the number of coordinates.
-    pub(crate) coord: Coord,
-    pub(crate) low: Expr,
-    pub(crate) size: Expr,
-    /// Arrays, in the order of [`LevelFormat::arrays`].
-    pub(crate) arrays: Vec<Arc<Tensor>>,
-    /// Sizes that are known only with the data.
-    pub(crate) hidden: Vec<Symbol>,
-    /// Number of positions.
-    pub(crate) positions: Expr,
-    /// Number of fibres, if the coordinates of a fibre are stored in slots (below `sliced`).
-    pub(crate) slots: Option<Expr>,
-    /// Whether elements are inserted into the level: it belongs to a workspace.
-    pub(crate) inserts: bool,
-}
-
-impl FlatLevel {
-    /// Returns the implementation of the level.
-    pub(crate) fn kind(&self) -> Option<&'static dyn LevelFormat> {
-        match (&self.slots, self.inserts) {
-            (Some(_), _) => Some(levels::SLOTS),
-            (None, true) => Some(levels::WORKSPACE),
-            (None, false) => levels::of(self.level.kind),
-        }
-    }
-
-    /// Returns the dimension that the level stores, if it stores one.
-    pub(crate) fn dimension(&self) -> Option<usize> {
-        match self.coord {
-            Coord::Dim(d) => Some(d),
-            _ => None,
-        }
-    }
-
-    /// Loads an element of an array as an index.
-    pub(crate) fn load(&self, array: usize, at: &Expr) -> Expr {
-        self.arrays[array].load([at.clone()]).cast(DType::I64)
-    }
 }
 
 impl Flat {

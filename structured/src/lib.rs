@@ -40,6 +40,7 @@ mod coordinates;
 mod explain;
 mod independent_parts;
 mod layout;
+mod level;
 mod levels;
 mod looplet;
 mod lower;

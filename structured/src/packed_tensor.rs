@@ -1,7 +1,8 @@
 //! Packed tensors as data: the arrays of their levels, and their values.
 
 use crate::coordinates::{Sorted, ranges};
-use crate::levels::{self, Counts, Misfit, Packing, Unpacking};
+use crate::level::{Counts, Misfit, Packing, Unpacking};
+use crate::levels;
 use std::fmt;
 use taffeta_ast::format::{Format, Level, LevelKind};
 use taffeta_ast::value::MAX_SIZE;

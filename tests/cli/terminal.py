@@ -1,4 +1,4 @@
-"""Runs a command whose standard output and error are a terminal, and prints what comes there."""
+"""Runs a command with a terminal as standard output and error, and prints the terminal's output."""
 
 import os
 import pty

@@ -1,7 +1,7 @@
-"""Programs that call each operator of libop, over dimensions 0 to 5, empty tensors, NaN and inf, and many types.
+"""Cases for each operator of libop: dimensions 0 to 5, empty tensors, NaN and inf, and many types.
 
-A case is a name, the text of an entry `t`, and its inputs. test_libop.py runs them under the shim (libop's text against
-its NumPy twins); tests/suite/libop.rs runs the same cases through the compiler, by way of `libop_cases.py OUT`.
+A case is a name, the text of an entry `t`, and its inputs. test_libop.py runs the cases under the shim (libop's text
+against its NumPy twins); tests/suite/libop.rs runs them through the compiler, by way of `libop_cases.py OUT`.
 """
 import itertools
 import json
@@ -23,7 +23,7 @@ def rng(*seed):
 
 
 def data(dtype, shape, seed=0, special=False, low=-9, high=10):
-    """Random values; small integers for integer types; with `special`, some NaN and infinities."""
+    """Returns random values; small integers for integer types; with `special`, some NaN and infinities."""
     r = rng(seed, len(shape), *shape)
     kind = np.dtype(NUMPY[dtype]).kind
     if kind == "b":
@@ -40,14 +40,14 @@ def data(dtype, shape, seed=0, special=False, low=-9, high=10):
 
 
 def case(name, expressions, **inputs):
-    """An entry that returns `expressions`; inputs are (dtype, dims as text, array)."""
+    """Makes the case of an entry that returns `expressions`; inputs are (dtype, dims as text, array)."""
     params = ", ".join(f"{k}: {d}[{dims}]" if dims else f"{k}: {d}" for k, (d, dims, _) in inputs.items())
     text = f"def t({params}):\n    return {expressions}\n"
     return name, text, {k: a for k, (_, _, a) in inputs.items()}
 
 
 def symbolic(shape, prefix="n"):
-    """Dimensions as sizes n0, n1, …; a dimension of length 1 as the literal."""
+    """Formats dimensions as sizes n0, n1, …, and a dimension of length 1 as the literal."""
     return ", ".join("1" if n == 1 else f"{prefix}{d}" for d, n in enumerate(shape))
 
 
@@ -55,7 +55,7 @@ SHAPES = [(), (1,), (7,), (0,), (3, 4), (1, 5), (0, 3), (2, 0), (2, 3, 4), (2, 1
 
 
 def axes_for(ndim):
-    """Every axis from either end, some tuples, and None."""
+    """Yields every axis, from either end, some tuples, and None."""
     yield None
     for a in range(ndim):
         yield a if a % 2 else a - ndim
@@ -254,7 +254,7 @@ def all_cases():
 
 
 def write(folder):
-    """For every case a `.ft` file, its inputs, and the results that NumPy gives; and an index of all."""
+    """Writes for every case a `.ft` file, its inputs and NumPy's results; and an index of all cases."""
     index = []
     for k, (name, text, inputs) in enumerate(all_cases()):
         with open(os.path.join(folder, f"{k}.ft"), "w", encoding="utf-8") as f:

@@ -1,4 +1,4 @@
-"""Runs programs with NumPy and compares their results with those that Taffeta left as files: `python run_cases.py cases.json`.
+"""Comparison of Taffeta's results, saved as files, with those of NumPy: `python run_cases.py cases.json`.
 
 Prints a line for each difference and nothing else.
 """
@@ -12,12 +12,12 @@ import numpy as np
 
 import taffeta_shim
 
-# Floats may differ by this, relative to the largest element: sums are added up in another order here.
+# Tolerance by bytes of a float, relative to the largest element: sums are added up in another order here.
 TOLERANCE = {2: 5e-3, 4: 1e-5, 8: 1e-9}
 
 
 def static(text):
-    """The value after `--set name=`: a literal of Python, else a string."""
+    """Parses the value after `--set name=`: a literal of Python, else a string."""
     try:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
     except (ValueError, SyntaxError):
@@ -50,7 +50,7 @@ def check(case):
                                 os.path.basename(case["file"]))
     except taffeta_shim.NoGradients:
         return []
-    except Exception as e:  # whatever goes wrong is a difference
+    except Exception as e:  # any failure is a difference
         return [f"NumPy: {type(e).__name__}: {e}"]
     ours = arrays(case["results"])
     if set(ours) != set(results):

@@ -3,8 +3,8 @@
     python run_ft.py FILE [ENTRY] [--in NAME=VALUE]… [--size NAME=N]… [--set NAME=LITERAL]… [--out NAME=FILE]… [--out-dir DIR]
                      [--libop numpy|ft]
 
-VALUE is a `.npy` file or a literal (`3`, `[[1, 2], [3, 4]]`, `inf`). Without ENTRY, the file has one. Each result is
-written as `.npy` to its `--out`, or to DIR/NAME.npy; without either, it is printed.
+VALUE is a `.npy` file or a literal (`3`, `[[1, 2], [3, 4]]`, `inf`). ENTRY may be left out if the file has one. Each
+result is written as `.npy` to its `--out`, or to DIR/NAME.npy; without either, it is printed.
 """
 import argparse
 import ast

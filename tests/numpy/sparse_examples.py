@@ -1,8 +1,8 @@
-"""What the programs of `examples/sparse` compute, by SciPy and NumPy, on made tensors and on published ones.
+"""Results of the programs of `examples/sparse` by SciPy and NumPy, on tensors made here and on published ones.
 
 `sparse_examples.py OUT [DATA]` writes inputs and expected results into the folder OUT, and prints a line of JSON for
-each case: `file`, `entry`, `inputs` and `sizes` as on the command line, `expected` (a `.npy`), and `data`, what it is
-about. DATA is the folder of published data.
+each case: `file`, `entry`, `inputs` and `sizes` as on the command line, `expected` (a `.npy`), and `data`, the name of
+the input. DATA is the folder of published data.
 """
 import gzip
 
@@ -22,11 +22,11 @@ KEPT = {}
 
 
 def keep(value):
-    """A file for a tensor; the same for the same object."""
+    """Saves a tensor, each object once; returns the path of its file."""
     if id(value) not in KEPT:
         path = OUT / f"{len(KEPT)}{'.npz' if sparse.issparse(value) else '.npy'}"
         sparse.save_npz(path, value) if sparse.issparse(value) else np.save(path, value)
-        # (The value is kept too, so that no other one gets its id.)
+        # (The value is kept alive, so that no other object gets its id.)
         KEPT[id(value)] = path, value
     return str(KEPT[id(value)][0])
 
@@ -54,7 +54,7 @@ def products(data, a):
 
 
 def shapes(data, a):
-    """Of a square matrix: its triangles, what is symmetric about it, and the band that it lies in."""
+    """Adds cases of a square matrix: products with its triangles and symmetric sum, a solve, and a factorisation."""
     n = a.shape[0]
     x, b = RANDOM.random(n), RANDOM.random((n, 3))
     lower, upper = sparse.csr_matrix(sparse.tril(a)), sparse.csr_matrix(sparse.triu(a))
@@ -64,7 +64,7 @@ def shapes(data, a):
     case(data, "shapes:symmetric_product", both @ b, A=both, X=b)
     case(data, "shapes:energy", x @ (both @ x), A=both, x=x)
     case(data, "shapes:trace", both.multiply(lower).sum(), A=both, L=lower)
-    # Well conditioned: what is off the diagonal adds up to at most half.
+    # Well conditioned: the elements of a row off the diagonal add up to at most half.
     strict = sparse.tril(a, -1)
     row = np.asarray(abs(strict).sum(axis=1)).ravel()
     unit = sparse.csr_matrix(sparse.diags(0.5 / np.where(row > 0, row, 1)) @ strict + sparse.eye(n))
@@ -74,7 +74,7 @@ def shapes(data, a):
 
 
 def banded(data, a):
-    """Where the matrix is not so wide that its band is a dense matrix."""
+    """Adds cases of a band, unless it is so wide that it is a dense matrix."""
     a = sparse.csr_matrix(a)
     width = sum(a.indices[p:q].max() - a.indices[p:q].min() + 1 for p, q in zip(a.indptr, a.indptr[1:]) if q > p)
     if width > 4_000_000:
@@ -86,11 +86,11 @@ def banded(data, a):
 
 
 def graphs(data, a):
-    """Of an undirected graph, as a matrix of ones."""
+    """Adds cases of an undirected graph, given as a matrix of ones."""
     n = a.shape[0]
     for way in ("triangles", "triangles_leapfrog", "triangles_laid_out"):
         case(data, f"graphs:{way}", (a @ a).multiply(a).sum() / 6, A=a)
-    # Each edge one way, some both ways.
+    # Edges in random directions: one way, both ways, or none.
     one_way = sparse.coo_matrix(a)
     kept = (one_way.row < one_way.col) ^ (RANDOM.random(one_way.nnz) < 0.5)
     one_way = sparse.csr_matrix((np.ones(kept.sum()), (one_way.row[kept], one_way.col[kept])), a.shape)
@@ -103,7 +103,7 @@ def graphs(data, a):
          A=one_way.astype(bool), source=0, rounds=int(reached) + 1)
     roads = one_way.copy()
     roads.data = 0.1 + RANDOM.random(roads.nnz)
-    # Rounds enough for paths of many short edges.
+    # Enough rounds for paths of many short edges.
     case(data, "graphs:shortest_paths", csgraph.dijkstra(roads, indices=0), A=roads, source=0, rounds=4 * int(reached))
     rank, degree = np.full(n, 1 / n), np.asarray(one_way.sum(axis=1)).ravel()
     for _ in range(20):
@@ -115,12 +115,12 @@ def tensors(data, path, indices, elements, shape):
     b, c = RANDOM.random((shape[1], 4)), RANDOM.random((shape[2], 4))
     expected = np.zeros((shape[0], 4))
     np.add.at(expected, indices[:, 0], elements[:, None] * b[indices[:, 1]] * c[indices[:, 2]])
-    # The file's largest coordinates need not be the last ones.
+    # The file's largest coordinates may be smaller than the sizes.
     case(data, "tensors:mttkrp", expected, A=path, B=b, C=c, sizes={"n": int(shape[0])})
 
 
 def pictures(data, a):
-    """Of pictures that are the rows of a matrix."""
+    """Adds cases of pictures, which are the rows of a matrix."""
     a = a.astype(np.float64)
     square = (a * a).sum(axis=1)
     expected = np.sqrt(np.maximum(square[:, None] + square[None, :] - 2 * a @ a.T, 0))
@@ -129,7 +129,7 @@ def pictures(data, a):
 
 
 def convolution(data, mask, picture, width):
-    """A filter at the pixels of a mask."""
+    """Adds the case of a filter at the pixels of a mask."""
     weights = RANDOM.random((width, width)).astype(np.float32)
     padded = np.pad(picture.astype(np.float64), width // 2)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (width, width))[: picture.shape[0], : picture.shape[1]]
@@ -138,7 +138,7 @@ def convolution(data, mask, picture, width):
 
 
 def network(data, stack):
-    """Layers of sparse weights, one after the other."""
+    """Adds the case of layers of sparse weights, one after the other."""
     d = stack.shape[1]
     bias, x = RANDOM.random(len(stack)) - 0.6, RANDOM.random((d, 7))
     y = x
@@ -152,7 +152,7 @@ def network(data, stack):
 
 
 def softmax_rows(mask, scores):
-    """The softmax of what a mask has of each row; rows without anything are 0."""
+    """Returns the softmax over the masked elements of each row; rows without any are 0."""
     where = mask.toarray() != 0
     shifted = np.where(where, scores, -np.inf)
     peak = np.where(where.any(axis=1), shifted.max(axis=1, initial=-np.inf), 0)
@@ -162,7 +162,7 @@ def softmax_rows(mask, scores):
 
 
 def layers(data, a):
-    """Of a graph, as a matrix of ones."""
+    """Adds cases of network layers on a graph, given as a matrix of ones."""
     n = a.shape[0]
     q, k, v = RANDOM.standard_normal((3, n, 4))
     case(data, "layers:attention", softmax_rows(a, q @ k.T) @ v, M=a, q=q, k=k, v=v)
@@ -241,7 +241,7 @@ def published():
         path = DATA / "tensors" / f"{name}.tns"
         tensors(path.name, path, *frostt(path))
     pictures("MNIST", digits(60))
-    # The filter where there is ink.
+    # The filter at pixels with ink.
     ink = digits(60).reshape(60 * 28, 28).astype(np.float32)
     convolution("MNIST", sparse.csr_matrix((ink > 0).astype(np.float32)), ink, 11)
     drawings = drawn(60)
@@ -250,7 +250,7 @@ def published():
 
 
 def frostt(path):
-    """Indices from 0, elements and shape of a tensor of three dimensions."""
+    """Reads a tensor of three dimensions: indices from 0, elements and shape."""
     lines = [line.split() for line in path.read_text().splitlines() if line and line[0] != "#"]
     rows = np.array([line for line in lines if len(line) == 4], dtype=np.float64)
     indices = rows[:, :3].astype(np.int64) - 1
@@ -260,13 +260,13 @@ def frostt(path):
 
 
 def digits(count):
-    """The first ones of MNIST, a row each."""
+    """Returns the first images of MNIST, a row each."""
     packed = gzip.open(DATA / "images/mnist_t10k-images-idx3-ubyte.gz").read()
     return np.frombuffer(packed, np.uint8, offset=16).reshape(-1, 784)[:count]
 
 
 def undirected(u, v):
-    """A matrix of ones, without loops and duplicates."""
+    """Returns the matrix of ones of a graph, without loops and duplicates."""
     n = int(max(u.max(), v.max())) + 1
     apart = u != v
     a = sparse.csr_matrix((np.ones(apart.sum()), (u[apart], v[apart])), (n, n))
@@ -276,7 +276,7 @@ def undirected(u, v):
 
 
 def drawn(count):
-    """Line drawings: ink is 255, paper 0."""
+    """Returns line drawings: ink is 255, paper 0."""
     archive = zipfile.ZipFile(DATA / "images/omniglot_images_background_small1.zip")
     names = sorted(n for n in archive.namelist() if n.endswith(".png") and "MACOSX" not in n)
     step = len(names) // count
@@ -284,7 +284,7 @@ def drawn(count):
 
 
 def png(data):
-    """A picture of one bit for each pixel, in one band: as much of PNG as these files need."""
+    """Decodes a picture of one bit per pixel, in one channel: as much of PNG as these files need."""
     import struct
     import zlib
 

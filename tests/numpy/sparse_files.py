@@ -1,7 +1,7 @@
 """Sparse tensors in files, as SciPy writes and reads them.
 
-`sparse_files.py make DIR` writes tensors in every format and type, each with the same tensor as a dense `.npy`;
-`sparse_files.py compare DIR` reads every `.npz` and `.mtx` that has a `.npy` of its name, and compares.
+`sparse_files.py make DIR` writes tensors in every format and type, each with its dense form as `.npy`; `sparse_files.py
+compare DIR` reads every `.npz` and `.mtx` that has a `.npy` of its name, and compares.
 """
 import pathlib
 import sys
@@ -11,7 +11,7 @@ from scipy import io, sparse
 
 
 def matrices(random):
-    """Pairs of a name and a matrix: every format and type, some with what SciPy leaves unsorted and unsummed."""
+    """Yields pairs of a name and a matrix: every format and type, some unsorted and unsummed, as SciPy permits."""
     for dtype in (np.float64, np.float32, np.int64, np.int32, np.int8, np.uint64, np.bool_):
         for n, m in ((6, 8), (1, 5), (4, 0), (9, 3)):
             dense = random.integers(0, 2, (n, m)) * random.integers(1, 50, (n, m))
@@ -24,7 +24,7 @@ def matrices(random):
     rows, columns = random.integers(0, 7, count), random.integers(0, 5, count)
     twice = sparse.coo_matrix((random.random(count), (rows, columns)), (7, 5))
     yield "coo_twice", twice
-    # Rows in their order, columns in none, and duplicates.
+    # Rows in order, columns in none, and duplicates.
     order = np.argsort(rows, kind="stable")
     starts = np.searchsorted(rows[order], np.arange(8))
     for index in (np.int32, np.int64):
@@ -45,7 +45,7 @@ def make(folder):
         dense = matrix.toarray()
         sparse.save_npz(folder / f"{name}.npz", matrix, compressed="8" in name)
         np.save(folder / f"{name}.npy", dense)
-        # What SciPy's writer takes; bool has no field of its own there, and what is empty is real.
+        # Matrices that SciPy's writer accepts; it has no field for bool, and writes empty matrices as real.
         if matrix.ndim == 2 and dense.size > 0 and matrix.dtype != np.bool_ and matrix.format in ("coo", "csr"):
             io.mmwrite(folder / f"mtx_{name}.mtx", matrix.tocoo())
             np.save(folder / f"mtx_{name}.npy", dense)

@@ -8,7 +8,7 @@ from taffeta_values import DType, F32, I32, Tensor, TaffetaError, atan2, binary,
 
 
 class Builtins:
-    """Each by its name in a program."""
+    """Functions by their names in a program."""
 
     atan2 = staticmethod(atan2)
     fma = staticmethod(fma)
@@ -16,7 +16,7 @@ class Builtins:
     tuple = staticmethod(tuple)
     list = staticmethod(list)
 
-    # How an index is found in storage does not change what it is.
+    # The access protocol of an index does not change its value.
     def walk(j):
         return j
 
@@ -48,7 +48,7 @@ class Builtins:
         return filled(shape, cast(1, dtype), dtype)
 
     def empty(shape, dtype=F32):
-        """Contents that no program may read: a value that shows."""
+        """Returns a tensor whose contents no program may read: a conspicuous value."""
         return filled(shape, cast(math.nan if dtype.is_float else 77, dtype), dtype)
 
     def arange(*bounds, dtype=None):

@@ -1,6 +1,6 @@
-"""libop's operators a second time, with NumPy and SciPy, so that libop is tested against them and not against itself.
+"""NumPy and SciPy twins of libop's operators, so that libop is tested against them and not against itself.
 
-Reductions of floats are computed in f64 and rounded once, as libop says.
+Reductions of floats are computed in f64 and rounded once, as libop specifies.
 """
 import functools
 
@@ -14,7 +14,7 @@ OPERATORS = {}
 
 
 def operator(function):
-    """Registers a twin; its tensor parameters come as tensors even where a weak number is given."""
+    """Registers a twin under the name of its operator."""
     OPERATORS[function.__name__.rstrip("_")] = function
     return function
 
@@ -39,7 +39,7 @@ def sum_type(dtype):
 
 
 def wide(x):
-    """x's array in f64."""
+    """Returns x's array in f64."""
     return tensor(x).a.astype(np.float64)
 
 
@@ -53,7 +53,7 @@ def axes_of(axis, ndim):
 
 
 def reduction(x, axis, keepdims, dtype, function):
-    """function(array, axes) with the axes kept, then dropped unless `keepdims`."""
+    """Applies function(array, axes) with the axes kept, then drops them unless `keepdims`."""
     axes = axes_of(axis, x.ndim)
     a = np.asarray(function(x.a, axes)).reshape([1 if d in axes else n for d, n in enumerate(x.a.shape)])
     dims = [1 if d in axes else n for d, n in enumerate(x.dims)]
@@ -218,7 +218,7 @@ def contraction_type(tensors):
 
 
 def contracted(function, *tensors):
-    """A sum of products, in f64 for floats."""
+    """Computes a sum of products, in f64 for floats."""
     dtype = contraction_type(tensors)
     work = np.float64 if dtype.is_float else dtype.np
     return made(function(*[t.a.astype(work) for t in tensors]), dtype)

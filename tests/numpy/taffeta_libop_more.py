@@ -69,7 +69,7 @@ def per_axis(v, count):
 
 
 def windows(a, size, stride, padding, dilation, value):
-    """All windows over the last dimensions of an array: their own dimensions come last."""
+    """Returns all windows over the last dimensions of an array; the windows' own dimensions come last."""
     count = len(size)
     lead = a.ndim - count
     a = np.pad(a, [(0, 0)] * lead + [(n, n) for n in padding], constant_values=value)
@@ -137,7 +137,7 @@ def mix(z):
 
 
 def draws(seed, count):
-    """The first draws of SplitMix64 as libop/ops/random.ft defines it."""
+    """Returns the first draws of SplitMix64 as libop/ops/random.ft defines it."""
     seed = np.array(number(seed)).astype(np.int64).astype(np.uint64)
     return mix(mix(seed) + (np.arange(count, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 

@@ -5,7 +5,7 @@ from taffeta_values import Tensor, Weak, TaffetaError, array, meeting_type, numb
 
 
 def converted(value, dtype):
-    """A value to be stored as `dtype`: within a kind it converts, an integer fits a float, a float needs a cast."""
+    """Converts a value for storage as `dtype`: within its kind, or an integer to a float; a float needs a cast."""
     source = meeting_type(value)
     if source.is_float and not dtype.is_float:
         raise TaffetaError(f"{source} does not go into {dtype} without a cast")
@@ -14,10 +14,10 @@ def converted(value, dtype):
 
 
 def store(base, index, value):
-    """base[index] = value; the right-hand side is read in full before."""
+    """Stores base[index] = value; the right-hand side is read in full before."""
     if base.declared is not None:
         base.declared.store(value)
-    if base.open:  # the run with the type that is found will say whether it fits
+    if base.open:  # the run with the inferred type checks whether the value fits
         value = Tensor(array(value, base.dtype), base.dtype, value.dims if isinstance(value, Tensor) else ())
     value = converted(value, base.dtype)
     if not isinstance(base.a[index], np.ndarray) and value.ndim:
@@ -26,7 +26,7 @@ def store(base, index, value):
 
 
 def numpy_index(base, items):
-    """Items of a subscript as NumPy's index, checked: no clamping, negative only where static."""
+    """Converts the items of a subscript to NumPy's index, checked: no clamping, negative only where static."""
     if len(items) <= base.ndim and all(type(v) is Weak for v in items):  # the commonest case
         index = tuple([v.v for v in items])
         if all(type(k) is int and 0 <= k < n for k, n in zip(index, base.a.shape)):
@@ -64,7 +64,7 @@ def numpy_index(base, items):
 
 
 def checked_slice(s, n):
-    """A slice as Python's, with 0 <= first <= last <= n required (for a negative step the other way round)."""
+    """Converts a slice to Python's; requires 0 <= first <= last <= n (for a negative step the other way round)."""
     step = 1 if s.step is None else s.step
     if not isinstance(step, int) or step == 0:
         raise TaffetaError("the step of a slice must be static and not 0")
@@ -86,7 +86,7 @@ def checked_slice(s, n):
 
 
 def viewed_dims(base, index):
-    """Lengths of base[index] for an index without tensors: a dimension taken whole keeps its name."""
+    """Returns the lengths of base[index] for an index without tensors: a dimension taken whole keeps its name."""
     if len(index) == base.ndim + 1 and not any(v is None or isinstance(v, slice) for v in index):
         return ()
     dims, d = [], 0
@@ -107,7 +107,7 @@ def viewed_dims(base, index):
 
 
 def filled(shape, value, dtype):
-    """A new tensor of one value."""
+    """Returns a new tensor of one value."""
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     t = Tensor(np.zeros([number(n) for n in dims], dtype.np), dtype, dims)
     store(t, (...,), value)

@@ -1,9 +1,9 @@
-"""Runs dense Taffeta programs under CPython and NumPy: a `.ft` file is valid Python, so Python's own `ast` reads it.
+"""Interpreter of dense Taffeta programs on NumPy: a `.ft` file is valid Python, so Python's own `ast` reads it.
 
 This is the oracle for the whole compiler, so it shares nothing with it and is kept small. It differs from running the
 file as Python exactly where Taffeta's values differ from NumPy's: assignment copies, `t = expr` writes into an existing
-name, names live in their block, template arguments are views, `x[idx] += v` accumulates duplicates, weak numbers take
-the type they meet, slices never clamp. libop's operators are those of taffeta_libop.py, written with NumPy; with
+name, names are scoped to their block, template arguments are views, `x[idx] += v` accumulates duplicates, weak numbers
+take the type they meet, slices never clamp. libop's operators are those of taffeta_libop.py, written with NumPy; with
 `libop="ft"` (and for operators that have no twin there) libop's own files are interpreted.
 """
 import ast
@@ -20,7 +20,7 @@ from taffeta_places import converted, filled, numpy_index, store, viewed_dims
 from taffeta_values import (BOOL, DTYPES, F32, F64, I32, I64, UNARY, Declared, DType, Tensor, Weak, TaffetaError, array, binary, choose,
                             condition, declared_type, invert, is_weak, negate, number, result, same, to_type, unary, weak_type)
 
-sys.setrecursionlimit(50000)  # a call of a template takes a dozen of Python's
+sys.setrecursionlimit(50000)  # a template's call takes a dozen of Python's
 LIBOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "libop", "ops")
 BINARY = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**", "BitAnd": "&",
           "BitOr": "|", "BitXor": "^", "LShift": "<<", "RShift": ">>"}
@@ -32,7 +32,7 @@ BUILTINS = set(UNARY) | {"min", "max", "pow", "fma", "atan2", "select", "clip", 
 
 
 class Function:
-    """A `def`, and the module whose names it sees."""
+    """Function definition, with the module whose names it sees."""
 
     def __init__(self, node, module):
         self.node, self.module, self.name = node, module, node.name
@@ -47,21 +47,21 @@ class Function:
 
 
 def leaves(target):
-    """The names and places in a target, which may be nested tuples."""
+    """Collects the names and places in a target, which may be nested tuples."""
     if isinstance(target, (ast.Tuple, ast.List)):
         return [leaf for t in target.elts for leaf in leaves(t)]
     return [target]
 
 
 def copied(value):
-    """A value that later writes do not change."""
+    """Returns a copy of a value that later writes do not change."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(copied, value))
     return value.copy() if isinstance(value, Tensor) else value
 
 
 def names_written_again(node):
-    """Names that are assigned more than once, augmented or stored into: tensors even where the value is weak."""
+    """Collects names assigned more than once, augmented or stored into: tensors even where the value is weak."""
     count = {}
     for n in ast.walk(node):
         targets = n.targets if isinstance(n, ast.Assign) else [n.target] if isinstance(n, ast.AugAssign) else []
@@ -75,16 +75,16 @@ def names_written_again(node):
 
 
 class Types:
-    """The types of names that are declared from weak values: what this run has stored into them, and what it assumes.
+    """Types of names declared from weak values: those that this run has stored into them, and those that it assumes.
 
-    A declaration is known by its place in the text and the calls and static rounds that lead there.
+    A declaration is identified by its place in the text and the calls and static rounds that lead there.
     """
 
     def __init__(self):
         self.assumed, self.found, self.settled = {}, {}, set()
 
     def learn(self):
-        """Takes over what a run has stored; whether that is news. Where nothing is, open names are f32 or i32."""
+        """Adopts the types that a run has stored; returns whether any is new. If none is, open names are f32 or i32."""
         open_ones = {site: d for site, d in self.found.items() if site not in self.settled}
         new = {site: d.dtype() for site, d in open_ones.items() if d.dtype() not in (None, self.assumed.get(site))}
         if not new:
@@ -98,7 +98,7 @@ TYPES = Types()
 
 
 def table_item(values, index):
-    """An element of a list of numbers, which are weak as the literals are."""
+    """Returns an element of a list of numbers, which are weak as the literals are."""
     a = np.array(values)
     dtype = {"b": BOOL, "i": I64, "f": F64}[a.dtype.kind]
     table = Tensor(a.astype(dtype.np), dtype, list(a.shape), is_open=dtype is not BOOL)
@@ -108,11 +108,11 @@ def table_item(values, index):
 
 
 class NoGradients(Exception):
-    """A program that takes a derivative, which NumPy has not."""
+    """Error of a program that takes a derivative, which NumPy lacks."""
 
 
 class Module:
-    """A file: functions, imports and static assignments, which are evaluated when they are first used."""
+    """File: functions, imports and static assignments, which are evaluated when they are first used."""
 
     def __init__(self, text, folder=None, path="<text>", libop="numpy"):
         self.folder, self.path, self.libop, self.names, self.pending = folder, path, libop, {}, {}
@@ -145,7 +145,7 @@ _FT_MODULES = {}
 
 
 def libop_function(name, mode):
-    """An operator: its NumPy twin, or libop's own text."""
+    """Returns an operator: its NumPy twin, or libop's own function."""
     if mode == "numpy" and name in OPERATORS:
         return OPERATORS[name]
     if not _FT_MODULES:
@@ -167,7 +167,7 @@ def libop_function(name, mode):
 
 
 class Return(Exception):
-    """Leaves a function, with the values and the expressions that gave them."""
+    """Exit from a function, with the values and the expressions that gave them."""
 
     def __init__(self, value, node):
         self.value, self.node = value, node
@@ -180,8 +180,8 @@ class Frame:
         self.function, self.module, self.path = function, module, path
         self.blocks = [{}]
         self.params = {}  # name -> "view", "read" or "inout"
-        self.unrolled = ()  # which rounds of static loops are run
-        self.calling = None  # where the call stands that is evaluated
+        self.unrolled = ()  # rounds of the enclosing static loops
+        self.calling = None  # place of the call under evaluation
 
     # ---- names
 
@@ -229,7 +229,7 @@ class Frame:
 
     def do_Expr(self, node):
         value = node.value
-        # What is printed is compared between the interpreter and C; NumPy writes numbers in another way.
+        # Printed lines are compared between the interpreter and C; NumPy writes numbers in another way.
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print":
             return
         if not isinstance(value, ast.Constant):
@@ -315,7 +315,7 @@ class Frame:
             block[name] = value
 
     def declared(self, name, value, target):
-        """What a new name stands for: its own copy of a tensor; a weak value where it is never written again."""
+        """Returns the value of a new name: its own copy of a tensor; a weak value where it is never written again."""
         if isinstance(value, Tensor):
             return value.copy()
         if not is_weak(value) or name not in self.function.written_again:
@@ -323,7 +323,7 @@ class Frame:
         dtype = declared_type(value)
         if dtype is BOOL:
             return Tensor(array(value, dtype), dtype)
-        # Its type is that of what the run before stored into it (see `run`).
+        # Its type is that of the values that the run before stored into it (see `run`).
         site = (self.path, self.unrolled, self.module.path, target.lineno, target.col_offset)
         found = TYPES.found.setdefault(site, Declared(weak_type(value)))
         known = TYPES.assumed.get(site)
@@ -365,7 +365,7 @@ class Frame:
     # ---- places
 
     def place(self, node):
-        """The tensor, the NumPy index in it, and whether the index gathers (so that it may name an element twice)."""
+        """Returns the tensor, its NumPy index, and whether the index gathers (and may name an element twice)."""
         base = self.eval(node.value)
         if not isinstance(base, Tensor):
             raise TaffetaError("a subscript of something that is no tensor")
@@ -376,7 +376,7 @@ class Frame:
         return base, index, gathered
 
     def items(self, node):
-        """The items between the brackets; a single static list or tuple stands for its items."""
+        """Returns the items between the brackets; a single static list or tuple stands for its items."""
         if isinstance(node, ast.Tuple):
             return [self.eval(n) for n in node.elts]
         item = self.eval(node)
@@ -432,7 +432,7 @@ class Frame:
         return {ast.USub: negate, ast.Invert: invert, ast.UAdd: lambda v: v}[type(node.op)](a)
 
     def eval_BoolOp(self, node):
-        """Evaluates only the operands that are needed where they are scalars."""
+        """Evaluates only the operands that are needed, where they are scalars."""
         function = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
         a = self.eval(node.values[0])
         for n in node.values[1:]:
@@ -465,13 +465,13 @@ class Frame:
         return self.choice(self.eval(node.test), node.body, node.orelse)
 
     def choice(self, test, then, otherwise):
-        """Evaluates only the operand that is chosen where the condition is a scalar."""
+        """Evaluates only the chosen operand where the condition is a scalar."""
         if isinstance(test, bool):
             return self.eval(then if test else otherwise)
         if condition(test).ndim:
             return choose(test, self.eval(then), self.eval(otherwise))
         chosen = self.eval(then if number(test) else otherwise)
-        try:  # the type is that in which both meet, if the other one can be evaluated at all
+        try:  # both operands promote to the type, if the other one can be evaluated at all
             other = self.eval(otherwise if number(test) else then)
         except (TaffetaError, IndexError):
             return chosen
@@ -543,7 +543,7 @@ class Frame:
     # ---- types
 
     def annotation(self, node):
-        """Element type and dimensions (as nodes) of `f32[n, m] @ csr`: storage does not change what a program means."""
+        """Returns element type and dimensions (as nodes) of `f32[n, m] @ csr`: storage does not change the meaning."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             return self.annotation(node.left)
         if isinstance(node, ast.Subscript):
@@ -553,7 +553,7 @@ class Frame:
 
 
 def call(function, args, keywords, outer_sizes=None, path=()):
-    """Runs a function on values; gives its result and the expression after `return`."""
+    """Runs a function on values; returns its result, the expression after `return`, and the frame."""
     frame = Frame(function, function.module, path)
     scope = frame.blocks[0]
     names = [p.arg for p in function.params]
@@ -586,7 +586,7 @@ def call(function, args, keywords, outer_sizes=None, path=()):
 
 
 def bind(frame, param, value, later):
-    """A parameter with an annotation: its type, and sizes that its dimensions fix. Other dimensions are checked `later`."""
+    """Binds an annotated parameter: its type, and sizes fixed by its dimensions; others are checked `later`."""
     node, mode = param.annotation, "read"
     if isinstance(node, ast.Name) and node.id == "static":
         return value, "static"
@@ -623,7 +623,7 @@ def bind(frame, param, value, later):
 
 
 def run(text, entry, inputs, sizes=None, statics=None, folder=None, path="<text>", libop="numpy"):
-    """Runs an entry on NumPy arrays; gives its results (and `inout` parameters) by name, as arrays."""
+    """Runs an entry on NumPy arrays; returns its results (and `inout` parameters) by name, as arrays."""
     module = Module(text, folder, path, libop)
     function = module.look_up(entry)
     if not isinstance(function, Function) or not function.is_entry:
@@ -662,7 +662,7 @@ def run(text, entry, inputs, sizes=None, statics=None, folder=None, path="<text>
         nodes = [None] * len(values)
     wanted = result_types(probe, function.node.returns)
     for k, (n, v) in enumerate(zip(nodes, values)):
-        # An `inout` parameter is a result by its name already, and so is what was returned before.
+        # An `inout` parameter is a result under its name already, and so is a name that was returned before.
         named = isinstance(n, ast.Name) and n.id not in out
         name = n.id if named else "out" if k == 0 else f"out{k}"
         out[name] = converted(v, wanted[k] if wanted else declared_type(v)).a

@@ -13,7 +13,7 @@ from scipy import special
 
 
 class TaffetaError(Exception):
-    """What stops a Taffeta program, or makes it no program."""
+    """Error that stops a Taffeta program, or makes its text invalid."""
 
 
 class DType:
@@ -43,7 +43,7 @@ I32, I64, U64 = SIGNED[2], SIGNED[3], UNSIGNED[3]
 
 
 class Weak:
-    """A number without type: an int, float or bool of Python."""
+    """Number without type: an int, float or bool of Python."""
 
     __slots__ = ["v"]
 
@@ -55,7 +55,7 @@ class Weak:
 
 
 class Declared:
-    """A declaration of a name from a weak value: `stored` is the type in which everything typed that is stored meets."""
+    """Declaration of a name from a weak value: `stored` is the promotion of all types that are stored into it."""
 
     def __init__(self, kind):
         self.kind, self.stored = kind, None
@@ -65,12 +65,12 @@ class Declared:
             self.stored = value.dtype if self.stored is None else promote(self.stored, value.dtype)
 
     def dtype(self):
-        """The type that the name has; None while nothing is known."""
+        """Returns the type of the name; None while nothing is known."""
         return self.stored and weak_meeting(self.stored, self.kind)
 
 
 class Tensor:
-    """`declared` is the declaration from a weak value that made it; while its type is `open`, it reads as that value."""
+    """Array with an element type; while the type of its weak declaration is `open`, it reads as a weak value."""
 
     def __init__(self, a, dtype, dims=None, declared=None, is_open=False):
         assert isinstance(a, np.ndarray) and a.dtype == dtype.np, (type(a), dtype)
@@ -90,7 +90,7 @@ class Tensor:
 
 
 def tensor_of(a):
-    """A tensor of a NumPy array, of the array's own type."""
+    """Returns a tensor of a NumPy array, of the array's own type."""
     a = np.asarray(a)
     dtype = next(d for d in DTYPES.values() if d.np == a.dtype and d is not BF16)
     return Tensor(a, dtype)
@@ -101,12 +101,12 @@ def is_static_number(v):
 
 
 def is_weak(v):
-    """Whether v is a number without type, static or not."""
+    """Returns whether v is a number without type, static or not."""
     return isinstance(v, Weak) or is_static_number(v)
 
 
 def number(v):
-    """The Python number in a weak value or a 0-D tensor."""
+    """Returns the Python number in a weak value or a 0-D tensor."""
     if isinstance(v, Weak):
         return v.v
     if isinstance(v, Tensor):
@@ -119,14 +119,14 @@ def number(v):
 
 
 def bf16_round(a):
-    """Float32 values rounded to the nearest bfloat16, ties to even."""
+    """Rounds float32 values to the nearest bfloat16, ties to even."""
     bits = np.ascontiguousarray(a, np.float32).view(np.uint32).reshape(np.shape(a))
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
     return np.where(np.isnan(a), np.float32(np.nan), rounded.view(np.float32))
 
 
 def to_type(a, dtype):
-    """An array in another type: integers wrap, floats round. (No check of float to integer: that is `cast`.)"""
+    """Converts an array to another type: integers wrap, floats round. (`cast` checks float to integer.)"""
     a = np.asarray(a)
     if a.dtype.kind == "O":  # static integers beyond 64 bits
         a = np.asarray([int(v) & (2**64 - 1) for v in a.flat], np.uint64).reshape(a.shape)
@@ -136,18 +136,18 @@ def to_type(a, dtype):
 
 
 def weak_type(v):
-    """The type that weak numbers are computed in."""
+    """Returns the type that weak numbers are computed in."""
     v = number(v)
     return BOOL if isinstance(v, bool) else I64 if isinstance(v, int) else F64
 
 
 def declared_type(v):
-    """The type of a tensor that is declared from a value."""
+    """Returns the type of a tensor that is declared from a value."""
     return v.dtype if isinstance(v, Tensor) else {I64: I32, F64: F32, BOOL: BOOL}[weak_type(v)]
 
 
 def promote(d, e):
-    """The type in which two typed operands meet, as in JAX."""
+    """Returns the type in which two typed operands meet, as in JAX."""
     if d is e:
         return d
     if d is BOOL or e is BOOL:
@@ -168,7 +168,7 @@ def promote(d, e):
 
 
 def weak_meeting(dtype, kind):
-    """The type in which a typed operand meets a weak one, whose type would be `kind`."""
+    """Returns the type in which a typed operand meets a weak one, whose type would be `kind`."""
     if kind is F64 and not dtype.is_float:
         return F64
     return I32 if kind is I64 and dtype is BOOL else dtype
@@ -182,7 +182,7 @@ def is_open(v):
 
 
 def meeting_type(*values):
-    """The type of the operands of one operation; weak ones take that of the typed ones."""
+    """Returns the type of the operands of one operation; weak ones take that of the typed ones."""
     typed = [v.dtype for v in values if isinstance(v, Tensor) and not v.open]
     weak = [WEAK_KIND.get(v.dtype, v.dtype) if is_open(v) else weak_type(v) for v in values if is_open(v) or not isinstance(v, Tensor)]
     if not typed:
@@ -194,14 +194,14 @@ def meeting_type(*values):
 
 
 def array(v, dtype):
-    """A value as an array of type `dtype`."""
+    """Returns a value as an array of type `dtype`."""
     if isinstance(v, Tensor):
         return v.a if v.dtype is dtype else to_type(v.a, dtype)
     return to_type(np.asarray(number(v)), dtype)
 
 
 def result(a, dtype, *operands):
-    """Wraps what an operation gave: static from static operands, weak from weak ones, else a tensor."""
+    """Wraps the result of an operation: static from static operands, weak from weak ones, else a tensor."""
     a = np.asarray(a)
     if any(isinstance(v, Tensor) for v in operands):
         open_still = all(v.open for v in operands if isinstance(v, Tensor))
@@ -211,7 +211,7 @@ def result(a, dtype, *operands):
 
 
 def broadcast_dims(*operands):
-    """Lengths of an elementwise result; a literal 1 stretches."""
+    """Returns the lengths of an elementwise result; a literal 1 stretches."""
     shapes = [v.dims for v in operands if isinstance(v, Tensor)]
     dims = []
     for k in range(1, max(map(len, shapes), default=0) + 1):
@@ -231,7 +231,7 @@ def check_divisor(a, b, dtype):
 
 
 def shift(a, b, dtype, left):
-    """Shifts by the width or more give 0, or -1 for negative values to the right; negative counts are errors."""
+    """Shifts; counts of the width or more give 0, or -1 for negatives to the right; negative counts are errors."""
     if np.any(b < 0):
         raise TaffetaError("negative shift count")
     width = 8 * dtype.np.itemsize
@@ -263,7 +263,7 @@ COMPARE = {"==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal
 
 
 def binary(op, a, b):
-    """a op b, for arithmetic, bits and comparisons."""
+    """Computes a op b, for arithmetic, bits and comparisons."""
     quick = quick_binary(op, a, b)
     if quick is not None:
         return quick
@@ -302,7 +302,7 @@ QUICK = {"+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.
 
 
 def quick_binary(op, a, b):
-    """The two commonest cases of `binary`, which would give the same: iterators with integers, and scalars of one type."""
+    """Computes the commonest cases of `binary` with equal results: iterators with integers, scalars of one type."""
     if op not in QUICK:
         return None
     kinds = type(a), type(b)
@@ -318,7 +318,7 @@ def quick_binary(op, a, b):
 
 
 def static_binary(op, a, b):
-    """On strings, lists, types and None."""
+    """Computes operators on strings, lists, types and None."""
     if op == "==" or op == "!=":
         return same(a, b) == (op == "==")
     if op == "+" and isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
@@ -329,7 +329,7 @@ def static_binary(op, a, b):
 
 
 def same(a, b):
-    """Whether two static values are the same; a size is the same only as itself."""
+    """Returns whether two static values are the same; a size is the same only as itself."""
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
     if isinstance(a, (Weak, Tensor, DType)) or isinstance(b, (Weak, Tensor, DType)) or a is None or b is None:
@@ -354,21 +354,21 @@ def invert(a):
 
 
 def condition(a):
-    """The array of a `bool` value."""
+    """Returns the array of a `bool` value."""
     if meeting_type(a) is not BOOL:
         raise TaffetaError("a condition must be bool")
     return array(a, BOOL)
 
 
 def choose(c, a, b):
-    """`select(c, a, b)` where c is a tensor of any dimension."""
+    """Computes `select(c, a, b)` where c is a tensor of any dimension."""
     dtype = meeting_type(a, b)
     x = np.where(condition(c), array(a, dtype), array(b, dtype))
     return result(x, dtype, c, a, b)
 
 
 def cast(v, dtype):
-    """To another type; a float that has no value there is an error."""
+    """Converts to another type; a float that has no value there is an error."""
     source = meeting_type(v)
     a = v.a if isinstance(v, Tensor) else np.asarray(number(v))
     dims = v.dims if isinstance(v, Tensor) else ()
@@ -408,7 +408,7 @@ WORK = {F16: np.float32, BF16: np.float32, F32: np.float32, F64: np.float64}
 
 
 def unary(name, v):
-    """A function of one operand."""
+    """Computes a function of one operand."""
     dtype = meeting_type(v)
     if name in ROUNDINGS and not dtype.is_float:
         return v
@@ -436,14 +436,14 @@ def atan2(a, b):
 
 
 def extremum(name, a, b):
-    """`min` and `max` of two operands; NaN wins."""
+    """Computes `min` or `max` of two operands; NaN wins."""
     dtype = meeting_type(a, b)
     function = {"min": np.minimum, "max": np.maximum}[name]
     return result(function(array(a, dtype), array(b, dtype)), dtype, a, b)
 
 
 def fma(a, b, c):
-    """a * b + c with one rounding (in f64 up to the precision of long double)."""
+    """Computes a * b + c with one rounding (in f64 up to the precision of long double)."""
     dtype = meeting_type(a, b, c)
     dtype = dtype if dtype.is_float else F64
     wide = np.longdouble if dtype is F64 else np.float64

@@ -12,7 +12,7 @@ TOLERANCE = {"f2": 2e-3, "f4": 1e-5, "f8": 1e-12}
 
 
 def difference(a, b, loose):
-    """Why two results are not the same, or None."""
+    """Returns the difference between two results, or None."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{a.dtype}{a.shape} and {b.dtype}{b.shape}"
     if a.dtype.kind != "f":

@@ -1,4 +1,4 @@
-"""What the shim must get right, as small programs with the results that language.md demands: `python test_shim.py`."""
+"""Tests of the shim: small programs with the results that language.md demands: `python test_shim.py`."""
 import numpy as np
 
 from taffeta_shim import run
@@ -6,12 +6,12 @@ from taffeta_values import TaffetaError
 
 
 def outcome(text, inputs=None, sizes=None, statics=None, **options):
-    """The results of the entry `t`, by name."""
+    """Returns the results of the entry `t`, by name."""
     return run(text, "t", inputs or {}, sizes, statics, **options)
 
 
 def check(text, expected, inputs=None, dtype=None, **options):
-    """The first result is `expected`, and has that type."""
+    """Checks that the first result is `expected`, and has that type."""
     found = next(iter(outcome(text, inputs, **options).values()))
     assert np.array_equal(found, np.array(expected), equal_nan=found.dtype.kind == "f"), f"{text}\n{found!r}, not {expected!r}"
     if dtype:
@@ -19,7 +19,7 @@ def check(text, expected, inputs=None, dtype=None, **options):
 
 
 def refuses(text, part, inputs=None, **options):
-    """The program stops, with a message that has `part`."""
+    """Checks that the program stops, with a message that has `part`."""
     try:
         outcome(text, inputs, **options)
     except TaffetaError as e:

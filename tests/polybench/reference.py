@@ -1,7 +1,7 @@
-"""The 30 kernels of PolyBench/C 4.2 in NumPy, written from their definitions and not from the `.ft` files beside this one.
+"""The 30 kernels of PolyBench/C 4.2 in NumPy, written from their definitions and not from the `.ft` files here.
 
-Where the kernel is linear algebra, it is NumPy's own (`A @ B`, `cholesky`, `solve`): a second way to the same numbers.
-Where it is a recurrence, it is the recurrence, with whole rows at a time where that changes nothing.
+Linear algebra is NumPy's own (`A @ B`, `cholesky`, `solve`): a second way to the same numbers. Recurrences are written
+out, with whole rows at a time where that changes nothing.
 
     python3 reference.py DIR            writes DIR/<kernel>.<result>.npy for each kernel, at the sizes below
     python3 reference.py DIR gemm lu    only these
@@ -211,7 +211,7 @@ def durbin(n=40):
 
 @kernel
 def gramschmidt(m=30, n=20):
-    # QR by reflections; Gram and Schmidt's has a positive diagonal, which fixes the signs.
+    # QR by reflections; the diagonal of Gram and Schmidt's is positive, which fixes the signs.
     i, j = grid(m, n)
     Q, R = np.linalg.qr((i * j % m) / m * 100 + 10 + 100 * (i == j))
     signs = np.sign(np.diag(R))
@@ -236,7 +236,7 @@ def deriche(w=64, h=64):
     b1, b2 = 2 ** -alpha, -e * e
 
     def along(x):
-        """Both passes along the last axis, added."""
+        """Adds both passes along the last axis."""
         n = x.shape[1]
         y1, y2 = np.zeros_like(x), np.zeros_like(x)
         at = lambda a, c: a[:, c] if 0 <= c < n else 0.0
@@ -313,7 +313,7 @@ def fdtd_2d(tmax=20, nx=20, ny=30):
 
 
 def relax(A, steps, update):
-    """Two arrays that are each computed from the other, in turn; only the inside changes."""
+    """Computes two arrays from each other, in turn; only the inside changes."""
     B = A.copy()
     inside = (slice(1, -1),) * A.ndim
     for _ in range(steps):
@@ -336,7 +336,7 @@ def heat_3d(tsteps=20, n=10):
 
 @kernel
 def jacobi_1d(tsteps=20, n=30):
-    # The other array starts with other values, of which only the two at the ends are ever read.
+    # The other array has other initial values, of which only the two at the ends are ever read.
     i = np.arange(n)
     A, B = (i + 2) / n, (i + 3) / n
     for _ in range(tsteps):

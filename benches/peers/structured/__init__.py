@@ -1,1 +1,1 @@
-"""The workloads of `sparse.py`, a subject in each module."""
+"""Workloads of `sparse.py`, a subject in each module."""

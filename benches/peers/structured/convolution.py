@@ -1,6 +1,6 @@
 """A filter of 11 x 11 over a picture at the pixels of a mask, against OpenCV's over all pixels.
 
-OpenCV's time is `filter2D` alone: what is not in the mask is never taken out of its result.
+OpenCV's time is `filter2D` alone: its result keeps the pixels outside of the mask.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def masked(name, density):
 
 
 def of_sparse(name, density):
-    """The picture itself is sparse, and its own mask."""
+    """Makes the workload of a sparse picture, which is its own mask."""
     mask, x, w = inputs(density)
     rows = np.repeat(np.arange(N), np.diff(mask.indptr))
     a = sp.csr_matrix((x[rows, mask.indices], mask.indices, mask.indptr), mask.shape)

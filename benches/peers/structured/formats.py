@@ -13,7 +13,7 @@ LISTS = "taffeta, csr", "C by hand, csr", "mkl, csr"
 
 
 def product(name, a, own, program, schedule, peers):
-    """`own` is what the format holds of the matrix `a`; the bar is the fastest system of lists."""
+    """Makes a workload: `own` is the matrix `a` in the format; the bar is the fastest system of lists."""
     n, m = a.shape
     x = np.random.default_rng(0).random(m)
     work = Workload(name, (Bar("taffeta", LISTS, 1.0), Bar("taffeta, by hand", LISTS, 1.0), Bar("taffeta, by hand")))
@@ -48,7 +48,7 @@ def blocks(name, a, size):
 
 
 def workloads():
-    # A grid of 500 x 500 points, each with the four beside it.
+    # A grid of 500 x 500 points, each with its four neighbours.
     banded = {"tridiagonal 1M": (1_000_000, (-1, 0, 1)), "grid of 500 x 500": (250_000, (-500, -1, 0, 1, 500))}
     banded["band 200k, width 10"] = 200_000, range(-10, 11)
     for name, (n, offsets) in banded.items():

@@ -1,4 +1,4 @@
-"""Gradients of sparse layers, given what the result's is, against PyTorch with sparse tensors, gathered rows, masks.
+"""Gradients of sparse layers, given the result's cotangent, against PyTorch with sparse tensors, gathered rows, masks.
 
 Taffeta computes the gradients alone, PyTorch the result too.
 """
@@ -21,7 +21,7 @@ AHEAD = (Bar(ratio=1.0),)
 
 
 def given(density):
-    """A sparse matrix whose rows all have an element, its rows, and three thin matrices."""
+    """Returns a sparse matrix whose rows all have an element, the rows of its elements, and four thin matrices."""
     rng = np.random.default_rng(0)
     s = matrices.plain(sp.random(N, N, density, random_state=rng) + sp.eye(N), np.float32)
     thin = [rng.standard_normal((N, WIDTH), dtype=np.float32) / math.sqrt(WIDTH) for _ in range(4)]
@@ -29,7 +29,7 @@ def given(density):
 
 
 def joined(arrays):
-    """Several gradients as one array, each by its own largest element."""
+    """Joins several gradients in one array, each divided by its own largest element."""
     flat = [np.asarray(a, np.float64).ravel() for a in arrays]
     return np.concatenate([a / np.abs(a).max() for a in flat])
 
@@ -43,7 +43,7 @@ def taffeta(work, program, arguments, shapes, **sizes):
 
 
 def torch_gradients(forward, leaves, seed=None, tell=lambda g: g.numpy()):
-    """A system: `forward` differentiated with respect to `leaves`."""
+    """Prepares a system: `forward` differentiated with respect to `leaves`."""
     torch = torch_()
     for leaf in leaves:
         leaf.requires_grad_()
@@ -56,7 +56,7 @@ def torch_gradients(forward, leaves, seed=None, tell=lambda g: g.numpy()):
 
 
 def spmm(name, density):
-    """With respect to both: sampled products, and a product with the transpose."""
+    """Makes SpMM's gradients with respect to both operands: sampled products, and a product with the transpose."""
     s, rows, (b, seed, *_) = given(density)
     work = Workload(name, AHEAD, 1e-4)
     taffeta(work, "spmm_back", [csr(s), b, seed], [s.nnz, b.shape], m=N, k=WIDTH)
@@ -91,7 +91,7 @@ def spmm(name, density):
 
 
 def factorisation(name, density):
-    """Sampled products: squares of what two thin matrices miss, where it is known."""
+    """Makes the gradients of squared residuals of two thin matrices at the known elements, by sampled products."""
     s, rows, (a, b, *_) = given(density)
     work = Workload(name, AHEAD, 1e-4)
     taffeta(work, "factorisation_back", [csr(s), a, b], [a.shape, b.shape], m=N, k=WIDTH)
@@ -122,7 +122,7 @@ def factorisation(name, density):
 
 
 def attention(name, density):
-    """Masked attention, forward and backward."""
+    """Makes masked attention, forward and backward."""
     s, rows, (q, k, v, seed) = given(density)
     s.data[:] = 1
     work = Workload(name, AHEAD, 1e-4)
@@ -148,7 +148,7 @@ def attention(name, density):
     work.add("torch, fused dense", fused)
 
     def sparse():
-        """Sums of rows by products with ones: there is no softmax of CSR, and that of COO is far slower."""
+        """Sums rows by products with ones: there is no softmax of CSR, and that of COO is far slower."""
         stored, ones = torch_matrix(s), torch.ones(N, 1)
 
         def forward(q, k, v):

@@ -16,7 +16,7 @@ LOOPS.triangles.restype = ctypes.c_double
 
 
 def triangles(name, a, bars):
-    """Of the edges of `a`, which lead one way or both."""
+    """Makes the counts of triangles of the edges of `a`, which lead one way or both."""
     work = Workload(name, bars)
 
     def taffeta(kernel, schedule):
@@ -32,7 +32,7 @@ def triangles(name, a, bars):
     work.add("C by hand", lambda: (in_c, lambda: np.array(in_c())))
 
     def graphblas(second, how):
-        """The pairs of neighbours of both ends of an edge, counted at the edge."""
+        """Counts the common neighbours of both ends of an edge, at the edge."""
         g = GraphBLAS()
         edges = g.matrix(a).dup(dtype="INT64")
         pairs, found = g.gb.Matrix("INT64", *a.shape), g.ffi.new("int64_t *")
@@ -55,7 +55,7 @@ def triangles(name, a, bars):
 
 
 def one_way(a, larger_first=True):
-    """Each edge once, from the larger to the smaller node or the other way round."""
+    """Keeps each edge once, from the larger to the smaller node or the other way round."""
     half = matrices.plain(sp.tril(a, -1) if larger_first else sp.triu(a, 1))
     half.data[:] = 1
     return half
@@ -70,7 +70,7 @@ def workloads():
     gallops = Bar(GALLOP, ("taffeta, merge",), 2.0), Bar(GALLOP, blas), Bar("taffeta, scattered", blas)
     for power in (2, 4, 8):
         a = matrices.skewed(20_000, 300_000, power)
-        # (Nodes are the likelier to have many edges the smaller they are.)
+        # (The smaller the number of a node, the more edges it is likely to have.)
         for way, edges in (("both ways", a), ("to hubs", one_way(a)), ("from hubs", one_way(a, False))):
             name = f"gallop skewed 20k, 300k, power {power}, {way}"
             yield name, lambda name, edges=edges: triangles(name, edges, gallops)

@@ -1,4 +1,4 @@
-"""Matrices, graphs, tensors and pictures: published ones, and made ones."""
+"""Matrices, graphs, tensors and pictures: published and made ones."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from .workload import HERE
 
 
 def plain(a, dtype=np.float64):
-    """CSR as everyone takes it: sorted, summed, indices of 32 bits."""
+    """Converts to CSR as everyone takes it: sorted, summed, indices of 32 bits."""
     a = sp.csr_matrix(a).astype(dtype)
     a.sum_duplicates()
     a.indptr, a.indices = a.indptr.astype(np.int32), a.indices.astype(np.int32)
@@ -34,7 +34,7 @@ def band(n, width):
 
 
 def of_blocks(n, size, per_row):
-    """About `per_row` dense blocks in each row of blocks of a matrix of `n` blocks each way."""
+    """Makes a matrix of `n` blocks each way, with about `per_row` dense blocks in each row of blocks."""
     rng = np.random.default_rng(0)
     places = made(n, n, n * per_row)
     places.data = rng.random(places.nnz)
@@ -42,7 +42,7 @@ def of_blocks(n, size, per_row):
 
 
 def skewed(n, m, power=2):
-    """A graph some of whose nodes have far more edges than others, as workloads.md makes it with the power 2."""
+    """Makes a graph some of whose nodes have far more edges than others, as workloads.md does with the power 2."""
     rng = np.random.default_rng(0)
     return undirected((n * rng.random(m) ** power).astype(np.int64), rng.integers(0, n, m))
 
@@ -55,7 +55,7 @@ def undirected(u, v):
 
 
 def tensor(n, m):
-    """Indices in order, elements and shape of about `m` random elements of an n x n x n tensor."""
+    """Makes about `m` random elements of an n x n x n tensor: indices in order, elements and shape."""
     rng = np.random.default_rng(0)
     indices = np.unique(rng.integers(0, n, (m, 3)), axis=0)
     return indices, rng.random(len(indices)), (n, n, n)
@@ -67,7 +67,7 @@ def folder():
 
 
 def matrices():
-    """Published ones by name."""
+    """Reads the published matrices, by name."""
     found = {}
     for path in sorted((folder() / "matrices").glob("*.mtx")) if folder() else []:
         a = mmread(path)
@@ -93,7 +93,7 @@ def graphs():
 
 
 def examples():
-    """What the tests read published tensors and pictures by."""
+    """Returns the module by which the tests read published tensors and pictures."""
     sys.path.append(os.path.join(HERE, "..", "..", "..", "tests", "numpy"))
     import sparse_examples
 

@@ -1,4 +1,4 @@
-"""What `sparse.py` was called with. Imported before any library that starts threads."""
+"""Command-line options of `sparse.py`. Imported before any library that starts threads."""
 
 import argparse
 import os
@@ -19,15 +19,15 @@ def parsed():
 
 OPTIONS = parsed()
 THREADS = OPTIONS.threads
-# All run in one process: who waits must not spin.
+# All systems run in one process: waiting threads must not spin.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = str(THREADS)
 os.environ |= {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0", "KMP_DUPLICATE_LIB_OK": "TRUE"}
 
-# On a busy machine the processor's time on one thread says more than the clock.
+# On a busy machine the processor's time on one thread is more reliable than the clock.
 clock = time.process_time if THREADS == 1 else time.perf_counter
 
 
 def rows_or(alone, together):
-    """The schedule for so many threads."""
+    """Returns the schedule for this number of threads."""
     return alone if THREADS == 1 else together

@@ -1,6 +1,6 @@
 """Two sparse vectors in all formats: dot products and sums against merges by hand (`pairs.c`).
 
-Each format has a vector that suits it: lists elements here and there, blocks stretches, runs steps. Sums of a hashed
+Each format has a vector that suits it: lists have scattered elements, blocks stretches, runs steps. Sums of a hashed
 vector are left out: it has no order to merge in.
 """
 
@@ -18,7 +18,7 @@ from .peers import compiled
 from .stored import short
 from .workload import Bar, Workload
 
-# So many that no branch predictor learns the coordinates by heart from one run to the next.
+# Too many coordinates for a branch predictor to learn from one run to the next.
 N = 2_000_000
 PROGRAM = """def {name}(a: f64[n] @ format({a}), b: f64[n] @ format({b})) -> f64:
     s = 0.0
@@ -29,7 +29,7 @@ PROGRAM = """def {name}(a: f64[n] @ format({a}), b: f64[n] @ format({b})) -> f64
 
 
 class Vector(ctypes.Structure):
-    """`vector` of pairs.c."""
+    """Layout of `vector` in pairs.c."""
 
     _fields_ = [("n", ctypes.c_int64)] + [
         (name, ctypes.c_void_p) for name in ("one", "two", "three", "four", "bytes", "val")
@@ -42,7 +42,7 @@ def points(rng):
 
 
 def stretches(rng):
-    """Where stretches of about 30 elements begin and end, about 60 apart."""
+    """Returns the beginnings and the ends of stretches of 10 to 59 elements, with gaps of the same lengths."""
     edges = np.cumsum(rng.integers(10, 60, N // 35))
     edges = edges[edges < N][: len(edges[edges < N]) // 2 * 2]
     return edges[0::2], edges[1::2]
@@ -60,7 +60,7 @@ def hashed(at, values):
 
 
 def packbits(rng):
-    """Runs of about 40 and stretches of about 20, in turns."""
+    """Makes runs and stretches of 10 to 49 elements, in turns."""
     ends = np.cumsum(rng.integers(10, 50, N // 25))
     ends = np.append(ends[ends < N - 1], N)
     lengths = np.diff(np.append(0, ends))
@@ -70,7 +70,7 @@ def packbits(rng):
 
 
 def vectors(seed):
-    """The arrays and the elements of each format, by the name that it has in pairs.c and the one in the language."""
+    """Makes the arrays and the elements of each format, by its names in pairs.c and in the language."""
     rng = np.random.default_rng(seed)
     made = {}
     made["DENSE", "dense"] = [], rng.random(N)

@@ -1,4 +1,4 @@
-"""How the peers take a matrix: loops in C (`loops.c`), MKL, GraphBLAS, PyTorch, OpenCV."""
+"""Matrices as the peers take them: loops in C (`loops.c`), MKL, GraphBLAS, PyTorch, OpenCV."""
 
 import ctypes
 import glob
@@ -29,7 +29,7 @@ def address(array):
 
 
 def in_c(name, *args):
-    """A call of a function of loops.c."""
+    """Prepares a call of a function of loops.c."""
     f = getattr(LOOPS, name)
     made = [address(a) if isinstance(a, np.ndarray) else ctypes.c_int64(a) for a in args]
 
@@ -78,11 +78,11 @@ def mkl():
 
 
 def mkl_matrix(a, columns=0, calls=1000):
-    """A handle of a matrix in CSR or BSR that MKL knows will be used often."""
+    """Makes a handle of a matrix in CSR or BSR, with the hint that MKL will use it often."""
     library, handle = mkl(), ctypes.c_void_p()
     handle.keeps = a
     kind, letter = a.format, "d" if a.dtype == np.float64 else "s"
-    # (The blocks of BSR are square ones here, row by row.)
+    # (The blocks of BSR are square here, row by row.)
     shape = (
         a.shape
         if kind == "csr"
@@ -99,7 +99,7 @@ def mkl_matrix(a, columns=0, calls=1000):
 
 
 def mkl_mv(a, x, y):
-    """y = a x"""
+    """Prepares y = a x."""
     handle, f = mkl_matrix(a), mkl().mkl_sparse_d_mv
     f.argtypes = [
         ctypes.c_int,
@@ -117,7 +117,7 @@ def mkl_mv(a, x, y):
 
 
 def mkl_mm(a, b, c):
-    """c = a b, of f32"""
+    """Prepares c = a b, of f32."""
     k = b.shape[1]
     handle, f = mkl_matrix(a, k), mkl().mkl_sparse_s_mm
     number, many, pointer = ctypes.c_float, ctypes.c_int, ctypes.c_void_p
@@ -139,13 +139,13 @@ class GraphBLAS:
         graphblas.ss.config["nthreads"] = THREADS
 
     def matrix(self, a):
-        """Of an array, or of a sparse matrix of SciPy's."""
+        """Converts an array, or a sparse matrix of SciPy's."""
         if isinstance(a, np.ndarray):
             return self.gb.Matrix.from_dense(a)
         return self.gb.io.from_scipy_sparse(a)
 
     def call(self, name, result, mask, *operands, accum=None, how=None):
-        """A call of `GrB_…(result, mask, accum, operands, how)`, whose work is done when it comes back."""
+        """Prepares a call of `GrB_…(result, mask, accum, operands, how)` that returns when its work is done."""
         raw = lambda a: a._carg if hasattr(a, "_carg") else getattr(self.lib, a) if isinstance(a, str) else a
         null, f = self.ffi.NULL, getattr(self.lib, name)
         given = [raw(result), null if mask is None else raw(mask), null if accum is None else raw(accum)]

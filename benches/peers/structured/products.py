@@ -80,7 +80,7 @@ def sampled(s, k):
 
 
 def sddmm(name, s, k):
-    """The products where S has elements, times these."""
+    """Makes the products at the elements of S, times these elements."""
     n, m = s.shape
     a, b, rows = sampled(s, k)
     work = Workload(name, (Bar(), Bar("taffeta, by hand")), 1e-4)
@@ -94,7 +94,7 @@ def sddmm(name, s, k):
         torch = torch_()
         t, u, v = torch_matrix(s), torch.from_numpy(a), torch.from_numpy(b).t()
         call = lambda: torch.sparse.sampled_addmm(t, u, v, beta=0.0)
-        # It leaves out the elements of S, which would be one more pass.
+        # PyTorch leaves out the factor S, which would be one more pass.
         return call, lambda: call().values().numpy() * s.data
 
     work.add("torch", torch)
@@ -103,7 +103,7 @@ def sddmm(name, s, k):
         g = GraphBLAS()
         p, given, left, right = g.gb.Matrix("FP32", n, m), g.matrix(s), g.matrix(a), g.matrix(b)
         product = g.call("GrB_mxm", p, given, "GrB_PLUS_TIMES_SEMIRING_FP32", left, right, how="GrB_DESC_RST1")
-        # The same: S alone says where.
+        # GraphBLAS takes S as a mask alone, and leaves out the factor too.
         return product, lambda: g.gb.io.to_scipy_sparse(p).data * s.data
 
     work.add("graphblas", graphblas)
@@ -112,7 +112,7 @@ def sddmm(name, s, k):
 
 
 def sddmm_sums(name, s, k):
-    """The sums of the rows of that."""
+    """Makes the sums of the rows of sampled products."""
     n, m = s.shape
     a, b, rows = sampled(s, k)
     work = Workload(name, (Bar(), Bar("taffeta, by hand")), 1e-4)
@@ -126,7 +126,7 @@ def sddmm_sums(name, s, k):
         torch = torch_()
         t, u, v = torch_matrix(s), torch.from_numpy(a), torch.from_numpy(b).t()
         call = lambda: torch.sparse.sampled_addmm(t, u, v, beta=0.0)
-        # It gives the products alone.
+        # PyTorch gives the products alone.
         return call, lambda: np.bincount(rows, call().values().numpy() * s.data, n)
 
     work.add("torch", torch)
@@ -135,7 +135,7 @@ def sddmm_sums(name, s, k):
 
 
 def mttkrp(name, i, v, shape, r=32):
-    """Of a tensor by its indices `i`, which are in order, and elements `v`."""
+    """Makes MTTKRP of a tensor by its indices `i`, which are in order, and elements `v`."""
     rng = np.random.default_rng(0)
     b, c = rng.random((shape[1], r)), rng.random((shape[2], r))
     stored, arrays = csf(i, v, shape)
@@ -156,7 +156,7 @@ def mttkrp(name, i, v, shape, r=32):
         return call, lambda: call().numpy()
 
     work.add("torch", torch)
-    # The matrix of the tensor's first dimension times what the two matrices make (Khatri and Rao), where it is needed.
+    # The tensor as a matrix by its first dimension, times the Khatri-Rao product of the two matrices at needed rows.
     rows = sp.csr_matrix((v, np.arange(len(v)), np.searchsorted(i[:, 0], np.arange(shape[0] + 1))), (shape[0], len(v)))
     scipy = lambda: rows @ (b[i[:, 1]] * c[i[:, 2]])
     return work.add("scipy", lambda: (scipy, scipy))

@@ -1,8 +1,8 @@
-"""What more threads gain, against what they gain copying as many bytes: interleaved, on made matrices, by the clock.
+"""Gain of more threads, against that of copying as many bytes: interleaved, on made matrices, by the clock.
 
-A kernel's time on one thread is that of the program that is compiled for one. What is copied is half of the bytes of
-its arguments and results, to as many others. Where threads gain nothing by copying, others had the cores, and nothing
-is said.
+A kernel's time on one thread is that of the program compiled for one. Half of the bytes of its arguments and results
+are copied, to as many others. Where threads gain nothing by copying, other processes had the cores, and the verdict is
+open.
 """
 
 import statistics
@@ -27,7 +27,7 @@ def size(array):
 
 
 class Gain:
-    """A kernel by its programs, each a system with its schedules for one thread and for more."""
+    """Kernel by its programs, each a system with its schedules for one thread and for more."""
 
     def __init__(self, name, arguments, result, programs, **sizes):
         self.name, self.arguments, self.result, self.programs, self.sizes = name, arguments, result, programs, sizes

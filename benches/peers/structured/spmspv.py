@@ -1,6 +1,6 @@
-"""A sparse matrix times a sparse vector: of a matrix by columns, those that the vector has elements for are scattered.
+"""A sparse matrix times a sparse vector: the matrix's columns at the vector's elements are scattered.
 
-The result is dense and cleared first, as TACO's is; SciPy's and GraphBLAS's results are sparse, and GraphBLAS needs not
+The result is dense and cleared first, as TACO's is; SciPy's and GraphBLAS's results are sparse, and GraphBLAS need not
 clear any.
 """
 
@@ -13,7 +13,7 @@ from .stored import csc, short, vector
 from .workload import Bar, Workload, entry
 
 N, NONZEROS = 100_000, 1_000_000
-# What TACO's scatter took when it was measured once (workloads.md), in ms: quoted, not raced.
+# TACO's scatter as measured once (workloads.md), in ms: quoted, not raced.
 TACO = {"0.1 %": 0.016, "1 %": 0.058}
 
 

@@ -14,7 +14,7 @@ def csr(a):
 
 
 def csc(a):
-    """Of a matrix in SciPy's CSC."""
+    """Stores a matrix in SciPy's CSC."""
     return csr(a)
 
 
@@ -23,25 +23,25 @@ def vector(n, indices, values):
 
 
 def bcsr(a):
-    """Of a matrix in SciPy's BSR."""
+    """Stores a matrix in SciPy's BSR."""
     return Stored(
         a.shape, [("dense", []), ("compressed", [a.indptr, a.indices]), ("dense", []), ("dense", [])], a.data.ravel()
     )
 
 
 def dia(a):
-    """The diagonals of a matrix in CSR, each with a place for every row."""
+    """Stores the diagonals of a matrix in CSR, each with a place for every row."""
     n = a.shape[0]
     rows = np.repeat(np.arange(n), np.diff(a.indptr))
     listed, at = np.unique(a.indices.astype(np.int64) - rows, return_inverse=True)
     values = np.zeros((len(listed), n))
     values[at, rows] = a.data
-    # What is stored counts from the least diagonal that there may be.
+    # Stored coordinates count from the least possible diagonal.
     return Stored(a.shape, [("squeezed", [short(listed + n - 1)]), ("range", []), ("offset", [])], values.ravel())
 
 
 def banded(a):
-    """What each row has as one block, or None if much lies between."""
+    """Stores the elements of each row as one block, or returns None if at least half of the blocks would be zeros."""
     n = a.shape[0]
     full = np.diff(a.indptr) > 0
     start, stop = np.zeros(n, np.int32), np.zeros(n, np.int32)
@@ -57,7 +57,7 @@ def banded(a):
 
 
 def csf(indices, values, shape):
-    """A tensor of three dimensions from elements in order; also its arrays, as C takes them."""
+    """Stores a tensor of three dimensions from elements in order; returns also its arrays, as C takes them."""
     new0 = np.concatenate([[True], indices[1:, 0] != indices[:-1, 0]])
     new1 = new0 | np.concatenate([[True], indices[1:, 1] != indices[:-1, 1]])
     at0, at1 = np.flatnonzero(new0), np.flatnonzero(new1)
@@ -72,7 +72,7 @@ def csf(indices, values, shape):
 
 
 def blocks(dense):
-    """The rows in blocks of consecutive elements."""
+    """Stores the rows in blocks of consecutive elements."""
     ends, offsets, starts, values = [], [0], [0], []
     for row in dense:
         edge = np.flatnonzero(np.diff(np.concatenate([[0], row != 0, [0]]).astype(np.int8)))
@@ -87,7 +87,7 @@ def blocks(dense):
 
 
 def runs(dense):
-    """The rows in runs of equal elements."""
+    """Stores the rows in runs of equal elements."""
     ends, starts, values = [], [0], []
     for row in dense:
         last = np.append(np.flatnonzero(np.diff(row)), len(row) - 1)

@@ -1,4 +1,4 @@
-"""What is raced: systems and bars; and how: all in turn."""
+"""Races: systems and bars of a workload, and measurement of all systems in turn."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ ENTRIES = {}
 
 
 def entry(program, schedule="auto", threads=None, **sizes):
-    """An entry of a file here (`products.ft:spmv`), compiled once."""
+    """Returns an entry of a file here (`products.ft:spmv`), compiled once."""
     file, name = program.split(":")
     key = file, name, schedule, threads, tuple(sizes.items())
     if key not in ENTRIES:
@@ -29,9 +29,9 @@ def entry(program, schedule="auto", threads=None, **sizes):
 
 @dataclasses.dataclass
 class Bar:
-    """`system` is to be `ratio` times as fast as the fastest of `against`, by default of all that are not Taffeta's.
+    """Bar for `system`: `ratio` times as fast as the fastest of `against`, by default of all that are not Taffeta's.
 
-    Without a ratio it is told how fast it is.
+    Without a ratio its speed is only reported.
     """
 
     system: str = "taffeta"
@@ -44,9 +44,9 @@ class Bar:
 
 
 class Workload:
-    """Systems by their names, each a function that gives the one to be timed and what tells its result.
+    """Systems by their names, each a function that returns the one to be timed and one that returns its result.
 
-    What the first peer computes is what all are held to.
+    The first peer's result is the reference for all.
     """
 
     def __init__(self, name, bars=(Bar(),), tolerance=1e-12):
@@ -57,12 +57,12 @@ class Workload:
         return self
 
     def into(self, shape, dtype=np.float64):
-        """A function that adds systems which write a result that is given to them: `prepare(result)` is the call."""
+        """Returns a function that adds systems which write into a given result: `prepare(result)` is the call."""
 
         def add(system, prepare):
             def prepared():
                 result = np.empty(shape, dtype)
-                # (Who gives a result keeps the array that it is written into.)
+                # (The function that returns the result keeps its array alive.)
                 return prepare(result), lambda: result
 
             return self.add(system, prepared)
@@ -77,7 +77,7 @@ class Workload:
                 calls[system], tell = prepare()
                 calls[system]()
                 results[system] = np.array(tell())
-            except Exception as e:  # noqa: BLE001 (whatever a system says, it is left out with it)
+            except Exception as e:  # noqa: BLE001 (whatever the error, the system is left out with its message)
                 calls.pop(system, None)
                 row["left_out"][system] = (str(e).splitlines() or [type(e).__name__])[0][:160]
         if not results:
@@ -99,7 +99,7 @@ class Workload:
         return row
 
     def in_question(self, looks):
-        """The systems that bars are about. Peers that cannot be the fastest are looked at alone."""
+        """Returns the systems that bars compare. Peers that cannot be the fastest are only timed briefly."""
         found = []
         for bar in self.bars:
             others = bar.others(looks)
@@ -132,19 +132,19 @@ def seconds(call, calls, clock=clock):
 
 
 def look(call, clock=clock):
-    """What a call takes, about."""
+    """Estimates the time of a call."""
     first = seconds(call, 1, clock)
     return first if first > 1 else min(first, *(seconds(call, 1, clock) for _ in range(4)))
 
 
 def in_turn(calls, looks, clock=clock):
-    """Seconds of a call of each, in rounds, in an order of its own each time; each has some milliseconds.
+    """Measures seconds per call of each, in rounds of random order; each has some milliseconds.
 
-    What ran before has left its own data in the caches, so a call that is not timed comes first.
+    A call that is not timed comes first, since the system before has left its own data in the caches.
     """
     slice_s = 0.002 if OPTIONS.quick else 0.01
     counts = {s: max(1, min(1000, int(slice_s / max(looks[s], 1e-6)))) for s in calls}
-    # What takes seconds is run less often: six rounds are the least that have an interval.
+    # Calls that take seconds are run less often: six rounds are the least that have an interval.
     rounds = max(6, min(OPTIONS.pairs, int(30 / max(sum(looks[s] * counts[s] for s in calls), 1e-9))))
     names, found, order = list(calls), [], random.Random(0)
     for _ in range(rounds):
@@ -177,7 +177,7 @@ def show(row):
             said = f"   not run: there is no {v['missing']}"
         system = "" if v["system"] == "taffeta" else f"   {v['system'].removeprefix('taffeta, ')}"
         if not lines:
-            # A line that is about another system has the workload's name above it.
+            # A line about another system has the workload's name above it.
             lines += [row["workload"]] if system else []
             system = system or row["workload"]
         lines.append(f"{system:<48} {said}")

@@ -8,8 +8,8 @@
 //! 2   c d e .
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, blocks};
-use crate::layout::FlatLevel;
+use super::blocks;
+use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};

@@ -9,8 +9,9 @@
 //! 2   c . . .
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
-use crate::layout::FlatLevel;
+use crate::level::{
+    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+};
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{DType, Expr, Op, Symbol};

@@ -9,8 +9,9 @@
 //! 2   d e . . . .
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros};
-use crate::layout::FlatLevel;
+use crate::level::{
+    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros,
+};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};

@@ -1,6 +1,6 @@
 //! Blocks of consecutive coordinates, one per position of the level above: the common part of banded and ragged levels.
 
-use super::{Entry, MOST, Misfit, Packing, accumulate, zeros};
+use crate::level::{Entry, MOST, Misfit, Packing, accumulate, zeros};
 
 /// Packs blocks, each of which ends with its last given coordinate, and begins where `begin` puts it, given its first
 /// one. Returns the first coordinates of the blocks (0 for empty ones), and the offsets of their positions.

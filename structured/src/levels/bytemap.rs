@@ -9,8 +9,9 @@
 //! 2   c . . .        positions 1, 3 and 8 of 12
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros};
-use crate::layout::FlatLevel;
+use crate::level::{
+    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros,
+};
 use crate::looplet::{Fibre, Lookup, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{DType, Expr, Symbol};

@@ -6,8 +6,7 @@
 //! positions     0 1 2   3 4 5
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking};
-use crate::layout::FlatLevel;
+use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};

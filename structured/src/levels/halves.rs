@@ -2,7 +2,7 @@
 //! after the other, row `i` with `i + 1` elements; those of the upper half, row `i` with `size - i`. Below a `dense`
 //! level of the same size, position `p` is row `i`; the matrices before it have `(p - i) * (size + 1) / 2` elements.
 
-use super::{Above, Counts, Misfit, Packing};
+use crate::level::{Above, Counts, Misfit, Packing};
 use taffeta_ast::Expr;
 
 /// Returns the number of positions for the rows above, which are rows of matrices of this size.
@@ -12,7 +12,7 @@ pub(super) fn positions(counts: &Counts) -> Expr {
 
 /// Computes the number of positions for elements being packed, if it is within the limit.
 pub(super) fn count(entries: &Packing<'_>) -> Result<i64, Misfit> {
-    let twice = entries.count.checked_mul(entries.size + 1).filter(|n| *n <= super::MOST);
+    let twice = entries.count.checked_mul(entries.size + 1).filter(|n| *n <= crate::level::MOST);
     twice.map(|n| n / 2).ok_or(Misfit::TooMany)
 }
 

@@ -23,8 +23,9 @@
 //! ```
 
 use super::compressed::{self, Compressed};
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros};
-use crate::layout::FlatLevel;
+use crate::level::{
+    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+};
 use crate::looplet::{Looplet, Positions, Probe};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Op, Symbol};

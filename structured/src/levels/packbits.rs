@@ -12,8 +12,10 @@
 //! ```
 
 use super::blocklist::{ARRAYS, Block};
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, runs, zeros};
-use crate::layout::FlatLevel;
+use super::runs;
+use crate::level::{
+    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+};
 use crate::looplet::{Fibre, Looplet, Positions};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};

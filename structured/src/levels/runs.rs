@@ -1,6 +1,6 @@
 //! Runs of equal elements in a fibre: the common part of `runlength` and `packbits`.
 
-use super::Packing;
+use crate::level::Packing;
 use std::ops::Range;
 use taffeta_ast::Literal;
 

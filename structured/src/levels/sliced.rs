@@ -12,8 +12,7 @@
 //! Traversal does not go slot by slot: a loop over the coordinates of a row steps from one of its slots to the next
 //! ([`Slots`], the last level, which replaces the outermost and the last one).
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking};
-use crate::layout::FlatLevel;
+use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};

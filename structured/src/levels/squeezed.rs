@@ -9,8 +9,7 @@
 //! 2   . . . f
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking};
-use crate::layout::FlatLevel;
+use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -65,7 +64,8 @@ impl LevelFormat for Squeezed {
         for (p, c) in entries.positions.iter_mut().zip(entries.coordinates) {
             *p = *p * count + crd.partition_point(|other| other < c) as i64;
         }
-        *entries.count = entries.count.checked_mul(count).filter(|n| *n <= super::MOST).ok_or(Misfit::TooMany)?;
+        *entries.count =
+            entries.count.checked_mul(count).filter(|n| *n <= crate::level::MOST).ok_or(Misfit::TooMany)?;
         Ok(Packed { arrays: vec![crd], hidden: vec![count] })
     }
 

@@ -8,8 +8,10 @@
 //! 2   d e f
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, halves, zeros};
-use crate::layout::FlatLevel;
+use super::halves;
+use crate::level::{
+    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+};
 use crate::looplet::{Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};

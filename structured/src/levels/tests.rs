@@ -2,8 +2,9 @@
 //! stored elements, the guarantees of levels hold, random access finds the same positions, and the facts of levels are
 //! true.
 
-use super::{Above, hashed, of};
-use crate::layout::{Flat, FlatLevel};
+use super::{hashed, of};
+use crate::layout::Flat;
+use crate::level::{Above, FlatLevel};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};

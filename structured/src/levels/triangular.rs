@@ -9,8 +9,8 @@
 //! 2   d e f                    a   b c   d e f                 2   . . f                    a b c   d e   f
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking, halves};
-use crate::layout::FlatLevel;
+use super::halves;
+use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};

@@ -10,8 +10,7 @@
 //! 2   c . . .        positions 1, 3 and 8 of 12
 //! ```
 
-use super::{Above, ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Unpacking};
-use crate::layout::FlatLevel;
+use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
 use crate::looplet::{Fibre, Lookup, Looplet, Positions, Stepper};
 use taffeta_ast::{DType, Expr, Symbol};
 

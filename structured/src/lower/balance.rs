@@ -19,7 +19,8 @@ use super::region::LoopBuilder;
 use super::steppers::scalar;
 use super::{Bindings, Lower};
 use crate::access;
-use crate::layout::FlatLevel;
+use crate::level::FlatLevel;
+use crate::levels;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
@@ -111,7 +112,7 @@ impl Lower {
     fn partitions(&self) -> FxHashMap<Symbol, Arc<Tensor>> {
         let levels = self.tensors.values().flat_map(|flat| &flat.levels);
         let of = |level: &FlatLevel| -> Vec<(Symbol, Arc<Tensor>)> {
-            let rules = level.kind().and_then(|k| k.contract(level.level)).map_or(Vec::new(), |c| c.rules);
+            let rules = levels::of_level(level).and_then(|k| k.contract(level.level)).map_or(Vec::new(), |c| c.rules);
             let pos = |rule: Rule| match rule {
                 Rule::Partition { pos, .. } => level.arrays.get(pos).map(|a| (a.symbol.clone(), a.clone())),
                 _ => None,

@@ -4,7 +4,8 @@ use super::search::State;
 use super::steppers::is_spike;
 use super::{Bindings, Lower, guarded, known, loads, run_reductions};
 use crate::access;
-use crate::levels::Above;
+use crate::level::Above;
+use crate::levels;
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::pass::fill_propagation;
@@ -134,7 +135,7 @@ impl Lower {
         let (tensor, k) = self.fibres.get(t)?;
         let tensor = self.pattern_of(tensor);
         let level = &self.tensors[tensor].levels[*k];
-        let kind = level.kind()?;
+        let kind = levels::of_level(level)?;
         let what = match at[PATH].index.kind() {
             ExprKind::Var(s) => format!("{}.p", s.name()),
             _ => format!("{tensor}.p"),

@@ -12,7 +12,8 @@
 use super::Lower;
 use super::steppers::scalar;
 use crate::access;
-use crate::layout::FlatLevel;
+use crate::level::FlatLevel;
+use crate::levels;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
@@ -22,7 +23,7 @@ impl Lower {
     /// Loads coordinates that inner loops or several conditions use into scalars.
     pub(super) fn hoist_coordinates(&self, s: &Stmt) -> Stmt {
         let coordinates = |level: &FlatLevel| {
-            let (_, crd) = level.kind()?.contract(level.level)?.list?;
+            let (_, crd) = levels::of_level(level)?.contract(level.level)?.list?;
             level.arrays.get(crd).map(|a| a.symbol.clone())
         };
         let arrays = self.tensors.values().flat_map(|flat| &flat.levels).filter_map(coordinates).collect();

@@ -30,6 +30,7 @@ use super::cursor::Cursor;
 use super::merge_strategy::Drive;
 use super::region::LoopBuilder;
 use super::steppers::is_spike;
+use crate::levels;
 use crate::looplet::Lookup;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Expr, Stmt};
@@ -89,7 +90,7 @@ impl Lower {
     pub(super) fn asks(&self, c: &Cursor, at: &Expr) -> Option<Lookup> {
         let (tensor, k) = &self.fibres[&c.fibre];
         let level = &self.tensors[tensor].levels[*k];
-        level.kind()?.lookup(level, &c.above, &c.coordinate(at))
+        levels::of_level(level)?.lookup(level, &c.above, &c.coordinate(at))
     }
 
     /// Returns the cheapest plan for lists without a protocol: a merge, or one of them that is counted.

@@ -4,7 +4,8 @@
 use super::cursor::{PATH, above, path};
 use super::{Bindings, Lower, bounds_checks, guarded, known, load};
 use crate::access;
-use crate::layout::FlatLevel;
+use crate::level::FlatLevel;
+use crate::levels;
 use crate::looplet::Positions;
 use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::expr::Protocol;
@@ -119,7 +120,7 @@ impl Lower {
         let (t, at) = load(e)?;
         let (tensor, k) = self.fibres.get(t)?;
         let level = &self.tensors[tensor].levels[*k];
-        level.kind()?.located(level, &above(at), &at[PATH].index)
+        levels::of_level(level)?.located(level, &above(at), &at[PATH].index)
     }
 
     /// Returns the number of coordinates of a fibre's level.

@@ -6,6 +6,7 @@ use super::region::{LoopBuilder, Region};
 use super::{Bindings, Lower, each_access, guarded, load, loads};
 use crate::access;
 use crate::explain::Part;
+use crate::levels;
 use crate::looplet::Looplet;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
@@ -29,7 +30,7 @@ impl Lower {
         let (tensor, k) = self.fibres[&cursor.fibre].clone();
         let level = &self.tensors[&tensor].levels[k];
         // Some levels find a coordinate without a search.
-        let lookup = level.kind().and_then(|kind| kind.lookup(level, &cursor.above, &cursor.index));
+        let lookup = levels::of_level(level).and_then(|kind| kind.lookup(level, &cursor.above, &cursor.index));
         if let Some(lookup) = lookup {
             cursor.looplet = Looplet::Lookup(lookup);
         }

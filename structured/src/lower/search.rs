@@ -20,6 +20,7 @@ use super::steppers::{is_spike, only_reduces, replaced, scalar, substituted};
 use super::together::elements_of;
 use super::{Lower, place};
 use crate::explain::Part;
+use crate::levels;
 use crate::looplet::{Fibre, Looplet, Positions, Probe, Stepper};
 use std::sync::Arc;
 use taffeta_ast::stmt::LoopProps;
@@ -295,7 +296,7 @@ impl Lower {
     pub(super) fn probe(&self, cursor: &Cursor, at: &Expr) -> Option<Probe> {
         let (tensor, k) = &self.fibres[&cursor.fibre];
         let level = &self.tensors[tensor].levels[*k];
-        level.kind()?.probe(level, &cursor.above, &cursor.coordinate(at))
+        levels::of_level(level)?.probe(level, &cursor.above, &cursor.coordinate(at))
     }
 
     /// Probes the slots of a hash table:

@@ -31,7 +31,8 @@
 use super::cursor::{PATH, above};
 use super::{Bindings, Lower, bounds_checks, load};
 use crate::access;
-use crate::layout::{Flat, FlatLevel};
+use crate::layout::Flat;
+use crate::level::FlatLevel;
 use crate::levels::workspace::{COUNT, CRD, MAP};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
