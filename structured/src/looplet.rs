@@ -183,3 +183,8 @@ impl Looplet {
         }
     }
 }
+
+/// Returns whether the looplets of a stepper are spikes.
+pub(crate) fn is_spike(stepper: &Stepper) -> bool {
+    matches!(*stepper.body, Looplet::Spike(_))
+}

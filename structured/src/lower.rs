@@ -50,11 +50,13 @@ mod blocks;
 mod bounds_checks;
 mod conditional_access;
 mod cursor;
+mod exprs;
 mod fill_cases;
 mod full_blocks;
 mod hoist_coordinates;
 mod merge_cost;
 mod merge_strategy;
+mod nest;
 mod partition_loops;
 mod positions;
 mod random_access;
@@ -62,11 +64,13 @@ mod record;
 mod region;
 mod reversed_loops;
 mod run_reductions;
+mod scalars;
 mod scopes;
 mod search;
 mod shared_pattern;
 mod split_fused_loops;
 mod split_selects;
+mod state;
 mod steppers;
 mod together;
 mod traverse;
@@ -76,14 +80,12 @@ use crate::access;
 use crate::explain::{self, Explained};
 use crate::layout::{Array, Flat, Layout, Parameter};
 use crate::warnings;
-use record::Around;
-use rustc_hash::{FxHashMap, FxHashSet};
+use exprs::range;
+use state::{Bindings, Lower};
 use std::cell::RefCell;
 use taffeta_analysis::pass::{fill_propagation, shared_values};
 use taffeta_analysis::query::Context;
-use taffeta_ast::{
-    Access, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Op, Param, ParamMode, Span, Stmt, StmtKind, Symbol,
-};
+use taffeta_ast::{Diagnostic, Diagnostics, Expr, Func, Param, ParamMode, Stmt, StmtKind};
 
 /// Program on the arrays of its structured tensors.
 #[derive(Clone, Debug)]
@@ -191,48 +193,6 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     Ok(Structured { func, layout, warnings: warnings::settled(pass.warnings), explained, disorder, seeks })
 }
 
-#[derive(Default)]
-struct Lower {
-    /// Sizes of the program.
-    sizes: FxHashSet<Symbol>,
-    /// Whether floating-point sums keep their order ([`Func::keeps_order`]).
-    strict: bool,
-    /// Structured tensors.
-    tensors: FxHashMap<Symbol, Flat>,
-    /// Local tensors before their declaration was given another shape; copies of loop bodies still access them.
-    replaced: Vec<Flat>,
-    /// Tensor of each fibre, and the number of levels above the fibre.
-    fibres: FxHashMap<Symbol, (Symbol, usize)>,
-    /// Tensors stored over the pattern of a parameter, with that parameter, in order.
-    follows: Vec<(Symbol, Symbol)>,
-    /// Declarations around the statement being lowered.
-    declared: Vec<Stmt>,
-    /// Memo of whether scalars have a single definition, with the declarations that were examined.
-    definitions: RefCell<FxHashMap<Symbol, (Stmt, bool)>>,
-    /// Scalars with several definitions in the program, and copies of them.
-    several: RefCell<FxHashSet<Symbol>>,
-    /// Scalars that enclosing searches split into two cases, search by search.
-    carried: Vec<Vec<Symbol>>,
-    found: Vec<Diagnostic>,
-    warnings: Vec<Diagnostic>,
-    explained: Vec<Explained>,
-    /// Iterators of loops over parts of a range, with the whole range.
-    parts: FxHashMap<Symbol, [Expr; 2]>,
-    /// Indices known to be in range, with the size: they wrap around the end of a dimension, or a branch around tests
-    /// them.
-    wrapped: Vec<[Expr; 2]>,
-    /// Number of bodies emitted in the outermost loop, and number of those around the statement being lowered.
-    emitted: usize,
-    depth: usize,
-    /// Whether lists are merged with one body, since there are too many combinations.
-    together: bool,
-    /// Loops around the statement being lowered; `None` for loops without structured accesses.
-    around: Vec<Option<Around>>,
-}
-
-/// Names bound at a program point: sizes and iterators, the latter with their range if the step is 1.
-type Bindings = FxHashMap<Symbol, Option<[Expr; 2]>>;
-
 impl Lower {
     /// Builds the parameters of the lowered program.
     fn interface(&mut self, func: &Func) -> Result<(Vec<Param>, Layout), Diagnostics> {
@@ -323,105 +283,4 @@ impl Lower {
         }
         Stmt::seq(all.into_iter().chain([done]), s.origin().derive("structured", "checks"))
     }
-
-    fn rules(&self) -> run_reductions::Rules<'_> {
-        run_reductions::Rules { strict: self.strict, fibres: &self.fibres }
-    }
-
-    fn warn(&mut self, d: Diagnostic) {
-        warnings::add(&mut self.warnings, d);
-    }
-
-    fn refuse_at(&mut self, span: Span, text: String) {
-        self.refuse_with(span, text, "run it with `--backend interp`");
-    }
-
-    fn refuse_with(&mut self, span: Span, text: String, help: &str) {
-        if self.found.iter().all(|d| d.message != text) {
-            self.found.push(Diagnostic::new("lower::unsupported", text).at(span).help(help));
-        }
-    }
-}
-
-/// Returns the source location of a statement; a statement assembled by schedule steps has that of its first part.
-fn place(s: &Stmt) -> Span {
-    match s.origin().span() {
-        Span::NONE => s.kind().inside().map(place).find(|span| *span != Span::NONE).unwrap_or(Span::NONE),
-        span => span,
-    }
-}
-
-/// Returns the first statement with an effect, which keeps a loop over every coordinate alive.
-fn first_effect(s: &Stmt) -> Option<Stmt> {
-    let mut first = None;
-    s.walk(&mut |s| {
-        let does = matches!(
-            s.kind(),
-            StmtKind::Store { .. }
-                | StmtKind::ReduceTo { .. }
-                | StmtKind::Assert { .. }
-                | StmtKind::Print { .. }
-                | StmtKind::Eval { .. }
-        );
-        if does && first.is_none() {
-            first = Some(s.clone());
-        }
-    });
-    first
-}
-
-fn load(e: &Expr) -> Option<(&Symbol, &[Access])> {
-    match e.kind() {
-        ExprKind::Load(t, at) => Some((t, at)),
-        _ => None,
-    }
-}
-
-/// Calls `f` on every subexpression, with the condition under which it is evaluated.
-fn guarded(e: &Expr, guard: &Expr, f: &mut dyn FnMut(&Expr, &Expr)) {
-    let and = |cond: &Expr| if guard.as_bool() == Some(true) { cond.clone() } else { guard.and(cond) };
-    match e.kind() {
-        ExprKind::Apply(op @ (Op::And | Op::Or | Op::Select), args) => {
-            guarded(&args[0], guard, f);
-            let holds = |first: bool| and(&if first { args[0].clone() } else { args[0].negate() });
-            guarded(&args[1], &holds(*op != Op::Or), f);
-            args[2..].iter().for_each(|e| guarded(e, &holds(false), f));
-        }
-        _ => e.children().into_iter().for_each(|e| guarded(e, guard, f)),
-    }
-    f(e, guard);
-}
-
-/// Calls `f` on every expression of a statement and of nested statements, with the condition under which its statement
-/// evaluates it, and whether that statement is always executed.
-fn each_access(s: &Stmt, always: bool, f: &mut dyn FnMut(&Expr, &Expr, bool)) {
-    for e in access::exprs(s) {
-        guarded(&e, &Expr::bool(true), &mut |e, guard| f(e, guard, always));
-    }
-    let always = always && matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
-    s.kind().children().into_iter().for_each(|s| each_access(s, always, f));
-}
-
-/// Returns the range of a loop with step 1.
-fn range(extent: &Extent) -> Option<[Expr; 2]> {
-    match extent {
-        Extent::Range { begin, end, step } if step.as_int() == Some(1) => Some([begin.clone(), end.clone()]),
-        _ => None,
-    }
-}
-
-/// Returns whether an expression reads one of these tensors.
-fn loads(e: &Expr, tensors: &FxHashSet<Symbol>) -> bool {
-    e.any(&mut |e| load(e).is_some_and(|(t, _)| tensors.contains(t)))
-}
-
-/// Returns whether an expression mentions bound names only.
-fn known(e: &Expr, bound: &Bindings) -> bool {
-    let mut known = true;
-    e.walk(&mut |e| {
-        if let ExprKind::Var(s) = e.kind() {
-            known &= bound.contains_key(s);
-        }
-    });
-    known
 }

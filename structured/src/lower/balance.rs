@@ -15,9 +15,9 @@
 //! monotonic, and can be evaluated at any `i`, so the ends of parts are found by bisection. Iterations count beside
 //! positions, since empty rows take time too.
 
-use super::region::LoopBuilder;
-use super::steppers::scalar;
-use super::{Bindings, Lower};
+use super::nest::LoopBuilder;
+use super::scalars::scalar;
+use super::state::{Bindings, Lower};
 use crate::access;
 use crate::level::FlatLevel;
 use crate::levels;

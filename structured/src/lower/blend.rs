@@ -10,7 +10,7 @@
 //!                                    y[j] = (t if a_here else b) …          one of both, or their sum
 //! ```
 
-use super::steppers::scalar;
+use super::scalars::scalar;
 use crate::access;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;

@@ -12,7 +12,8 @@
 //! on.
 
 use super::cursor::{PATH, shift_of};
-use super::{Bindings, Lower, known, load, loads};
+use super::exprs::{known, load, loads};
+use super::state::{Bindings, Lower};
 use crate::access;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;

@@ -2,9 +2,11 @@
 //! program are checked, and not the coordinates computed from them: blocks at an edge are partly outside.
 
 use super::cursor::{Cursor, PATH};
+use super::exprs::{known, load, loads};
 use super::partition_loops::ends;
-use super::steppers::replaced;
-use super::{Bindings, Lower, known, load, loads, shared_pattern};
+use super::scalars::replaced;
+use super::shared_pattern;
+use super::state::{Bindings, Lower};
 use crate::access;
 use crate::layout::Flat;
 use rustc_hash::FxHashSet;

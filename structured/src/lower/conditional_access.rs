@@ -21,7 +21,8 @@
 //! else:         s += x[j] if j > 0 and 0.0 > 0.0 else 0.0
 //! ```
 
-use super::{Bindings, Lower, guarded, load};
+use super::exprs::{guarded, load};
+use super::state::{Bindings, Lower};
 use crate::access;
 use std::sync::Arc;
 use taffeta_analysis::pass::substitute;

@@ -1,15 +1,19 @@
 //! Cursors: the fibres that a loop traverses, and its body once one of them is consumed.
 
-use super::search::State;
-use super::steppers::is_spike;
-use super::{Bindings, Lower, guarded, known, loads, run_reductions};
+use super::exprs::{guarded, known, loads};
+use super::run_reductions;
+use super::scalars::scalar;
+use super::state::{Bindings, Lower};
 use crate::access;
 use crate::level::Above;
 use crate::levels;
+use crate::looplet::is_spike;
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 use taffeta_analysis::pass::fill_propagation;
 use taffeta_analysis::query::effects;
+use taffeta_ast::Tensor;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::poly::{self, Poly};
 use taffeta_ast::{Access, Expr, ExprKind, Literal, Op, Stmt, StmtId, StmtKind, Symbol};
@@ -293,5 +297,29 @@ fn checked(s: &Stmt, checks: &mut FxHashMap<StmtId, Vec<Stmt>>) -> Stmt {
     match checks.remove(&s.id()) {
         Some(before) => Stmt::seq(before.into_iter().chain([inner]), s.origin().derive("structured", "checks")),
         None => inner,
+    }
+}
+
+/// Current position of a stepper.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// Scalar of the position.
+    pub(super) position: Arc<Tensor>,
+    /// Scalar of the end position, exclusive.
+    pub(super) end: Arc<Tensor>,
+}
+
+impl State {
+    pub(super) fn new(cursor: &Cursor, tensor: &Symbol) -> State {
+        let name = match cursor.index.kind() {
+            taffeta_ast::ExprKind::Var(iter) => format!("{}.{}", iter.name(), tensor.name()),
+            _ => format!("{}.p", tensor.name()),
+        };
+        State { position: scalar(name.clone()), end: scalar(format!("{name}.end")) }
+    }
+
+    /// Returns the condition that positions are left.
+    pub(super) fn is_left(&self) -> Expr {
+        self.position.load([]).less(&self.end.load([]))
     }
 }

@@ -10,8 +10,9 @@
 //! ```
 
 use super::cursor::PATH;
+use super::exprs::{load, loads, place};
 use super::split_selects::given_here;
-use super::{Bindings, Lower, load, loads, place};
+use super::state::{Bindings, Lower};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::pass::copy::Copier;

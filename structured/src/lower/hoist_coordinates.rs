@@ -9,8 +9,8 @@
 //!                                                      C[i, l] += val[p] * B[j, l]
 //! ```
 
-use super::Lower;
-use super::steppers::scalar;
+use super::scalars::scalar;
+use super::state::Lower;
 use crate::access;
 use crate::level::FlatLevel;
 use crate::levels;

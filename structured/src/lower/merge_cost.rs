@@ -25,13 +25,13 @@
 //!
 //! A list can be asked only if nothing is left of the loop's body at the coordinates that the other lists skip.
 
-use super::Lower;
 use super::cursor::Cursor;
 use super::merge_strategy::Drive;
-use super::region::LoopBuilder;
-use super::steppers::is_spike;
+use super::nest::LoopBuilder;
+use super::state::Lower;
 use crate::levels;
 use crate::looplet::Lookup;
+use crate::looplet::is_spike;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Expr, Stmt};
 

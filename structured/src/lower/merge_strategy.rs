@@ -13,9 +13,11 @@
 //! counted and the others are asked.
 
 use super::cursor::{Cursor, PATH};
-use super::region::LoopBuilder;
-use super::steppers::{is_spike, only_reduces};
-use super::{Lower, run_reductions};
+use super::nest::LoopBuilder;
+use super::run_reductions;
+use super::state::Lower;
+use super::steppers::only_reduces;
+use crate::looplet::is_spike;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Diagnostic, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol};
 

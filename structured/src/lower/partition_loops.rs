@@ -19,7 +19,8 @@
 //! nothing is stored, or has one in any case. Nor is a loop with more than a few such conditions.
 
 use super::cursor::PATH;
-use super::{Bindings, Lower, first_effect, known, load, loads, range};
+use super::exprs::{first_effect, known, load, loads, range};
+use super::state::{Bindings, Lower};
 use crate::access;
 use std::collections::VecDeque;
 use taffeta_analysis::pass::fill_propagation;

@@ -1,8 +1,10 @@
 //! Accesses by level: from a tensor's indices to accesses of its outermost fibre, and from each fibre to the one below
 //! as soon as the position is known.
 
+use super::bounds_checks;
 use super::cursor::{PATH, above, path};
-use super::{Bindings, Lower, bounds_checks, guarded, known, load};
+use super::exprs::{guarded, known, load};
+use super::state::{Bindings, Lower};
 use crate::access;
 use crate::level::FlatLevel;
 use crate::levels;

@@ -2,8 +2,9 @@
 //! there is computed, found in a hash table or searched, before the statement that needs it.
 
 use super::cursor::PATH;
-use super::region::{LoopBuilder, Region};
-use super::{Bindings, Lower, each_access, guarded, load, loads};
+use super::exprs::{each_access, guarded, load, loads};
+use super::nest::{LoopBuilder, Region};
+use super::state::{Bindings, Lower};
 use crate::access;
 use crate::explain::Part;
 use crate::levels;

@@ -1,24 +1,15 @@
 //! Records of loops, for `taffeta show --explain`.
 
 use super::cursor::{Cursor, PATH, shift_of};
-use super::{Bindings, Lower, first_effect, load};
+use super::exprs::{first_effect, load};
+use super::state::Around;
+use super::state::{Bindings, Lower};
 use crate::explain::{Explained, Operand, Part, Visited, length};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Expr, Extent, Stmt, StmtKind, Symbol};
 
 /// Maximum number of fibres of a loop for which the record has the sets that must be stored for an effect.
 const MOST_TOLD: usize = 4;
-
-/// Loop around the statement being lowered.
-#[derive(Clone)]
-pub(super) struct Around {
-    /// Number of its record.
-    number: usize,
-    /// Fibres, by position, whose part in the loop is recorded.
-    noted: Vec<(Symbol, Expr)>,
-    /// Whether its trip count is recorded.
-    expected: bool,
-}
 
 impl Lower {
     /// Counts order violations: levels determined by a loop inside of the loop of a level below them

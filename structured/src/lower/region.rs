@@ -13,14 +13,16 @@
 //! The body of a loop is emitted once for each region in which something is left of it; all but the first are copies.
 
 use super::cursor::Cursor;
-use super::{Bindings, Lower, place, run_reductions};
+use super::exprs::place;
+use super::nest::LoopBuilder;
+use super::nest::Region;
+use super::run_reductions;
+use super::state::Lower;
 use crate::explain::Part;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_analysis::pass::copy::Copier;
 use taffeta_analysis::pass::substitute;
-use taffeta_analysis::query::effects;
-use taffeta_ast::stmt::LoopProps;
-use taffeta_ast::{Expr, Extent, Op, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Expr, Extent, Op, Stmt, StmtKind};
 
 /// Maximum number of times that the body of a loop is emitted.
 const MOST_BODIES: usize = 256;
@@ -32,90 +34,6 @@ const MOST_IN_ALL: usize = 1024;
 const TOO_MANY: &str = "there are more combinations of what is stored than can be told apart in one loop";
 const LESS: &str = "say `locate` at some of its accesses, as in `A[i, locate(j)]`: these are asked for one element \
                     after the other; or run it with `--backend interp`";
-
-/// Loop being lowered; or, without an iterator, a statement with accesses at known coordinates.
-#[derive(Clone)]
-pub(super) struct LoopBuilder<'a> {
-    pub(super) s: &'a Stmt,
-    pub(super) iter: Option<&'a Symbol>,
-    pub(super) props: LoopProps,
-    /// Names bound in the body.
-    pub(super) inside: Bindings,
-    /// Number of bodies emitted so far.
-    pub(super) bodies: usize,
-    /// Whether the loop's own statement is emitted.
-    pub(super) stands: bool,
-}
-
-impl LoopBuilder<'_> {
-    /// Builds a statement in the place of the loop: the first one is the loop, the others are derived from it.
-    pub(super) fn statement(&mut self, kind: StmtKind, role: &'static str) -> Stmt {
-        match std::mem::replace(&mut self.stands, true) {
-            false => self.s.with_kind(kind),
-            true => self.derived(kind, role),
-        }
-    }
-
-    /// Builds a statement beside the loop.
-    pub(super) fn derived(&self, kind: StmtKind, role: &'static str) -> Stmt {
-        Stmt::new(kind, self.s.origin().derive("structured", role))
-    }
-
-    pub(super) fn block(&self, all: impl IntoIterator<Item = Stmt>) -> Stmt {
-        Stmt::seq(all, self.s.origin().derive("structured", "block"))
-    }
-
-    pub(super) fn branch(&self, cond: &Expr, then: Stmt, otherwise: Stmt) -> Stmt {
-        if cond.as_bool() == Some(true) {
-            return then;
-        }
-        let kind = match (then.is_nop(), otherwise.is_nop()) {
-            (true, true) => return then,
-            (true, false) => StmtKind::If { cond: cond.negate(), then: otherwise, otherwise: None },
-            (false, nothing) => StmtKind::If { cond: cond.clone(), then, otherwise: (!nothing).then_some(otherwise) },
-        };
-        self.derived(kind, "case")
-    }
-
-    /// Returns the assumption that a loop over a region stays in the range of the loop being lowered.
-    fn stays_inside(&self, iter: &Symbol, range: [&Expr; 2]) -> Vec<Stmt> {
-        let StmtKind::For { extent: Extent::Range { begin, end, .. }, body, .. } = self.s.kind() else {
-            return Vec::new();
-        };
-        let written = effects::writes(body);
-        let fixed = [begin, end].iter().all(|e| effects::loads(e).is_disjoint(&written));
-        if !fixed || range == [begin, end] {
-            return Vec::new();
-        }
-        let at = Expr::var(iter);
-        self.assume(&[begin.less_eq(&at).and(&at.less(end))])
-    }
-
-    pub(super) fn assume(&self, assumptions: &[Expr]) -> Vec<Stmt> {
-        assumptions.iter().map(|cond| self.derived(StmtKind::Assume { cond: cond.clone() }, "promise")).collect()
-    }
-}
-
-/// Consecutive coordinates.
-#[derive(Clone, Debug)]
-pub(super) enum Region {
-    Range {
-        begin: Expr,
-        end: Expr,
-        /// Last coordinate, if there is a shorter expression for it than `end - 1`.
-        last: Option<Expr>,
-        /// Whether the range has all coordinates of the dimension.
-        whole: bool,
-    },
-    /// Single coordinate.
-    Point(Expr),
-}
-
-impl Region {
-    pub(super) fn range(begin: &Expr, end: &Expr) -> Region {
-        Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole: false }
-    }
-}
 
 impl Lower {
     /// Lowers a region to loops.

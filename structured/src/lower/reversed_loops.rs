@@ -9,9 +9,9 @@
 //! Coordinates are looked up one by one if more than one list is accessed, or if the body has an effect where nothing
 //! is stored.
 
-use super::region::LoopBuilder;
-use super::steppers::is_spike;
-use super::{Bindings, Lower};
+use super::nest::LoopBuilder;
+use super::state::{Bindings, Lower};
+use crate::looplet::is_spike;
 use taffeta_ast::poly::tidy;
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Expr, Extent, Stmt, StmtKind};

@@ -15,7 +15,8 @@
 //!         s += v
 //! ```
 
-use super::range;
+use super::exprs::range;
+use super::state::Lower;
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Expr, ExprKind, Origin, ReduceOp, Stmt, StmtId, StmtKind, Symbol};
@@ -139,5 +140,11 @@ impl Run<'_> {
             _ => {}
         });
         steady
+    }
+}
+
+impl Lower {
+    pub(super) fn rules(&self) -> Rules<'_> {
+        Rules { strict: self.strict, fibres: &self.fibres }
     }
 }

@@ -15,40 +15,21 @@
 //! ```
 
 use super::cursor::Cursor;
-use super::region::{LoopBuilder, Region};
-use super::steppers::{is_spike, only_reduces, replaced, scalar, substituted};
+use super::cursor::State;
+use super::exprs::place;
+use super::nest::{LoopBuilder, Region};
+use super::scalars::flag;
+use super::scalars::{replaced, scalar, substituted};
+use super::state::Lower;
+use super::steppers::only_reduces;
 use super::together::elements_of;
-use super::{Lower, place};
 use crate::explain::Part;
 use crate::levels;
+use crate::looplet::is_spike;
 use crate::looplet::{Fibre, Looplet, Positions, Probe, Stepper};
 use std::sync::Arc;
 use taffeta_ast::stmt::LoopProps;
-use taffeta_ast::{DType, Expr, Extent, Op, Stmt, StmtKind, Symbol, Tensor};
-
-/// Current position of a stepper.
-#[derive(Clone, Debug)]
-pub(super) struct State {
-    /// Scalar of the position.
-    pub(super) position: Arc<Tensor>,
-    /// Scalar of the end position, exclusive.
-    pub(super) end: Arc<Tensor>,
-}
-
-impl State {
-    pub(super) fn new(cursor: &Cursor, tensor: &Symbol) -> State {
-        let name = match cursor.index.kind() {
-            taffeta_ast::ExprKind::Var(iter) => format!("{}.{}", iter.name(), tensor.name()),
-            _ => format!("{}.p", tensor.name()),
-        };
-        State { position: scalar(name.clone()), end: scalar(format!("{name}.end")) }
-    }
-
-    /// Returns the condition that positions are left.
-    pub(super) fn is_left(&self) -> Expr {
-        self.position.load([]).less(&self.end.load([]))
-    }
-}
+use taffeta_ast::{Expr, Extent, Op, Stmt, StmtKind, Tensor};
 
 impl Lower {
     /// Sets a stepper to its first position.
@@ -367,9 +348,4 @@ impl Lower {
         ]);
         nest.with([more], all)
     }
-}
-
-/// Returns a local scalar for a condition.
-pub(super) fn flag(name: String) -> Arc<Tensor> {
-    Arc::new(Tensor { dtype: DType::Bool, ..(*scalar(name)).clone() })
 }

@@ -10,7 +10,8 @@
 //! ```
 
 use super::cursor::PATH;
-use super::{Lower, load, range};
+use super::exprs::{load, range};
+use super::state::Lower;
 use crate::access;
 use crate::layout::Flat;
 use rustc_hash::FxHashMap;

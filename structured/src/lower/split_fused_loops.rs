@@ -10,7 +10,7 @@
 //! The iterator must have no other uses, and both ranges must be known not to be negative. Threads run the outer loop;
 //! without threads, lanes are those of the inner one.
 
-use super::Lower;
+use super::state::Lower;
 use crate::access;
 use rustc_hash::FxHashMap;
 use taffeta_analysis::pass::substitute;

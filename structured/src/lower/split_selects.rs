@@ -12,8 +12,9 @@
 //!     y[i] += 0.0 * x[j]
 //! ```
 
+use super::exprs::{load, place};
 use super::partition_loops::{Facts, conjuncts, resolved};
-use super::{Lower, load, place};
+use super::state::Lower;
 use crate::access;
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};

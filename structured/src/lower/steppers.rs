@@ -1,43 +1,24 @@
 //! Steppers: one that drives its loop alone is a counted loop over positions; several are merged, or lead each other.
 
 use super::cursor::Cursor;
+use super::cursor::State;
+use super::exprs::{each_access, first_effect, place};
 use super::merge_strategy::Drive;
-use super::region::{LoopBuilder, Region};
-use super::search::State;
-use super::{Lower, first_effect, place};
+use super::nest::{LoopBuilder, Region};
+use super::scalars::replaced;
+use super::scalars::scalar;
+use super::scalars::substituted;
+use super::state::Lower;
 use crate::access;
 use crate::explain::Part;
-use crate::looplet::{Fibre, Looplet, Positions, Stepper};
-use std::sync::Arc;
-use taffeta_analysis::pass::substitute;
+use crate::looplet::is_spike;
+use crate::looplet::{Fibre, Looplet, Positions};
 use taffeta_ast::expr::Protocol;
-use taffeta_ast::stmt::{LoopProps, Role};
-use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Tensor};
 
 /// Maximum number of lists that are merged with a body for each combination.
 const MOST_LISTS: usize = 6;
-
-/// Returns a local scalar for an index.
-pub(super) fn scalar(name: String) -> Arc<Tensor> {
-    Arc::new(Tensor::dense(Symbol::new(name), DType::I64, Vec::new(), Role::Workspace))
-}
-
-impl LoopBuilder<'_> {
-    pub(super) fn set(&self, scalar: &Tensor, value: &Expr) -> Stmt {
-        let kind = StmtKind::Store { tensor: scalar.symbol.clone(), indices: Vec::new(), value: value.clone() };
-        self.derived(kind, "set")
-    }
-
-    /// Wraps a block in declarations of local scalars.
-    pub(super) fn with(&self, scalars: impl IntoIterator<Item = Arc<Tensor>>, body: Stmt) -> Stmt {
-        let all: Vec<Arc<Tensor>> = scalars.into_iter().collect();
-        all.into_iter().rev().fold(body, |body, tensor| self.derived(StmtKind::VarDef { tensor, body }, "scalar"))
-    }
-
-    pub(super) fn while_loop(&mut self, cond: Expr, body: Stmt) -> Stmt {
-        self.statement(StmtKind::While { cond, body }, "merge")
-    }
-}
 
 impl Lower {
     /// Returns whether the body has effects in several combinations of stored steppers, in a loop that may merge them.
@@ -143,7 +124,7 @@ impl Lower {
         let mut look = |e: &Expr, _: &Expr, _: bool| {
             asked |= self.cursor(e).is_some_and(|b| b.above.positions == at && b.index != Expr::var(iter));
         };
-        super::each_access(inner, true, &mut look);
+        each_access(inner, true, &mut look);
         let same = |b: &Cursor| b.above.positions == at && self.tensor_of(b) == self.tensor_of(c);
         step.as_int() == Some(1)
             && !asked
@@ -548,23 +529,4 @@ pub(super) fn only_reduces(s: &Stmt, cursor: &Cursor) -> bool {
     });
     let written = taffeta_analysis::query::effects::writes(s);
     only && !s.any_expr(&mut |e| matches!(e.kind(), taffeta_ast::ExprKind::Load(t, _) if written.contains(t)))
-}
-
-/// Substitutes a value for a symbol in an expression.
-pub(super) fn replaced(e: &Expr, symbol: &Symbol, value: &Expr) -> Expr {
-    let mut of = |e: &Expr| match e.kind() {
-        taffeta_ast::ExprKind::Var(s) if s == symbol => Some(value.clone()),
-        _ => None,
-    };
-    substitute::rewrite_expr(e, &mut of, &mut rustc_hash::FxHashMap::default())
-}
-
-/// Substitutes a value for a symbol in a looplet, such as the position of its stepper.
-pub(super) fn substituted(looplet: &Looplet, symbol: &Symbol, value: &Expr) -> Looplet {
-    looplet.map(&mut |e| replaced(e, symbol, value))
-}
-
-/// Returns whether the looplets of a stepper are spikes.
-pub(super) fn is_spike(stepper: &Stepper) -> bool {
-    matches!(*stepper.body, Looplet::Spike(_))
 }

@@ -17,14 +17,15 @@
 //! Blocks, runs and other looplets with several coordinates per position are traversed coordinate by coordinate.
 
 use super::blend::{Blend, Blended, both, either};
+use super::cursor::State;
 use super::cursor::{Cursor, PATH, path};
-use super::record::Around;
-use super::region::{LoopBuilder, Region};
-use super::search::{State, flag};
-use super::steppers::{is_spike, replaced, scalar, substituted};
-use super::{Lower, load};
+use super::exprs::load;
+use super::nest::{LoopBuilder, Region};
+use super::scalars::{flag, replaced, scalar, substituted};
+use super::state::{Around, Lower};
 use crate::access;
 use crate::explain::{Explained, Part};
+use crate::looplet::is_spike;
 use crate::looplet::{Fibre, Looplet, Phase, Positions, Stepper};
 use std::sync::Arc;
 use taffeta_analysis::query::effects;

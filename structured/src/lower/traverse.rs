@@ -1,8 +1,10 @@
 //! Loops: which fibres a loop's body traverses, with the checks and searches that precede the loop.
 
 use super::cursor::{Cursor, PATH, shift_of};
-use super::region::{LoopBuilder, Region};
-use super::{Bindings, Lower, each_access, first_effect, load, loads, range, run_reductions};
+use super::exprs::{each_access, first_effect, load, loads, range};
+use super::nest::{LoopBuilder, Region};
+use super::run_reductions;
+use super::state::{Bindings, Lower};
 use crate::access;
 use crate::looplet::{Fibre, Looplet, Phase};
 use taffeta_analysis::query::effects;

@@ -28,8 +28,10 @@
 //!                                     t.n[0] = 0
 //! ```
 
+use super::bounds_checks;
 use super::cursor::{PATH, above};
-use super::{Bindings, Lower, bounds_checks, load};
+use super::exprs::load;
+use super::state::{Bindings, Lower};
 use crate::access;
 use crate::layout::Flat;
 use crate::level::FlatLevel;

@@ -1,0 +1,78 @@
+//! State of lowering, and its diagnostics.
+
+use crate::explain::Explained;
+use crate::layout::Flat;
+use crate::warnings;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
+use taffeta_ast::{Diagnostic, Expr, Span, Stmt, Symbol};
+
+/// Names bound at a program point: sizes and iterators, the latter with their range if the step is 1.
+pub(super) type Bindings = FxHashMap<Symbol, Option<[Expr; 2]>>;
+
+/// Loop around the statement being lowered.
+#[derive(Clone)]
+pub(super) struct Around {
+    /// Number of its record.
+    pub(super) number: usize,
+    /// Fibres, by position, whose part in the loop is recorded.
+    pub(super) noted: Vec<(Symbol, Expr)>,
+    /// Whether its trip count is recorded.
+    pub(super) expected: bool,
+}
+
+/// State of lowering.
+#[derive(Default)]
+pub(super) struct Lower {
+    /// Sizes of the program.
+    pub(super) sizes: FxHashSet<Symbol>,
+    /// Whether floating-point sums keep their order ([`Func::keeps_order`]).
+    pub(super) strict: bool,
+    /// Structured tensors.
+    pub(super) tensors: FxHashMap<Symbol, Flat>,
+    /// Local tensors before their declaration was given another shape; copies of loop bodies still access them.
+    pub(super) replaced: Vec<Flat>,
+    /// Tensor of each fibre, and the number of levels above the fibre.
+    pub(super) fibres: FxHashMap<Symbol, (Symbol, usize)>,
+    /// Tensors stored over the pattern of a parameter, with that parameter, in order.
+    pub(super) follows: Vec<(Symbol, Symbol)>,
+    /// Declarations around the statement being lowered.
+    pub(super) declared: Vec<Stmt>,
+    /// Memo of whether scalars have a single definition, with the declarations that were examined.
+    pub(super) definitions: RefCell<FxHashMap<Symbol, (Stmt, bool)>>,
+    /// Scalars with several definitions in the program, and copies of them.
+    pub(super) several: RefCell<FxHashSet<Symbol>>,
+    /// Scalars that enclosing searches split into two cases, search by search.
+    pub(super) carried: Vec<Vec<Symbol>>,
+    pub(super) found: Vec<Diagnostic>,
+    pub(super) warnings: Vec<Diagnostic>,
+    pub(super) explained: Vec<Explained>,
+    /// Iterators of loops over parts of a range, with the whole range.
+    pub(super) parts: FxHashMap<Symbol, [Expr; 2]>,
+    /// Indices known to be in range, with the size: they wrap around the end of a dimension, or a branch around tests
+    /// them.
+    pub(super) wrapped: Vec<[Expr; 2]>,
+    /// Number of bodies emitted in the outermost loop, and number of those around the statement being lowered.
+    pub(super) emitted: usize,
+    pub(super) depth: usize,
+    /// Whether lists are merged with one body, since there are too many combinations.
+    pub(super) together: bool,
+    /// Loops around the statement being lowered; `None` for loops without structured accesses.
+    pub(super) around: Vec<Option<Around>>,
+}
+
+impl Lower {
+    pub(super) fn warn(&mut self, d: Diagnostic) {
+        warnings::add(&mut self.warnings, d);
+    }
+
+    pub(super) fn refuse_at(&mut self, span: Span, text: String) {
+        self.refuse_with(span, text, "run it with `--backend interp`");
+    }
+
+    pub(super) fn refuse_with(&mut self, span: Span, text: String, help: &str) {
+        if self.found.iter().all(|d| d.message != text) {
+            self.found.push(Diagnostic::new("lower::unsupported", text).at(span).help(help));
+        }
+    }
+}
