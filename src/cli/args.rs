@@ -87,8 +87,8 @@ impl EntryArgs {
     }
 
     /// Refuses repeated names, and repeated schedules except for `bench`, which compares them.
-    pub fn each_once(&self, command: &str) -> Result<(), clap::Error> {
-        if self.schedules.len() > 1 && command != "bench" {
+    pub fn each_once(&self, command: Described<'_>) -> Result<(), clap::Error> {
+        if self.schedules.len() > 1 && command().get_name() != "bench" {
             return Err(wrong(command, "`--schedule` is given twice; `taffeta bench` compares schedules"));
         }
         once(command, "--in", &self.inputs)?;
@@ -142,7 +142,7 @@ pub fn size(text: &str) -> Result<(String, i64), String> {
 }
 
 /// Refuses a name that an option sets twice: only the user knows the intended value.
-pub fn once<T>(command: &str, option: &str, given: &[(String, T)]) -> Result<(), clap::Error> {
+pub fn once<T>(command: Described<'_>, option: &str, given: &[(String, T)]) -> Result<(), clap::Error> {
     for (k, (name, _)) in given.iter().enumerate() {
         if given[..k].iter().any(|(before, _)| before == name) {
             let message = format!("`{option} {name}=…` is given twice");
@@ -152,12 +152,10 @@ pub fn once<T>(command: &str, option: &str, given: &[(String, T)]) -> Result<(),
     Ok(())
 }
 
+/// Builds clap's description of a subcommand, for its errors.
+pub type Described<'a> = &'a dyn Fn() -> clap::Command;
+
 /// Creates clap's error for wrong usage of a subcommand.
-fn wrong(command: &str, message: &str) -> clap::Error {
-    let mut all = super::command();
-    all.build();
-    match all.find_subcommand_mut(command) {
-        Some(found) => found.error(ErrorKind::ArgumentConflict, message),
-        None => all.error(ErrorKind::ArgumentConflict, message),
-    }
+fn wrong(command: Described<'_>, message: &str) -> clap::Error {
+    command().error(ErrorKind::ArgumentConflict, message)
 }

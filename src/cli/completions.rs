@@ -28,15 +28,14 @@ pub struct ManArgs {
 }
 
 /// Runs `taffeta completions`.
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args, mut all: clap::Command) -> Result<(), Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut super::command(), "taffeta", &mut text);
+    clap_complete::generate(args.shell, &mut all, "taffeta", &mut text);
     print(&String::from_utf8_lossy(&text))
 }
 
 /// Runs `taffeta man`.
-pub fn man(args: &ManArgs) -> Result<(), Failure> {
-    let mut all = super::command();
+pub fn man(args: &ManArgs, mut all: clap::Command) -> Result<(), Failure> {
     all.build();
     let page = match &args.command {
         None => all,

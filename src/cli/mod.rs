@@ -32,9 +32,6 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use output::{Failure, Printer};
 use std::process::ExitCode;
 
-/// Exit status for an internal error (`EX_SOFTWARE`).
-const INTERNAL_ERROR: u8 = 70;
-
 /// A language and compiler for free-form tensor programs.
 #[derive(Parser)]
 #[command(name = "taffeta", version, max_term_width = 100, after_help = EXAMPLES)]
@@ -103,6 +100,13 @@ fn command() -> clap::Command {
     if output::forced_color() { all.color(clap::ColorChoice::Always) } else { all }
 }
 
+/// Returns clap's description of a subcommand.
+fn subcommand(name: &str) -> clap::Command {
+    let mut all = command();
+    all.build();
+    all.find_subcommand(name).cloned().unwrap_or(all)
+}
+
 /// Parses the command line, runs the command, and returns the exit status.
 pub fn main() -> ExitCode {
     output::install_panic_hook();
@@ -120,7 +124,7 @@ pub fn main() -> ExitCode {
     // Unwinding, unlike aborting, removes temporary files.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dispatch(cli.command))) {
         Ok(status) => status,
-        Err(_) => ExitCode::from(INTERNAL_ERROR),
+        Err(_) => ExitCode::from(output::INTERNAL_ERROR),
     }
 }
 
@@ -151,15 +155,15 @@ fn advised(e: &mut clap::Error) -> std::io::Result<()> {
 fn each_once(command: &Command) -> Result<(), clap::Error> {
     match command {
         Command::Run(a) => {
-            a.program.of.each_once("run")?;
-            args::once("run", "--out", &a.outputs)
+            a.program.of.each_once(&|| subcommand("run"))?;
+            args::once(&|| subcommand("run"), "--out", &a.outputs)
         }
-        Command::Bench(a) => a.program.of.each_once("bench"),
-        Command::CheckGrad(a) => a.program.of.each_once("check-grad"),
-        Command::Show(a) => a.of.each_once("show"),
-        Command::Build(a) => a.of.each_once("build"),
-        Command::Grad(a) => a.of.each_once("grad"),
-        Command::Deps(a) => a.of.each_once("deps"),
+        Command::Bench(a) => a.program.of.each_once(&|| subcommand("bench")),
+        Command::CheckGrad(a) => a.program.of.each_once(&|| subcommand("check-grad")),
+        Command::Show(a) => a.of.each_once(&|| subcommand("show")),
+        Command::Build(a) => a.of.each_once(&|| subcommand("build")),
+        Command::Grad(a) => a.of.each_once(&|| subcommand("grad")),
+        Command::Deps(a) => a.of.each_once(&|| subcommand("deps")),
         _ => Ok(()),
     }
 }
@@ -178,8 +182,8 @@ fn dispatch(command: Command) -> ExitCode {
         Command::CheckGrad(a) => (a.program.json, check_grad::run(&a)),
         Command::Doctor(a) => (a.json, doctor::run(&a)),
         Command::Explain(a) => (false, explain::run(&a)),
-        Command::Completions(a) => (false, completions::run(&a)),
-        Command::Man(a) => (false, completions::man(&a)),
+        Command::Completions(a) => (false, completions::run(&a, self::command())),
+        Command::Man(a) => (false, completions::man(&a, self::command())),
         Command::Convert(_) => (false, later::refuse("convert")),
         Command::Tune(_) => (false, later::refuse("tune")),
         Command::Lsp(_) => (false, later::refuse("lsp")),

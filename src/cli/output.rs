@@ -9,6 +9,9 @@ use taffeta::{Error, Report};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, format};
 use tracing_subscriber::registry::LookupSpan;
 
+/// Exit status for an internal error (`EX_SOFTWARE`).
+pub const INTERNAL_ERROR: u8 = 70;
+
 /// Failure of a command.
 #[derive(Debug)]
 pub enum Failure {
@@ -69,7 +72,7 @@ impl Printer {
         error_text(&render::text(&report.diagnostics, &report.sources, style()));
         if report.diagnostics.iter().any(|d| d.code.starts_with("internal::")) {
             error_text(REPORT);
-            return ExitCode::from(super::INTERNAL_ERROR);
+            return ExitCode::from(INTERNAL_ERROR);
         }
         ExitCode::FAILURE
     }

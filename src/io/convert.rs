@@ -3,8 +3,7 @@
 //! Conversions are allowed within a kind and from integers to floats. Floats are rounded (but not to infinity),
 //! integers must be in range, and an integer must be exactly representable as a float. Other conversions would change
 //! the meaning of the numbers and are refused.
-
-use super::Want;
+use super::want::Want;
 use taffeta_ast::half_precision::{to_bf16, to_f16};
 use taffeta_ast::{Buffer, DType, Diagnostic, Kind, Value};
 
@@ -188,7 +187,7 @@ pub(crate) fn at(shape: &[usize], mut i: usize) -> String {
         index[k] = i % d.max(&1);
         i /= d.max(&1);
     }
-    format!(" at {}", super::shape_text(&index))
+    format!(" at {}", super::want::shape_text(&index))
 }
 
 /// Formats the location of an element: ` at [1, 2]`.

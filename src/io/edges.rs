@@ -8,7 +8,8 @@
 //! ```
 
 use super::elements::{Elements, Numbers, TextNumbers};
-use super::{Want, dimensions, file_error, line_error};
+use super::file::{file_error, line_error};
+use super::want::{Want, dimensions};
 use std::path::Path;
 use taffeta_ast::value::MAX_SIZE;
 use taffeta_ast::{Diagnostic, Value};
@@ -23,7 +24,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
         let help = format!("a column is read by its number or name: `{}:0`", path.display());
         return Err(file_error("data::rank", path, what).help(help));
     }
-    let text = super::read_text(path)?;
+    let text = super::file::read_text(path)?;
     let given = |d: usize| want.sizes.get(d).copied().flatten();
     let (mut indices, mut weights) = (Vec::new(), TextNumbers::default());
     // Number of columns, set by the first edge.

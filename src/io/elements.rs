@@ -1,6 +1,8 @@
 //! Elements of sparse files, in any order and possibly repeated: the common end of all readers of such files.
 
-use super::{Want, convert, file_error, memory};
+use super::file::file_error;
+use super::want::Want;
+use super::{convert, memory};
 use std::path::Path;
 use taffeta_ast::coordinates::{self, Merged};
 use taffeta_ast::value::MAX_SIZE;
@@ -101,7 +103,7 @@ pub(super) struct TextNumbers {
 impl TextNumbers {
     /// Adds the number in `word`; `None` if it is not a number.
     pub(super) fn push(&mut self, word: &str) -> Option<()> {
-        let v = super::float(word)?;
+        let v = super::file::float(word)?;
         if self.floats.is_empty() {
             match word.parse::<i64>() {
                 Ok(int) if self.unsigned.is_empty() => {

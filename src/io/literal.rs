@@ -3,7 +3,8 @@
 //! A literal takes the parameter's type, like a weak value in the language: integers convert to integers (if in range)
 //! and floats, floats to floats only.
 
-use super::{Want, convert};
+use super::convert;
+use super::want::Want;
 use taffeta_ast::{DType, Diagnostic, Kind, Value};
 
 /// Returns whether a text is a literal, and not a file name or a generator.

@@ -15,7 +15,7 @@ pub fn check_named(dtype: DType, shape: &[usize], what: impl Fn() -> String) -> 
     let Some(bytes) = bytes else {
         return Err(Diagnostic::new(
             "data::too_large",
-            format!("{}: the number of bytes of {dtype}{} overflows", what(), super::shape_text(shape)),
+            format!("{}: the number of bytes of {dtype}{} overflows", what(), super::want::shape_text(shape)),
         ));
     };
     if !fit(bytes as u128) {

@@ -8,7 +8,9 @@
 //! elements of a pattern are 1. A file of real numbers may be declared Hermitian, which means symmetric.
 
 use super::elements::{self, Elements, Numbers};
-use super::{Want, convert, file_error, line_error, memory, tns, truncated};
+use super::file::{file_error, line_error, truncated};
+use super::want::Want;
+use super::{convert, memory, tns};
 use std::io::Write;
 use std::path::Path;
 use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value, coordinates};
@@ -53,7 +55,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
             None => d.help("it has `rows`, `cols`, `values`, `indptr` and `shape`"),
         });
     }
-    let matrix = parse(&super::read_text(path)?, path)?;
+    let matrix = parse(&super::file::read_text(path)?, path)?;
     let Some(part) = part else {
         // Checks memory before building a matrix.
         memory::check_tensor(want.dtype, &matrix.shape, &path.display().to_string())?;
@@ -69,7 +71,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
 /// Reads a matrix as sparse elements, summing repeated ones. Explicit zeros are stored; a file that lists all elements
 /// yields a dense value.
 pub fn read_sparse(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
-    let matrix = parse(&super::read_text(path)?, path)?;
+    let matrix = parse(&super::file::read_text(path)?, path)?;
     let dense = matrix.dense;
     let value = matrix.tensor(want, path)?;
     if dense { elements::dense(&value, path) } else { Ok(value) }
@@ -207,7 +209,7 @@ impl Entries {
             }
             Entries::Real(v) => {
                 let w = word.ok_or_else(missing)?;
-                v.push(super::float(w).ok_or_else(|| bad(w, "a number in the range of f64"))?);
+                v.push(super::file::float(w).ok_or_else(|| bad(w, "a number in the range of f64"))?);
             }
         }
         Ok(())
@@ -332,7 +334,7 @@ fn index(word: Option<&str>, n: usize, what: &str, path: &Path, line: usize) -> 
 /// Writes the stored elements of a sparse matrix; a vector is a column. For `bool`, writes the true elements only.
 pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
     let (Some(places), [n, rest @ ..]) = (value.places(), value.shape()) else {
-        return Err(std::io::Error::other(format!("{} is dense", super::shape_text(value.shape()))));
+        return Err(std::io::Error::other(format!("{} is dense", super::want::shape_text(value.shape()))));
     };
     let m = rest.first().copied().unwrap_or(1);
     let data = value.data();

@@ -3,7 +3,9 @@
 //! Reads every type of Taffeta, in either byte order and in C or Fortran order. Writes little-endian, C-ordered files
 //! of version 1; `bf16`, which NumPy lacks, is written as `f32` (exactly).
 
-use super::{Want, convert, file_error, memory, os_error, truncated};
+use super::file::{file_error, os_error, truncated};
+use super::want::Want;
+use super::{convert, memory};
 use half::f16;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
@@ -21,7 +23,7 @@ struct Header {
 
 /// Reads a file.
 pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
-    let file = super::open(path)?;
+    let file = super::file::open(path)?;
     let len = file.metadata().map_err(|e| os_error(path, &e))?.len();
     let value = read_from(&mut BufReader::new(file), Some(len), path)?;
     convert::to(value, want, &path.display().to_string())

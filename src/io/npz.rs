@@ -1,6 +1,8 @@
 //! NumPy's `.npz`: a zip archive of `.npy` files, one for each key. [`super::scipy`] reads archives of sparse tensors.
 
-use super::{Want, convert, file_error, npy, os_error};
+use super::file::{file_error, os_error};
+use super::want::Want;
+use super::{convert, npy};
 use std::io::{BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use taffeta_ast::{Diagnostic, Value};
@@ -17,7 +19,7 @@ pub(super) struct Archive<'a> {
 
 impl<'a> Archive<'a> {
     pub(super) fn open(path: &'a Path) -> Result<Archive<'a>, Diagnostic> {
-        let file = super::open(path)?;
+        let file = super::file::open(path)?;
         let length = file.metadata().map_err(|e| os_error(path, &e))?.len();
         let zip = zip::ZipArchive::new(BufReader::new(file)).map_err(|e| zip_error(path, e))?;
         let names = zip.file_names().map(|n| n.trim_end_matches(".npy").to_string()).collect();

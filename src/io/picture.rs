@@ -3,14 +3,16 @@
 //! An integer parameter takes the file's numbers (0 to 255, or 65535), a float parameter takes them scaled to 0..1.
 //! Writing clips floats to 0..1 (NaN is refused), keeps `u8`, and converts `bool` to black and white.
 
-use super::{Want, convert, file_error, memory, os_error};
+use super::file::{file_error, os_error};
+use super::want::Want;
+use super::{convert, memory};
 use std::io::{BufReader, Write};
 use std::path::Path;
 use taffeta_ast::{Buffer, DType, Diagnostic, Value};
 
 /// Reads a picture.
 pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
-    let file = super::open(path)?;
+    let file = super::file::open(path)?;
     let mut decoder = png::Decoder::new(BufReader::new(file));
     decoder.set_transformations(png::Transformations::EXPAND);
     let mut reader = decoder.read_info().map_err(|e| png_error(path, e))?;
@@ -42,7 +44,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     } else {
         Buffer::U16(numbers)
     };
-    let value = Value::new(shape, data).ok_or_else(|| super::truncated(path))?;
+    let value = Value::new(shape, data).ok_or_else(|| super::file::truncated(path))?;
     convert::to(value, want, &what)
 }
 
@@ -59,7 +61,7 @@ pub fn refusal(dtype: DType, ndim: usize) -> Option<String> {
     if !(ndim == 2 || ndim == 3) {
         return Some(format!(
             "a picture has the shape [height, width] or [height, width, channels], but the result has {}",
-            super::dimensions(ndim)
+            super::want::dimensions(ndim)
         ));
     }
     if !(dtype.is_float() || matches!(dtype, DType::U8 | DType::Bool)) {
@@ -72,10 +74,10 @@ pub fn refusal(dtype: DType, ndim: usize) -> Option<String> {
 pub fn fault(value: &Value) -> Option<String> {
     let shape = value.shape();
     if shape.len() == 3 && !matches!(shape[2], 1 | 3 | 4) {
-        return Some(format!("a picture has 1, 3 or 4 channels, but the shape is {}", super::shape_text(shape)));
+        return Some(format!("a picture has 1, 3 or 4 channels, but the shape is {}", super::want::shape_text(shape)));
     }
     if shape.iter().take(2).any(|d| *d == 0 || u32::try_from(*d).is_err()) {
-        return Some(format!("no picture has the shape {}", super::shape_text(shape)));
+        return Some(format!("no picture has the shape {}", super::want::shape_text(shape)));
     }
     let data = value.data();
     (0..data.len()).find(|i| data.get_f64(*i).is_nan()).map(|i| format!("NaN{} has no colour", convert::at(shape, i)))

@@ -20,8 +20,10 @@ mod write;
 pub use write::{Layout, write};
 
 use super::elements::{Elements, Numbers, check_sizes};
+use super::file::file_error;
 use super::npz::Archive;
-use super::{Want, convert, file_error, levels};
+use super::want::Want;
+use super::{convert, levels};
 use std::path::Path;
 use taffeta_ast::{Buffer, Diagnostic, Literal, Value, coordinates};
 
@@ -118,7 +120,7 @@ impl File<'_> {
         let lists: Vec<Vec<i64>> = if self.archive.has("coords") {
             let all = self.any_integers("coords")?;
             if all.len() != data.len() * shape.len() {
-                return Err(self.bad(format!("`coords` has {} for each element", super::dimensions(shape.len()))));
+                return Err(self.bad(format!("`coords` has {} for each element", super::want::dimensions(shape.len()))));
             }
             all.chunks(data.len().max(1)).map(<[i64]>::to_vec).collect()
         } else if shape.len() == 2 {

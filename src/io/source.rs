@@ -64,7 +64,7 @@ impl Source {
 
     fn file(text: &str) -> Result<Source, Diagnostic> {
         let whole = Path::new(text);
-        if super::is_stdin(whole) {
+        if super::file::is_stdin(whole) {
             return Ok(Source::File { path: whole.to_path_buf(), part: None });
         }
         if let Some(part) = text.strip_prefix("-:") {
@@ -78,7 +78,7 @@ impl Source {
             if known(path) {
                 let parts = FORMATS.iter().find(|(e, _)| *e == extension(path)).map_or("", |f| f.1);
                 if parts.is_empty() {
-                    return Err(super::file_error(
+                    return Err(super::file::file_error(
                         "input::part",
                         path,
                         format!("this format has no parts, but `:{part}` asks for one"),
@@ -99,7 +99,7 @@ impl fmt::Display for Source {
             }
             Source::Literal(text) => write!(f, "`{text}`"),
             Source::Generator(g) => write!(f, "`{}`", g.text()),
-            Source::File { path, .. } if super::is_stdin(path) => write!(f, "{}", super::stdin::NAME),
+            Source::File { path, .. } if super::file::is_stdin(path) => write!(f, "{}", super::stdin::NAME),
             Source::File { path, part: None } => write!(f, "{}", path.display()),
             Source::File { path, part: Some(part) } => write!(f, "{}:{part}", path.display()),
         }

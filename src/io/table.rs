@@ -3,8 +3,9 @@
 //! A first row that is not all numbers is a header. A two-dimensional parameter takes the table, a one-dimensional one
 //! a single column or row, a scalar a single number; `file.csv:price` and `file.csv:2` (from 0) select a column.
 
+use super::file::{file_error, line_error};
 use super::literal::{self, Scalar};
-use super::{Want, file_error, line_error};
+use super::want::Want;
 use std::io::Write;
 use std::path::Path;
 use taffeta_ast::{Diagnostic, Value};
@@ -20,7 +21,7 @@ struct Table {
 
 /// Reads a table or one of its columns.
 pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
-    let text = super::read_text(path)?;
+    let text = super::file::read_text(path)?;
     let table = parse(&text, path)?;
     let (mut cells, mut columns) = (table.cells, table.columns);
     if let Some(part) = part {
@@ -44,7 +45,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
                 format!(
                     "a table of {rows} rows and {columns} columns, but parameter `{}` has {}",
                     want.name,
-                    super::dimensions(want.ndim)
+                    super::want::dimensions(want.ndim)
                 ),
             );
             return Err(match want.ndim {

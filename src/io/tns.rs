@@ -11,7 +11,10 @@
 //! nothing.
 
 use super::elements::{Elements, Numbers, TextNumbers};
-use super::{Want, broken, file_error, line_error, memory, shape_text, source};
+use super::file::broken;
+use super::file::{file_error, line_error};
+use super::want::{Want, shape_text};
+use super::{memory, source};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use taffeta_ast::value::MAX_SIZE;
@@ -19,7 +22,7 @@ use taffeta_ast::{Buffer, Diagnostic, Value};
 
 /// Reads a tensor as sparse elements, summing repeated ones.
 pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
-    let file = BufReader::new(super::open(path)?);
+    let file = BufReader::new(super::file::open(path)?);
     let reader: Box<dyn BufRead> = match source::extension(path).as_str() {
         "tns.gz" => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))),
         _ => Box::new(file),

@@ -9,17 +9,15 @@
 
 use super::helpers::Helpers;
 use super::names::Names;
-use super::outline::Outer;
 use super::ranges::Ranges;
-use super::reduce::Shared;
-use super::regions::Region;
 use super::writer::{Writer, format_text, string};
 use crate::lower::Lowered;
 use crate::signature::{Site, SourceRange};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Access, DType, Expr, Origin, ReduceOp, SourceMap, Symbol};
+use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::{Access, DType, Expr, Origin, ReduceOp, SourceMap, Stmt, Symbol};
 
 /// C form of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +39,58 @@ pub(super) enum ErrorExit {
     Stop,
     /// `goto` the label.
     Goto(String),
+}
+
+/// A loop over integers.
+pub(super) struct Loop<'s> {
+    pub iter: &'s Symbol,
+    /// Begin, end, step.
+    pub bounds: [&'s Expr; 3],
+    pub props: &'s LoopProps,
+    pub body: &'s Stmt,
+}
+
+/// A variable of the kernel, as parameter of an outlined body.
+#[derive(Clone, Debug)]
+pub(super) struct Outer {
+    /// C declaration, `const float *restrict x`.
+    pub declaration: String,
+    /// Type of a scalar that may be assigned.
+    pub changes: Option<String>,
+}
+
+impl Outer {
+    /// Makes a variable that bodies never assign: a pointer, an iterator, a size.
+    pub fn value(declaration: String) -> Outer {
+        Outer { declaration, changes: None }
+    }
+
+    pub fn scalar(declaration: String, name: &str) -> Outer {
+        let of_type = declaration.trim_end_matches(name).trim_end().to_string();
+        Outer { declaration, changes: Some(of_type) }
+    }
+}
+
+/// Protection of a reduction in the parallel loop around it.
+#[derive(Clone, Debug)]
+pub(super) enum Shared {
+    /// Update of the thread's own copy of the array, with the copy's name.
+    Copy(String),
+    /// Atomic update.
+    Atomic,
+}
+
+/// The region being printed.
+#[derive(Clone, Debug)]
+pub(super) struct Region {
+    /// Iterator of the region's loop.
+    pub iter: String,
+    /// Variable of the region.
+    pub name: String,
+    /// Variable with the number of barriers passed.
+    pub meetings: String,
+    /// Label at the end of the region.
+    pub end: String,
 }
 
 /// State of printing one program.

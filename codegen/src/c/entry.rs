@@ -1,8 +1,8 @@
 //! The two functions of an entry: the ABI around the program. They check every argument, bind sizes, place local
 //! tensors in the arena, and call the kernel, which is the program itself.
 
+use super::emitter::Outer;
 use super::emitter::{Emitter, Storage};
-use super::outline::Outer;
 use super::types;
 use super::writer::{comment, string};
 use crate::lower::{Lowered, Slot};

@@ -7,8 +7,8 @@
 //! ```
 
 use super::emitter::Emitter;
+use super::emitter::Shared;
 use super::expr::{Text, prec};
-use super::reduce::Shared;
 use crate::lower::{at, gathers, is_sum, parts};
 use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Access;
@@ -168,7 +168,7 @@ impl Emitter<'_> {
     /// ```
     pub fn summing_loop(&mut self, iter: &Symbol, [begin, end]: [&Expr; 2], body: &Stmt) {
         let i = self.names.get(iter);
-        self.scope.insert(i.clone(), super::outline::Outer::value(format!("int64_t {i}")));
+        self.scope.insert(i.clone(), super::emitter::Outer::value(format!("int64_t {i}")));
         let parts = parts(body);
         let summing: Vec<&Stmt> = parts.iter().copied().filter(|s| is_sum(s)).collect();
         self.out.open("{");

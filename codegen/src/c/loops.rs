@@ -45,24 +45,16 @@
 //!
 //! In a sequential loop that all threads run (`regions`), parallel loops fork no regions: a barrier follows each.
 
+use super::emitter::Loop;
+use super::emitter::Outer;
+pub(super) use super::emitter::Shared;
 use super::emitter::{Emitter, ErrorExit};
 use super::expr::prec;
-use super::outline::Outer;
-pub(super) use super::reduce::Shared;
 use super::types;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
-use taffeta_ast::stmt::{Distribution, LoopProps, Parallel};
+use taffeta_ast::stmt::{Distribution, Parallel};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol};
-
-/// A loop over integers.
-pub(super) struct Loop<'s> {
-    pub iter: &'s Symbol,
-    /// Begin, end, step.
-    pub bounds: [&'s Expr; 3],
-    pub props: &'s LoopProps,
-    pub body: &'s Stmt,
-}
 
 /// An array of which every thread or part has a copy.
 struct Copied {

@@ -11,34 +11,13 @@
 //! A scalar that threads reduce into is private to each of them: it is passed by address, and held in a variable of the
 //! function.
 
+use super::emitter::Loop;
 use super::emitter::{Emitter, ErrorExit, Storage};
-use super::loops::Loop;
 use super::writer::Writer;
 use indexmap::IndexSet;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Sharing, Stmt, Symbol};
-
-/// A variable of the kernel, as parameter of an outlined body.
-#[derive(Clone, Debug)]
-pub(super) struct Outer {
-    /// C declaration, `const float *restrict x`.
-    declaration: String,
-    /// Type of a scalar that may be assigned.
-    changes: Option<String>,
-}
-
-impl Outer {
-    /// Makes a variable that bodies never assign: a pointer, an iterator, a size.
-    pub fn value(declaration: String) -> Outer {
-        Outer { declaration, changes: None }
-    }
-
-    pub fn scalar(declaration: String, name: &str) -> Outer {
-        let of_type = declaration.trim_end_matches(name).trim_end().to_string();
-        Outer { declaration, changes: Some(of_type) }
-    }
-}
 
 impl Emitter<'_> {
     /// Returns whether the body of a parallel loop may be outlined: not if the loop is vectorised too, since compilers

@@ -1,18 +1,10 @@
 //! Reductions: in place, atomic, and combination of partial results.
 
 use super::emitter::Emitter;
+use super::emitter::Shared;
 use super::half::Conversion;
 use super::types;
 use taffeta_ast::{Access, DType, Expr, ExprKind, ReduceOp, Symbol};
-
-/// Protection of a reduction in the parallel loop around it.
-#[derive(Clone, Debug)]
-pub(super) enum Shared {
-    /// Update of the thread's own copy of the array, with the copy's name.
-    Copy(String),
-    /// Atomic update.
-    Atomic,
-}
 
 impl Emitter<'_> {
     /// Prints a reduction into an element.

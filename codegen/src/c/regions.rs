@@ -33,25 +33,13 @@
 //!             if (taf_meet_failed(ctx, &t_region, &t_meetings)) goto t_end;
 //! ```
 
+use super::emitter::Loop;
+use super::emitter::Outer;
+use super::emitter::Region;
 use super::emitter::{Emitter, ErrorExit};
-use super::loops::Loop;
-use super::outline::Outer;
 use crate::lower::Part;
 use indexmap::IndexSet;
 use taffeta_ast::{Extent, Origin, Stmt, StmtKind};
-
-/// The region being printed.
-#[derive(Clone, Debug)]
-pub(super) struct Region {
-    /// Iterator of the region's loop.
-    iter: String,
-    /// Variable of the region.
-    name: String,
-    /// Variable with the number of barriers passed.
-    meetings: String,
-    /// Label at the end of the region.
-    end: String,
-}
 
 impl Emitter<'_> {
     /// Prints a loop that all threads run; returns false if its bounds or step do not permit that.

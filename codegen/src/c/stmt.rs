@@ -1,10 +1,10 @@
 //! Statements. Loops are in `loops`, reductions in `reduce`, error exits in `emitter`.
 
+use super::emitter::Loop;
+use super::emitter::Outer;
 use super::emitter::{Emitter, ErrorExit, Storage};
 use super::expr::prec;
 use super::lanes::LaneLoop;
-use super::loops::Loop;
-use super::outline::Outer;
 use super::types;
 use super::writer::{comment, format_text, string};
 use crate::lower::first_value;

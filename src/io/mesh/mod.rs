@@ -7,7 +7,9 @@
 mod obj;
 mod off;
 
-use super::{Want, convert, file_error, line_error};
+use super::convert;
+use super::file::{file_error, line_error};
+use super::want::Want;
 use std::collections::HashMap;
 use std::path::Path;
 use taffeta_ast::{Buffer, Diagnostic, Value};
@@ -39,7 +41,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
                 .help(format!("write `{p}:vertices`, `{p}:faces` or `{p}:adjacency`", p = path.display())));
         }
     };
-    let text = super::read_text(path)?;
+    let text = super::file::read_text(path)?;
     let mesh = match super::source::extension(path).as_str() {
         "off" => off::parse(&text, path)?,
         _ => obj::parse(&text, path)?,
@@ -114,7 +116,7 @@ fn add_polygon(mesh: &mut Mesh, corners: &[usize], line: usize) {
 
 /// Parses a coordinate of a vertex.
 fn coordinate(text: &str, path: &Path, line: usize) -> Result<f64, Diagnostic> {
-    super::float(text).ok_or_else(|| line_error(path, line, format!("`{text}` is not a coordinate")))
+    super::file::float(text).ok_or_else(|| line_error(path, line, format!("`{text}` is not a coordinate")))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! from 0. Colours, normals and other trailing words of a line are ignored.
 
 use super::{Mesh, add_polygon, coordinate, line_error};
-use crate::io::truncated;
+use crate::io::file::truncated;
 use std::path::Path;
 use taffeta_ast::Diagnostic;
 
