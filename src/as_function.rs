@@ -2,7 +2,8 @@
 
 use crate::automatic;
 use crate::error::Error;
-use crate::program::{Options, Program};
+use crate::options::Options;
+use crate::program::Program;
 use std::collections::BTreeMap;
 use taffeta_analysis::pass;
 use taffeta_ast::{Diagnostic, Diagnostics, Func, print};
@@ -47,7 +48,7 @@ impl Program {
         let options = Options { gradient: None, choose_tapes: false, indices: BTreeMap::new(), ..options.clone() };
         let schedule = self.scheduled(entry, &options)?;
         let (name, doc) = match options.schedule.as_deref() {
-            Some(automatic::AUTO) => ("by_rules", "What rules chose.".to_string()),
+            Some(crate::options::AUTO) => ("by_rules", "What rules chose.".to_string()),
             Some(chosen) => ("step_by_step", format!("The steps of `{}`.", chosen.replace(['"', '\\'], "_"))),
             None => ("step_by_step", "The program as it is written.".to_string()),
         };

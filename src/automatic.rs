@@ -1,16 +1,12 @@
-//! Automatic schedules: the target machine of the rules, and the entry point that applies the rules.
+//! Target machine of automatic schedules.
 
 mod calibrate;
 mod machine;
 
-use crate::program::{Backend, Options};
-use crate::timing::Timings;
-use taffeta_ast::{Diagnostic, Diagnostics, Func};
-use taffeta_schedule::Schedule;
+use crate::options::{AUTO, Backend, Options};
+use taffeta_ast::Diagnostic;
 use taffeta_schedule::auto::{LazyTarget, Target};
 
-/// Name of the automatic schedule.
-pub(crate) const AUTO: &str = "auto";
 /// Environment variable that selects the target machine.
 const MACHINE: &str = "TAFFETA_MACHINE";
 /// Maximum number of threads in the cost model.
@@ -88,46 +84,4 @@ pub fn is_unmeasured(options: &Options) -> bool {
 /// automatic schedules are reproducible; if measuring fails, rules target a typical machine.
 pub fn measure() {
     calibrate::target(threads());
-}
-
-/// Applies the automatic rules to a program. If the result cannot be lowered, as when checks or searches remain in a
-/// vectorised loop, the rules run again without `auto_vectorize`; if that fails too, the program runs as written.
-pub(crate) fn schedule(func: Func, options: &Options) -> Result<Schedule, Diagnostics> {
-    let plain = Schedule::new(func).lowered_by(crate::scheduler::lowers).aimed_at(aim(options)?);
-    let without_vectors = || taffeta_schedule::auto::rules().map(|r| r.method).filter(|r| *r != "auto_vectorize");
-    let mut wrong = None;
-    for rules in [vec![AUTO], without_vectors().collect()] {
-        let mut schedule = plain.clone();
-        for rule in rules {
-            // A refused rule leaves the program unchanged.
-            if let Err(r) = schedule.call(rule, &[]) {
-                tracing::debug!("`{rule}` is refused: {}", r.message);
-            }
-        }
-        match unfit(&schedule, options) {
-            None => return Ok(schedule),
-            Some(why) => {
-                tracing::debug!("`{}` cannot run as rules schedule it: {why}", plain.func().name);
-                wrong = Some(why);
-            }
-        }
-    }
-    // An error of the program itself is left to the caller, who lowers the plain program.
-    if let Some(why) = wrong.filter(|_| lowered(&plain, options).is_ok()) {
-        tracing::warn!("`{}` runs as it is written: {why}", plain.func().name);
-    }
-    Ok(plain)
-}
-
-/// Returns the errors that keep an automatically scheduled program from being lowered, if any.
-fn unfit(schedule: &Schedule, options: &Options) -> Option<Diagnostics> {
-    if schedule.trace().steps.is_empty() {
-        return None;
-    }
-    let valid = taffeta_ast::validate::stage(schedule.func(), "an automatic schedule").map_err(Diagnostics::from);
-    valid.and_then(|()| lowered(schedule, options)).err()
-}
-
-fn lowered(schedule: &Schedule, options: &Options) -> Result<(), Diagnostics> {
-    crate::pipeline::lowered(schedule.func(), options, &mut Timings::default()).map(drop)
 }

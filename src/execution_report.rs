@@ -3,8 +3,9 @@
 
 use crate::automatic;
 use crate::error::Error;
+use crate::options::Options;
 use crate::pipeline;
-use crate::program::{Options, Program};
+use crate::program::Program;
 use crate::timing::Timings;
 use taffeta_analysis::tree;
 use taffeta_ast::{Diagnostics, Func, LoopProps, Stmt, StmtId, StmtKind};

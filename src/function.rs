@@ -2,11 +2,11 @@
 
 use crate::error::{Error, Report};
 use crate::loader::from_the_users_line;
+use crate::options::statics_text;
+use crate::options::{Backend, Options};
 use crate::packed::{self, Packed};
 use crate::pipeline;
-use crate::program::{Backend, Options};
 use crate::scheduler;
-use crate::session::statics_text;
 use crate::store::{Store, stamp};
 use crate::timing::Timings;
 use std::io::Write as _;

@@ -1,6 +1,5 @@
 //! Hooks of the front end for gradients and schedules: each request is forwarded to the crate that serves it.
-
-use crate::materialise::{TapePlan, TapeRecorder};
+use crate::tape_plan::{TapePlan, TapeRecorder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use taffeta_analysis::query::depend::Dependences;

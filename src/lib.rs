@@ -44,6 +44,7 @@ mod locate;
 mod materialise;
 /// Packed arrays of structured parameters, for tests that call C directly; unstable.
 #[doc(hidden)]
+mod options;
 pub mod packed;
 pub mod pair;
 /// Order of the compilation stages, for tests that inspect intermediate programs; unstable.
@@ -55,6 +56,7 @@ mod scheduler;
 pub mod session;
 pub mod sparse;
 mod store;
+mod tape_plan;
 pub mod timing;
 
 pub use array::Element;

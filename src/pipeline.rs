@@ -7,9 +7,9 @@
 use crate::automatic;
 use crate::hooks::Compiler;
 use crate::inlined;
-use crate::materialise::{self, TapePlan, TapeRecorder};
-use crate::program::{Gradient, Mode, Options};
+use crate::options::{self, Gradient, Mode, Options};
 use crate::scheduler;
+use crate::tape_plan::{self, TapePlan, TapeRecorder};
 use crate::timing::Timings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub fn unsized_logical(
         None => by(&compiler, program, entry, options, timings)?.into_func(),
     };
     // Tapes of gradients are chosen together with their schedules.
-    let open = materialise::is_asked(options) && !compiler.keeping.found().is_empty();
+    let open = tape_plan::is_asked(options) && !compiler.keeping.found().is_empty();
     Ok((func, compiler.waits() || open))
 }
 
@@ -101,7 +101,7 @@ fn by(
         Ok(func)
     };
     match schedule {
-        None | Some("none" | automatic::AUTO) => Ok(Schedule::new(inlined(plain(timings)?, options.strict_floats)?)),
+        None | Some("none" | options::AUTO) => Ok(Schedule::new(inlined(plain(timings)?, options.strict_floats)?)),
         Some(file) if scheduler::is_trace(file) => {
             let func = plain(timings)?;
             let schedule = timings.measure("schedule", || deep(|| scheduler::replay(file, func)))?;
@@ -132,7 +132,49 @@ fn inlined(func: Func, strict_floats: bool) -> Result<Func, Diagnostics> {
 ///
 /// Why after differentiation, if any: the reads and tapes of the gradient affect the choices of the rules.
 pub fn automatic(func: Func, options: &Options, timings: &mut Timings) -> Result<Schedule, Diagnostics> {
-    timings.measure("schedule", || deep(|| automatic::schedule(pass::stop_gradient::run(&func), options)))
+    timings.measure("schedule", || deep(|| by_rules(pass::stop_gradient::run(&func), options)))
+}
+
+/// Applies the automatic rules to a program. If the result cannot be lowered, as when checks or searches remain in a
+/// vectorised loop, the rules run again without `auto_vectorize`; if that fails too, the program runs as written.
+fn by_rules(func: Func, options: &Options) -> Result<Schedule, Diagnostics> {
+    let plain = Schedule::new(func).lowered_by(scheduler::lowers).aimed_at(automatic::aim(options)?);
+    let without_vectors = || taffeta_schedule::auto::rules().map(|r| r.method).filter(|r| *r != "auto_vectorize");
+    let mut wrong = None;
+    for rules in [vec![options::AUTO], without_vectors().collect()] {
+        let mut schedule = plain.clone();
+        for rule in rules {
+            // A refused rule leaves the program unchanged.
+            if let Err(r) = schedule.call(rule, &[]) {
+                tracing::debug!("`{rule}` is refused: {}", r.message);
+            }
+        }
+        match unfit(&schedule, options) {
+            None => return Ok(schedule),
+            Some(why) => {
+                tracing::debug!("`{}` cannot run as rules schedule it: {why}", plain.func().name);
+                wrong = Some(why);
+            }
+        }
+    }
+    // An error of the program itself is left to the caller, who lowers the plain program.
+    if let Some(why) = wrong.filter(|_| can_be_lowered(&plain, options).is_ok()) {
+        tracing::warn!("`{}` runs as it is written: {why}", plain.func().name);
+    }
+    Ok(plain)
+}
+
+/// Returns the errors that keep an automatically scheduled program from being lowered, if any.
+fn unfit(schedule: &Schedule, options: &Options) -> Option<Diagnostics> {
+    if schedule.trace().steps.is_empty() {
+        return None;
+    }
+    let valid = taffeta_ast::validate::stage(schedule.func(), "an automatic schedule").map_err(Diagnostics::from);
+    valid.and_then(|()| can_be_lowered(schedule, options)).err()
+}
+
+fn can_be_lowered(schedule: &Schedule, options: &Options) -> Result<(), Diagnostics> {
+    lowered(schedule.func(), options, &mut Timings::default()).map(drop)
 }
 
 /// Schedules the logical program, or its gradient, by rules if `options` ask for an automatic schedule.
@@ -172,7 +214,7 @@ fn noted(
     };
     let statics = &options.statics;
     // An automatic schedule applies to the gradient.
-    if matches!(options.schedule.as_deref(), None | Some("none" | automatic::AUTO)) {
+    if matches!(options.schedule.as_deref(), None | Some("none" | options::AUTO)) {
         return inlined(noted(timings, statics)?, options.strict_floats);
     }
     let func = by(compiler, program, entry, options, timings)?.into_func();

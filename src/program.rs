@@ -1,15 +1,15 @@
 //! Programs and their entries: the main interface of the library. `options` holds the compilation options.
 
-mod options;
-
 use crate::automatic;
 use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
 use crate::locate::{self, Fault};
-use crate::materialise::{self, Made, TapePlan, TapeRecorder};
+use crate::materialise::{self, Made};
 use crate::pair::Pair;
 use crate::pipeline;
+use crate::tape_plan;
+use crate::tape_plan::{TapePlan, TapeRecorder};
 use crate::timing::Timings;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use taffeta_frontend::program::{EntryInfo, Source};
 use taffeta_schedule::Schedule;
 use taffeta_structured::Explained;
 
-pub use options::{Backend, Gradient, Mode, Options};
+pub use crate::options::{Backend, Gradient, Mode, Options};
 
 /// Program: a file and the files that it imports.
 pub struct Program {
@@ -216,7 +216,7 @@ impl Program {
         let Some(gradient) = &options.gradient else { return Ok((func, waits)) };
         let plain = Gradient { memory: None, ..gradient.clone() };
         let (func, _) = pipeline::gradient(&func, &plain, &options.sizes, timings).map_err(wrong)?;
-        let open = materialise::is_asked(options) && materialise::is_open(gradient);
+        let open = tape_plan::is_asked(options) && tape_plan::is_open(gradient);
         Ok((func, waits || open || gradient.memory.is_some()))
     }
 

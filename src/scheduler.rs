@@ -1,7 +1,7 @@
 //! Adapter between the front end, which evaluates schedule functions, and the crate that applies their steps.
 
 use crate::automatic;
-use crate::program::Options;
+use crate::options::Options;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;

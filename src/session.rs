@@ -4,8 +4,10 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
 use crate::locate::{self, Fault};
+use crate::options::statics_text;
+use crate::options::{Backend, Options};
 use crate::pipeline;
-use crate::program::{Backend, Options, Program};
+use crate::program::Program;
 use crate::scheduler;
 use crate::store::{Manifest, Store, stamp};
 use crate::timing::Timings;
@@ -191,9 +193,4 @@ impl Session {
             }),
         }
     }
-}
-
-/// Returns the inputs of elaboration and differentiation as part of a cache key.
-pub(crate) fn statics_text(options: &Options) -> String {
-    format!("{:?} {:?} {} {}", options.statics, options.gradient, options.check_finite, options.choose_tapes)
 }

@@ -7,7 +7,8 @@
 
 use super::{InputCheck, Inputs, Sampling, Verdict, check_gradient};
 use crate::error::Error;
-use crate::program::{Options, Program};
+use crate::options::Options;
+use crate::program::Program;
 use itertools::Itertools as _;
 use taffeta_ast::{DType, Func, Value};
 

@@ -1,6 +1,5 @@
 //! Candidate programs, before scheduling.
-
-use super::{Place, TapePlan};
+use crate::tape_plan::{Place, TapePlan};
 use std::collections::BTreeMap;
 use taffeta_analysis::pass::sroa;
 use taffeta_ast::{Func, print};

@@ -18,8 +18,8 @@
 //!   it out of memory, which is tried for small programs only ([`MOST_WITH_EXCESS`]).
 
 use super::candidate::{Candidate, Choice, Made};
-use super::{Place, TapePlan, is_asked};
-use crate::program::Options;
+use crate::options::Options;
+use crate::tape_plan::{Place, TapePlan, is_asked};
 use crate::timing::Timings;
 use crate::{automatic, pipeline};
 use std::collections::BTreeSet;
@@ -184,7 +184,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
             let is_free = self.free.contains(&choice.place) || self.whole.contains(&choice.place);
             let keep = is_free || choice.is_worth_a_tape(&self.target);
             if keep != choice.is_taped {
-                way.toggle(choice);
+                way.toggle(choice.place, &choice.tensor, choice.is_taped);
             }
         }
         if !way.flipped.is_empty() {

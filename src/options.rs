@@ -5,6 +5,9 @@ use taffeta_ast::DType;
 use taffeta_autodiff::Tape;
 use taffeta_frontend::StaticValue;
 
+/// Name of the automatic schedule.
+pub(crate) const AUTO: &str = "auto";
+
 /// Execution engine of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
@@ -138,7 +141,7 @@ impl Default for Options {
             sizes: BTreeMap::new(),
             hints: BTreeMap::new(),
             indices: BTreeMap::new(),
-            schedule: Some(crate::automatic::AUTO.to_string()),
+            schedule: Some(AUTO.to_string()),
             choose_tapes: true,
             gradient: None,
             portable: false,
@@ -285,4 +288,9 @@ impl Options {
         self.backend = backend;
         self
     }
+}
+
+/// Returns the inputs of elaboration and differentiation as part of a cache key.
+pub(crate) fn statics_text(options: &Options) -> String {
+    format!("{:?} {:?} {} {}", options.statics, options.gradient, options.check_finite, options.choose_tapes)
 }
