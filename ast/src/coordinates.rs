@@ -123,7 +123,8 @@ pub fn scatter(from: &Buffer, positions: &[i64], into: &mut Buffer) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Literal, Value};
+    use crate::expr::Literal;
+    use crate::value::Value;
     use proptest::prelude::*;
 
     proptest! {

@@ -20,6 +20,7 @@
 //!   and `abs` change the sign bit alone. Comparisons with NaN are false, except `!=`.
 
 use crate::dtype::{DType, Kind};
+use crate::expr::Literal;
 
 /// Syntactic form of an operator in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,7 +291,7 @@ impl Op {
     }
 }
 
-/// Operator of a [`crate::StmtKind::ReduceTo`].
+/// Operator of a [`crate::stmt::StmtKind::ReduceTo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReduceOp {
     /// `x += v`
@@ -352,8 +353,7 @@ impl ReduceOp {
     }
 
     /// Returns the identity: `identity op v` is `v`. Integer `min` and `max` start from the ends of the type's range.
-    pub fn identity(self, dtype: DType) -> crate::Literal {
-        use crate::Literal;
+    pub fn identity(self, dtype: DType) -> crate::expr::Literal {
         let range = dtype.int_range();
         match (self, range) {
             (ReduceOp::And, _) => Literal::Bool(true),
@@ -372,8 +372,7 @@ impl ReduceOp {
     }
 
     /// Returns the annihilator, where there is one: `annihilator op v` is the annihilator for every `v`.
-    pub fn annihilator(self, dtype: DType) -> Option<crate::Literal> {
-        use crate::Literal;
+    pub fn annihilator(self, dtype: DType) -> Option<crate::expr::Literal> {
         match self {
             ReduceOp::Mul if !dtype.is_float() => Some(Literal::Int(0)),
             ReduceOp::And => Some(Literal::Bool(false)),

@@ -197,7 +197,8 @@ pub(crate) fn rests_on_elsewhere(func: &Func, stmt: &Stmt) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arg, Schedule, Value};
+    use crate::schedule::Schedule;
+    use crate::value::{Arg, Value};
     use taffeta_ast::Span;
     use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 

@@ -163,7 +163,7 @@ impl Machine<'_> {
 }
 
 /// Returns whether a value depends on iterators, sizes and constants alone, and evaluation cannot stop the program
-/// ([`crate::Expr::is_of_indices`]).
+/// ([`crate::expr::Expr::is_of_indices`]).
 fn is_of_indices(node: &Node) -> bool {
     match node {
         Node::Const(_) | Node::Var(_) => true,

@@ -114,9 +114,9 @@ pub(super) fn hash_floats(floats: &[f64], hasher: &mut FxHasher) {
 
 #[cfg(test)]
 mod tests {
-    use crate::Schedule;
     use crate::auto::model::{Model, Stage};
     use crate::auto::{Target, rules};
+    use crate::schedule::Schedule;
     use crate::tree;
     use std::sync::Arc;
     use taffeta_ast::build::{branch, local, var_def};

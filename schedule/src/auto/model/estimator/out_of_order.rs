@@ -119,9 +119,9 @@ pub(super) fn instructions(work: &Work, accesses: &[AccessPattern], lanes: f64) 
 
 #[cfg(test)]
 mod tests {
-    use crate::Schedule;
     use crate::auto::Target;
     use crate::auto::model::{Model, Stage};
+    use crate::schedule::Schedule;
     use std::collections::BTreeMap;
     use std::sync::Arc;
     use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
