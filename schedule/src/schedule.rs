@@ -1,19 +1,15 @@
 //! A program under a schedule: the steps taken, and the replacements of removed statements.
 
-use crate::auto::{Decision, LazyTarget, Target};
-use crate::concurrent;
-use crate::marks;
-use crate::primitives::{self, Entry};
+use crate::auto::decisions::Decision;
+use crate::auto::target::{LazyTarget, Target};
 use crate::refusal::Refusal;
 use crate::selector::{self, Declared};
-use crate::structured::{self, Lowers, Traversal};
-use crate::suggest;
-use crate::trace::{Step, Trace};
+use crate::structured::{Lowers, Traversal};
+use crate::trace::Trace;
 use crate::tree::{self, Loop};
-use crate::value::{Arg, Args, Handle, Value};
+use crate::value::{Arg, Handle, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use taffeta_analysis::query::depend::Dependences;
 use taffeta_ast::{Func, Span, Stmt, StmtId, StmtKind};
 
 /// Result of a step.
@@ -50,29 +46,29 @@ impl Change {
 
 /// Replacements of a removed statement.
 #[derive(Clone, Debug)]
-struct Moved {
+pub(crate) struct Moved {
     /// Number of the removing step, counted from 1, and its name.
-    step: (usize, &'static str),
-    to: Vec<StmtId>,
+    pub(crate) step: (usize, &'static str),
+    pub(crate) to: Vec<StmtId>,
 }
 
 /// Program with the steps that produced it. Every step is proved to preserve the program's meaning, or refused; a
 /// refusal leaves the program unchanged.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    func: Func,
-    trace: Trace,
-    moved: FxHashMap<StmtId, Moved>,
+    pub(crate) func: Func,
+    pub(crate) trace: Trace,
+    pub(crate) moved: FxHashMap<StmtId, Moved>,
     /// Marked loops to prove again after every step ([`marks::rests_on_elsewhere`]).
-    asked_again: FxHashSet<StmtId>,
+    pub(crate) asked_again: FxHashSet<StmtId>,
     /// Whether refusals need no explanation, since they are only tested for.
-    trying: bool,
+    pub(crate) trying: bool,
     /// Machine and sizes that the rules of automatic scheduling choose for.
-    aim: LazyTarget,
+    pub(crate) aim: LazyTarget,
     /// Decisions of these rules.
-    decisions: Vec<Decision>,
+    pub(crate) decisions: Vec<Decision>,
     /// Lowering callback, which says whether a program has loops over the stored elements of its structured tensors.
-    lowers: Option<Lowers>,
+    pub(crate) lowers: Option<Lowers>,
 }
 
 impl Schedule {
@@ -156,30 +152,6 @@ impl Schedule {
         &self.trace
     }
 
-    /// Calls a primitive or a query by its name in the schedule language.
-    ///
-    /// # Errors
-    /// A [`Refusal`] with the reason.
-    pub fn call(&mut self, method: &str, args: &[Arg]) -> Result<Value, Refusal> {
-        let Some(entry) = primitives::find(method) else { return Err(primitives::unknown(method)) };
-        match entry.run {
-            primitives::Run::Query(f) => f(self, &Args::bind(entry.signature, entry.params, args)?),
-            primitives::Run::Meta(f) => f(self, args),
-            primitives::Run::Primitive(f) => {
-                let change = f(self, &Args::bind(entry.signature, entry.params, args)?);
-                let change = change.and_then(|mut c| {
-                    structured::check(entry.name, &self.func, &c.func, self.lowers)?;
-                    self.recheck_marks(&mut c).map(|()| c)
-                });
-                let wanted = |r: Refusal| match self.trying {
-                    true => r,
-                    false => suggest::add(self, method, args, r.explained(&self.func)),
-                };
-                self.take(entry, args, change.map_err(wanted)?)
-            }
-        }
-    }
-
     /// Returns the selector of a loop, for messages.
     pub fn called(&self, l: &Stmt) -> String {
         selector::called(&self.func, l)
@@ -194,111 +166,6 @@ impl Schedule {
     /// Returns whether this is a copy to try steps on.
     pub(crate) fn is_trying(&self) -> bool {
         self.trying
-    }
-
-    /// Returns whether a primitive would be taken, without changing anything. A target that is not in the program gives
-    /// `false`.
-    ///
-    /// # Errors
-    /// If the call is meaningless ([`crate::refusal::Reason::misuse`]).
-    pub fn can(&self, method: &str, args: &[Arg]) -> Result<bool, Refusal> {
-        match self.trying().call(method, args) {
-            Ok(_) => Ok(true),
-            Err(r) if r.misuse => Err(r),
-            Err(_) => Ok(false),
-        }
-    }
-
-    fn take(&mut self, entry: &'static Entry, args: &[Arg], change: Change) -> Result<Value, Refusal> {
-        taffeta_ast::validate::pass(&change.func, &format!("`{}`", entry.name)).map_err(Refusal::internal)?;
-        let args = args.iter().map(|a| crate::trace::Argument::of(a, self)).collect();
-        self.trace.steps.push(Step { method: entry.name.into(), args, notes: change.notes });
-        let number = self.trace.steps.len();
-        for (from, to) in change.moved {
-            self.moved.insert(from, Moved { step: (number, entry.name), to });
-        }
-        self.func = change.func;
-        self.asked_again = change.asked_again;
-        Ok(change.made)
-    }
-
-    /// Proves again that loops marked by earlier steps, as parallel, vectorised or library calls, may keep their marks,
-    /// and updates their lists of shared reductions.
-    fn recheck_marks(&self, change: &mut Change) -> Result<(), Refusal> {
-        let marked = marks::changed(&self.func, &change.func, &self.asked_again);
-        let (library, marked): (Vec<Stmt>, Vec<Stmt>) = marked.into_iter().partition(marks::is_library);
-        for nest in library {
-            // Loops have their names of the program before the step; loops that the step would make exist only after
-            // it.
-            let called = |l: &Stmt| match tree::find(&self.func.body, l.id()) {
-                Some(l) => selector::called(&self.func, &l),
-                None => selector::called(&change.func, l),
-            };
-            primitives::as_lib::fits(&change.func, &nest, &called).map_err(|mut r| {
-                r.message = format!("this nest is already a library call, and could not stay one: {}", r.message);
-                r.condition = Refusal::ORDER_FREE;
-                r.help("take that step first, and `as_lib` after it")
-            })?;
-            if marks::rests_on_elsewhere(&change.func, &nest) {
-                change.asked_again.insert(nest.id());
-            }
-        }
-        if marked.is_empty() {
-            return Ok(());
-        }
-        let mut lists = FxHashMap::default();
-        for Loop { stmt, .. } in marked.iter().filter_map(Loop::of) {
-            let name = || selector::called(&self.func, &stmt);
-            let StmtKind::For { props, .. } = stmt.kind() else { continue };
-            let again = "take that step first, and make loops parallel at the end";
-            if let Some(inner) = concurrent::threads_inside(&stmt) {
-                let message = format!(
-                    "the loop `{}` is already parallel or vectorised, and would have parallel loops inside",
-                    name()
-                );
-                return Err(Refusal::illegal(Refusal::ORDER_FREE, message)
-                    .label(inner.origin().span(), "a copy of this parallel loop")
-                    .help(again));
-            }
-            if props.vectorize.is_some() {
-                primitives::vectorize::body_fits(&change.func, &stmt).map_err(|mut r| {
-                    r.condition = Refusal::ORDER_FREE;
-                    r.help(again)
-                })?;
-            }
-            if marks::rests_on_elsewhere(&change.func, &stmt) {
-                change.asked_again.insert(stmt.id());
-            }
-            if change.proved.contains(&stmt.id()) {
-                continue;
-            }
-            let dependences = Dependences::inside(&change.func, &[stmt.id()]);
-            let shared = concurrent::shared(&dependences, &stmt).map_err(|obstacle| {
-                let message = format!(
-                    "the loop `{}` is already parallel or vectorised, and would get a loop-carried dependence",
-                    name()
-                );
-                obstacle.refusal(Refusal::ORDER_FREE, message).help(again)
-            })?;
-            if shared != props.reductions {
-                lists.insert(stmt.id(), shared);
-            }
-        }
-        if !lists.is_empty() {
-            change.func = change.func.with_body(concurrent::share(&change.func.body, &mut lists));
-        }
-        Ok(())
-    }
-
-    /// Proves again that every loop marked to run in any order may do so, and that its list of shared reductions is
-    /// right, in the whole program. A step proves only the loops that it affects.
-    #[doc(hidden)]
-    pub fn marks_hold(&self) -> bool {
-        let all = Dependences::new(&self.func);
-        marks::every(&self.func).iter().filter(|s| !marks::is_library(s)).all(|s| {
-            let StmtKind::For { props, .. } = s.kind() else { return true };
-            concurrent::shared(&all, s).is_ok_and(|shared| shared == props.reductions)
-        })
     }
 
     // ---- resolution of targets

@@ -5,7 +5,6 @@ use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::selector;
-use crate::trace::Argument;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, IndexMap, Value};
 use taffeta_ast::{Span, Stmt, StmtId, StmtKind, Symbol, print};
@@ -305,7 +304,7 @@ impl Attempt {
                 format!("[{}]", items.join(", "))
             }
             Value::Handle(Handle::Stmt(id)) => self.statement(*id),
-            other => Argument::of(&Arg { value: other.clone(), ..arg.clone() }, &self.s).value.to_string(),
+            other => self.s.recorded(&Arg { value: other.clone(), ..arg.clone() }).value.to_string(),
         }
     }
 

@@ -1,13 +1,12 @@
 //! Steps of a schedule as data: recorded, saved as JSON, and replayed on the same program.
 
 use crate::refusal::Refusal;
-use crate::schedule::Schedule;
 use crate::selector;
 use crate::value::{Arg, Handle, IndexMap, Value};
 use crate::written;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use taffeta_ast::{Func, Span, Stmt, StmtId};
+use taffeta_ast::{Func, Stmt, StmtId};
 
 /// Version of the format.
 const VERSION: u32 = 1;
@@ -88,24 +87,21 @@ pub enum Recorded {
 
 impl Argument {
     /// Records an argument of a call on this program.
-    pub fn of(arg: &Arg, s: &Schedule) -> Argument {
-        Argument { name: arg.name.clone(), value: record(&arg.value, s) }
+    pub fn of(arg: &Arg, func: &Func, resolve: &dyn Fn(StmtId) -> StmtId) -> Argument {
+        Argument { name: arg.name.clone(), value: record(&arg.value, func, resolve) }
     }
 }
 
-fn record(value: &Value, s: &Schedule) -> Recorded {
-    let func = s.func();
+fn record(value: &Value, func: &Func, resolve: &dyn Fn(StmtId) -> StmtId) -> Recorded {
     match value {
         Value::None => Recorded::None,
         Value::Bool(b) => Recorded::Bool(*b),
         Value::Int(i) => Recorded::Int(*i),
         Value::Float(f) => Recorded::Float(*f),
         Value::Str(s) => Recorded::Str(s.clone()),
-        Value::List(v) => Recorded::List(v.iter().map(|v| record(v, s)).collect()),
+        Value::List(v) => Recorded::List(v.iter().map(|v| record(v, func, resolve)).collect()),
         Value::Handle(Handle::Stmt(id)) => {
-            // A handle may be older than the statement that it resolves to.
-            let now = s.stmt(&Arg::from(*id)).map_or(*id, |s| s.id());
-            let found = place(&func.body, now, &mut 0);
+            let found = place(&func.body, resolve(*id), &mut 0);
             let name = found.as_ref().and_then(|(_, s)| selector::name(s)).map(str::to_string);
             let written = found.as_ref().and_then(|(_, s)| written::stmt(func, s));
             Recorded::Stmt { place: found.map_or(usize::MAX, |(place, _)| place), name, written }
@@ -205,52 +201,6 @@ impl Trace {
             out += &format!("    {step}\n");
         }
         Ok(out)
-    }
-
-    /// Replays all steps on a program.
-    ///
-    /// # Errors
-    /// The refused step, with its number counted from 1; 0 if the trace is for another program.
-    pub fn replay(&self, func: Func) -> Result<Schedule, (usize, Refusal)> {
-        self.replay_with(func, &mut |_, _| ())
-    }
-
-    /// Replays all steps on a program, and calls `after` with each step and the schedule after it.
-    ///
-    /// # Errors
-    /// The refused step, with its number counted from 1; 0 if the trace is for another program.
-    pub fn replay_with(
-        &self,
-        func: Func,
-        after: &mut dyn FnMut(&Step, &Schedule),
-    ) -> Result<Schedule, (usize, Refusal)> {
-        self.replay_on(Schedule::new(func), after)
-    }
-
-    /// Replays all steps on a schedule, which may have taken steps before, and calls `after` as [`Trace::replay_with`]
-    /// does.
-    ///
-    /// # Errors
-    /// The refused step, with its number counted from 1; 0 if the trace is for another program.
-    pub fn replay_on(
-        &self,
-        mut s: Schedule,
-        after: &mut dyn FnMut(&Step, &Schedule),
-    ) -> Result<Schedule, (usize, Refusal)> {
-        if self.entry != s.func().name {
-            let text = format!("this trace is for `{}`, not for `{}`", self.entry, s.func().name);
-            return Err((0, Refusal::usage(text)));
-        }
-        for (k, step) in self.steps.iter().enumerate() {
-            let mut args = Vec::new();
-            for a in &step.args {
-                let value = a.value.revive(s.func()).map_err(|r| (k + 1, r))?;
-                args.push(Arg { name: a.name.clone(), value, span: Span::NONE });
-            }
-            s.call(&step.method, &args).map_err(|r| (k + 1, r))?;
-            after(s.trace().steps.last().unwrap_or(step), &s);
-        }
-        Ok(s)
     }
 }
 

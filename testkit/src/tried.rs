@@ -119,7 +119,7 @@ pub fn by(mut choose: Chooser, func: Func, seed: u64, counts: &mut Counts) -> (C
             Err(what) => {
                 // The step is not in the trace, because it did not finish.
                 let mut trace = s.trace().clone();
-                let args = args.iter().map(|a| Argument::of(a, &s)).collect();
+                let args = args.iter().map(|a| s.recorded(a)).collect();
                 trace.steps.push(Step { method, args, notes: Vec::new() });
                 return (Case { func, seed, trace }, Some(what));
             }

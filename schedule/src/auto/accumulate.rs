@@ -14,7 +14,9 @@
 //! written in between.
 
 use super::model::Model;
-use super::{Candidate, ExtraSteps, Known, Rule, nest};
+use super::nest;
+use super::trip_counts::Known;
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::{Arg, Handle, Value};
@@ -25,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_accumulate",
     summary: "Keeps what loops add up in registers.",
     why_here: "after blocks of contractions, which are in registers already, and before lanes, which these sums get too",
-    gain: super::MARK,
+    gain: crate::auto::rule::MARK,
     min_gain_sparse: Some(-STORED),
     objective: None,
     rounds: 1,

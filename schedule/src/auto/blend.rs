@@ -10,7 +10,8 @@
 //! Loads and stores shared by the iterations are then executed once.
 
 use super::model::Model;
-use super::{Candidate, ExtraSteps, Rule, nest, unroll};
+use super::{nest, unroll};
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
@@ -20,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_blend",
     summary: "Jams loops of a few iterations into the loops inside of them.",
     why_here: "before loops are fused, which then have no short loops between them",
-    gain: super::MARK,
+    gain: crate::auto::rule::MARK,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,

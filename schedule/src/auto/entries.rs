@@ -1,7 +1,7 @@
 //! Rules as methods of schedules: `s.auto()` applies all of them, `s.auto_reorder()` one.
 
 use super::apply;
-use crate::primitives::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::value::{Arg, Args, Value};

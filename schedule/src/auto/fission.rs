@@ -12,7 +12,8 @@
 //! estimate is lower.
 
 use super::model::Model;
-use super::{Candidate, ExtraSteps, Rule, nest};
+use super::nest;
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree;
@@ -23,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_fission",
     summary: "Parts what threads cannot share out from what they can.",
     why_here: "after loops were fused, so that it cuts what is left, and before the nests that it makes are put in order",
-    gain: super::STRUCTURE,
+    gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,

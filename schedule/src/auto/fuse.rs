@@ -11,7 +11,8 @@
 //! that are parallel separately but not once fused.
 
 use super::model::Model;
-use super::{Candidate, ExtraSteps, Rule, nest};
+use super::nest;
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -26,8 +27,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Makes one loop of several that use the same tensors, and keeps less of what is between them.",
     why_here: "after libraries have taken their products, and before loops are put in order: it makes the nests that \
                later rules look at",
-    gain: super::STRUCTURE,
-    min_gain_sparse: Some(super::STRUCTURE),
+    gain: crate::auto::rule::STRUCTURE,
+    min_gain_sparse: Some(crate::auto::rule::STRUCTURE),
     objective: None,
     rounds: 4,
     sites,

@@ -1,7 +1,7 @@
 //! `auto_inline`: recomputation of a local tensor's elements at their uses, where that is cheaper than storing them.
 
 use super::model::Model;
-use super::{Candidate, ExtraSteps, Rule};
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::schedule::Schedule;
 use crate::tree;
 use crate::value::{Arg, Handle, Value};
@@ -13,8 +13,8 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_inline",
     summary: "Computes cheap intermediates where they are read.",
     why_here: "before loops are fused, which then have fewer tensors between them",
-    gain: super::MARK,
-    min_gain_sparse: Some(super::MARK),
+    gain: crate::auto::rule::MARK,
+    min_gain_sparse: Some(crate::auto::rule::MARK),
     objective: None,
     rounds: 1,
     sites,

@@ -5,8 +5,9 @@
 //! loop, the reason is the estimates with and without the mark.
 
 use super::decisions::time;
-use super::model::{Model, Stage, branch, c_compiler};
+use super::model::{Model, branch, c_compiler};
 use super::{parallelize, structured, vectorize};
+use crate::auto::model::enclosing::Stage;
 use crate::schedule::Schedule;
 use crate::tree::Loop;
 use crate::value::Arg;

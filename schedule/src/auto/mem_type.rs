@@ -9,22 +9,21 @@
 //! Lowering chooses the memory of all other local arrays, and no other candidate is better. Only these arrays would be
 //! allocated in every iteration.
 
+use super::allocation::is_allocated;
 use super::model::Model;
-use super::{Candidate, ExtraSteps, Rule};
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::primitives::set_mem_type::has_room;
 use crate::schedule::Schedule;
 use crate::tree;
 use crate::value::{Arg, Handle, Value};
-use taffeta_analysis::query::upper_bound::of_sizes;
-use taffeta_ast::stmt::Memory;
-use taffeta_ast::{Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Func, Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_mem_type",
     summary: "Keeps scratch arrays of changing size in memory that is laid out once.",
     why_here: "at the end, when all arrays are there that rules make",
-    gain: super::MARK,
-    min_gain_sparse: Some(super::MARK),
+    gain: crate::auto::rule::MARK,
+    min_gain_sparse: Some(crate::auto::rule::MARK),
     objective: None,
     rounds: 1,
     sites,
@@ -48,13 +47,6 @@ fn allocated(func: &Func, s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
     }
     let inside = inside || matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. });
     s.kind().children().into_iter().for_each(|c| allocated(func, c, inside, out));
-}
-
-/// Returns whether an array of default memory is allocated at its declaration, since its shape depends on more than
-/// size parameters.
-pub(super) fn is_allocated(sizes: &[Symbol], tensor: &Tensor) -> bool {
-    let changes = !tensor.shape.iter().all(|e| of_sizes(e, sizes));
-    tensor.ndim() > 0 && tensor.memory == Memory::Auto && changes
 }
 
 fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {

@@ -1,6 +1,7 @@
 //! Queries on loop nests, steps shared by rules, and follow-up steps expected of later rules.
 
-use super::{ExtraSteps, scatter};
+use super::scatter;
+use crate::auto::rule::ExtraSteps;
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;

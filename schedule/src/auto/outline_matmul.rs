@@ -11,8 +11,9 @@
 //! (`fission`); the estimate includes that cost. Cheap scalars, such as the factors that gradients compute, are
 //! recomputed in the product (`inline`).
 
+use super::inline;
 use super::nest::{self, Scalars};
-use super::{Candidate, ExtraSteps, inline};
+use crate::auto::rule::{Candidate, ExtraSteps};
 use crate::primitives::as_lib;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;

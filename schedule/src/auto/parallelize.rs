@@ -9,10 +9,13 @@
 //! number of iterations at which they pay, or for parts of that many list positions; the estimate is of a call in which
 //! they start.
 
-use super::model::{Model, Stage, is_guess};
+use super::model::Model;
+use super::nest;
 use super::structured::{has_lists, traverses};
+use super::target::Target;
 use super::trip_counts::Estimate;
-use super::{Candidate, ExtraSteps, Rule, Target, nest, with_props};
+use crate::auto::model::enclosing::{Stage, is_guess};
+use crate::auto::rule::{Candidate, ExtraSteps, Rule, with_props};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -23,8 +26,8 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_parallelize",
     summary: "Runs outer loops on several threads.",
     why_here: "last: threads take what is left, and no step splits or moves a parallel loop",
-    gain: super::MARK,
-    min_gain_sparse: Some(super::MARK),
+    gain: crate::auto::rule::MARK,
+    min_gain_sparse: Some(crate::auto::rule::MARK),
     objective: None,
     rounds: 1,
     sites,

@@ -13,7 +13,8 @@
 //! costly.
 
 use super::model::Model;
-use super::{Candidate, ExtraSteps, Rule, nest};
+use super::nest;
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -27,7 +28,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_polyhedral",
     summary: "Skews and tiles nests in which every loop carries a dependence, for threads.",
     why_here: "after the order of loops is chosen, which is fixed for what it makes, and before lanes",
-    gain: super::STRUCTURE,
+    gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,

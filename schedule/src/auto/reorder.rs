@@ -21,7 +21,8 @@
 
 use super::model::Model;
 use super::model::access::{StrideClass, growth};
-use super::{Candidate, ExtraSteps, Rule, nest, structured};
+use super::{nest, structured};
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::block::Block;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -34,7 +35,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_reorder",
     summary: "Orders nested loops so that what lies side by side is accessed one after the other.",
     why_here: "before marks, which fix the order of loops",
-    gain: super::STRUCTURE,
+    gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,

@@ -4,8 +4,10 @@
 //! The roof of a nest is the larger of two times: *arithmetic*, all its operations in full vectors on all threads, and
 //! *memory*, one transfer of every touched tensor from the level that holds all of them, at that level's bandwidth.
 
-use super::model::{Model, Stage};
-use super::{Answer, parallelize, vectorize};
+use super::decisions::Answer;
+use super::model::Model;
+use super::{parallelize, vectorize};
+use crate::auto::model::enclosing::Stage;
 use crate::schedule::Schedule;
 use crate::tree;
 use taffeta_analysis::query::effects;

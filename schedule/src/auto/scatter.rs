@@ -10,8 +10,10 @@
 //! Any two iterations of `e` may update the same row, but never the same column on two threads: updates need not be
 //! atomic, and threads need no private copies of rows.
 
-use super::model::{Model, Stage, is_guess};
-use super::{Candidate, ExtraSteps, Rule, nest};
+use super::model::Model;
+use super::nest;
+use crate::auto::model::enclosing::{Stage, is_guess};
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -23,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_scatter",
     summary: "Gives threads columns of their own in loops that scatter rows.",
     why_here: "before lanes, which the columns of a thread get too; other loops get threads after that",
-    gain: super::STRUCTURE,
+    gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,

@@ -10,8 +10,9 @@
 //! cannot rank the orders, since they depend on the data; lowering reports the search that is left instead.
 
 use super::model::Model;
+use super::nest;
 use super::structured::{accesses, formats};
-use super::{Candidate, ExtraSteps, Rule, nest};
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};

@@ -20,7 +20,9 @@
 
 use super::model::Model;
 use super::model::access::{StrideClass, growth};
-use super::{Candidate, ExtraSteps, Known, Rule, nest};
+use super::nest;
+use super::trip_counts::Known;
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -34,7 +36,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Sums blocks of contractions in registers.",
     why_here: "after the order of loops is chosen, whose nests it takes apart, and before lanes and threads, which tiles \
                get too",
-    gain: super::STRUCTURE,
+    gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,

@@ -24,7 +24,8 @@
 use super::model::Model;
 use super::model::access::{StrideClass, growth};
 use super::model::work::Work;
-use super::{Candidate, ExtraSteps, Rule, nest};
+use super::nest;
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -37,7 +38,7 @@ pub(super) const RULE: Rule = Rule {
     summary: "Goes through transposed tensors in blocks.",
     why_here: "after the order of loops is chosen, where no order is good, and before lanes and threads, which blocks \
                get too",
-    gain: super::STRUCTURE,
+    gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,

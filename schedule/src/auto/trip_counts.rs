@@ -123,7 +123,7 @@ impl<'t> Values<'t> {
     /// Returns whether a local array is allocated at its declaration, since its shape depends on more than size
     /// parameters.
     pub fn is_allocated(&self, tensor: &Tensor) -> bool {
-        super::mem_type::is_allocated(&self.sizes, tensor)
+        super::allocation::is_allocated(&self.sizes, tensor)
     }
 
     /// Returns the shape of a tensor.

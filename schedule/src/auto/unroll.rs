@@ -1,7 +1,8 @@
 //! `auto_unroll`: full unrolling of short innermost loops, so that the enclosing loop becomes the innermost one.
 
 use super::model::Model;
-use super::{Candidate, ExtraSteps, Rule, nest};
+use super::nest;
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
@@ -11,8 +12,8 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_unroll",
     summary: "Replaces innermost loops of a few iterations by copies of their bodies.",
     why_here: "after the order of loops is chosen, and before lanes, which only innermost loops take",
-    gain: super::MARK,
-    min_gain_sparse: Some(super::MARK),
+    gain: crate::auto::rule::MARK,
+    min_gain_sparse: Some(crate::auto::rule::MARK),
     objective: None,
     rounds: 1,
     sites,

@@ -13,7 +13,8 @@
 //! which only some iterations have, are peeled (`separate_tail`).
 
 use super::model::Model;
-use super::{Candidate, ExtraSteps, Rule, nest};
+use super::nest;
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::block::Block;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
@@ -27,7 +28,7 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_window",
     summary: "Has a few iterations go through overlapping windows together.",
     why_here: "before short loops are jammed, which it makes, and before loops are fused, which would hide windows",
-    gain: super::STRUCTURE,
+    gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,

@@ -5,7 +5,8 @@
 
 use super::model::Model;
 use super::structured::is_near_stored;
-use super::{Candidate, ExtraSteps, Rule, nest, outline_matmul};
+use super::{nest, outline_matmul};
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::primitives::as_lib;
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -18,8 +19,8 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_use_lib",
     summary: "Has a library do large matrix products.",
     why_here: "first, while products stand as they are written; what a library does is left alone by all others",
-    gain: super::STRUCTURE,
-    min_gain_sparse: Some(super::STRUCTURE),
+    gain: crate::auto::rule::STRUCTURE,
+    min_gain_sparse: Some(crate::auto::rule::STRUCTURE),
     objective: None,
     rounds: 1,
     sites,

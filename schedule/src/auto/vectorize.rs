@@ -6,8 +6,9 @@
 
 use super::model::Model;
 use super::model::access::{StrideClass, growth};
+use super::nest;
 use super::structured::traverses;
-use super::{Candidate, ExtraSteps, Rule, nest};
+use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
 use crate::value::Arg;
@@ -19,8 +20,8 @@ pub(super) const RULE: Rule = Rule {
     summary: "Runs innermost loops by vector instructions.",
     why_here: "the order of loops decides which are innermost; lanes are marked before threads, since a mark asks again \
                about the marked loops around it",
-    gain: super::MARK,
-    min_gain_sparse: Some(super::MARK),
+    gain: crate::auto::rule::MARK,
+    min_gain_sparse: Some(crate::auto::rule::MARK),
     objective: None,
     rounds: 1,
     sites,

@@ -1,8 +1,8 @@
 //! Extraction of a part of a program as statements with iteration domains.
 
 use crate::affine::Affine;
-use crate::primitives::require_unmarked;
 use crate::refusal::Refusal;
+use crate::requirements::require_unmarked;
 use crate::selector;
 use crate::tree::{self, Loop};
 use rustc_hash::FxHashSet;

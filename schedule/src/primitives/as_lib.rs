@@ -1,6 +1,7 @@
 #![doc = include_str!("as_lib.md")]
 
-use super::{Entry, Run, fission};
+use super::fission;
+use crate::entry::{Entry, Run};
 use crate::order;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
@@ -37,10 +38,10 @@ struct Plan {
 
 fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     // 1. No marks.
-    super::require_unmarked(s.func(), 1, l)?;
+    crate::requirements::require_unmarked(s.func(), 1, l)?;
     let (func, nest) = alone(s.func(), l)?;
     let product = fits(&func, &nest, &|l| fission::called_before(s.func(), &func, l))?;
-    super::require_any_order(&func, product.dtype)?;
+    crate::requirements::require_any_order(&func, product.dtype)?;
     let is_parallel =
         |s: &Stmt| matches!(s.kind(), StmtKind::For { props: LoopProps { parallel: Some(Parallel { .. }), .. }, .. });
     let threads = tree::path(&func.body, nest.id()).unwrap_or_default().iter().any(is_parallel);
@@ -81,7 +82,7 @@ fn apply(plan: &Plan) -> Change {
 /// Sketches the matrix product that a loop becomes when the statements beside the sum are cut off. The sketch goes by
 /// the text; nothing is proved.
 pub(crate) fn sketch(s: &Schedule, l: &Loop) -> Option<Product> {
-    super::require_unmarked(s.func(), 1, l).ok()?;
+    crate::requirements::require_unmarked(s.func(), 1, l).ok()?;
     product(&main(&l.stmt), &|l| selector::called(s.func(), l)).ok()
 }
 

@@ -1,8 +1,8 @@
 #![doc = include_str!("blend.md")]
 
 use super::unroll::{self, Copies};
-use super::{Entry, Run};
 use crate::block::{self, Block};
+use crate::entry::{Entry, Run};
 use crate::order;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};

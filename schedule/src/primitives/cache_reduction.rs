@@ -1,6 +1,5 @@
 #![doc = include_str!("cache_reduction.md")]
-
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::stage::Stage;
@@ -48,7 +47,7 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
             return Err(refusal);
         }
     };
-    super::require_any_order(s.func(), stage.tensor.dtype)?;
+    crate::requirements::require_any_order(s.func(), stage.tensor.dtype)?;
     // 3. Every element that is reduced into was written before.
     let mut facts = stage.facts(s.func());
     if !stage.written_before(s.func(), &mut facts) && !stage.reads_all(&mut facts) {

@@ -1,7 +1,6 @@
 #![doc = include_str!("contract.md")]
-
-use super::{Entry, Run};
 use crate::block;
+use crate::entry::{Entry, Run};
 use crate::flow::Flow;
 use crate::local::Local;
 use crate::refusal::Refusal;

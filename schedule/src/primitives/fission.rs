@@ -1,8 +1,8 @@
 #![doc = include_str!("fission.md")]
 
 use super::reorder::extreme;
-use super::{Entry, Run};
 use crate::block::{self, uses};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::selector;
@@ -110,7 +110,7 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
             .label(path[path.len() - 1].origin().span(), "this statement"));
     }
     // 2. No marks, and a known trip count.
-    super::require_unmarked(func, 2, target)?;
+    crate::requirements::require_unmarked(func, 2, target)?;
     let mut facts = walk::at(func, target.stmt.id()).unwrap_or_else(|| Context::new(func));
     let Some(length) = target.trip_count(&mut facts) else {
         return Err(Refusal::illegal(2, format!("the step of `{}` is not a constant", name()))
@@ -201,7 +201,7 @@ impl Plan {
             return refuse(format!("`{name}` is used in both halves, and is passed to an outside function"));
         }
         // Both halves count iterations from the begin.
-        super::require_invariant_bounds(4, l, called)?;
+        crate::requirements::require_invariant_bounds(4, l, called)?;
         let written = effects::writes(&l.body);
         let last = l.value(&length.minus(&Expr::int(1)));
         let (lo, hi) = if l.step.as_int() > Some(0) { (&l.begin, &last) } else { (&last, &l.begin) };

@@ -1,7 +1,6 @@
 #![doc = include_str!("fuse.md")]
-
-use super::{Entry, Run};
 use crate::block::{self, Block};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
@@ -63,8 +62,8 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     }
     let block = block.ok_or_else(|| Refusal::illegal(1, "the loop stands in no block"))?;
     // 2. No marks, and known trip counts.
-    super::require_unmarked(s.func(), 2, &one)?;
-    super::require_unmarked(s.func(), 2, &two)?;
+    crate::requirements::require_unmarked(s.func(), 2, &one)?;
+    crate::requirements::require_unmarked(s.func(), 2, &two)?;
     let (Some(n), Some(m)) = (one.length(), two.length()) else {
         return Err(both(Refusal::illegal(2, "the step of a loop is not a constant")));
     };

@@ -1,6 +1,5 @@
 #![doc = include_str!("inline.md")]
-
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::local::{self, Local};
 use crate::refusal::Refusal;
 use crate::region::Witness;

@@ -1,7 +1,7 @@
 #![doc = include_str!("merge.md")]
 
 use super::reorder::{Nest, chain, perfect};
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
@@ -50,14 +50,14 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
         r
     })?;
     // 3. Trip counts are known, and there are no marks.
-    super::require_unmarked(s.func(), 3, outer)?;
-    super::require_unmarked(s.func(), 3, inner)?;
+    crate::requirements::require_unmarked(s.func(), 3, outer)?;
+    crate::requirements::require_unmarked(s.func(), 3, inner)?;
     let mut facts = walk::at(s.func(), outer.stmt.id()).unwrap_or_else(|| Context::new(s.func()));
     let (Some(n), Some(m)) = (outer.trip_count(&mut facts), inner.trip_count(&mut facts)) else {
         return refuse(3, "the step of a loop is not a constant".into());
     };
     // 4. The bounds of the inner loop are the same in all iterations; those of the outer one are evaluated in the body.
-    super::require_invariant_bounds(4, outer, &|| s.called(&outer.stmt))?;
+    crate::requirements::require_invariant_bounds(4, outer, &|| s.called(&outer.stmt))?;
     let bounds: FxHashSet<Symbol> = [&inner.begin, &inner.end].into_iter().flat_map(effects::loads).collect();
     if [&inner.begin, &inner.end].into_iter().any(|e| effects::mentions(e, &[&outer.iter]))
         || !outer.body.writes().is_disjoint(&bounds)

@@ -39,33 +39,8 @@ mod var_unsqueeze;
 pub(crate) mod vectorize;
 
 use crate::auto::entries;
+use crate::entry::Entry;
 use crate::refusal::Refusal;
-use crate::schedule::{Change, Schedule};
-use crate::value::{Arg, Args, Value};
-
-/// Implementation of a call.
-pub(crate) enum Run {
-    /// Change of the program.
-    Primitive(fn(&Schedule, &Args<'_>) -> Result<Change, Refusal>),
-    /// Query of the program.
-    Query(fn(&Schedule, &Args<'_>) -> Result<Value, Refusal>),
-    /// Call about other calls.
-    Meta(fn(&mut Schedule, &[Arg]) -> Result<Value, Refusal>),
-}
-
-/// Primitive or query of the schedule language.
-pub(crate) struct Entry {
-    pub name: &'static str,
-    /// Signature, as in the language reference.
-    pub signature: &'static str,
-    /// Parameters that can be given, in order.
-    pub params: &'static [&'static str],
-    /// Effect, in one sentence.
-    pub summary: &'static str,
-    /// Documentation, which heads its file.
-    pub doc: &'static str,
-    pub run: Run,
-}
 
 /// All entries, in the order of the manual.
 const ENTRIES: &[&Entry] = &[
@@ -156,42 +131,4 @@ pub struct Documentation {
 /// Lists the manual entries of all primitives and queries, in order.
 pub fn documentation() -> impl Iterator<Item = Documentation> {
     ENTRIES.iter().map(|e| Documentation { name: e.name, signature: e.signature, summary: e.summary, text: e.doc })
-}
-
-/// Refuses a loop that an earlier step marked: as parallel, vectorised, unrolled or a library call.
-pub(crate) fn require_unmarked(func: &taffeta_ast::Func, condition: u32, l: &crate::tree::Loop) -> Result<(), Refusal> {
-    let taffeta_ast::StmtKind::For { props, .. } = l.stmt.kind() else { return Ok(()) };
-    if *props == taffeta_ast::LoopProps::default() {
-        return Ok(());
-    }
-    let name = crate::selector::called(func, &l.stmt);
-    Err(Refusal::illegal(condition, format!("the loop `{name}` is already parallel, vectorised or unrolled"))
-        .label(l.stmt.origin().span(), "this loop")
-        .help("take this step before `parallelize`, `vectorize`, `unroll` and `blend`"))
-}
-
-/// Refuses another order of floating-point sums, where the order must be kept ([`taffeta_ast::Func::keeps_order`]).
-pub(crate) fn require_any_order(func: &taffeta_ast::Func, dtype: taffeta_ast::DType) -> Result<(), Refusal> {
-    if !func.keeps_order || !dtype.is_float() {
-        return Ok(());
-    }
-    let message = "floats would be added up in another order, and rules leave that alone under strict floats";
-    Err(Refusal::illegal(Refusal::ORDER_FREE, message.to_string()).help("a schedule function may ask for it"))
-}
-
-/// Refuses a loop whose body writes data that its bounds read, for primitives that evaluate the bounds in the body.
-pub(crate) fn require_invariant_bounds(
-    condition: u32,
-    l: &crate::tree::Loop,
-    called: &dyn Fn() -> String,
-) -> Result<(), Refusal> {
-    use taffeta_analysis::query::effects;
-    let written = effects::writes(&l.body);
-    let changes = |e: &taffeta_ast::Expr| !effects::loads(e).is_disjoint(&written);
-    if ![&l.begin, &l.end, &l.step].into_iter().any(changes) {
-        return Ok(());
-    }
-    Err(Refusal::illegal(condition, format!("the bounds of `{}` change in its body", called()))
-        .label(l.stmt.origin().span(), "this loop")
-        .help("give the bound a name before the loop: `last = …`, and `range(…, last)`"))
 }

@@ -1,7 +1,8 @@
 #![doc = include_str!("move_to.md")]
 
-use super::{Entry, Run, fission};
+use super::fission;
 use crate::block::Block;
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};

@@ -1,8 +1,8 @@
 #![doc = include_str!("permute.md")]
 
 use super::reorder::{Nest, chain, perfect};
-use super::{Entry, Run};
 use crate::affine::{self, Affine};
+use crate::entry::{Entry, Run};
 use crate::polyhedron::{self, Constraint, Matrix};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
@@ -92,7 +92,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
     };
     // 4. Steps of 1 or -1, and no marks.
     for l in &nest.loops {
-        super::require_unmarked(s.func(), 4, l)?;
+        crate::requirements::require_unmarked(s.func(), 4, l)?;
         if !matches!(l.step.as_int(), Some(1 | -1)) {
             let text = format!("the step of `{}` is neither 1 nor -1", s.called(&l.stmt));
             return Err(Refusal::illegal(4, text).label(at(l), "this loop"));

@@ -1,6 +1,5 @@
 #![doc = include_str!("polyhedral.md")]
-
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::polyhedral::{Edges, Made, Model, in_program_terms, model, rebuild, turned};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};

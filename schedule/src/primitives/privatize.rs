@@ -1,7 +1,6 @@
 #![doc = include_str!("privatize.md")]
-
-use super::{Entry, Run};
 use crate::block;
+use crate::entry::{Entry, Run};
 use crate::flow::{self, Flow};
 use crate::local::Local;
 use crate::refusal::Refusal;

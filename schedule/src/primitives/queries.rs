@@ -1,6 +1,5 @@
 //! Queries of a schedule, which change nothing.
-
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::selector;
 use crate::tree::Loop;

@@ -1,7 +1,6 @@
 #![doc = include_str!("reverse.md")]
-
-use super::{Entry, Run};
 use crate::concurrent::carried;
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
@@ -53,7 +52,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Stmt, Refusal> {
         return Ok(l.with(stop.minus(&l.step), facts.shorten(&end), Expr::int(step), l.body.clone()));
     }
     // 3. Otherwise the new loop counts iterations, and the body evaluates the bounds.
-    super::require_invariant_bounds(3, l, &|| s.called(&l.stmt))?;
+    crate::requirements::require_invariant_bounds(3, l, &|| s.called(&l.stmt))?;
     let number = Symbol::new(format!("{}~k", l.iter));
     let value = l.value(&length.minus(&Expr::int(1)).minus(&Expr::var(&number)));
     let body = tree::substitute(&l.body, &l.iter, &value);

@@ -1,6 +1,5 @@
 #![doc = include_str!("scalarize.md")]
-
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::value::{Args, Value};

@@ -1,9 +1,9 @@
 #![doc = include_str!("separate_tail.md")]
 
 use super::reorder::extreme;
-use super::{Entry, Run};
 use crate::affine::{self, Affine};
 use crate::eliminate_guards::{self, Eliminated};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};

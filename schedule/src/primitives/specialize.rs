@@ -1,8 +1,7 @@
 #![doc = include_str!("specialize.md")]
-
-use super::{Entry, Run};
 use crate::condition;
 use crate::eliminate_guards;
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};

@@ -1,6 +1,5 @@
 #![doc = include_str!("split.md")]
-
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
@@ -71,9 +70,9 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
             .label(at, "this loop"));
     };
     // 2. No marks.
-    super::require_unmarked(s.func(), 2, &target)?;
+    crate::requirements::require_unmarked(s.func(), 2, &target)?;
     // 3. The body does not change the bounds, which are evaluated in it.
-    super::require_invariant_bounds(3, &target, &|| s.called(&target.stmt))?;
+    crate::requirements::require_invariant_bounds(3, &target, &|| s.called(&target.stmt))?;
     if shift < 0 {
         return Err(Refusal::value(format!("`shift` is at least 0, and this is {shift}")));
     }

@@ -1,7 +1,6 @@
 #![doc = include_str!("swap.md")]
-
-use super::{Entry, Run};
 use crate::block::Block;
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree;

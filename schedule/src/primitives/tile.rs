@@ -1,7 +1,7 @@
 #![doc = include_str!("tile.md")]
 
 use super::reorder::{chain, perfect};
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::polyhedral::{
     Edges, Made, Model, Separated, Tiles, in_program_terms, model, rebuild, seems_turned, separate, turned,
 };
@@ -85,7 +85,7 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     };
     // 4. No marks anywhere in the nest.
     for l in &nest.loops {
-        super::require_unmarked(s.func(), 4, l)?;
+        crate::requirements::require_unmarked(s.func(), 4, l)?;
     }
     // 3. Affine, and, further in, no marks either.
     let model = model(&before, &target, nest.loops.len(), [3, 4])?;

@@ -1,6 +1,5 @@
 #![doc = include_str!("unroll.md")]
-
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
@@ -25,7 +24,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let l = s.loop_(args.need("loop")?)?;
     let Some(factor) = args.positive("factor")? else { return Ok(apply(s, &check(s, &l)?)) };
     // 2. Checked before the split, which makes unmarked loops.
-    super::require_unmarked(s.func(), 2, &l)?;
+    crate::requirements::require_unmarked(s.func(), 2, &l)?;
     if factor > MOST || l.length().is_none() {
         let text = format!("`{}` would have {factor} copies, or its step is not a constant", s.called(&l.stmt));
         return Err(Refusal::illegal(1, text).label(l.stmt.origin().span(), "this loop"));
@@ -66,7 +65,7 @@ pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
             .map_err(|r: Refusal| r.help("give a factor, or split the loop and unroll the inner one"));
     };
     // 2. No marks.
-    super::require_unmarked(s.func(), 2, l)?;
+    crate::requirements::require_unmarked(s.func(), 2, l)?;
     // 3. The body does not change the begin, from which iterations are counted.
     if !l.body.writes().is_disjoint(&effects::loads(&l.begin)) {
         return refuse(3, format!("the begin of `{}` changes in its body", s.called(&l.stmt)));

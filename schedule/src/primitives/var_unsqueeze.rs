@@ -1,6 +1,5 @@
 #![doc = include_str!("var_unsqueeze.md")]
-
-use super::{Entry, Run};
+use crate::entry::{Entry, Run};
 use crate::local::Local;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};

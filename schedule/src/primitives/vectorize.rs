@@ -1,7 +1,8 @@
 #![doc = include_str!("vectorize.md")]
 
-use super::{Entry, Run, mark};
+use super::mark;
 use crate::concurrent::{self, Obstacle, Variant};
+use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::selector;

@@ -1,8 +1,9 @@
 //! Accesses: strides of addresses in the enclosing loops, and footprints in bytes.
 
 use super::memo::number;
-use super::{EnclosingLoop, Values};
+use crate::auto::model::enclosing::EnclosingLoop;
 use crate::auto::target::LINE;
+use crate::auto::trip_counts::Values;
 use crate::tree::Loop;
 use std::hash::Hash as _;
 use taffeta_analysis::query::effects;

@@ -1,6 +1,5 @@
 //! Branch probabilities, and guards that cost no branch.
-
-use super::EnclosingLoop;
+use crate::auto::model::enclosing::EnclosingLoop;
 use crate::tree::Loop;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::guard::{bound, guards};

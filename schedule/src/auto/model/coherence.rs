@@ -10,9 +10,8 @@
 //! Traffic is estimated for pairs of accesses to a tensor, of which at least one writes, in the innermost loop around
 //! both: the smaller of both footprints in one iteration of that loop. Each holder of a tensor pays for the pair with
 //! the most traffic. Traffic that occurs once, between the outermost statements of a program, is left out.
-
-use super::EnclosingLoop;
 use super::access::{AccessPattern, Step};
+use crate::auto::model::enclosing::EnclosingLoop;
 use crate::auto::target::{LINE, Target};
 use crate::auto::trip_counts::Values;
 use crate::tree::Loop;

@@ -11,7 +11,8 @@ use super::c_compiler::{interchanged_by_compilers, is_unswitched, may_take_lanes
 use super::memo::{Bytes, Remembered, Taken, hash_floats, number};
 use super::recurrence::{self, Scalars};
 use super::work::Work;
-use super::{EnclosingLoop, Stage, branch, coherence};
+use super::{branch, coherence};
+use crate::auto::model::enclosing::{EnclosingLoop, Stage};
 use crate::auto::target::{LINE, Target};
 use crate::auto::trip_counts::Values;
 use crate::tree::Loop;

@@ -114,7 +114,8 @@ pub(super) fn hash_floats(floats: &[f64], hasher: &mut FxHasher) {
 
 #[cfg(test)]
 mod tests {
-    use crate::auto::model::{Model, Stage};
+    use crate::auto::model::Model;
+    use crate::auto::model::enclosing::Stage;
     use crate::auto::{Target, rules};
     use crate::schedule::Schedule;
     use crate::tree;

@@ -43,6 +43,7 @@ pub(super) mod access;
 pub(super) mod branch;
 pub(super) mod c_compiler;
 mod coherence;
+pub(in crate::auto) mod enclosing;
 mod estimator;
 mod memo;
 mod recurrence;
@@ -50,22 +51,13 @@ pub(super) mod work;
 
 use super::target::Target;
 use super::trip_counts::{Estimate, Known, Values};
+use crate::auto::model::enclosing::EnclosingLoop;
+use crate::auto::model::enclosing::Stage;
 use crate::tree::{self, Loop};
 use estimator::Estimator;
 use memo::Remembered;
 use rustc_hash::FxHashMap;
-use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
-
-/// Stage of scheduling at which a program is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Before marks: innermost loops are assumed to get lanes where that is legal and pays.
-    Structure,
-    /// During marks: loops have the lanes they are marked with.
-    Marks,
-    /// After scheduling: C compilers receive the program as it is.
-    Compiled,
-}
+use taffeta_ast::{Func, Stmt, StmtId, StmtKind};
 
 /// Estimator of programs for a machine.
 pub(super) struct Model<'t> {
@@ -75,29 +67,6 @@ pub(super) struct Model<'t> {
     known: FxHashMap<StmtId, (Stmt, f64)>,
     /// Memo of estimates of the loops inside of these.
     loops: Remembered,
-}
-
-/// Loop around a statement.
-#[derive(Clone)]
-struct EnclosingLoop {
-    iter: Symbol,
-    trips: Estimate,
-    threads: bool,
-    lanes: bool,
-    /// Whether C compilers vectorise the loop without a mark.
-    auto_vectorized: bool,
-    /// Number of four-byte elements per vector.
-    width: f64,
-    /// Guards that become bounds of the loop.
-    bounds: Vec<Expr>,
-    /// Cache levels that an iteration's working set exceeds, two bits each: on one thread, and on all threads.
-    overflows: u32,
-    /// Approximate bytes that all iterations touch by indirect accesses.
-    scattered: f64,
-    /// Hash of the loop and the loops around it, without their working sets.
-    path: u64,
-    /// Hash of the loop and the loops around it, with their working sets: equal hashes mean equal contexts of the body.
-    number: u64,
 }
 
 /// Maximum trip counts that C compilers unroll completely: in scalar iterations, and in vectors.
@@ -198,9 +167,4 @@ fn outermost<'s>(s: &'s Stmt, out: &mut Vec<&'s Stmt>) {
         StmtKind::VarDef { body, .. } => outermost(body, out),
         _ => out.push(s),
     }
-}
-
-/// Returns whether an estimate rests on assumed values.
-pub(super) fn is_guess(e: Estimate) -> bool {
-    e.known == Known::Guess
 }

@@ -1,9 +1,10 @@
 //! Loop contexts seen by the body, and hashes by which equal contexts are recognised.
 
 use super::Estimator;
+use crate::auto::model::branch;
 use crate::auto::model::c_compiler::vectorised_by_compilers;
+use crate::auto::model::enclosing::{EnclosingLoop, Stage, is_guess};
 use crate::auto::model::memo::{hash_floats, number};
-use crate::auto::model::{EnclosingLoop, Stage, branch, is_guess};
 use crate::auto::trip_counts::Estimate;
 use crate::tree::Loop;
 use rustc_hash::FxHasher;

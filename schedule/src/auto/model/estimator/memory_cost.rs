@@ -2,9 +2,9 @@
 
 use super::Estimator;
 use crate::auto::model::access::{AccessPattern, StrideClass};
+use crate::auto::model::enclosing::{EnclosingLoop, is_guess};
 use crate::auto::model::memo::Bytes;
 use crate::auto::model::work::Work;
-use crate::auto::model::{EnclosingLoop, is_guess};
 use crate::auto::target::{LINE, PAGE, PAGES};
 
 /// Minimum nanoseconds per line of an indirect access, from the third level and from memory: lines are fetched on
@@ -160,7 +160,8 @@ impl Estimator<'_, '_> {
 #[cfg(test)]
 mod tests {
     use crate::auto::Target;
-    use crate::auto::model::{Model, Stage};
+    use crate::auto::model::Model;
+    use crate::auto::model::enclosing::Stage;
     use std::collections::BTreeMap;
     use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 

@@ -59,7 +59,8 @@ impl Estimator<'_, '_> {
 #[cfg(test)]
 mod tests {
     use crate::auto::Target;
-    use crate::auto::model::{Model, Stage};
+    use crate::auto::model::Model;
+    use crate::auto::model::enclosing::Stage;
     use std::collections::BTreeMap;
     use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 

@@ -120,7 +120,8 @@ pub(super) fn instructions(work: &Work, accesses: &[AccessPattern], lanes: f64) 
 #[cfg(test)]
 mod tests {
     use crate::auto::Target;
-    use crate::auto::model::{Model, Stage};
+    use crate::auto::model::Model;
+    use crate::auto::model::enclosing::Stage;
     use crate::schedule::Schedule;
     use std::collections::BTreeMap;
     use std::sync::Arc;

@@ -9,8 +9,8 @@
 //! ```
 
 use super::Estimator;
-use crate::auto::model::EnclosingLoop;
 use crate::auto::model::access::AccessPattern;
+use crate::auto::model::enclosing::EnclosingLoop;
 use crate::auto::target::LINE;
 use crate::tree::Loop;
 use std::rc::Rc;
@@ -128,7 +128,8 @@ impl Estimator<'_, '_> {
 #[cfg(test)]
 mod tests {
     use crate::auto::Target;
-    use crate::auto::model::{Model, Stage};
+    use crate::auto::model::Model;
+    use crate::auto::model::enclosing::Stage;
     use std::collections::BTreeMap;
     use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 

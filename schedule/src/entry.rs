@@ -1,0 +1,29 @@
+//! Registry entries of primitives and queries.
+
+use crate::refusal::Refusal;
+use crate::schedule::{Change, Schedule};
+use crate::value::{Arg, Args, Value};
+
+/// Implementation of a call.
+pub(crate) enum Run {
+    /// Change of the program.
+    Primitive(fn(&Schedule, &Args<'_>) -> Result<Change, Refusal>),
+    /// Query of the program.
+    Query(fn(&Schedule, &Args<'_>) -> Result<Value, Refusal>),
+    /// Call about other calls.
+    Meta(fn(&mut Schedule, &[Arg]) -> Result<Value, Refusal>),
+}
+
+/// Primitive or query of the schedule language.
+pub(crate) struct Entry {
+    pub name: &'static str,
+    /// Signature, as in the language reference.
+    pub signature: &'static str,
+    /// Parameters that can be given, in order.
+    pub params: &'static [&'static str],
+    /// Effect, in one sentence.
+    pub summary: &'static str,
+    /// Documentation, which heads its file.
+    pub doc: &'static str,
+    pub run: Run,
+}
