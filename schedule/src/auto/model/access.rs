@@ -1,6 +1,5 @@
 //! Accesses: strides of addresses in the enclosing loops, and footprints in bytes.
-
-use super::memo::number;
+use super::hash::number;
 use crate::auto::model::enclosing::EnclosingLoop;
 use crate::auto::target::LINE;
 use crate::auto::trip_counts::Values;
@@ -9,6 +8,9 @@ use std::hash::Hash as _;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::stride::strides;
 use taffeta_ast::{Access, Expr, ExprKind, StmtKind, Symbol};
+
+/// Element: a tensor and its indices.
+pub(super) type Element = (Symbol, Vec<Expr>);
 
 /// Stride class of an address in a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

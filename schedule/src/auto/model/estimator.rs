@@ -3,12 +3,13 @@
 mod loop_context;
 mod memory_cost;
 mod misprediction;
-mod out_of_order;
+pub(super) mod out_of_order;
 mod working_set;
 
-use super::access::{AccessPattern, StrideClass, Walk, is_checked};
+use super::access::{AccessPattern, Element, StrideClass, Walk, is_checked};
 use super::c_compiler::{interchanged_by_compilers, is_unswitched, may_take_lanes};
-use super::memo::{Bytes, Remembered, Taken, hash_floats, number};
+use super::hash::{hash_floats, number};
+use super::memo::{Bytes, Remembered, Taken};
 use super::recurrence::{self, Scalars};
 use super::work::Work;
 use super::{branch, coherence};
@@ -17,8 +18,7 @@ use crate::auto::target::{LINE, Target};
 use crate::auto::trip_counts::Values;
 use crate::tree::Loop;
 use loop_context::decides;
-pub(super) use out_of_order::LoopCost;
-use out_of_order::{Chain, Stall};
+use out_of_order::{Chain, LoopCost, Stall};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::hash::Hash as _;
@@ -27,7 +27,6 @@ use taffeta_analysis::query::product::product;
 use taffeta_ast::op::Op;
 use taffeta_ast::poly::tidy;
 use taffeta_ast::{Expr, ExprKind, LoopProps, Sharing, Stmt, StmtKind, Symbol};
-pub(super) use working_set::WorkingSet;
 
 /// Matrix dimension at which a library has half the throughput that it has for large matrices.
 const SMALL: f64 = 16.0;
@@ -39,9 +38,6 @@ const FORWARDED: f64 = 2.0;
 const PART_OF_FIRST: f64 = 0.25;
 /// Maximum number of earlier accesses searched.
 const MOST_WALKS: usize = 64;
-
-/// Element: a tensor and its indices.
-type Element = (Symbol, Vec<Expr>);
 
 /// Estimator of a part of a program.
 pub(super) struct Estimator<'a, 't> {

@@ -6,10 +6,10 @@
 //! level is an input too; it is memoised as the range of total sizes for which the estimate holds.
 
 use super::access::Walk;
-use super::estimator::{LoopCost, WorkingSet};
-use rustc_hash::{FxHashMap, FxHasher};
+use super::estimator::out_of_order::LoopCost;
+use super::footprint::WorkingSet;
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use taffeta_ast::{Stmt, StmtId};
 
@@ -98,18 +98,6 @@ impl Bytes {
     pub fn that_fit(fit: bool, room: f64) -> Bytes {
         if fit { Bytes(f64::NEG_INFINITY, room) } else { Bytes(room, f64::INFINITY) }
     }
-}
-
-/// Computes a hash that stands for the hashed values in comparisons.
-pub(super) fn number(of: impl FnOnce(&mut FxHasher)) -> u64 {
-    let mut hasher = FxHasher::default();
-    of(&mut hasher);
-    hasher.finish()
-}
-
-/// Hashes floats by their bits.
-pub(super) fn hash_floats(floats: &[f64], hasher: &mut FxHasher) {
-    floats.iter().for_each(|f| f.to_bits().hash(hasher));
 }
 
 #[cfg(test)]

@@ -45,6 +45,8 @@ pub(super) mod c_compiler;
 mod coherence;
 pub(in crate::auto) mod enclosing;
 mod estimator;
+mod footprint;
+mod hash;
 mod memo;
 mod recurrence;
 pub(super) mod work;

@@ -4,7 +4,7 @@ use super::Estimator;
 use crate::auto::model::branch;
 use crate::auto::model::c_compiler::vectorised_by_compilers;
 use crate::auto::model::enclosing::{EnclosingLoop, Stage, is_guess};
-use crate::auto::model::memo::{hash_floats, number};
+use crate::auto::model::hash::{hash_floats, number};
 use crate::auto::trip_counts::Estimate;
 use crate::tree::Loop;
 use rustc_hash::FxHasher;

@@ -13,8 +13,7 @@
 //! divided by the number of iterations in flight: as many as fit into the window of instructions among which a
 //! processor looks for one to execute (its reorder buffer). This holds for straight-line code alone: a loop exit is
 //! mispredicted so often that little is executed ahead behind it.
-
-use super::Element;
+use crate::auto::model::access::Element;
 use crate::auto::model::access::{AccessPattern, StrideClass};
 use crate::auto::model::work::Work;
 use crate::tree::Loop;

@@ -11,6 +11,7 @@
 use super::Estimator;
 use crate::auto::model::access::AccessPattern;
 use crate::auto::model::enclosing::EnclosingLoop;
+use crate::auto::model::footprint::{Touched, WorkingSet};
 use crate::auto::target::LINE;
 use crate::tree::Loop;
 use std::rc::Rc;
@@ -21,18 +22,6 @@ use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
 const SPILLS: f64 = 1.5;
 /// Number of steps per doubling in which working sets are distinguished.
 const STEPS: f64 = 4.0;
-
-/// Footprint in each tensor.
-pub(in crate::auto::model) type WorkingSet = Vec<Touched>;
-
-/// Footprint in one tensor.
-pub(in crate::auto::model) struct Touched {
-    tensor: Symbol,
-    /// Bytes touched while the loops outside of a depth stand still, by that depth: the maximum over accesses.
-    bytes: Vec<f64>,
-    /// Number of enclosing loops, down to the innermost one with a data-dependent stride.
-    pointed: usize,
-}
 
 impl Estimator<'_, '_> {
     /// Adds the working set to a loop: the levels that an iteration exceeds, on one thread and on all of them, as bits;

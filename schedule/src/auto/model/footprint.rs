@@ -1,0 +1,15 @@
+//! Footprints of loops: the bytes that they touch, by tensor.
+
+use taffeta_ast::Symbol;
+
+/// Footprint in each tensor.
+pub(in crate::auto::model) type WorkingSet = Vec<Touched>;
+
+/// Footprint in one tensor.
+pub(in crate::auto::model) struct Touched {
+    pub tensor: Symbol,
+    /// Bytes touched while the loops outside of a depth stand still, by that depth: the maximum over accesses.
+    pub bytes: Vec<f64>,
+    /// Number of enclosing loops, down to the innermost one with a data-dependent stride.
+    pub pointed: usize,
+}
