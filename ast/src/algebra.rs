@@ -21,7 +21,8 @@
 //! Only a value derived from the *fill* annihilates: a program's own `0.0 * x` stays NaN where `x` is infinite. The
 //! rules therefore apply to values known to come from a fill; as laws of all numbers they would be wrong.
 
-use crate::expr::{Expr, ExprKind, Literal};
+use crate::expr::{Expr, ExprKind};
+use crate::literal::Literal;
 use crate::op::Op;
 use crate::stmt::{Stmt, StmtKind};
 use crate::symbol::Symbol;

@@ -123,7 +123,7 @@ pub fn scatter(from: &Buffer, positions: &[i64], into: &mut Buffer) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expr::Literal;
+    use crate::literal::Literal;
     use crate::value::Value;
     use proptest::prelude::*;
 

@@ -27,8 +27,8 @@ pub use position::Misplaced;
 pub use presets::Named;
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Literal};
-use crate::print;
+use crate::literal::Literal;
+use crate::print::literal;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -224,7 +224,7 @@ impl Format {
                 // f64 prints all digits: the value is of some float type and is read back as one.
                 Literal::Float(_) => DType::F64,
             };
-            parts.push(format!("fill={}", print::expr(&Expr::literal(fill, dtype))));
+            parts.push(format!("fill={}", literal::text(fill, dtype)));
         }
         format!("format({})", parts.join(", "))
     }

@@ -40,6 +40,7 @@ pub mod func;
 pub mod gradient;
 pub mod half_precision;
 pub mod interp;
+mod literal;
 pub mod op;
 pub mod poly;
 pub mod pool;

@@ -20,7 +20,7 @@
 //!   and `abs` change the sign bit alone. Comparisons with NaN are false, except `!=`.
 
 use crate::dtype::{DType, Kind};
-use crate::expr::Literal;
+use crate::literal::Literal;
 
 /// Syntactic form of an operator in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -353,7 +353,7 @@ impl ReduceOp {
     }
 
     /// Returns the identity: `identity op v` is `v`. Integer `min` and `max` start from the ends of the type's range.
-    pub fn identity(self, dtype: DType) -> crate::expr::Literal {
+    pub fn identity(self, dtype: DType) -> crate::literal::Literal {
         let range = dtype.int_range();
         match (self, range) {
             (ReduceOp::And, _) => Literal::Bool(true),
@@ -372,7 +372,7 @@ impl ReduceOp {
     }
 
     /// Returns the annihilator, where there is one: `annihilator op v` is the annihilator for every `v`.
-    pub fn annihilator(self, dtype: DType) -> Option<crate::expr::Literal> {
+    pub fn annihilator(self, dtype: DType) -> Option<crate::literal::Literal> {
         match self {
             ReduceOp::Mul if !dtype.is_float() => Some(Literal::Int(0)),
             ReduceOp::And => Some(Literal::Bool(false)),

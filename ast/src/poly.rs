@@ -4,7 +4,8 @@
 //! `2*n` equals `n + n`, and `(n - 1) + 1` equals `n`; `n` and `m` may or may not be equal.
 
 use crate::dtype::DType;
-use crate::expr::{Expr, ExprKind, Literal, wrap_to};
+use crate::expr::{Expr, ExprKind};
+use crate::literal::{Literal, wrap_to};
 use crate::op::Op;
 use rustc_hash::FxHashMap;
 

@@ -6,7 +6,7 @@
 //! floats rounded to it. `f32` is computed in `f32`; `f16` and `bf16` in `f32`, rounded after each operation.
 
 use crate::dtype::{DType, Kind};
-use crate::expr::{Literal, int_to_float, round_to, wrap_to};
+use crate::literal::{Literal, int_to_float, round_to, wrap_to};
 use crate::op::Op;
 use crate::show;
 use std::cmp::Ordering;

@@ -7,7 +7,7 @@
 //!   above 1000 elements the first three and last three of each dimension.
 
 use crate::dtype::DType;
-use crate::expr::Literal;
+use crate::literal::Literal;
 use crate::value::Value;
 use std::convert::Infallible;
 use std::fmt;

@@ -3,8 +3,8 @@
 
 use crate::coordinates;
 use crate::dtype::DType;
-use crate::expr::Literal;
 use crate::half_precision::{to_bf16, to_f16};
+use crate::literal::Literal;
 use half::vec::HalfBitsVecExt as _;
 use half::{bf16, f16};
 use rustc_hash::FxHashMap;
@@ -34,19 +34,19 @@ pub enum Buffer {
 macro_rules! with_buffer {
     ($buffer:expr, $v:ident => $body:expr) => {
         match $buffer {
-            $crate::Buffer::Bool($v) => $body,
-            $crate::Buffer::I8($v) => $body,
-            $crate::Buffer::I16($v) => $body,
-            $crate::Buffer::I32($v) => $body,
-            $crate::Buffer::I64($v) => $body,
-            $crate::Buffer::U8($v) => $body,
-            $crate::Buffer::U16($v) => $body,
-            $crate::Buffer::U32($v) => $body,
-            $crate::Buffer::U64($v) => $body,
-            $crate::Buffer::F16($v) => $body,
-            $crate::Buffer::Bf16($v) => $body,
-            $crate::Buffer::F32($v) => $body,
-            $crate::Buffer::F64($v) => $body,
+            $crate::value::Buffer::Bool($v) => $body,
+            $crate::value::Buffer::I8($v) => $body,
+            $crate::value::Buffer::I16($v) => $body,
+            $crate::value::Buffer::I32($v) => $body,
+            $crate::value::Buffer::I64($v) => $body,
+            $crate::value::Buffer::U8($v) => $body,
+            $crate::value::Buffer::U16($v) => $body,
+            $crate::value::Buffer::U32($v) => $body,
+            $crate::value::Buffer::U64($v) => $body,
+            $crate::value::Buffer::F16($v) => $body,
+            $crate::value::Buffer::Bf16($v) => $body,
+            $crate::value::Buffer::F32($v) => $body,
+            $crate::value::Buffer::F64($v) => $body,
         }
     };
 }

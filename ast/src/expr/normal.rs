@@ -2,8 +2,9 @@
 //! right and combined. Each rule is an identity of wrapping integers or of `bool`; for floats, only negation of
 //! constants is folded.
 
-use super::{Expr, ExprKind, Literal, wrap_to};
+use super::{Expr, ExprKind};
 use crate::dtype::DType;
+use crate::literal::{Literal, wrap_to};
 use crate::op::Op;
 use crate::scalar;
 

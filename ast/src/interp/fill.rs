@@ -10,7 +10,7 @@
 use super::machine::{Machine, Run};
 use super::resolve::Node;
 use crate::algebra::{Side, annihilates, is_identity};
-use crate::expr::Literal;
+use crate::literal::Literal;
 use crate::op::Op;
 use crate::scalar;
 

@@ -8,7 +8,7 @@ use super::machine::{Machine, Run};
 use super::resolve::Node;
 use super::{Inputs, fill::Filled};
 use crate::algebra::{Side, annihilates, is_identity};
-use crate::expr::Literal;
+use crate::literal::Literal;
 use crate::op::Op;
 use crate::show;
 use crate::value::Value;

@@ -3,7 +3,7 @@
 use super::error::{ErrorKind, RuntimeError};
 use super::resolve::{Code, CodeKind, Node, Part};
 use crate::dtype::DType;
-use crate::expr::Literal;
+use crate::literal::Literal;
 use crate::op::Op;
 use crate::stmt::Tensor;
 use crate::value::{Buffer, MAX_SIZE, Value, element_count};

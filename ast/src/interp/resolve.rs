@@ -4,9 +4,10 @@
 use super::error::{ErrorKind, RuntimeError};
 use crate::algebra::definitions;
 use crate::dtype::DType;
-use crate::expr::{Access, Expr, ExprKind, Literal};
+use crate::expr::{Access, Expr, ExprKind};
 use crate::format::Pattern;
 use crate::func::Func;
+use crate::literal::Literal;
 use crate::op::Op;
 use crate::stmt::{AssertKind, Extent, MessagePart, Origin, PrintPart, Role, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;

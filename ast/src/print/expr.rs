@@ -1,19 +1,14 @@
 //! Printer of expressions, with Python's precedence and minimal parentheses.
 
+use super::literal::{ATOM, Bound, UNARY, is_native, is_wide, literal};
 use super::names::Names;
-use crate::dtype::DType;
-use crate::expr::{Access, Expr, ExprKind, Literal, Measure, Protocol};
+use crate::expr::{Access, Expr, ExprKind, Measure, Protocol};
 use crate::op::{Form, Op};
 use crate::symbol::Symbol;
 
 /// Precedences of `a if c else b`, of unary minus, of `**`, and of text that never needs parentheses.
 const CONDITIONAL: u8 = 0;
-const UNARY: u8 = 11;
 const POWER: u8 = 12;
-const ATOM: u8 = 20;
-
-/// Text with the precedence of its outermost operator.
-type Bound = (String, u8);
 
 /// Prints an expression whose type does not follow from the context.
 pub(super) fn standalone(e: &Expr, names: &Names) -> String {
@@ -50,16 +45,6 @@ fn typed(e: &Expr, names: &Names) -> Bound {
 
 fn cast(e: &Expr, names: &Names) -> Bound {
     (format!("cast({}, {})", expr(e, names).0, e.dtype()), ATOM)
-}
-
-/// Returns whether an integer exceeds i64, and is always printed with a cast.
-fn is_wide(v: Literal) -> bool {
-    matches!(v, Literal::Int(i) if i > i128::from(i64::MAX))
-}
-
-/// Returns whether bare literals, sizes and iterators have this type.
-fn is_native(dtype: DType) -> bool {
-    matches!(dtype, DType::Bool | DType::I64 | DType::F64)
 }
 
 fn expr(e: &Expr, names: &Names) -> Bound {
@@ -112,36 +97,6 @@ fn apply(op: Op, args: &[Expr], names: &Names) -> Bound {
             let inner: Vec<String> = (0..args.len()).map(|k| part(k).0).collect();
             (format!("{name}({})", inner.join(", ")), ATOM)
         }
-    }
-}
-
-fn literal(v: Literal, dtype: DType) -> Bound {
-    let signed = |text: String| {
-        let strength = if text.starts_with('-') { UNARY } else { ATOM };
-        (text, strength)
-    };
-    match v {
-        Literal::Bool(b) => (if b { "True" } else { "False" }.to_string(), ATOM),
-        // The negated digits alone exceed i64.
-        Literal::Int(i) if i == i128::from(i64::MIN) => (format!("{} - 1", i + 1), 9),
-        Literal::Int(i) if is_wide(v) => (format!("cast({}, {dtype})", i - (1 << 64)), ATOM),
-        Literal::Int(i) => signed(i.to_string()),
-        Literal::Float(f) if f.is_nan() => signed(if f.is_sign_negative() { "-nan" } else { "nan" }.to_string()),
-        Literal::Float(f) if f.is_infinite() => signed(if f < 0.0 { "-inf" } else { "inf" }.to_string()),
-        Literal::Float(f) => signed(float(f, dtype)),
-    }
-}
-
-/// Formats the shortest text that is read back, through f64, as the same number of the type.
-fn float(f: f64, dtype: DType) -> String {
-    let long = format!("{f:?}");
-    if dtype == DType::F64 {
-        return long;
-    }
-    let short = format!("{:?}", f as f32);
-    match short.parse::<f64>() {
-        Ok(read) if f64::from(read as f32) == f => short,
-        _ => long,
     }
 }
 

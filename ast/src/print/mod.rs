@@ -16,6 +16,7 @@
 //! reduction with the same meaning; the front end never makes one.
 
 mod expr;
+pub(crate) mod literal;
 mod names;
 mod stmt;
 

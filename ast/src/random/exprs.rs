@@ -2,7 +2,8 @@
 
 use super::{Floats, Gen, Interval};
 use crate::dtype::{DType, Kind};
-use crate::expr::{Expr, Literal};
+use crate::expr::Expr;
+use crate::literal::Literal;
 use crate::op::Op;
 use crate::stmt::Tensor;
 use rand::Rng;

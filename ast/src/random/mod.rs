@@ -30,9 +30,10 @@ pub mod trace;
 pub use shrink::shrink;
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Literal};
+use crate::expr::Expr;
 use crate::func::Func;
 use crate::interp::Inputs;
+use crate::literal::Literal;
 use crate::stmt::Tensor;
 use crate::symbol::Symbol;
 use crate::value::{Buffer, Value};
@@ -136,7 +137,7 @@ impl Gen<'_> {
             DType::Bool => Literal::Bool(self.chance(0.5)),
             _ if dtype.is_int() => {
                 let v = if self.chance(0.1) { self.rng.random::<i64>() } else { self.rng.random_range(-4..9) };
-                Literal::Int(crate::expr::wrap_to(i128::from(v), dtype))
+                Literal::Int(crate::literal::wrap_to(i128::from(v), dtype))
             }
             _ => {
                 const SPECIAL: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e30, 1e-30];
@@ -146,7 +147,7 @@ impl Gen<'_> {
                     Floats::Any => self.rng.random_range(-4.0..4.0),
                     Floats::Exact => f64::from(self.rng.random_range(-4..9)),
                 };
-                Literal::Float(crate::expr::round_to(v, dtype))
+                Literal::Float(crate::literal::round_to(v, dtype))
             }
         }
     }

@@ -14,9 +14,10 @@
 use super::trace;
 use crate::build::{Builder, assert, block, branch, local, range, reduce, store, var_def};
 use crate::dtype::DType;
-use crate::expr::{Expr, Literal};
+use crate::expr::Expr;
 use crate::func::Func;
 use crate::interp::Inputs;
+use crate::literal::Literal;
 use crate::op::{Op, ReduceOp};
 use crate::stmt::{Origin, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;

@@ -1,7 +1,8 @@
 //! Shrinking of failing programs.
 
 use super::Case;
-use crate::expr::{Expr, ExprKind, Literal};
+use crate::expr::{Expr, ExprKind};
+use crate::literal::Literal;
 use crate::stmt::{Extent, Stmt, StmtKind};
 use crate::symbol::Symbol;
 use crate::validate;

@@ -3,9 +3,10 @@
 //! This slow evaluator shares only the scalar operators with the interpreter, so that their bugs are independent.
 //! Unwritten elements read as 0: the trace records accesses, whether or not they make sense.
 
-use crate::expr::{Access, Expr, ExprKind, Literal};
+use crate::expr::{Access, Expr, ExprKind};
 use crate::func::Func;
 use crate::interp::Inputs;
+use crate::literal::Literal;
 use crate::op::{Op, ReduceOp};
 use crate::scalar;
 use crate::stmt::{Extent, Stmt, StmtId, StmtKind, Tensor};
