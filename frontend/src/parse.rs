@@ -19,40 +19,15 @@ mod literal;
 mod operators;
 mod outside;
 pub(crate) mod problem;
+mod source;
 mod stmt;
 pub(crate) mod token;
 
 use crate::syntax::Module;
-use grammar::{Grammar, Rule};
-use taffeta_ast::Span;
+pub(crate) use source::Source;
+pub use source::{MAX_BLOCKS, MAX_BRACKETS, MAX_DEPTH};
 use taffeta_ast::diag::Diagnostic;
 use taffeta_ast::span::FileId;
-
-/// Maximum depth of an expression's tree: operators, calls, subscripts and attributes together.
-pub const MAX_DEPTH: usize = 200;
-
-/// Maximum nesting depth of brackets. pest takes about 10 KiB of stack per bracket, and a thread may have no more than
-/// 2 MiB.
-pub const MAX_BRACKETS: usize = 100;
-
-/// Maximum nesting depth of blocks; Python stops at 99.
-pub const MAX_BLOCKS: usize = 90;
-
-/// Maximum number of characters of a name: messages, generated code and C compilers repeat it.
-pub(crate) const MAX_NAME: usize = 255;
-
-/// Parsed text, and its file.
-#[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
-    text: &'a str,
-    file: FileId,
-}
-
-impl Source<'_> {
-    fn span(&self, start: usize, end: usize) -> Span {
-        Span::new(self.file, start, end)
-    }
-}
 
 /// Parses a file. If there are diagnostics, the module holds the parts that could be parsed (for outlines and other
 /// editor features) and is not the program that the user wrote.
@@ -86,10 +61,4 @@ pub(crate) fn lines(text: &str, file: FileId) -> (Vec<token::Token>, Vec<layout:
     let tokens = token::tokens(&text[start..], start);
     let lines = layout::layout(&source, &tokens, &mut Vec::new());
     (tokens, lines)
-}
-
-/// Returns the diagnostic for an expression that is nested too deeply.
-fn too_deep(span: Span) -> Diagnostic {
-    let message = format!("an expression is more than {MAX_DEPTH} operators or {MAX_BRACKETS} brackets deep");
-    Diagnostic::new("syntax::depth", message).at(span).help("give a part of it a name first: `t = …`")
 }

@@ -1,6 +1,5 @@
 //! Checks shared by both validators: names, types and structure.
-
-use super::{Invalid, Invariant, Violation};
+use super::violation::{Invalid, Invariant, Violation};
 use crate::dtype::DType;
 use crate::expr::{Access, Expr, ExprKind, Protocol};
 use crate::func::{Func, ParamMode};

@@ -3,7 +3,7 @@
 //! - `Stored`: every tensor is dense.
 
 use super::checker::Checker;
-use super::{Invalid, Invariant};
+use super::violation::{Invalid, Invariant};
 use crate::func::Func;
 use crate::stmt::{Origin, StmtKind, Tensor};
 

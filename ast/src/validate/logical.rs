@@ -25,7 +25,7 @@
 //! - `LogicalOnly`: there is no `While`.
 
 use super::checker::Checker;
-use super::{Invalid, Invariant};
+use super::violation::{Invalid, Invariant};
 use crate::func::Func;
 use crate::stmt::StmtKind;
 

@@ -6,7 +6,7 @@
 //!   stack; arrays of any length in the arena or on the heap.
 
 use super::checker::Checker;
-use super::{Invalid, Invariant};
+use super::violation::{Invalid, Invariant};
 use crate::expr::{Expr, ExprKind};
 use crate::func::Func;
 use crate::stmt::{Extent, Memory, Origin, PrintPart, Stmt, StmtKind, Tensor};

@@ -6,9 +6,11 @@
 //! `depth` is passed downwards and grows by the length of each chain of operators, so that it is an upper bound of the
 //! tree's depth, whichever way the chain leans.
 
+use super::grammar::{Grammar, Rule};
 use super::operators::{self, Piece};
+use super::source::{MAX_DEPTH, Source};
 use super::token::Token;
-use super::{Grammar, MAX_DEPTH, Rule, Source, literal, problem, token};
+use super::{literal, problem, token};
 use crate::syntax::{Arg, Expr, ExprKind, Name};
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
@@ -157,7 +159,7 @@ impl Builder<'_, '_> {
     fn too_deep(&mut self, span: Span) -> Expr {
         // One report is enough: every subexpression would repeat it.
         if !self.diags.iter().any(|d| d.code == "syntax::depth" && d.span().start >= span.start) {
-            self.diags.push(super::too_deep(span));
+            self.diags.push(super::source::too_deep(span));
         }
         Expr { kind: ExprKind::None, span }
     }

@@ -7,8 +7,8 @@
 //! Every problem found here is reported and repaired, so that the lines after it are still parsed: an unclosed bracket
 //! ends where a line starts with a word that only starts statements; a line that fits no block joins the nearest one.
 
+use super::source::{MAX_BLOCKS, MAX_BRACKETS, Source};
 use super::token::{Token, TokenKind};
-use super::{MAX_BLOCKS, MAX_BRACKETS, Source};
 use std::ops::Range;
 use taffeta_ast::diag::Diagnostic;
 
@@ -95,7 +95,7 @@ fn logical_line(source: &Source<'_>, tokens: &[Token], first: usize, diags: &mut
             TokenKind::Op if matches!(text, "(" | "[" | "{") => {
                 open.push(*token);
                 if open.len() == MAX_BRACKETS + 1 {
-                    diags.push(super::too_deep(source.span(token.start, token.end)));
+                    diags.push(super::source::too_deep(source.span(token.start, token.end)));
                     broken = true;
                 }
             }

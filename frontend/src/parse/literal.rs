@@ -1,7 +1,6 @@
 //! Number and string literals: their values as Python reads them.
-
-use super::MAX_BRACKETS;
 use super::expr::Builder;
+use super::source::MAX_BRACKETS;
 use super::token::newline;
 use crate::syntax::{Expr, ExprKind};
 use taffeta_ast::Span;

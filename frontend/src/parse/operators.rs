@@ -3,8 +3,7 @@
 //! Python's rules beyond a table of levels: comparisons chain (`a < b < c` is one node), and so do `and` and `or`; `**`
 //! binds tighter than a sign on its left and looser than one on its right; `not` stands only where its level is allowed
 //! (`1 + not x` is refused).
-
-use super::Rule;
+use super::grammar::Rule;
 use crate::syntax::{BinOp, CmpOp, Expr, ExprKind, UnaryOp};
 use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;

@@ -2,9 +2,8 @@
 //!
 //! Statements are recognised by their first word ([`statement`]), expressions by the token where parsing stopped
 //! ([`expression`]). One row per construct.
-
-use super::Source;
 use super::layout::Line;
+use super::source::Source;
 use super::token::{Token, TokenKind};
 use taffeta_ast::diag::Diagnostic;
 

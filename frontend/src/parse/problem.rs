@@ -3,8 +3,10 @@
 //! pest reports the furthest place that some rule reached, and the rules that might have continued there. The token at
 //! that place is the one found; the rules are folded into a few words for the construct expected.
 
+use super::grammar::Rule;
+use super::outside;
+use super::source::{MAX_NAME, Source};
 use super::token::{Token, TokenKind};
-use super::{MAX_NAME, Rule, Source, outside};
 use pest::error::{Error, ErrorVariant, InputLocation};
 use taffeta_ast::Span;
 use taffeta_ast::diag::Diagnostic;
@@ -60,7 +62,7 @@ impl Wanted {
 pub fn unexpected(source: &Source<'_>, tokens: &[Token], base: usize, error: &Error<Rule>) -> Diagnostic {
     let ErrorVariant::ParsingError { positives, .. } = &error.variant else {
         let end = tokens.last().map_or(base, |t| t.end);
-        return super::too_deep(source.span(base, end)); // pest's own guard of the stack
+        return super::source::too_deep(source.span(base, end)); // pest's own guard of the stack
     };
     let (InputLocation::Pos(at) | InputLocation::Span((at, _))) = error.location;
     let at = base + at;

@@ -1,9 +1,11 @@
 //! Statements, blocks and files: logical lines with their blocks → [`syntax::Module`](crate::syntax::Module).
 
 use super::expr::Builder;
+use super::grammar::{Grammar, Rule};
 use super::layout::Line;
+use super::source::{MAX_DEPTH, Source};
 use super::token::Token;
-use super::{Grammar, MAX_DEPTH, Rule, Source, operators, outside, problem};
+use super::{operators, outside, problem};
 use crate::syntax::{Expr, ExprKind, Function, Import, Item, Module, Name, Param, Stmt, StmtKind};
 use pest::Parser;
 use pest::iterators::Pair;

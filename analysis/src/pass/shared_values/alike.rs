@@ -1,7 +1,6 @@
 //! Proof that all elements that share one stored value are written alike: the same statements store the same value into
 //! each.
-
-use super::{How, Site, is_shared, loops_over_values, sites};
+use super::sites::{How, Site, is_shared, loops_over_values, sites};
 use crate::query::effects;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;

@@ -1,7 +1,6 @@
 //! Fallback for elements with a shared value that are not proved to be equal: they are in a dense tensor, and are
 //! compared after the last write.
-
-use super::{How, sites};
+use super::sites::{How, sites};
 use crate::pass::rewrite_accesses;
 use crate::tree;
 use rustc_hash::FxHashMap;

@@ -1,7 +1,6 @@
 //! Promotion of elements to scalars, where elements are reduced into, or read between two writes, in loop nests that
 //! visit each element once. The scalar is initialised with the element's value before the nest.
-
-use super::{How, Site, loops_over_values, sites, varies_in};
+use super::sites::{How, Site, loops_over_values, sites, varies_in};
 use crate::pass::{rewrite_accesses, substitute};
 use crate::tree;
 use rustc_hash::FxHashMap;

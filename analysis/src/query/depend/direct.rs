@@ -22,11 +22,13 @@
 //! text between source and sink, every dependence follows from direct ones, and a loop that carries a dependence on a
 //! tensor carries a direct one.
 
+use super::Dependences;
+use super::answer::{Dependence, DependenceQuery};
 use super::pairs::{self, Key, Subscripts, conflicts};
 use super::prover::{Prover, common_loops};
-use super::{Dependence, DependenceQuery, Dependences, Relation};
 use crate::pass::substitute::rewrite_expr;
 use crate::query::definition::Definitions;
+use crate::query::instance::Relation;
 use crate::query::reference::{Reference, Step, Use};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;

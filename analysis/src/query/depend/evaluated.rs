@@ -1,8 +1,7 @@
 //! Evaluation of witnesses: the numbers of a point are substituted in the bounds, conditions and subscripts of both
 //! instances. For isl, products of unknowns and divisions by unknowns only obey some of their laws, so its point may
 //! not occur in the program.
-
-use super::Witness;
+use super::answer::Witness;
 use crate::query::definition::Definitions;
 use crate::query::reference::{Reference, Step, asserted};
 use rustc_hash::FxHashMap;

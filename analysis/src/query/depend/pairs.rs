@@ -5,8 +5,9 @@
 //! many classes in two loop nests is first asked for the nests without conditions: if a dependence is impossible there,
 //! it is impossible for all classes.
 
+use super::answer::DependenceQuery;
 use super::prover::{Meeting, Prover, asked, orders};
-use super::{DependenceQuery, Relation};
+use crate::query::instance::Relation;
 use crate::query::reference::{Reference, Site, Step, Use};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;

@@ -1,6 +1,5 @@
 //! Decision about one pair of references: facts about two instances, and a point that satisfies them.
-
-use super::{Dependence, DependenceKind, DependenceQuery, Extra, Iterators, Order, Witness};
+use super::answer::{Dependence, DependenceKind, DependenceQuery, Extra, Iterators, Order, Witness};
 use crate::query::definition::Definitions;
 use crate::query::feasibility::Assumptions;
 use crate::query::instance::{Instance, Loaded, Names, Pair, Relation, Side};
