@@ -15,7 +15,8 @@
 //! ```
 //!
 //! *requires*: a gradient before schedules. *leaves alone*: parameters; tensors that are written in full before they
-//! are copied (`taffeta_analysis::query::unwritten`); copies of single elements, which the program itself reads there.
+//! are copied (`taffeta_analysis::query::uninitialized`); copies of single elements, which the program itself reads
+//! there.
 
 use crate::build;
 use crate::data::{Decision, Residual};

@@ -1,7 +1,7 @@
 //! Loops that traverse structured tensors. They are lowered to loops over the stored elements of these tensors.
 //! Legality of a step is decided on the logical program, as everywhere; this module checks that the result can be
-//! lowered. A schedule without a lowering callback ([`crate::schedule::Schedule::lowered_by`]) takes only the steps that make no
-//! new loops: threads, vector instructions, and another nesting order.
+//! lowered. A schedule without a lowering callback ([`crate::schedule::Schedule::lowered_by`]) takes only the steps
+//! that make no new loops: threads, vector instructions, and another nesting order.
 
 use crate::refusal::Refusal;
 use crate::selector;

@@ -155,7 +155,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     // Before cases are split: what follows a scalar in its block is in both cases.
     let body = scopes::extended(&body);
 
-    // Before `split_selects`, which would branch in every iteration on a condition that here becomes the end of a range.
+    // Before `split_selects`, which would branch in every iteration on a condition that here becomes the end of a
+    // range.
     let body = pass.partition_loops(&body, &bound);
 
     // Before loops are lowered: whether a value derives from the fill must not depend on the iteration.

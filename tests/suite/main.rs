@@ -5,6 +5,7 @@ mod adbench;
 mod as_function;
 mod case;
 mod choices;
+mod circles;
 #[path = "../cli/mod.rs"]
 mod cli;
 mod codes;

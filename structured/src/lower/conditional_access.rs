@@ -1,7 +1,7 @@
 //! Operands that are evaluated under a condition: if their accesses need statements (a search that may be out of range,
 //! or a check whose condition needs one), they are evaluated in a branch. Accesses of the condition are searched
 //! before, for the whole statement: where a fill decides which operand is chosen, no branch is left. The value of a
-//! branch does not derive from the fill ([`taffeta_analysis::pass::fills`]).
+//! branch does not derive from the fill ([`taffeta_analysis::pass::fill_propagation`]).
 //!
 //! ```text
 //! s += A[k[j]] if x[j] > 0.0 else 0.0

@@ -1,5 +1,5 @@
 //! Choice of the drivers of a region in which several fibres are lists: by the protocols of accesses (`A[i,
-//! gallop(j)]`), or else by the least cost ([`super::cost`]).
+//! gallop(j)]`), or else by the least cost ([`super::merge_cost`]).
 //!
 //! ```text
 //! walk      takes part in a merge; where others lead, it is asked for their coordinates

@@ -11,16 +11,16 @@
 //! - *chain*: where the innermost loop reduces into one element, each addition depends on the one before in its lane;
 //!   the chains of several elements overlap. An iteration that loads an element stored by the one before waits for all
 //!   operations in between (`recurrence`). Short sums of straight-line code do not wait for the sums of the next
-//!   iteration of the enclosing loop (`part/overlap.rs`);
+//!   iteration of the enclosing loop (`estimator/out_of_order.rs`);
 //! - *levels*: for every cache level, the bytes that come from behind it. An iteration of a loop finds the data of the
 //!   one before if all of the data fits the level, together with data that other statements touch in between
-//!   (`part/working_set.rs`); so the bytes are the footprint of the outermost such loop, with each cache line and each
-//!   part of overlapping windows counted once (`access`). Data touched by an earlier access in the same iteration of an
-//!   enclosing loop is in the first level, and so are the neighbours of a stencil. Pages are counted by the same rules:
-//!   each TLB miss is a lookup;
+//!   (`estimator/working_set.rs`); so the bytes are the footprint of the outermost such loop, with each cache line and
+//!   each part of overlapping windows counted once (`access`). Data touched by an earlier access in the same iteration
+//!   of an enclosing loop is in the first level, and so are the neighbours of a stencil. Pages are counted by the same
+//!   rules: each TLB miss is a lookup;
 //! - *waits*: indirect accesses return to elements, and where all elements that a loop reaches indirectly exceed a
-//!   level, a part of them has been evicted by then. They are fetched on demand only (`part/prices.rs`), and a
-//!   mispredicted branch on them waits for them (`part/guess.rs`);
+//!   level, a part of them has been evicted by then. They are fetched on demand only (`estimator/memory_cost.rs`), and
+//!   a mispredicted branch on them waits for them (`estimator/misprediction.rs`);
 //! - *events*: loop entries, thread starts, copies of partial results, atomic updates, and cache lines that move
 //!   between cores (`coherence`).
 //!
