@@ -63,8 +63,9 @@ fn paths(code: &str) -> Vec<String> {
         rest = &item[end.min(item.len())..];
     }
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-    let words = code.split(|c: char| !is_part(c)).filter(|word| word.contains("::"));
-    out.extend(words.map(|word| word.trim_matches(':').to_string()));
+    // `super::` alone begins a list of a `use` item.
+    let words = code.split(|c: char| !is_part(c)).filter(|word| word.contains("::") && !word.ends_with("::"));
+    out.extend(words.map(str::to_string));
     out
 }
 

@@ -20,7 +20,6 @@ mod accumulate;
 mod allocation;
 mod blend;
 pub(crate) mod decisions;
-pub(crate) mod entries;
 mod fission;
 mod fuse;
 mod inline;
@@ -52,8 +51,11 @@ pub use roofline::Nest;
 pub use target::{LINE, LazyTarget, Level, Prices, Target};
 pub use trip_counts::{Estimate, Known};
 
+use crate::entry::{Entry, Run};
+use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree;
+use crate::value::{Arg, Args, Value};
 use model::Model;
 use model::enclosing::Stage;
 use rule::{Apply, ExtraSteps, KEEP, Rule};
@@ -70,26 +72,71 @@ const MOST_TRIALS: usize = 400;
 /// Name that stands for a rule in decisions about the values that a gradient materialises, made by comparing schedules.
 pub const MATERIALISE: &str = "materialise";
 
-/// All rules, in execution order.
-const RULES: &[&Rule] = &[
-    &storage::RULE,
-    &use_lib::RULE,
-    &inline::RULE,
-    &unroll_and_jam::RULE,
-    &blend::RULE,
-    &fuse::RULE,
-    &fission::RULE,
-    &reorder::RULE,
-    &transpose::RULE,
-    &tile::RULE,
-    &polyhedral::RULE,
-    &accumulate::RULE,
-    &scatter::RULE,
-    &unroll::RULE,
-    &vectorize::RULE,
-    &parallelize::RULE,
-    &mem_type::RULE,
-];
+/// Registers rules: a constant in the rule's file, the method of schedules that applies it alone, its manual entry.
+macro_rules! rules {
+    ($($module:ident: $method:ident;)*) => {
+        /// All rules, in execution order.
+        const RULES: &[&Rule] = &[$(&$module::RULE),*];
+
+        /// Manual entries of the methods that apply one rule.
+        pub(crate) const ENTRIES: &[Entry] = &[$(Entry {
+            name: stringify!($method),
+            signature: concat!("s.", stringify!($method), "()"),
+            params: &[],
+            summary: $module::RULE.summary,
+            doc: "",
+            run: Run::Meta(|s, args| {
+                called(s, args, concat!("s.", stringify!($method), "()"), Some(stringify!($method)))
+            }),
+        }),*];
+
+        impl Schedule {
+            $(
+                #[doc = concat!("Applies the rule `", stringify!($method), "` alone: see [`rules`].")]
+                pub fn $method(&mut self) -> Result<(), Refusal> {
+                    self.call(stringify!($method), &[]).map(drop)
+                }
+            )*
+        }
+    };
+}
+
+// In execution order; `why_here` in each file gives the reason for its place.
+rules! {
+    storage: auto_storage;
+    use_lib: auto_use_lib;
+    inline: auto_inline;
+    unroll_and_jam: auto_window;
+    blend: auto_blend;
+    fuse: auto_fuse;
+    fission: auto_fission;
+    reorder: auto_reorder;
+    transpose: auto_transpose;
+    tile: auto_tile;
+    polyhedral: auto_polyhedral;
+    accumulate: auto_accumulate;
+    scatter: auto_scatter;
+    unroll: auto_unroll;
+    vectorize: auto_vectorize;
+    parallelize: auto_parallelize;
+    mem_type: auto_mem_type;
+}
+
+/// Manual entry of the method that applies all rules.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "auto",
+    signature: "s.auto()",
+    params: &[],
+    summary: "Applies all rules of automatic scheduling, in their order.",
+    doc: include_str!("../primitives/auto.md"),
+    run: Run::Meta(|s, args| called(s, args, "s.auto()", None)),
+};
+
+fn called(s: &mut Schedule, args: &[Arg], signature: &'static str, rule: Option<&str>) -> Result<Value, Refusal> {
+    Args::bind(signature, &[], args)?;
+    apply(s, rule);
+    Ok(Value::None)
+}
 
 /// Documentation of a rule.
 #[derive(Clone, Copy, Debug)]

@@ -38,12 +38,12 @@ mod var_squeeze;
 mod var_unsqueeze;
 pub(crate) mod vectorize;
 
-use crate::auto::entries;
+use crate::auto;
 use crate::entry::Entry;
 use crate::refusal::Refusal;
 
-/// All entries, in the order of the manual.
-const ENTRIES: &[&Entry] = &[
+/// Primitives, in the order of the manual.
+const PRIMITIVES: &[&Entry] = &[
     &split::ENTRY,
     &reorder::ENTRY,
     &fission::ENTRY,
@@ -75,43 +75,29 @@ const ENTRIES: &[&Entry] = &[
     &var_squeeze::ENTRY,
     &var_unsqueeze::ENTRY,
     &as_lib::ENTRY,
-    &entries::AUTO,
-    &entries::STORAGE,
-    &entries::USE_LIB,
-    &entries::INLINE,
-    &entries::WINDOW,
-    &entries::BLEND,
-    &entries::FUSE,
-    &entries::FISSION,
-    &entries::POLYHEDRAL,
-    &entries::REORDER,
-    &entries::TRANSPOSE,
-    &entries::TILE,
-    &entries::ACCUMULATE,
-    &entries::SCATTER,
-    &entries::UNROLL,
-    &entries::VECTORIZE,
-    &entries::PARALLELIZE,
-    &entries::MEM_TYPE,
-    &queries::LOOPS,
-    &queries::INNERMOST,
-    &queries::WRITES,
-    &queries::PARENT,
-    &queries::LENGTH,
-    &queries::CAN,
 ];
+
+/// Queries, in the order of the manual.
+const QUERIES: &[&Entry] =
+    &[&queries::LOOPS, &queries::INNERMOST, &queries::WRITES, &queries::PARENT, &queries::LENGTH, &queries::CAN];
+
+/// Returns all entries, in the order of the manual: primitives, rules, queries.
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    let rules = std::iter::once(&auto::ENTRY).chain(auto::ENTRIES);
+    PRIMITIVES.iter().copied().chain(rules).chain(QUERIES.iter().copied())
+}
 
 /// Returns the entry of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
-    ENTRIES.iter().find(|e| e.name == name).copied()
+    entries().find(|e| e.name == name)
 }
 
 /// Builds the refusal of an unknown method.
 pub(crate) fn unknown(name: &str) -> Refusal {
     let r = Refusal::usage(format!("a schedule has no method `{name}`"));
-    match taffeta_ast::spelling::nearest(name, ENTRIES.iter().map(|e| e.name)) {
+    match taffeta_ast::spelling::nearest(name, entries().map(|e| e.name)) {
         Some(n) => r.help(format!("did you mean `{n}`?")),
-        None => r.help(format!("there are {}", ENTRIES.iter().map(|e| e.name).collect::<Vec<_>>().join(", "))),
+        None => r.help(format!("there are {}", entries().map(|e| e.name).collect::<Vec<_>>().join(", "))),
     }
 }
 
@@ -130,5 +116,5 @@ pub struct Documentation {
 
 /// Lists the manual entries of all primitives and queries, in order.
 pub fn documentation() -> impl Iterator<Item = Documentation> {
-    ENTRIES.iter().map(|e| Documentation { name: e.name, signature: e.signature, summary: e.summary, text: e.doc })
+    entries().map(|e| Documentation { name: e.name, signature: e.signature, summary: e.summary, text: e.doc })
 }
