@@ -1,4 +1,6 @@
-//! Element types of Rust and of Taffeta, and arrays that pass between both.
+//! Arrays at the boundary between Rust and Taffeta: `ndarray` views, values and index lists of any element type, as
+//! arguments of a call. Only arrays that are not row-major and contiguous are copied. [`crate::call`] takes
+//! [`Argument`]s, and [`crate::sparse`] keeps its arrays as [`List`]s.
 
 use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayView, ArrayViewMut, ArrayViewMutD, CowArray, Dimension, IxDyn};
@@ -16,7 +18,7 @@ pub trait Element: taffeta_codegen::call::Element + Default + 'static {
     fn argument(array: CowArray<'_, Self, IxDyn>) -> Argument<'_>;
     /// Wraps a mutable view as a writable argument.
     fn argument_mut(array: ArrayViewMutD<'_, Self>) -> ArgumentMut<'_>;
-    /// Wraps a list.
+    /// Wraps a borrowed or owned list.
     fn list(list: Cow<'_, [Self]>) -> List<'_>;
 }
 

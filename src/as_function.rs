@@ -1,4 +1,5 @@
-//! Export of a schedule as a schedule function: `taffeta show --as-function`.
+//! Export of a schedule as the text of a schedule function (`taffeta show --as-function`). Before the text is returned,
+//! it is applied to the entry once more, and must yield the same program.
 
 use crate::automatic;
 use crate::error::Error;
@@ -73,8 +74,8 @@ impl Program {
         Err(wrong(differs.help("`--trace FILE.json` keeps all steps")))
     }
 
-    /// Returns a comment if rules choose other tapes for the entry's gradients than a schedule function finds in them;
-    /// an empty string otherwise.
+    /// Returns a comment for the function if rules chose other tapes for the entry's gradients than `autodiff`, whose
+    /// tapes a schedule function works on; an empty string otherwise.
     fn note_of_tapes(&self, entry: &str, options: &Options) -> Result<String, Error> {
         if !automatic::is_automatic(options) || !self.has_open_gradients(entry, options)? {
             return Ok(String::new());
@@ -90,12 +91,13 @@ impl Program {
         }))
     }
 
-    /// Checks that a schedule's steps can be passed to `schedule` again, as a function or as a trace: `schedule`
-    /// applies steps to the entry, before differentiation.
+    /// Checks that the steps of a schedule can be replayed as a schedule function or a trace: [`Options::schedule`]
+    /// applies both to the entry, before differentiation.
     ///
     /// # Errors
     ///
-    /// Rules schedule a gradient that is not an entry.
+    /// Steps that rules chose for a gradient requested by [`Options::gradient`]: they apply to the derivative, which is
+    /// not an entry.
     pub fn has_steps_of_an_entry(&self, entry: &str, options: &Options) -> Result<(), Error> {
         if !automatic::is_automatic(options) || options.gradient.is_none() {
             return Ok(());
@@ -123,7 +125,7 @@ impl Program {
         found.into_iter().flat_map(|f| &f.params).map(|p| p.name.text.to_string()).collect()
     }
 
-    /// Prints an entry under a schedule function that is appended to the program.
+    /// Appends a schedule function to the program, and prints the entry scheduled by it.
     fn under(&self, entry: &str, options: &Options, function: &str, name: &str) -> Result<String, Error> {
         let main = self.front().files().next().map(|f| Source {
             name: f.name.clone(),

@@ -1,4 +1,4 @@
-//! Target machine of automatic schedules.
+//! Target machine of automatic schedules: this machine, as calibrated, or a typical one, with its part of cache keys.
 
 mod calibrate;
 mod machine;
@@ -12,7 +12,8 @@ const MACHINE: &str = "TAFFETA_MACHINE";
 /// Maximum number of threads in the cost model.
 const MOST_THREADS: usize = crate::MAX_THREADS as usize;
 
-/// Returns whether rules schedule the program. The interpreter runs the program as written: it gains nothing.
+/// Returns whether rules schedule the program. The interpreter gains nothing from a schedule, and runs the program as
+/// written.
 pub(crate) fn is_automatic(options: &Options) -> bool {
     options.schedule.as_deref() == Some(AUTO) && options.backend != Backend::Interp
 }
@@ -20,9 +21,9 @@ pub(crate) fn is_automatic(options: &Options) -> bool {
 /// Target machine of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Machine {
-    /// A typical machine.
+    /// Typical machine.
     Portable,
-    /// The machine at hand, as calibrated.
+    /// Machine at hand, as calibrated.
     This,
 }
 
@@ -38,14 +39,16 @@ fn machine(options: &Options) -> Result<Machine, Diagnostic> {
     }
 }
 
-/// Returns the number of threads of a parallel loop: that of `OMP_NUM_THREADS`, or else the number of processors.
+/// Returns the number of threads of a parallel loop: that of `OMP_NUM_THREADS`, or else the number of processors, and
+/// at most [`MOST_THREADS`].
 fn threads() -> usize {
     let told = std::env::var("OMP_NUM_THREADS").ok();
     let told = told.as_deref().and_then(|t| t.split(',').next()?.trim().parse().ok()).filter(|n: &usize| *n > 0);
     told.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS)
 }
 
-/// Returns the part of the memo key that identifies the target machine and sizes, without measuring anything.
+/// Returns the part of a cache key that identifies the target of the rules (machine, sizes, hints, strictness of
+/// floats), without measuring anything.
 pub(crate) fn key(options: &Options) -> Result<String, Diagnostic> {
     let threads = threads();
     let machine = match machine(options)? {

@@ -75,6 +75,8 @@ impl Sizes {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
+    /// Solves dimensions with a single unknown size, one after the other, among those that `admit` selects. Returns
+    /// whether a size was solved.
     fn solve_once(&mut self, known: &[Known<'_>], admit: impl Fn(&Size) -> bool) -> bool {
         let mut progress = false;
         for Known { position, param, shape } in known {
@@ -93,6 +95,8 @@ impl Sizes {
         progress
     }
 
+    /// Compares dimension `d` of a parameter with the solved sizes; `found` is its size in the input. `filled` are the
+    /// sizes as [`Sizes::filled`] returns them.
     fn compare(
         &self,
         signature: &Signature,
@@ -168,7 +172,7 @@ impl Sizes {
         known.filter_map(|(s, v)| Some((s.name.clone(), v.as_ref()?.0)))
     }
 
-    /// Returns the shape of a parameter or result; `None` if a dimension is unknown.
+    /// Returns the shape of a parameter or result; `None` if a dimension is unknown, negative or overflows.
     pub fn shape(&self, tensor: &TensorSig) -> Option<Vec<usize>> {
         tensor.shape.iter().map(|d| usize::try_from(self.eval(d.value.as_ref()?)?).ok()).collect()
     }

@@ -1,4 +1,6 @@
-//! Calls with `ndarray` arrays.
+//! Calls with `ndarray` arrays: collects arguments by name, checks them against the signature, solves the sizes and
+//! packs structured arguments. C then runs on the arrays in place, the interpreter on copies. [`Outputs`] holds the
+//! results.
 
 use crate::array::{self, Argument, ArgumentMut, Element};
 use crate::bind::Sizes;
@@ -230,7 +232,7 @@ impl<'f, 'a> Call<'f, 'a> {
         signature.results().zip(results).map(logical).collect()
     }
 
-    /// Returns the arrays of a structured parameter: the borrowed ones, or those that its value is packed into.
+    /// Returns the arrays of a structured parameter, borrowed or packed from its value; `None` for a dense parameter.
     fn structured(&self, param: &TensorSig) -> Result<Option<Structured<'a>>, Error> {
         let Some(storage) = &param.storage else { return Ok(None) };
         match self.lent.iter().find(|(n, _)| *n == param.name) {

@@ -1,4 +1,6 @@
-//! Compiled entries, and their execution.
+//! Compiled entries and their execution. A [`Function`] is a shared library, compiled or from the cache, or a logical
+//! program for the interpreter. It runs on values, or on arrays in place ([`crate::call`]); packing of structured
+//! parameters is in [`crate::packed`].
 
 use crate::error::{Error, Report};
 use crate::loader::from_the_users_line;
@@ -265,7 +267,8 @@ impl Function {
         Ok(Usage { time: report.time, scratch: Some(report.memory) })
     }
 
-    /// Calls C on arrays, with structured parameters as the arrays of their formats and the hidden sizes of these.
+    /// Calls C on existing arrays. A structured parameter is passed as the arrays of its format, with their hidden
+    /// sizes.
     pub(crate) fn enter_arrays(
         &self,
         args: &mut [Arg<'_>],
@@ -412,7 +415,7 @@ fn compile_c(
     let system = |d| Error::System(Report::without_sources(vec![d]));
     let toolchain = Toolchain::find();
     let flags = CompileOptions { contract: !options.strict_floats, ..CompileOptions::default() };
-    // Without a compiler, libraries compiled by an earlier one are not looked up.
+    // The identity of the compiler is part of the key, so even cached libraries require a compiler.
     let identity = toolchain.as_ref().map(|t| t.identity().to_string()).map_err(|d| system(d.clone()))?;
     let key = cache::key(&[
         "library",
@@ -420,7 +423,7 @@ fn compile_c(
         texts,
         entry,
         &statics_text(options),
-        &format!("{:?}", options.sizes),
+        &format!("{:?} {}", options.sizes, options.portable),
         &format!("{:?}", options.indices),
         &scheduler::key(options).map_err(|d| Error::Program(Report::without_sources(vec![d])))?,
         &Toolchain::flags(&flags).join(" "),

@@ -89,8 +89,8 @@ pub enum Verdict {
     Agrees,
     /// Forward and reverse mode agree; finite differences are too inexact to decide.
     Unclear,
-    /// Forward and reverse mode agree, without a derivative to compare with: the program has a kink, jumps or is
-    /// undefined beside the point.
+    /// Forward and reverse mode agree, without a derivative to compare with: the program has a kink, jumps, or is
+    /// undefined next to the point.
     Kink,
     /// Forward and reverse mode agree with each other, but not with finite differences.
     Wrong,
@@ -167,8 +167,7 @@ impl InputCheck {
             let differences = magnitude(d.differences_error, self.differences_tolerance);
             differences.max(magnitude(d.modes_error, self.modes_tolerance))
         };
-        // A direction of all elements is more informative where the modes agree, a single element where there is a
-        // kink.
+        // If all derivatives agree, a direction of all elements is more informative; at a kink, a single element is.
         let telling = |d: &DirectionCheck| match d.verdict {
             Verdict::Agrees => d.element.is_none(),
             Verdict::Kink => d.element.is_some(),
@@ -229,7 +228,8 @@ pub fn check_gradient(
     let programs = Programs {
         // The program runs many times, and its output is of no interest.
         value: program.compile(entry, &plain)?.on_print(|_| {}),
-        // A function with a user-defined gradient has tangents, which that gradient must agree with.
+        // For a function with a user-defined gradient, these are the tangents of its body, with which the gradient must
+        // agree.
         forward: program.tangents(entry, &plain, &gradient)?.on_print(|_| {}),
         reverse: program.compile(entry, &reverse)?.on_print(|_| {}),
         wrt: wrt.iter().filter_map(position).collect(),
@@ -352,7 +352,7 @@ impl Checker<'_> {
             let moved = x.iter().zip_eq(&at.direction).map(|(x, d)| x + h * d).collect();
             match self.programs.value(Some((at.input, like(input, moved)))) {
                 Ok(results) => Ok(flat(&results)),
-                // A program that stops beside the point is undefined there.
+                // A program that stops next to the point is undefined there.
                 Err(Error::Run(_)) => Ok(vec![f64::NAN; base.len()]),
                 Err(e) => Err(e),
             }
@@ -363,7 +363,7 @@ impl Checker<'_> {
         Ok(compare(element, found, (&forward, &reverse), finite_gradient, size, &self.precision))
     }
 
-    /// Returns the initial steps, with a smaller one if all numbers are small.
+    /// Returns the initial steps of finite differences, with a smaller one if all numbers of the input are small.
     fn steps(&self, x: &[f64]) -> Vec<f64> {
         let largest = x.iter().fold(0f64, |a, v| a.max(v.abs()));
         let small = (largest > 0.0 && largest < 0.1).then_some(self.precision.steps[0] * largest);
@@ -385,7 +385,7 @@ impl Checker<'_> {
     }
 }
 
-/// Point and direction of a comparison, with the derivatives at the point.
+/// Point and direction of a comparison, with the results, their seeds and the gradient at the point.
 struct Point<'a> {
     input: usize,
     base: &'a [Value],

@@ -1,4 +1,5 @@
-//! Hooks of the front end for gradients and schedules: each request is forwarded to the crate that serves it.
+//! Hooks of the front end: requests for gradients go to `autodiff`, those for schedules to [`crate::scheduler`], and
+//! elaborated programs are searched for reads of uninitialised elements.
 use crate::tape_plan::{TapePlan, TapeRecorder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,8 +11,9 @@ use taffeta_frontend::{GradientRequest, Hooks, ScheduleRequest};
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{LazyTarget, Target};
 
-/// Hooks of a compilation, with the last schedule that ran and its steps.
+/// Hooks of a compilation.
 pub(crate) struct Compiler {
+    /// Last schedule that ran, with its steps.
     pub(crate) taken: Mutex<Option<Schedule>>,
     /// Sizes of the entry, for memory budgets; `None` before they are known, when budgets are deferred.
     sizes: Option<Sizes>,

@@ -1,5 +1,5 @@
-//! Textual inputs: the values of `--in NAME=` for every parameter, read, checked against the signature and given
-//! shapes.
+//! Textual inputs: reads the text of `--in NAME=…` for each parameter (a file, a literal or a generator) as a value of
+//! the type in the signature, and solves the sizes.
 //!
 //! Resolves names first (suggesting corrections for misspelt ones and listing all missing ones at once), then files and
 //! literals, then sizes over all of them, and finally generators, which need the sizes. All errors of one stage are
@@ -78,7 +78,7 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
     }
 }
 
-/// Generates elements for a parameter that shares the pattern of another; `of` has the elements of that one.
+/// Generates elements for a parameter that shares the pattern of another; `of` holds the other's elements.
 fn made_where(generator: &Generator, param: &TensorSig, of: &Value) -> Result<Value, Diagnostic> {
     let count = of.data().len();
     let made = generator.generate(&Want::new(&param.name, param.dtype, 1), &[count])?;
@@ -311,7 +311,8 @@ fn no_shape(param: &TensorSig, sizes: &Sizes) -> Fault {
     fault(None, "size::overflow", format!("parameter `{}` has no shape", param.name))
 }
 
-/// Computes the shape of every result, and checks that all results fit in memory together.
+/// Computes the shape of every result, `None` if it is unknown before the call, and checks that all results fit in
+/// memory together.
 pub fn result_shapes(signature: &Signature, sizes: &[i64]) -> Result<Vec<Option<Vec<usize>>>, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut bytes = 0u128;

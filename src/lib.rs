@@ -42,9 +42,9 @@ pub mod io;
 mod loader;
 mod locate;
 mod materialise;
+mod options;
 /// Packed arrays of structured parameters, for tests that call C directly; unstable.
 #[doc(hidden)]
-mod options;
 pub mod packed;
 pub mod pair;
 /// Order of the compilation stages, for tests that inspect intermediate programs; unstable.
@@ -94,6 +94,7 @@ pub use taffeta_libop as libop;
 /// Schedules: programs with their steps, for scheduling from Rust.
 pub use taffeta_schedule as schedule;
 pub use taffeta_schedule::Schedule;
+/// Lowering of loops over structured tensors to loops over stored elements.
 pub use taffeta_structured as structured;
 pub use timing::Timings;
 

@@ -28,8 +28,8 @@ pub enum Mode {
     Forward,
 }
 
-/// Gradient of an entry (language.md section 6): the results, and then `x.grad` for every parameter x in `wrt`, given a
-/// seed `y.grad` for every result y and for the final value of every `inout` parameter.
+/// Gradient of an entry (`docs/src/gradients.md`): the results, and then `x.grad` for every parameter x in `wrt`, given
+/// a seed `y.grad` for every result y and for the final value of every `inout` parameter.
 ///
 /// In forward mode: `y.tangent` for every result y, given a tangent `x.tangent` for every parameter in `wrt` and every
 /// other `inout` parameter; the latter holds the tangent of the final value afterwards.
@@ -192,7 +192,8 @@ impl Options {
         self
     }
 
-    /// Returns the hints of unknown sizes, rounded to the nearest power of two so that similar values share a program.
+    /// Returns the hints, except of compiled-in sizes, rounded to the nearest power of two so that similar values share
+    /// a program.
     pub(crate) fn rounded_hints(&self) -> BTreeMap<String, i64> {
         let rounded = |v: i64| if v > 0 { (v as f64).log2().round().exp2() as i64 } else { v };
         let open = self.hints.iter().filter(|(name, _)| !self.sizes.contains_key(*name));

@@ -1,4 +1,5 @@
-//! Packing of structured parameters for C: the arrays of their formats.
+//! Packing of structured parameters: converts values to the arrays of their formats, which C takes, or to the elements
+//! that their formats store, which the interpreter takes; and builds results that share a parameter's pattern.
 
 use crate::error::{Error, Report};
 use taffeta_ast::format::Format;
@@ -6,14 +7,15 @@ use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
 use taffeta_codegen::signature::{Signature, Storage, TensorSig};
 use taffeta_structured::{Stored, Unpackable};
 
-/// Parameters of a lowered program.
+/// Packed parameters for a call of a lowered program.
 #[derive(Clone, Debug)]
 pub struct Packed {
     /// Values in order: for a structured parameter its index arrays, outermost level first, then its elements.
     pub values: Vec<Value>,
-    /// Hidden sizes (numbers of positions), in the order of the lowered program's sizes after its own.
+    /// Hidden sizes (numbers of positions), in the order in which they follow the program's own sizes in the lowered
+    /// signature.
     pub hidden: Vec<i64>,
-    /// Structured parameters whose pattern other tensors share.
+    /// Structured parameters whose pattern other tensors share, by position; `None` for all others.
     stored: Vec<Option<Stored>>,
     /// Elements as C returns them, for results that share the pattern of a parameter.
     pub(crate) elements: Vec<Option<Value>>,
@@ -85,6 +87,7 @@ impl Packed {
         Ok(())
     }
 
+    /// Builds a result from its elements if it shares the pattern of a parameter; `None` for other results.
     fn following(&self, sig: &TensorSig, elements: &Value) -> Result<Option<Value>, Error> {
         let of = sig.of.and_then(|of| self.stored.get(of)?.clone());
         of.map(|of| followed(sig, of, elements)).transpose()

@@ -52,7 +52,7 @@ pub struct Pair {
     sources: Vec<Source>,
     /// Number of results of the original program.
     results: usize,
-    /// Program that computes the sizes which depend on values.
+    /// Program that computes the sizes that depend on values of arguments.
     lengths: Option<Func>,
     /// Identifier, unique within the process.
     id: u64,
@@ -321,7 +321,7 @@ pub struct Backward<'p, 't> {
 }
 
 impl<'p, 't> Backward<'p, 't> {
-    /// Passes the adjoint of a result: the derivative, by the result, of the value that is differentiated in the end.
+    /// Passes the adjoint of a result: the derivative of the final scalar, such as a loss, with respect to this result.
     #[must_use]
     pub fn seed<T: Element, D: Dimension>(self, result: &str, view: ArrayView<'t, T, D>) -> Backward<'p, 't> {
         Backward { call: self.call.input(&adjoint(result), view), ..self }

@@ -45,8 +45,9 @@ pub fn logical(program: &Program, entry: &str, options: &Options, timings: &mut 
     Ok(scheduled(program, entry, options, timings)?.into_func())
 }
 
-/// Elaborates the logical program (of a gradient, its original program) independent of sizes, and returns whether
-/// memory budgets depend on sizes yet unknown. Parameters and results are those of [`logical`].
+/// Elaborates the logical program (of a gradient, its original program) independent of sizes, and returns whether sizes
+/// yet unknown affect the program: through memory budgets, schedules that consult rules, or tapes that rules choose.
+/// Parameters and results are those of [`logical`].
 pub fn unsized_logical(
     program: &Program,
     entry: &str,
@@ -87,6 +88,7 @@ pub fn scheduled(
     by(&Compiler::aimed_at(automatic::aim(options)?, &options.sizes), program, entry, options, timings)
 }
 
+/// Elaborates the logical program with the steps of its schedule, as [`scheduled`] does, on the given hooks.
 fn by(
     compiler: &Compiler,
     program: &Program,
@@ -200,6 +202,7 @@ pub fn differentiable(
     noted(&Compiler::aimed_at(automatic::aim(options)?, &options.sizes), program, entry, options, timings)
 }
 
+/// Elaborates the logical program for differentiation, as [`differentiable`] does, on the given hooks.
 fn noted(
     compiler: &Compiler,
     program: &Program,
@@ -379,7 +382,7 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
 fn flattened(func: &Func, whole: &Func, options: &LowerOptions) -> Result<Structured, Diagnostics> {
     let sizes = &options.sizes;
     let refused = match taffeta_structured::lower(func) {
-        // Large sizes change the type of index arrays.
+        // Sizes beyond `i32` change the types of index arrays, which lowering with symbolic sizes would miss.
         Err(refused) if sizes.values().all(|n| i32::try_from(*n).is_ok()) => refused,
         done => return done,
     };
@@ -400,7 +403,8 @@ fn flattened(func: &Func, whole: &Func, options: &LowerOptions) -> Result<Struct
     Ok(Structured { func, layout, warnings, explained, disorder, seeks })
 }
 
-/// Returns the logical interface by which C calls a program on arrays.
+/// Builds the logical interface of a program that was lowered to arrays: signature, tensors, and the arrays of their
+/// levels.
 fn logical_interface(func: &Func, signature: Signature, layout: Layout) -> Logical {
     let level = |l: LevelLayout| LogicalLevel {
         kind: l.level.kind,

@@ -1,4 +1,6 @@
-//! Programs and their entries: the main interface of the library. `options` holds the compilation options.
+//! Programs and their entries: the main interface of the library. A [`Program`] is a parsed file; its methods return an
+//! entry at each stage of compilation (logical, scheduled, structured, lowered, C), or as a compiled [`Function`].
+//! `pipeline` has the stages, and `options` the compilation options.
 
 use crate::automatic;
 use crate::error::{Error, Report};
@@ -80,7 +82,7 @@ impl Program {
         }
     }
 
-    /// Returns the program in the front end.
+    /// Returns the front end's form of the program.
     pub fn front(&self) -> &taffeta_frontend::Program {
         &self.front
     }
@@ -367,7 +369,7 @@ impl Program {
         }
         let mut timings = self.timings.clone();
         let plain = Options { gradient: None, ..options.clone() };
-        // Calls of functions with user-defined gradients are recorded in it.
+        // The program records the calls of functions with user-defined gradients.
         let func = pipeline::differentiable(&self.front, entry, &plain, &mut timings).map_err(wrong)?;
         let func = pipeline::indexed(func, &options.indices).map_err(wrong)?;
         let mut pair = |way: &TapePlan, timings: &mut Timings| {

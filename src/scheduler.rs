@@ -101,8 +101,9 @@ thread_local! {
     static KNOWN: RefCell<HashMap<StmtId, Vec<Known>>> = RefCell::default();
 }
 
-/// Determines how loops traverse the structured tensors of a program. Every step is checked by it, and rules compare
-/// programs by it that mostly differ in a single loop nest, so independent sections are memoised and lowered once.
+/// Returns how loops traverse the structured tensors of a program, or why the program cannot be lowered. Every step is
+/// checked by this function, and rules compare programs that mostly differ in a single loop nest, so independent
+/// sections are lowered once and memoised.
 pub(crate) fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match in_sections(func, |section| remembered(func, section)) {
         Ok(of) => Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, disorder: of.disorder }),

@@ -23,7 +23,10 @@ pub struct Session {
     entry: String,
     options: Options,
     signature: Signature,
+    /// Cache key of all files of the program.
     texts: String,
+    /// Sources and logical program, independent of sizes; `None` if the manifest came from the cache, or if sizes
+    /// affect the program.
     front: Option<(Arc<SourceMap>, Func)>,
     /// Whether structured lowering has warnings.
     warns: bool,

@@ -1,4 +1,5 @@
-//! Structured tensors on borrowed arrays.
+//! Structured tensors on borrowed arrays, in CSR, CSC, COO, CSF or any format of levels: validated once, and passed to
+//! C without a copy.
 
 use crate::array::{Element, List};
 use crate::error::Error;
@@ -12,7 +13,7 @@ use taffeta_codegen::call::Arg;
 use taffeta_codegen::signature::TensorSig;
 use taffeta_structured::{Indices, Stored, Unfit, has_positions};
 
-/// Types of index arrays: `u8`, `u16`, `i32` and `i64`.
+/// Element type of index arrays: `u8`, `u16`, `i32` or `i64`.
 pub trait Index: Element {
     /// Converts a list of positions, which are `i32` at least.
     fn positions(list: &[Self]) -> List<'_>;
@@ -159,7 +160,7 @@ impl<'a> Sparse<'a> {
     }
 
     /// Sets the coordinate expressions that the levels store, as the function of a `remap=` returns them, in the
-    /// dimensions `i`, `j`, `k` …: `"(j - i, i, j)"`. Text that does not parse matches the format of no parameter.
+    /// dimensions `i`, `j`, `k` …: `"(j - i, i, j)"`. Text that does not parse is ignored.
     #[must_use]
     pub fn remap(mut self, returned: &str) -> Sparse<'a> {
         self.remap = coord::parse(returned);
@@ -315,7 +316,7 @@ impl Structured<'_> {
         }
     }
 
-    /// Returns the packed parameter.
+    /// Copies the parameter, described by `of`, into a packed tensor; `None` if a size of its shape is unknown.
     pub(crate) fn tensor(&self, of: &TensorSig, sizes: &[i64]) -> Option<Stored> {
         let (format, shape) = (of.storage.as_ref()?.format(of.dtype), of.shape(sizes)?);
         let arrays = match self {

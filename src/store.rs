@@ -1,9 +1,10 @@
 //! Compile cache: manifests and libraries, with which a second run of a program skips compilation.
 //!
-//! A **manifest** is keyed by facts known before parsing (the file's text, the entry, the values of `static`
-//! parameters) and holds the entry's signature and the list of imported files; with it, inputs are read and checked
-//! without the front end. A **library** is keyed by all source texts, the compiled-in sizes, the compiler with its
-//! flags and this machine's CPU; it is the compiled program with its own signature.
+//! A **manifest** is keyed by facts known before parsing (the file's text, the entry, its `static` parameters, gradient
+//! and schedule) and holds the entry's signature and the list of imported files; with it, inputs are read and checked
+//! without the front end. A **library** is keyed by all source texts, the entry with these options, the compiled-in
+//! sizes, the types of index arrays, the compiler with its flags and this machine's CPU; it is the compiled program
+//! with its own signature.
 //!
 //! Every key includes the version of Taffeta and the identity of the running executable, so that a new compiler never
 //! loads entries of an old one. Writes only to the cache's directory (`taffeta_codegen::cache` explains why that is
@@ -40,7 +41,7 @@ pub(crate) struct Manifest {
     pub warns: bool,
 }
 
-/// Cache of this process.
+/// User's cache, as this process opened it.
 pub(crate) struct Store {
     cache: Cache,
 }

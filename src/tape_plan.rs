@@ -113,7 +113,7 @@ pub(crate) fn is_asked(options: &Options) -> bool {
     automatic::is_automatic(options) && options.choose_tapes && !options.strict_floats
 }
 
-/// Returns whether neither tape nor budget of a gradient is given.
+/// Returns whether the tape of a gradient is left to choose: in reverse mode, without a given tape or budget.
 pub(crate) fn is_open(gradient: &Gradient) -> bool {
     gradient.mode == Mode::Reverse && gradient.tape == Tape::Auto && gradient.memory.is_none()
 }

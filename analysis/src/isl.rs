@@ -15,8 +15,8 @@ use isl_rs::{BasicSet, Context, DimType, LibISLError, Mat, Options, Point, Set, 
 
 /// isl operations that one query may cost: about a millisecond.
 const MAX_OPERATIONS: u64 = 20_000;
-/// isl operations that a dependence query may cost, which is asked for a user and not in the course of another
-/// analysis.
+/// isl operations that a query for a point or for a difference of sets may cost: queries for dependences, kills and
+/// uninitialised elements.
 const MAX_OPERATIONS_OF_POINTS: u64 = 400_000;
 /// `ISL_ON_ERROR_CONTINUE`: errors are returned, not printed.
 const ON_ERROR_CONTINUE: i32 = 1;
@@ -30,7 +30,7 @@ thread_local! {
     };
 }
 
-/// Row of a system of inequalities: `row[0] + Σ row[k] · x[k - 1] >= 0`.
+/// Inequality of a system: `row[0] + Σ row[k] · x[k - 1] >= 0`.
 pub(crate) type Row = Vec<i64>;
 
 /// Returns whether no integers `x` satisfy all rows, each of which has `dims + 1` numbers.

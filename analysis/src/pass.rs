@@ -5,7 +5,7 @@
 //! remaining statement.
 //!
 //! Building blocks of rewrites are here, too: [`substitute`] for expressions, [`rewrite_accesses`] for accesses,
-//! [`copy`] for statements, [`fill_propagation`] for simplifying statements where elements are not stored.
+//! [`copy`] for statements, [`fill_propagation`] for statements in which some elements are known not to be stored.
 
 pub mod check_finite;
 pub mod copy;

@@ -7,6 +7,8 @@
 //!   [`mod@reference`] lists the accesses; [`relation`] gives dependences as relations between iterations.
 //! - [`product`]: recognition of matrix products in loop nests.
 //! - [`stride`]: strides of an index in the enclosing loops.
+//! - [`guard`]: conditions around a whole loop body, and the bounds of the iterator that they imply.
+//! - [`upper_bound`]: upper bounds of integers, as expressions over the program's sizes.
 //! - [`kill`]: proof that every element of a tensor that an iteration of a loop reads was written in that iteration.
 //! - [`redundant_checks`]: redundant index checks.
 //! - [`uninitialized`]: reads of uninitialised elements; proof that a speculative read is initialised.

@@ -68,7 +68,7 @@ impl Rng {
         }
     }
 
-    /// Returns a random condition on such expressions.
+    /// Returns a random condition on expressions of [`Rng::int`].
     pub(crate) fn cond(&mut self, depth: u32, vars: &[Symbol], table: &Tensor) -> Expr {
         let kind = if depth == 0 { 9 } else { self.below(10) };
         match kind {
@@ -91,7 +91,7 @@ pub(crate) struct Env {
 }
 
 impl Env {
-    /// Evaluates an expression; `None` if it stops the program.
+    /// Evaluates an expression; `None` if the evaluation stops the program.
     pub(crate) fn eval(&self, e: &Expr) -> Option<Literal> {
         match e.kind() {
             ExprKind::Const(v) => Some(*v),

@@ -59,7 +59,8 @@ fn replaced_inside(root: &Stmt, id: StmtId, new: &Stmt) -> Option<Stmt> {
     Some(root.map(child, &mut Expr::clone))
 }
 
-/// Replaces the scope of a local tensor or a result by the result of `make`, which gets the tensor and its scope.
+/// Replaces the scope of `tensor`, a local tensor or a result of the function, by the statement that `make` returns for
+/// the tensor and its scope.
 pub fn in_scope(func: &Func, tensor: &Symbol, make: &mut dyn FnMut(&Tensor, &Stmt) -> Stmt) -> Func {
     fn inside(s: &Stmt, tensor: &Symbol, make: &mut dyn FnMut(&Tensor, &Stmt) -> Stmt) -> Stmt {
         match s.kind() {

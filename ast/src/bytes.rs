@@ -1,4 +1,5 @@
-//! Amounts of memory as people read and write them. Output uses SI units everywhere (`1.50 MB` is 1,500,000 bytes).
+//! Byte counts: formatting and parsing for people, and whether an allocation would fit. Output uses SI units everywhere
+//! (`1.50 MB` is 1,500,000 bytes).
 
 use bytesize::ByteSize;
 

@@ -1,4 +1,5 @@
-//! Elements in coordinate form: sorting, and merging of elements with equal coordinates.
+//! Elements in coordinate form (COO): sorting, and merging of elements with equal coordinates. Sparse values and
+//! packing into levels are built on these.
 
 use crate::half_precision::{to_bf16, to_f16};
 use crate::value::Buffer;
@@ -38,7 +39,7 @@ pub struct Merged {
     pub sorted: Vec<usize>,
     /// Distinct coordinates, one index per dimension for each.
     pub indices: Vec<i64>,
-    /// Number of the distinct coordinate of each element, in sorted order.
+    /// For each element, in sorted order, the position of its coordinates in `indices`.
     pub positions: Vec<i64>,
 }
 
@@ -128,8 +129,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compares three orders: by linear index, by coordinates in turn (a tensor with more than 2^64 elements), and
-        /// by a plain sort.
+        /// Checks that three orders agree: by linear index, by coordinates in turn (a tensor with more than 2^64
+        /// elements), and by a plain sort.
         #[test]
         fn places_are_compared_alike(
             at in proptest::collection::vec((0i64..4, 0i64..5, 0i64..3), 0..30),

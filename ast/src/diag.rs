@@ -1,4 +1,5 @@
-//! The one diagnostic type: the expected and the found thing, and the text to write instead.
+//! Diagnostic type of all crates: a message that names the expected and the found construct, with the text to write
+//! instead.
 //!
 //! A diagnostic is data. `src/` renders it for people and as JSON. Wrong input of any kind (syntax, types, shapes,
 //! files, schedules) becomes a diagnostic, never a panic.
@@ -32,7 +33,7 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// Error or warning.
     pub severity: Severity,
-    /// One sentence that names the expected and the found thing, in lower case, without a final stop.
+    /// One sentence that names the expected and the found construct, in lower case, without a final stop.
     pub message: String,
     /// Source locations; the first one is the primary label.
     pub labels: Vec<Label>,

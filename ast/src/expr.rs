@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Access protocol of a level for one index (language.md section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Lowering chooses.
+    /// Choice of lowering.
     Default,
     /// `walk(j)`
     Walk,
@@ -65,8 +65,8 @@ pub enum ExprKind {
     Load(Symbol, Vec<Access>),
     /// Operator on operands of one type (`select` has a `bool` condition first).
     Apply(Op, Vec<Expr>),
-    /// Conversion to the type of the expression. From float to integer it truncates, and stops the program for NaN and
-    /// values out of range; from integer to a narrower integer it wraps; to `bool` it is `!= 0`.
+    /// Conversion to the type of the expression. Float to integer truncates, and stops the program for NaN and values
+    /// out of range; integer to a narrower integer wraps; conversion to `bool` is `!= 0`.
     Cast(Expr),
     /// Measure of an iterator over the reals.
     Measure(Measure, Symbol),
@@ -109,7 +109,7 @@ impl Expr {
         Expr(Arc::new(ExprNode { kind, dtype, hash: h.finish() }))
     }
 
-    /// Returns the node.
+    /// Returns the kind of the node, with its operands.
     pub fn kind(&self) -> &ExprKind {
         &self.0.kind
     }
@@ -214,13 +214,18 @@ impl Expr {
     /// Returns whether evaluation can stop the program: an element access (the index may be out of range), integer
     /// division, a cast from float to integer.
     pub fn may_fail(&self) -> bool {
+        self.may_fail_itself()
+            || !matches!(self.kind(), ExprKind::Load(..)) && self.children().into_iter().any(Expr::may_fail)
+    }
+
+    /// Returns whether evaluating the node can stop the program where its operands have values.
+    pub fn may_fail_itself(&self) -> bool {
         match self.kind() {
             ExprKind::Load(_, indices) => !indices.is_empty(),
             ExprKind::Apply(op, args) => {
-                let divides = op.info().may_fail_on_int && self.dtype().is_int() && !normal::safe_divisor(*op, args);
-                divides || args.iter().any(Expr::may_fail)
+                op.info().may_fail_on_int && self.dtype().is_int() && !normal::safe_divisor(*op, args)
             }
-            ExprKind::Cast(e) => (e.dtype().is_float() && self.dtype().is_int()) || e.may_fail(),
+            ExprKind::Cast(e) => e.dtype().is_float() && self.dtype().is_int(),
             ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => false,
         }
     }

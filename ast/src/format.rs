@@ -33,9 +33,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Identity of index arrays: tensors of one pattern share them, so they store the same elements in the same order,
-/// whatever the tensors' names. `pattern(A)` and adjoints take the pattern of their source tensor; a tensor without a
-/// pattern shares with no other.
+/// Number of a set of index arrays: tensors of one pattern share the arrays, so they store the same elements in the
+/// same order, whatever the tensors' names. `pattern(A)` and adjoints take the pattern of their source tensor; a tensor
+/// without a pattern shares with no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pattern(u64);
 
@@ -154,8 +154,8 @@ impl Format {
         if format.is_dense() { Format::dense(self.levels.len()) } else { format }
     }
 
-    /// Returns the format of tangents: that of adjoints, except that elements sharing a stored value have one tangent,
-    /// unless the stored value is a sum, as the tangent is then.
+    /// Returns the format of tangents: as for adjoints, but elements that share a stored value share one tangent,
+    /// unless writes to them are summed (`sums`), as writes to the tangent are then too.
     #[must_use]
     pub fn tangent(&self) -> Format {
         Format { sums: self.sums, ..self.derivative() }
@@ -199,7 +199,7 @@ impl Format {
         coord::tuple(&self.coords, &self.keys, dims.max().map_or(0, |d| d + 1))
     }
 
-    /// Returns the text of the format as programs write it, without its pattern.
+    /// Returns the format in the syntax of programs, without its pattern.
     pub fn text(&self) -> String {
         self.to_string()
     }
@@ -230,8 +230,8 @@ impl Format {
     }
 }
 
-/// Formats as programs write it: `format(dense, compressed(index=i64), order=(1, 0))`. The pattern is left out, and a
-/// `remap=` function is replaced by the tuple that it returns, in terms of `i`, `j`, `k` …
+/// Prints the format in the syntax of programs: `format(dense, compressed(index=i64), order=(1, 0))`. The pattern is
+/// left out, and a `remap=` function is replaced by the tuple that it returns, in terms of `i`, `j`, `k` …
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text_with(&self.remap()))

@@ -1,4 +1,5 @@
-//! Whole programs.
+//! Logical programs: the interface of an entry (sizes, parameters, results), its body, and its calls with user-defined
+//! backward passes.
 
 use crate::dtype::DType;
 use crate::expr::Expr;

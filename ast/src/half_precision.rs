@@ -15,7 +15,7 @@ pub fn to_bf16(v: f64) -> bf16 {
 }
 
 /// Rounds `v` to odd: truncates to `f32`, and sets the last bit if the conversion is inexact. The result rounds to the
-/// same shorter float as `v`, because truncation creates no new tie.
+/// same shorter float as `v`, because an inexact result is odd and hence never a tie.
 fn to_odd(v: f64) -> f32 {
     let near = v as f32;
     if v.is_nan() || f64::from(near) == v {

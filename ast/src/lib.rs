@@ -19,11 +19,15 @@
 //! - A tensor is alive in the body of its [`StmtKind::VarDef`] and nowhere else (*stack scope*), with unspecified
 //!   initial contents. Parameters and results are alive in the whole body.
 //!
-//! Modules: [`expr`] and [`stmt`] hold the nodes, [`op`] the table of operators and their semantics, [`func`] whole
-//! programs, [`poly`] equality of shapes, [`pool`] threads, [`mod@print`] the text that parses again, [`selector`] the
-//! names of loops in schedules, [`validate`] the two validators, [`interp`] the reference interpreter, which defines
-//! the meaning of programs and is the oracle for everything else. Tests use [`mod@build`], a tree builder, and `random`
-//! (a feature), random programs.
+//! Modules. *The tree*: [`expr`] and [`stmt`] hold the nodes, [`func`] whole programs, [`op`] the table of operators
+//! and their semantics, [`format`](mod@format) storage formats, [`symbol`] unique names, [`visit`] walks and rewrites.
+//! *Meaning*: [`scalar`] evaluates operators on constants, [`algebra`] has the laws of fill values, [`poly`] decides
+//! equality of sizes, [`value`] holds tensors, [`interp`] is the reference interpreter, which defines the meaning of
+//! programs and is the oracle for everything else, [`validate`] the validators for three stages of the tree. *Text*:
+//! [`mod@print`] prints text that parses again, [`show`] values, [`selector`] the names of loops in schedules,
+//! [`diag`], [`span`] and [`codes`] are diagnostics with their locations and explanations. *Shared by all crates*:
+//! [`pool`] thread pools, [`bytes`] amounts of memory, [`gradient`] the options of gradients. Tests use [`mod@build`],
+//! a tree builder, and `random` (a feature), random programs.
 //!
 //! Deliberately absent: surface syntax (in `taffeta-frontend`), proofs (in `taffeta-analysis`) and `unsafe`.
 

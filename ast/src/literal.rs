@@ -1,4 +1,4 @@
-//! Constants, and rounding and wrapping to types.
+//! Constants of expressions, and the functions that round or wrap them to an element type.
 
 use crate::dtype::{DType, Kind};
 use std::hash::{Hash, Hasher};

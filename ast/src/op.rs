@@ -16,8 +16,8 @@
 //! - `min(x, y)` is `x if x < y or isnan(x) else y`, `max(x, y)` is `x if x > y or isnan(x) else y`: NaN wins, and of
 //!   equal zeros the second one.
 //! - `sign(x)` is 1, -1, 0 (positive zero, for both zeros) or NaN. `round` rounds half to even. `rsqrt(x)` is
-//!   `1 / sqrt(x)`. `sigmoid(x)` is `1 / (1 + exp(-x))`, which overflows to the right limit. `fma` rounds once. `-x`
-//!   and `abs` change the sign bit alone. Comparisons with NaN are false, except `!=`.
+//!   `1 / sqrt(x)`. `sigmoid(x)` is `1 / (1 + exp(-x))`, whose limit stays correct where `exp` overflows. `fma` rounds
+//!   once. `-x` and `abs` change the sign bit alone. Comparisons with NaN are false, except `!=`.
 
 use crate::dtype::{DType, Kind};
 use crate::literal::Literal;
@@ -107,7 +107,7 @@ impl Function {
 /// Vector versions of a function in glibc's libmvec.
 #[derive(Clone, Copy, Debug)]
 pub struct Libmvec {
-    /// Minor version of glibc 2 that introduced them.
+    /// Minor version of glibc 2 that introduced the vector versions.
     pub since: u32,
     /// For each operand, the interval of values that the probe of compilers uses.
     pub probed: &'static [(f64, f64)],
@@ -122,7 +122,7 @@ pub struct OpInfo {
     pub arity: usize,
     /// Syntactic form.
     pub form: Form,
-    /// Types of its operands.
+    /// Types of the operands.
     pub domain: Domain,
     /// Whether the result is `bool` for every operand type.
     pub gives_bool: bool,
@@ -139,7 +139,7 @@ pub struct OpInfo {
     pub function: Option<Function>,
     /// Function of `math.h` on doubles (the version for floats adds an `f`); `codegen` has the C of the others.
     pub c_name: Option<&'static str>,
-    /// Vector versions.
+    /// Vector versions in libmvec.
     pub libmvec: Option<Libmvec>,
 }
 
@@ -371,7 +371,7 @@ impl ReduceOp {
         }
     }
 
-    /// Returns the annihilator, where there is one: `annihilator op v` is the annihilator for every `v`.
+    /// Returns the annihilator, where one is known: `annihilator op v` is the annihilator for every `v`.
     pub fn annihilator(self, dtype: DType) -> Option<crate::literal::Literal> {
         match self {
             ReduceOp::Mul if !dtype.is_float() => Some(Literal::Int(0)),

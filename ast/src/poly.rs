@@ -83,9 +83,8 @@ impl Poly {
     }
 }
 
-/// Returns the normal form of an integer expression as an expression, where that is shorter: `i + m - 1 - i + 1` is
-/// `m`. Wrapping intermediate results do not change the value. Expressions that could stop the program stay as they
-/// are.
+/// Simplifies an integer expression to its normal form, where that is shorter: `i + m - 1 - i + 1` is `m`. Wrapping
+/// intermediate results do not change the value. Expressions that could stop the program stay as they are.
 pub fn tidy(e: &Expr) -> Expr {
     if e.may_fail() {
         return e.clone();
@@ -96,14 +95,15 @@ pub fn tidy(e: &Expr) -> Expr {
     }
 }
 
-/// Counts the nodes, up to a few hundred.
+/// Counts the nodes of an expression, up to 400.
 fn nodes(e: &Expr) -> usize {
     let mut count = 0;
     visit(e, &mut |_| count += 1);
     count
 }
 
-/// Calls `f` on the nodes of an expression, up to a few hundred: shared operands are visited once per path.
+/// Calls `f` on at most 400 nodes of an expression: a shared operand is visited once per path to it, so that there may
+/// be exponentially many.
 fn visit(e: &Expr, f: &mut dyn FnMut(&Expr)) {
     let mut left = vec![e];
     let mut count = 0;
@@ -119,6 +119,7 @@ fn visit(e: &Expr, f: &mut dyn FnMut(&Expr)) {
 
 impl Poly {
     /// Builds an expression of an integer type: first the added terms, then the subtracted ones, then the constant.
+    /// `None` if a coefficient does not fit the type.
     pub fn expression(&self, dtype: DType) -> Option<Expr> {
         let int = |c: i128| Expr::literal(Literal::Int(c), dtype);
         let mut terms: Vec<(&[Expr], i128)> = self.terms().collect();
@@ -153,8 +154,9 @@ fn order_of(m: &[Expr]) -> Vec<Order> {
 type Order = (u64, Vec<(u8, u64)>, u64);
 
 /// Returns the sort key of an atom within a monomial; equal atoms have equal keys. Atoms are ordered by their oldest
-/// symbol, which follows the text, then by structure. The key is the same in every run, since it depends only on the
-/// relative age of symbols; atoms too large to visit whole are told apart by their hash.
+/// symbol, which follows the order of the program's text, then by structure. So far the order is the same in every run,
+/// since it depends only on the relative age of symbols. Atoms that agree so far (they are too large to visit whole, or
+/// differ only in casts or float constants) are ordered by hash.
 fn order(e: &Expr) -> Order {
     use std::hash::{Hash, Hasher};
     let (mut first, mut look) = (u64::MAX, Vec::new());
@@ -175,8 +177,8 @@ fn order(e: &Expr) -> Order {
     (first, look, h.finish())
 }
 
-/// Returns whether two integer expressions are equal for all values of their atoms (`Some(true)`), for none
-/// (`Some(false)`), or for some (`None`).
+/// Compares two integer expressions: `Some(true)` if they are equal for all values of their atoms, `Some(false)` if
+/// they differ by a nonzero constant, and `None` if the polynomials do not decide.
 pub fn equal(a: &Expr, b: &Expr) -> Option<bool> {
     if a == b {
         return Some(true);

@@ -1,7 +1,7 @@
 //! Thread pools for independent queries.
 //!
-//! The pools are Taffeta's own. A program or test that compiles from its own rayon workers waits there for the threads
-//! that answer here; with shared workers, all of them would wait for each other.
+//! Taffeta has pools of its own, apart from rayon's global one: a program or test may compile on its own rayon workers,
+//! which block until the threads of these pools answer. With shared workers, all of them could block on each other.
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,15 +13,16 @@ struct Pool {
     threads: Option<Arc<ThreadPool>>,
 }
 
-/// Runs parallel iterators. On a worker, the work stays on that thread: while waiting for other workers, it would steal
-/// more of its own pool's work, on top of its stack.
+/// Runs `work`, whose parallel iterators use the pool of queries. A caller that is itself a rayon worker runs it in its
+/// own pool: a worker that waits for another pool would steal further jobs of its own pool, on top of its stack.
 pub fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     static POOL: Mutex<Option<Pool>> = Mutex::new(None);
     on(&POOL, "taffeta", work)
 }
 
-/// Runs parallel iterators whose items wait for threads of their own (elaboration has one, for its stack), which may
-/// issue queries through [`run`]. The two pools are separate: answering workers never wait for asking ones.
+/// Runs `work`, whose parallel items wait for threads of their own (elaboration has one, for its stack), which may
+/// issue queries through [`run`]. The two pools are separate, so that workers answering queries never wait for those
+/// that issue them.
 pub fn run_waiting<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     static POOL: Mutex<Option<Pool>> = Mutex::new(None);
     on(&POOL, "taffeta-item", work)

@@ -44,7 +44,8 @@ pub fn matches(s: &Stmt, wanted: &str) -> bool {
     s.origin().labels().iter().any(|l| l == wanted) || name(s).is_some_and(|own| is_meant(own, s.origin(), wanted))
 }
 
-/// Returns whether `wanted` can mean an object named `own`: `k`, `softmax.k`.
+/// Returns whether `wanted` selects an object named `own`: by the name itself (`k`), or qualified by enclosing calls
+/// (`softmax.k`).
 pub fn is_meant(own: &str, origin: &Origin, wanted: &str) -> bool {
     if own == wanted {
         return true;
@@ -56,8 +57,8 @@ pub fn is_meant(own: &str, origin: &Origin, wanted: &str) -> bool {
     calls.split('.').all(|call| chain.any(|c| c.function == call))
 }
 
-/// Sorts objects of the function's own text before those inlined from calls, which is the order of numbers. Returns how
-/// many of the first ones an unnumbered name means: the function's own, or all if there are none.
+/// Sorts objects of the function's own text before those inlined from calls; `#2` counts in this order. Returns the
+/// number of leading objects that an unnumbered name selects: the function's own, or all if it has none.
 pub fn own_first<T>(found: &mut [T], is_own: impl Fn(&T) -> bool) -> usize {
     found.sort_by_key(|f| !is_own(f));
     match found.iter().take_while(|f| is_own(f)).count() {
@@ -84,11 +85,11 @@ struct Index<'l> {
     meant: FxHashMap<String, Rc<Meant>>,
 }
 
-/// Loops that a name matches.
+/// Loops that a name matches, in the order of their numbers.
 struct Meant {
     /// Number of each loop, from 1.
     numbers: FxHashMap<usize, usize>,
-    /// How many of the first ones the unnumbered name means.
+    /// Number of leading loops that the unnumbered name selects.
     unnumbered: usize,
 }
 

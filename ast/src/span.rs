@@ -1,4 +1,4 @@
-//! Locations in the user's source.
+//! Locations in the user's source: spans of bytes, the files of a compilation, lines and columns.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -131,7 +131,7 @@ impl Role {
 /// Storage of a tensor's elements while the tensor is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Memory {
-    /// Lowering decides.
+    /// Choice of lowering.
     #[default]
     Auto,
     /// One C variable per element.
@@ -458,12 +458,12 @@ pub enum StmtKind {
         /// Origin of the assertion.
         kind: AssertKind,
     },
-    /// Output of a line made of the parts. It is no error and has no other effect.
+    /// Output of a line made of the parts; a print has no other effect.
     Print {
         /// Parts of the line.
         parts: Vec<PrintPart>,
     },
-    /// Condition that holds here; analysis may use it, and nothing is checked.
+    /// Condition that holds here. Analyses may use it; the interpreter checks it, generated code does not.
     Assume {
         /// Condition.
         cond: Expr,
@@ -527,7 +527,7 @@ impl Stmt {
         Stmt(Arc::new(StmtNode::new(self.0.id, kind, self.0.origin.clone())))
     }
 
-    /// Returns the node.
+    /// Returns the kind of the node, with its operands.
     pub fn kind(&self) -> &StmtKind {
         &self.0.kind
     }

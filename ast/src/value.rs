@@ -1,5 +1,5 @@
-//! Tensor values, the data on which programs run. Row-major, contiguous, of any element type; or, for structured
-//! parameters, the stored elements with their indices, whatever the format.
+//! Tensor values, the data on which programs run. A dense value is a contiguous row-major buffer of any element type;
+//! the value of a structured parameter holds its stored elements with their indices, whatever the format.
 
 use crate::coordinates;
 use crate::dtype::DType;
@@ -424,8 +424,9 @@ impl Value {
     }
 }
 
-/// Maximum size, and maximum number of elements of a tensor (sizes of 0 counted as 1), with which programs are run.
-/// Nothing larger fits in memory: 2^47 bytes is the address space of the machines that Taffeta runs on.
+/// Maximum size of a dimension, and maximum number of elements of a tensor (sizes of 0 counted as 1), with which
+/// programs are run. Nothing larger fits in memory: 2^47 bytes is the address space of the machines that Taffeta runs
+/// on.
 pub const MAX_SIZE: i64 = 1 << 47;
 
 /// Returns the product of a shape, or `None` if it overflows.

@@ -1,4 +1,5 @@
-//! Walks and rewrites of trees. A pass overrides the cases that it handles and leaves the rest to these.
+//! Walks and rewrites of trees. A pass handles the cases that it changes, and leaves the rest to [`Stmt::map`] and
+//! [`Expr::rewrite`].
 
 use crate::expr::{Access, Expr, ExprKind};
 use crate::stmt::{Extent, MessagePart, PrintPart, Stmt, StmtKind};

@@ -43,12 +43,12 @@ pub(crate) fn every(tensor: &Tensor, origin: &Origin, body: impl FnOnce(Vec<Acce
     })
 }
 
-/// Sets all elements.
+/// Sets all elements of a tensor to a value.
 pub(crate) fn fill(tensor: &Tensor, value: Literal, origin: &Origin) -> Stmt {
     every(tensor, origin, |at| store(&tensor.symbol, at, Expr::literal(value, tensor.dtype), origin))
 }
 
-/// Copies all elements, cast to the type of the target.
+/// Copies all elements of a tensor, cast to the type of the target.
 pub(crate) fn copy(from: &Tensor, to: &Tensor, origin: &Origin) -> Stmt {
     let element = |at| Expr::load(&from.symbol, at, from.dtype).cast(to.dtype);
     every(to, origin, |at| store(&to.symbol, at.clone(), element(at), origin))

@@ -38,7 +38,7 @@ fn scoped(func: &Func) -> bool {
     validate::logical(func).err().is_none_or(|found| found.0.iter().all(|v| v.invariant != Invariant::Scope))
 }
 
-/// Extends the scopes of declarations to the ends of their blocks, as text has them: a shorter scope cannot be written.
+/// Extends the scopes of declarations to the ends of their blocks. The language has no shorter scopes.
 fn widen_scopes(s: &Stmt) -> Stmt {
     match s.kind() {
         StmtKind::Seq(_) | StmtKind::VarDef { .. } => {}
@@ -67,7 +67,7 @@ fn widen_scopes(s: &Stmt) -> Stmt {
     body
 }
 
-/// Turns backward loops round that may run forwards.
+/// Reverses the backward loops that carry no dependence, so that they run forwards.
 fn forwards(func: &Func, info: &BackwardInfo) -> Func {
     let dependences = Dependences::new(func);
     let mut within: FxHashMap<StmtId, Vec<&Reference>> = FxHashMap::default();
@@ -103,7 +103,7 @@ fn forwards(func: &Func, info: &BackwardInfo) -> Func {
     }))
 }
 
-/// Turns sums that touch elements first into stores.
+/// Turns a sum that is the first access to every element of an adjoint into a store, and removes the zeros before it.
 fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
     let dependences = Dependences::new(func);
     let mut stores: FxHashSet<StmtId> = FxHashSet::default();
@@ -115,7 +115,7 @@ fn sums_to_stores(func: &Func, info: &BackwardInfo) -> Func {
             zeroing.extend(s.kind().children().iter().map(|c| c.id()));
         }
     });
-    // A stored value that stands for several elements sums their derivatives.
+    // Where one stored value stands for several elements, its adjoint is the sum of theirs.
     let summing = non_injective(func);
     for (adjoint, zeros) in info.zeros.iter().filter(|(adjoint, _)| !summing.contains(adjoint)) {
         let all: Vec<&Reference> = dependences.of(adjoint).filter(|r| !zeroing.contains(&r.site.stmt.id())).collect();

@@ -1,8 +1,7 @@
 //! Zero initialisation of tensors before snapshots of them.
 //!
-//! *does*: a snapshot copies all elements, also those that are written after it. Nothing reads these in the copy, but
-//! the copy itself would read uninitialised elements. Where that cannot be excluded, the tensor is initialised to
-//! zeros.
+//! *does*: initialises a tensor to zeros where a snapshot of it may read uninitialised elements. A snapshot copies all
+//! elements, also those that are written later, which nothing reads in the copy.
 //!
 //! ```text
 //! x = empty((n,), f64)                       x = empty((n,), f64)

@@ -14,11 +14,11 @@ pub(crate) enum RecomputeScope {
     Body(StmtId),
 }
 
-/// Tensor that stays alive for the backward pass.
+/// Tensor that stays alive until the backward pass reads it.
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub tensor: Arc<Tensor>,
-    /// Loops that it has a dimension for, outermost first.
+    /// Loops for which the tensor has a leading dimension each, outermost first.
     pub loops: Vec<StmtId>,
 }
 
@@ -34,12 +34,13 @@ pub(crate) enum Saved {
     Last { cond: Expr, iteration: StmtId },
 }
 
-/// Copy made by the forward run.
+/// Record of a tensor, an element, a condition or an iteration number, which the forward pass makes for the backward
+/// pass.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
     pub tensor: Arc<Tensor>,
     pub loops: Vec<StmtId>,
-    /// Statement before which the copy is made.
+    /// Statement before which the record is made.
     pub anchor: StmtId,
     pub saved: Saved,
     pub home: RecomputeScope,
@@ -53,11 +54,12 @@ pub(crate) enum ValueSource {
     Snapshot(Snapshot),
 }
 
-/// RecomputeScope of a tensor declared in a loop, with the reason.
+/// Recompute scope of a tensor declared in a loop, with the reason.
 #[derive(Clone)]
 pub(crate) struct Choice {
     pub home: RecomputeScope,
-    /// Number of its declaration among those in loops, in the order of the text, if the other choice is valid too.
+    /// Number of the tensor's declaration among those in loops, in the order of the text; `None` if the choice is
+    /// forced.
     pub number: Option<usize>,
     pub why: String,
 }
@@ -68,23 +70,25 @@ pub(crate) struct Inverted {
     /// Tensor that holds the values in the backward pass: the tensor itself, or a copy of it if the caller sees it or
     /// the tape of a pair carries it.
     pub now: Arc<Tensor>,
-    /// Loop at the start of whose body it is inverted; without one, each statement is inverted in its turn.
+    /// Loop whose body begins with the inversion of a whole iteration; without one, each statement is inverted in its
+    /// turn.
     pub first_in: Option<StmtId>,
 }
 
-/// Departures from a gradient without a budget, in one program.
+/// Choices that depart from the default gradient: for a separate backward pass, for structured parameters, and for a
+/// memory budget.
 #[derive(Clone, Default)]
 pub(crate) struct Plan {
     /// Whether the backward pass is a separate program: it leaves its inputs unchanged, and may run again.
     pub separate: bool,
     /// Tensors recomputed for lack of memory.
     pub recomputed: FxHashSet<Symbol>,
-    /// Tensors recomputed because they are needed where a parameter is stored, and their tape would be dense; with that
-    /// parameter.
+    /// Tensors that are needed only where a structured parameter is stored, each with that parameter. They are
+    /// recomputed, since their tapes would be dense.
     pub scattered: FxHashMap<Symbol, Symbol>,
     /// Loops over segments.
     pub segments: FxHashSet<StmtId>,
-    /// Copies of the state in a segment.
+    /// Copies of the loop state, on which a segment runs.
     pub states: FxHashSet<Symbol>,
 }
 
@@ -93,7 +97,7 @@ pub(crate) struct Plan {
 pub(crate) struct BackwardInfo {
     /// Backward loops, with the ranges that visit the same values in forward order.
     pub forwards: FxHashMap<StmtId, [Expr; 3]>,
-    /// Adjoints that are initialised to 0, each with the statement that does it.
+    /// Adjoints that are initialised to 0, each with the statement that initialises it.
     pub zeros: Vec<(Symbol, StmtId)>,
     /// Accumulators, the tensors that they are rounded into, and the statements that round.
     pub rounded: Vec<(Symbol, Arc<Tensor>, StmtId)>,
@@ -106,9 +110,9 @@ pub(crate) struct BackwardInfo {
 pub enum Decision {
     /// The tensor itself: nothing overwrites it.
     Unchanged,
-    /// Tape of all its values.
+    /// Tape of all values of the tensor.
     Tape,
-    /// Recomputation of its values in the backward pass.
+    /// Recomputation of the tensor's values in the backward pass.
     Recompute,
     /// Snapshots of the tensor, made before it is overwritten.
     Copies,
@@ -119,7 +123,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Returns the word for it in messages.
+    /// Returns the name of the mechanism in messages.
     pub fn name(self) -> &'static str {
         match self {
             Decision::Unchanged => "stays",
@@ -135,7 +139,7 @@ impl Decision {
 /// Tensor whose values the backward pass needs.
 pub(crate) struct Residual {
     pub decision: Decision,
-    /// Number of the decision, as in [`Choice::number`].
+    /// Number of the tensor's declaration, as in [`Choice::number`].
     pub choice: Option<usize>,
     pub why: String,
     /// Tensor of the program.
@@ -144,13 +148,13 @@ pub(crate) struct Residual {
     pub kept: Arc<Tensor>,
     /// Loops with a version for every iteration, outermost first.
     pub loops: Vec<StmtId>,
-    /// RecomputeScope: the values live for one run of it.
+    /// Recompute scope; the values live for one run of that code.
     pub home: RecomputeScope,
     /// Tensors that a snapshot reads, with the loops around their declarations.
     pub reads: Vec<(Arc<Tensor>, Vec<StmtId>)>,
     /// Operations to compute an element, weighted by cost.
     pub operations: f64,
-    /// Numbers of cheap operations and of costly ones among them.
+    /// Numbers of cheap and of costly operations to compute an element.
     pub work: [f64; 2],
     /// Bytes of all versions, where the sizes of a run are known.
     pub amount: Option<u64>,
@@ -159,18 +163,18 @@ pub(crate) struct Residual {
 }
 
 impl Residual {
-    /// Returns the number of versions, in sizes.
+    /// Returns the number of versions, as an expression over sizes.
     pub fn versions(&self) -> Expr {
         product(&self.kept.shape[..self.loops.len()])
     }
 
-    /// Returns the bytes of all versions, in sizes.
+    /// Returns the bytes of all versions, as an expression over sizes.
     pub fn bytes(&self) -> Expr {
         bytes(&self.kept)
     }
 }
 
-/// Returns the bytes of a tensor, in sizes.
+/// Returns the bytes of a tensor, as an expression over sizes.
 pub(crate) fn bytes(t: &Tensor) -> Expr {
     product(&t.shape).times(&Expr::int(t.dtype.size() as i64))
 }

@@ -42,14 +42,14 @@ pub struct Explanation {
     pub notes: Vec<String>,
     /// Peak bytes of the local tensors; the unknown quantities, if the peak depends on some.
     pub peak: Result<u64, Vec<String>>,
-    /// Report that the local tensors take much more memory than all inputs and results, if they do, with a remedy.
+    /// Report, with a remedy, if the local tensors take much more memory than all inputs and results.
     pub excess: Option<Excess>,
 }
 
 /// Report of local tensors that take much more memory than all inputs and results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excess {
-    /// Sizes of both, and the largest residuals, for people.
+    /// Memory of the local tensors, and of inputs and results, and the largest residuals, for people.
     pub message: String,
     /// Remedy.
     pub help: String,

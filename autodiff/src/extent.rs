@@ -1,4 +1,4 @@
-//! Trip counts of loops: upper bounds as expressions over the program's sizes alone. They are the lengths of tapes.
+//! Bounds of integers over the program's sizes alone. Upper bounds of trip counts are the lengths of tapes.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::op::Op;
@@ -12,7 +12,7 @@ const MOST_CHOICES: usize = 16;
 pub(crate) struct Ranges<'a> {
     /// Ranges of the iterators.
     pub iters: FxHashMap<Symbol, [Expr; 3]>,
-    /// Parameters that nothing writes, if a size may contain them.
+    /// Read-only parameters, if a bound may contain their elements.
     pub inputs: Option<&'a FxHashSet<Symbol>>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>
     Some(if size == 1 { length } else { length.plus(&Expr::int(size - 1)).floor_div(&Expr::int(size)) })
 }
 
-/// Bounds `high - low` from above, or the maximum of 0 and the difference where it may wrap.
+/// Bounds `high - low` from above; where the difference may wrap, its maximum with 0.
 fn distance(low: &Expr, high: &Expr, outer: &Ranges<'_>) -> Option<Expr> {
     if let (Some(low), Some(high)) = (low.as_int(), high.as_int()) {
         return if high < low { Some(Expr::int(0)) } else { high.checked_sub(low).map(Expr::int) };
@@ -72,9 +72,9 @@ pub(crate) fn operands(e: &Expr, op: Op) -> Vec<Expr> {
     }
 }
 
-/// Expands a sum with minima and maxima into the sums with one operand of each in their place, where each bounds it:
-/// `min(n, i + 5) - max(0, i - 4)` is at most `n - 0`, `n - (i - 4)`, `i + 5 - 0` and `i + 5 - (i - 4)`, of which the
-/// last one is 9. Returns `None` if there is no choice of operands.
+/// Expands a sum with minima and maxima into the sums that have one operand in place of each. Each of these bounds the
+/// original: `min(n, i + 5) - max(0, i - 4)` is at most `n - 0`, `n - (i - 4)`, `i + 5 - 0` and `i + 5 - (i - 4)`, of
+/// which the last one is 9. Returns `None` if there is no choice of operands.
 fn choices(e: &Expr, upper: bool) -> Option<Vec<Expr>> {
     let mut terms = Vec::new();
     summands(e, true, &mut terms);

@@ -1,6 +1,6 @@
-//! Facts about the program to differentiate: positions of statements, declarations of tensors, and whether a value that
-//! a statement reads is overwritten later. The last is a query to the dependence analysis, at the precision of
-//! instances.
+//! Facts about the program to differentiate: the loops around each statement, the declarations of tensors, and whether
+//! a value that a statement reads is overwritten later. The latter are queries to the dependence analysis, at the
+//! precision of instances.
 
 use crate::extent::{self, Ranges};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,6 +45,7 @@ pub(crate) enum What {
     Reduced,
 }
 
+/// Program with its facts.
 pub(crate) struct Facts<'f> {
     pub func: &'f Func,
     pub loops: FxHashMap<StmtId, Loop>,

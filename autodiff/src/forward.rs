@@ -25,7 +25,7 @@ struct Forward {
     tangents: FxHashMap<Symbol, Arc<Tensor>>,
 }
 
-/// Returns a tangent that is invisible outside, in the type in which it is computed.
+/// Returns a local tangent, in the type in which it is computed.
 fn tangent(t: &Tensor) -> Arc<Tensor> {
     let symbol = Symbol::new(format!("{}.tangent", t.symbol));
     Arc::new(Tensor { dtype: working(t.dtype), ..t.tangent(symbol, Role::Local) })
@@ -34,7 +34,7 @@ fn tangent(t: &Tensor) -> Arc<Tensor> {
 /// Program of tangents.
 pub(crate) struct Tangents {
     pub func: Func,
-    /// Facts about the program for its clean-up.
+    /// Facts about `func` for its clean-up.
     pub info: BackwardInfo,
 }
 

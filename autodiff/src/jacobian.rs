@@ -1,5 +1,5 @@
-//! Dense matrix of all partial derivatives of one result, by forward mode: one run of the tangents for every element of
-//! an input.
+//! Dense Jacobians, the matrices of all partial derivatives of one result, by forward mode: one run of the tangents for
+//! every element of an input.
 //!
 //! ```text
 //! for k in range(n):

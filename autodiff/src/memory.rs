@@ -1,4 +1,4 @@
-//! Memory of a program's local tensors: the peak at any point, from the sizes of a run.
+//! Memory of a program's local tensors: the peak over all points of a run with given sizes.
 //!
 //! The bytes of a tensor are the product of its dimensions, each at its largest value (a shape may depend on
 //! iterators). Scopes nest, so that the live tensors at a point are those declared around it. The C back end puts
@@ -29,12 +29,13 @@ pub fn peak(func: &Func, sizes: &Sizes) -> Result<u64, Vec<String>> {
     }
 }
 
-/// Evaluates an expression over sizes; returns its largest value if it has several.
+/// Evaluates an expression over sizes. Returns its largest value, if it has several in the run.
 pub(crate) fn number(e: &Expr, sizes: &Sizes) -> Option<u64> {
     let (_, most) = Known::new(&[], sizes).range(e)?;
     u64::try_from(most.max(0)).ok()
 }
 
+/// Evaluator of integer expressions over the sizes of a run.
 struct Known<'a> {
     /// Sizes of the program.
     names: &'a [Symbol],
@@ -110,7 +111,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Bounds the value of an operator.
+/// Bounds the value of an operator by the ranges of its operands.
 fn applied(op: Op, args: &[Range]) -> Option<Range> {
     let corners = |f: &dyn Fn(i128, i128) -> Option<i128>| -> Option<Range> {
         let [(a, b), (c, d)] = args else { return None };

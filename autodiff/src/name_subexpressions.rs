@@ -60,6 +60,7 @@ fn stmt(s: &Stmt, active: &FxHashSet<Symbol>) -> Stmt {
     build::declared(namer.parts, all, &origin)
 }
 
+/// Rewriter of one statement's value.
 struct Namer<'a> {
     varying: Varying<'a>,
     name: String,

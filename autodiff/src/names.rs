@@ -10,7 +10,7 @@ use std::sync::Arc;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Func, ParamMode, Symbol, Tensor};
 
-/// Names in use.
+/// Names in use: those of parameters, and those of outputs (results and `inout` parameters).
 pub(crate) struct Names {
     given: FxHashSet<String>,
     left: FxHashSet<String>,

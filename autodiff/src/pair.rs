@@ -200,7 +200,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// Assigns each statement that stands in a block with those of the backward pass to one pass.
+    /// Assigns each statement to one pass, and goes into the blocks and scopes that enclose the backward pass.
     fn split(&mut self, s: &Stmt, backward: &FxHashSet<StmtId>) {
         let within = s.any(&mut |s| backward.contains(&s.id()));
         match s.kind() {
@@ -216,7 +216,7 @@ impl Cut {
     }
 }
 
-/// Sizes that stand for lengths which depend on parameter values.
+/// Sizes introduced for lengths that depend on values of parameters, each with its length.
 struct Lengths<'f> {
     func: &'f Func,
     found: Vec<(Symbol, Expr)>,

@@ -18,7 +18,8 @@
 //! ```
 //!
 //! **Legal when** for every access `T[.., i, .., j, ..]` to the tape, in the body of the loop that binds `i` and `j`,
-//! simplified by the algebra of fills ([`fills`]) with `A[i, j]` and every tensor in the pattern of `A` as not stored:
+//! simplified by the algebra of fills ([`fill_propagation`]) with `A[i, j]` and every tensor in the pattern of `A` as
+//! not stored:
 //! 1. every write to the tape there is of the fill value, or leaves 0 as it is: then the tape is 0 wherever it is read;
 //!    or
 //! 2. no read of the tape there is left: then its value does not matter. Reads that compute another such tape do not
@@ -49,7 +50,8 @@ pub(crate) struct Patterns {
     pub scattered: Vec<(Symbol, Symbol)>,
 }
 
-/// Tape that is needed at the stored coordinates of a parameter alone, or is 0 elsewhere.
+/// Tape in the pattern of a structured parameter: it is needed at the parameter's stored coordinates alone, or is 0
+/// elsewhere.
 #[derive(Clone)]
 struct Place {
     tape: Arc<Tensor>,
@@ -149,7 +151,7 @@ fn redeclared(s: &Stmt, new: &Arc<Tensor>) -> Stmt {
     }
 }
 
-/// Returns one parameter for each pattern.
+/// Returns one structured parameter for each pattern.
 fn leaders(func: &Func) -> Vec<&Arc<Tensor>> {
     let mut seen: FxHashSet<Pattern> = FxHashSet::default();
     let params = func.params.iter().map(|p| &p.tensor).filter(|t| !t.format.is_dense());

@@ -176,8 +176,8 @@ fn recompute(task: &Task<'_, '_>, attempt: &mut Attempt, best: Planned, budget: 
     Ok(best)
 }
 
-/// Returns the outermost loop with the most bytes of versions per iteration. A call with a custom gradient stays in one
-/// piece.
+/// Returns the loop with the most bytes of versions, each residual counting for the outermost of its loops that may be
+/// cut. Not cut are loops in `not`, loops over segments, and loops in calls with custom gradients.
 fn largest(task: &Task<'_, '_>, attempt: &Attempt, residuals: &[Residual], not: &FxHashSet<StmtId>) -> Option<StmtId> {
     let mut loops: Vec<(StmtId, u64)> = Vec::new();
     let whole = |l: &StmtId| not.contains(l) || attempt.plan.segments.contains(l) || task.calls.contain(*l);
@@ -203,7 +203,7 @@ fn segmented(
     let (from, mut best) = (attempt.clone(), best);
     let Some(mut cut) = Cut::new(task, &from, &best.residuals, l) else { return Ok(best) };
     for levels in 1..=MOST_LEVELS {
-        // Discard a plan whose number of values is not known.
+        // Discard a plan for which the number of values to keep is not known.
         let Ok(Some((next, made))) = cut.tried(task, &from, levels) else { break };
         let (Ok(new), Ok(old)) = (&made.peak, &best.peak) else { break };
         if new >= old {

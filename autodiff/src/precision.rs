@@ -22,7 +22,7 @@ const FEW: i64 = 64;
 
 /// Accumulation types of a program's adjoints.
 pub(crate) struct Collected {
-    /// Tensors single elements of which a loop reads repeatedly.
+    /// Tensors whose adjoints are accumulated in `f64`: a loop reads single elements of them repeatedly.
     sums: FxHashSet<Symbol>,
 }
 

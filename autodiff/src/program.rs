@@ -51,7 +51,7 @@ pub(crate) struct Derived {
     pub residuals: Vec<Residual>,
 }
 
-/// Returns the requested parameters, and those with a seed that their gradient replaces.
+/// Returns the requested parameters, and the `inout` parameters with a seed, which their gradient replaces.
 fn wanted(request: &Request<'_>) -> [FxHashSet<Symbol>; 2] {
     let wrt = request.inputs().iter().map(|t| t.symbol.clone()).collect();
     // The contents of an `inout` parameter with a seed have a derivative whether it is requested or not: the gradient
@@ -81,8 +81,7 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls, func: &Func, plan: &Plan
     let facts = Facts::new(func);
     let homes = homes(request, calls, &facts, plan);
     let derived = attempt(request, calls, &facts, homes.clone(), FxHashMap::default());
-    // A tensor that is copied, or that no copies are possible of, may be inverted instead. Few programs have such a
-    // tensor.
+    // A tensor may be inverted instead of copied, or where no copy is possible. Few programs have a tensor to invert.
     let mut inverted = invert::choose(&facts, &request.tape, &homes, plan.separate);
     // The backward pass of a call with a custom gradient inverts nothing inside the call.
     inverted.retain(|t, _| !facts.writers(t).any(|s| calls.contain(s.id())));
@@ -151,9 +150,10 @@ fn attempt(
     Ok(Derived { func: Func { custom_vjps, ..func }, info, residuals })
 }
 
+/// Adjoints of parameters and results, and the statements that initialise and round them.
 struct Interface {
     names: Names,
-    /// Seeds.
+    /// Parameters of seeds.
     seed_params: Vec<Param>,
     /// Seeds of results, each with its tensor in the backward pass.
     seeds: Vec<(Arc<Tensor>, Arc<Tensor>)>,
@@ -163,7 +163,7 @@ struct Interface {
     locals: Vec<Arc<Tensor>>,
     /// Statements before the backward pass: zeros and seeds.
     first: Vec<Stmt>,
-    /// Zeros in `first`.
+    /// Adjoints that `first` sets to 0, each with the statement.
     zeros: Vec<(Symbol, StmtId)>,
     /// Statements after the backward pass: roundings of adjoints.
     last: Vec<Stmt>,

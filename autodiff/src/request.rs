@@ -15,7 +15,7 @@ pub struct Request<'a> {
     pub name: String,
     /// Program to differentiate.
     pub func: &'a Func,
-    /// Parameters with respect to which it is differentiated, in order.
+    /// Parameters with respect to which the program is differentiated, in order.
     pub wrt: &'a [String],
     /// Results to differentiate; all of them if none is named.
     pub out: &'a [String],
@@ -30,7 +30,7 @@ pub struct Request<'a> {
     /// Whether the derivative is going to be differentiated itself: it then records which of its calls have custom
     /// gradients.
     pub differentiable: bool,
-    /// Position of the request.
+    /// Position of the request in the source.
     pub span: Span,
 }
 
@@ -52,11 +52,11 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns whether it is a derivative of that result.
+    /// Returns whether the request differentiates this result.
     pub(crate) fn is_of(&self, result: &Tensor) -> bool {
         self.out.is_empty() || self.out.iter().any(|n| n == result.symbol.name())
     }
-    /// Returns the parameters with respect to which it is differentiated, in the order of the request.
+    /// Returns the parameters with respect to which the program is differentiated, in the order of the request.
     pub(crate) fn inputs(&self) -> Vec<&'a Arc<Tensor>> {
         let of = |name: &String| self.func.params.iter().map(|p| &p.tensor).find(|t| t.symbol.name() == name);
         self.wrt.iter().filter_map(of).collect()

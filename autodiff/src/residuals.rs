@@ -1,4 +1,4 @@
-//! Residuals of a gradient, as data: plans are judged by them, and explanations list them.
+//! List of a gradient's residuals, as data: `plan` measures them, and `explain` shows them.
 
 use crate::data::{Decision, RecomputeScope, Residual, Saved};
 use crate::facts::{Facts, What};

@@ -26,11 +26,13 @@ pub(crate) struct Values {
     pub homes: FxHashMap<Symbol, Choice>,
     /// Tensors whose old values are recovered by inversion.
     pub inverted: FxHashMap<Symbol, Inverted>,
-    /// Inverted tensors that a read asked for.
+    /// Inverted tensors that the backward pass reads.
     pub used: FxHashSet<Symbol>,
     pub kept: Vec<(Symbol, RecomputeScope, Kept)>,
     pub snapshots: Vec<Snapshot>,
+    /// Snapshot of each value that has one, by its index in `snapshots`.
     known: FxHashMap<(StmtId, What), usize>,
+    /// Snapshot of each whole tensor before a statement, by its index in `snapshots`.
     whole: FxHashMap<(StmtId, Symbol), usize>,
     /// Index of each tensor in `kept`.
     alive: FxHashMap<Symbol, usize>,
@@ -134,8 +136,8 @@ impl Values {
     }
 
     /// Records, for each element of a reduced tensor, the last iteration of the loops inside its scope that changed it:
-    /// the last one of `stmt` in which `cond` held. Returns `None` if the tensor has another reduction too, or a size
-    /// is not bounded.
+    /// the last one of `stmt` in which `cond` held. Returns `None` if the tensor has another reduction, a size is not
+    /// bounded, or there is no such loop.
     pub fn last_change(
         &mut self,
         facts: &Facts<'_>,
@@ -181,7 +183,7 @@ impl Values {
     }
 }
 
-/// Returns the loops inside a home.
+/// Restricts a list of loops to those inside a home.
 pub(crate) fn inside(home: RecomputeScope, loops: &[StmtId]) -> &[StmtId] {
     match home {
         RecomputeScope::Program => loops,
@@ -210,7 +212,7 @@ fn element(facts: &Facts<'_>, stmt: StmtId, what: &What) -> Expr {
     }
 }
 
-/// Returns the shape of a tensor's largest instance.
+/// Returns the shape of a tensor's largest instance, over sizes alone.
 fn own_shape(facts: &Facts<'_>, tensor: &Symbol) -> Option<Vec<Expr>> {
     let declared = &facts.declared[tensor];
     let ranges = facts.ranges(&declared.loops);

@@ -8,9 +8,9 @@ use std::ffi::{c_char, c_int, c_void};
 use taffeta_ast::DType;
 use taffeta_ast::format::LevelKind;
 
-/// `TAFFETA_ABI`.
+/// Version of the C interface, `TAFFETA_ABI`.
 pub(crate) const ABI: u32 = 2;
-/// `TAFFETA_OWNER_CALLER`.
+/// Owner of memory that the caller frees, `TAFFETA_OWNER_CALLER`.
 pub(crate) const OWNER_CALLER: i32 = 0;
 /// Size of the message buffer in a context, in bytes.
 pub(crate) const MESSAGE: usize = 512;
@@ -105,7 +105,7 @@ layout! {
     }
 }
 
-/// `taffeta_status`: results of calls that fail.
+/// Error codes of `taffeta_status`.
 pub(crate) mod status {
     /// Constants `TAFFETA_ERROR_…`, by the name after the prefix.
     macro_rules! statuses {
@@ -121,11 +121,11 @@ pub(crate) mod status {
     }
 }
 
-/// `taffeta_print_fn`.
+/// Type of the callback for printed lines, `taffeta_print_fn`.
 pub(crate) type PrintFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
-/// `taffeta_f`.
+/// Type of an entry's run function, `taffeta_f`.
 pub(crate) type RunFn = unsafe extern "C" fn(*mut Ctx, *mut Tensor, usize, *const i64) -> c_int;
-/// `taffeta_f_plan`.
+/// Type of an entry's plan function, `taffeta_f_plan`.
 pub(crate) type PlanFn = unsafe extern "C" fn(*mut Ctx, *mut Tensor, usize, *const i64, *mut usize) -> c_int;
 
 /// Returns the type's number in `taffeta_dtype`.

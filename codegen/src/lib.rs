@@ -11,6 +11,8 @@
 //!   libraries.
 //! - [`load`] and [`call`] run them: every argument is checked before C is entered, and again inside
 //!   (`include/taffeta.h`).
+//! - [`signature`] describes an entry to its callers, [`abi`] mirrors the structures of the C header, and [`temporary`]
+//!   holds scratch files, which are gone when the process has ended.
 //!
 //! All `unsafe` outside the isl bindings is in `load`, `call` and `cache/library.rs`. Deliberately absent:
 //! target-independent optimisation (`taffeta-analysis`), and any choice of a schedule.

@@ -1,4 +1,5 @@
-//! Loading of compiled entries.
+//! Loading of compiled entries: opens a shared library and looks up the functions that its [`Signature`] names. The
+//! calls of the resulting [`Compiled`] are in [`crate::call`].
 
 #![allow(unsafe_code)] // dlopen runs code of the library, and its symbols are assumed to have the declared types
 
@@ -10,7 +11,7 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use taffeta_ast::Diagnostic;
 
-/// `taffeta_products`.
+/// Type of `taffeta_products`, which names the implementation of matrix products.
 type ProductsFn = unsafe extern "C" fn() -> *const c_char;
 
 /// A loaded entry, ready to be called. Several threads may call it at once, each with its own

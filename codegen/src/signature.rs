@@ -22,7 +22,8 @@ pub struct Signature {
     pub tensors: Vec<TensorSig>,
     /// Locations of run-time errors: `taffeta_ctx.site` is a position in this list. Filled in by `c::emit`.
     pub sites: Vec<Site>,
-    /// Interface of the program as written, where C takes the arrays of structured parameters in place of the tensors.
+    /// Interface of the program as written, if it differs from this one: there structured parameters are tensors, here
+    /// `tensors` lists the arrays of their levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logical: Option<Box<Signature>>,
 }
@@ -72,10 +73,10 @@ pub struct TensorSig {
 pub struct Storage {
     /// Levels, outermost first.
     pub levels: Vec<Level>,
-    /// Dimension stored by each level, where each level stores one dimension.
+    /// Dimension stored by each level; empty if `remap` is set.
     pub order: Vec<usize>,
-    /// Coordinates stored by the levels where these are expressions of dimensions: the result of the function given by
-    /// `remap=`.
+    /// Coordinates stored by the levels if they are expressions of dimensions: the tuple that the `remap=` function
+    /// returns, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remap: Option<String>,
     /// Value of elements that are not stored (the fill), unless 0.
@@ -244,8 +245,8 @@ impl Signature {
     }
 
     /// Determines the values of the sizes. A value given by name comes first, then the extent of a parameter's
-    /// dimension that consists of that size alone, then a compiled-in value. `freeze_shapes` are the parameters'
-    /// shapes; shapes of another rank are tolerated here and refused by the call.
+    /// dimension that consists of that size alone, then a compiled-in value. `shapes` are the parameters' shapes;
+    /// shapes of another rank are tolerated here and refused by the call.
     ///
     /// # Errors
     ///

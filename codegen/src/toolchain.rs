@@ -1,6 +1,7 @@
-//! The C compiler: found as the `cc` crate finds it (`CC`, `CFLAGS` and their variants are respected), run with a list
-//! of arguments and never through a shell. Where compilation fails, `fault` attributes the failure: to the compiler,
-//! the user's environment, or the generated code.
+//! The C compiler, which makes shared libraries, static libraries and executables from generated C. It is found as the
+//! `cc` crate finds it (`CC`, `CFLAGS` and their variants are respected), and run with a list of arguments, never
+//! through a shell. Where compilation fails, `fault` attributes the failure: to the compiler, the user's environment,
+//! or the generated code.
 
 mod fault;
 
@@ -242,7 +243,7 @@ impl Toolchain {
         }
     }
 
-    /// Compiles an executable from other C sources and an entry's (`dir/stem.c`): drivers of tests and examples.
+    /// Compiles an executable from `sources` and `dir/stem.c`: probing programs, and drivers of tests and examples.
     ///
     /// # Errors
     ///

@@ -6,9 +6,9 @@
 //! statement with a comment in its brackets, and one element per line where there is a comma before the closing bracket
 //! on its own line.
 //!
-//! It works on tokens, not on the tree, so that no text of the author is lost; `spacing` decides the space between two
-//! tokens and `wrap` where long lines break. Formatting is idempotent, and the tree is the same before and after but
-//! for its spans (tested on the repository's programs and on generated ones).
+//! The formatter works on tokens, not on the tree, so that no text of the author is lost; `spacing` decides the space
+//! between two tokens and `wrap` where long lines break. Formatting is idempotent, and the tree is the same before and
+//! after but for its spans (tested on the repository's programs and on generated ones).
 
 mod spacing;
 mod wrap;

@@ -304,7 +304,7 @@ impl Program {
         elaborate::scheduled(self, entry, schedule, statics, hooks)
     }
 
-    /// Reports all errors and warnings of the main file: those of reading it, of elaborating each entry, of building
+    /// Returns all errors and warnings of the main file: those of reading it, of elaborating each entry, of building
     /// its gradients and of running its schedules with their defaults. Gradients and schedules of a faulty entry are
     /// left out. In templates, and in functions that need values from outside (`static` parameters, parameters of
     /// schedules without a default), names are checked.
@@ -451,7 +451,7 @@ fn faults<T>(result: Result<T, Diagnostics>) -> Vec<Diagnostic> {
     result.err().map_or(Vec::new(), |d| d.0)
 }
 
-/// Library that a module belongs to, visible without an import.
+/// Library to which a module belongs. Names of a library are visible without an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
     /// No library: the user's own file.

@@ -1,12 +1,12 @@
-//! The syntax tree, built by the parser and read by elaboration. It is the part of Python's syntax that Taffeta has,
-//! with spans and without meaning: constructs of sections 7 and 8 of the language are represented here too, and refused
-//! by elaboration.
+//! Syntax tree, built by the parser and read by elaboration. The tree covers the part of Python's syntax that Taffeta
+//! has, with spans and without meaning: loops over the reals (language.md, section 8) are represented here too, and
+//! refused by elaboration.
 
 pub mod show;
 
 use taffeta_ast::Span;
 
-/// A parsed file.
+/// Parsed file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
     /// Docstring of the file.
@@ -150,7 +150,8 @@ pub enum StmtKind {
         /// Returned results; a tuple for several.
         value: Option<Expr>,
     },
-    /// Expression as a statement: a call or a label. Docstrings inside bodies are dropped by the parser.
+    /// Expression as a statement: a call or `...`; elaboration refuses others. The parser drops strings that stand
+    /// alone.
     Expr(Expr),
 }
 
@@ -235,7 +236,8 @@ pub enum ExprKind {
     Ellipsis,
     /// String literal; adjacent ones are joined.
     Str(String),
-    /// `f"{n} faces"`, allowed in assertion messages only. Plain text is an [`ExprKind::Str`] in the list.
+    /// `f"{n} faces"`: texts, each an [`ExprKind::Str`], and fields in order. Elaboration allows values of the running
+    /// program in messages of assertions and in `print` only.
     Format(Vec<Expr>),
     /// `(a, b)`, or `a, b` where Python allows it bare.
     Tuple(Vec<Expr>),

@@ -1,4 +1,5 @@
-//! Affine forms of integer expressions: sums of coefficients times terms that are no sums.
+//! Affine forms `Σ c · e + constant` of integer expressions, in which primitives compare, solve and normalise bounds
+//! and indices. A term `e` is any expression that is not itself a sum: an iterator, a size, a quotient.
 
 use taffeta_analysis::query::effects;
 use taffeta_ast::op::Op;
@@ -19,7 +20,7 @@ impl Affine {
         Affine { terms: Vec::new(), constant }
     }
 
-    /// Converts an expression to its affine form; `None` if a coefficient overflows.
+    /// Converts an expression to its affine form; `None` if a coefficient or the constant overflows.
     pub fn of(e: &Expr) -> Option<Affine> {
         if let Some(c) = e.as_int() {
             return Some(Affine::constant(c));

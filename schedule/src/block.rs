@@ -1,5 +1,7 @@
 //! A block as the user sees it: a flat list of statements, among which declarations open scopes. In the tree a
-//! declaration encloses the rest of its block; in the flat form statements can move across it.
+//! declaration encloses the rest of its block; in the flat form statements can move across it. Primitives that reorder
+//! statements flatten a block ([`Block::around`]), check the new order ([`Block::check`]), and rebuild the tree
+//! ([`Block::build`]).
 
 use crate::order;
 use crate::refusal::Refusal;
@@ -120,7 +122,8 @@ impl Block {
         }
     }
 
-    /// Refuses a declaration whose shape reads a tensor written in the block: its value would depend on the place.
+    /// Refuses a declaration whose shape reads a tensor written in the block: moving the declaration could change the
+    /// shape.
     fn shapes(&self, condition: u32) -> Result<(), Refusal> {
         let changed = |d: &&Decl| {
             d.tensor.shape.iter().any(|e| {

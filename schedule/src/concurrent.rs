@@ -165,8 +165,8 @@ pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction
     Ok(shared)
 }
 
-/// Returns whether the shape of the referenced tensor reads data. The shape must still be valid where partial results
-/// are made.
+/// Returns whether the shape of the referenced tensor reads data, which may have changed where partial results, of the
+/// same shape, are allocated.
 fn has_read_shape(r: &Reference) -> bool {
     r.declared.shape.iter().any(|d| !effects::loads(d).is_empty())
 }

@@ -1,4 +1,5 @@
-//! Conditions given as text, such as `"n % 8 == 0 and m < 100"`.
+//! Parser of conditions, such as the `"n % 8 == 0 and m < 100"` of `specialize`: text to a Boolean expression over
+//! sizes and iterators.
 //!
 //! ```text
 //! or         = and ("or" and)*
@@ -16,7 +17,7 @@ use taffeta_ast::{DType, Expr, Symbol};
 /// Maximum nesting depth of brackets and unary operators.
 const DEPTH: usize = 100;
 
-/// Parses a condition over these names; among equal names the first one is meant.
+/// Parses a condition over the symbols `names`; among symbols of one name, the first one is meant.
 pub fn read(text: &str, names: &[Symbol]) -> Result<Expr, String> {
     let tokens = tokens(text)?;
     let mut r = Reader { tokens: &tokens, at: 0, names, depth: 0 };

@@ -1,4 +1,7 @@
-//! Calls of primitives and queries by name, and replay of traces.
+//! Calls of primitives and queries by name, and replay of traces. A primitive returns a [`Change`]. Before the schedule
+//! takes it, loops over structured tensors must still be lowered (`structured.rs`), the marks of earlier steps are
+//! proved again (`marks.rs`), and the tree is validated. A refusal leaves the schedule unchanged, and gets a suggestion
+//! (`suggest.rs`).
 
 use crate::concurrent;
 use crate::entry::{Entry, Run};
@@ -73,7 +76,7 @@ impl Schedule {
         let marked = marks::changed(&self.func, &change.func, &self.asked_again);
         let (library, marked): (Vec<Stmt>, Vec<Stmt>) = marked.into_iter().partition(marks::is_library);
         for nest in library {
-            // Loops have their names of the program before the step; loops that the step would make exist only after
+            // Messages name loops as in the program before the step. Loops that the step would make exist only after
             // it.
             let called = |l: &Stmt| match tree::find(&self.func.body, l.id()) {
                 Some(l) => selector::called(&self.func, &l),
@@ -135,8 +138,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Proves again that every loop marked to run in any order may do so, and that its list of shared reductions is
-    /// right, in the whole program. A step proves only the loops that it affects.
+    /// Returns whether every loop marked to run in any order is proved to be so, with its list of shared reductions, by
+    /// dependences of the whole program. (Steps prove only the loops that they affect; tests compare.)
     #[doc(hidden)]
     pub fn marks_hold(&self) -> bool {
         let all = Dependences::new(&self.func);
@@ -146,7 +149,8 @@ impl Schedule {
         })
     }
 
-    /// Records an argument of a call. A handle may be older than the statement that it resolves to.
+    /// Converts an argument of a call to its recorded form. A handle is recorded as the statement that it resolves to
+    /// now.
     pub fn recorded(&self, arg: &Arg) -> Argument {
         Argument::of(arg, &self.func, &|id| self.stmt(&Arg::from(id)).map_or(id, |s| s.id()))
     }

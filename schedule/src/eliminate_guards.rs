@@ -1,4 +1,6 @@
-//! Guard elimination: removal of conditions that are proved true or false, from a part of the program.
+//! Guard elimination in a part of the program: removal of conditions that are proved true or false, and of redundant
+//! `min` and `max` in loop bounds. Primitives that cut the range of a loop or specialise a copy of a statement run it
+//! on the parts that they made.
 
 use crate::affine;
 use crate::tree;
@@ -29,8 +31,8 @@ pub fn within(func: &Func, root: StmtId) -> Eliminated {
     eliminate(func, root, true)
 }
 
-/// Walks this part of the program alone: a program is cut in many places, so each elimination must cost no more than
-/// its part.
+/// Eliminates guards inside a statement and, with `itself`, those of the statement. Only this part of the program is
+/// walked, since steps make many parts.
 fn eliminate(func: &Func, root: StmtId, itself: bool) -> Eliminated {
     let mut out = Eliminated { func: func.clone(), count: 0, moved: Vec::new() };
     let (Some(part), Some(mut facts)) = (tree::find(&func.body, root), walk::at(func, root)) else { return out };
@@ -42,7 +44,7 @@ fn eliminate(func: &Func, root: StmtId, itself: bool) -> Eliminated {
     out
 }
 
-/// Simplified condition.
+/// Simplification of a branch's condition.
 enum Rest {
     Holds,
     Never,

@@ -6,11 +6,11 @@ use crate::value::{Arg, Args, Value};
 
 /// Implementation of a call.
 pub(crate) enum Run {
-    /// Change of the program.
+    /// Primitive, which returns the changed program.
     Primitive(fn(&Schedule, &Args<'_>) -> Result<Change, Refusal>),
-    /// Query of the program.
+    /// Query, which changes nothing.
     Query(fn(&Schedule, &Args<'_>) -> Result<Value, Refusal>),
-    /// Call about other calls.
+    /// Call that makes or tests other calls: the rules of `auto`, `can`.
     Meta(fn(&mut Schedule, &[Arg]) -> Result<Value, Refusal>),
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub params: &'static [&'static str],
     /// Effect, in one sentence.
     pub summary: &'static str,
-    /// Documentation, which heads its file.
+    /// Page of the manual, which is the `.md` file beside the primitive; empty for queries and single rules.
     pub doc: &'static str,
     pub run: Run,
 }

@@ -1,4 +1,4 @@
-//! Rewrites of the accesses to one tensor, to add dimensions.
+//! Expansion of a tensor by outer dimensions, for `fission`: all accesses get additional leading indices.
 
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Access, Expr, ExprKind, PrintPart, Stmt, StmtKind, Symbol};

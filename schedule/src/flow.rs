@@ -1,4 +1,5 @@
-//! Flow of a tensor's values into and out of the iterations of a loop, which prevents its privatisation.
+//! Flow of a tensor's values into and out of the iterations of a loop, which prevents `privatize` and `contract` from
+//! declaring the tensor in the loop's body.
 
 use crate::order;
 use crate::tree;
@@ -7,7 +8,7 @@ use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, 
 use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::{Stmt, StmtId, StmtKind, Symbol};
 
-/// Value flow of one tensor, over references that include all of its uses.
+/// Value flow of one tensor. The references in `all` include all of its uses.
 pub(crate) struct Flow<'a, 'f> {
     pub all: &'a Dependences<'f>,
     pub tensor: &'a Symbol,

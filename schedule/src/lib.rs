@@ -15,6 +15,21 @@
 //! - Handles are statement ids. A rewritten statement keeps its id. A step that removes an id records its replacements,
 //!   so an old handle either still resolves or fails with an error that names the step.
 //! - Loops that an earlier step made parallel are proved again after every step that may affect them.
+//! - The rules of [`auto`] choose steps by a cost model of the machine, and take them through the same calls.
+//!
+//! The files, by task:
+//!
+//! - calls: `dispatch.rs` executes them on the state in `schedule.rs`, `entry.rs` and `primitives/mod.rs` register
+//!   them, `value.rs` has their arguments, `selector.rs` resolves names, `typed.rs` has Rust methods, `trace.rs` and
+//!   `written.rs` record them;
+//! - messages: `refusal.rs`, `show.rs`, `suggest.rs`;
+//! - marks (parallel, vectorised, library call): `concurrent.rs` proves that iterations may run in any order,
+//!   `marks.rs` finds the proofs that a step may have invalidated;
+//! - `structured.rs` checks that loops over structured tensors can still be lowered after a step;
+//! - all other files are shared by primitives: statements (`tree.rs`, `block.rs`), legality (`order.rs`, `flow.rs`,
+//!   `requirements.rs`), boxes of elements (`region.rs`, `stage.rs`, `local.rs`, `expand.rs`), bounds and conditions
+//!   (`affine.rs`, `polyhedron.rs`, `trip_count.rs`, `condition.rs`, `eliminate_guards.rs`), and the polyhedral model
+//!   (`polyhedral/`).
 //!
 //! A schedule may change the order of floating-point reductions, and, in a program that stops with an error, which one
 //! of several errors stops it. The primitives follow FreeTensor, section 4.2 and Table 1; the shape of refusals and

@@ -110,8 +110,8 @@ impl Local {
         found
     }
 
-    /// Rebuilds the program with another shape of the tensor and other indices. Sizes `checked` that are not proved to
-    /// be non-negative are asserted to be, since the new shape does not imply this.
+    /// Rebuilds the program with another shape of the tensor and other indices. The sizes of the dimensions `checked`
+    /// are asserted to be non-negative unless this is proved, since declaring the new shape does not check them.
     pub fn reshaped(
         &self,
         func: &Func,

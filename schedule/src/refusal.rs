@@ -32,7 +32,7 @@ pub struct Reason {
     /// Whether the call is meaningless for any program: an unknown method, a missing argument or one of the wrong kind,
     /// an ambiguous name.
     pub misuse: bool,
-    /// Found and expected, in one sentence.
+    /// Obstacle, in one sentence.
     pub message: String,
     /// Source locations, each with a short label.
     pub labels: Vec<(Span, String)>,

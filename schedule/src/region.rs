@@ -211,7 +211,7 @@ fn last(begin: &Expr, end: &Expr, by: i64) -> Expr {
     }
 }
 
-/// Values of an iterator.
+/// Range of an iterator's values.
 struct Range<'a> {
     iter: &'a Symbol,
     least: &'a Expr,
@@ -298,8 +298,8 @@ pub(crate) fn inside(r: &Reference, id: StmtId) -> &[Step] {
     &path[from..]
 }
 
-/// Collects the symbols with other values inside a statement: iterators bound in it, and tensors declared or written in
-/// it.
+/// Collects the symbols whose values inside a statement may differ from those before it: iterators bound in it, and
+/// tensors declared or written in it.
 fn changes_inside(stmt: &Stmt) -> FxHashSet<Symbol> {
     let mut out = effects::writes(stmt);
     stmt.walk(&mut |s| {
@@ -385,7 +385,7 @@ impl AtAccesses<'_> {
 // ---- coverage of a box
 
 /// Proves that the reference, on its path from step `from` on, accesses every element of the box that lies in the
-/// tensor. `facts` hold at that place, or at a later one from which the path is the same.
+/// tensor. `facts` hold at step `from`, or at a later statement whose path is the same up to that step.
 pub(crate) fn covers(facts: &mut Context, r: &Reference, from: usize, sides: &[Side]) -> bool {
     let Some(indices) = &r.indices else { return false };
     let steps = &r.site.path[from.min(r.site.path.len())..];

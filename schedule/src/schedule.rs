@@ -1,4 +1,5 @@
-//! A program under a schedule: the steps taken, and the replacements of removed statements.
+//! State of a schedule: the current program, the steps taken, and the replacements of removed statements; and
+//! resolution of selectors and handles in it. `dispatch.rs` takes steps.
 
 use crate::auto::decisions::Decision;
 use crate::auto::target::{LazyTarget, Target};
@@ -59,9 +60,9 @@ pub struct Schedule {
     pub(crate) func: Func,
     pub(crate) trace: Trace,
     pub(crate) moved: FxHashMap<StmtId, Moved>,
-    /// Marked loops to prove again after every step ([`marks::rests_on_elsewhere`]).
+    /// Marked loops to prove again after every step ([`crate::marks::rests_on_elsewhere`]).
     pub(crate) asked_again: FxHashSet<StmtId>,
-    /// Whether refusals need no explanation, since they are only tested for.
+    /// Whether this is a copy to try steps on, whose refusals need no suggestion.
     pub(crate) trying: bool,
     /// Machine and sizes that the rules of automatic scheduling choose for.
     pub(crate) aim: LazyTarget,

@@ -119,7 +119,8 @@ impl Stage {
         })
     }
 
-    /// Returns whether the statement surely reads every element of the box with the value from before.
+    /// Returns whether the statement surely reads or updates every element of the box, and overwrites none. Then a
+    /// fetch reads no element that the statement would not read.
     pub fn reads_all(&self, facts: &mut Context) -> bool {
         self.refs.iter().all(|r| r.kind != Use::Write)
             && self.refs.iter().any(|r| region::covers(facts, r, self.from(r), &self.sides))
@@ -199,7 +200,8 @@ impl Stage {
         self.sides.iter().map(|s| s.size.clone()).collect()
     }
 
-    /// Builds the origin of a generated statement, without labels and calls: these name other statements.
+    /// Builds the origin of a generated statement, without the labels and calls of the staged statement, by which
+    /// selectors would find the generated one.
     pub fn origin(&self, step: &'static str, role: &'static str) -> Origin {
         Origin::source(self.target.origin().span()).derive(step, role)
     }

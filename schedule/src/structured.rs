@@ -11,7 +11,7 @@ use std::sync::Arc;
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Diagnostic, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// Primitives that such loops take without a lowering callback.
+/// Primitives that loops over structured tensors take without a lowering callback.
 const TAKEN: [&str; 3] = ["parallelize", "vectorize", "reorder"];
 
 /// Primitives that may make a local tensor structured, or give it another format.
@@ -33,7 +33,8 @@ pub struct Traversal {
 /// another crate.)
 pub type Lowers = fn(&Func) -> Result<Traversal, Diagnostic>;
 
-/// Refuses a step after which there are no loops over stored elements.
+/// Refuses a step after which the program cannot be lowered to loops over stored elements. Without a lowering callback,
+/// refuses all primitives but [`TAKEN`] and [`STORES`] on such loops, and new formats of local tensors.
 pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option<Lowers>) -> Result<(), Refusal> {
     if STORES.contains(&primitive)
         && let Some(local) = another_local(before, after)
@@ -64,7 +65,7 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
     refuse(text, format!("the loop `{name}` accesses `{tensor}`: leave it, or store that in another format"))
 }
 
-/// Finds a local tensor that is structured after a step and had another format before, with its declaration.
+/// Finds a local tensor that is structured after a step, and was not declared so before, with its declaration.
 fn another_local(before: &Func, after: &Func) -> Option<(Stmt, Arc<Tensor>)> {
     let [old, new] = [before, after].map(locals);
     new.into_iter().find(|(_, t)| old.iter().all(|(_, other)| other != t))

@@ -156,7 +156,7 @@ impl Search<'_> {
         self.take(&mut one, method, &with(made[1])).map(|_| one.said())
     }
 
-    /// Suggests reducing into a tensor of the loop's own first.
+    /// Suggests staging the reduction in a tensor of the loop's own (`cache_reduction`).
     fn apart(&mut self, l: &Loop, tensor: &Symbol, with: &dyn Fn(StmtId) -> Vec<Arg>) -> Option<String> {
         let (tensor, method) = (handle(tensor), self.method);
         let inside = loops_in(&l.body);

@@ -86,7 +86,7 @@ pub enum Recorded {
 }
 
 impl Argument {
-    /// Records an argument of a call on this program.
+    /// Records an argument of a call on this program. `resolve` maps a handle to the current statement.
     pub fn of(arg: &Arg, func: &Func, resolve: &dyn Fn(StmtId) -> StmtId) -> Argument {
         Argument { name: arg.name.clone(), value: record(&arg.value, func, resolve) }
     }

@@ -30,10 +30,10 @@ impl Loop {
 
     /// Returns the trip count if it is a constant that fits in i64.
     pub fn constant_trip_count(&self) -> Option<i64> {
-        if let (Some(begin), Some(end)) = (self.begin.as_int(), self.end.as_int())
-            && end.checked_sub(begin).and_then(i64::checked_neg).is_none()
-        {
-            return None;
+        if let (Some(begin), Some(end), Some(step)) = (self.begin.as_int(), self.end.as_int(), self.step.as_int()) {
+            let span = (i128::from(end) - i128::from(begin)) * i128::from(step.signum());
+            let by = i128::from(step).abs();
+            return (by != 0).then(|| (span + by - 1).div_euclid(by)).and_then(|n| i64::try_from(n).ok());
         }
         self.length()?.as_int()
     }
@@ -47,5 +47,25 @@ pub fn ceil_div(facts: &mut Context, a: &Expr, d: i64) -> Expr {
         tree::ceil_div(a, d)
     } else {
         a.floor_div(&Expr::int(d)).plus(&a.modulo(&Expr::int(d)).min_with(&Expr::int(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taffeta_ast::build::range;
+    use taffeta_ast::{Stmt, Symbol};
+
+    /// Checks constant trip counts of ranges that are as long as i64 allows.
+    #[test]
+    fn constant_trip_counts_do_not_wrap() {
+        let count = |begin: i64, end: i64, step: i64| {
+            let [begin, end, step] = [begin, end, step].map(Expr::int);
+            Loop::of(&range(&Symbol::new("i"), [&begin, &end, &step], Stmt::nop())).expect("a loop").constant_trip_count()
+        };
+        assert_eq!(count(0, i64::MAX, 2), Some(i64::MAX / 2 + 1));
+        assert_eq!(count(i64::MIN, i64::MAX, 1), None);
+        assert_eq!(count(10, 0, -3), Some(4));
+        assert_eq!(count(0, 0, 5), Some(0));
     }
 }

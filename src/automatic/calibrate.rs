@@ -140,7 +140,7 @@ fn free_memory() -> usize {
     system.map_or(usize::MAX, |kb| kb.saturating_mul(1 << 10)).min(container.unwrap_or(usize::MAX))
 }
 
-/// Rounds to two digits; more are not reproducible.
+/// Rounds to two significant digits; more are not reproducible.
 fn rounded(x: f64) -> f64 {
     format!("{x:.1e}").parse().unwrap_or(x)
 }

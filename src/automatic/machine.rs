@@ -28,7 +28,8 @@ impl Cache {
     }
 }
 
-/// Returns the data caches in ascending order; `None` if the system does not describe them consistently.
+/// Returns the data caches in ascending order; `None` if the system describes fewer than two, or does so
+/// inconsistently.
 pub(super) fn caches(folder: &Path) -> Option<Vec<Cache>> {
     let mut found: Vec<Cache> = std::fs::read_dir(folder).ok()?.flatten().filter_map(|e| cache(&e.path())).collect();
     found.sort_by_key(|c| c.level);

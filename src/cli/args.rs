@@ -152,7 +152,7 @@ pub fn once<T>(command: Described<'_>, option: &str, given: &[(String, T)]) -> R
     Ok(())
 }
 
-/// Builds clap's description of a subcommand, for its errors.
+/// Function that builds clap's description of a subcommand, for its errors.
 pub type Described<'a> = &'a dyn Fn() -> clap::Command;
 
 /// Creates clap's error for wrong usage of a subcommand.

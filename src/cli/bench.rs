@@ -100,7 +100,8 @@ impl Contender {
     /// Runs the program once more.
     fn again(&mut self, threads: u32) -> Result<Duration, Failure> {
         if !self.originals.is_empty() {
-            // Every run starts from the same numbers: those of a diverging program would become infinite, and fast.
+            // Every run starts from the initial values: repeated on its own output, a diverging program would soon
+            // overflow to infinity.
             self.ran.params.clone_from(&self.originals);
         }
         Ok(self.function.run_again(&mut self.ran, &self.sizes, threads)?.time)
@@ -121,7 +122,7 @@ impl Contender {
             + self.ran.results.iter().map(size).sum::<f64>()
     }
 
-    /// Returns an amount in billions per second of the median run.
+    /// Returns an amount per second of the median run, in billions.
     fn rate(&self, amount: f64) -> f64 {
         amount / self.spread()[1].as_secs_f64() / 1e9
     }

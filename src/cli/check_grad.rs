@@ -1,4 +1,5 @@
-//! `taffeta check-grad`: comparison of a gradient with other derivatives at a point.
+//! `taffeta check-grad`: comparison of a gradient with finite differences and forward mode at a point
+//! ([`taffeta::gradcheck`]), printed as a table or JSON.
 
 use super::args::ProgramArgs;
 use super::output::{Failure, print, print_json};

@@ -99,7 +99,7 @@ impl<'a> Found<'a> {
         Found { func, sources, main_file: main_file(func), listed, more, loops, names }
     }
 
-    /// Formats the line of a statement, with the file's name if it is another one.
+    /// Formats the line of a statement, with the name of its file unless that is the main file.
     fn line(&self, s: &Stmt) -> String {
         let span = s.origin().span();
         match self.sources.line_col(span) {

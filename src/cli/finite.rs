@@ -50,7 +50,7 @@ pub fn check(
     };
     let plain = ProgramArgs { of: EntryArgs { schedules: vec!["none".into()], ..args.of.clone() }, ..args.clone() };
     let options = session::run_options(&plain, gradient)?.check_finite(true);
-    // A static parameter of the schedule is not a parameter of the program.
+    // Opening fails if `--set` names a static parameter of the schedule, which the unscheduled program lacks.
     let Ok(mut session) = session::open_with(&plain, options) else { return Err(overflows()) };
     let function = session::compile(&mut session, &plain, sizes)?.on_print(|_| {});
     let again = function.run(inputs, sizes, args.threads)?;

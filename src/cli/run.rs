@@ -56,7 +56,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let gradient = || args.program.of.gradient();
     let mut options = session::run_options(&args.program, gradient())?.check_finite(args.check_finite);
     if args.check_finite {
-        // The first faulty statement is reported for the unscheduled program.
+        // Without `--schedule`, the unscheduled program runs, in which the first faulty statement is that of program
+        // order.
         options = options.schedule(args.program.of.schedule());
     }
     let mut session = session::open_with(&args.program, options)?;

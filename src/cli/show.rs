@@ -89,7 +89,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if taffeta::must_measure(&options) || args.explain && taffeta::is_unmeasured(&options) {
         super::progress::while_measuring(taffeta::measure);
     }
-    // Steps are replayed by schedules on the program without chosen tapes.
+    // Steps that are listed or written to a trace are those of the program with the tapes of `autodiff`, on which they
+    // can be replayed.
     let options = options.choose_tapes(!(args.steps || args.trace.is_some()));
     if args.trace.is_some() {
         program.has_steps_of_an_entry(&entry, &options)?;

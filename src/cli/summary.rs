@@ -83,7 +83,7 @@ impl Integers {
     }
 }
 
-/// Reports the clipped numbers of a picture.
+/// Formats the report of the clipped numbers of a picture; empty without any.
 pub fn clipped(n: usize, of: usize) -> String {
     if n == 0 {
         return String::new();
@@ -163,7 +163,7 @@ pub fn float_json(v: f64) -> Json {
     if v.is_finite() { json!(v) } else { json!(float(v)) }
 }
 
-/// Converts an integer to a JSON number, which may have any number of digits.
+/// Converts an integer in the range of `i64` or `u64` to a JSON number.
 fn int_json(v: i128) -> Json {
     i64::try_from(v).map_or_else(|_| json!(v as u64), |v| json!(v))
 }

@@ -48,9 +48,9 @@ const LEVELS: usize = 4;
 /// Ratio of successive steps. Not 2: halved numbers round alike, which would hide rounding errors.
 const RATIO: f64 = 1.7;
 
-/// Returns the difference of the first initial step that settles, or else the one with the smallest estimate; `None` if
-/// the program has no finite results on both sides at any step. `f` takes the distance from the point, where the
-/// results are `base`.
+/// Returns the difference of the first initial step that settles without a kink, or else the one with the smallest
+/// relative estimate; `None` if the program has no finite results on both sides at any step. `f` takes the distance
+/// from the point, where the results are `base`.
 pub(super) fn along<E>(
     mut f: impl FnMut(f64) -> Result<Vec<f64>, E>,
     base: &[f64],
@@ -76,6 +76,7 @@ pub(super) fn along<E>(
     Ok(best)
 }
 
+/// Computes the difference of one initial step; `None` unless all results are finite.
 fn at_scale<E>(
     f: &mut impl FnMut(f64) -> Result<Vec<f64>, E>,
     base: &[f64],

@@ -10,7 +10,7 @@ use taffeta_ast::{Buffer, DType, Diagnostic, Kind, Literal, Value};
 
 /// Elements listed in a file.
 pub(super) struct Elements {
-    /// Indices of the elements, each as many as the tensor has dimensions, and all in range.
+    /// Coordinates of the elements, one per dimension for each, all in range.
     pub(super) indices: Vec<i64>,
     /// Values, one for each element.
     pub(super) values: Numbers,

@@ -261,7 +261,8 @@ fn too_large(want: &Want) -> Diagnostic {
     Diagnostic::new("data::too_large", format!("parameter `{}` is too large", want.name))
 }
 
-/// Draws as many random bits as the type's significand has, so that rounding never yields 1.
+/// Draws a uniform number in [0, 1), with as many random bits as the type's significand has, so that rounding never
+/// yields 1.
 fn uniform(dtype: DType, rng: &mut ChaCha8Rng) -> f64 {
     let bits = match dtype {
         DType::F16 => 11,

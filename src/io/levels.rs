@@ -6,6 +6,7 @@
 //! | `shape` | sizes of the dimensions |
 //! | `levels` | levels, outermost first, in program notation: `dense, compressed(ordered=False)` |
 //! | `order` | dimension that each level stores |
+//! | `remap` | instead of `order`: coordinate expressions of the levels, `(j - i, i, j)` |
 //! | `pos1`, `crd1`, … | index arrays of each level, numbered from 0, as on the level's page in the book |
 //! | `data` | elements, one for each position of the last level |
 //! | `fill` | fill value |

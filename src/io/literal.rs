@@ -151,6 +151,7 @@ fn wrong(found: &str, want: &Want, what: &str, place: &str) -> Diagnostic {
     )
 }
 
+/// Recursive-descent parser of a literal, with the scalars read so far.
 struct Parser<'a> {
     text: &'a str,
     at: usize,

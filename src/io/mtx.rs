@@ -1,4 +1,5 @@
-//! Matrix Market: a dense parameter takes the whole matrix, a structured one its elements, and index lists its parts.
+//! Matrix Market files: a dense parameter takes the whole matrix, a structured one its stored entries; the parts of a
+//! file are lists.
 //!
 //! `A.mtx:rows`, `:cols` and `:values` are the stored entries, sorted by row and then column, with both halves of a
 //! symmetric matrix; `:indptr` has the start of each row in these lists (`n + 1` numbers); `:shape` is `[n, m]`. In a
@@ -30,6 +31,7 @@ enum Symmetry {
     Skew,
 }
 
+/// First line of a file.
 struct Banner {
     coordinate: bool,
     field: Field,
@@ -427,7 +429,7 @@ mod tests {
         for ones in [Buffer::Bool(vec![true; 2]), Buffer::U8(vec![1; 2]), Buffer::F32(vec![1.0; 2])] {
             assert_eq!(sparse(&pattern, ones.dtype(), 2), of(&[2, 2], &[0, 1, 1, 0], ones));
         }
-        // Sums are in the parameter's type.
+        // Sums are converted to the parameter's type.
         let many = file("pattern general", &format!("1 1 300\n{}", "1 1\n".repeat(300)));
         assert_eq!(sparse(&many, DType::I16, 2), of(&[1, 1], &[0, 0], Buffer::I16(vec![300])));
         assert!(
@@ -444,7 +446,7 @@ mod tests {
         assert_eq!(sparse(&unsigned, DType::U64, 2), of(&[1, 1], &[0, 0], Buffer::U64(vec![u64::MAX])));
         let column = file("real general", "4 1 2\n4 1 2\n2 1 1\n");
         assert_eq!(sparse(&column, DType::F64, 1), of(&[4], &[1, 3], Buffer::F64(vec![1.0, 2.0])));
-        // A file that lists all elements is dense; packing drops those that equal the fill.
+        // A file that lists all elements is dense; packing drops elements that equal the fill.
         let array = "%%MatrixMarket matrix array real general\n2 2\n1\n0\n3\n4\n";
         assert_eq!(
             sparse(array, DType::F64, 2),

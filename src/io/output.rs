@@ -29,7 +29,8 @@ impl Target {
         self.path.to_str().is_some_and(|p| p == "-" || p.starts_with("-:"))
     }
 
-    /// Returns the file format: the extension, or a format that can be read back from standard output.
+    /// Returns the file format: the extension, or for standard output, the word after `-:`. Plain `-` is `npz` for a
+    /// structured result and `npy` for a dense one.
     fn kind(&self) -> String {
         match self.path.to_str().and_then(|p| p.strip_prefix('-')) {
             Some("") => if self.format.is_some() { "npz" } else { "npy" }.to_string(),

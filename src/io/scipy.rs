@@ -65,6 +65,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     elements.tensor(shape, want, path).map(Some)
 }
 
+/// Archive of a sparse tensor, with the name of its format.
 struct File<'a> {
     path: &'a Path,
     format: &'a str,

@@ -28,7 +28,7 @@ pub enum Source {
 /// Formats that are recognised, but not yet supported.
 const LATER: [&str; 1] = ["bed"];
 
-/// Extensions of supported formats, with descriptions of their parts.
+/// Extensions of recognised formats, with descriptions of their parts.
 const FORMATS: [(&str, &str); 13] = [
     ("npy", ""),
     ("npz", "its arrays' names"),

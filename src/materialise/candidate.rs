@@ -1,4 +1,5 @@
-//! Candidate programs, before scheduling.
+//! Candidate programs of the choice of tapes, before scheduling: the derived programs, the tensors on whose tapes they
+//! differ, and the estimates by which candidates that cannot win are ruled out.
 use crate::tape_plan::{Place, TapePlan};
 use std::collections::BTreeMap;
 use taffeta_analysis::pass::sroa;
@@ -16,7 +17,7 @@ pub(crate) struct Made<T> {
     pub funcs: Vec<Func>,
     /// Explanations of the gradients without a given tape.
     pub found: Vec<Explanation>,
-    /// Data of the caller that the programs belong to.
+    /// Data of the caller about the programs, such as the pair whose passes they are.
     pub whole: T,
 }
 

@@ -107,7 +107,7 @@ struct Choosing<'c, 'm, T> {
     estimate: f64,
     /// Texts of all candidates so far.
     seen: Vec<String>,
-    /// Number of trials that a schedule takes.
+    /// Number of options that rules tried for `autodiff`'s plan, at least 1.
     trials: usize,
     /// Tensors that `autodiff`'s plan decides on.
     choices: Vec<Choice>,

@@ -8,7 +8,7 @@ use taffeta_ast::{Diagnostic, SourceMap};
 
 /// Maximum bytes of a line that is shown whole.
 const LONGEST: usize = 400;
-/// Minimum bytes shown of a truncated line, and the bytes of these before the label.
+/// Maximum bytes shown of a truncated line, and how many of them precede the label.
 const WINDOW: usize = 160;
 const BEFORE: usize = 60;
 /// Maximum lines of a label; a taller one is shown on its first line.

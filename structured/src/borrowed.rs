@@ -1,6 +1,6 @@
 //! Validation of arrays that a caller lends as a tensor in a format: loops trust index arrays, so these are checked
-//! against the [`Contract`] of each level. Nothing is copied, and the time grows linearly with the storage, but for
-//! sorting unordered lists and probing hash tables.
+//! against the [`Contract`] of each level. They are checked in place and in time linear in the storage, except that
+//! unordered lists are copied and sorted, and hash tables probed.
 
 mod rules;
 
@@ -107,7 +107,7 @@ pub fn array_names(format: &Format) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Checks the arrays of the levels, outermost first, above `packed_tensor` values, and returns the hidden sizes of
+/// Checks the arrays of the levels, outermost first, of a tensor with `stored` values, and returns the hidden sizes of
 /// lowered programs ([`crate::Layout::hidden`]). `name` is the tensor's, for messages.
 ///
 /// # Errors
@@ -189,7 +189,7 @@ struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// Checks the type of an array against its kind; without an index type of the level, i32 and i64 are allowed.
+    /// Checks the type of an array against its kind; i32 and i64 are allowed if the level has no index type.
     fn of(kind: &ArrayKind, name: String, indices: Indices<'a>, index: Option<DType>) -> Result<Named<'a>, Unfit> {
         let given = indices.dtype();
         let plain = if given == DType::I64 { DType::I64 } else { DType::I32 };
@@ -215,7 +215,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Reads the hidden sizes from the arrays.
+/// Reads the hidden sizes of a level from its arrays.
 fn counted(contract: &Contract, arrays: &[Named<'_>]) -> Result<Vec<i64>, Unfit> {
     let one = |c: &Counted| match *c {
         Counted::Length(a) => Ok(arrays[a].indices.len() as i64),

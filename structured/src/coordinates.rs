@@ -1,4 +1,5 @@
-//! Coordinates stored by the levels of a format, counted from the least coordinate that the tensor's sizes allow.
+//! Coordinates that the levels of a format store, counted from the least coordinate that the tensor's sizes allow, and
+//! elements sorted by them for packing.
 
 use taffeta_ast::format::{Coord, Format};
 use taffeta_ast::poly::tidy;
@@ -36,7 +37,7 @@ pub(crate) fn ranges(format: &Format, shape: &[usize]) -> Vec<(i64, Option<i64>)
 
 /// Elements sorted in the order of a format's levels, without duplicates.
 pub(crate) struct Sorted {
-    /// Coordinates of each element, per level.
+    /// Coordinates of all elements, for each level.
     pub(crate) coordinates: Vec<Vec<i64>>,
     /// First level at which each element's coordinates differ from those of its predecessor.
     pub(crate) depths: Vec<usize>,
@@ -121,12 +122,13 @@ impl Sorted {
     }
 }
 
-/// Evaluates a coordinate at an element's indices, or returns `i64::MAX` if it has no value. Sizes are at most 2^47.
+/// Evaluates a coordinate at an element's indices; `i64::MAX`, which is beyond all sizes (at most 2^47), if evaluation
+/// fails.
 fn value(c: &Coord, at: &[i64]) -> i64 {
     c.value(at).unwrap_or(i64::MAX)
 }
 
-/// Numbers each element among the elements that agree in the coordinates `of`.
+/// Numbers each element, from 0, among the elements that agree in the coordinates `of`.
 fn counted<'a>(of: &[Coord], count: usize, at: &dyn Fn(usize) -> &'a [i64]) -> Vec<i64> {
     let mut seen: rustc_hash::FxHashMap<Vec<i64>, i64> = rustc_hash::FxHashMap::default();
     let mut next = |e: usize| {

@@ -6,7 +6,7 @@ use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::{Expr, Span, Stmt, StmtKind, print};
 
 /// Counts the loops that search for coordinates or merge lists; each enclosing counted loop multiplies the weight by
-/// eight. Of two branches, the one with more counts: the code after a search stands in both.
+/// eight. Of two branches, only the larger count is added, since the code after a search is emitted in both.
 pub(crate) fn search_depth(s: &Stmt, weight: usize) -> usize {
     match s.kind() {
         StmtKind::If { .. } => s.kind().children().into_iter().map(|s| search_depth(s, weight)).max().unwrap_or(0),
@@ -37,7 +37,7 @@ pub struct Explained {
     pub kept: Option<Span>,
 }
 
-/// Fibre accessed by a loop, and its part in the loop.
+/// Fibre accessed by a loop, with the part that it plays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// Name of the tensor.
@@ -114,8 +114,8 @@ pub enum Visited {
     Stored(Vec<Vec<String>>),
 }
 
-/// Estimates the trip count that an operand accounts for: the average number of positions, runs or blocks in a fibre.
-/// The last level has `elements` positions.
+/// Formats the trip count that an operand accounts for: the average number of positions, runs or blocks in a fibre.
+/// `above` is the number of fibres, `elements` the number of positions of the last level.
 pub(crate) fn length(tensor: &str, level: &FlatLevel, above: &Expr, elements: &Expr) -> Option<String> {
     let size = || print::expr(&level.size);
     let counted = |name: String| match above.as_int() {

@@ -1,16 +1,16 @@
-//! Sections of a program, each of which lowers alone as in the whole. Steps of a schedule change one loop nest after
-//! the other and query the lowering after each; with sections, only the changed part is lowered again.
+//! Sections of a program, each of which lowers alone to the loops that it has in the lowered whole. Steps of a schedule
+//! change one loop nest after the other and query the lowering after each; with sections, only the changed part is
+//! lowered again.
 //!
 //! A section is a subset of the statements at the top of the program, in their order. Statements belong together if
-//! they share state that lowering tracks from one statement to the next: scalars, which may derive from the fill;
-//! structured tensors that the program declares or writes; and elements whose integer value is set at the top. A scalar
-//! that is set from an element of a structured tensor splits the rest of its scope into a stored and an unstored case,
-//! so the rest of the scope is in its section.
+//! they share state that lowering tracks from one statement to the next: scalars, which may derive from the fill (see
+//! `lower`); structured tensors that the program declares or writes; and elements whose integer value is set at the
+//! top. A scalar that is set from an element of a structured tensor splits the rest of its scope into a stored and an
+//! unstored case, so the rest of the scope is in its section.
 //!
-//! Declarations in a section enclose the same statements as in the program: where a branch ends with the scope of a
-//! scalar, lowering drops stores that only set it. Facts about sizes (`assert`, `assume`) are in every section after
-//! them. Other local tensors, which several sections may access, are results of a section, so that they are not taken
-//! for dead.
+//! Declarations in a section enclose the same statements as in the program, since lowering drops the stores to a scalar
+//! that nothing in its scope reads. Facts about sizes (`assert`, `assume`) are in every section after them. Other local
+//! tensors, which several sections may access, are results of a section, so that they are not taken for dead.
 
 use crate::lower::{Structured, lower};
 use crate::warnings;
@@ -208,7 +208,7 @@ fn is_followed(t: &Tensor) -> bool {
     t.shape.is_empty() || !t.format.is_dense()
 }
 
-/// Groups statements, by number: two that share a link are in one group.
+/// Groups statements, given by their numbers: statements that share a link are in one group.
 fn joined<'s>(statements: &[usize], links: &dyn Fn(usize) -> Vec<&'s Symbol>) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut group_of: FxHashMap<&Symbol, usize> = FxHashMap::default();
@@ -236,7 +236,7 @@ fn joined<'s>(statements: &[usize], links: &dyn Fn(usize) -> Vec<&'s Symbol>) ->
 }
 
 impl Section {
-    /// Returns the id of its last statement, which remains when the statement changes.
+    /// Returns the id of the last statement; the id stays when the statement changes.
     pub fn last(&self) -> StmtId {
         let Some(last) = self.statements.last() else { unreachable!("a section has a statement") };
         last.id()

@@ -13,7 +13,7 @@ use taffeta_ast::{DType, Expr, Func, Literal, Op, Symbol, Tensor};
 pub struct Layout {
     /// Lowered form of each parameter of the program.
     pub params: Vec<Parameter>,
-    /// Hidden sizes: numbers of positions, which are sizes of the lowered program after the program's own.
+    /// Hidden sizes, such as numbers of positions: sizes of the lowered program that follow the program's own.
     pub hidden: Vec<Symbol>,
     /// Levels of each parameter of the program, outermost first; empty for a dense parameter, and for one that is
     /// stored over an earlier parameter's pattern.
@@ -65,8 +65,8 @@ pub(crate) struct Flat {
     /// Levels in storage order, if it differs: below `sliced`, traversal goes by fibre and not by slot.
     stored: Option<Vec<FlatLevel>>,
     pub(crate) values: Arc<Tensor>,
-    /// Symbols of fibres in a program being lowered: `fibres[k]` stands for the subtree below `k` levels, indexed by a
-    /// position and the remaining coordinates.
+    /// Symbols of fibres in a program being lowered: `fibres[k]` stands for the subtree below `k` levels, indexed by
+    /// its positions, the coordinate above it (`lower::cursor::PATH`), and the remaining coordinates.
     pub(crate) fibres: Vec<Symbol>,
 }
 

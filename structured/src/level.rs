@@ -45,7 +45,7 @@ impl FlatLevel {
 pub(crate) struct ArrayKind {
     /// Name of the array.
     pub(crate) name: &'static str,
-    /// Whether it holds positions in another array, which are as many as that array has elements.
+    /// Whether the elements are positions in another array; they may be as large as its length.
     pub(crate) positions: bool,
     /// Element type; `None` for the level's index type.
     pub(crate) dtype: Option<DType>,
@@ -54,7 +54,7 @@ pub(crate) struct ArrayKind {
 }
 
 impl ArrayKind {
-    /// Returns the element type in a level of this index type. Positions are at least i32.
+    /// Returns the element type in a level of this index type; positions take at least i32.
     pub(crate) fn dtype_beside(&self, index: DType) -> DType {
         match self.dtype {
             Some(dtype) => dtype,
@@ -86,7 +86,7 @@ pub(crate) struct Above {
 
 /// Storage format of the coordinates of one level.
 pub(crate) trait LevelFormat {
-    /// Returns the kinds of its arrays.
+    /// Returns the kinds of the level's arrays.
     fn arrays(&self) -> &'static [ArrayKind];
 
     /// Returns the names of the sizes that are known only with the data: numbers of blocks, of positions.
@@ -108,7 +108,7 @@ pub(crate) trait LevelFormat {
         None
     }
 
-    /// Returns the hash table that finds the positions of its steppers, if the level has one.
+    /// Returns the hash table in which the position of a coordinate is found, if the level has one.
     fn probe(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Probe> {
         let _ = (level, above, index);
         None
@@ -118,11 +118,11 @@ pub(crate) trait LevelFormat {
     /// steppers bind `position`.
     fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet;
 
-    /// Builds its arrays for these elements.
+    /// Builds the level's arrays for these elements, and replaces their positions by those in this level.
     ///
     /// # Errors
     ///
-    /// The first element that has no place in the level.
+    /// The first misfit that is found.
     fn pack(&self, entries: &mut Packing<'_>) -> Result<Packed, Misfit>;
 
     /// Returns the requirements on borrowed arrays under which the loops of this level are correct; `None` if nothing
@@ -132,29 +132,29 @@ pub(crate) trait LevelFormat {
         None
     }
 
-    /// Returns the stored entries.
+    /// Lists the entries that the arrays of a level store.
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry>;
 }
 
 /// Elements being packed into a level, sorted by position and coordinate. No two elements of a tensor agree in all
 /// coordinates.
 pub(crate) struct Packing<'e> {
-    /// Position of each element in the level above, which is replaced by its position in this level.
+    /// Position of each element in the level above; packing replaces it by the position in this level.
     pub(crate) positions: &'e mut [i64],
     /// Coordinate of each element.
     pub(crate) coordinates: &'e [i64],
     /// Coordinate of each element in the level above (0 at the outermost level).
     pub(crate) parents: &'e [i64],
-    /// Number of positions of the level above, which is replaced by that of this level.
+    /// Number of positions of the level above; packing replaces it by that of this level.
     pub(crate) count: &'e mut i64,
     /// Size of the dimension.
     pub(crate) size: i64,
     /// Values of the elements, and the fill value. Levels that are not injective, which are always last, compare them.
     pub(crate) value: &'e dyn Fn(usize) -> Literal,
     pub(crate) fill: Literal,
-    /// Whether an element has another position than its predecessor: some coordinate differs, down to the first unique
-    /// level from this one on. (With `singleton` below a list that is not unique, the coordinates of `singleton`
-    /// distinguish the positions of the list.)
+    /// Whether an element has a position of its own, and does not share its predecessor's: their coordinates differ at
+    /// some level, down to the first unique one from this level on. (The coordinates of `singleton` below a list that
+    /// is not unique thus distinguish the positions of the list.)
     pub(crate) begins: &'e dyn Fn(usize) -> bool,
 }
 
@@ -169,7 +169,7 @@ impl Packing<'_> {
         (0..*self.count).map(&mut one).collect()
     }
 
-    /// Returns the number of positions if every fibre has one for each coordinate.
+    /// Returns the number of positions if every fibre has one for each coordinate; an error above [`MOST`].
     pub(crate) fn everywhere(&self) -> Result<i64, Misfit> {
         self.count.checked_mul(self.size).filter(|n| *n <= MOST).ok_or(Misfit::TooMany)
     }
@@ -197,7 +197,7 @@ pub(crate) fn accumulate(counts: &mut [i64]) {
 pub(crate) enum Misfit {
     /// Element at a coordinate that the level does not store.
     Outside(usize),
-    /// Two elements that share a position, and are not equal.
+    /// Two unequal elements that share a position.
     Unequal(usize, usize),
     /// Two elements in a fibre that has room for one.
     Second(usize, usize),
@@ -211,7 +211,7 @@ pub(crate) struct Packed {
     pub(crate) hidden: Vec<i64>,
 }
 
-/// Context in which a level is read.
+/// Context in which a level is unpacked.
 pub(crate) struct Unpacking<'e> {
     /// Number of positions of the level above.
     pub(crate) count: i64,
@@ -219,7 +219,8 @@ pub(crate) struct Unpacking<'e> {
     pub(crate) size: i64,
     /// Coordinate of a position of the level above (0 at the outermost level).
     pub(crate) parent: &'e dyn Fn(i64) -> i64,
-    /// Coordinate computed from those above, for a position of the level above; 0 if none is.
+    /// Coordinate of `offset` below a position of the level above, computed from the coordinates above; 0 for other
+    /// levels.
     pub(crate) derived: &'e dyn Fn(i64) -> i64,
 }
 

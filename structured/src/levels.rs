@@ -1,4 +1,5 @@
-//! Level formats: one file each, with a picture of the arrays. A new one needs a file, and a row in [`of`].
+//! Level formats: one file each, with a picture of the arrays. A new one needs a file, and a row in [`of`]. `blocks`,
+//! `halves` and `runs` are parts that two formats share.
 
 mod banded;
 mod bitmap;
@@ -37,7 +38,7 @@ pub(crate) fn contract(format: &Format, k: usize) -> Option<Contract> {
     }
 }
 
-/// Coordinates of `singleton` below `sliced`, fibre by fibre.
+/// Level that stands for `sliced` and `singleton` in traversals, fibre by fibre instead of slot by slot.
 pub(crate) const SLOTS: &dyn LevelFormat = &sliced::Slots;
 
 /// Last level of a local tensor into which elements are inserted.

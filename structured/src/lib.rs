@@ -9,7 +9,8 @@
 //!         y[i] += A[i, j] * x[j]                 y[i] += A.val[j.p] * x[A.crd1[j.p]]
 //! ```
 //!
-//! - `levels/`: one file per kind of level: its arrays, how they are packed, and how a fibre is traversed;
+//! - `level`: the interface of level formats, and `levels/`: one file per kind of level: its arrays, how they are
+//!   packed, and how a fibre is traversed;
 //! - `coordinates`: coordinates that levels store for an element's indices, and the order of elements that follows;
 //! - `looplet`: the looplets of a fibre, in the order of its coordinates, as plain data;
 //! - `layout`: the arrays of a tensor, and their names;
@@ -19,7 +20,9 @@
 //!   nested loops need no special case;
 //! - `independent_parts`: parts of a program whose lowering does not depend on the rest, as schedules query it;
 //! - `explain`: the record of each loop's lowering, as data;
-//! - `packed_tensor`: packed tensors, as data; `borrowed`: validation of such data borrowed from a caller.
+//! - `packed_tensor`: packing of elements into the arrays of a format, and unpacking; `borrowed`: validation of such
+//!   arrays that a caller lends;
+//! - `access`: inspection and rewriting of accesses, read or written; `warnings`: deduplication of warnings.
 //!
 //! A loop driven by a single fibre is a counted loop over positions, and keeps the annotations of schedules; if its
 //! body has an effect where nothing is stored, it also runs over the coordinates in between. Several fibres are merged
@@ -28,9 +31,10 @@
 //! are emitted as `Assume`: the bounds checks inserted after this stage need no others, and the interpreter checks each
 //! of them.
 //!
-//! Not supported, and refused: merges in loops that are parallel or vectorised.
+//! Refused are merges in parallel or vectorised loops, traversals and searches inside of vectorised loops, and
+//! insertions from parallel or vectorised loops into a workspace declared around them.
 
-// The test kit's file that levels' tests share names the crate.
+// `levels/tests.rs` includes a file of the test kit, which refers to this crate by its name.
 #[cfg(test)]
 extern crate self as taffeta_structured;
 

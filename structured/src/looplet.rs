@@ -40,7 +40,7 @@ impl Positions {
 /// Structure of a fibre over consecutive coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Looplet {
-    /// Constant content at every coordinate.
+    /// One content for all coordinates.
     Run(Fibre),
     /// Content at the last coordinate, and the fill before it.
     Spike(Fibre),
@@ -127,8 +127,7 @@ impl Fibre {
 }
 
 impl Looplet {
-    /// Removes the end of the last phase: for the looplet of a stepper's position, in a region that does not extend
-    /// beyond its last coordinate.
+    /// Removes the end of the last phase: a region of a stepper's position does not extend beyond its last coordinate.
     pub(crate) fn open_ended(mut self) -> Looplet {
         if let Looplet::Sequence(phases) = &mut self
             && let Some(last) = phases.last_mut()

@@ -27,22 +27,25 @@
 //!   their last use;
 //! - `random_access`: random access at coordinates that no loop enumerates;
 //! - `shared_pattern`: tensors stored over the pattern of others, and writes into them;
-//! - `together`, `blend`: merges with one body, where there would be too many;
+//! - `together`, `blend`: merges with one body, where a body for each combination of stored elements would be too many;
 //! - `blocks`: loops over dimensions that are stored in blocks; `split_fused_loops`: splitting of loops over pairs;
 //! - `balance`: parallel loops whose iterations are distributed by stored elements;
 //! - `reversed_loops`: reversed loops over a list;
 //! - `bounds_checks`: indices known to be in the tensor, and bounds checks of the others;
+//! - `positions`: accesses by level, located as soon as a position can be computed;
+//! - `traverse`: lowering of one loop, which collects its cursors and hoists checks and lookups;
 //! - `cursor`: the fibres that a loop traverses, and its body once one of them is consumed;
 //! - `region`: the table of looplets;
 //! - `merge_strategy`, `merge_cost`: choice of the lists that drive a loop, and of the lists looked up at their
 //!   coordinates;
 //! - `record`: the record of each loop;
 //! - `hoist_coordinates`: hoisting of coordinates that inner loops use;
-//! - `full_blocks`: full blocks apart from those at an edge;
+//! - `full_blocks`: separation of full blocks from those at an edge;
 //! - `conditional_access`: operands evaluated under a condition, which become branches if they need a search;
 //! - `workspace`: local tensors into which elements are inserted;
 //! - `steppers`, `search`, `run_reductions`: loops over positions and merges, searches for positions, and reductions
-//!   over runs.
+//!   over runs;
+//! - `state`, `nest`: the state of lowering, and loops under construction; `exprs`, `scalars`: queries and helpers.
 
 mod balance;
 mod blend;
@@ -152,7 +155,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     }
     let disorder = pass.order_violations(&body, &mut Vec::new());
 
-    // Before cases are split: what follows a scalar in its block is in both cases.
+    // Before cases are split: the statements after a scalar in its block are in both cases.
     let body = scopes::extended(&body);
 
     // Before `split_selects`, which would branch in every iteration on a condition that here becomes the end of a

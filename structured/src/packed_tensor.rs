@@ -1,4 +1,5 @@
-//! Packed tensors as data: the arrays of their levels, and their values.
+//! Packing of elements into the arrays of a format, and unpacking. A packed tensor ([`Stored`]) is the data behind a
+//! parameter of a lowered program: the arrays of the levels, the values, and the hidden sizes.
 
 use crate::coordinates::{Sorted, ranges};
 use crate::level::{Counts, Misfit, Packing, Unpacking};
@@ -173,7 +174,8 @@ impl Stored {
         Stored { format, ..self }
     }
 
-    /// Packs the elements of a sparse tensor over this one's pattern, with the fill value where it has none.
+    /// Packs the elements of a sparse tensor over this one's pattern, with the fill value where the sparse tensor has
+    /// no element.
     ///
     /// # Errors
     ///
@@ -203,7 +205,7 @@ impl Stored {
         Ok(self.clone().followed_by(format, vector(values)))
     }
 
-    /// Checks that all elements that share a value equal it; returns the indices of two that differ otherwise.
+    /// Checks that all elements that share a stored value equal it; the error has the indices of two that differ.
     fn shared_values(&self, found: &[(Vec<i64>, i64)], values: &Buffer, of: &Value) -> Result<(), [Vec<i64>; 2]> {
         let (ndim, places) = (self.shape.len(), of.places().map_or(&[][..], |p| &p.indices));
         let fill = of.places().map_or(Literal::zero(of.dtype()), |p| p.fill);
@@ -216,7 +218,8 @@ impl Stored {
         Err([at.clone(), other.map_or(at.clone(), |(other, _)| other.clone())])
     }
 
-    /// Returns the arrays of its levels, outermost first, then its values: the list of [`crate::Parameter::Stored`].
+    /// Returns the arrays of the levels, outermost first, then the values, in the order of
+    /// [`crate::Parameter::Stored`].
     pub fn arrays(&self) -> &[Value] {
         &self.arrays
     }
@@ -226,7 +229,7 @@ impl Stored {
         self.arrays
     }
 
-    /// Returns [`Self::try_elements`] of a tensor that is known to be small.
+    /// Returns all stored elements, like [`Self::try_elements`], of a tensor that is known to be small.
     ///
     /// # Panics
     ///
@@ -240,7 +243,7 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// A lack of memory: one value may stand for any number of elements.
+    /// A lack of memory, since one value may stand for any number of elements.
     pub fn try_elements(&self) -> Result<Value, Unpackable> {
         let none = |values: &Value| Buffer::zeros(values.dtype(), 0);
         if let Some(values) = self.arrays.last().filter(|_| self.shape.contains(&0)) {

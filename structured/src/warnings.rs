@@ -1,5 +1,5 @@
-//! Warnings about the coordinates that loops visit: one for all copies of a loop, and the same for the sections of a
-//! program as for the whole.
+//! Deduplication of warnings about the coordinates that loops visit: all copies of a loop share one warning, so that
+//! the sections of a program (`independent_parts`) yield the warnings of the whole.
 
 use taffeta_ast::Diagnostic;
 
@@ -10,8 +10,8 @@ pub(crate) fn add(all: &mut Vec<Diagnostic>, d: Diagnostic) {
     }
 }
 
-/// Drops warnings that are subsumed by others about the same loop and further statements in it. (Not when a warning is
-/// added: copies of a loop may be in several sections, and come in any order.)
+/// Drops warnings that are subsumed by others about the same loop and further statements in it. Runs after all warnings
+/// are added, since copies of a loop may be in several sections, in any order.
 pub(crate) fn settled(all: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let is_part = |d: &Diagnostic, of: &Diagnostic| {
         d.message == of.message && d.labels.len() < of.labels.len() && of.labels.starts_with(&d.labels)

@@ -1,5 +1,5 @@
-//! Computation of a schedule by isl's scheduler, from the statements' domains and dependence relations (Bondhugula et
-//! al. 2008; Verdoolaege and Janssens 2017).
+//! Computation of a schedule tree ([`Proposal`]) by isl's scheduler, from the statements' domains and dependence
+//! relations (Bondhugula et al. 2008; Verdoolaege and Janssens 2017).
 
 use super::{bounded, text};
 use crate::polyhedral::{Edge, Member, OrderConstraints, Proposal, Region, relax};

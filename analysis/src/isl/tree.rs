@@ -1,4 +1,5 @@
-//! Generation of loops from domains and an order by isl (Grosser, Verdoolaege, Cohen 2015).
+//! Generation of a loop nest ([`Tree`]) by isl, from the statements' domains and an order of their instances (Grosser,
+//! Verdoolaege, Cohen 2015).
 //!
 //! isl-rs has no bindings for `isl_ast_build_*` and `isl_version`; the few functions that are needed are declared here.
 //! They are in the isl library that isl-rs builds and links.

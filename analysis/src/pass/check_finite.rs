@@ -48,11 +48,11 @@ pub fn run(func: &Func) -> Func {
     func.with_body(body)
 }
 
-/// Inserter of the assertions, with the loops around the present statement.
+/// Pass over the statements, with the loops around the present one.
 struct Checks<'n> {
     /// Names of the loops in schedules.
     names: &'n FxHashMap<StmtId, String>,
-    /// Iterators with the names of their loops.
+    /// Iterators of the loops around the statement, with the names of their loops.
     iters: Vec<(Symbol, &'n str)>,
     props: Vec<Arc<LoopProps>>,
 }
@@ -233,7 +233,7 @@ fn may_make(e: &Expr) -> bool {
     }
 }
 
-/// Collects the loads, without duplicates, that are evaluated whatever the values are.
+/// Collects the loads, without duplicates, that are evaluated in any case: none in operands that are evaluated lazily.
 fn unconditional(e: &Expr, out: &mut Vec<Expr>) {
     if effects::loads(e).is_empty() {
         return;

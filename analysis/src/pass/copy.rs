@@ -51,7 +51,7 @@ pub struct Copier {
     pub tensors: FxHashMap<Symbol, (Symbol, Vec<Access>)>,
     /// Replacements of sizes and iterators.
     pub scalars: FxHashMap<Symbol, Expr>,
-    /// Ids of the statements with the ids of their copies.
+    /// Ids of the copied statements, with the ids of their copies.
     pub ids: FxHashMap<StmtId, StmtId>,
 }
 

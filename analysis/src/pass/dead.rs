@@ -158,7 +158,7 @@ struct Survey<'f> {
     interface: Vec<&'f Tensor>,
     /// Tensors whose elements matter.
     live: FxHashSet<Symbol>,
-    /// Tensors of which a declaration or a store may stop the program.
+    /// Tensors that stay even if they are dead, since their declaration or a store into them may stop the program.
     pinned: FxHashSet<Symbol>,
     /// Tensors that might be too large: their empty declarations are kept.
     unproved: FxHashSet<Symbol>,

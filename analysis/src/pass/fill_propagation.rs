@@ -11,12 +11,12 @@
 //! y[i] += 0.0 * x[j]                         stays
 //! ```
 //!
-//! A scalar that is given one value in its scope ([`definitions`]) is of the fill where that value is, and a scalar
-//! that no statement reads afterwards is removed with its declaration. The set of such scalars depends on the whole
-//! program: it cannot be told from a statement in which one store of several is left (`several`, in [`run`]).
+//! A scalar with a single definition in its scope ([`definitions`]) is of the fill where its value is, and a scalar
+//! that no statement reads afterwards is removed with its declaration. Whether a definition is the only one depends on
+//! the whole program, since the statement may have one store of several left (`several`, in [`run`]).
 //!
-//! Regions are rewritten one after the other, and an expression that is of the fill stays so: it is marked in
-//! statements as `of_fill`, and becomes a constant in the end ([`settled`]).
+//! A statement may be rewritten once for each of several sets of elements, and an expression that is of the fill stays
+//! so: `of_fill` marks it, and [`settled`] turns it into a constant in the end.
 
 use super::substitute;
 use crate::query::effects;
@@ -60,18 +60,18 @@ pub fn target(s: &Stmt) -> Option<Expr> {
 /// Turns marked fill values in a statement into ordinary constants.
 pub fn settled(s: &Stmt) -> Stmt {
     substitute::rebuild(s, &mut |e| match value_of(&e) {
-        // Raw: a constant by itself is the program's own, and is not folded here.
+        // Built raw: operations on the program's own constants are not folded.
         Some(v) => Expr::raw(ExprKind::Const(v), e.dtype()),
         None => e,
     })
 }
 
-/// Rewritten expression, with its value if it is of the fill.
+/// Rewritten expression, and its value if the expression is of the fill.
 #[derive(Clone, Debug)]
 struct Folded {
     expr: Expr,
     fill: Option<Literal>,
-    /// Whether it is of the fill only because the scalar is that [`is_carried`] asks about.
+    /// Whether the expression is of the fill only because the scalar that [`is_carried`] asks about is.
     given: bool,
 }
 
@@ -98,10 +98,10 @@ impl Folded {
     }
 }
 
-/// Rewriter for a set of expressions that are elements that are not stored.
+/// Rewriter of statements for a set of elements that are not stored, which `fill` maps to their values.
 struct Rewriter<'f> {
     fill: &'f dyn Fn(&Expr) -> Option<Literal>,
-    /// Replacement of a write to an element that is not stored, unless the write leaves the element as it is.
+    /// Replacement of a write to an element that is not stored, for writes that may change the element.
     outside: &'f dyn Fn(&Stmt, &Expr) -> Stmt,
     done: FxHashMap<Expr, Folded>,
     /// Scalars with a single definition each.
@@ -139,9 +139,9 @@ pub fn run<'s>(
     rewriter.stmt(s)
 }
 
-/// Returns whether these statements compute something else if a scalar that they read is of the fill, where its value
-/// is computed from elements that `fill` says are not stored. Elements that `fill` covers and the statements read may
-/// be stored or not, independently. `around` and `several`: as for [`run`].
+/// Returns whether the statements `rest` may compute other results if the scalar, which they read, is of the fill. The
+/// scalar's value is then computed from elements that `fill` maps to fill values. Elements that `rest` reads and `fill`
+/// maps may be stored or not, independently of each other. `around` and `several`: as for [`run`].
 pub fn is_carried(
     (scalar, value): (&Symbol, &Expr),
     around: &[Symbol],
@@ -416,7 +416,7 @@ fn without_writes(s: &Stmt, tensor: &Symbol) -> Stmt {
 fn rebuilt(e: &Expr, op: Op, args: Vec<Expr>) -> Expr {
     match e.kind() {
         ExprKind::Apply(_, old) if *old == args => e.clone(),
-        // Raw: a constant by itself is the program's own, and is not folded here.
+        // Built raw: operations on the program's own constants are not folded.
         _ => Expr::raw(ExprKind::Apply(op, args), e.dtype()),
     }
 }

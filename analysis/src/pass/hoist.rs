@@ -64,7 +64,7 @@ struct Hoister {
 struct Variant {
     /// Iterator of the loop, iterators of inner loops, and tensors that are written in the body.
     symbols: FxHashSet<Symbol>,
-    /// Whether expressions mention any of these symbols.
+    /// Memo of whether an expression mentions any of these symbols.
     memo: FxHashMap<Expr, bool>,
 }
 

@@ -19,8 +19,8 @@ fn outcome(r: &Result<Outputs, RuntimeError>, codes: bool) -> String {
     }
 }
 
-/// Returns how the pass breaks the program: it becomes invalid, or its outcome changes. The codes of errors are
-/// compared only if `codes` is set.
+/// Describes how the pass breaks the program, if it does: the program becomes invalid, or its outcome changes. The
+/// codes of errors are compared only if `codes` is set.
 fn breaks(case: &Case, pass: Pass, codes: bool) -> Option<String> {
     let after = pass(&case.func);
     if let Err(e) = validate::logical(&after) {

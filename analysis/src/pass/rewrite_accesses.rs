@@ -60,7 +60,8 @@ fn targets(s: &Stmt, names: &FxHashMap<Symbol, Symbol>, indices: &dyn Fn(Vec<Acc
     here.map(&mut |c| targets(c, names, indices), &mut Expr::clone)
 }
 
-/// Rewrites a part of a print by leading indices.
+/// Rewrites a part of a print. A printed tensor has leading indices alone, so placeholders stand for those of the
+/// dimensions that are printed in full.
 fn shown(
     part: PrintPart,
     names: &FxHashMap<Symbol, Symbol>,

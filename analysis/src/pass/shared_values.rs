@@ -1,4 +1,5 @@
-//! Writes to tensors with shared values, where one stored value stands for several elements (runs, symmetric matrices).
+//! Rewriting of writes to tensors with shared values, in which one stored value stands for several elements (runs,
+//! symmetric matrices).
 //!
 //! **Does**: turns every write to such a tensor into a store on which all elements of one value agree: each element has
 //! the value that it would have in a dense tensor, and a reduction counts once. In loop nests that treat all elements

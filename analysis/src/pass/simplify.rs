@@ -50,7 +50,7 @@ pub fn run(func: &Func) -> Func {
 struct Simplifier {
     facts: Context,
     /// Whether values may be of the fill of a structured tensor, for which conditions on elements matter (see
-    /// [`super::fills`]).
+    /// [`super::fill_propagation`]).
     structured: bool,
     /// Simplified expressions, each with the version of the facts it holds for.
     done: FxHashMap<Expr, (u64, Expr)>,

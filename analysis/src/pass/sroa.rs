@@ -149,8 +149,8 @@ impl Arrays {
         s.kind().inside().for_each(|s| self.declared(s, looped, alive));
     }
 
-    /// Records the elements that are accessed, and drops the arrays with other uses or unknown subscripts. `seen` holds
-    /// the visited expressions.
+    /// Records the accessed elements, and drops the arrays with other uses or unknown subscripts. `seen` holds the
+    /// addresses of the visited expressions.
     fn touched(&mut self, s: &Stmt, seen: &mut FxHashSet<usize>) {
         match s.kind() {
             StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } => {
@@ -224,7 +224,7 @@ impl Arrays {
     }
 }
 
-/// Returns the sizes of an array that may become scalars.
+/// Returns the sizes of an array, if it may become scalars.
 fn small(t: &Tensor) -> Option<Vec<i64>> {
     let may = t.ndim() > 0 && t.role.is_local() && t.memory == Memory::Auto && t.format.is_dense();
     let shape: Vec<i64> = t.shape.iter().filter(|_| may).map(Expr::as_int).collect::<Option<_>>()?;

@@ -16,12 +16,13 @@ pub fn variable(stmt: &Stmt, symbol: &Symbol, value: &Expr) -> Stmt {
     )
 }
 
-/// Replaces every outermost expression in a statement for which `f` returns one.
+/// Replaces every outermost expression in a statement for which `f` returns another one. `done` is the memo of
+/// rewritten expressions.
 pub fn rewrite(stmt: &Stmt, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &mut FxHashMap<Expr, Expr>) -> Stmt {
     every(stmt, &mut |e| rewrite_expr(e, f, done))
 }
 
-/// Replaces every outermost subexpression for which `f` returns one.
+/// Replaces every outermost subexpression for which `f` returns another one, as [`rewrite`] does.
 pub fn rewrite_expr(e: &Expr, f: &mut dyn FnMut(&Expr) -> Option<Expr>, done: &mut FxHashMap<Expr, Expr>) -> Expr {
     if let Some(known) = done.get(e) {
         return known.clone();

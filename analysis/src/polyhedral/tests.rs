@@ -27,7 +27,7 @@ fn jacobi() -> Region {
     Region { parameters, known: Condition::All(vec![]), statements: vec![statement.clone(), statement] }
 }
 
-/// Returns an edge of which source and sink are at least `steps` apart in time, with `|i - i'| <= 1`.
+/// Returns an edge whose sink is at least `steps` time steps after its source, with `|i - i'| <= 1`.
 fn near(source: usize, sink: usize, steps: i64) -> Edge {
     // Columns: 1, t, i, t', i', steps, n.
     let rows = vec![vec![-steps, -1, 0, 1, 0, 0, 0], vec![1, 0, 1, 0, -1, 0, 0], vec![1, 0, -1, 0, 1, 0, 0]];
@@ -162,7 +162,7 @@ fn proposes_skewed_bands() {
 }
 
 /// Checks that edges with many rows are rejected: for dependences of programs with many sizes, isl would eliminate
-/// multipliers for hours, in few of the operations that it counts.
+/// multipliers for hours, while its operation count hardly grows.
 #[test]
 fn gives_up_on_cones_of_many_rays() {
     let all = [0, 1, 2, 3].map(|k| between(0, index(k), Term::Parameter(k), 0)).concat();

@@ -5,7 +5,7 @@ use super::linear::Linear;
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind};
 
-/// Maximum depth of operands that is inspected.
+/// Maximum depth of operands to inspect.
 const DEEPEST: u32 = 16;
 
 impl Context {

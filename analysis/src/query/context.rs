@@ -39,7 +39,7 @@ pub(super) enum Def {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Expr(Expr),
-    /// Number of earlier iterations of a loop.
+    /// Number of iterations of a loop before the present one.
     Trip(Symbol),
     Product(Rc<[Atom]>),
     Quotient(Linear, Linear),
@@ -61,13 +61,13 @@ pub(super) struct AtomInfo {
     pub(super) laws: Vec<u32>,
 }
 
-/// Condition that is known to hold, or not to.
+/// Condition that is known to hold, or known not to hold.
 struct Truth {
     cond: Expr,
     holds: bool,
     /// Tensors that the condition loads from.
     loads: Rc<[Symbol]>,
-    /// Whether a write to one of these tensors has invalidated it.
+    /// Whether a write to one of these tensors has invalidated the condition.
     ended: bool,
 }
 
@@ -117,7 +117,8 @@ pub struct Context {
     pub(super) failures: super::entail::Failures,
     /// Nesting depth of guards.
     pub(super) guards: u32,
-    /// Whether a caller's query is being answered, by all means, and not an intermediate one, by cheap means.
+    /// Whether all methods of proof are in use, as for a query of a caller. Intermediate queries use cheap methods
+    /// only.
     pub(super) thorough: bool,
 }
 
@@ -299,7 +300,7 @@ impl Context {
         }
     }
 
-    /// Returns the interval of an atom here.
+    /// Returns the interval of an atom at this point.
     pub(super) fn atom_interval(&self, a: Atom) -> Interval {
         let info = &self.atoms[a.0 as usize];
         match &info.def {
@@ -311,7 +312,7 @@ impl Context {
         }
     }
 
-    /// Returns the interval of a form here, from the intervals of its atoms alone.
+    /// Returns the interval of a form at this point, from the intervals of its atoms alone.
     pub(super) fn interval(&self, l: &Linear) -> Interval {
         l.terms.iter().fold(Interval::point(l.constant), |sum, (a, c)| sum.plus(self.atom_interval(*a).scale(*c)))
     }
@@ -352,7 +353,7 @@ impl Context {
         self.laws.push(law);
     }
 
-    /// Adds a fact: the form is at least 0, to the end of the scope. Narrows its atoms.
+    /// Adds the fact that a form is at least 0, to the end of the scope. Narrows the intervals of its atoms.
     pub(super) fn add_fact(&mut self, fact: Linear) {
         let fact = fact.tighten();
         let interval = self.interval(&fact);

@@ -64,7 +64,7 @@ fn is_name(tensor: &Tensor) -> bool {
 struct Search {
     /// Number of statements that write each tensor.
     writes: FxHashMap<Symbol, usize>,
-    /// Scalars in scope without a loop or a branch in between.
+    /// Scalars whose declaration encloses the present statement without a loop or a branch in between.
     open: FxHashSet<Symbol>,
     values: FxHashMap<Symbol, Expr>,
 }
@@ -93,7 +93,8 @@ impl Search {
         }
     }
 
-    /// Expresses the value by constants of the program; `None` if it contains other loads, or is too large.
+    /// Expresses a value by iterators, sizes and elements that the program never writes, with the definitions of other
+    /// scalars substituted. `None` if the value contains other loads, or is too large.
     fn fixed(&self, e: &Expr, nodes: &mut usize) -> Option<Expr> {
         *nodes += 1;
         if *nodes > MOST_NODES {

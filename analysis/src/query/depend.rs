@@ -98,8 +98,9 @@ impl<'f> Dependences<'f> {
         self.first_pair(&self.all, ask)
     }
 
-    /// Finds the first pair of references, one of each kind, that access one element, in any order; `None` proves that
-    /// there is none. The source of the returned dependence runs first. (`relate`: in the same iteration, or in any.)
+    /// Finds the first pair of references, one selected by each predicate, that access one element, in any order;
+    /// `None` proves that there is none. The source of the returned dependence runs first. `relate` must be symmetric:
+    /// the same iteration, or any.
     pub fn meeting(&self, one: Which<'_>, other: Which<'_>, relate: Relate<'_>) -> Option<Dependence> {
         let ask = |source, sink, order| {
             self.first(&DependenceQuery { source, sink, relate, order, ..DependenceQuery::default() })
@@ -164,7 +165,7 @@ impl<'f> Dependences<'f> {
         self.each(pairs, prover, |prover, (a, b)| prover.cases(a, b, ask, usize::MAX))
     }
 
-    /// Answers independent queries.
+    /// Answers independent queries, on several threads if there are many.
     fn each<'p, Q: Send, A: Send>(
         &'p self,
         questions: Vec<Q>,

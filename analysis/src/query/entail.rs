@@ -15,19 +15,20 @@ use super::linear::{Atom, Linear};
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
-/// Maximum number of eliminations for an intermediate query, and for a thorough one.
+/// Maximum number of eliminations for an intermediate query.
 pub(super) const QUICK: u32 = 32;
+/// Maximum number of eliminations for a query of a caller.
 pub(super) const THOROUGH: u32 = 96;
-/// Longest chain of eliminations.
+/// Maximum length of a chain of eliminations.
 const DEPTH: u32 = 8;
 /// Maximum size of the systems passed to isl.
 const MOST_ATOMS: usize = 16;
 const MOST_ROWS: usize = 40;
-/// Limit beyond which a bound is the end of a type's range, and not informative.
+/// Absolute value from which a bound is taken for the end of a type's range, which says nothing.
 const LARGE: i128 = 1 << 40;
 /// Maximum number of unsuccessful solver calls per walk, which bounds the time for a large program without proofs.
 const MOST_FAILURES: Failures = Failures { isl: 100, z3: 6 };
-/// Deepest nesting of cases.
+/// Maximum nesting of case distinctions.
 const CASES: u32 = 3;
 
 /// Numbers of unsuccessful solver calls.
@@ -37,7 +38,7 @@ pub(super) struct Failures {
     z3: u32,
 }
 
-/// Form on the way to a lower bound.
+/// Form in the search for a lower bound of `g`: `scale * g >= form`, after `depth` eliminations.
 struct Step {
     form: Linear,
     scale: i128,

@@ -1,5 +1,4 @@
-//! Satisfiability of all facts by a state of the program, decided by isl over all atoms that the facts of a query
-//! mention.
+//! Search for a state of the program that satisfies all facts of a query, by isl over all atoms that the facts mention.
 //!
 //! The forms over atoms are exact, except for atoms of which only a range is known (loaded elements, products of
 //! unknowns), so "no" is a proof, and "yes" comes with a point that gives the values of those atoms.
@@ -20,9 +19,10 @@ const MOST_ROWS: usize = 160;
 const FEW_QUOTIENTS: usize = 4;
 /// Maximum nesting of `min` and `max` that is eliminated from one fact.
 const MOST_EXTREMES: usize = 6;
-/// Limit beyond which a bound is the end of a type's range, and not informative.
+/// Absolute value from which a bound is taken for the end of a type's range. Such bounds are left out, since they say
+/// nothing.
 const LARGE: i128 = 1 << 40;
-/// Maximum nesting of choices between two facts.
+/// Maximum depth of the case distinctions over choices between two facts, and over `min`, `max` and `select`.
 const MOST_CHOICES: u32 = 8;
 
 /// State in which the facts hold, as far as they are known.
@@ -31,7 +31,7 @@ pub(super) struct Point {
     values: FxHashMap<Atom, i64>,
     /// Values that the program would have to read: loaded elements without other constraints.
     pub(super) assumed: Vec<(Expr, i64)>,
-    /// Whether every number in it is certain, given those of `assumed`.
+    /// Whether every number of the point is certain, given those of `assumed`.
     pub(super) exact: bool,
 }
 
@@ -46,7 +46,7 @@ impl Point {
     }
 
     /// Returns the value of an atom. An atom that no fact mentions is computed from its definition; without one, the
-    /// lower end of its range is taken, since any number in it will do.
+    /// lower end of its range is taken, since any number in the range will do.
     fn value(&self, ctx: &Context, a: Atom) -> Option<i128> {
         if let Some(v) = self.values.get(&a) {
             return Some(i128::from(*v));
@@ -72,7 +72,7 @@ impl Point {
 /// Assumed conditions, decomposed: conjunctions of facts are added to the context at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Assumptions {
-    /// Alternatives, of which one each must hold; they are tried one after the other.
+    /// Pairs of alternatives. One of each pair must hold; both are tried, one after the other.
     pub(super) choices: Vec<[(Expr, bool); 2]>,
     /// Whether two assumptions exclude each other.
     pub(super) impossible: bool,
@@ -92,7 +92,8 @@ pub(super) struct System {
 }
 
 impl System {
-    /// Returns its rows over these atoms, followed by its other atoms, and the number of the latter.
+    /// Returns the rows with columns for these atoms first, then for the system's other atoms, and the number of the
+    /// latter.
     pub(super) fn over(&self, atoms: &[Atom]) -> (usize, Vec<Row>) {
         let others: Vec<Atom> = self.atoms.iter().copied().filter(|a| !atoms.contains(a)).collect();
         let all = [atoms, &others].concat();
@@ -109,7 +110,7 @@ impl System {
     }
 }
 
-/// Returns whether facts over integers do not express all of a condition.
+/// Returns whether facts over integers express a condition only in part, or not at all.
 fn is_vague(cond: &Expr) -> bool {
     match cond.kind() {
         ExprKind::Apply(Op::Not, args) => is_vague(&args[0]),
@@ -126,7 +127,7 @@ impl Context {
     /// Assumes that a condition holds, or does not. Facts are added to the context, choices are collected.
     pub(super) fn decompose(&mut self, cond: &Expr, holds: bool, assumed: &mut Assumptions) {
         match self.known(cond) {
-            // That two numbers differ may be known without their order.
+            // The condition that two numbers differ may be known without their order.
             Some(known) if known == holds && !self.differ_somehow(cond, holds) => return,
             Some(known) if known == holds => {}
             Some(_) => assumed.impossible = true,
@@ -159,7 +160,7 @@ impl Context {
         }
     }
 
-    /// Returns whether a condition says that two integers differ, without a known order.
+    /// Returns whether a condition says that two integers differ, while their order is not known.
     fn differ_somehow(&mut self, cond: &Expr, holds: bool) -> bool {
         let ExprKind::Apply(op @ (Op::Ne | Op::Eq), args) = cond.kind() else { return false };
         (*op == Op::Ne) == holds && args[0].dtype().is_int() && self.known(&args[0].less(&args[1])).is_none()
@@ -356,7 +357,7 @@ impl Context {
         }
     }
 
-    /// Interprets the numbers of a point.
+    /// Builds a point from isl's numbers: finds the assumed elements, and whether all numbers are certain.
     fn describe(&self, atoms: &[Atom], values: &[i64]) -> Point {
         let mut p = Point { exact: true, ..Point::default() };
         p.values = atoms.iter().copied().zip(values.iter().copied()).collect();

@@ -12,7 +12,7 @@ pub enum Bound {
     From(Expr),
 }
 
-/// Returns a comparison of integers as a bound of the iterator, if its coefficient is 1 or -1.
+/// Returns the bound that a comparison of integers implies for the iterator, if the iterator's coefficient is 1 or -1.
 pub fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
     let ExprKind::Apply(op, args) = cond.kind() else { return None };
     let (small, large, or_equal) = match op {
@@ -38,8 +38,8 @@ pub fn bound(cond: &Expr, iter: &Symbol) -> Option<Bound> {
     }
 }
 
-/// Returns the conditions that guard everything in a statement and can be evaluated early: they load nothing, and
-/// cannot stop the program.
+/// Returns the conditions that guard everything in a statement and that can be evaluated before it: they load nothing,
+/// and cannot stop the program.
 pub fn guards(s: &Stmt) -> Vec<Expr> {
     match s.kind() {
         StmtKind::If { cond, then, otherwise: None } => {

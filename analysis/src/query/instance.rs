@@ -38,7 +38,8 @@ impl Relation {
 pub(super) enum Side {
     Source,
     Sink,
-    /// The only instance, or one that keeps the original iterators, which the other instance shares except for its own.
+    /// The only instance, or an instance with the program's iterators. The other instance shares them, except those of
+    /// loops in which its iteration may be another one.
     Shared,
 }
 
@@ -62,7 +63,7 @@ pub(super) struct Instance {
     place: usize,
 }
 
-/// Facts about two instances, added step by step. Conditions other than conjunctions are kept aside.
+/// Facts about two instances, added step by step. Conditions that are no conjunctions are collected in `assumed`.
 pub(super) struct Pair<'a> {
     pub(super) ctx: &'a mut Context,
     pub(super) names: &'a mut Names,
@@ -70,7 +71,7 @@ pub(super) struct Pair<'a> {
     pub(super) definitions: &'a Definitions,
     /// Tensors whose elements may change between the evaluations that the query is about.
     pub(super) unstable: FxHashSet<Symbol>,
-    /// Assumptions that are not facts.
+    /// Assumptions that facts cannot express.
     pub(super) assumed: Assumptions,
 }
 
@@ -309,7 +310,7 @@ impl Names {
         self.iters.entry((iter.clone(), side)).or_insert_with(fresh).clone()
     }
 
-    /// Returns whether the symbol stands for a load that may have another value elsewhere.
+    /// Returns whether the symbol stands for a load whose value may change between source and sink.
     pub(super) fn may_change(&self, symbol: &Symbol) -> bool {
         self.originals.contains_key(symbol)
     }

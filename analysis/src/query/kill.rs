@@ -1,5 +1,5 @@
-//! Kill analysis: proves that every element read in an iteration of a loop is certainly written before, in the same
-//! iteration. Then no value comes in from outside, and the iteration may have a private copy of the tensor
+//! Kill analysis: proves that every element of a tensor that an iteration of a loop reads was written earlier in the
+//! same iteration. Then no value flows into the iteration, and it may have a private copy of the tensor
 //! (privatisation).
 //!
 //! The set of states in which a read is executed is over-approximated; the set of states in which an instance of a
@@ -8,10 +8,10 @@
 //!
 //! - A write only counts where its execution is exactly known: its loops have constant steps, and its conditions are
 //!   conjunctions of integer comparisons, or guard the read as well.
-//! - A loaded value (an index, a bound) only counts as equal for both where nothing in the loop writes its tensor and
-//!   it belongs to no particular instance of the write.
+//! - A loaded value (an index, a bound) only counts as equal in read and write where nothing in the loop writes its
+//!   tensor, and where it does not depend on the write's own iterators.
 //!
-//! Any other read may be exposed.
+//! Where neither rule applies, the read may be exposed.
 
 use super::Context;
 use super::context::{Def, Key};
@@ -50,9 +50,9 @@ impl Dependences<'_> {
         self.is_met(read, &writes, within)
     }
 
-    /// Returns whether for every execution of a reference there is an execution of one of the others on the same
-    /// element, in iterations with one of the relations that are given for it (for the common loops). Loads of tensors
-    /// that may change in `within` are unknown values.
+    /// Returns whether every execution of `read` accesses an element that some execution of one of `others` accesses,
+    /// too. Each of the others comes with the admissible relations of its iterations to those of `read`, for the common
+    /// loops. Loads of tensors that may change in `within` are unknown values.
     pub(super) fn is_met(&self, read: &Reference, others: &[(&Reference, Vec<Vec<Relation>>)], within: &Stmt) -> bool {
         let mut changing = FxHashSet::default();
         for r in [read].into_iter().chain(others.iter().map(|(w, _)| *w)) {
@@ -90,8 +90,8 @@ fn depth(r: &Reference, within: &Stmt) -> Option<usize> {
     r.site.path.iter().position(|s| matches!(s, Step::Loop { stmt, .. } if stmt.id() == within.id()))
 }
 
-/// Returns the ways in which the write can precede the read in one iteration of `within`, in the scope of the tensor:
-/// relations of the common loops.
+/// Returns the relations of the common loops under which the write precedes the read, in one iteration of `within` and
+/// in the scope of the tensor.
 fn cases(write: &Reference, read: &Reference, within: &Stmt) -> Vec<Vec<Relation>> {
     let common = write.site.common(&read.site);
     let loops = |steps: &[Step]| steps.iter().filter(|s| matches!(s, Step::Loop { .. })).count();
@@ -112,7 +112,7 @@ fn cases(write: &Reference, read: &Reference, within: &Stmt) -> Vec<Vec<Relation
     out
 }
 
-/// Assumes that an instance of the write, in iterations with these relations to the read's, has the same element.
+/// Assumes that an instance of the write, in iterations with these relations to the read's, accesses the same element.
 /// Returns the write's own iterators; `None` if the condition is not exactly known or impossible.
 fn meets(
     pair: &mut Pair<'_>,
@@ -147,7 +147,7 @@ struct Sets {
 }
 
 impl Sets {
-    /// Adds the part that a write covers, unless it depends on values that only one instance of the write has.
+    /// Adds the part that a write covers, unless the part depends on values that belong to one instance of the write.
     fn add(&mut self, ctx: &Context, names: &Names, own: &FxHashSet<Symbol>, system: &System) {
         if !system.complete {
             return;

@@ -1,5 +1,5 @@
-//! Linear forms over atoms, the provers' representation of integers. Coefficients are checked: an operation with a
-//! result that is too large returns `None`, for unknown.
+//! Linear forms over atoms, the provers' representation of integers. Coefficients are checked: an operation whose
+//! result is too large returns `None`, for unknown.
 
 use super::interval::gcd;
 

@@ -92,7 +92,7 @@ impl Context {
         }
     }
 
-    /// Returns an atom for an expression of which only a range is known, for any operands.
+    /// Returns an atom for an expression of which only a range is known, which holds for any operands.
     fn ranged(&mut self, e: &Expr, interval: Interval) -> Option<Linear> {
         let a = self.intern(Key::Expr(e.clone()), Def::Free, interval.meet(range_of(e.dtype())));
         Some(Linear::atom(a))
@@ -150,8 +150,8 @@ impl Context {
         Some(self.intern(Key::Product(factors.clone()), Def::Product(factors), interval))
     }
 
-    /// Bounds a product atom by the maximum size of tensors, if its factors are at most those of a known number of
-    /// elements.
+    /// Bounds a product atom by [`super::MAX_SIZE`], if its factors are at most those of a product that is known to be
+    /// at most that size.
     fn bound_product(&mut self, a: Atom) {
         let factors = self.factors(a);
         let limit = i128::from(super::MAX_SIZE);
@@ -168,7 +168,7 @@ impl Context {
         }
     }
 
-    /// Returns whether the factors are at most distinct elements of `above`, one each.
+    /// Returns whether each factor can be matched with an element of `above` of its own that is at least as large.
     fn dominated(&mut self, factors: &[Atom], above: &mut Vec<Atom>) -> bool {
         let Some((first, rest)) = factors.split_first() else { return true };
         for i in 0..above.len() {

@@ -24,11 +24,11 @@ pub struct Path {
 struct Node {
     step: Step,
     before: Option<Arc<Node>>,
-    /// Whether the step constrains the states in which the statement is executed, and the last step before it that
-    /// does.
+    /// Whether the step constrains the states in which the statement is executed.
     constrains: bool,
+    /// Last constraining step before this one.
     constraint: Option<Arc<Node>>,
-    /// Jump pointer to an earlier step, none for the root; its distance follows from the length alone.
+    /// Jump pointer to an earlier step, none for the root. The distance of the jump follows from `length` alone.
     jump: Option<Arc<Node>>,
     /// Number of steps up to and including this one.
     length: usize,

@@ -24,7 +24,7 @@ use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, LoopProps, ReduceOp, Sp
 /// Reason why a nest is not a matrix product.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
-    /// Number of the condition in the head of `schedule/src/primitives/as_lib.md`.
+    /// Number of the violated condition, in the head of `schedule/src/primitives/as_lib.md`.
     pub condition: u32,
     /// Description of the mismatch.
     pub message: String,
@@ -82,7 +82,7 @@ impl Operand {
     }
 }
 
-/// Nest that is a matrix product.
+/// Loop nest that is a matrix product.
 #[derive(Clone, Debug)]
 pub struct Product {
     /// Loops, outermost first.

@@ -1,4 +1,5 @@
-//! Queries for passes.
+//! Queries of a [`Context`]: whether a condition is proved or refuted, the bounds of a value, and whether an evaluation
+//! may stop the program.
 
 use super::context::{Context, Mark};
 use super::entail::QUICK;
@@ -129,8 +130,8 @@ impl Context {
         }
     }
 
-    /// Collects the unproved indices of an element of a live tensor, and in their expressions. Returns false if the
-    /// evaluation of an index may stop the program for another reason.
+    /// Collects the unproved indices of an element of a live tensor, and those of loads in the index expressions.
+    /// Returns false if the evaluation of an index may stop the program for another reason.
     pub fn unproved_indices(&mut self, tensor: &Symbol, indices: &[Access], out: &mut Vec<Unproved>) -> bool {
         indices.iter().enumerate().all(|(k, a)| {
             if !self.unproved(&a.index, out) {

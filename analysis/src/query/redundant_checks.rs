@@ -1,4 +1,5 @@
-//! Redundant index checks: proof that an index is checked elsewhere in the program too, in some iteration.
+//! Redundant index checks: proof that an index which a statement checks is also checked elsewhere in the program, in
+//! some iteration.
 //!
 //! ```text
 //! for e in range(m):                       for e in range(m):
@@ -21,7 +22,7 @@ use taffeta_ast::{DType, Expr, ExprKind, StmtId, Symbol, Tensor, poly};
 /// Maximum number of similar checks that are considered.
 const MOST_ASKED: usize = 8;
 
-/// Index that is checked.
+/// Checked index.
 struct Index {
     /// Tensor that the index is read from, and the types that it is cast to.
     read: Option<(Symbol, Vec<DType>)>,
@@ -66,8 +67,8 @@ impl Index {
 }
 
 impl Dependences<'_> {
-    /// Proves that whenever the statement checks an index, one of the references that `by` selects checks it too, in
-    /// any order.
+    /// Proves that whenever the statement checks an index, one of the references that `by` selects checks the same
+    /// index, before or after.
     pub fn is_checked_elsewhere(&self, stmt: StmtId, check: &Unproved, by: &dyn Fn(&Reference) -> bool) -> bool {
         let here = |r: &&Reference| r.site.stmt.id() == stmt;
         let Some(r) = self.of(&check.tensor).find(here) else { return false };

@@ -35,7 +35,7 @@ pub enum Step {
         seq: Stmt,
         /// Position of the child.
         position: usize,
-        /// Whether there is an assertion before it.
+        /// Whether an assertion precedes the child.
         asserted: bool,
     },
     /// Scope of a declaration.
@@ -60,7 +60,7 @@ pub enum Step {
         stmt: Stmt,
         /// Condition.
         cond: Expr,
-        /// Whether it is the first branch.
+        /// Whether the path enters the first branch.
         then: bool,
     },
 }
@@ -76,7 +76,8 @@ impl Step {
         }
     }
 
-    /// Returns the expressions evaluated on entering it: bounds, conditions, shapes, and preceding assertions.
+    /// Returns the expressions that are evaluated on entering the step: bounds, conditions, shapes, and preceding
+    /// assertions.
     pub(super) fn evaluated(&self) -> Vec<&Expr> {
         match self {
             Step::Loop { bounds: Some(b), .. } => b.iter().collect(),
@@ -117,11 +118,11 @@ pub struct Site {
     pub stmt: Stmt,
     /// Path from the root to the statement; for the condition of a `while`, into its loop.
     pub path: Path,
-    /// Number of its straight-line run. The statements of a run follow each other without other control flow or
-    /// assertions in between: they share loops, conditions and passed assertions, and any other statement is before or
-    /// after the whole run.
+    /// Number of the statement's straight-line run. The statements of a run follow each other without other control
+    /// flow or assertions in between: they share loops, conditions and passed assertions, and any other statement is
+    /// before or after the whole run.
     pub(super) run: usize,
-    /// Number of its loop nest, equal for statements in the same loops.
+    /// Number of the statement's loop nest, equal for statements in the same loops.
     pub(super) nest: usize,
 }
 
@@ -175,27 +176,27 @@ pub struct Reference {
     pub guards: Vec<(Expr, bool)>,
     /// Declaration.
     pub declared: Arc<Tensor>,
-    /// Whether it is a reduction that does not commute with others ([`Func::keeps_order`]).
+    /// Whether the reference is a reduction that does not commute with others ([`Func::keeps_order`]).
     pub ordered: bool,
     /// Number of steps on the path into the tensor's scope.
     pub(super) scope: usize,
     /// Position among all references of the program.
     pub(super) place: usize,
-    /// Number of its class: references of one run with the same use of the same element under the same guards. They are
-    /// equivalent in queries, except for their order.
+    /// Number of the reference's class: references of one run with the same use of the same element under the same
+    /// guards. Members of a class are equivalent in queries, except for their order.
     pub(super) class: usize,
-    /// Number of its broad class: references in one loop nest with the same use of the same element, under any
-    /// conditions.
+    /// Number of the reference's broad class: references in one loop nest with the same use of the same element, under
+    /// any conditions.
     pub(super) broad: usize,
 }
 
 impl Reference {
-    /// Returns whether both are reductions by one operator that may run in any order.
+    /// Returns whether both references are reductions by one operator that may run in any order.
     pub fn commutes(&self, other: &Reference) -> bool {
         matches!((self.kind, other.kind), (Use::Reduce(a), Use::Reduce(b)) if a == b) && !self.ordered
     }
 
-    /// Returns whether both are in one statement.
+    /// Returns whether both references are in one statement.
     pub(super) fn beside(&self, other: &Reference) -> bool {
         Arc::ptr_eq(&self.site, &other.site)
     }
@@ -432,7 +433,8 @@ fn has_body(s: &Stmt) -> bool {
     s.kind().inside().next().is_some()
 }
 
-/// Maximum number of operands under guards of one statement; beyond it, guards are left out.
+/// Maximum number of operands of one statement, counted once for each stack of guards over them. Beyond the limit,
+/// guards are left out.
 const MOST_VISITS: usize = 4096;
 
 /// Tensor with the use, the indices and the guards of an access.

@@ -1,10 +1,10 @@
 //! Dependences between the statements of a region as relations between their iterations, as a polyhedral scheduler
 //! needs them: all at once.
 //!
-//! A relation consists of the facts that [`super::depend`] passes to isl, with existentially quantified unknowns for
-//! atoms other than iterators and parameters. The relation over-approximates the dependence. Where it is larger
-//! (alternatives between facts are left out), a valid order may be rejected; [`Dependences::first`] has the last word
-//! there.
+//! [`Dependences::related`] takes the statements ([`Leaf`]) and returns their relations ([`Related`]). A relation
+//! consists of the facts that [`super::depend`] passes to isl, with existentially quantified unknowns for atoms other
+//! than iterators and parameters. The relation over-approximates the dependence, since alternatives between facts are
+//! left out. Where it is larger, a valid order may be rejected; [`Dependences::first`] has the last word there.
 
 use super::depend::{Conflict, DependenceKind, Dependences, Meeting, Prover, kind_of, orders};
 use super::instance::Relation;
@@ -25,27 +25,29 @@ pub struct Leaf {
     pub loops: Vec<StmtId>,
 }
 
-/// Pairs of instances that access one element.
+/// Dependence between two references, as a relation between instances of their statements.
 #[derive(Clone, Debug)]
 pub struct Related {
     /// Relation.
     pub edge: Edge,
     /// Kind of the dependence.
     pub kind: DependenceKind,
-    /// Whether both are reductions by one operator, which commute.
+    /// Whether both references are reductions by one operator, which commute.
     pub commutes: bool,
-    /// Number of common loops in the region, from the outermost inwards, that are in the same iteration.
+    /// Number of leading common loops in the region, outermost first, of which source and sink are in the same
+    /// iteration.
     pub level: usize,
-    /// Positions in [`Dependences::references`].
+    /// Positions of source and sink in [`Dependences::references`].
     pub references: (usize, usize),
 }
 
-/// Limit beyond which a number is the end of a type's range, and not informative.
+/// Absolute value from which the constant of a row is taken for the end of a type's range. Such rows are left out,
+/// since they say nothing.
 const LARGE: i64 = 1 << 30;
 
 impl Dependences<'_> {
-    /// Returns the dependences between instances of the leaves, in one iteration of all other loops. The parameters are
-    /// integers that are constant in the region.
+    /// Returns the dependences between instances of the leaves within one iteration of the loops around the region.
+    /// `parameters` are integer expressions that are constant in the region.
     pub fn related(&self, leaves: &[Leaf], parameters: &[Expr]) -> Vec<Related> {
         let leaf = |r: &Reference| leaves.iter().position(|l| r.site.inside(l.stmt));
         let all: Vec<(usize, usize, &Reference)> =
@@ -88,10 +90,10 @@ fn pieces(
     for (k, step) in a.site.path[..common].iter().enumerate() {
         let Step::Loop { stmt, .. } = step else { continue };
         let inside = leaves[source].loops.contains(&stmt.id());
-        // Loops of the region and loops inside of a leaf are in any iteration; loops around the region are in the same
-        // one.
+        // Iterations of loops of the region, and of loops inside of a leaf, may differ; those of loops around the
+        // region are the same.
         let free = inside || (source == sink && below(a, k, leaves[source].stmt));
-        // The tensor is another one in every iteration of a loop around its declaration.
+        // Every iteration of a loop around the declaration has a tensor of its own.
         asked.push(if free && k >= scope { Relation::Any } else { Relation::Same });
         own.push(inside);
     }
@@ -116,7 +118,7 @@ fn below(r: &Reference, k: usize, stmt: StmtId) -> bool {
     r.site.path[..=k].iter().any(|s| s.stmt().id() == stmt)
 }
 
-/// Returns the facts as rows; `None` if they contradict each other.
+/// Returns the facts about a conflict as rows of an [`Edge`]; `None` if the facts contradict each other.
 fn rows(p: &mut Prover<'_>, s: Conflict, source: &Leaf, sink: &Leaf, parameters: &[Expr]) -> Option<Vec<Row>> {
     if s.assumed.impossible || p.ctx.is_unreachable() {
         return None;

@@ -4,10 +4,10 @@ use super::effects;
 use taffeta_ast::poly::Poly;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
-/// Returns the increment of an expression for an increment of each of these iterators by 1.
+/// Returns the strides of an expression: its increments when one of these iterators is incremented by 1.
 ///
 /// # Errors
-/// The number of an iterator in which the expression is not affine.
+/// The position, in `iters`, of an iterator in which the expression is not affine.
 pub fn strides(e: &Expr, iters: &[&Symbol]) -> Result<Vec<Expr>, usize> {
     let mut out = vec![Expr::int(0); iters.len()];
     let mentioned = |e: &Expr| iters.iter().position(|i| effects::mentions(e, &[i]));
@@ -31,7 +31,7 @@ pub fn strides(e: &Expr, iters: &[&Symbol]) -> Result<Vec<Expr>, usize> {
     Ok(out)
 }
 
-/// Returns the increment of an expression for an increment of the iterator by 1, if it is constant.
+/// Returns the stride of an expression in an iterator, if the stride is constant.
 pub fn constant_stride(e: &Expr, iter: &Symbol) -> Option<i64> {
     strides(e, &[iter]).ok()?.first()?.as_int()
 }

@@ -34,7 +34,7 @@ pub struct Unwritten {
     pub read: Stmt,
     /// Span of the tensor's declaration; none for a result.
     pub declared: Span,
-    /// Whether any statement writes the tensor.
+    /// Whether any reference other than this read writes the tensor.
     pub written: bool,
 }
 

@@ -12,7 +12,7 @@
 use taffeta_ast::op::Op;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
-/// Loop around an expression: its iterator and bounds, with a positive step.
+/// Range of the iterator of an enclosing loop with a positive step.
 #[derive(Clone, Debug)]
 pub struct Range {
     /// Iterator.

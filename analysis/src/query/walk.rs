@@ -79,7 +79,7 @@ pub fn at(func: &Func, id: StmtId) -> Option<Context> {
     Some(facts)
 }
 
-/// Enters the scope of a child, and stays in it.
+/// Adds the facts that hold before the child `next`, without a mark to return to.
 fn enter(stmt: &Stmt, next: &Stmt, facts: &mut Context) {
     match stmt.kind() {
         StmtKind::Seq(all) => all.iter().take_while(|s| s.id() != next.id()).for_each(|s| facts.skip(s)),

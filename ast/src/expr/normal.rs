@@ -37,8 +37,8 @@ fn fold(op: Op, args: &[Expr], operand: DType, dtype: DType) -> Option<Expr> {
     scalar::apply(op, operand, &constants).ok().map(|v| Expr::literal(v, dtype))
 }
 
-/// Removes identity operands and applies annihilators. An operand that could stop the program is dropped only as the
-/// second operand of an `and`, `or` or `select` that would not have evaluated it.
+/// Removes identity operands and applies annihilators. An operand that could stop the program is dropped only if the
+/// `and`, `or` or `select` would not evaluate it.
 fn neutral(op: Op, args: &[Expr]) -> Option<Expr> {
     let (first, second) = (&args[0], args.get(1));
     match op {

@@ -8,8 +8,8 @@ pub struct Contract {
     pub counts: Vec<Counted>,
     /// Rules for the arrays. A rule may rely on those before it.
     pub rules: Vec<Rule>,
-    /// For a level whose positions are the elements of a list: the coordinate array, and the partition that assigns
-    /// list elements to parent positions, unless each parent position has exactly one element.
+    /// For a level whose positions are the elements of a list: the partition that assigns list elements to parent
+    /// positions (`None`: each parent position has exactly one element), and the coordinate array.
     pub list: Option<(Option<usize>, usize)>,
 }
 

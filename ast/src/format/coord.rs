@@ -31,7 +31,8 @@ pub enum Coord {
     /// Ordinal of an element, from 0, among the elements that agree in these coordinates, in the order of their other
     /// indices.
     Counter(Arc<[Coord]>),
-    /// Interleaved bits (Morton code) of these; the lowest bit of the last one is lowest. Only allowed as a sort key.
+    /// Morton code: interleaved bits of the operands; the lowest bit of the last operand is lowest. Only allowed as a
+    /// sort key.
     Morton(Arc<[Coord]>),
 }
 
@@ -170,7 +171,8 @@ impl Coord {
         }
     }
 
-    /// Returns whether values fit 62 bits for all sizes (indices are at most 2^47), so that sums of a few multiples do.
+    /// Returns whether all intermediate values fit 62 bits for all sizes (indices are below 2^47): the product of all
+    /// factors is at most 256, and the expression has at most 64 nodes.
     pub fn is_small(&self) -> bool {
         let (mut factors, mut nodes) = (1i64, 0);
         self.walk(&mut |c| {
@@ -191,7 +193,8 @@ impl Coord {
         factors <= 256 && nodes <= 64
     }
 
-    /// Formats as programs write it, with these names of dimensions. `within` is the precedence of the context.
+    /// Formats the coordinate in the syntax of programs, with these names of dimensions. `within` is the precedence of
+    /// the context.
     fn text(&self, names: &[String], within: u8) -> String {
         let list = |of: &[Coord]| of.iter().map(|c| c.text(names, 0)).collect::<Vec<_>>().join(", ");
         match self {

@@ -1,4 +1,5 @@
-//! Levels: storage of the coordinates of one level, and facts that hold for any contents.
+//! Level kinds (ways to store the coordinates of one level of a format), their options, and the facts that hold for any
+//! contents.
 
 use crate::dtype::DType;
 use serde::{Deserialize, Serialize};
@@ -200,7 +201,7 @@ impl Level {
     }
 }
 
-/// Formats as programs write it: `compressed(unique=False)`.
+/// Formats the level in the syntax of programs: `compressed(unique=False)`.
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let facts = self.kind.facts();

@@ -1,4 +1,5 @@
-//! Validity of formats: each kind of level needs facts of the level above, and some must be last.
+//! Validity of formats: each kind of level needs facts of the level above, and some kinds must be last. Also the
+//! symmetries of formats that store half of a square matrix.
 
 use super::{Coord, Format, Level, LevelKind, coord};
 use crate::expr::Expr;

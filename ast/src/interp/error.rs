@@ -1,4 +1,4 @@
-//! Errors that stop a program.
+//! Errors that stop a program: reason, location, and the diagnostic that a user sees.
 
 use crate::diag::Diagnostic;
 use crate::scalar::Fault;

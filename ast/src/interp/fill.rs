@@ -22,7 +22,7 @@ pub(super) struct Filled {
 }
 
 impl Machine<'_> {
-    /// Evaluates an expression.
+    /// Evaluates an expression, and tracks whether its value derives from the fill.
     pub(super) fn filled(&self, node: &Node) -> Run<Filled> {
         self.filled_if(true, node)
     }
@@ -66,8 +66,8 @@ impl Machine<'_> {
                 let cond = self.filled_if(needed, &args[0])?;
                 let operand = if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] };
                 let chosen = self.filled_if(needed, operand)?;
-                // The chosen operand must follow from the fill or from the iteration, so that it is known at compile
-                // time. A constant chosen by a fill derives from the fill.
+                // The choice must follow from the fill or from the iteration, so that it is known at compile time. A
+                // constant chosen by a fill derives from the fill.
                 let of_fill = match cond.of_fill {
                     true => chosen.of_fill || self.is_constant(operand)?,
                     false => chosen.of_fill && is_of_indices(&args[0]),
@@ -78,7 +78,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Evaluates a binary operator.
+    /// Evaluates a binary operator, `and` and `or` included; a fill may annihilate either operand.
     fn both(
         &self,
         op: Op,
@@ -99,7 +99,7 @@ impl Machine<'_> {
                 return Ok(*f);
             }
         }
-        // From here on as without fills: the right operand of `and` may not be needed.
+        // No fill annihilates an operand, so evaluation goes on as usual: the right operand of `and` may not be needed.
         let a = a?;
         if decided {
             return Ok(a);

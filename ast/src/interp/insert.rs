@@ -16,7 +16,7 @@ impl Machine<'_> {
         tensor.role.is_local() && self.follows[slot].is_none() && tensor.format.inserts()
     }
 
-    /// Makes a fresh tensor store nothing.
+    /// Initialises a fresh tensor: no element is stored.
     pub(super) fn clear(&mut self, slot: usize) {
         let fill = self.fill(slot);
         self.cells[slot].clear(fill);

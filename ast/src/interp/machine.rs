@@ -387,7 +387,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Evaluates an expression of type f64, with the same shortcuts.
+    /// Evaluates an expression of type f64, with the shortcuts of `int`.
     fn float(&self, node: &Node) -> Run<f64> {
         Ok(match node {
             Node::Binary(Op::Add, DType::F64, args) => self.float(&args[0])? + self.float(&args[1])?,

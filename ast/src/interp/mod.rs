@@ -2,9 +2,11 @@
 //! the generated C. It runs any tree, logical or lowered, statement by statement, and checks every index and every read
 //! of an unwritten element.
 //!
-//! - `resolve`: symbols to slots. `machine`: statements and expressions. `fill`: expressions that read structured
-//!   tensors, whose set of stored elements it tracks ([`Value::places`]). `follow`: tensors over the pattern of a
-//!   parameter. `insert`: local tensors with a pattern of their own.
+//! - `resolve`: symbols to slots.
+//! - `machine`: statements and expressions.
+//! - `fill`: expressions that read structured tensors, whose set of stored elements is tracked ([`Value::places`]).
+//! - `follow`: tensors over the pattern of a parameter.
+//! - `insert`: local tensors with a pattern of their own.
 //!
 //! Operators are defined in [`crate::scalar`], display of values in messages in [`crate::show`]: constructors of
 //! expressions need both, without the interpreter.
@@ -59,8 +61,8 @@ pub fn run(func: &Func, inputs: &Inputs) -> Result<Outputs, RuntimeError> {
     run_printing(func, inputs, &mut |_| {})
 }
 
-/// Runs a program and passes each printed line to `lines` as it is printed, without the end of the line. The elements
-/// of a tensor may break one line into several.
+/// Runs a program and passes each printed line to `lines` as it is printed, without the end of the line. The text of a
+/// tensor may contain line breaks.
 ///
 /// # Errors
 ///

@@ -150,11 +150,11 @@ pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
 
 #[derive(Default)]
 struct Resolver<'a> {
-    /// Visible sizes and iterators.
+    /// Slots of visible sizes and iterators.
     vars: FxHashMap<Symbol, usize>,
     /// Number of slots of sizes and iterators.
     count: usize,
-    /// Live tensors.
+    /// Slots of live tensors.
     slots: FxHashMap<Symbol, usize>,
     tensors: Vec<&'a Tensor>,
     /// As in [`Program::follows`].

@@ -6,8 +6,9 @@ use crate::expr::{Access, Expr, ExprKind, Measure, Protocol};
 use crate::op::{Form, Op};
 use crate::symbol::Symbol;
 
-/// Precedences of `a if c else b`, of unary minus, of `**`, and of text that never needs parentheses.
+/// Precedence of `a if c else b`.
 const CONDITIONAL: u8 = 0;
+/// Precedence of `**`.
 const POWER: u8 = 12;
 
 /// Prints an expression whose type does not follow from the context.
@@ -60,8 +61,8 @@ fn expr(e: &Expr, names: &Names) -> Bound {
 }
 
 fn apply(op: Op, args: &[Expr], names: &Names) -> Bound {
-    // One typed operand determines the type; where all are literals, the first one gets the cast. The cast also keeps
-    // the front end from folding the operation on floats, as the tree does not.
+    // One typed operand determines the type; where all are literals, the first one gets a cast. The cast also keeps the
+    // front end from folding an operation on floats that the tree leaves unfolded.
     let values = if op == Op::Select { args.get(1..).unwrap_or_default() } else { args };
     let all_literals = values.iter().all(|a| a.as_literal().is_some());
     let first = args.len() - values.len();

@@ -1,4 +1,4 @@
-//! Constants as text.
+//! Printer of constants: the shortest text that reads back as the same value, with its precedence.
 
 use crate::dtype::DType;
 use crate::literal::Literal;
@@ -6,8 +6,10 @@ use crate::literal::Literal;
 /// Text with the precedence of its outermost operator.
 pub(super) type Bound = (String, u8);
 
+/// Precedence of text that never needs parentheses.
 pub(super) const ATOM: u8 = 20;
 
+/// Precedence of unary minus.
 pub(super) const UNARY: u8 = 11;
 
 pub(super) fn literal(v: Literal, dtype: DType) -> Bound {
@@ -17,7 +19,7 @@ pub(super) fn literal(v: Literal, dtype: DType) -> Bound {
     };
     match v {
         Literal::Bool(b) => (if b { "True" } else { "False" }.to_string(), ATOM),
-        // The negated digits alone exceed i64.
+        // The digits without their sign exceed i64.
         Literal::Int(i) if i == i128::from(i64::MIN) => (format!("{} - 1", i + 1), 9),
         Literal::Int(i) if is_wide(v) => (format!("cast({}, {dtype})", i - (1 << 64)), ATOM),
         Literal::Int(i) => signed(i.to_string()),

@@ -13,7 +13,7 @@ use crate::stmt::{
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Text so far, with the names that are visible at its end.
+/// Printer: the text so far, with the names that are visible at its end.
 #[derive(Default)]
 pub(super) struct Printer {
     out: String,

@@ -241,7 +241,7 @@ impl Gen {
         let (at, one) = (Expr::var(&i), Expr::int(1));
         let near = [at.minus(&one), at.plus(&one), at.clone()][self.below(3)].clone();
         let more = v.load([at.clone()]);
-        // With the element itself as the source, the front end makes it a reduction.
+        // The front end makes `y[i] = y[i] + …` a reduction.
         let done = match near == at {
             true => reduce(&y, [&at], ReduceOp::Add, &more),
             false => store(&y, [&at], &y.load([near]).plus(&more)),

@@ -46,7 +46,7 @@ impl Gen<'_> {
         (Expr::var(symbol), Interval { lo: *value, hi: *value })
     }
 
-    /// Generates an index within a dimension of size `size`, whose value lies in `extent`.
+    /// Generates an index for a dimension of size `size`; `extent` bounds the value of the size.
     fn index(&mut self, size: &Expr, extent: Interval) -> Option<Expr> {
         let risky = self.risk();
         let fits = |i: Interval| risky || (i.lo >= 0 && i.hi < extent.lo);

@@ -5,7 +5,6 @@
 //!   run.
 //! - [`Class::Wild`]: also data-dependent code: indirect subscripts (through written tensors too), loaded bounds and
 //!   steps, products, wrapping casts. Subscripts may be out of range.
-//!
 //! - [`Class::Private`]: every iteration of a loop writes parts of a tensor and then reads parts of it, which may or
 //!   may not have been written in the same iteration.
 //!

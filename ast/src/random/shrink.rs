@@ -1,4 +1,4 @@
-//! Shrinking of failing programs.
+//! Shrinking of the program of a failing test, by edits that keep it valid and failing.
 
 use super::Case;
 use crate::expr::{Expr, ExprKind};

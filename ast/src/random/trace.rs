@@ -154,8 +154,8 @@ impl Machine {
         Some(touched)
     }
 
-    /// Ends an instance of a statement with its accesses, or `None` if evaluation failed. Returns whether it was
-    /// executed; `None` stops the run.
+    /// Records an instance of a statement with its accesses (`None`: evaluation failed). Returns whether the instance
+    /// was executed; `None` stops the run.
     fn executed(&mut self, s: &Stmt, touched: Option<Touched>) -> Option<bool> {
         let time = self.instances;
         self.instances += 1;
@@ -233,7 +233,7 @@ impl Machine {
                 holds.filter(|h| *h)?;
             }
             StmtKind::Print { .. } => {
-                // A print of a tensor reads elements without load expressions.
+                // A print of a tensor reads elements without load expressions, which this evaluator does not trace.
                 if !s.kind().printed().is_empty() {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! Checks shared by both validators: names, types and structure.
+//! Checks shared by the validators of all stages: names, types and structure.
 use super::violation::{Invalid, Invariant, Violation};
 use crate::dtype::DType;
 use crate::expr::{Access, Expr, ExprKind, Protocol};

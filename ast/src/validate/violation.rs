@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Invariant of a tree. The heads of `validate/logical.rs`, `validate/dense.rs` and `validate/lowered.rs` list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // named and numbered in these lists
+#[allow(missing_docs)] // explained in these lists
 pub enum Invariant {
     Scope,
     BoundOnce,

@@ -99,7 +99,7 @@ impl Reverse<'_, '_> {
         here.map(&mut |s| self.through(id, s), &mut Expr::clone)
     }
 
-    /// Records the calls that a backward pass makes, for the gradient's own gradient.
+    /// Records the calls that a custom backward pass makes, for the gradient of the gradient.
     fn calls_inside(&mut self, id: StmtId, backward: &Func, copier: &Copier) {
         for call in &backward.custom_vjps {
             let exprs = |r: &mut Self, all: &[Expr]| -> Vec<Expr> {

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! `x[I] += e` leaves `x.grad[I]` as it is. `x[I] *= e` multiplies it by `e`. `x[I] = max(x[I], e)` passes it on to the
-//! last `e` that is the maximum. Loops run backwards, branches stay, declarations declare adjoints. The forward values
-//! of operands come from `value_sources`.
+//! `e` that became the maximum last. Loops run backwards, branches stay, declarations declare adjoints. The forward
+//! values of operands come from `value_sources`.
 
 mod custom_vjp;
 mod invert;
@@ -48,7 +48,7 @@ pub(crate) struct Forward<'a, 'f> {
     pub values: Values,
     /// Statements before the backward pass: zeros and seeds.
     pub first: Vec<Stmt>,
-    /// Statements after it: roundings of adjoints.
+    /// Statements after the backward pass: roundings of adjoints.
     pub last: Vec<Stmt>,
     /// Whether the gradient records which of its calls have custom gradients.
     pub differentiable: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Passes {
     pub written: FxHashSet<Symbol>,
     /// Forward values that the backward pass reads.
     pub values: Values,
-    /// Calls in it that have custom gradients.
+    /// Calls in `body` that have custom gradients, if the gradient records them.
     pub calls: Vec<CustomVjp>,
 }
 
@@ -126,7 +126,7 @@ struct Reverse<'a, 'f> {
     replayed: Option<Replayed>,
     /// Adjoints that the backward pass writes.
     written: FxHashSet<Symbol>,
-    /// Placeholders, with the expressions in terms of the backward pass that they stand for.
+    /// Placeholders in derivatives, with the expressions of the backward pass that they stand for.
     marks: Vec<(Expr, Expr)>,
     /// Calls with custom gradients.
     calls: &'a Calls,
@@ -254,8 +254,8 @@ impl Reverse<'_, '_> {
         out
     }
 
-    /// Reuses the written value where a derivative would recompute it (`exp(x)` is its own), unless it is overwritten
-    /// later.
+    /// Reuses the written value where a derivative would recompute it (`exp` is its own derivative), unless the value
+    /// is overwritten later.
     fn reuse(&mut self, x: &Target<'_>, e: &Expr, found: &mut [Contribution]) {
         let costly = matches!(e.kind(), ExprKind::Apply(op, _) if !matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg));
         let mark = Expr::load(&Symbol::new("written"), Vec::new(), x.dtype);
@@ -468,7 +468,7 @@ impl Reverse<'_, '_> {
         Expr::load(&s.tensor.symbol, all, s.tensor.dtype)
     }
 
-    /// Returns the iteration number of every loop: the version number.
+    /// Returns the iteration numbers of loops, which together are the version number of a tensor.
     fn slots(&mut self, loops: &[StmtId]) -> Vec<Access> {
         let slot = |r: &mut Self, l: &StmtId| {
             let facts = r.facts;

@@ -1,5 +1,6 @@
-//! Forward pass of a home: the program itself, or the part of a loop's body that is recomputed before the backward pass
-//! of the same iteration. Kept tensors are declared around both passes, and snapshots are made on the way.
+//! Forward pass of a home (a [`RecomputeScope`]): the program itself, or the part of a loop's body that is recomputed
+//! before the backward pass of the same iteration. Kept tensors are declared around both passes, and snapshots are made
+//! on the way.
 
 use super::Reverse;
 use crate::build;
@@ -22,12 +23,12 @@ pub(super) struct Replayed {
     snapshots: FxHashMap<StmtId, Vec<Snapshot>>,
     /// Tensors whose declarations are hoisted around both passes.
     hoisted: FxHashSet<Symbol>,
-    /// Whether the whole program runs, or only the slice that the values depend on.
+    /// Whether the whole program runs; otherwise only the slice on which the needed values depend.
     whole: bool,
 }
 
 impl Reverse<'_, '_> {
-    /// Builds both passes of a home: `back` after the part of `body` that it needs.
+    /// Builds both passes of a home: the part of `body` that computes the values which `back` reads, then `back`.
     pub(super) fn at_home(&mut self, home: RecomputeScope, body: &Stmt, back: Stmt) -> Stmt {
         let origin = body.origin().derive("grad", "forward");
         let kept: Vec<(Symbol, Kept)> =

@@ -1,5 +1,5 @@
-//! The two functions of an entry: the ABI around the program. They check every argument, bind sizes, place local
-//! tensors in the arena, and call the kernel, which is the program itself.
+//! The two functions of an entry, run and plan: the ABI around the program. Both check the arguments, bind sizes and
+//! place local tensors in the arena; run then calls the kernel, which is the program itself.
 
 use super::emitter::Outer;
 use super::emitter::{Emitter, Storage};
@@ -125,6 +125,8 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
     std::mem::take(&mut e.out).finish()
 }
 
+/// C names of an entry: its sizes and tensors, the common prefix `base` of its static functions, and its public
+/// function.
 pub(super) struct Unit {
     pub(super) sizes: Vec<(Symbol, String)>,
     pub(super) tensors: Vec<(Arc<Tensor>, Passing, String)>,
@@ -288,7 +290,7 @@ impl Unit {
         e.out.line("");
     }
 
-    /// Returns whether the arena has tensors whose sizes are known at calls alone, which may not fit in memory.
+    /// Returns whether the arena has tensors whose sizes are known only at a call, and which may not fit in memory.
     fn has_symbolic_locals(&self, e: &Emitter<'_>) -> bool {
         e.lowered.slots().iter().any(|slot| slot.tensor.constant_bytes().is_none())
     }

@@ -212,8 +212,9 @@ fn unpack(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit, params: &Params) 
 struct Placed<'l> {
     level: &'l LogicalLevel,
     first: usize,
-    /// Coordinate arrays of the lists directly above, outermost first, and the position array of the first of them.
+    /// Coordinate arrays of the lists directly above, outermost first.
     lists: Vec<usize>,
+    /// Position array of the first of these lists, if it has one.
     parts: Option<usize>,
     /// Number of slots of the outermost level, if it is sliced.
     slots: Option<Symbol>,

@@ -47,7 +47,7 @@ impl Emitter<'_> {
         self.text(e).text
     }
 
-    /// Prints an expression as an operand of an operator.
+    /// Prints an expression, with the precedence by which operators around it decide on parentheses.
     pub fn text(&mut self, e: &Expr) -> Text {
         match e.kind() {
             ExprKind::Const(v) => constant(types::literal(*v, e.dtype(), false)),
@@ -378,8 +378,7 @@ fn rounds(op: Op) -> bool {
     )
 }
 
-/// Returns whether an operand may be evaluated speculatively: it loads no element that may be out of range, and cannot
-/// fail.
+/// Returns whether an operand may be evaluated speculatively: it loads no array element, and cannot fail.
 fn is_free(e: &Expr) -> bool {
     let mut free = !e.may_fail();
     e.walk(&mut |e| free &= !matches!(e.kind(), ExprKind::Load(_, indices) if !indices.is_empty()));

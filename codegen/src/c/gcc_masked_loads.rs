@@ -49,7 +49,7 @@ impl Inside {
         !self.is_outer && self.results >= 2 && of.values().any(|times| *times >= 2)
     }
 
-    /// Summarises a statement. `times`: number of unrolled copies. `gcc_masked_loads`: whether it is in a branch.
+    /// Summarises a statement. `times`: number of unrolled copies. `conditional`: whether it is in a branch.
     fn stmt(&mut self, s: &Stmt, times: i128, conditional: bool) {
         match s.kind() {
             StmtKind::For { extent, body, .. } => match length(extent) {

@@ -1,10 +1,10 @@
 //! Conversions between the storage of 16-bit floats and `float`, in C.
 //!
 //! The conversions are integer arithmetic without branches, so that every loop with them can be vectorised: with 16
-//! lanes they cost less than the single-number instructions (F16C), which compilers do not vectorise, nor any loop
-//! around them. Where an element depends on the one before, loops are not vectorised anyway, and the instructions are
-//! faster: they are the conversions with the suffix `_scalar`. The builtins for these instructions differ between
-//! compilers and versions (clang 22 has no `__builtin_ia32_vcvtph2ps`), so both are tested for (`TAFFETA_F16C` in
+//! lanes they cost less than the scalar instructions (F16C), which compilers do not vectorise, nor any loop around
+//! them. A loop with a loop-carried dependence is not vectorised anyway, and there the instructions are faster: the
+//! conversions with the suffix `_scalar` use them. The builtins for these instructions differ between compilers and
+//! versions (clang 22 has no `__builtin_ia32_vcvtph2ps`), so both are tested for (`TAFFETA_F16C` in
 //! `taffeta_runtime.h`); compilers without one of them get the arithmetic.
 //!
 //! Casts to `_Float16` are never printed: gcc 12 drops the rounding of `(float)(_Float16)x` in loops of known length

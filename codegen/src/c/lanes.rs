@@ -1,4 +1,4 @@
-//! Arrays in vector registers, and the loops over their lanes (see `lower/register_arrays`).
+//! Arrays in vector registers, the loops over their lanes, and vectorised sums (see `lower/register_arrays`).
 //!
 //! ```text
 //! taf_f32x16 acc[2];

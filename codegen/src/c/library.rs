@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Rows, columns and the sum are derived from the subscripts again, since passes may have changed the nest; a nest that
-//! is not a product is printed as loops. The schedule has proved for this nest that C does not overlap the factors, and
-//! passes preserve its meaning. Further loops run around the call.
+//! is not a product is printed as loops. The schedule has proved for this nest that the result does not overlap the
+//! factors, and passes preserve its meaning. Loops of the nest other than the product's own run around the call.
 
 use super::emitter::Emitter;
 use super::loops::Shared;

@@ -367,8 +367,8 @@ impl Emitter<'_> {
         may_fail
     }
 
-    /// Plans the arrays that need copies, with the size of all, and the scalars of which every part has its own; `None`
-    /// if there are neither.
+    /// Plans the partial results of a parallel loop: copies of arrays, whose memory is allocated by the printed lines,
+    /// and scalars of which every part has its own. `None` if there are none, or if OpenMP's clauses suffice.
     fn copied(&mut self, i: &str, l: &Loop<'_>) -> Option<Team> {
         let mut arrays: Vec<Copied> = Vec::new();
         let bytes = self.names.fresh(&format!("{i}_bytes"));

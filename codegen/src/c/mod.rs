@@ -6,6 +6,7 @@
 //! - `loops`, `regions`, `outline`, `reduce`: loops on threads and vector lanes, sequential loops around them inside
 //!   one parallel region, outlined loop bodies, and the protection of concurrent reductions.
 //! - `library`: loop nests that are matrix products.
+//! - `ranges`: intervals of integer expressions, which permit simpler C. `writer`: indented lines and escaping.
 //! - `entry_interface`: the ABI of entries with structured parameters, around the ABI on arrays.
 //! - `lanes`: arrays in vector registers.
 //! - `gcc_masked_loads`: detection of conditional loads that some compilers miscompile.

@@ -175,13 +175,13 @@ pub fn identifier(name: &str) -> String {
 const PUBLIC: &[&str] =
     &["array", "ctx", "ctx_release", "dtype", "free", "level", "level_kind", "owner", "status", "tensor"];
 
-/// Returns the C function of an entry.
+/// Returns the name of the C function of an entry.
 pub fn entry(name: &str) -> String {
     let name = identifier(name);
     if PUBLIC.contains(&name.as_str()) { format!("taffeta_{name}_") } else { format!("taffeta_{name}") }
 }
 
-/// Returns the C function of an entry on the arrays of its structured parameters. No header declares it.
+/// Returns the name of the C function of an entry on the arrays of its structured parameters. No header declares it.
 pub fn arrays_entry(name: &str) -> String {
     format!("taf_arrays_{}", identifier(name))
 }

@@ -58,7 +58,7 @@ impl Cache {
         }
     }
 
-    /// Discards an entry: renames it atomically, as other processes see it, and then removes it.
+    /// Discards an entry: renames it, so that it vanishes atomically for other processes, and then removes it.
     pub(super) fn discard(&self, entry: &Path) -> std::io::Result<()> {
         let making = self.dir.join(MAKING);
         let old = Folder::inside(&making, OLD)?;

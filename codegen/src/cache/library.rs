@@ -16,7 +16,7 @@ const SIGNATURE: &str = "signature.json";
 /// A compiled program in the cache, ready to be loaded.
 #[derive(Clone, Debug)]
 pub struct LibraryEntry {
-    /// Directory of the entry; only this module writes it.
+    /// Directory of the entry. Only this module sets the field, so the directory is known to hold a library.
     dir: PathBuf,
 }
 
@@ -81,7 +81,7 @@ impl LibraryEntry {
     }
 }
 
-/// Returns an error message unless the system's loader takes `library`, compiled from an empty function.
+/// Checks that the system's loader takes `library`, which was compiled from an empty function.
 fn loads(library: &Path) -> Result<(), String> {
     // SAFETY: the library has no initialisers of its own, as those compiled from programs.
     unsafe { Library::new(library) }.map(drop).map_err(|e| e.to_string())

@@ -1,9 +1,10 @@
 //! Size limit of a cache, with eviction of the least recently used entries.
 //!
-//! `state` holds the bytes of all entries, and is locked for updates. The number may be too high (an entry was made
-//! again) or too low (a process was killed before it counted), so it only triggers a recount: above the limit, all
-//! entries are counted and evicted until a fifth of the room is free. A process that has found an entry and not yet
-//! loaded it makes it again if the entry is gone by then (`library.rs`); a loaded library does not need its file.
+//! `state` holds the total size of all entries in bytes, and is locked for updates. The total may be too high (an entry
+//! was made again) or too low (a process was killed before its update), so it only triggers a recount: above the limit,
+//! the sizes of all entries are added up, and entries are evicted until a fifth of the room is free. A process that has
+//! found an entry and not yet loaded it makes it again if the entry is gone by then (`library.rs`); a loaded library
+//! does not need its file.
 
 use super::{Cache, ENTRIES, FAILED, LIST, STATE};
 use std::fs::{File, OpenOptions};
@@ -43,7 +44,8 @@ impl Cache {
         rewrite(&mut state, total)
     }
 
-    /// Evicts entries until a fifth of the room is free; returns the size of the others.
+    /// Recounts all entries, and if they exceed the limit, evicts some until a fifth of the room is free. Returns the
+    /// total size of the remaining ones.
     fn make_room(&self, made: &Path) -> std::io::Result<u64> {
         let mut items = Vec::new();
         for part in [ENTRIES, FAILED] {
@@ -77,7 +79,8 @@ fn rewrite(state: &mut File, total: u64) -> std::io::Result<()> {
 
 fn item(dir: PathBuf) -> Item {
     let modified = |path: &Path| std::fs::symlink_metadata(path).and_then(|m| m.modified());
-    // An unreadable directory, or one without a list, is not an entry and is evicted first.
+    // A directory without a list, such as a failed compilation's, is as old as its last change; an unreadable one is
+    // evicted first.
     let used = modified(&dir.join(LIST)).or_else(|_| modified(&dir)).unwrap_or(SystemTime::UNIX_EPOCH);
     Item { size: size(&dir), used, dir }
 }

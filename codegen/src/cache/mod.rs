@@ -93,7 +93,7 @@ impl Cache {
         };
         let warning = warning.note("compiled programs are kept for this run only");
         let mut stands_in = STANDS_IN.lock().unwrap_or_else(PoisonError::into_inner);
-        // A forked child makes a replacement of its own: the parent removes its one.
+        // A forked child makes its own replacement, since the parent removes the one that it made.
         if stands_in.as_ref().is_none_or(|s| s.process != std::process::id()) {
             let dir = Folder::new("taffeta-cache-")
                 .map_err(|e| Diagnostic::new("cache::nowhere", format!("cannot make a temporary directory: {e}")))?;
@@ -187,6 +187,8 @@ impl Cache {
         Some(dir)
     }
 
+    /// Returns the directory of an intact entry. If there is none, `make` fills a scratch directory, which is sealed
+    /// and renamed into place.
     fn whole_or_made(
         &self,
         key: &str,

@@ -1,9 +1,10 @@
 //! Checks that no other user could have written a directory or a file.
 //!
-//! *Trusted* users are the user and root. A directory is *open* if its group or others may write it, with two
-//! exceptions: a group that is the user's own (equal number, as where every user has a group), and, for parent
-//! directories, the sticky bit (`/tmp`), which keeps users from moving each other's files. Symbolic links in the path
-//! must belong to trusted users; the cache itself and its contents are not reached through links.
+//! The cache and its contents must belong to the user, its parent directories and the symbolic links in its path to a
+//! *trusted* user: the user or root. A directory is *open* if its group or others may write it. A parent directory must
+//! not be open, with two exceptions: a group that is the user's own (equal number, as where every user has a group),
+//! and the sticky bit (`/tmp`), which keeps users from moving each other's files. The cache itself and its contents are
+//! not reached through links.
 //!
 //! An open cache was open before we looked, so closing it is not enough: its contents are discarded. That is done only
 //! to a directory that looks like a cache. A directory with other contents is neither emptied nor closed, but refused.
@@ -31,7 +32,7 @@ pub(super) struct Opened {
     pub discarded: Option<String>,
 }
 
-/// Owner of the cache.
+/// User to whom the cache belongs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     user: u32,
@@ -149,7 +150,8 @@ impl Owner {
         }
     }
 
-    /// Walks the path to a directory, link by link; the error is a component that others can change, and the reason.
+    /// Checks every component of the path to a directory, following symbolic links. The error is a component that
+    /// others can change, with the reason.
     fn way(self, dir: &Path) -> Result<(), (PathBuf, String)> {
         let mut at = PathBuf::from("/");
         self.step(&at)?;
@@ -191,7 +193,7 @@ impl Owner {
         if !self.trusts(meta.uid()) {
             return because("belongs to another user");
         }
-        // Where every user has a group of their own, files of the user may be open to it.
+        // Where every user has a group of their own, the user's directories may be writable by that group.
         let own_group = self.user != 0 && meta.gid() == self.user && meta.mode() & 0o002 == 0;
         if meta.mode() & WRITTEN_BY_OTHERS != 0 && meta.mode() & STICKY == 0 && !own_group {
             return because("can be written by others");

@@ -7,8 +7,8 @@
 //! before 12.4, where one scalar is reduced in several branches and values are wider than the compared operands.
 //!
 //! *requires*: `checks` and `hoist_simd_checks` (nothing in the loop can fail where the program executes it),
-//! `reductions` (scalars shared by iterations are partial results, which start from the neutral value). *ensures*: all
-//! values, except that several terms of a sum in one iteration are added up first; all loads are in bounds.
+//! `reductions` (scalars shared by iterations are partial results, which start from the neutral value). *ensures*:
+//! equal values, except that several terms of a sum in one iteration are added up first; all loads are in bounds.
 //!
 //! ```text
 //! for i in range(n):  # vectorize, partial(s +)       for i in range(n):  # vectorize, partial(s +)
@@ -56,14 +56,14 @@ use taffeta_ast::{
     DType, Expr, ExprKind, Extent, Func, Literal, Op, Origin, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
-/// A program whose vectorised loops with reductions are free of conditions.
+/// A program whose vectorised loops reduce and load unconditionally.
 pub(super) struct Straight {
     pub func: Func,
     /// Loops that lost their vectorisation, each with the reason.
     pub in_order: InOrder,
 }
 
-/// Reasons for which loops are not vectorised.
+/// Reason for each loop that lost its vectorisation.
 pub(super) type InOrder = FxHashMap<StmtId, &'static str>;
 
 pub(super) fn run(func: &Func) -> Straight {
@@ -245,7 +245,7 @@ struct Lanes<'p, 'f> {
     declared: Vec<Symbol>,
     /// Elements already loaded under conditions, with the scalars that hold them.
     at_hand: Vec<(Expr, Expr)>,
-    /// Conditions under which the tensors of substituted loads have an element.
+    /// Conditions (`0 < size`) under which index 0, substituted for one out of range, is in range.
     non_empty: Vec<Expr>,
     made: Vec<Made>,
     /// Origin of new statements.
@@ -352,7 +352,7 @@ impl Lanes<'_, '_> {
                 None => write,
             }));
         }
-        // A substitute for a value that does not exist must not become a fact.
+        // Where evaluation could fail, the new value may be a substitute, so the store must not become a fact.
         if has_value {
             self.facts.after(s);
         } else {
@@ -503,7 +503,7 @@ impl Lanes<'_, '_> {
         substitute::rewrite_expr(cond, value, &mut FxHashMap::default())
     }
 
-    /// Converts an operator that evaluates only the operands needed.
+    /// Converts a short-circuit operator or `select`, which evaluates only the operands needed.
     fn lazy(
         &mut self,
         e: &Expr,

@@ -1,9 +1,9 @@
 //! Conversion of guards on a loop's iterator into loop bounds.
 //!
 //! *does*, for loops of step 1: an integer comparison that guards the whole body, and one side of which grows by 1 or
-//! -1 with the iterator, restricts the loop's range, and is not evaluated in each iteration.
+//! -1 with the iterator, restricts the loop's range instead of being evaluated in each iteration.
 //!
-//! *requires*: checks, so that bounds need not be proved from the guards. *ensures*: ids and origins are kept; the same
+//! *requires*: `checks`, which proves accesses in range from the guards. *ensures*: ids and origins are kept; the same
 //! statements run in the same order, which is proved for each guard.
 //!
 //! ```text

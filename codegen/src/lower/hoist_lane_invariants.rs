@@ -2,13 +2,13 @@
 //!
 //! *does*, for each vectorised loop that runs at least once:
 //! - hoists the declaration of a local scalar that gets a single, loop-invariant value;
-//! - hoists a loop-invariant `min`, `max`, choice or division of scalars into such a scalar.
+//! - hoists a loop-invariant `min`, `max`, `select` or division of scalars into such a scalar.
 //!
-//! Compilers hoist most of these themselves, but not choices: gcc hoists their conditions, and then cannot vectorise
+//! Compilers hoist most of these themselves, but not a `select`: gcc hoists its condition, and then cannot vectorise
 //! the rest.
 //!
-//! *requires*: checks, so that nothing here can fail. *ensures*: ids and origins of remaining statements; every value
-//! is the one that the first iteration would compute.
+//! *requires*: `checks`, so that evaluating a value before the loop cannot fail. *ensures*: ids and origins of
+//! remaining statements are kept; every hoisted value is the one that the first iteration would compute.
 //!
 //! ```text
 //! for j in range(8):  # vectorize          dx = p[1] - p[0]
@@ -103,8 +103,8 @@ impl Moved<'_> {
         same
     }
 
-    /// Replaces loop-invariant choices in an expression by scalars. Array loads and integer divisions are not hoisted,
-    /// since they may be in a branch that is never taken.
+    /// Replaces each loop-invariant `min`, `max`, `select` and division in an expression by a hoisted scalar. Array
+    /// loads and integer divisions are not hoisted, since they may be in a branch that is never taken.
     fn shortened(&mut self, e: &Expr) -> Expr {
         let scalars = !e.may_fail();
         let choice = matches!(e.kind(), ExprKind::Apply(Op::Min | Op::Max | Op::Select | Op::Div, _));

@@ -30,10 +30,10 @@
 //! *leaves alone*: other loops; data-dependent conditions, which become masks; assertions that depend on the loop's
 //! writes (`parallel` refuses them).
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
+use taffeta_analysis::pass::copy::Copier;
 use taffeta_analysis::query::{Context, effects, walk};
-use taffeta_ast::expr::Access;
 use taffeta_ast::stmt::{LoopProps, Role, Vectorize};
 use taffeta_ast::{
     DType, Expr, ExprKind, Extent, Func, Literal, Op, Origin, ReduceOp, Reduction, Sharing, Stmt, StmtKind, Symbol,
@@ -62,10 +62,11 @@ fn checked_before(s: &Stmt, facts: &mut Context) -> Stmt {
     let StmtKind::For { iter, extent, body, .. } = s.kind() else { return s.clone() };
     let Some(needed) = needed(body) else { return s.clone() };
     let origin = s.origin().derive("vectorise", "checks");
-    let mut copy = Copy { needed, names: FxHashMap::default() };
+    let Some(checks) = for_assertions(body, &needed) else { return s.clone() };
     let new = iter.fresh();
-    copy.names.insert(iter.clone(), new.clone());
-    let Some(checks) = copy.stmt(body) else { return s.clone() };
+    let mut copier = Copier::new("vectorise", "check");
+    copier.scalars.insert(iter.clone(), Expr::var(&new));
+    let checks = copier.stmt(&checks);
     let conditions = at_once(&new, extent, &checks, facts);
     let kind = StmtKind::For { iter: new, extent: extent.clone(), props: LoopProps::default(), body: checks };
     let mut checks = Stmt::new(kind, origin.clone());
@@ -189,60 +190,31 @@ fn without(s: &Stmt) -> Stmt {
     }
 }
 
-/// Copier of assertions and their dependencies, with fresh names.
-struct Copy {
-    needed: FxHashSet<Symbol>,
-    names: FxHashMap<Symbol, Symbol>,
-}
-
-impl Copy {
-    fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
-        let origin = s.origin().derive("vectorise", "check");
-        let kind = match s.kind() {
-            StmtKind::Seq(v) => {
-                let all: Vec<Stmt> = v.iter().filter_map(|s| self.stmt(s)).collect();
-                return (!all.is_empty()).then(|| Stmt::seq(all, origin));
+/// Extracts the assertions of a body, with the conditions around them and the assignments of the scalars in `needed`;
+/// `None` if it has neither.
+fn for_assertions(s: &Stmt, needed: &FxHashSet<Symbol>) -> Option<Stmt> {
+    let inner = |s: &Stmt| for_assertions(s, needed);
+    match s.kind() {
+        StmtKind::Seq(all) => {
+            let all: Vec<Stmt> = all.iter().filter_map(inner).collect();
+            (!all.is_empty()).then(|| Stmt::seq(all, s.origin().clone()))
+        }
+        StmtKind::VarDef { tensor, body } if needed.contains(&tensor.symbol) => {
+            Some(s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: inner(body)? }))
+        }
+        StmtKind::VarDef { body, .. } => inner(body),
+        StmtKind::If { cond, then, otherwise } => {
+            let (then, otherwise) = (inner(then), otherwise.as_ref().and_then(inner));
+            if then.is_none() && otherwise.is_none() {
+                return None;
             }
-            StmtKind::VarDef { tensor, body } if self.needed.contains(&tensor.symbol) => {
-                let symbol = tensor.symbol.fresh();
-                self.names.insert(tensor.symbol.clone(), symbol.clone());
-                let tensor = Arc::new(Tensor { symbol, ..(**tensor).clone() });
-                StmtKind::VarDef { tensor, body: self.stmt(body)? }
-            }
-            StmtKind::VarDef { body, .. } => return self.stmt(body),
-            StmtKind::If { cond, then, otherwise } => {
-                let cond = self.expr(cond);
-                let (then, otherwise) = (self.stmt(then), otherwise.as_ref().and_then(|o| self.stmt(o)));
-                if then.is_none() && otherwise.is_none() {
-                    return None;
-                }
-                StmtKind::If { cond, then: then.unwrap_or_else(Stmt::nop), otherwise }
-            }
-            StmtKind::Store { tensor, value, .. } if self.needed.contains(tensor) => {
-                StmtKind::Store { tensor: self.name(tensor), indices: Vec::new(), value: self.expr(value) }
-            }
-            StmtKind::ReduceTo { tensor, op, value, .. } if self.needed.contains(tensor) => {
-                let (tensor, value) = (self.name(tensor), self.expr(value));
-                StmtKind::ReduceTo { tensor, indices: Vec::new(), op: *op, value }
-            }
-            StmtKind::Assert { .. } => s.map(&mut Stmt::clone, &mut |e| self.expr(e)).kind().clone(),
-            _ => return None,
-        };
-        Some(Stmt::new(kind, origin))
-    }
-
-    fn name(&self, s: &Symbol) -> Symbol {
-        self.names.get(s).unwrap_or(s).clone()
-    }
-
-    fn expr(&self, e: &Expr) -> Expr {
-        e.rewrite(&mut |e| match e.kind() {
-            ExprKind::Var(s) if self.names.contains_key(s) => Expr::var(&self.name(s)),
-            ExprKind::Load(t, indices) if self.names.contains_key(t) => {
-                let indices: Vec<Access> = indices.clone();
-                Expr::load(&self.name(t), indices, e.dtype())
-            }
-            _ => e,
-        })
+            let then = then.unwrap_or_else(Stmt::nop);
+            Some(s.with_kind(StmtKind::If { cond: cond.clone(), then, otherwise }))
+        }
+        StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } if needed.contains(tensor) => {
+            Some(s.clone())
+        }
+        StmtKind::Assert { .. } => Some(s.clone()),
+        _ => None,
     }
 }

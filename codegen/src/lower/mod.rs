@@ -86,7 +86,7 @@ impl Lowered {
         self.vectors.loops.contains(&l) || self.vectors.sums.contains(&l)
     }
 
-    /// Returns the reason for which a conditional loop, vectorised by the schedule, runs in order.
+    /// Returns the reason for which a conditional loop runs sequentially although the schedule vectorises it.
     pub fn why_in_order(&self, l: StmtId) -> Option<&'static str> {
         self.in_order.get(&l).copied()
     }
@@ -156,7 +156,7 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // Before any pass computes with shapes.
     let func = valid("shapes", freeze_shapes::run(&func))?;
 
-    // Before the passes that vectorise loops.
+    // Before the passes that transform vectorised loops.
     let func = serialize_effects::run(&func);
 
     // Checks are inserted while accesses have one index per dimension: messages name these, and the prover can decide

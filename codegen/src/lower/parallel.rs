@@ -36,8 +36,9 @@ pub(super) fn check(func: &Func) -> Result<(), Diagnostics> {
     Err(Diagnostics(found.into_iter().map(refused).collect()))
 }
 
-/// Collects the loops with unsupported annotations. `concurrent`: whether the statement is inside a concurrent loop.
-/// `tensors`: local scalars, and arrays whose shapes are read from memory. `found`: loops with the reason of refusal.
+/// Collects the loops with unsupported annotations. `concurrent`: whether the statement is inside a parallel or
+/// vectorised loop. `tensors`: local scalars, and arrays whose shapes are read from memory. `found`: loops with the
+/// reason of refusal.
 fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mut Vec<(Stmt, &'static str)>) {
     let [registers, unsure] = tensors;
     let mut concurrent = concurrent;
@@ -55,7 +56,8 @@ fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mu
                 found.push(refuse("vectorised: its body has loops, arrays or checks that depend on it"));
             }
             let alone = |r: &Reduction| r.sharing == Sharing::Partial && registers.contains(&r.tensor);
-            // Every thread has a copy of an array; lanes never meet in elements whose index varies with them.
+            // Every thread has a copy of an array, and lanes never update one element of it if the index varies with
+            // the lane.
             let copied = |r: &Reduction| {
                 props.parallel.is_some() && r.sharing == Sharing::Partial && changes_with_lanes(s, &r.tensor)
             };
@@ -112,7 +114,7 @@ mod tests {
     use taffeta_ast::build::{Builder, block, looped, store};
     use taffeta_ast::{DType, Expr, LoopProps, Parallel};
 
-    /// Loops of one name, the second of which is parallel inside a parallel loop.
+    /// Checks that a diagnostic names the second of two equally named loops as schedules do, `k#2`.
     #[test]
     fn loops_are_named_as_schedules_do() {
         let mut b = Builder::new("f");

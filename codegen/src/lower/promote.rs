@@ -6,7 +6,7 @@
 //! thread's.
 //!
 //! *requires*: `checks` (a loop with a check in it is left alone, since its stores before a failure are visible),
-//! `reductions`. *ensures*: every value and the order of rounding; ids and origins of existing statements.
+//! `reductions`. *ensures*: equal values, rounded in the same order; ids and origins of existing statements are kept.
 //!
 //! ```text
 //!                                          y_i = y[i]

@@ -1,4 +1,4 @@
-//! Partial results (privatised reductions) of concurrent loops.
+//! Partial results (privatised reductions) of concurrent loops, that is, of parallel or vectorised ones.
 //!
 //! *does*: where a schedule protects the reductions of a loop into a tensor by partial results, declares the tensor of
 //! partial results, as small as possible: a scalar for every element whose index is loop-invariant, and otherwise an
@@ -245,8 +245,8 @@ fn renamed(s: &Stmt, partials: &[Partial]) -> Stmt {
                     let StmtKind::ReduceTo { tensor, indices, op, .. } = inner.kind() else { return };
                     if *tensor == r.tensor && *op == r.op {
                         let part = target(partials, tensor, *op, indices);
-                        // Lanes never meet in elements whose index varies with them. (An invariant element that is
-                        // still listed has no partial result, and is refused later.)
+                        // Lanes never update one element at the same time if its index varies with the lane. (An
+                        // invariant element that is still listed has no partial result, and is refused later.)
                         let lanes = props.parallel.is_none() && indices.iter().any(|a| changes(&a.index, &variant));
                         if part.is_none() && lanes {
                             return;

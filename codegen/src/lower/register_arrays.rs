@@ -26,6 +26,7 @@
 
 use super::lanes::Lanes;
 use rustc_hash::{FxHashMap, FxHashSet};
+use taffeta_analysis::pass::copy::Copier;
 use taffeta_analysis::query::effects;
 use taffeta_ast::expr::Access;
 use taffeta_ast::stmt::{LoopProps, Memory};
@@ -39,7 +40,7 @@ const MOST_STATEMENTS: usize = 1024;
 const MOST_SUMS: usize = 4;
 const MOST_STORED: usize = 4;
 
-/// Returns the statements of a summing loop: its sums and stores. Assumptions have served their purpose.
+/// Returns the statements of a summing loop: its sums and stores, without assumptions.
 pub(crate) fn parts(body: &Stmt) -> Vec<&Stmt> {
     match body.kind() {
         StmtKind::Seq(v) => v.iter().filter(|s| !matches!(s.kind(), StmtKind::Assume { .. })).collect(),
@@ -174,7 +175,7 @@ impl Pass {
             return None;
         }
         let array = &tensor.symbol;
-        // Loops to be unrolled.
+        // Iterators of the loops to be unrolled.
         let mut unrolled = FxHashSet::default();
         Self::other_iterators(array, scope, None, &mut unrolled)?;
         let scope = if unrolled.is_empty() { scope.clone() } else { write_out(scope, &unrolled)? };
@@ -226,13 +227,18 @@ fn write_out(s: &Stmt, iters: &FxHashSet<Symbol>) -> Option<Stmt> {
         let (begin, length) = constant(extent)?;
         let mut statements = 0;
         body.walk(&mut |_| statements += 1);
+        if body.any(&mut |s| matches!(s.kind(), StmtKind::VarDef { .. })) {
+            return None;
+        }
         if props.is_concurrent() || length > 64 || statements * length as usize > 4 * MOST_STATEMENTS {
             return None;
         }
-        let copies: Option<Vec<Stmt>> = (begin..begin + length)
-            .map(|k| copy(&body, &[(iter.clone(), Expr::int(k))].into_iter().collect()))
-            .collect();
-        return Some(Stmt::seq(copies?, s.origin().derive("vectors", "copy")));
+        let copies = (begin..begin + length).map(|k| {
+            let mut copier = Copier::new("vectors", "copy");
+            copier.scalars.insert(iter.clone(), Expr::int(k));
+            copier.stmt(&body)
+        });
+        return Some(Stmt::seq(copies, s.origin().derive("vectors", "copy")));
     }
     let mut ok = true;
     let new = s.map(
@@ -252,36 +258,6 @@ fn constant(extent: &Extent) -> Option<(i64, i64)> {
     let Extent::Range { begin, end, step } = extent else { return None };
     let (begin, end) = (begin.as_int()?, end.as_int()?);
     (step.as_int() == Some(1)).then(|| (begin, end.saturating_sub(begin).max(0)))
-}
-
-/// Copies a statement with fresh iterators and ids. Declarations are refused, so unrolled loops contain none.
-fn copy(s: &Stmt, names: &FxHashMap<Symbol, Expr>) -> Option<Stmt> {
-    let mut names = names.clone();
-    let mut kind = s.kind().clone();
-    match &mut kind {
-        StmtKind::VarDef { .. } => return None,
-        StmtKind::For { iter, .. } => {
-            let new = iter.fresh();
-            names.insert(iter.clone(), Expr::var(&new));
-            *iter = new;
-        }
-        _ => {}
-    }
-    let mut ok = true;
-    let mut inside = |inner: &Stmt| {
-        copy(inner, &names).unwrap_or_else(|| {
-            ok = false;
-            inner.clone()
-        })
-    };
-    let mut expr = |e: &Expr| {
-        e.rewrite(&mut |e| match e.kind() {
-            ExprKind::Var(v) => names.get(v).cloned().unwrap_or(e),
-            _ => e,
-        })
-    };
-    let new = Stmt::new(kind, s.origin().clone()).map(&mut inside, &mut expr);
-    ok.then_some(new)
 }
 
 // ---- checking
@@ -385,13 +361,13 @@ impl Check<'_> {
         self.lane_stmt(body, &Lanes { iter, varying: stored, gathers: false }, (length / self.lanes) as usize)
     }
 
-    /// Returns whether the first access of the loop is to the start of one of the array's vectors.
+    /// Returns whether the access in the loop's first iteration is to the first lane of one of the array's vectors.
     fn is_whole(&self, indices: &[Access], iter: &Symbol, begin: i64) -> bool {
         let first = |a: &Access| at(&a.index, iter, &Expr::int(begin)).as_int();
         indices.first().and_then(first).is_some_and(|k| k >= 0 && k % self.lanes == 0)
     }
 
-    /// Checks that a statement can be executed for all lanes at once, which takes `register_arrays` vector statements.
+    /// Checks that a statement can be executed for all lanes at once, which takes `vectors` vector statements.
     fn lane_stmt(&mut self, s: &Stmt, lanes: &Lanes<'_>, vectors: usize) -> Option<()> {
         let (indices, value) = match s.kind() {
             StmtKind::Seq(v) => return v.iter().try_for_each(|s| self.lane_stmt(s, lanes, vectors)),

@@ -1,5 +1,5 @@
-//! Refusal of constructs that C code generation does not support: structured locals and results, continuous tensors,
-//! and calls of libraries.
+//! Refusal of constructs that C code generation does not support: structured tensors (those of parameters are replaced
+//! by arrays before), loops and measures over the reals, and calls of libraries.
 //!
 //! *does*: walks the program once and reports every such construct. *ensures*: later passes meet only dense tensors,
 //! integer loops and plain operators.

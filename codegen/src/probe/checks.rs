@@ -1,8 +1,8 @@
-//! The probe's program: elementwise loops, their operands, and the expected results.
+//! The probe's program: elementwise loops and conditional reductions, their operands, and the expected results.
 //!
-//! The program is lowered and printed like any other, so it consists of the C that programs consist of. Expected
-//! results are the reference interpreter's; results of mathematical functions, which have vector versions, may be off
-//! by [`MOST_ULPS`] units in the last place.
+//! The program is lowered and printed like any other, so its C has the same patterns as that of users' programs.
+//! Expected results are the reference interpreter's; those of mathematical functions with vector versions may be off by
+//! [`MOST_ULPS`] units in the last place.
 
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, block, branch, looped, reduce, store};
@@ -45,7 +45,7 @@ struct Check {
     name: String,
     /// Parameters from which the result is computed.
     of: Vec<usize>,
-    /// Function of the result, where it need not be exact.
+    /// Mathematical function that is tested, where the result need not be exact.
     function: Option<Op>,
 }
 
@@ -198,7 +198,7 @@ impl Parts {
         self.input(dtype, &all)
     }
 
-    /// Adds two parameters that together run through all pairs of eight values and eight.
+    /// Adds two parameters whose elements, side by side, are all pairs of a value in `a` and a value in `b`.
     fn pairs(&mut self, dtype: DType, a: &[Literal; 8], b: &[Literal; 8]) -> [(usize, Arc<Tensor>); 2] {
         let first: Vec<Literal> = (0..LENGTH).map(|k| a[k / 8]).collect();
         [self.input(dtype, &first), self.input(dtype, b)]
@@ -343,7 +343,7 @@ impl Parts {
         self.loops(&[x], false, |a| vec![exact(format!("{to} of f64"), a[0].clone().cast(to))]);
         let x = self.floats_of(DType::F32, &small);
         self.loops(&[x], false, |a| vec![exact(format!("{to} of f32"), a[0].clone().cast(to))]);
-        // From the integer type, and from the unsigned one.
+        // Conversions from the integer type, and from an unsigned one.
         let (narrow, unsigned) = if to == DType::I64 { (DType::I16, DType::U64) } else { (DType::I8, DType::U32) };
         for from in [to, unsigned] {
             let (least, most) = from.int_range().unwrap_or_default();

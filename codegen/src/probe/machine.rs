@@ -1,4 +1,5 @@
-//! Costs of instructions, memory and threads on this machine, measured by a small program in a process of its own.
+//! Costs of instructions, memory and threads on this machine, measured by a small program in a process of its own. The
+//! cost model of automatic schedules is calibrated with them.
 
 use super::{failed, finished};
 use crate::c::{TAFFETA_H, TAFFETA_RUNTIME_H};
@@ -48,7 +49,7 @@ pub struct Measured {
     pub transfer: f64,
     /// Atomic addition, where other threads add to the same array.
     pub atomic: f64,
-    /// For each area: cost per byte on one thread, and the speed-up of all threads together.
+    /// For each working set of [`Areas::bytes`]: cost per byte on one thread, and the speed-up of all threads together.
     pub levels: Vec<[f64; 2]>,
     /// Fraction of the cores that the program had while it ran on all threads; other processes took the rest.
     pub share: f64,
@@ -59,7 +60,7 @@ pub fn program_key() -> String {
     crate::cache::key(&[PROGRAM, TAFFETA_RUNTIME_H])
 }
 
-/// Compiles and runs the measuring program: half a second.
+/// Compiles and runs the measuring program, which takes half a second.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Tests of a C compiler for miscompilation, once for each compiler, its flags and the CPU.
+//! Tests of a C compiler for miscompilation, once for each combination of compiler, flags and CPU.
 //!
 //! Compilers have bugs, and `CFLAGS` may hold flags that change arithmetic (`-ffast-math`); both would silently give
 //! wrong numbers. Before the first program, a small one (`checks`) is compiled with exactly the flags of programs and
@@ -8,6 +8,9 @@
 //!
 //! The verdict is kept in the cache. Programs in the cache were made by a compiler that had passed, so a warm cache
 //! runs no probe.
+//!
+//! Two more programs are compiled and run in the same way: `facts` reports about the compiler for `taffeta doctor`, and
+//! `machine` measures the costs from which automatic schedules are chosen.
 
 mod checks;
 mod facts;
@@ -40,7 +43,7 @@ const WORKAROUNDS: [&str; 6] = [
     "-O1",
 ];
 
-/// Time limit of the probe, which needs a few milliseconds.
+/// Time limit of a program; the probe needs a few milliseconds, the longest measurement half a second.
 const MOST_TIME: Duration = Duration::from_secs(20);
 
 const VERDICT: &str = "verdict.json";
@@ -139,7 +142,7 @@ pub fn keep(verdict: &Verdict, toolchain: &Toolchain, options: &CompileOptions, 
         let text = serde_json::to_vec(&verdict).map_err(|e| failed(e.to_string()))?;
         std::fs::write(dir.join(VERDICT), text).map_err(|e| failed(e.to_string()))
     });
-    // Without a stored verdict, only the next program's probe is run again.
+    // If the verdict cannot be stored, the next program merely probes the compiler again.
     if let Err(d) = kept {
         tracing::warn!("{d}");
     }
@@ -192,7 +195,7 @@ impl Probe {
         left(&taken).is_ok_and(|left| left.is_empty()).then_some(taken)
     }
 
-    /// Runs the probe with these flags and collects wrong results. The parts are compiled concurrently.
+    /// Runs the probe and collects wrong results. The parts are compiled concurrently.
     fn run(&self, toolchain: &Toolchain, options: &CompileOptions) -> Result<Vec<Wrong>, Diagnostic> {
         std::thread::scope(|scope| {
             let running: Vec<_> = self.0.iter().map(|p| scope.spawn(|| p.run(toolchain, options))).collect();
@@ -221,7 +224,7 @@ impl Part {
         Ok(Part { program, source, main })
     }
 
-    /// Compiles and runs the part with these flags, and collects wrong results.
+    /// Compiles and runs the part, and collects wrong results.
     fn run(&self, toolchain: &Toolchain, options: &CompileOptions) -> Result<Vec<Wrong>, Diagnostic> {
         let dir = Folder::new("taffeta-probe-").map_err(failed)?;
         Toolchain::write(&self.source, dir.path(), &self.source.signature.c_name)?;

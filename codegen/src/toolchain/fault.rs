@@ -11,7 +11,7 @@ use taffeta_ast::Diagnostic;
 pub(super) struct Ran {
     pub command: String,
     pub status: ExitStatus,
-    /// Contents of its standard error.
+    /// Text on the tool's standard error.
     pub said: String,
     /// Whether the requested file exists.
     pub made: bool,
@@ -53,7 +53,7 @@ impl Toolchain {
     }
 
     /// Explains why a library that was just compiled cannot be loaded: returns `ours` if a library of an empty function
-    /// can be.
+    /// can be loaded, and otherwise a diagnostic about the compiler.
     pub(crate) fn unloadable(
         &self,
         dir: &Path,

@@ -1,4 +1,5 @@
-//! Annotations: `f32[n, m]`, `inout[f32[n]]`, `(f32[n], i32)`, and the sizes that they bind.
+//! Annotations of parameters, results and locals (`f32[n, m]`, `inout[f32[n]]`, `(f32[n], i32)`), the sizes that they
+//! bind, and the conversion of arguments and results of inlined calls to them.
 
 use super::broadcast::show;
 use super::func::{is_entry, is_static_annotation};
@@ -327,7 +328,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Returns the format of a written tensor: dense, or that of a parameter (`pattern(A)`).
+    /// Returns the format of a result: dense, or that of a parameter (`pattern(A)`).
     pub(crate) fn annotated_format(&mut self, a: &Annotation<'_>, shape: &[Expr], what: &str) -> R<Format> {
         match a.storage {
             Some(storage) => self.followed(storage, shape, what, Some(STRUCTURED_RESULT)),

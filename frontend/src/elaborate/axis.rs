@@ -48,7 +48,8 @@ pub(crate) fn subscripted(a: &Access, at: &[Access]) -> Access {
     Access { protocol: direct(&a.index, at).unwrap_or(a.protocol), index: subscripted_expr(&a.index, at) }
 }
 
-/// Substitutes in an expression. The protocols of `at` pass to the accesses in it.
+/// Substitutes `at[d]` for dimension `d` in an expression. The protocols of `at` pass to the accesses in the
+/// expression.
 pub(crate) fn subscripted_expr(e: &Expr, at: &[Access]) -> Expr {
     let indices: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
     if at.iter().all(|a| a.protocol == Protocol::Default) {

@@ -31,7 +31,7 @@ pub(crate) struct Block {
     pub(crate) nonnegative: Vec<Expr>,
 }
 
-/// Position in the block under construction, to roll back to.
+/// Snapshot of the program under construction, to roll back to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     pub(crate) depth: usize,

@@ -1,4 +1,5 @@
-//! Broadcasting of shapes: which dimensions stretch, which are equal, and which are compared when the program runs.
+//! Broadcasting of shapes: decides which dimensions stretch, which are equal, and which are compared when the program
+//! runs. Also shapes and sizes in messages.
 //!
 //! Only a dimension that is the literal 1 stretches. Provably equal sizes need no check, provably different ones are an
 //! error, and the rest is compared by an `assert` in the program.
@@ -77,8 +78,8 @@ fn has_load(e: &Expr) -> bool {
 }
 
 impl Elab<'_> {
-    /// Quotes the source text of an operand for a message; for a name of the library, the argument that the user wrote
-    /// for it.
+    /// Quotes the source text of an operand for a message; a parameter of a library function is quoted as the argument
+    /// that the user wrote for it.
     pub(crate) fn quote(&self, span: Span) -> String {
         let text = self.program.sources().text(span);
         if self.in_library(span.file)
@@ -136,7 +137,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Returns the shape in which operands meet.
+    /// Returns the shape to which the shapes of all operands broadcast.
     pub(crate) fn broadcast(&mut self, operands: &[(&[Expr], Span)], span: Span) -> R<Vec<Expr>> {
         let ndim = operands.iter().map(|(s, _)| s.len()).max().unwrap_or(0);
         let mut out = Vec::with_capacity(ndim);
@@ -162,7 +163,7 @@ impl Elab<'_> {
                                     .help("operands broadcast where sizes are equal or one of them is the literal 1"),
                             ));
                         }
-                        // Of two equal sizes, a constant says more.
+                        // Of two equal sizes, a constant is preferred to an expression.
                         if n.as_int().is_some() {
                             met = Some((n, *at));
                         }
@@ -175,8 +176,7 @@ impl Elab<'_> {
     }
 }
 
-/// Returns the element of `value` over the axes of `shape`, which it is broadcast to: stretched dimensions are read at
-/// 0.
+/// Broadcasts a value: returns its element over the axes of `shape`, where stretched dimensions are read at index 0.
 pub(crate) fn stretch(value: &Lazy, shape: &[Expr]) -> Expr {
     let ndim = value.shape.len();
     let offset = shape.len() - ndim;

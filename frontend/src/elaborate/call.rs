@@ -48,7 +48,7 @@ impl Elab<'_> {
             return self.schedule_method(of, name, args, span);
         }
         let f = match self.eval(callee)? {
-            // Operands of a choice may be missing.
+            // Operands of `where` may be missing values.
             Value::Function(f) if args.len() == 3 && args.iter().all(|a| a.name.is_none()) && self.is_choice(f) => {
                 Value::Operator(Op::Select)
             }
@@ -313,7 +313,7 @@ impl Elab<'_> {
         {
             return self.call_with_gradient(&own, args, span);
         }
-        // Arguments of calls in the text are in temporaries already (`arguments`); other callers pass values as they
+        // Arguments of calls in the source are in temporaries already (`arguments`); other callers pass values as they
         // are.
         let bound = self.match_arguments(f, args, span)?;
         self.chain.push(CallSite { function: f.name.text.clone(), span });
@@ -338,7 +338,7 @@ impl Elab<'_> {
         result.map(|v| self.owning(v, mark))
     }
 
-    /// Gives every parameter its argument or default.
+    /// Matches every parameter with its argument or default.
     fn match_arguments(&mut self, f: &Function, args: Vec<Arg>, span: Span) -> R<Vec<(Value, Span)>> {
         let name = &f.name.text;
         let mut slots: Vec<Option<(Value, Span)>> = vec![None; f.params.len()];
@@ -440,7 +440,8 @@ impl Elab<'_> {
         }
     }
 
-    /// Marks a returned tensor that was declared since `mark` as owned: reachable through this value alone.
+    /// Marks a returned tensor as owned if it was declared since `mark`, and hence is reachable through this value
+    /// alone.
     fn owning(&mut self, v: Value, mark: Mark) -> Value {
         let mut taken = FxHashSet::default();
         self.owning_once(v, mark, &mut taken)

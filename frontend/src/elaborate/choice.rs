@@ -1,4 +1,4 @@
-//! Operands that are evaluated only if needed: `a if c else b`, `and`, `or`.
+//! Lazily evaluated operands: `a if c else b`, `and`, `or`.
 //!
 //! An operand that is a pure expression goes into the tree's lazy operators. One that needs statements (a call, a
 //! check) goes into an `If`, with a temporary for the result.
@@ -9,13 +9,13 @@ use super::{Elab, R};
 use crate::syntax;
 use taffeta_ast::{DType, Expr, Op, Span, Stmt, StmtKind};
 
-/// Condition: known when compiling, or an expression of the running program.
+/// Condition: static, or an expression of the running program.
 pub(crate) enum Condition {
     Known(bool),
     Open(Expr),
 }
 
-/// Operand, and the statements that it needs.
+/// Value of an operand, and the statements that compute it.
 struct Branch {
     value: Value,
     items: Vec<super::block::Item>,
@@ -109,7 +109,7 @@ impl Elab<'_> {
         };
         let dtype = meet(&[&la, &lb]);
         let open = [&la, &lb].iter().any(|l| !self.reads_tables_alone(&l.expr)) && la.weak && lb.weak;
-        // A temporary is typed, even if both operands are weak: 64 bits keep their value.
+        // A temporary is typed even if both operands are weak: it has 64 bits then, which keep their values.
         let shape = self.broadcast(&[(&la.shape, a.span), (&lb.shape, b.span)], span)?;
         let temp = self.local("t", dtype, shape.clone());
         let mut arms: Vec<Stmt> = Vec::new();

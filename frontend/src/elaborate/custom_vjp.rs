@@ -24,7 +24,7 @@ use taffeta_ast::{
     Diagnostic, Diagnostics, Expr, ExprKind as TreeKind, Func, ParamMode, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
 
-/// Function with its custom VJP.
+/// Function with its custom VJP, matched and checked.
 pub(crate) struct CustomVjpRule {
     pub(crate) forward: Func,
     backward: Arc<Func>,
@@ -70,7 +70,7 @@ pub(crate) fn faults(program: &Program, item: usize, hooks: &dyn Hooks) -> Vec<D
 }
 
 impl Elab<'_> {
-    /// Returns the function that a custom VJP is for.
+    /// Returns the function that a custom VJP differentiates.
     fn gradient_target(&mut self, gradient: FuncRef) -> R<FuncRef> {
         let g = self.function(gradient);
         let at = decorator(g).map_or(g.name.span, |d| d.span);
@@ -183,7 +183,8 @@ impl Elab<'_> {
         })
     }
 
-    /// Refuses functions that can have no custom VJP.
+    /// Refuses functions that cannot have a custom VJP: templates, and functions with decorators, static or `inout`
+    /// parameters.
     fn differentiable(&mut self, f: FuncRef, gradient: FuncRef) -> R<()> {
         let (function, g) = (self.function(f), self.function(gradient));
         let name = &function.name.text;
@@ -432,7 +433,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Records the calls with custom VJPs of a gradient's program that is inlined here.
+    /// Records the calls with custom VJPs that an inlined program (a gradient) contains.
     pub(crate) fn note_calls(&mut self, func: &Func, meaning: &Meaning) {
         if !self.differentiated {
             return;

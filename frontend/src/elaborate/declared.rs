@@ -70,7 +70,7 @@ fn met(kind: Kind, stored: DType) -> DType {
     meeting(Some(stored), Some(kind))
 }
 
-/// Returns the type of a name of that kind without typed stores.
+/// Returns the type of a name without typed stores, given the kind of its weak value.
 fn untyped(kind: Kind) -> DType {
     match kind {
         Kind::Bool => DType::Bool,

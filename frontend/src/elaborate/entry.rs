@@ -1,4 +1,4 @@
-//! Entries: parameters from annotations, the body, results from `return`.
+//! Elaboration of a whole entry: parameters from annotations, then the body, then results from `return`.
 
 use super::annotation::{Annotation, results};
 use super::func::{FuncRef, is_static_annotation, is_typed};
@@ -185,7 +185,7 @@ impl Elab<'_> {
         }
         let own = if self.differentiated { self.custom_vjp(target)? } else { None };
         let returned = match own {
-            // An entry with a custom VJP is a call of itself.
+            // An entry with a custom VJP is elaborated as a call of itself.
             Some(own) => {
                 let whole = |p: &Param| (None, Value::Tensor(View::whole(&p.tensor, false)), f.name.span);
                 let v = self.call_with_gradient(&own, params.iter().map(whole).collect(), f.name.span)?;
@@ -424,7 +424,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Makes one result: the local itself if a whole local is returned, a copy otherwise.
+    /// Declares one result: the local itself if a whole local is returned, a copy otherwise.
     fn result(
         &mut self,
         v: &Value,

@@ -1,4 +1,4 @@
-//! Expressions: from syntax to values.
+//! Expressions: evaluation of the syntax tree to values, with temporaries for operands that later operands overwrite.
 
 use super::block::{Mark, reads};
 use super::choice::Condition;
@@ -74,13 +74,13 @@ const METHODS: [(&str, &str); 12] = [
 ];
 
 impl Elab<'_> {
-    /// Evaluates an expression.
+    /// Evaluates an expression; a value that may be missing is refused.
     pub(crate) fn eval(&mut self, e: &syntax::Expr) -> R<Value> {
         let v = self.eval_operand(e)?;
         self.present(v, e.span)
     }
 
-    /// Evaluates an operand, which may be missing.
+    /// Evaluates an operand, whose value may be missing.
     pub(crate) fn eval_operand(&mut self, e: &syntax::Expr) -> R<Value> {
         self.step(e.span)?;
         let v = self.expression(e)?;
@@ -145,7 +145,7 @@ impl Elab<'_> {
         values.into_iter().zip(exprs).map(|(v, e)| self.present(v, e.span)).collect()
     }
 
-    /// Evaluates several operands from left to right, as [`Elab::eval_all`] does; they may be missing.
+    /// Evaluates several operands from left to right, as [`Elab::eval_all`] does; their values may be missing.
     pub(crate) fn eval_operands<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syntax::Expr>) -> R<Vec<Value>> {
         let mut values: Vec<Value> = Vec::new();
         let mut marks: Vec<Mark> = Vec::new();

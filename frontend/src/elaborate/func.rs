@@ -4,7 +4,7 @@ use super::Elab;
 use crate::program::ModuleId;
 use crate::syntax::{Expr, ExprKind, Function, Item};
 
-/// Function, by its module and its index there.
+/// Reference to a function: its module, and its index among the module's items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FuncRef {
     pub(crate) module: ModuleId,

@@ -1,4 +1,5 @@
-//! Gradients: the front end reads the request, the [`Hooks`] differentiate.
+//! Gradients: the front end evaluates `grad(f, …)` to a request, the [`Hooks`] differentiate, and a call inlines the
+//! result.
 
 use super::builtin::Builtin;
 use super::call::Arg;
@@ -23,13 +24,13 @@ pub struct GradientRequest {
     pub name: String,
     /// Function to differentiate, elaborated.
     pub func: Func,
-    /// Parameters with respect to which it is differentiated, in order. They are parameters of `func`.
+    /// Parameters of `func` with respect to which it is differentiated, in order.
     pub wrt: Vec<String>,
     /// Results to differentiate; all of them if empty.
     pub out: Vec<String>,
-    /// Policy for values made in loops: which are kept for the backward pass.
+    /// Choice of the values computed in loops that are kept on a tape for the backward pass.
     pub tape: Tape,
-    /// Memory limit of its local tensors, as it is written (`"512MB"`).
+    /// Memory limit of the gradient's local tensors, as written (`"512MB"`).
     pub memory: Option<String>,
     /// Known sizes of the function, by name.
     pub sizes: BTreeMap<String, i64>,
@@ -98,7 +99,8 @@ pub(crate) struct Gradient {
 }
 
 impl Target {
-    /// Returns how often the gradient of this target differentiates the innermost function.
+    /// Returns the order of the gradient of this target: the number of times that it differentiates the innermost
+    /// function.
     fn order(&self) -> usize {
         match self {
             Target::Function(_) => 1,
@@ -339,14 +341,14 @@ impl Elab<'_> {
     }
 }
 
-/// Enclosing gradients of a gradient.
+/// Context of a request: the gradients and custom VJPs whose computation it is part of.
 #[derive(Clone, Copy)]
 struct Underway<'a> {
     /// Whether the result is going to be differentiated itself.
     again: bool,
-    /// Functions whose custom VJPs it is part of.
+    /// Functions whose custom VJPs the request is part of.
     within: &'a [FuncRef],
-    /// Functions whose gradients it is part of.
+    /// Functions whose gradients the request is part of.
     differentiating: &'a [FuncRef],
 }
 

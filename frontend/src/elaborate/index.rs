@@ -1,8 +1,8 @@
 //! Subscripts, as in NumPy: integers, slices, `...`, `None` and index tensors, on views, elementwise values and static
 //! sequences.
 //!
-//! A subscript becomes an index over the axes of the result for every dimension of the operand. Slices never clamp: `0
-//! <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
+//! A subscript becomes an index for every dimension of the operand, over the axes of the result. Slices never clamp:
+//! `0 <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
 
 use super::broadcast::{Part, message, show, stretch};
 use super::builtin::Builtin;
@@ -23,7 +23,7 @@ enum Sub {
     Ellipsis,
     /// `lower:upper:step`
     Slice { lower: Option<Value>, upper: Option<Value>, step: i64, span: Span },
-    /// Integer, possibly permitted to be out of range: the dimension disappears.
+    /// Integer, which removes the dimension; `permit(j)` may be out of range.
     At(Value, Protocol, Span),
     /// Index tensor, and whether it may be out of range.
     Gather(Lazy, Protocol, bool, Span),
@@ -175,8 +175,8 @@ impl Elab<'_> {
         }
     }
 
-    /// Resolves the subscript `items` of an operand of that shape; `own` marks the dimensions that accesses check
-    /// themselves.
+    /// Resolves the subscript `items` of an operand of that shape; `own` marks the dimensions whose bounds the access
+    /// to the tensor checks itself.
     pub(crate) fn indexed(
         &mut self,
         (shape, own): (&[Expr], &[bool]),
@@ -292,7 +292,7 @@ impl Elab<'_> {
         Ok((protocol, value))
     }
 
-    /// Separates integers from index tensors, and refuses other values.
+    /// Classifies an index as an integer or an index tensor, and refuses other values.
     fn classify(&mut self, sub: Sub) -> R<Sub> {
         let Sub::At(v, protocol, span) = sub else { return Ok(sub) };
         self.note_operand(&v);
@@ -328,7 +328,7 @@ impl Elab<'_> {
             Kind::Float => {
                 let quotient = matches!(l.expr.kind(), taffeta_ast::ExprKind::Apply(Op::Div, _));
                 let help = match self.program.sources().text(span).split_once('/').filter(|_| quotient) {
-                    // The help is for the text of a single quotient.
+                    // The help rewrites the text only if it is a single quotient.
                     Some((a, b)) if !b.contains('/') => {
                         format!("`/` gives a float; `//` divides integers: `{} // {}`", a.trim(), b.trim())
                     }

@@ -1,4 +1,4 @@
-//! Static values from outside the program: `--set w=32` sets a `static` parameter.
+//! Static values from outside the program (`--set w=32` sets a `static` parameter): parsing, display and conversion.
 
 use super::value::Value;
 use crate::syntax::{Expr, ExprKind, Item, UnaryOp};

@@ -4,9 +4,14 @@
 //! shapes and types, and expands array expressions into loops. It expands and does not optimise.
 //!
 //! The parts: `value` and `axis` (results of expressions), `block` (the program being built), `scope` (names), `expr`,
-//! `operator`, `broadcast`, `index`, `table`, `choice`, `static_eval` (expressions), `stmt`, `assign`, `write`,
-//! `declared`, `reduce` (statements), `warn`, `call`, `annotation`, `builtin`, `grad` (functions), `entry` (whole
-//! programs), `schedule`, `limits`.
+//! `operator`, `broadcast`, `index`, `within`, `modifier`, `missing`, `table`, `choice`, `static_eval`, `literal`
+//! (expressions), `stmt`, `assign`, `write`, `declared`, `reduce`, `print` (statements), `annotation`, `storage`,
+//! `remap` (types and formats), `call`, `func`, `builtin`, `grad`, `custom_vjp`, `splice` (functions and their
+//! gradients), `entry` (whole programs), `schedule`, `report` and `warn` (diagnostics), `limits`.
+//!
+//! Terms: a *static* value is known while compiling. A *weak* value (of literals, sizes and iterators) has no element
+//! type of its own, and takes that of the typed operands that it meets, as in JAX. A *template* is a function with
+//! parameters that have no annotation; it is elaborated anew for each call.
 //!
 //! Error recovery is by statement: an error is reported, the statement is given up, the names that it would have bound
 //! are poisoned (uses of them are not reported), and elaboration continues with the next statement.
@@ -101,7 +106,7 @@ pub(crate) struct Elab<'p> {
     next_frame: usize,
     /// Call sites that lead to the current statement; `shared_chain` is the copy shared by the statements of one call.
     chain: Vec<CallSite>,
-    /// Functions called at these sites.
+    /// Functions called at the sites of `chain`.
     calls: Vec<FuncRef>,
     /// Functions being differentiated whose gradients this program is part of.
     differentiating: Vec<FuncRef>,

@@ -1,4 +1,4 @@
-//! Operators on tensors of any granularity: the type in which operands meet, and the elementwise result.
+//! Elementwise operators on scalars and tensors: the common type of the operands, and the result's element.
 //!
 //! Weak operands (literals, sizes, iterators) take the type of the typed ones; typed ones promote as in JAX; `bool` is
 //! not a number; `/` and the functions of floats turn integers into `f64`.
@@ -9,14 +9,14 @@ use super::{Elab, R, static_eval};
 use taffeta_ast::op::Domain;
 use taffeta_ast::{DType, Diagnostic, Expr, Kind, Literal, Op, Span};
 
-/// Returns the type in which operands meet: typed ones promote, weak ones yield.
+/// Returns the common type of operands: typed ones promote, weak ones yield.
 pub(crate) fn meet(operands: &[&Lazy]) -> DType {
     let typed = operands.iter().filter(|l| !l.weak).map(|l| l.expr.dtype()).reduce(DType::promote);
     let weak = operands.iter().filter(|l| l.weak).map(|l| l.expr.dtype().kind()).max();
     meeting(typed, weak)
 }
 
-/// Returns the type in which a typed operand meets a weak one of that kind.
+/// Returns the common type of a typed operand and a weak one of that kind; either may be absent.
 pub(crate) fn meeting(typed: Option<DType>, weak: Option<Kind>) -> DType {
     match (typed, weak) {
         (Some(t), None | Some(Kind::Bool)) => t,
@@ -50,7 +50,7 @@ fn type_name(l: &Lazy) -> String {
 }
 
 impl Elab<'_> {
-    /// Applies an operator to operands, element by element.
+    /// Applies an operator elementwise to operands.
     pub(crate) fn apply(&mut self, op: Op, args: &[(Value, Span)], span: Span) -> R<Value> {
         if args.iter().any(|(v, _)| matches!(v, Value::Missing(_))) {
             return self.apply_missing(op, args, span);
@@ -76,7 +76,8 @@ impl Elab<'_> {
         }
         let values: &[Lazy] = if op == Op::Select { &operands[1..] } else { &operands };
         let dtype = self.operand_type(op, values, span)?;
-        // A size that is compared with a narrow integer is not truncated to its type: the result shows no type.
+        // A size that is compared with a narrow integer is not truncated to the integer's type, since the result has
+        // neither type.
         let wide = op.is_comparison()
             && dtype.is_int()
             && dtype.size() < DType::I64.size()

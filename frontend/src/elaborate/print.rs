@@ -70,7 +70,7 @@ impl Elab<'_> {
         parts.push(match (part, v.lazy()) {
             (Some(part), _) => part,
             (None, Some(l)) if l.shape.is_empty() => match l.expr.as_literal() {
-                // A constant becomes text, so that the printed program prints the same when it is read again.
+                // A constant becomes text, so that the printed program, parsed again, prints the same.
                 Some(value) => {
                     push_text(parts, &taffeta_ast::show::value(value, l.expr.dtype()));
                     return Ok(());

@@ -10,9 +10,9 @@ use crate::syntax::{self, BinOp, ExprKind};
 use rustc_hash::FxHashSet;
 use taffeta_ast::{DType, Expr, ExprKind as E, Op, ReduceOp, Span, StmtKind};
 
-/// Recognises a reduction in a value for `x[i]`: `x[i]` combined with other operands by one operator, `x[i] op v`, `v
-/// op x[i]`, `x[i] + v - w`, `min(a, x[i], b)`. Returns the operator and the other operands combined. If these read
-/// `x[i]` again, only `min(x[i], v)` and `max(x[i], v)` are reductions.
+/// Recognises a reduction in a value that is stored into `x[i]`: `x[i]` combined with other operands by one operator,
+/// as in `x[i] op v`, `v op x[i]`, `x[i] + v - w`, `min(a, x[i], b)`. Returns the operator and the combination of the
+/// other operands. If these read `x[i]` again, only `min(x[i], v)` and `max(x[i], v)` are reductions.
 ///
 /// The other operands are combined first: a sum is thus reassociated, and `x[i] or v` evaluates `v` also where `x[i]`
 /// decides.
@@ -51,7 +51,8 @@ pub(crate) fn recognise(target: &View, element: &Expr) -> Option<(ReduceOp, Expr
     (!again).then_some((reduce, others))
 }
 
-/// Returns the operands that `op` combines with the target in `e`, if the target is one of them (alone: `Some(None)`).
+/// Returns the combination of the operands that `op` combines with the target in `e`: `None` if the target is no
+/// operand, `Some(None)` if it is the only one.
 #[expect(clippy::option_option, reason = "whether it is there, and whether it is alone")]
 fn others(op: Op, e: &Expr, is_target: &impl Fn(&Expr) -> bool) -> Option<Option<Expr>> {
     if is_target(e) {
@@ -162,8 +163,8 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Evaluates `y or f(x)`, which is stored into `y`, as a reduction does: `f(x)` in any case, if its statements
-    /// write only their own temporaries. `None` for any other form.
+    /// Evaluates the value of `y = y or f(x)` as for a reduction: `f(x)` unconditionally, if its statements write only
+    /// their own temporaries. `None` for any other form.
     pub(crate) fn logical_update(&mut self, target: &syntax::Expr, value: &syntax::Expr) -> R<Option<Value>> {
         let (op, first, rest) = match &value.kind {
             ExprKind::And(items) => (Op::And, &items[0], &items[1..]),
@@ -193,7 +194,7 @@ impl Elab<'_> {
         self.apply(op, &[(left, first.span), (right, right_span)], value.span).map(Some)
     }
 
-    /// Evaluates `k += 1` where `k` is static and stays so; returns whether it is.
+    /// Evaluates `k += 1` on a static `k`, if the sum is static too; returns whether it did.
     fn augment_static(&mut self, name: &str, op: BinOp, v: &Value, at: (Span, Span), span: Span) -> R<bool> {
         let innermost = self.frame().scopes.len() - 1;
         let Some((scope, b)) = self.frame().find(name) else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! Stored coordinates of levels (language.md, section 7): the function of a `remap=`, evaluated while compiling on
+//! Stored coordinates of levels (language.md, section 7): evaluates the function of a `remap=`, while compiling, on
 //! symbolic dimensions.
 //!
 //! ```python
@@ -31,7 +31,7 @@ enum Part {
     Tuple(Vec<Part>),
 }
 
-/// Names in a remapping function.
+/// Values of the names in a remapping function.
 type Names = FxHashMap<String, Part>;
 
 /// Result of a remapping: the coordinates that levels store, and sort keys.

@@ -1,4 +1,4 @@
-//! Schedule functions: the interface behind `s`, how a function is found, and how its body is run.
+//! Schedule functions: the interface behind `s`, the lookup of a schedule function, and the evaluation of its body.
 //!
 //! A schedule is evaluated by the same walk as a program, with every value static: `for`, `if` and calls are decided
 //! while compiling, and `s.split("i", 32)` goes to the [`Scheduler`]. Constructs that need the running program

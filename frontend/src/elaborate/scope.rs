@@ -41,13 +41,14 @@ pub(crate) struct Binding {
     pub(crate) site: Span,
 }
 
-/// Names of a block that ends (a loop's body, a branch); static control flow has no scope of its own.
+/// Names declared in a function's body, or in a dynamic block (a loop's body, a branch), with which they end; static
+/// control flow has no scope of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) names: FxHashMap<String, Binding>,
 }
 
-/// Call that is being inlined.
+/// Call that is being inlined, or the entry itself.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) id: usize,
@@ -161,12 +162,12 @@ impl<'p> Elab<'p> {
         Err(self.report(d))
     }
 
-    /// Returns whether a name is defined here.
+    /// Returns whether a name is visible here, as a binding, a built-in or a name of the operator library.
     pub(crate) fn is_known(&self, name: &str) -> bool {
         self.is_bound_in_shape(name) || builtin(name).is_some() || self.program.prelude.contains_key(name)
     }
 
-    /// Returns a name of the operator library.
+    /// Returns the value of a name of the operator library.
     pub(crate) fn library(&mut self, name: &str) -> R<Option<Value>> {
         match self.program.prelude.get(name).copied() {
             Some(module) => self.global(module, name),
@@ -174,7 +175,7 @@ impl<'p> Elab<'p> {
         }
     }
 
-    /// Returns a name at the top level of a module.
+    /// Returns the value of a name at the top level of a module.
     pub(crate) fn global(&mut self, module: ModuleId, name: &str) -> R<Option<Value>> {
         let program = self.program;
         let (mut module, mut name) = (module, name);

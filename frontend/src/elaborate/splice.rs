@@ -21,7 +21,7 @@ pub(crate) struct Meaning {
     /// Sizes, and iterators with their fresh symbols.
     scalars: FxHashMap<Symbol, Expr>,
     pub(crate) tensors: FxHashMap<Symbol, View>,
-    /// Copies of statements.
+    /// Ids of the copies, by those of the copied statements.
     pub(crate) ids: FxHashMap<StmtId, StmtId>,
     /// Patterns of the arguments, by those of the parameters.
     patterns: FxHashMap<Pattern, Pattern>,
@@ -70,7 +70,7 @@ impl Elab<'_> {
         })
     }
 
-    /// Adds existing statements to the current block.
+    /// Emits existing statements into the current block.
     pub(crate) fn emit_all(&mut self, body: &Stmt) {
         let statements = match body.kind() {
             StmtKind::Seq(all) => all.clone(),
@@ -168,7 +168,7 @@ impl Elab<'_> {
     fn spliced_parameter(&mut self, p: &Param, v: &Value, at: Span) -> R<View> {
         let name = p.tensor.symbol.name();
         let (wanted, found) = (&p.tensor.format, v.format());
-        // Dropping and summing concern writes; they do not matter for a tensor that is read.
+        // Dropping and summing concern writes, and the parameter is only read.
         let read = |f: &Format| Format { pattern: None, drops: false, sums: false, ..f.clone() };
         if read(wanted) != read(&found) {
             let text = format!("a conversion of the argument for `{name}` from `{found}` to `{wanted}`");
@@ -310,7 +310,7 @@ impl Meaning {
         }
     }
 
-    /// Returns the origin, with the calls that lead here before its own.
+    /// Returns the origin, with the calls that lead to the splice before its own.
     fn origin(&self, o: &Origin) -> Origin {
         match o {
             Origin::Source { span, labels, chain } => Origin::Source {

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_ast::stmt::{AssertKind, Extent, LoopProps, Message, MessagePart};
 use taffeta_ast::{DType, Expr, Origin, Span, StmtKind as Tree, Symbol};
 
-/// Way in which a block ended.
+/// Exit of a block.
 pub(crate) enum Flow {
     /// Falling through at its end.
     Next,
@@ -419,9 +419,8 @@ fn target_names(t: &syntax::Expr, out: &mut Vec<(String, Span)>) {
     }
 }
 
-/// Returns names that are assigned in a loop of the running program and also before it: they cannot be names for
-/// values. (The syntax does not tell which conditions are static; names assigned under dynamic ones are found while
-/// running.)
+/// Returns names that are assigned in a loop of the running program and also before it: such names must be tensors.
+/// (The syntax does not tell which conditions are static; names assigned under dynamic ones are found while running.)
 pub(crate) fn looped_names(body: &[Stmt]) -> FxHashSet<String> {
     let mut scan = Scan::default();
     scan.block(body);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use taffeta_ast::format::{Coord, Format, Level, LevelKind, Misplaced, Named, Pattern, presets};
 use taffeta_ast::{DType, Diagnostic, Expr, Literal, Span, print};
 
-/// Value of a name or call of section 7.
+/// Storage value: a level, a format or a pattern (language.md, section 7).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Storage {
     /// `compressed(unique=False)`
@@ -33,7 +33,7 @@ pub(crate) struct Composed {
     spans: Vec<Span>,
 }
 
-/// Tensor of a `pattern(A)`.
+/// Source tensor `A` of a `pattern(A)`, with the format that its followers get.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Followed {
     pub(super) name: String,
@@ -334,7 +334,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Checks that an argument is stored where another one is, as its parameter declares.
+    /// Checks that an argument has the same pattern as another one, as its parameter declares by `@ pattern(A)`.
     pub(crate) fn shares_pattern(&mut self, (v, wanted): (&Value, &Format), of: &str, name: &str, at: Span) -> R<()> {
         let found = v.format();
         if found.pattern == wanted.pattern && found.is_dense() == wanted.is_dense() {

@@ -89,7 +89,7 @@ impl Elab<'_> {
         Ok(tensor)
     }
 
-    /// Adds the elements of a list at some depth of nesting.
+    /// Collects the elements of a list at some depth of nesting, and checks that the nesting is rectangular.
     fn collect(&mut self, values: &[Value], depth: usize, out: &mut Contents, span: Span) -> R<()> {
         let n = values.len() as i64;
         let ragged = |found: String| format!("this list is indexed while the program runs, and {found}");
@@ -167,7 +167,8 @@ impl Elab<'_> {
         read.is_subset(&self.tables.symbols)
     }
 
-    /// Returns whether a name may stand for the value: a number of literals, sizes, iterators and tables.
+    /// Returns whether a name may stand for the value, without a tensor: a scalar of literals, sizes, iterators and
+    /// tables.
     pub(crate) fn is_nameable(&self, v: &Value) -> bool {
         v.is_weak_scalar()
             || matches!(v, Value::Lazy(l) if l.weak && l.shape.is_empty() && self.reads_tables_alone(&l.expr))

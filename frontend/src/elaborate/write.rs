@@ -1,4 +1,4 @@
-//! Writing: the place that a subscript on the left stands for, and the store of a value into it.
+//! Stores: the place (lvalue) that a left-hand side stands for, as a view, and the store of a value into it.
 //!
 //! The value is broadcast to the place and converted to the tensor's type. A value that would be overwritten before it
 //! is read goes through a temporary, and an update of the element (`y = y + v`) is a reduction.
@@ -48,7 +48,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Returns the place that a subscript on the left stands for.
+    /// Returns the place that the left-hand side `of[items]` stands for, as a view.
     pub(crate) fn place(&mut self, of: &syntax::Expr, items: &[syntax::Expr], span: Span) -> R<View> {
         let base = match &of.kind {
             ExprKind::Name(name) => self.writable_name(name, of.span)?,
@@ -192,7 +192,7 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Fixes the indices of a place that read the tensor written through it.
+    /// Moves the indices of a place that read the written tensor into temporaries.
     pub(crate) fn fixed_place(&mut self, target: &View) -> View {
         let mut target = target.clone();
         if target.shape.is_empty() {
@@ -211,8 +211,8 @@ impl Elab<'_> {
         target
     }
 
-    /// Returns an element's expression that is safe from writes through `target`, in the order of its axes, before it
-    /// is read.
+    /// Returns the element to store: a load from a temporary if stores through `target`, in the order of its axes, may
+    /// overwrite elements that later iterations read, and `element` itself otherwise.
     pub(crate) fn unaliased(&mut self, target: &View, element: Expr) -> Expr {
         if target.shape.is_empty() || !may_conflict(target, &element) {
             return element;
@@ -235,7 +235,7 @@ impl Elab<'_> {
     }
 }
 
-/// Returns whether different elements of the place are different elements of the tensor.
+/// Returns whether distinct elements of the place are distinct elements of the tensor.
 fn is_injective(target: &View) -> bool {
     let ndim = target.shape.len();
     let covered: FxHashSet<usize> = target.indices.iter().filter_map(|a| axis::single_affine(&a.index)).collect();

@@ -73,7 +73,7 @@ const STATEMENTS: [Row; 20] = [
     ("type", "python::class", "there are no type aliases", "write the type where it is used"),
 ];
 
-/// Words of the table that are names too, unless the line looks like the statement.
+/// Soft keywords of the table: names, unless the line looks like the statement.
 const SOFT: [&str; 4] = ["match", "case", "switch", "type"];
 
 /// Returns the refusal of a line that starts a statement outside the language.

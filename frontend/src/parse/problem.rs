@@ -236,7 +236,7 @@ fn is_format(word: &str) -> bool {
     Named::find(word).is_some() || matches!(word, "bcsr" | "format" | "pattern")
 }
 
-/// Returns whether no operand can stand after this token; a number there is misplaced, but not malformed.
+/// Returns whether this token ends an operand, so that a number after it is misplaced rather than malformed.
 fn continues(previous: &str, token: Option<&Token>) -> bool {
     match token.map(|t| t.kind) {
         Some(TokenKind::Name) => !is_keyword(previous),

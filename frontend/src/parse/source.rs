@@ -1,4 +1,4 @@
-//! Text being parsed, and limits of nesting.
+//! Text being parsed, and limits of nesting and of names.
 
 use taffeta_ast::{Diagnostic, FileId, Span};
 

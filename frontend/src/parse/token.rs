@@ -1,4 +1,5 @@
-//! Tokeniser, before any grammar, for the layout, the messages and the formatter.
+//! Tokeniser: splits a text before any grammar is applied. Its tokens serve the layout, the grammar's input, the
+//! messages and the formatter.
 //!
 //! Strings, comments, ends of lines and brackets are exact. Names, numbers and operators are as long as Python makes
 //! them; the grammar decides whether they are *valid*. Every byte that is not blank belongs to one token, and none is

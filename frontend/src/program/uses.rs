@@ -1,4 +1,5 @@
-//! Names that a module mentions; they decide which parts of the operator library are loaded for it.
+//! Names that a module may use from the operator library; they decide which of the library's modules are loaded with
+//! it.
 
 use super::walk;
 use crate::syntax::{BinOp, Expr, ExprKind, Item, Module, Stmt, StmtKind};

@@ -35,8 +35,8 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Accepted increase of the estimate in loops over stored elements, as a fraction. C compilers do not optimise nests
-/// over rows that lists point to: sums in an array of their own are 2 to 4 times as fast there, in registers or not.
+/// Accepted increase of the estimate in loops over stored elements, as a fraction. C compilers optimise nests over rows
+/// at loaded indices poorly: sums in an array of their own are 2 to 4 times as fast there, in registers or not.
 const STORED: f64 = 0.1;
 
 /// Maximum number of elements of an array in registers.
@@ -69,7 +69,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     found.flat_map(|t| [Some(whole(s, &l, &t)), columns(s, model, &l, &t, &trips)]).flatten().collect()
 }
 
-/// Returns the option to keep all sums of a loop into a tensor in registers.
+/// Returns the option to keep all sums of a loop into tensor `t` in registers, with lanes where that is legal.
 fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Candidate {
     let steps = format!("cache_reduction(\"{}\", \"{}\")", s.called(&l.stmt), t.name());
     let lanes = rows(&l.body, t);
@@ -121,7 +121,7 @@ fn added(s: &Stmt, t: &Symbol) -> Option<(i64, usize)> {
     found
 }
 
-/// Returns the tensor that a statement declares, if it is small enough to be in registers anyway.
+/// Returns the tensor that a statement declares, if it is small enough to be in registers without this rule.
 fn small_array(s: &Stmt) -> Option<&Symbol> {
     let StmtKind::VarDef { tensor, .. } = s.kind() else { return None };
     let elements = tensor.shape.iter().try_fold(1i64, |n, d| n.checked_mul(d.as_int()?))?;
@@ -165,7 +165,8 @@ fn gather(s: &Stmt, iter: &Symbol, trips: &Trips<'_>, inside: &mut Vec<Loop>, ou
     }
 }
 
-/// Collects the unmarked innermost loops that reduce into a tensor: with lanes there, registers hold vectors of it.
+/// Collects the unmarked innermost loops that reduce into a tensor: with lanes there, registers hold vectors of its
+/// elements.
 fn rows(s: &Stmt, tensor: &Symbol) -> Vec<StmtId> {
     let mut out = Vec::new();
     s.walk(&mut |l| {

@@ -1,4 +1,5 @@
-//! Memory of local arrays.
+//! Local arrays that are allocated at every execution of their declaration: the cost model prices them, and `mem_type`
+//! gives them memory that is laid out once.
 
 use taffeta_analysis::query::upper_bound::of_sizes;
 use taffeta_ast::Symbol;

@@ -4,7 +4,7 @@ use crate::refusal::Refusal;
 use std::fmt::Write as _;
 use taffeta_ast::Span;
 
-/// Maximum number of untried options that are all named.
+/// Maximum number of untried options listed by name; of more options, only the first and the last one are.
 const MOST_NAMED: usize = 3;
 
 /// Decision of a rule at one site.
@@ -36,7 +36,8 @@ pub struct Outcome {
 pub enum Answer {
     /// Estimated time.
     Takes(f64),
-    /// Search left in stored elements: lower is better. (Not a time.)
+    /// Value of the rule's own objective (`storage`: the search left in stored elements); lower is better. (Not a
+    /// time.)
     Weighs(f64),
     /// Reason for the refusal.
     Refused(String),
@@ -52,8 +53,8 @@ impl Outcome {
 }
 
 impl Decision {
-    /// Renders the decision for people: the site with `place`, then every option once, the taken one marked by a star,
-    /// and one line for the untried options.
+    /// Renders the decision for people: the site with its source location `place`, then every option once, the taken
+    /// one marked by a star, and one line for the untried options.
     pub fn text(&self, place: &str) -> String {
         let mut out = format!("`{}`", self.site);
         if !place.is_empty() {

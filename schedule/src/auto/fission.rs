@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Statements that write at loaded indices are cut out of outermost loops; per-iteration locals that are live across a
-//! cut get an element per iteration. The gain is judged on the program whose other loops run on threads where that is
-//! legal and whose scattering loops have columns per thread (`scatter`), or on the program with lanes alone if that
-//! estimate is lower.
+//! cut get an element per iteration. The gain is judged on the program that later rules are expected to make: loops
+//! that scatter have columns per thread (`scatter`), and the other parts run on threads where that is legal. If the
+//! program without threads has a lower estimate, that one counts.
 
 use super::model::Model;
 use super::nest;

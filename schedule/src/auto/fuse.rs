@@ -7,8 +7,8 @@
 //!                                              y[i] = g(t)
 //! ```
 //!
-//! Inner loops are fused too, as far as they share tensors. Loops of different trip counts stay apart, and so do loops
-//! that are parallel separately but not once fused.
+//! Inner loops that share tensors are fused too, one pair per loop and round. Loops of different trip counts stay
+//! apart, and so do loops that are parallel separately but not once fused.
 
 use super::model::Model;
 use super::nest;
@@ -94,7 +94,8 @@ fn next(s: &Schedule, id: StmtId) -> Option<Stmt> {
     block.items.get(at + 1).cloned()
 }
 
-/// Fuses two loops, then inner loops that share tensors, and contracts tensors used within one iteration.
+/// Fuses two loops, then the first pair of inner loops that can be fused, and contracts tensors used in the fused loop
+/// alone.
 fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result<(), Refusal> {
     let free = |s: &Schedule, l: &Value| s.trying().call("parallelize", &[Arg::from(l.clone())]).is_ok();
     let before = s.trying();

@@ -1,5 +1,5 @@
-//! Report of how each loop of a program runs, and of why it runs neither on threads nor in lanes; for any schedule, by
-//! hand, by rules or empty.
+//! Report for each loop of a program: how it runs on threads and in vector lanes, or why it does not. The schedule may
+//! be written by hand, chosen by rules, or empty.
 //!
 //! For an unmarked loop, the primitive that would set the mark is tried. Its refusal is the reason; if it accepts the
 //! loop, the reason is the estimates with and without the mark.
@@ -25,7 +25,7 @@ pub struct LoopReport {
     pub span: Span,
     /// Number of enclosing loops.
     pub depth: usize,
-    /// Execution on threads; `None` inside of a loop that runs on threads.
+    /// Execution on threads; `None` inside of a loop that runs on threads or in a library.
     pub threads: Option<Execution>,
     /// Execution in vector lanes.
     pub lanes: Execution,
@@ -116,7 +116,7 @@ impl Asked<'_> {
             return Execution::Yes(format!("lanes: {width}{}", shared(&props.reductions)));
         }
         let without = self.without(l, vectorize::RULE.method, "vectorize");
-        // The compiler model cannot judge loops over stored elements, which only lowering finds.
+        // The compiler model cannot judge loops over stored elements, since only lowering generates their code.
         let Some(plain) = Loop::of(l).filter(|_| !structured::traverses(self.schedule.func(), l)) else {
             return without.into();
         };
@@ -157,7 +157,7 @@ impl Asked<'_> {
 enum Unmarked {
     /// Refusal by the primitive.
     Refused(String),
-    /// Estimates of a mark that the primitive accepts.
+    /// Estimates with and without a mark that the primitive accepts.
     Legal(String),
 }
 

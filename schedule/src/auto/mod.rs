@@ -6,15 +6,15 @@
 //!                                                    └─▶ refused, with the reason      └─▶ Decision
 //! ```
 //!
-//! - A rule calls nothing but primitives, so every schedule it chooses is legal, and its candidates are recorded in the
-//!   trace: `s.auto()` itself leaves no step there.
-//! - The first option of every site is to keep the program. Another option is taken only if its estimate is lower by a
-//!   fraction of the estimate of the outermost statement (`Rule::gain`).
+//! - A rule calls nothing but primitives, so every schedule it chooses is legal, and the trace records the primitives
+//!   that were called: `s.auto()` itself leaves no step there.
+//! - The first option of every site is to keep the program. Another option is taken only if its estimate is lower by
+//!   more than a fraction (`Rule::gain`) of the estimate of the outermost statement around the site.
 //! - Rules run in the order of `RULES`, each with the reason for its place. A later rule sees the results of earlier
 //!   ones; no rule undoes another one.
 //! - Schedules depend neither on time nor on chance: the same program gets the same schedule for the same [`Target`].
-//! - Marks (`parallel`, `vectorize`, …) set by the user stay, and the bodies of marked loops are left alone. So are
-//!   loops that print, since their lines must appear in program order.
+//! - Marks (`parallel`, `vectorize`, …) set by the user stay, and no rule moves or splits a marked loop. Loops that
+//!   print are left alone, since their lines must appear in program order.
 
 mod accumulate;
 mod allocation;
@@ -62,14 +62,14 @@ use rule::{Apply, ExtraSteps, KEEP, Rule};
 use std::borrow::Cow;
 use taffeta_ast::{Stmt, StmtKind, print};
 
-/// Minimum lead of an option's lower bound over the best estimate so far, as a fraction of that statement's estimate;
-/// closer options are not tried, so the earlier of two near-equal options wins.
+/// Minimum lead of an option's lower bound over the best estimate so far, as a fraction of the estimate of the
+/// outermost statement around the site; closer options are not tried, so the earlier of two near-equal options wins.
 const NEAR: f64 = 0.02;
 /// Maximum number of trials per rule and program; the remaining sites are kept unchanged. (A program of 800 statements
 /// takes fewer.)
 const MOST_TRIALS: usize = 400;
 
-/// Name that stands for a rule in decisions about the values that a gradient materialises, made by comparing schedules.
+/// Rule name in decisions about the values that a gradient materialises, which are made by comparing schedules.
 pub const MATERIALISE: &str = "materialise";
 
 /// Registers rules: a constant in the rule's file, the method of schedules that applies it alone, its manual entry.
@@ -188,10 +188,10 @@ impl Schedule {
 pub(crate) fn apply(s: &mut Schedule, rule: Option<&str>) {
     let target = s.target();
     let mut model = Model::new(&target, Stage::Structure);
-    // Float order is fixed only while rules choose; a schedule function's own steps are executed as asked.
+    // Float order is fixed only while rules choose; a schedule function's own steps may change it.
     let kept = s.keep_order(target.strict_floats);
     if rule.is_none() {
-        // A refusal means that the program has no small array.
+        // A refusal is no error: the program has no small array.
         let _ = s.call("scalarize", &[]);
     }
     let lanes = RULES.iter().position(|r| r.method == vectorize::RULE.method);
@@ -213,7 +213,7 @@ fn run(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>) {
     }
 }
 
-/// Returns whether a loop prints. Primitives may reorder its lines of output, which no user asked of the rules.
+/// Returns whether a statement is a loop that prints. Primitives may reorder its lines of output, which rules must not.
 fn prints(s: &Stmt) -> bool {
     matches!(s.kind(), StmtKind::For { .. }) && s.any(&mut |s| matches!(s.kind(), StmtKind::Print { .. }))
 }

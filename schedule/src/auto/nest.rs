@@ -52,8 +52,8 @@ pub(super) fn chain(s: &Stmt) -> Vec<Stmt> {
     out
 }
 
-/// Returns the unmarked loops of a nest from `s` inwards, each with the deepest nest among the loops of the one around
-/// it. A tie ends the nest.
+/// Returns the unmarked loops of a nest from `s` inwards, descending at each level into the inner loop with the deepest
+/// nest. A tie ends the descent.
 pub(super) fn deepest(s: &Stmt) -> Vec<Stmt> {
     let mut out = Vec::new();
     let mut next = Some(s.clone());
@@ -118,13 +118,13 @@ pub(super) fn halves(made: Value) -> Result<(Value, Value), Refusal> {
     Ok((first, second))
 }
 
-/// Returns whether a loop's body is the other statement alone, apart from declarations.
+/// Returns whether a loop's body consists of `inner` alone, apart from declarations.
 pub(super) fn is_alone(outer: &Stmt, inner: &Stmt) -> bool {
     Loop::of(outer).is_some_and(|l| matches!(Block::of(&l.body).items.as_slice(), [one] if one.id() == inner.id()))
 }
 
-/// Isolates a statement of a loop by fission before and after it. Returns the loop that contains the statement alone;
-/// `outer` becomes the last loop of the parts.
+/// Isolates the loop `inner` in the body of the loop `outer` by fission before and after it. Returns the part of
+/// `outer` that contains `inner` alone, and sets `outer` to the last part.
 pub(super) fn alone(
     s: &mut Schedule,
     outer: &mut Value,
@@ -185,8 +185,8 @@ pub(super) fn scatters(l: &Stmt) -> Vec<StmtId> {
     out
 }
 
-/// Runs the outermost loops that `site` is or was turned into on threads, as the last rules are expected to do; loops
-/// that scatter get columns per thread. `before` lists the outermost loops of the program before the change.
+/// Runs the loop `site`, or the outermost loops it was turned into, on threads, as the last rules are expected to do;
+/// loops that scatter get columns per thread. `before` lists the outermost loops of the program before the change.
 pub(super) fn on_threads(s: &mut Schedule, site: StmtId, before: &[StmtId]) -> ExtraSteps {
     let is_part = |l: &&Stmt| (l.id() == site || !before.contains(&l.id())) && !has_marks(l);
     let parts = loops_in(&s.func().body);

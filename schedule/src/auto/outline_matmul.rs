@@ -46,7 +46,8 @@ fn gather_sums(s: &Stmt, way: &mut Vec<Stmt>, out: &mut Vec<StmtId>) {
     way.pop();
 }
 
-/// Returns the option to cut a sum's product out of the outermost loop from which on `pays` accepts it.
+/// Returns the option to cut a sum's product out of the outermost enclosing loop whose nest is a product that `pays`
+/// accepts.
 pub(super) fn option(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Candidate> {
     let outer = among_others(s, sum, pays)?;
     let steps = format!("as_lib of the product in \"{}\", cut out", s.called(&outer));
@@ -88,8 +89,7 @@ pub(super) fn all(s: &Schedule, l: &Loop, pays: &Pays<'_>) -> Option<Candidate> 
     Some(Candidate::new(steps, apply))
 }
 
-/// Returns the outermost loop from which on a sum is a product that `pays` accepts, if other statements stand beside
-/// the sum in that loop.
+/// Returns the loop found by [`around`], if other statements stand beside the sum in that loop.
 fn among_others(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     let outer = around(s, sum, pays)?;
     let way = tree::path(&outer, sum)?;
@@ -97,7 +97,7 @@ fn among_others(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     (!stands_alone).then_some(outer)
 }
 
-/// Returns the outermost loop from which on a sum is a product that `pays` accepts.
+/// Returns the outermost enclosing loop whose nest, reduced to the sum, is a product that `pays` accepts.
 fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
     let way = tree::path(&s.func().body, sum)?;
     let loops = || way.iter().enumerate().filter(|(_, l)| matches!(l.kind(), StmtKind::For { .. }));
@@ -115,8 +115,8 @@ fn around(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Stmt> {
 }
 
 /// Returns whether some loop around a sum is a reduction loop: its iterator occurs in no index, and the accumulator is
-/// declared outside of it. Without such a loop the sum is no product, which is cheaper to find out than the expressions
-/// of its scalars.
+/// declared outside of it. Without such a loop the sum is no product; this check is cheaper than computing the
+/// expressions of its scalars.
 fn sums_over_a_loop(way: &[Stmt]) -> bool {
     let Some(StmtKind::ReduceTo { tensor, indices, .. }) = way.last().map(Stmt::kind) else { return false };
     let declares = |s: &Stmt| matches!(s.kind(), StmtKind::VarDef { tensor: t, .. } if t.symbol == *tensor);
@@ -157,9 +157,9 @@ fn is_product(s: &Schedule, nest: &Stmt) -> bool {
     Loop::of(nest).is_some_and(|l| as_lib::sketch(s, &l).is_some())
 }
 
-/// Returns cheap scalars around a sum, outermost first, with their defining expressions: the ones that the sum's value
-/// is computed from, and the ones in the innermost loop, which would otherwise be expanded to an element per iteration.
-/// `cheap` holds the expressions of cheap tensors ([`inline::cheap`]).
+/// Returns cheap scalars around a sum, outermost first, with their defining expressions: the operands of the sum's
+/// value, direct and indirect, and the scalars of the innermost loop, which would otherwise be expanded to an element
+/// per iteration. `cheap` holds the expressions of cheap tensors ([`inline::cheap`]).
 fn scalars(way: &[Stmt], cheap: &FxHashMap<Symbol, Expr>) -> Scalars {
     let Some(StmtKind::ReduceTo { value, .. }) = way.last().map(Stmt::kind) else { return Vec::new() };
     let cheap = |d: &Stmt| match d.kind() {
@@ -216,7 +216,8 @@ fn alone(way: &[Stmt], scalars: &[(Symbol, Expr)]) -> Stmt {
     })
 }
 
-/// Returns whether no statement precedes (`first`) or follows the last one of `way` in the loops around it.
+/// Returns whether no statement precedes (`first`) or follows the last statement of the path `way` in the loops around
+/// it; `false` if a branch is on the path.
 pub(super) fn is_end(way: &[Stmt], first: bool) -> bool {
     way.windows(2).all(|pair| match pair[0].kind() {
         StmtKind::Seq(all) => {

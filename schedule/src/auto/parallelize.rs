@@ -1,12 +1,12 @@
 //! `auto_parallelize`: loops on several threads, as far outside as possible.
 //!
-//! The outermost loop is tried first, then the loops inside of it; two loops directly nested are also tried merged,
-//! where the outer one has few iterations. The primitive chooses how reductions are shared; the estimate includes
-//! copies, atomic updates and the start of threads, so small loops stay sequential. Local tensors that every iteration
-//! writes before it reads them are privatised (`privatize`), where they alone prevent threads. Loops inside of a
-//! sequential one are also tried together: a single parallel one may move its data from core to core and back in each
-//! outer iteration, while all of them leave the data in place. For a guessed trip count, threads start only above the
-//! number of iterations at which they pay, or for parts of that many list positions; the estimate is of a call in which
+//! The outermost loop is tried first, then the loops inside of it; where the outer of two directly nested loops has few
+//! iterations, both are also tried merged (`merge`). The primitive chooses how reductions are shared; the estimate
+//! includes copies, atomic updates and the start of threads, so small loops stay sequential. Where local tensors alone
+//! prevent threads, and every iteration writes them before it reads them, they are privatised (`privatize`). Loops
+//! inside of a sequential one are also tried together: a single parallel one may move its data from core to core and
+//! back in each outer iteration, while all of them leave the data in place. For a guessed trip count, threads start
+//! only above the number of iterations, or of stored positions, at which they pay; the estimate is of a call in which
 //! they start.
 
 use super::model::Model;
@@ -36,7 +36,7 @@ pub(super) const RULE: Rule = Rule {
 
 /// Iterations per thread below which two nested loops are worth merging.
 const FEW: f64 = 4.0;
-/// Maximum number of positions that a part needs.
+/// Upper limit of `chunk`, the minimum number of stored positions worth sharing, before rounding.
 const MOST_POSITIONS: f64 = 1e7;
 /// Maximum number of tensors privatised for one loop.
 const MOST_PRIVATE: usize = 8;
@@ -52,8 +52,8 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-/// Lists options for an outermost loop and the loops inside of it; inner loops become sites once threads run a part of
-/// the outermost one.
+/// Lists options for an outermost loop and the loops inside of it; inner loops become sites of their own once threads
+/// run some loop of their outermost one.
 fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let mut around = s.around(site);
@@ -165,8 +165,9 @@ fn above(s: &Schedule, model: &Model<'_>, (l, trips): (&Loop, Estimate), around:
     worth(s, model.target, l, around).or((trips.value < 2.0).then_some(1))
 }
 
-/// Returns the trip count above which threads pay, for a loop with a guessed trip count: its trip count at the smallest
-/// value of unknown sizes at which threads pay. `None` if they pay for any trip count, or for no assumed size.
+/// Returns the trip count above which threads pay, for a loop with a guessed trip count: one less than its trip count
+/// at the smallest value of unknown sizes at which threads pay. `None` if they pay for any trip count, or for no
+/// assumed size.
 fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64> {
     let saved = 1.0 - 1.0 / target.threads as f64;
     let small = |k: u32| Target { unknown: f64::from(1 << k), ..target.clone() };
@@ -201,8 +202,8 @@ fn on_threads(above: Option<i64>) -> LoopProps {
     LoopProps { parallel: Some(threads), ..LoopProps::default() }
 }
 
-/// Returns the option to divide a loop over uneven rows into equal parts of stored positions. Their number is known at
-/// run time, when threads start if it exceeds one part of `chunk` positions.
+/// Returns the option to divide a loop over uneven rows into parts of equally many stored positions. The number of
+/// positions is known at run time only; threads start there if it is at least `chunk`.
 fn by_positions(s: &Schedule, l: &Stmt, chunk: Option<i64>) -> Candidate {
     let id = l.id();
     let text = chunk.map_or(String::new(), |n| format!(", chunk={n}"));
@@ -217,7 +218,8 @@ fn by_positions(s: &Schedule, l: &Stmt, chunk: Option<i64>) -> Candidate {
     candidate.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
 }
 
-/// Returns the number of positions that take as long as the start of threads, if it exceeds the default minimum.
+/// Returns the number of positions that take as long as the start of threads, rounded up to a power of two, if it
+/// exceeds the default of `chunk`.
 fn positions_that_pay(s: &Schedule, model: &Model<'_>, l: &Stmt, around: &[Stmt]) -> Option<i64> {
     let mut way = around.to_vec();
     let mut inner = l.clone();

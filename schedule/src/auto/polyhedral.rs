@@ -9,8 +9,7 @@
 //!         t, t + i, 2 t + i + j in a tile
 //! ```
 //!
-//! A nest with a parallel loop is not skewed, since threads can take that loop and the bounds of skewed loops are
-//! costly.
+//! A nest in which some loop can run on threads is not skewed, since skewed loops have costly bounds.
 
 use super::model::Model;
 use super::nest;
@@ -69,7 +68,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     if model.target.threads < 2 || loops.iter().any(is_free) {
         return Vec::new();
     }
-    // A single tile in time has no wavefronts.
+    // The outermost loop gets at least two tiles, since a single one has no wavefronts.
     let trips = Loop::of(&root).map_or(0.0, |l| model.trips(s.func(), &[], &l).value);
     let sizes: Vec<i64> = (0..loops.len())
         .map(|k| match k {
@@ -83,7 +82,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     vec![Candidate::new(steps, move |s| fronts(s, site, depth, &of).map(|_| ExtraSteps::default()))]
 }
 
-/// Tiles a nest for wavefronts and runs the tiles of a front on threads.
+/// Skews and tiles a nest for wavefronts, and runs the tiles of a front on threads.
 fn fronts(s: &mut Schedule, site: StmtId, depth: usize, sizes: &[i64]) -> Result<Value, Refusal> {
     let band = s.call("polyhedral", &[Arg::from(site)])?;
     match &band {

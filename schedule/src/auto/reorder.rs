@@ -9,8 +9,8 @@
 //! than the next loop, its statements are also tried in loops of their own (`fission`), so that the innermost loop
 //! needs no condition for them.
 //!
-//! Where a loop contains several loops, one of which runs down columns of a tensor whose rows the outer loop follows,
-//! each of them is tried with an outer loop of its own and interchanged:
+//! Where a loop runs along rows of a tensor and contains several loops, one of which runs down its columns, each inner
+//! loop is tried with an outer loop of its own and interchanged:
 //!
 //! ```text
 //! for j:                                     for j: r[j] = 0
@@ -134,8 +134,8 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     out
 }
 
-/// Returns whether a perfect nest accesses one dimension per loop in nest order, and no iteration uses a value made by
-/// another one: no other order can do better.
+/// Returns whether a perfect nest accesses every tensor with one dimension per loop, in nest order, and no iteration
+/// uses a value made by another one: no other order can do better.
 fn goes_in_order(loops: &[Stmt]) -> bool {
     let all: Vec<Loop> = loops.iter().filter_map(Loop::of).collect();
     let Some(last) = all.last() else { return false };
@@ -155,8 +155,8 @@ fn goes_in_order(loops: &[Stmt]) -> bool {
     in_order
 }
 
-/// Lists permutations of so many loops except the identity: each loop innermost, alone and with each other loop
-/// outermost.
+/// Lists the permutations of `count` loops to try, without the identity: each loop innermost with the order of the
+/// others kept, then also with each of the others outermost.
 fn orders(count: usize) -> Vec<Vec<usize>> {
     let mut orders: Vec<Vec<usize>> = Vec::new();
     let mut add = |order: Vec<usize>| {

@@ -2,7 +2,8 @@
 //! nest, and the obstacles.
 //!
 //! The roof of a nest is the larger of two times: *arithmetic*, all its operations in full vectors on all threads, and
-//! *memory*, one transfer of every touched tensor from the level that holds all of them, at that level's bandwidth.
+//! *memory*, one transfer of every touched tensor from the first level that holds all tensors of the program, at that
+//! level's bandwidth.
 
 use super::decisions::Answer;
 use super::model::Model;
@@ -20,16 +21,16 @@ const SMALL: f64 = 0.1;
 /// Maximum number of obstacles reported per nest.
 const MOST_OBSTACLES: usize = 3;
 
-/// Outermost loop of the program.
+/// Outermost loop of a program, with its estimate and its roof.
 #[derive(Clone, Debug)]
 pub struct Nest {
     /// Selector of the nest in a schedule.
     pub site: String,
     /// Estimated time in nanoseconds.
     pub estimate: f64,
-    /// Lower bound of the arithmetic's time.
+    /// Lower bound of the arithmetic's time in nanoseconds.
     pub arithmetic: f64,
-    /// Lower bound of the memory transfers' time.
+    /// Lower bound of the memory transfers' time in nanoseconds.
     pub memory: f64,
     /// Obstacles, if `is_far`: execution on one thread, gathers, and refused marks with their reasons.
     pub obstacles: Vec<String>,

@@ -1,4 +1,5 @@
-//! Interface of rules: sites, and the candidates at each.
+//! Interface of rules: the sites where a rule may apply, and the candidate transformations at each. The driver in
+//! `auto` tries the candidates on copies of the schedule and takes the best one.
 
 use super::model::Model;
 use crate::refusal::Refusal;
@@ -9,7 +10,8 @@ use taffeta_ast::{Func, LoopProps, StmtId, StmtKind};
 /// Minimum gain of a structural change, as a fraction of the estimate of the outermost statement around its site.
 pub(super) const STRUCTURE: f64 = 0.05;
 
-/// Minimum gain of a mark, which changes only how a loop runs, as a fraction of that statement's estimate.
+/// Minimum gain of a mark, which changes only how a loop runs, as a fraction of the estimate of the outermost statement
+/// around its site.
 pub(super) const MARK: f64 = 0.005;
 
 /// Rule of automatic scheduling.
@@ -27,7 +29,7 @@ pub(super) struct Rule {
     /// left in lowered code ([`Schedule::traversal`]). A negative value admits a slightly higher estimate, since the
     /// model knows less about such loops.
     pub min_gain_sparse: Option<f64>,
-    /// Objective of the rule, where that is not the model's estimate.
+    /// Objective to minimise; `None` for the model's estimate.
     pub objective: Option<fn(&Schedule) -> f64>,
     /// Maximum number of passes over all sites; a pass without a step is the last one.
     pub rounds: usize,
@@ -40,7 +42,7 @@ pub(super) struct Rule {
 /// Steps of an option, run on a trial copy that replaces the schedule if the option is taken.
 pub(super) type Apply = dyn Fn(&mut Schedule) -> Result<ExtraSteps, Refusal>;
 
-/// Steps that an option executed before and after the steps it is named by.
+/// Steps that an option executed before and after the steps in its name ([`Candidate::steps`]).
 #[derive(Default)]
 pub(super) struct ExtraSteps {
     pub before: Vec<String>,
@@ -57,8 +59,8 @@ pub(super) const KEEP: &str = "keep";
 pub(super) struct Candidate {
     /// Steps as a schedule spells them: `reorder([i, k, j])`.
     pub steps: String,
-    /// Application by calls of primitives. Returns the extra steps that turned out to be needed before, and the steps
-    /// that followed.
+    /// Application by calls of primitives. Returns the steps executed in addition to `steps`: preparations before them,
+    /// and consequences after them.
     pub apply: Box<Apply>,
     /// Follow-up steps expected of later rules, applied for the estimate alone.
     pub follow_up: Option<Box<Apply>>,

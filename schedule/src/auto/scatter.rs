@@ -33,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
     options,
 };
 
-/// Maximum depth of a nest.
+/// Maximum depth of a nest to distribute over threads.
 const MOST_LOOPS: usize = 5;
 /// Minimum number of a thread's columns, in vectors.
 const LEAST_VECTORS: i64 = 2;
@@ -63,7 +63,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     vec![Candidate::new(steps, move |s| apply(s, &ids, width))]
 }
 
-/// Gives each thread its own columns of a loop, if the rule has a legal option for it.
+/// Applies this rule's option at `site`, if there is a legal one, as a follow-up step of other rules.
 pub(super) fn expect_columns(s: &mut Schedule, site: StmtId) {
     let target = s.target();
     for candidate in options(s, &Model::new(&target, Stage::Structure), site) {

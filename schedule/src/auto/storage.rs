@@ -34,8 +34,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// Maximum depth of a nest to reorder.
 const MOST_LOOPS: usize = 6;
-/// Elements along diagonals per part of a thread: accumulated elements stay in cache, and memory is still read in long
-/// runs.
+/// Number of elements along a diagonal in one part for a thread: few enough for accumulated elements to stay in cache,
+/// and enough to read memory in long runs.
 const PART: i64 = 1 << 15;
 /// Weight of a program that cannot be lowered.
 const NEVER: f64 = 1e18;
@@ -69,7 +69,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     orders.into_iter().map(|order| choice(s, &loops, order, model.target.threads > 1)).collect()
 }
 
-/// Iteration space of a loop in the new order, in terms of the loops of the nest.
+/// Iterator of a loop in the new order, in terms of the loops of the nest, which are given by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Loop(usize),
@@ -106,7 +106,7 @@ fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<Pl
         match c {
             // Indices invariant in the nest need no loop.
             Coord::Dim(d) => iter(*d).into_iter().for_each(|k| add(Place::Loop(k))),
-            // Slots are traversed row by row.
+            // Slots (`Counter`) get no loop of their own: they are traversed row by row.
             Coord::Counter(_) | Coord::Int(_) => {}
             Coord::Apply(op, args) => match (op, &**args) {
                 (Op::FloorDiv, [Coord::Dim(d), Coord::Int(by)]) => add(Place::Block(iter(*d)?, *by)),
@@ -133,7 +133,7 @@ fn choice(s: &Schedule, loops: &[Loop], order: Vec<Place>, threads: bool) -> Can
     Candidate::new(steps, move |s| apply(s, &ids, &order, threads))
 }
 
-/// Reorders the loops of a nest; loops missing in `order` follow.
+/// Splits and reorders the loops of a nest as `order` says; loops missing in `order` follow.
 fn apply(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> Result<ExtraSteps, Refusal> {
     let mut steps = Vec::new();
     let loops = nest::perfect(s, nest, &mut steps)?;
@@ -176,8 +176,8 @@ fn apply(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> R
     Ok(ExtraSteps { after: steps, ..ExtraSteps::default() })
 }
 
-/// Makes loops over the diagonals and along each of them. For threads the loop along a diagonal is cut into parts that
-/// they share, since all diagonals may update the same element.
+/// Permutes a pair of loops to one over the diagonals and one along each of them. For threads the loop along a diagonal
+/// is first split into parts to share, since all diagonals may update the same element.
 fn diagonals(
     s: &mut Schedule,
     loops: &[Value],

@@ -1,4 +1,4 @@
-//! Queries on structured tensors: which loops traverse stored elements.
+//! Queries on structured tensors: their formats and accesses, and the loops that traverse stored elements.
 
 use crate::schedule::Schedule;
 use crate::tree::Loop;

@@ -1,4 +1,5 @@
-//! Machine that a program is scheduled for, and the sizes that it is expected to run with.
+//! Machine that a program is scheduled for, and the sizes that it is expected to run with: the parameters of the cost
+//! model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,9 +17,9 @@ pub struct Target {
     pub levels: Vec<Level>,
     /// Costs of instructions and events.
     pub prices: Prices,
-    /// Known or expected sizes of the entry.
+    /// Known or expected sizes of the entry by name, and numbers of stored elements by `tensor.stored`.
     pub sizes: BTreeMap<String, i64>,
-    /// Sizes that are the same in every run and compiled in.
+    /// Names of the sizes that are the same in every run and compiled in.
     pub fixed: BTreeSet<String>,
     /// Value assumed for an unknown size.
     pub unknown: f64,

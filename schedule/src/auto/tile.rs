@@ -79,7 +79,8 @@ fn gather(l: &Stmt, out: &mut Vec<StmtId>) {
     }
 }
 
-/// Sum of products in a nest without other statements, except for its initialisation and statements after it.
+/// Sum of products in a nest. Other statements may stand only before and after its reduction loops. Loops are given by
+/// position in `loops`.
 struct Contraction {
     loops: Vec<Stmt>,
     /// Loops over rows of the result for which the same vectors are loaded.
@@ -118,7 +119,8 @@ impl Contraction {
     }
 }
 
-/// Returns the element that all statements reduce into: its tensor, its indices and its size in bytes.
+/// Returns the element that all statements, at most `MOST_TERMS`, reduce into: its tensor, its indices and its size in
+/// bytes.
 fn updated(terms: &[Stmt]) -> Option<(Symbol, Vec<Expr>, usize)> {
     let update = |s: &Stmt| match s.kind() {
         StmtKind::ReduceTo { tensor, indices, value, .. } => {
@@ -254,7 +256,7 @@ fn wasted([rows, vectors]: [f64; 2], [height, width]: [f64; 2], lanes: f64) -> f
     whole(height, rows) * whole(width, vectors * lanes) * (1.0 + 1.0 / rows + 1.0 / vectors)
 }
 
-/// Plan of blocks, with all data needed to make them.
+/// Plan of blocks for a contraction: the loops with their roles, and the shape of a block in elements.
 #[derive(Clone)]
 struct Plan {
     loops: Vec<StmtId>,
@@ -288,7 +290,7 @@ impl Plan {
         Candidate::new(self.steps(s), move |s| self.apply(s))
     }
 
-    /// Describes the steps in short.
+    /// Describes the steps in one phrase, for decisions.
     fn steps(&self, s: &Schedule) -> String {
         let called = |k: usize| tree::find(&s.func().body, self.loops[k]).map_or(String::new(), |l| s.called(&l));
         let columns = match self.whole {

@@ -1,4 +1,6 @@
-//! Estimates of trip counts before a program runs.
+//! Estimates of trip counts and of other integers before a program runs, from constants, the sizes that a [`Target`]
+//! expects, and assumed values. The cost model enters and leaves loops as it walks a program; within a loop, bounds
+//! that depend on its iterator are averaged over samples.
 
 use super::target::Target;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
@@ -11,7 +13,8 @@ use taffeta_ast::{Access, Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 /// Value assumed for a loaded integer, such as the trip count between loaded bounds that sizes do not determine.
 const READ: f64 = 64.0;
 
-/// Number of sampled iterations of a nest whose bounds depend on outer loops: one half are mirror images of the other.
+/// Number of sampled iterations of a nest whose bounds depend on outer loops; one half of the samples mirrors the
+/// other.
 const SAMPLES: usize = 256;
 /// Steps of sequences that fill the interval [0, 1) evenly, a different one per depth.
 const STEPS: [f64; 6] = [0.618_033_988, 0.414_213_562, 0.732_050_807, 0.236_067_977, 0.645_751_311, 0.316_624_790];
@@ -48,7 +51,7 @@ struct Iteration {
     weights: Vec<f64>,
 }
 
-/// Values of sizes, and of iterators inside their loops.
+/// Estimated values of sizes, of the iterators of entered loops, and of the numbers of stored elements.
 #[derive(Clone, Debug)]
 pub(super) struct Values<'t> {
     target: &'t Target,

@@ -7,10 +7,10 @@
 //!                                                      s[t, k - t] += f(q[i + t], x[i + k])
 //! ```
 //!
-//! A row of `x` is then loaded from its cache once per four iterations, and later rules jam the short loops over these,
-//! or keep their sums in registers. Local tensors of an iteration are expanded to an element per iteration (`fission`),
-//! window position and iteration are skewed and interchanged (`permute` to `(i + j, i)`), and the ends of the windows,
-//! which only some iterations have, are peeled (`separate_tail`).
+//! A row of `x` is then loaded from its cache once per four iterations, and later rules jam the short loops over these
+//! iterations, or keep their sums in registers. Local tensors of an iteration are expanded to an element per iteration
+//! (`fission`), window position and iteration are skewed and interchanged (`permute` to `(i + j, i)`), and the ends of
+//! the windows, which only some iterations have, are peeled (`separate_tail`).
 
 use super::model::Model;
 use super::nest;
@@ -39,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
 /// Number of iterations per block: each keeps a row of its sums, or of its operands beside the window, in registers.
 const TOGETHER: i64 = 4;
 
-/// Minimum trip count of a window and of the loop around it: shorter windows have no part that a whole block shares.
+/// Minimum trip count of a window and of the loop around it: of shorter windows, a block shares too small a part.
 const LEAST: f64 = 4.0 * TOGETHER as f64;
 
 /// Maximum number of window loops in one loop.
@@ -97,7 +97,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
 }
 
 fn apply(s: &mut Schedule, site: StmtId, windows: &[StmtId]) -> Result<ExtraSteps, Refusal> {
-    // Keeps bounds conditions, if there are any, to the ends of the tensor.
+    // Confines bounds conditions, if there are any, to the ends of the loop.
     nest::attempt(s, "separate_tail", &[Arg::from(site)]);
     let (some, mut rest) = nest::halves(s.call("split", &[Arg::from(site), Arg::from(TOGETHER)])?)?;
     nest::attempt(s, "separate_tail", &[Arg::from(some)]);

@@ -91,8 +91,8 @@ fn inside(p: &Product) -> Option<StmtId> {
     (first > 0 && first == around.len()).then(|| p.loops[first].stmt.id())
 }
 
-/// Returns the option to have a library execute a product. A product of a batch is expected to run on one thread, in
-/// parallel with others, where `outermost` is not its own loop.
+/// Returns the option to have a library execute a product. If `outermost` is another loop, the product is one of a
+/// batch, whose products are expected to run in parallel, on one thread each.
 fn product(s: &Schedule, outermost: StmtId, l: &Stmt) -> Candidate {
     let id = l.id();
     let candidate = Candidate::new(format!("as_lib(\"{}\")", s.called(l)), move |s| {
@@ -115,7 +115,7 @@ fn is_for_libraries(p: &Product) -> bool {
     beside(&p.c, [row, column]) && beside(&p.a, [row, p.sum]) && beside(&p.b, [p.sum, column])
 }
 
-/// Returns the trip counts of a product's own loops: rows, columns, sums.
+/// Returns the trip counts of a single product's loops: rows, columns, and terms of a sum.
 fn trips(s: &Schedule, model: &Model<'_>, site: StmtId, p: &Product) -> Vec<f64> {
     let mut around = s.around(site);
     around.extend(p.loops.iter().map(|l| l.stmt.clone()));

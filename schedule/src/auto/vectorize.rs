@@ -1,6 +1,6 @@
 //! `auto_vectorize`: innermost loops by vector instructions.
 //!
-//! C compilers do not vectorise sums into one element and mathematical functions by themselves; on other loops a mark
+//! C compilers vectorise neither sums into one element nor mathematical functions by themselves; on other loops a mark
 //! spares a run-time check. The model prices horizontal sums and gathers, so rows of a few elements and strided
 //! elements stay scalar. Strided stores under a condition that varies in the loop are not tried at all.
 

@@ -88,7 +88,8 @@ pub fn turned(edges: &Edges<'_>, order: &[Vec<Term>]) -> Option<Dependence> {
 }
 
 impl Edges<'_> {
-    /// Repeats the query for the pair of references, with alternatives between facts taken into account.
+    /// Repeats the query for one pair of references by [`Dependences::first`], which, unlike relations, considers
+    /// alternatives between facts, and finds a witness.
     fn exactly(&self, r: &Related, order: &[Vec<Term>]) -> Option<Dependence> {
         let around = order::around(&self.model.func, self.model.root);
         let [source, sink] = [r.references.0, r.references.1].map(|k| &self.all.references()[k]);

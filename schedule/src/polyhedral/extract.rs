@@ -221,7 +221,8 @@ impl Extractor {
         }
     }
 
-    /// Adds a leaf.
+    /// Adds a statement as a leaf. `why` is the reason that a loop or branch is opaque, such as bounds that are not
+    /// affine. Outside of all loops such a statement is refused.
     fn whole(&mut self, s: &Stmt, why: Option<String>) -> Result<(), Refusal> {
         let mut assumed = None;
         s.walk(&mut |s| {
@@ -389,8 +390,8 @@ impl Extractor {
         uninitialized::early_read(&self.func, self.whole, &[], &[e])
     }
 
-    /// Returns the number of a parameter: an integer that is constant in the region, has a value before it, and is
-    /// bounded so that sums do not wrap.
+    /// Returns the number of the parameter for an expression, which it adds if necessary; `None` unless the expression
+    /// is an integer that is constant in the region, has a value before it, and is bounded so that sums do not wrap.
     fn parameter(&mut self, e: &Expr) -> Option<usize> {
         let wide = if e.dtype() == DType::I64 { e.clone() } else { e.clone().cast(DType::I64) };
         if let Some(k) = self.parameters.iter().position(|p| *p == wide) {
@@ -426,7 +427,8 @@ impl Extractor {
     }
 }
 
-/// Builds `small + less <= large`, as a conjunction if one side is the greatest or least of several terms.
+/// Builds `small + less <= large`, as a conjunction over the operands of `small` if it is a `max` (with `lower`), or of
+/// `large` if it is a `min` (without).
 fn at_most(small: Term, large: Term, less: i64, lower: bool) -> Condition {
     match (small, large) {
         (Term::Greatest(all), large) if lower => {

@@ -27,7 +27,7 @@ use taffeta_analysis::polyhedral::{Condition, Term};
 use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
 
-/// Numbering of the tiles of a nest.
+/// Tiling of a nest, by which tile numbers stand for ranges of iterations.
 pub struct Tiles {
     /// Loops of the nest that are tiled, with the sizes of their tiles.
     pub cut: Vec<(usize, i64)>,
@@ -77,7 +77,7 @@ pub fn separate(model: &Model, made: &Made, tiles: &Tiles) -> Option<Separated> 
     apart.then_some(out)
 }
 
-/// Makes a loop of constant trip count count from 0; `None` if that changes nothing.
+/// Normalises a loop of constant trip count to begin at 0; `None` if that is impossible or changes nothing.
 fn from_zero(func: &Func, id: StmtId) -> Option<Func> {
     let l = Loop::of(&tree::find(&func.body, id)?)?;
     if l.step.as_int() != Some(1) || l.begin.as_int() == Some(0) {

@@ -21,7 +21,8 @@ pub struct Made {
     pub leaves: Vec<Vec<StmtId>>,
     /// New loops in textual order, each with its dimension of the order.
     pub loops: Vec<(usize, StmtId)>,
-    /// Leaves that became several statements, or none.
+    /// Removed leaves and branches, each with the statements that replace it. (The first instance of a leaf keeps its
+    /// id.)
     pub moved: Vec<(StmtId, Vec<StmtId>)>,
 }
 

@@ -29,7 +29,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 struct Plan {
-    /// Program in which the product stands alone.
+    /// Program after the statements beside the product were cut off.
     func: Func,
     nest: Stmt,
     product: Product,

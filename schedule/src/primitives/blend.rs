@@ -154,7 +154,7 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
     unroll::replaced(s, &plan.copies.target, &new)
 }
 
-/// Interleaves the copies of one block, statement by statement. Joined loops are known by the ids of the first copy.
+/// Interleaves the copies of one block, statement by statement. `joined` has the ids of loops in the first copy.
 fn interleaved(copies: &[Stmt], joined: &FxHashSet<StmtId>) -> Stmt {
     let blocks: Vec<Block> = copies.iter().map(Block::of).collect();
     let first = &blocks[0];

@@ -15,7 +15,7 @@ use taffeta_analysis::query::depend::{DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::format::Format;
 use taffeta_ast::stmt::Memory;
-use taffeta_ast::{Access, Expr, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "fission",
@@ -169,7 +169,7 @@ fn apply(func: &Func, plan: &Plan) -> Cut {
     let two = Stmt::new(kind, target.stmt.origin().derive("fission", "second"));
     let (a, b) = (one.id(), two.id());
     let new = plan.declared(Stmt::seq([one, two], target.stmt.origin().derive("fission", "both")));
-    // The new statements may be a sequence in a sequence, which `replaced` splices.
+    // The new statements may be a sequence in a sequence, which `tree::replace` splices.
     Cut { func: tree::replace(func, target.stmt.id(), &new), first: a, second: b }
 }
 
@@ -248,12 +248,15 @@ fn passed(s: &Stmt, tensor: &Symbol) -> bool {
     s.any(&mut |s| matches!(s.kind(), StmtKind::Eval { args, .. } if args.contains(tensor)))
 }
 
-/// Returns whether a statement does nothing.
+/// Returns whether a statement has no effect, and cannot stop the program: a declaration may, by the size of its shape.
 fn is_empty(s: &Stmt) -> bool {
+    let is_size = |e: &Expr| matches!(e.kind(), ExprKind::Var(_)) || e.as_int().is_some_and(|n| n >= 0);
     match s.kind() {
         StmtKind::Seq(all) => all.iter().all(is_empty),
-        StmtKind::VarDef { body, .. } => is_empty(body),
-        StmtKind::If { then, otherwise, .. } => is_empty(then) && otherwise.as_ref().is_none_or(is_empty),
+        StmtKind::VarDef { tensor, body } => tensor.shape.iter().all(is_size) && is_empty(body),
+        StmtKind::If { cond, then, otherwise } => {
+            !cond.may_fail() && is_empty(then) && otherwise.as_ref().is_none_or(is_empty)
+        }
         _ => false,
     }
 }
@@ -298,8 +301,11 @@ impl Halves<'_> {
                 }
             }
             StmtKind::If { cond, then, otherwise } => {
-                let branch = |s: &Stmt, cond: Expr, then: Stmt| {
-                    Stmt::new(StmtKind::If { cond, then, otherwise: None }, s.origin().derive("fission", "second"))
+                let branch = |s: &Stmt, cond: Expr, then: Stmt| match is_empty(&then) {
+                    true => Stmt::nop(),
+                    false => {
+                        Stmt::new(StmtKind::If { cond, then, otherwise: None }, s.origin().derive("fission", "second"))
+                    }
                 };
                 let (kind, second) = match otherwise {
                     Some(o) if on_the_way(o) => {
@@ -314,8 +320,8 @@ impl Halves<'_> {
                     }
                 };
                 let first = s.with_kind(kind);
-                if is_empty(&second) {
-                    return Ok((first, Stmt::nop()));
+                if second.is_nop() {
+                    return Ok((first, second));
                 }
                 if is_empty(&first) {
                     return Ok((Stmt::nop(), s.clone()));

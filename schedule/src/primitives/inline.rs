@@ -139,7 +139,7 @@ fn solved(func: &Func, write: &Reference, way: &[Step], element: &[Symbol]) -> O
     let vars: Vec<Expr> = element.iter().map(Expr::var).collect();
     let witness = Witness::of(way, indices, &vars)?;
     let own: FxHashMap<&Symbol, &Expr> = element.iter().zip(indices).collect();
-    // The solution is free of these iterators, and of data that may differ where the tensor is read.
+    // The solution must not mention these iterators, nor load data, which may differ where the tensor is read.
     let iters: Vec<&Symbol> = way
         .iter()
         .filter_map(|s| match s {

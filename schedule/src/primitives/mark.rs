@@ -29,7 +29,7 @@ pub(super) fn targets(s: &Schedule, arg: &Arg) -> Result<Vec<Loop>, Refusal> {
     Ok(loops)
 }
 
-/// Gives the loops other properties. Their lists of shared reductions are still empty.
+/// Gives the loops other properties. [`proved`] updates their lists of shared reductions.
 pub(super) fn with_marks(func: &Func, loops: &[Loop], mark: &dyn Fn(&LoopProps) -> LoopProps) -> Func {
     let ids: Vec<StmtId> = loops.iter().map(|l| l.stmt.id()).collect();
     func.with_body(marked(&func.body, &ids, mark))

@@ -1,8 +1,9 @@
 //! Primitives and queries of the schedule language, one file each, and their registry.
 //!
-//! The file of a primitive always has the same shape: the rewrite as a picture, the numbered conditions of legality
-//! (each is a labelled step in `check`, the number of a [`Refusal`], and a test), the result, and the names of the
-//! primitive in other systems. `check` returns a plan or a refusal; `apply` cannot fail.
+//! The head of a primitive is the `.md` file beside it, which is also its page in the manual, and always has the same
+//! shape: the rewrite as a picture, the numbered conditions of legality (each is a labelled step in `check`, the number
+//! of a [`Refusal`], and a test), the result, and the names of the primitive in other systems. `check` returns a plan
+//! or a refusal; `apply` cannot fail.
 
 pub(crate) mod as_lib;
 mod blend;

@@ -69,7 +69,7 @@ fn check(s: &Schedule, stmt: &Stmt, to: &Stmt, after: bool) -> Result<Plan, Refu
     Ok(Plan { func, block, order, moved })
 }
 
-/// Cuts the loop around a statement before and after the statement. Returns the loop that holds it alone.
+/// Cuts the loop around a statement before and after the statement. Returns the loop that holds nothing else.
 fn alone(before: &Func, outer: &Stmt, stmt: &Stmt) -> Result<(Func, StmtId), Refusal> {
     let inside = || {
         Refusal::illegal(2, "the statement stands under a condition")

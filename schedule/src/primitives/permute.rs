@@ -61,6 +61,7 @@ struct Plan {
     loops: Vec<NewLoop>,
 }
 
+/// Loop of the new nest, which takes the id of the old nest's loop at position `statement`.
 struct NewLoop {
     statement: usize,
     iter: Symbol,
@@ -233,7 +234,7 @@ impl Plan {
     }
 }
 
-/// Splits a bound into sums that must all hold: the operands of `min` or `max`.
+/// Splits a bound into bounds that must all hold, the operands of `min` or `max`, each in affine form.
 fn parts(e: &Expr, op: Op) -> Vec<Option<Affine>> {
     match e.kind() {
         ExprKind::Apply(o, a) if *o == op => a.iter().flat_map(|e| parts(e, op)).collect(),

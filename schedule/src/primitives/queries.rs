@@ -1,4 +1,4 @@
-//! Queries of a schedule, which change nothing.
+//! Queries of the schedule language. They return handles and values, and change nothing.
 use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::selector;

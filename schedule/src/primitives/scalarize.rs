@@ -21,7 +21,7 @@ fn run(s: &Schedule, _: &Args<'_>) -> Result<Change, Refusal> {
     Ok(apply(s, new))
 }
 
-/// Returns the program with the scalars.
+/// Returns the program with arrays replaced by scalars.
 fn check(s: &Schedule) -> Result<Func, Refusal> {
     // 1. Some array can become scalars.
     sroa::scalarized(s.func()).ok_or_else(|| {

@@ -107,7 +107,8 @@ fn ranges(l: &Loop) -> Option<Range> {
     grows.then(|| Range { iter: l.iter.clone(), begin: l.begin.clone(), end: l.end.clone() })
 }
 
-/// Returns the bytes of the arrays around a declaration that are surely on the stack.
+/// Returns the bytes of the arrays declared around a declaration that are on the stack: small ones of constant size,
+/// unless they are set to the heap or the arena.
 fn around(s: &Schedule, stmt: &Stmt) -> i64 {
     let way = tree::path(&s.func().body, stmt.id()).unwrap_or_default();
     let bytes = |outer: &Stmt| match outer.kind() {

@@ -51,13 +51,13 @@ struct Plan {
     tail: Tail,
 }
 
-/// Exclusion of the iterations beyond the ends.
+/// Exclusion of surplus iterations at the end.
 enum Tail {
-    /// Nothing: the length is a multiple of the factor.
+    /// None, since the shifted length is a multiple of the factor or of the number of parts.
     Whole,
     /// Guard in the body.
     Guard,
-    /// Bounds of the inner loop.
+    /// Bounds of the inner loop. With a shift, they also exclude surplus iterations at the begin.
     Bounds,
 }
 

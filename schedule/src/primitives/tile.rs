@@ -150,7 +150,7 @@ struct Order {
     dimensions: Vec<Dimension>,
     /// Number of tile dimensions.
     tiles: usize,
-    /// Dimension of each loop of the nest inside of tiles.
+    /// Dimension of the point loop, inside of tiles, of each loop of the nest.
     points: Vec<usize>,
 }
 

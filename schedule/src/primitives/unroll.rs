@@ -50,7 +50,7 @@ pub(crate) struct Copies {
     pub bodies: Vec<Stmt>,
 }
 
-/// Checks that the loop can be replaced by copies, by these conditions, and makes the copies.
+/// Checks that the loop can be replaced by copies (conditions 1 to 3), and makes the copies.
 pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
     let refuse = |n, text: String| Err(Refusal::illegal(n, text).label(l.stmt.origin().span(), "this loop"));
     // 1. A small constant trip count.

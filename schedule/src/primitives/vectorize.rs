@@ -103,7 +103,7 @@ pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
             _ => r,
         });
     }
-    // 4. Checks can run before the loop; always, if the loop reads nothing that it writes.
+    // 4. Checks can run before the loop. They always can if the loop reads nothing that it writes.
     let (mut locals, mut reads, written) = (FxHashSet::default(), FxHashSet::default(), effects::writes(&l.body));
     l.body.walk(&mut |s| {
         if let StmtKind::VarDef { tensor, .. } = s.kind() {

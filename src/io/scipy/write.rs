@@ -1,4 +1,5 @@
-//! Sparse tensors in the layout of `scipy.sparse.save_npz`; the reader's module documents the arrays.
+//! Writer of sparse tensors in the layout of `scipy.sparse.save_npz`; the head of the reader (`scipy.rs`) documents the
+//! arrays.
 
 use crate::io::{memory, npz};
 use std::io::{Error, Result, Seek, Write};
@@ -22,7 +23,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Returns SciPy's layout for a format, for tensors of this shape.
+    /// Returns SciPy's layout for tensors of a format and shape; `None` if SciPy has none.
     pub fn of(format: &Format, shape: &[usize]) -> Option<Layout> {
         let alike = |named: &Format| {
             let kinds = |f: &Format| f.levels.iter().map(|l| l.kind).collect::<Vec<_>>();

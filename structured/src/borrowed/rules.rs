@@ -1,4 +1,5 @@
-//! Checks of the rules of contracts on arrays. `codegen/include/taffeta_levels.h` has the same checks in C.
+//! Checks of the rules of [`taffeta_ast::format::Contract`] on borrowed arrays. `codegen/include/taffeta_levels.h` has
+//! the same checks in C.
 
 use super::{Indices, List, Named, Unfit};
 use std::ops::Range;
@@ -52,7 +53,7 @@ impl Data<'_> {
         }
     }
 
-    /// Returns an element, which must be from 0 to `most`.
+    /// Returns an element, and checks that it is between 0 and `most`, inclusive.
     fn within(&self, array: &Named<'_>, k: usize, most: i64) -> Result<i64, Unfit> {
         let c = array.indices.at(k);
         if (0..=most).contains(&c) {
@@ -62,7 +63,7 @@ impl Data<'_> {
         Err(Unfit::Array(what))
     }
 
-    /// Checks one part of a list of coordinates.
+    /// Checks the coordinates of part `p` of a list.
     fn coordinates(
         &self,
         crd: &Named<'_>,
@@ -142,7 +143,7 @@ impl Data<'_> {
         Ok(())
     }
 
-    /// Checks the segments of one part.
+    /// Checks the segments of part `p`; `full`: they cover the dimension.
     fn segments(
         &self,
         end: &Named<'_>,
@@ -220,7 +221,7 @@ fn partition(pos: &Named<'_>, total: i64) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// Checks the hash table of one part of a list.
+/// Checks the hash table of part `p` of a list.
 fn table(crd: Indices<'_>, tbl: &Named<'_>, p: usize, part: Range<usize>, slots: Range<usize>) -> Result<(), Unfit> {
     let own = |t: i64| t == 0 || (part.start as i64) < t && t <= part.end as i64;
     if !slots.len().is_power_of_two() {

@@ -2,8 +2,8 @@
 
 use crate::level::{Entry, MOST, Misfit, Packing, accumulate, zeros};
 
-/// Packs blocks, each of which ends with its last given coordinate, and begins where `begin` puts it, given its first
-/// one. Returns the first coordinates of the blocks (0 for empty ones), and the offsets of their positions.
+/// Packs blocks. Each ends with the last coordinate of its elements, and begins at `begin` of the first one. Returns
+/// the first coordinates of the blocks (0 for empty ones), and the offsets of their positions.
 pub(super) fn pack(entries: &mut Packing<'_>, begin: fn(i64) -> i64) -> Result<(Vec<i64>, Vec<i64>), Misfit> {
     let (mut start, mut pos) = (zeros(*entries.count)?, zeros(*entries.count + 1)?);
     for (p, c) in entries.positions.iter().zip(entries.coordinates) {

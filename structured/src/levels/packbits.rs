@@ -2,7 +2,7 @@
 //! or one for each of its coordinates. Every coordinate is in a segment, with the fill value if it is not stored.
 //! `pos[p] .. pos[p + 1]` are the segments under position `p`, `end` has the end coordinate of each, exclusive, and
 //! `ofs[b] .. ofs[b + 1]` are its positions: one for a run, otherwise one per coordinate. Three equal neighbours make a
-//! run; the coordinates between two runs are one segment.
+//! run; shorter runs beside each other are joined to one segment.
 //!
 //! ```text
 //!     0 1 2 3 4 5 6        pos   0            2   3    a run of a and a stretch under position 0, a run of the fill
@@ -26,7 +26,7 @@ const POS: usize = 0;
 const END: usize = 1;
 const OFS: usize = 2;
 
-/// Minimum length of a run: a shorter one saves less than its segment costs.
+/// Minimum length of a run that is not joined with its neighbours: a shorter one saves less than its segment costs.
 const RUN: i64 = 3;
 
 impl LevelFormat for PackBits {

@@ -1,5 +1,6 @@
 //! `singleton`: one coordinate per position of the level above, at the same position (the columns of COO). It stands
-//! below a level that is not unique: consecutive positions of one coordinate there are one fibre here.
+//! below a level that is not unique, in which consecutive positions with one coordinate are the parent of one fibre of
+//! `singleton`.
 //!
 //! ```text
 //!     0 1 2 3        above   0   0   2             `compressed(unique=False)`: rows

@@ -56,7 +56,7 @@ impl LevelFormat for Sliced {
     }
 }
 
-/// Coordinates of one fibre, slot by slot.
+/// Level of a traversal that steps through the slots of one fibre; it stands for `sliced` and the `singleton` below.
 pub(crate) struct Slots;
 
 const CRD: usize = 0;

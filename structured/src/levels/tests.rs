@@ -154,7 +154,7 @@ fn searched(level: &FlatLevel, above: i64, coordinate: i64, scope: &Scope) -> Op
     }
 }
 
-/// Reads one fibre, and checks that random access agrees with its coordinates.
+/// Reads one fibre, checks the facts of its level, and checks that random access agrees with its coordinates.
 fn fibre(flat: &Flat, k: usize, above: &Above, scope: &Scope) -> Found {
     let level = &flat.levels[k];
     let kind = of(level.level.kind).expect("it is registered");

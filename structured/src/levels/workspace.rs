@@ -16,7 +16,7 @@ use taffeta_ast::{DType, Expr, Symbol};
 
 pub(super) struct Workspace;
 
-/// Numbers of its arrays.
+/// Index of the array of list lengths, `n` in the picture.
 pub(crate) const COUNT: usize = 0;
 pub(crate) const CRD: usize = 1;
 pub(crate) const MAP: usize = 2;

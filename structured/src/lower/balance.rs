@@ -9,7 +9,8 @@
 //!         …                                 for p in pos[i] .. pos[i + 1]
 //! ```
 //!
-//! Threads start if there is enough work to share, in parts that are smaller than that threshold.
+//! Threads start if there is at least a threshold of work to share; parts are about half as large as that threshold, or
+//! larger if they would be too many.
 //!
 //! `w(i)` is `i` plus the number of positions before `i`, `pos[i]`, in the lists that the body traverses. It is
 //! monotonic, and can be evaluated at any `i`, so the ends of parts are found by bisection. Iterations count beside
@@ -129,6 +130,7 @@ fn has_nest(s: &Stmt) -> bool {
     s.any(&mut |s| is_loop(s) && s.kind().children().into_iter().any(|s| s.any(&mut |s| is_loop(s))))
 }
 
+/// Builds the parallel loop over parts, around the loop over the iterations of each part.
 fn in_parts(
     nest: &LoopBuilder<'_>,
     iter: &Symbol,

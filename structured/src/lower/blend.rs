@@ -1,6 +1,6 @@
-//! Elements that may or may not be stored, distinguished by expressions: a single body instead of one for each
-//! combination of stored elements, of which there are too many (`together`). Its length grows with the number of
-//! elements, and each operator tests the cases in which an operand derives from the fill, as the interpreter does
+//! Elements that may or may not be stored, distinguished by expressions: a single body (`together`) instead of one for
+//! each combination of stored elements, where these are too many. Its length grows with the number of elements, and
+//! each operator tests the cases in which an operand derives from the fill, as the interpreter does
 //! (`taffeta_ast::algebra`).
 //!
 //! ```text
@@ -184,7 +184,7 @@ impl<'b> Blend<'b> {
         all.iter().map(|a| Some(Access { index: self.expr(&a.index, true)?.expr, protocol: a.protocol })).collect()
     }
 
-    /// Rewrites an expression; `sure`: it is evaluated in any case.
+    /// Rewrites an expression; `sure`: it is evaluated unconditionally.
     fn expr(&mut self, e: &Expr, sure: bool) -> Option<Blended> {
         if let Some(known) = self.elements.get(e) {
             return Some(known.clone());
@@ -314,8 +314,8 @@ impl<'b> Blend<'b> {
         Some(Blended { expr, cases })
     }
 
-    /// Moves an expression into a scalar that is set before the statement; `None` if it may fail and is not evaluated
-    /// in any case.
+    /// Moves an expression into a scalar that is set before the statement; `None` if it may fail and is evaluated only
+    /// under a condition.
     fn named(&mut self, e: &Expr, sure: bool) -> Option<Expr> {
         match e.kind() {
             ExprKind::Const(_) | ExprKind::Var(_) => return Some(e.clone()),

@@ -30,13 +30,13 @@ use taffeta_ast::stmt::Role;
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
-    /// Returns the outermost operator of a statement that has to become a branch.
+    /// Returns the outermost lazy operator (`and`, `or`, `select`) of a statement that has to become a branch.
     pub(super) fn lazy(&self, s: &Stmt, bound: &Bindings) -> Option<Expr> {
         s.kind().exprs().into_iter().find_map(|e| self.lazy_in(s, e, None, false, bound))
     }
 
-    /// Searches an expression for that operator. `outermost`: the enclosing one; `asks`: whether an enclosing condition
-    /// reads structured tensors.
+    /// Searches an expression for the operator that [`Lower::lazy`] returns. `outermost`: the outermost lazy operator
+    /// around it; `asks`: whether an enclosing condition reads structured tensors.
     fn lazy_in(&self, s: &Stmt, e: &Expr, outermost: Option<&Expr>, asks: bool, bound: &Bindings) -> Option<Expr> {
         if let ExprKind::Apply(Op::And | Op::Or | Op::Select, args) = e.kind() {
             let asking = asks || self.has_access(&args[0]);
@@ -60,8 +60,8 @@ impl Lower {
         searched || asks && checked
     }
 
-    /// Returns an element that the operator's condition searches in any case: the statement with the condition located,
-    /// the element, and the checks for the condition.
+    /// Returns an element that the operator's condition always evaluates and that must be searched: the statement with
+    /// the condition located, the element, and the checks for the condition.
     pub(super) fn asked_first(&self, s: &Stmt, lazy: &Expr, bound: &Bindings) -> Option<(Stmt, Expr, Vec<Stmt>)> {
         let ExprKind::Apply(_, args) = lazy.kind() else { return None };
         if !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. }) {
@@ -140,17 +140,14 @@ impl Lower {
         Some(Stmt::seq(all, s.origin().derive("structured", "lazy")))
     }
 
-    /// Returns whether an index can be computed in every iteration: it loads nothing but scalars and stored arrays.
+    /// Returns whether an index can be computed in every iteration: it loads nothing but scalars and arrays of
+    /// structured tensors, and has no operation that may fail although none of its operands may.
     fn is_computable(&self, index: &Expr) -> bool {
         let is_stored =
             |t: &Symbol| self.tensors.values().any(|flat| flat.arrays().iter().any(|array| array.tensor.symbol == *t));
         match load(index) {
             Some((t, at)) => at.is_empty() || is_stored(t),
-            None => {
-                let parts = index.children();
-                let fails = index.may_fail() && !parts.iter().any(|e| e.may_fail());
-                !fails && parts.into_iter().all(|e| self.is_computable(e))
-            }
+            None => !index.may_fail_itself() && index.children().into_iter().all(|e| self.is_computable(e)),
         }
     }
 

@@ -48,7 +48,7 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Returns whether an expression is one of its accesses.
+    /// Returns whether an expression is one of the cursor's accesses.
     pub(super) fn drives(&self, e: &Expr) -> bool {
         let ExprKind::Load(t, at) = e.kind() else { return false };
         (*t == self.fibre || self.followers.contains(t))
@@ -78,7 +78,7 @@ impl Cursor {
         poly::equal(&self.coordinate(at), &Expr::int(0)) == Some(true)
     }
 
-    /// Returns whether it steps from one position to the next when it is queried for a coordinate.
+    /// Returns whether a lookup of the next coordinate steps from one position to the next, and does not gallop.
     pub(super) fn walks(&self) -> bool {
         self.protocol == Protocol::Default && self.stepper().is_some_and(|s| !is_spike(s))
     }
@@ -182,9 +182,9 @@ impl Lower {
         })
     }
 
-    /// Rewrites the body for the case that none of the cursors stores an element. Iterations of an empty result are
-    /// skipped; others must be in the dimension. Loops of the body over the levels below become loops over runs of the
-    /// fill.
+    /// Rewrites the body for the case that none of the cursors stores an element. If nothing is left of the body, its
+    /// iterations are skipped; otherwise it checks the indices of cursors that may leave their dimension. Loops of the
+    /// body over the levels below become loops over runs of the fill.
     pub(super) fn filled<'c>(&self, body: &Stmt, cursors: impl IntoIterator<Item = &'c Cursor>) -> Stmt {
         let cursors: Vec<&Cursor> = cursors.into_iter().collect();
         let left = self.filled_and_checked(body, &cursors);

@@ -1,4 +1,4 @@
-//! Expressions and statements by what they access.
+//! Queries on the accesses and effects of expressions and statements.
 
 use super::state::Bindings;
 use crate::access;

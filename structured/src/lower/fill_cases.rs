@@ -61,8 +61,8 @@ impl Lower {
         Stmt::seq(out, s.origin().clone())
     }
 
-    /// Returns the search that a statement needs: the statement with all other accesses located, the element, and the
-    /// checks.
+    /// Returns the search that a statement needs first: the statement with accesses located, the element to search, and
+    /// the checks that precede it.
     fn asked_by(&self, s: &Stmt, bound: &Bindings) -> Option<(Stmt, Expr, Vec<Stmt>)> {
         match self.lazy(s, bound) {
             Some(lazy) => self.asked_first(s, &lazy, bound),
@@ -88,7 +88,7 @@ impl Lower {
         (given.contains(scalar) && is_carried()).then_some(given)
     }
 
-    /// Returns whether a scalar declared around has a single definition.
+    /// Returns whether a scalar of an enclosing declaration has a single definition.
     fn is_definition(&self, scalar: &Symbol) -> bool {
         self.definition(&self.declared, scalar).is_some()
     }
@@ -97,13 +97,13 @@ impl Lower {
     pub(super) fn definition<'s>(&self, declared: &'s [Stmt], scalar: &Symbol) -> Option<&'s Stmt> {
         let declares = |s: &&Stmt| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *scalar);
         let found = declared.iter().rev().find(declares)?;
-        // Memoised: every store to a scalar asks, and the answer takes a pass over the whole scope.
+        // Memoised: every store to a scalar queries it, and the answer takes a pass over the whole scope.
         let mut known = self.definitions.borrow_mut();
         let is = match known.get(scalar) {
             Some((s, is)) if s.same_node(found) => *is,
             _ => {
                 let defined = definitions(found);
-                // Nested scopes are asked about next: one pass answers for a chain of scopes, each inside of another.
+                // Nested scopes are queried next: one pass answers for a chain of scopes, each inside of another.
                 for (inner, s) in declared_once(found) {
                     let is = defined.contains(&inner);
                     known.insert(inner, (s, is));

@@ -1,4 +1,5 @@
-//! Full blocks apart from those at an edge: the elements of a full block are not tested for being in the tensor.
+//! Separation of full blocks from those at an edge: the elements of a full block are not tested for being in the
+//! tensor.
 //!
 //! ```text
 //! for p in range(pos[i], pos[i + 1]):          for p in range(pos[i], pos[i + 1]):
@@ -27,7 +28,7 @@ use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 /// Maximum number of edges per block; other blocks stay as they are.
 const MOST_EDGES: usize = 4;
 
-/// Splits loops over stored blocks by one test per block: whether it is full.
+/// Splits the bodies of loops over stored blocks by one test per block, of whether the block is full.
 pub(super) fn full_blocks(s: &Stmt, facts: &mut Context) -> Stmt {
     let new = match s.kind() {
         StmtKind::For { extent, body, .. } if ends(extent).is_none() && is_straight(body) => {
@@ -59,7 +60,7 @@ fn ends(extent: &Extent) -> Option<[i64; 2]> {
     (step.as_int() == Some(1) && begin < end).then(|| [begin, end - 1])
 }
 
-/// Splits the part of a loop's body behind its coordinates into two cases.
+/// Splits a loop's body, after its leading stores to scalars and assumptions, into the two cases.
 fn apart(s: &Stmt, facts: &mut Context) -> Stmt {
     if matches!(s.kind(), StmtKind::VarDef { .. }) {
         let new = walk::map(s, facts, &mut apart);
@@ -85,7 +86,8 @@ fn apart(s: &Stmt, facts: &mut Context) -> Stmt {
     }
 }
 
-/// Returns a branch: the statement without the guards of full blocks, and the statement as it is.
+/// Builds the branch between the statement without the guards that hold in a full block, and the statement as it is;
+/// `None` if no guard is dropped.
 fn cases(s: &Stmt, facts: &mut Context) -> Option<Stmt> {
     let mut edges = Vec::new();
     edges_in(s, &mut Vec::new(), &effects::writes(s), &mut edges);

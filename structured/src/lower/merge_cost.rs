@@ -1,9 +1,9 @@
 //! Cost model of traversing several lists in one loop, and choice of the lists that drive it where accesses do not
 //! specify it.
 //!
-//! The number of stored elements is unknown at compile time, and must be: another matrix would be another program. So
-//! all lists are assumed to be equally long, and costs are per element of a list. All plans visit the same coordinates
-//! in the same order, so that sums do not depend on the choice.
+//! The number of stored elements is unknown at compile time, and must stay so: otherwise each matrix would need a
+//! program of its own. So all lists are assumed to be equally long, and costs are per element of a list. All plans
+//! visit the same coordinates in the same order, so that sums do not depend on the choice.
 //!
 //! ```text
 //! counted    1    a list that alone drives the loop
@@ -23,7 +23,7 @@
 //! | two, and one with computed positions | merge two, ask the third | 4 + 1, and not 6 |
 //! | two, in a parallel loop | the first is counted, the other searched | 1 + 12: a merge is sequential |
 //!
-//! A list can be asked only if nothing is left of the loop's body at the coordinates that the other lists skip.
+//! A list can be looked up only if nothing is left of the loop's body at the coordinates that the other lists skip.
 
 use super::cursor::Cursor;
 use super::merge_strategy::Drive;
@@ -86,14 +86,14 @@ impl Lower {
         steppers.into_iter().partition(|c| !c.walks())
     }
 
-    /// Returns the position of any coordinate in a list, if it is computed.
+    /// Returns the lookup of a coordinate in a cursor's fibre, if the position is computed.
     pub(super) fn asks(&self, c: &Cursor, at: &Expr) -> Option<Lookup> {
         let (tensor, k) = &self.fibres[&c.fibre];
         let level = &self.tensors[tensor].levels[*k];
         levels::of_level(level)?.lookup(level, &c.above, &c.coordinate(at))
     }
 
-    /// Returns the cheapest plan for lists without a protocol: a merge, or one of them that is counted.
+    /// Returns the cheapest plan for lists without a protocol: a merge, or a leader whose positions are counted.
     pub(super) fn cheapest(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> Drive {
         let merge = if nest.props.is_concurrent() { usize::MAX } else { MERGED * steppers.len() };
         let walks = |c: &Cursor| c.protocol == Protocol::Walk;

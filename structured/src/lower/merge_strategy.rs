@@ -10,7 +10,7 @@
 //!
 //! A list that cannot follow its protocol is lowered in another way: positions that share coordinates are merged,
 //! levels that are not ordered do not lead, and in a parallel or vectorised loop the first of several leaders is
-//! counted and the others are asked.
+//! counted and the others are looked up.
 
 use super::cursor::{Cursor, PATH};
 use super::nest::LoopBuilder;
@@ -21,7 +21,7 @@ use crate::looplet::is_spike;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Diagnostic, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol};
 
-/// Drivers of a region of several steppers, by their numbers.
+/// Drivers of a region of several steppers, given by their indices.
 pub(super) enum Drive {
     /// Leader whose positions are counted, while the others are looked up at its coordinates.
     Leader(usize),
@@ -81,8 +81,9 @@ impl Lower {
         }
     }
 
-    /// Returns the effects where a list stores nothing, repeated for each remaining coordinate of its dimension; the
-    /// list stores each of its coordinates once, in any order. `None` if the effects vary with the coordinate.
+    /// Returns the effects where a list stores nothing, combined for all of those coordinates of its dimension into one
+    /// statement; the list stores each of its coordinates once, in any order. `None` if the effects vary with the
+    /// coordinate.
     pub(super) fn between(
         &self,
         nest: &LoopBuilder<'_>,
@@ -118,7 +119,7 @@ impl Lower {
         }
     }
 
-    /// Reports the fibres whose accesses in a loop have conflicting protocols.
+    /// Returns an error for each cursor whose accesses in a loop have conflicting protocols.
     pub(super) fn contradictions(&self, body: &Stmt, iter: &Symbol, cursors: &[Cursor]) -> Vec<Diagnostic> {
         let mut out = Vec::new();
         for c in cursors {

@@ -16,12 +16,12 @@ pub(super) struct LoopBuilder<'a> {
     pub(super) inside: Bindings,
     /// Number of bodies emitted so far.
     pub(super) bodies: usize,
-    /// Whether the loop's own statement is emitted.
+    /// Whether a statement that keeps the loop's id has been emitted.
     pub(super) stands: bool,
 }
 
 impl LoopBuilder<'_> {
-    /// Builds a statement in the place of the loop: the first one is the loop, the others are derived from it.
+    /// Builds a statement in the place of the loop: the first one keeps the loop's id, later ones are derived from it.
     pub(super) fn statement(&mut self, kind: StmtKind, role: &'static str) -> Stmt {
         match std::mem::replace(&mut self.stands, true) {
             false => self.s.with_kind(kind),
@@ -29,7 +29,7 @@ impl LoopBuilder<'_> {
         }
     }
 
-    /// Builds a statement beside the loop.
+    /// Builds a statement derived from the loop, with an id of its own.
     pub(super) fn derived(&self, kind: StmtKind, role: &'static str) -> Stmt {
         Stmt::new(kind, self.s.origin().derive("structured", role))
     }

@@ -1,7 +1,7 @@
-//! Partitioning of loops that run beyond a tensor: an index that may be out of range is under a condition on the loop's
-//! iterator, whose other operand keeps the loop over every coordinate. The range is split where the condition changes,
-//! before anything else is lowered: the part where it holds traverses stored elements, and the parts before and behind
-//! it access nothing.
+//! Partitioning of loops that run beyond a tensor: an index that may be out of range is in a `select` or branch under a
+//! condition on the loop's iterator, and the other case has an effect at every coordinate. The range is split where the
+//! condition changes, before anything else is lowered: the part where it holds traverses stored elements, and the parts
+//! before and behind it access nothing.
 //!
 //! ```text
 //! for j in range(k):
@@ -16,7 +16,7 @@
 //! ```
 //!
 //! The order of iterations is preserved. A loop is not split if nothing is gained: if its body has no effect where
-//! nothing is stored, or has one in any case. Nor is a loop with more than a few such conditions.
+//! nothing is stored, or has one there even if all conditions hold. Nor is a loop with more than a few such conditions.
 
 use super::cursor::PATH;
 use super::exprs::{first_effect, known, load, loads, range};
@@ -40,7 +40,7 @@ const MOST_STEPS: usize = 5;
 /// Bound on the magnitude of indices, under which expressions computed from them here do not wrap.
 const MOST: i128 = 1 << 60;
 
-/// Condition on an iterator: less than an expression (`upper`), or at least that.
+/// Bound of an iterator: it is less than `at` (`upper`), or at least `at`.
 #[derive(Clone, PartialEq)]
 struct Cut {
     at: Expr,
@@ -119,8 +119,8 @@ impl Lower {
         Some(parts)
     }
 
-    /// Returns the first interval in which the conditions of an access on an iterator hold; an end is `None` if it is
-    /// that of the loop. Returns `None` if no access has conditions, or too many have different ones.
+    /// Returns the first interval in which the conditions of an access on an iterator hold; an end is `None` if the
+    /// loop's own end applies. Returns `None` if no access has conditions, or too many accesses have different ones.
     fn interval(&self, iter: &Symbol, body: &Stmt, inside: &Bindings) -> Option<[Option<Cut>; 2]> {
         let (mut found, mut holds): (Vec<[Option<Cut>; 2]>, bool) = (Vec::new(), false);
         self.each_guarded(body, &mut |e, facts| {
@@ -156,8 +156,8 @@ impl Lower {
         all.iter().all(|a| all.iter().all(|b| ordered(&a[0], &b[0]) && ordered(&a[1], &b[1])))
     }
 
-    /// Returns whether the statement contains a loop whose body has an effect where nothing is stored, but none if all
-    /// conditions of its accesses hold, one of them on this iterator.
+    /// Returns whether the statement contains a loop whose body has an effect where nothing is stored, but has none
+    /// there if all conditions of its accesses hold, at least one of which is on this iterator.
     fn gains(&self, s: &Stmt, iter: &Symbol, inside: &Bindings) -> bool {
         let mut gains = false;
         s.walk(&mut |s| {
@@ -186,8 +186,8 @@ impl Lower {
         fill_propagation::run(s, &[], &self.several.borrow(), &fill, &|s, element| self.outside(s, element))
     }
 
-    /// Converts a comparison to a condition on an iterator, if it compares integers and depends on the iterator by a
-    /// linear term with coefficient 1 or -1.
+    /// Converts a comparison to a bound of an iterator, if it compares integers and depends on the iterator by a linear
+    /// term with coefficient 1 or -1.
     fn cut(&self, cond: &Expr, holds: bool, iter: &Symbol, inside: &Bindings) -> Option<Cut> {
         let ExprKind::Apply(op, args) = cond.kind() else { return None };
         let [a, b] = &args[..] else { return None };
@@ -217,7 +217,8 @@ impl Lower {
         (!effects::mentions(&at, &[iter]) && known(&at, inside)).then_some(Cut { at, upper: by == -1 })
     }
 
-    /// Returns whether a condition holds in all iterations of a loop or in none; `None` if that varies or is unknown.
+    /// Returns whether a bound holds in all iterations of a loop (`true`) or in none (`false`); `None` if it varies or
+    /// is unknown.
     fn decided(&self, cut: &Cut, iter: &Symbol, inside: &Bindings) -> Option<bool> {
         let [begin, end] = inside.get(iter)?.as_ref()?;
         if ends(begin, Op::Max).iter().any(|b| self.is_natural(&b.minus(&cut.at), inside)) {
@@ -414,7 +415,7 @@ pub(super) fn resolved(s: &Stmt, decide: &dyn Fn(&Expr) -> Option<bool>) -> Stmt
     }
 }
 
-/// Returns a maximum, or a minimum, and its nested operands.
+/// Returns an expression and, if it applies `op`, a maximum or minimum, the operands of that, nested ones included.
 pub(super) fn ends(e: &Expr, op: Op) -> Vec<&Expr> {
     let (mut out, mut left) = (Vec::new(), VecDeque::from([e]));
     while let Some(e) = left.pop_front() {

@@ -54,8 +54,8 @@ impl Lower {
         new
     }
 
-    /// Returns assertions that indices are in range, if positions are computed from them and they are not iterators of
-    /// whole loops.
+    /// Returns assertions that the indices of a statement's accesses are in range, for indices from which positions are
+    /// computed and that are not known to be in range.
     pub(super) fn checks(&self, s: &Stmt, bound: &Bindings) -> Vec<Stmt> {
         let mut out = Vec::new();
         for e in access::exprs(s) {
@@ -117,7 +117,7 @@ impl Lower {
         self.fibres.get(fibre).is_some_and(|(tensor, _)| self.tensors[tensor].tensor.format.is_remapped())
     }
 
-    /// Returns the position of an access, if it is computed from its coordinate alone.
+    /// Returns the position of an access, if it is computed from the parent position and the coordinate alone.
     pub(super) fn position(&self, e: &Expr) -> Option<Expr> {
         let (t, at) = load(e)?;
         let (tensor, k) = self.fibres.get(t)?;
@@ -182,8 +182,8 @@ pub(super) fn shorter(e: &Expr, facts: &mut Context) -> Expr {
     if facts.may_stop(&inner) { inner } else { new }
 }
 
-/// Returns the coordinate that a level stores for an element at these indices. A protocol given for one of the indices
-/// applies to it.
+/// Returns the coordinate that a level stores for an element at these indices. The protocol of the first of the indices
+/// that has one applies to the coordinate.
 pub(super) fn coordinate(level: &FlatLevel, at: &[Access]) -> Access {
     if let Some(d) = level.dimension() {
         return at[d].clone();

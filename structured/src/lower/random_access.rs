@@ -1,5 +1,5 @@
-//! Random access, at coordinates that no loop enumerates in storage order: a region of one coordinate. The element
-//! there is computed, found in a hash table or searched, before the statement that needs it.
+//! Random access, at coordinates that no loop enumerates in storage order: a region of one coordinate. The position
+//! there is computed, found in a hash table or searched for, before the statement that needs it.
 
 use super::cursor::PATH;
 use super::exprs::{each_access, guarded, load, loads};
@@ -16,8 +16,8 @@ use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{Diagnostic, Expr, Extent, Span, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
-    /// Lowers a statement with a random access: the element is looked up first, if the statement has an effect
-    /// (`does`).
+    /// Lowers a statement with a random access: the element is looked up first, under the condition `does` that the
+    /// statement has an effect.
     pub(super) fn searched(&mut self, s: &Stmt, access: &Expr, does: &Expr, bound: &Bindings) -> Stmt {
         let span = asking(s, access).origin().span();
         let Some(mut cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
@@ -51,7 +51,7 @@ impl Lower {
         nest.branch(does, all, Stmt::nop())
     }
 
-    /// Warns about an element that is searched for; `said`: an access requests it.
+    /// Warns about an element that is searched for; `said`: its access requests random access by `locate`.
     fn warn_of_search(&mut self, tensor: &Symbol, k: usize, said: bool, span: Span) {
         let (why, help) = match said {
             true => (
@@ -71,8 +71,8 @@ impl Lower {
     }
 
     /// Returns the first access of a statement at a known coordinate whose position is not computed from it alone, and
-    /// the condition under which the statement has an effect. For a loop with such an access in its body that is
-    /// loop-invariant, the condition is that the loop is entered.
+    /// the condition under which the statement has an effect. For a loop, the access may also be a loop-invariant one
+    /// in its body; if its index may be out of range, the condition is that the loop is entered.
     pub(super) fn unknown(&self, s: &Stmt, bound: &Bindings) -> Option<(Expr, Expr)> {
         let mut found = None;
         // An insertion into a workspace comes after all of its operands are available.

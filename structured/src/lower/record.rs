@@ -1,4 +1,4 @@
-//! Records of loops, for `taffeta show --explain`.
+//! Records of how loops are lowered, for `taffeta show --explain`, and the count of order violations.
 
 use super::cursor::{Cursor, PATH, shift_of};
 use super::exprs::{first_effect, load};
@@ -8,12 +8,13 @@ use crate::explain::{Explained, Operand, Part, Visited, length};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Expr, Extent, Stmt, StmtKind, Symbol};
 
-/// Maximum number of fibres of a loop for which the record has the sets that must be stored for an effect.
+/// Maximum number of fibres of a loop for which the record has the minimal sets that must store an element for an
+/// effect.
 const MOST_TOLD: usize = 4;
 
 impl Lower {
     /// Counts order violations: levels determined by a loop inside of the loop of a level below them
-    /// ([`super::Structured::order_violations`]). `around`: iterators, outermost first.
+    /// ([`super::Structured::disorder`]). `around`: iterators, outermost first.
     pub(super) fn order_violations(&self, s: &Stmt, around: &mut Vec<Symbol>) -> usize {
         let mut found = 0;
         let mut look = |e: &Expr| {
@@ -73,7 +74,7 @@ impl Lower {
         self.around.pop();
     }
 
-    /// Records the part of a fibre at this position in the innermost loop, if it is the first one.
+    /// Records the part of a fibre at this position in the innermost loop, unless one is recorded already.
     pub(super) fn note(&mut self, fibre: &Symbol, first: &Expr, part: Part) {
         let Some(Some(around)) = self.around.last_mut() else { return };
         let key = (fibre.clone(), first.clone());

@@ -10,7 +10,8 @@
 //! Lookup      a loop over the coordinates
 //! ```
 //!
-//! The body of a loop is emitted once for each region in which something is left of it; all but the first are copies.
+//! The body of a loop is emitted once for each region in which something is left of it after fills are propagated; all
+//! but the first are copies.
 
 use super::cursor::Cursor;
 use super::exprs::place;
@@ -125,9 +126,9 @@ impl Lower {
         }
     }
 
-    /// Returns the condition that several spikes have their elements here, if nothing is left of the body where one has
-    /// not. It is one condition without short-circuit branches: which list is behind is unpredictable, a match is
-    /// predictably rare.
+    /// Returns the condition that each of several spikes has its element at the region's coordinate, if nothing is left
+    /// of the body unless all have. The condition does not short-circuit: which list is behind is unpredictable,
+    /// whereas a match is predictably rare.
     fn all_here(&self, cursors: &[Cursor], body: &Stmt) -> Option<Expr> {
         let spikes: Vec<&Cursor> = cursors.iter().filter(|c| matches!(c.looplet, Looplet::Spike(_))).collect();
         let here: Vec<Expr> = spikes.iter().filter_map(|c| c.here.clone()).collect();
@@ -137,7 +138,7 @@ impl Lower {
         here.into_iter().reduce(|a, b| Expr::apply(Op::BitAnd, vec![a, b]))
     }
 
-    /// Lowers phases one after the other; at a single coordinate, one of them.
+    /// Lowers phases one after the other; at a single coordinate, branches to the phase that contains it.
     fn sequence(
         &mut self,
         nest: &mut LoopBuilder<'_>,
@@ -148,7 +149,7 @@ impl Lower {
     ) -> Stmt {
         match region {
             Region::Point(_) => self.does(&cursor, Part::Asked),
-            // Phases beyond the dimension limit nothing.
+            // A sequence without lookups surrounds a dimension by the fill (`Lower::bounded`), which limits nothing.
             Region::Range { .. } if phases.iter().any(|p| matches!(p.looplet, Looplet::Lookup(_))) => {
                 self.does(&cursor, Part::Limits);
                 self.expects(&[&cursor], Part::Limits);
@@ -224,7 +225,7 @@ impl Lower {
 
     fn emitted_body(&mut self, nest: &mut LoopBuilder<'_>, region: &Region, body: &Stmt) -> Stmt {
         let Some(iter) = nest.iter else {
-            // A statement that is no loop.
+            // Without an iterator, the body is a statement that is no loop.
             let body = if nest.bodies > 1 { self.copied(body, "case") } else { body.clone() };
             return self.stmt(&body, &nest.inside);
         };

@@ -67,7 +67,7 @@ struct Run<'r> {
     rules: Rules<'r>,
     /// Tensors that it writes.
     written: FxHashSet<Symbol>,
-    /// Tensors of the writes visited so far. A tensor that is written twice alternates.
+    /// Tensors of the writes visited so far. A tensor that is written twice may alternate between two values.
     once: FxHashSet<Symbol>,
 }
 

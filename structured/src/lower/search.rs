@@ -77,8 +77,8 @@ impl Lower {
     }
 
     /// Advances to the first position whose last coordinate is not before `to`, from one position to the next. The
-    /// branch is well predicted, since it is mostly the present position or the next one, so that nothing waits for the
-    /// comparison; a sum would wait.
+    /// branch is well predicted, since the position sought is mostly the present one or the next, so that nothing waits
+    /// for the comparison; a branch-free sum would wait.
     ///
     /// ```text
     /// more = p < p_end
@@ -101,8 +101,8 @@ impl Lower {
         nest.with([more], all)
     }
 
-    /// Initialises steppers that are queried for increasing coordinates and continue from their position. Returns the
-    /// statements before the loop, and the scalars of the positions.
+    /// Initialises the positions of steppers that are queried for increasing coordinates, from each of which the next
+    /// lookup continues. Returns the statements before the loop, and the scalars of the positions.
     pub(super) fn saved_position(
         &self,
         nest: &LoopBuilder<'_>,
@@ -123,7 +123,7 @@ impl Lower {
         (before, scalars)
     }
 
-    /// Computes the position after the last one that has the present coordinate.
+    /// Computes into `to` the position after the last one that has the present coordinate.
     pub(super) fn segment(&self, nest: &LoopBuilder<'_>, state: &State, stepper: &Stepper, to: &Tensor) -> Stmt {
         let more = flag(format!("{}.more", to.symbol.name()));
         let at = |e: &Expr| replaced(&stepper.last, &stepper.position, e);
@@ -162,7 +162,7 @@ impl Lower {
             return self.region(nest, cursors, &Region::Point(at.clone()), body);
         }
         if !(stepper.ordered || stepper.unique && is_spike(&stepper)) {
-            // Only once, and not for each coordinate of a loop.
+            // A scan of the list is accepted at a constant coordinate, but not for each coordinate of a loop.
             if at.as_int().is_some() && self.adds_up(&c, &stepper, &body) {
                 return self.at_each(nest, (&c, &stepper), cursors, at, body);
             }
@@ -245,7 +245,8 @@ impl Lower {
         is_spike(stepper) && elements_of(body, c).len() == 1 && only_reduces(body, c) && self.filled(body, [c]).is_nop()
     }
 
-    /// Lowers the body at all positions of a list, in any order, that have a coordinate.
+    /// Lowers the body at each position of a list that has the coordinate `at`, by a scan of the list, whose order does
+    /// not matter.
     fn at_each(
         &mut self,
         nest: &mut LoopBuilder<'_>,
@@ -273,7 +274,7 @@ impl Lower {
         nest.derived(StmtKind::For { iter: position, extent, props: LoopProps::default(), body }, "scan")
     }
 
-    /// Returns the hash table in which a cursor's coordinate is found.
+    /// Returns the hash table in which a cursor's coordinate is found, if its level has one.
     pub(super) fn probe(&self, cursor: &Cursor, at: &Expr) -> Option<Probe> {
         let (tensor, k) = &self.fibres[&cursor.fibre];
         let level = &self.tensors[tensor].levels[*k];
@@ -326,7 +327,7 @@ impl Lower {
         nest.with([mask, slot, more], all)
     }
 
-    /// Scans positions in any order, up to the one that has the coordinate.
+    /// Scans the positions of a list without order, up to the one that has the coordinate.
     fn scanned(
         &self,
         nest: &LoopBuilder<'_>,

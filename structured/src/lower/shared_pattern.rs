@@ -65,12 +65,13 @@ impl Lower {
         Some(values)
     }
 
-    /// Returns the tensor over whose pattern another one, or itself, is stored.
+    /// Returns the parameter over whose pattern a tensor is stored, or the tensor itself if it has a pattern of its
+    /// own.
     pub(super) fn pattern_of<'t>(&'t self, tensor: &'t Symbol) -> &'t Symbol {
         self.follows.iter().find(|(t, _)| t == tensor).map_or(tensor, |(_, of)| of)
     }
 
-    /// Returns the fibres below so many levels of the tensors that are stored over this one's pattern.
+    /// Returns the fibres below `level` levels of the tensors that are stored over this one's pattern.
     pub(super) fn followers_at(&self, of: &Symbol, level: usize) -> Vec<Symbol> {
         let own = self.follows.iter().filter(|(_, o)| o == of);
         own.map(|(t, _)| self.tensors[t].fibres[level].clone()).collect()
@@ -210,7 +211,7 @@ impl Lower {
     }
 
     /// Refuses concurrent loops that store a constant into values shared by several elements, since iterations would
-    /// race. (Other conflicts were found when the loop was marked.)
+    /// race. (The schedule finds other conflicts when it marks a loop.)
     pub(super) fn refuse_races(&mut self, s: &Stmt, iter: &Symbol, props: &LoopProps, body: &Stmt) {
         if !props.is_concurrent() {
             return;

@@ -1,5 +1,5 @@
 //! Branches for operands under conditions on indices alone: the iteration determines which operand of a `select` is
-//! chosen, so the value derives from the fill where that operand does (the interpreter's rule, too). Where the case may
+//! chosen, so the value derives from the fill where that operand does, as in the interpreter. Where the case may
 //! matter, the statement becomes a branch. After a scalar with a single definition, the rest of its block is in both
 //! branches.
 //!
@@ -22,6 +22,7 @@ use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
 /// Maximum number of conditions that are split in one statement.
 const MOST_CHOICES: usize = 6;
 
+/// Rewriter that splits statements by the conditions of their operands.
 struct Choices<'l> {
     lower: &'l mut Lower,
     /// Enclosing declarations.
@@ -131,8 +132,9 @@ impl Choices<'_> {
         access::exprs(s).iter().find_map(|e| self.choice_in(e, target.is_none() && kept == Some(e), false))
     }
 
-    /// Searches an expression for such a condition. `kept`: the value is stored as it is; `beside`: the enclosing
-    /// operator may have an operand that derives from the fill.
+    /// Searches an expression for the condition of a `select` whose choice may decide whether a value derives from the
+    /// fill. `kept`: the value is stored as it is; `beside`: the enclosing operator may have another operand that
+    /// derives from the fill.
     fn choice_in(&self, e: &Expr, kept: bool, beside: bool) -> Option<Expr> {
         let may_be_fill = self.may_be_fill(e);
         if !may_be_fill && !beside {
@@ -174,7 +176,7 @@ pub(super) fn given_here(s: &Stmt, out: &mut Vec<Symbol>) {
     }
 }
 
-/// Returns whether a value may be a constant; with fills, it derives from the fill.
+/// Returns whether a value may be a constant; an operator on constants and fills derives from the fill.
 fn may_be_constant(e: &Expr) -> bool {
     match e.kind() {
         ExprKind::Const(_) => true,

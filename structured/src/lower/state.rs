@@ -13,11 +13,11 @@ pub(super) type Bindings = FxHashMap<Symbol, Option<[Expr; 2]>>;
 /// Loop around the statement being lowered.
 #[derive(Clone)]
 pub(super) struct Around {
-    /// Number of its record.
+    /// Index of the loop's record.
     pub(super) number: usize,
     /// Fibres, by position, whose part in the loop is recorded.
     pub(super) noted: Vec<(Symbol, Expr)>,
-    /// Whether its trip count is recorded.
+    /// Whether the loop's trip count is recorded.
     pub(super) expected: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Around {
 pub(super) struct Lower {
     /// Sizes of the program.
     pub(super) sizes: FxHashSet<Symbol>,
-    /// Whether floating-point sums keep their order ([`Func::keeps_order`]).
+    /// Whether floating-point sums keep their order ([`taffeta_ast::Func::keeps_order`]).
     pub(super) strict: bool,
     /// Structured tensors.
     pub(super) tensors: FxHashMap<Symbol, Flat>,
@@ -49,13 +49,13 @@ pub(super) struct Lower {
     pub(super) explained: Vec<Explained>,
     /// Iterators of loops over parts of a range, with the whole range.
     pub(super) parts: FxHashMap<Symbol, [Expr; 2]>,
-    /// Indices known to be in range, with the size: they wrap around the end of a dimension, or a branch around tests
-    /// them.
+    /// Indices known to be in range, with the size: they wrap around the end of a dimension, or an enclosing branch
+    /// tests them.
     pub(super) wrapped: Vec<[Expr; 2]>,
-    /// Number of bodies emitted in the outermost loop, and number of those around the statement being lowered.
+    /// Number of bodies emitted in the outermost loop, and number of bodies that enclose the statement being lowered.
     pub(super) emitted: usize,
     pub(super) depth: usize,
-    /// Whether lists are merged with one body, since there are too many combinations.
+    /// Whether lists are merged with one body (`together`), since a body for each combination would be too many.
     pub(super) together: bool,
     /// Loops around the statement being lowered; `None` for loops without structured accesses.
     pub(super) around: Vec<Option<Around>>,

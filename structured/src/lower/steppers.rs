@@ -1,4 +1,5 @@
-//! Steppers: one that drives its loop alone is a counted loop over positions; several are merged, or lead each other.
+//! Lowering of steppers: one that drives its loop alone becomes a counted loop over positions; several are merged, or
+//! jump to the largest of their coordinates (leapfrog).
 
 use super::cursor::Cursor;
 use super::cursor::State;
@@ -60,7 +61,7 @@ impl Lower {
         }));
         let (steppers, asked) = self.driving(steppers, (range, whole), &body, nest);
         if steppers.is_empty() {
-            // No stepper drives: they are looked up at each coordinate.
+            // No stepper drives the loop: all are looked up at each coordinate.
             let [begin, end] = range;
             self.warn_of_order(nest, &asked);
             let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
@@ -190,7 +191,7 @@ impl Lower {
         nest.with(scalars, all)
     }
 
-    /// Builds the loop over these positions; `bounds_checks`: all of them are in the range.
+    /// Builds the loop over these positions of a stepper; `inside`: all of them have coordinates in the range.
     pub(super) fn over(
         &mut self,
         nest: &mut LoopBuilder<'_>,
@@ -421,7 +422,7 @@ impl Lower {
             let alone = active.len() == 1 && whole;
             advance.push(match (alone, stepper.unique) {
                 (true, _) => nest.set(&state.position, &after),
-                // A sum instead of a branch: which list advances is unpredictable.
+                // A sum instead of a branch, since it is unpredictable which list advances.
                 (false, true) => nest.set(&state.position, &at.plus(&ends.cast(DType::I64))),
                 (false, false) => nest.branch(&ends, nest.set(&state.position, &after), Stmt::nop()),
             });

@@ -42,11 +42,11 @@ struct Lane {
     cursor: Cursor,
     stepper: Stepper,
     state: State,
-    /// Its next coordinate.
+    /// Next coordinate of the list.
     at: Arc<Tensor>,
     /// Whether the next coordinate is the present one.
     here: Arc<Tensor>,
-    /// Position after those of the present coordinate, for a list whose coordinates may be at several positions.
+    /// Position after those of the present coordinate; `None` for a list with one position per coordinate.
     to: Option<Arc<Tensor>>,
 }
 
@@ -234,8 +234,8 @@ impl Lower {
         can.then_some(Lane { cursor: c.clone(), stepper, state, at, here, to })
     }
 
-    /// Moves a place into scalars if it takes loads to compute it; the loads are made only where its list is at the
-    /// coordinate.
+    /// Moves a place into scalars if its computation may fail; it is then computed only where its list is at the
+    /// coordinate. `None` if it may have several positions.
     fn settled(
         &self,
         nest: &LoopBuilder<'_>,
@@ -284,7 +284,8 @@ impl Lower {
         nest.block([on, come_to(nest, lane, after, limit)])
     }
 
-    /// Rewrites the body so that the accesses of these cursors are distinguished by expressions.
+    /// Rewrites the body so that the accesses of these cursors are distinguished by expressions; `None` if that is not
+    /// possible.
     fn told_apart(&mut self, nest: &LoopBuilder<'_>, places: &[(&Cursor, Place)], body: &Stmt) -> Option<Told> {
         let several = self.several.borrow().clone();
         let mut blend = Blend::new(body, &several, nest.s.origin());

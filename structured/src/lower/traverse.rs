@@ -1,4 +1,5 @@
-//! Loops: which fibres a loop's body traverses, with the checks and searches that precede the loop.
+//! Lowering of a loop: collects the fibres that its body traverses, hoists the bounds checks that precede it, and
+//! lowers its range as a region of their looplets (`region`).
 
 use super::cursor::{Cursor, PATH, shift_of};
 use super::exprs::{each_access, first_effect, load, loads, range};
@@ -12,6 +13,8 @@ use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{Access, Diagnostic, Expr, Extent, Stmt, StmtKind, Symbol};
 
 impl Lower {
+    /// Lowers a loop: in reverse over a list, in blocks, as a region of the fibres that it traverses, or else as it is,
+    /// with its body lowered in place.
     pub(super) fn lower_loop(
         &mut self,
         s: &Stmt,

@@ -1,4 +1,5 @@
-//! Local tensors with a pattern of their own, into which elements are inserted ([`Format::inserts`]).
+//! Local tensors with a pattern of their own, into which elements are inserted
+//! ([`taffeta_ast::format::Format::inserts`]).
 //!
 //! ```text
 //! t[j] = v          →      if 0 < t.map[j]:
@@ -64,7 +65,7 @@ impl Lower {
         self.fibres.get(t).map(|(tensor, _)| tensor).filter(|tensor| self.inserts(tensor))
     }
 
-    /// Returns whether an access is an element that is written without a lookup: one of a workspace, or one that is not
+    /// Returns whether an access is marked as an insertion: a write into a workspace, or to an element known not to be
     /// stored.
     pub(super) fn is_insertion(&self, e: &Expr) -> bool {
         self.insertion(e).is_some()
@@ -265,8 +266,8 @@ impl Lower {
         self.around(body, open, &mut facts)
     }
 
-    /// Removes the declarations of workspaces whose arrays are to be placed around the statement; `again`: it runs
-    /// several times with the same arrays.
+    /// Removes the declarations of workspaces whose arrays are to be declared around the statement, and collects these
+    /// in `open`; `again`: the statement runs several times with the same arrays.
     fn placed(&self, s: &Stmt, again: bool, open: &mut Vec<Symbol>, facts: &mut Context) -> Stmt {
         let new = match s.kind() {
             StmtKind::VarDef { tensor, body } if self.inserts(&tensor.symbol) => {
@@ -427,7 +428,8 @@ fn variables(e: &Expr) -> FxHashSet<Symbol> {
     found
 }
 
-/// Marks the coordinates of an access, its first `indices` indices, so that no loop traverses it.
+/// Gives the coordinates of an access, which are among its first `indices` indices, the protocol `locate`, so that no
+/// loop traverses it.
 fn located(e: &Expr, indices: usize) -> Expr {
     let Some((t, at)) = load(e) else { return e.clone() };
     let one = |(k, a): (usize, &Access)| match (PATH..indices).contains(&k) {

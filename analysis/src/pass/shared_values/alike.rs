@@ -7,8 +7,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
-/// Returns whether a tensor's elements with a shared value are equal after each loop nest that writes them, where the
-/// nest contains no other access than such stores. (For other tensors with shared values this is assumed.)
+/// Returns whether a tensor's elements with a shared value are proved equal after each loop nest that writes them. The
+/// nest must access the tensor by stores with the same indices alone. (Elements of other tensors that share a value are
+/// assumed to be equal.)
 pub(super) fn are(func: &Func, tensor: &Tensor) -> bool {
     let all = sites(func, &tensor.symbol);
     let mut declared: FxHashMap<Symbol, Arc<Tensor>> =
@@ -65,8 +66,8 @@ impl<'a> Alike<'a> {
         }
     }
 
-    /// Returns whether a write below that position of its path executes equally for all elements and stores the same
-    /// value.
+    /// Returns whether a write executes equally for all elements, in the part of its path from position `from` on, and
+    /// stores the same value.
     fn site(&self, site: &Site, from: usize) -> bool {
         let apart = |d: usize| matches!(site.indices[d].index.kind(), ExprKind::Var(v) if self.iters.contains(v));
         let rest = (0..site.indices.len()).filter(|d| !apart(*d)).map(|d| &site.indices[d].index);
@@ -101,14 +102,14 @@ impl<'a> Alike<'a> {
         }
     }
 
-    /// Returns whether an access is to the same element of a tensor over the same pattern.
+    /// Returns whether an access is to the written element's indices, in a tensor over the same pattern.
     fn is_element(&self, t: &Symbol, at: &[Access]) -> bool {
         let same = |t: &Arc<Tensor>| is_shared(&t.format) && t.format.pattern == self.tensor.format.pattern;
         let indices = |all: &[Access]| all.iter().map(|a| a.index.clone()).collect::<Vec<_>>();
         self.declared.get(t).is_some_and(same) && indices(at) == indices(self.indices)
     }
 
-    /// Returns whether a tensor that is declared in each iteration has equal values in each.
+    /// Returns whether a tensor that is declared inside of the innermost loop gets equal values in all iterations.
     fn own(&self, t: &Symbol) -> bool {
         if !self.seen.borrow_mut().insert(t.clone()) {
             return true;

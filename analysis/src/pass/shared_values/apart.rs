@@ -1,5 +1,5 @@
-//! Fallback for elements with a shared value that are not proved to be equal: they are in a dense tensor, and are
-//! compared after the last write.
+//! Fallback for elements with a shared value that are not proved to be equal: they are computed in a dense tensor,
+//! packed after the last write, and compared with the packed values.
 use super::sites::{How, sites};
 use crate::pass::rewrite_accesses;
 use crate::tree;
@@ -10,7 +10,8 @@ use taffeta_ast::{
     Access, Diagnostic, Diagnostics, Expr, Extent, Func, Literal, Op, Origin, Stmt, StmtKind, Symbol, Tensor,
 };
 
-/// Replaces a tensor by a dense one for its elements, which is packed and checked at the end.
+/// Computes a tensor's elements in a dense tensor, which is packed into the original one and compared with it at the
+/// end.
 ///
 /// # Errors
 ///

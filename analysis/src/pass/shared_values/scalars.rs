@@ -1,5 +1,6 @@
-//! Promotion of elements to scalars, where elements are reduced into, or read between two writes, in loop nests that
-//! visit each element once. The scalar is initialised with the element's value before the nest.
+//! Promotion of elements with a shared value to scalars, in loop nests that visit each element once and reduce into
+//! elements, or read them between two writes. The scalar is initialised with the element's value before the nest, and
+//! stored into the element at the end of its iteration.
 use super::sites::{How, Site, loops_over_values, sites, varies_in};
 use crate::pass::{rewrite_accesses, substitute};
 use crate::tree;
@@ -28,7 +29,7 @@ pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Func {
 
 /// Loop nest that visits each element at most once.
 struct Nest {
-    /// Statements from its outermost loop to the loop whose body contains all accesses to an element.
+    /// Statements from the nest's outermost loop to the loop whose body contains all accesses to an element.
     path: Vec<Stmt>,
     indices: Vec<Access>,
     /// Whether an element may be read before the first store to it.

@@ -1,4 +1,5 @@
-//! Accesses to a tensor whose elements share values.
+//! Accesses to a tensor with shared values, each with the statements around it, and the loops over the elements of one
+//! value.
 
 use taffeta_ast::Access;
 use taffeta_ast::Expr;
@@ -20,6 +21,7 @@ pub(super) struct Site {
     pub(super) how: How,
 }
 
+/// Kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     Reads,
@@ -38,6 +40,7 @@ impl Site {
     }
 }
 
+/// Returns whether a format has a pattern, and one stored value for several elements.
 pub(super) fn is_shared(format: &Format) -> bool {
     !format.is_injective() && format.pattern.is_some()
 }

@@ -1,5 +1,5 @@
-//! Facts gained on a walk through a program: from declarations, conditions, loops, assertions and stores; and facts
-//! invalidated by writes.
+//! Facts that a [`Context`] gains on a walk through a program: from declarations, conditions, loops, assertions and
+//! stores; and facts invalidated by writes.
 
 use super::{Context, Def, Key, Truth};
 use crate::query::MAX_SIZE;
@@ -156,7 +156,7 @@ impl Context {
         self.truths.push(Truth { cond: cond.clone(), holds, loads, ended: false });
     }
 
-    /// Returns whether this very condition was assumed to hold or not to hold.
+    /// Returns the value that was assumed for exactly this condition; `None` if none was.
     pub(in crate::query) fn known(&self, cond: &Expr) -> Option<bool> {
         self.truths.iter().rev().find(|t| !t.ended && t.cond == *cond).map(|t| t.holds)
     }
@@ -252,8 +252,8 @@ impl Context {
         }
     }
 
-    /// Adds the effects of a statement whose children were not visited. Facts from inner scopes do not survive them, so
-    /// only their writes matter.
+    /// Adds the effects of a statement whose children were not visited. Facts that hold in inner scopes end there, so
+    /// only the children's writes matter.
     pub(in crate::query) fn skip(&mut self, stmt: &Stmt) {
         match stmt.kind() {
             StmtKind::Seq(all) => all.iter().for_each(|s| self.skip(s)),

@@ -1,4 +1,4 @@
-//! Questions to the dependence analysis, and its answers.
+//! Queries of the dependence analysis ([`DependenceQuery`]) and their answers ([`Dependence`], with a [`Witness`]).
 
 use crate::query::instance::Instance;
 use crate::query::instance::Relation;
@@ -8,7 +8,7 @@ use taffeta_ast::Stmt;
 use taffeta_ast::StmtId;
 use taffeta_ast::Symbol;
 
-/// Order of source and sink in the program as it is written.
+/// Order in which the program, as it stands, executes source and sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Source before sink.
@@ -103,15 +103,15 @@ pub struct Witness {
     pub assumed: Vec<(Expr, i64)>,
     /// Whether the conflict happens in every run with these sizes (and assumed values), and is not merely unrefuted.
     pub exact: bool,
-    /// Opaque subscript of the element, for which the rest of the witness has no meaning.
+    /// Subscript of the element that is an opaque value for the solver; the rest of the witness then has no meaning.
     pub opaque: Option<Expr>,
-    /// Whether instances are known. Otherwise there is no proof of independence, and the other fields are empty: the
-    /// numbers that were found do not occur in the program.
+    /// Whether instances are known. Otherwise independence is not proved, but the solver's numbers do not occur in the
+    /// program, and all fields except `opaque` are empty.
     pub found: bool,
 }
 
 impl Witness {
-    /// Returns the witness that instances may exist, but none is known.
+    /// Returns the witness of a conflict that is possible, but of which no instances are known.
     pub(in crate::query) fn not_found(opaque: Option<Expr>) -> Witness {
         let (sizes, source, sink, assumed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Witness { sizes, source, sink, element: None, assumed, exact: false, opaque, found: false }
@@ -140,7 +140,7 @@ impl Dependence {
         self.loops.iter().find(|(_, r)| *r != Relation::Same).map(|(s, _)| s)
     }
 
-    /// Returns the same dependence for two equivalent references.
+    /// Returns this dependence with equivalent references as source and sink.
     pub(in crate::query) fn between(&self, source: &Reference, sink: &Reference) -> Dependence {
         Dependence { source: source.clone(), sink: sink.clone(), ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! Direct dependences, which do not follow from others, found without queries about the others.
+//! Search for the direct dependences of a program, which do not follow from others, without queries about the others.
 //!
 //! ```text
 //! for i: y[i] = y[i] * a[i]      s1 -> s2 and s2 -> s3 are direct;
@@ -60,8 +60,8 @@ impl Dependences<'_> {
         search.answer()
     }
 
-    /// Returns a pair of reductions that meet in one element for every loop, tensor and operator for which the loop
-    /// carries such reductions.
+    /// Returns one dependence between reductions for every loop, tensor and operator, if the loop carries any between
+    /// reductions of the tensor by that operator.
     pub fn carried_reductions(&self) -> Vec<Dependence> {
         let mut out = Vec::new();
         for (depth, references) in self.in_loops() {
@@ -110,12 +110,12 @@ fn carried(r: &Reference, depth: usize) -> Vec<Relation> {
     (0..r.site.loops().count()).map(relation).collect()
 }
 
-/// Returns the relation of a loop; any, if the loop is not around the reference.
+/// Returns the relation of a loop: [`Relation::Any`] if the loop is not around the reference.
 fn related(r: &Reference, relations: &[Relation], stmt: &Stmt) -> Relation {
     r.site.loops().position(|(s, _)| s.id() == stmt.id()).map_or(Relation::Any, |k| relations[k])
 }
 
-/// Pair that may be a direct dependence, and the depth of the loop that carries it.
+/// Pair that may be a direct dependence, and the depth of the loop that carries it; `None` within one iteration.
 type Candidate<'a> = (&'a Reference, &'a Reference, Option<usize>);
 
 struct Search<'a> {
@@ -205,9 +205,9 @@ impl<'a> Search<'a> {
         [1, 2].into_iter().any(next) || [-1, -2].into_iter().any(last)
     }
 
-    /// Returns whether the dependences on `a` of all references after `b` follow from others as the one of `b` does:
-    /// two epochs of `a`'s family are in between, one of which conflicts with any later reference, which has the same
-    /// loops in common with them as with `a`.
+    /// Returns whether the dependences of all references after `b` on `a` follow from others, as that of `b` does: two
+    /// later epochs of `a`'s family begin before `b`. One of the two conflicts with any later reference, and a later
+    /// reference has the same loops in common with both as with `a`.
     fn all_follow(&self, a: &Reference, b: &Reference) -> bool {
         let passed = |later| {
             let c = self.epoch(a, later).and_then(|m| m.first());
@@ -263,7 +263,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Proves or finds the candidates, and finds whether any pair follows from them.
+    /// Decides which candidates are dependences, and whether there are dependences that follow from them.
     fn answer(mut self) -> Direct {
         let order = |(a, b, depth): &Candidate<'_>| (a.place, b.place, *depth);
         self.candidates.sort_by_key(order);
@@ -286,7 +286,7 @@ fn ask(prover: &mut Prover<'_>, (a, b, depth): Candidate<'_>) -> Option<Dependen
     prover.related(a, b, relations, None)
 }
 
-/// Returns the number of loops around both.
+/// Returns the number of loops around both references.
 fn loops_around_both(a: &Reference, b: &Reference) -> usize {
     common_loops(a, b).count()
 }
@@ -305,7 +305,7 @@ fn by_element(references: Vec<&Reference>) -> Vec<Vec<&Reference>> {
     out
 }
 
-/// Characteristics of a family; iterators are named by the number of loops around theirs.
+/// Key of a family, equal for its members. Iterators are replaced by canonical ones, one for each depth of loops.
 #[derive(PartialEq, Eq, Hash)]
 struct FamilyName {
     tensor: Symbol,
@@ -320,7 +320,7 @@ enum Around {
     Branch(Expr, bool),
 }
 
-/// Builder of the names of families.
+/// Builder of the keys of families.
 struct FamilyNames<'a> {
     definitions: &'a Definitions,
     /// Tensors that the program writes.
@@ -330,8 +330,8 @@ struct FamilyNames<'a> {
 }
 
 impl FamilyNames<'_> {
-    /// Returns the reference's family; `None` if its execution or its element depends on more than the enclosing
-    /// iterators.
+    /// Returns the key of the reference's family; `None` if its execution or its element depends on more than the
+    /// enclosing iterators.
     fn name(&mut self, r: &Reference) -> Option<FamilyName> {
         let mut iterators: FxHashMap<Symbol, Expr> = FxHashMap::default();
         let mut around = Vec::new();

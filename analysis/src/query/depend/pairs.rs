@@ -45,7 +45,8 @@ pub(super) fn numbered<Q: Copy, K: Eq + Hash>(
     (different, which)
 }
 
-/// Returns whether the order of two references to one tensor matters.
+/// Returns whether the order of two references to one tensor matters. If `commute` is set, that of reductions by one
+/// operator, or of stores of one constant, does not.
 pub(super) fn conflicts(a: &Reference, b: &Reference, commute: bool) -> bool {
     let alike = match (a.kind, b.kind) {
         (Use::Write, Use::Write) => a.constant().is_some_and(|c| b.constant() == Some(c)),
@@ -85,7 +86,7 @@ impl Subscripts {
         index
     }
 
-    /// Returns the positions of the references that may access an element of `r`, in order, starting from a position.
+    /// Returns the positions, from `from` on and in order, of the references that may access the element of `r`.
     pub(super) fn near(&self, r: &Reference, from: usize) -> impl Iterator<Item = usize> {
         let [mut x, mut y] = match constant(r, self.dim) {
             Some(c) => [self.constant.get(&c).map_or(&[][..], Vec::as_slice), &self.other],
@@ -156,7 +157,7 @@ pub(super) fn distinct<'r>(
 /// Number of pairs of classes above which a query for their nests pays off.
 pub(super) const MANY: usize = 4;
 
-/// References in one loop nest to one element, by classes.
+/// References of one broad class (one loop nest, one use of one element), grouped by class.
 struct Broad<'r> {
     classes: Vec<Vec<&'r Reference>>,
 }
@@ -182,7 +183,7 @@ impl<'r> Broad<'r> {
     }
 }
 
-/// Collects the first pair of two classes for each order in the text.
+/// Collects, for two classes, the first pair of members in each order in the text.
 fn first_of_each<'r>(x: &[&'r Reference], y: &[&'r Reference], out: &mut Vec<(&'r Reference, &'r Reference)>) {
     let (a, b) = (x[0], y[0]);
     if a.site.run != b.site.run {

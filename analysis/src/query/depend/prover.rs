@@ -1,4 +1,5 @@
-//! Decision about one pair of references: facts about two instances, and a point that satisfies them.
+//! Decision procedure for one pair of references: the facts about two instances are added to a context, and a point
+//! that satisfies them is the witness of a dependence.
 use super::answer::{Dependence, DependenceKind, DependenceQuery, Extra, Iterators, Order, Witness};
 use crate::query::definition::Definitions;
 use crate::query::feasibility::Assumptions;
@@ -97,12 +98,12 @@ impl<'f> Prover<'f> {
         Some(Dependence { kind: kind_of(a.kind, b.kind), source, sink, loops, witness })
     }
 
-    /// Finds a point at which both meet.
+    /// Finds a witness that both references access one element.
     pub(super) fn feasible(&mut self, both: Meeting<'_>) -> Option<Witness> {
         self.with_conflict_assumed(both, |p, s| p.witness(both.source, both.sink, s))
     }
 
-    /// Assumes that both meet while `f` runs.
+    /// Runs `f` under the assumption that both references access one element.
     pub(in crate::query) fn with_conflict_assumed<T>(
         &mut self,
         Meeting { source: a, sink: b, relations, extra }: Meeting<'_>,
@@ -229,7 +230,7 @@ impl<'f> Prover<'f> {
     }
 }
 
-/// Returns the loops around both.
+/// Returns the loops around both references.
 pub(super) fn common_loops<'r>(a: &'r Reference, b: &Reference) -> impl Iterator<Item = &'r Stmt> + use<'r> {
     let common = a.site.common(&b.site);
     a.site.path.constraints().into_iter().take_while(move |(k, _)| *k < common).filter_map(|(_, s)| match s {
@@ -238,7 +239,8 @@ pub(super) fn common_loops<'r>(a: &'r Reference, b: &Reference) -> impl Iterator
     })
 }
 
-/// Returns the requested relations of the common loops; `None` where the tensor differs between any such iterations.
+/// Returns the requested relations of the common loops; `None` if the query requires different iterations of a loop
+/// around the tensor's declaration, each of which has a tensor of its own.
 pub(super) fn asked(a: &Reference, b: &Reference, ask: &DependenceQuery<'_>) -> Option<Vec<Relation>> {
     let common = a.site.common(&b.site);
     let scope = a.scope();
@@ -246,7 +248,7 @@ pub(super) fn asked(a: &Reference, b: &Reference, ask: &DependenceQuery<'_>) -> 
     for (k, step) in a.site.path.constraints().into_iter().take_while(|(k, _)| *k < common) {
         let Step::Loop { stmt, .. } = step else { continue };
         let relation = (ask.relate)(stmt);
-        // The tensor is another one in every iteration of a loop around its declaration.
+        // Every iteration of a loop around the declaration has a tensor of its own.
         if k < scope && !relation.allows(Relation::Same) {
             return None;
         }
@@ -255,15 +257,15 @@ pub(super) fn asked(a: &Reference, b: &Reference, ask: &DependenceQuery<'_>) -> 
     Some(asked)
 }
 
-/// Maximum number of pairs of divisions by one unknown that are considered for a pair of instances, and of undecided
-/// ones among them.
+/// Maximum number of pairs of divisions by one unknown that are considered for a pair of instances.
 const MOST_DIVISIONS: usize = 16;
+/// Maximum number of such pairs whose quotients may be equal or not, each of which doubles the cases.
 const MOST_UNDECIDED: usize = 2;
 
 /// Adds facts that recombine quotient and remainder by one unknown into one number (`m // w` and `m % w`, of fused
-/// loops). The solvers do not see this, because `w * (m // w)` is a product of unknowns: if two quotients are equal, so
-/// are these products. The products are assumed equal where the quotients are, which may prove the same for the
-/// dividends: loops that were fused one after the other have nested divisions. Where the quotients' equality is
+/// loops). The solvers do not find such facts, because `w * (m // w)` is a product of unknowns: if two quotients are
+/// equal, so are these products. The products are assumed equal where the quotients are, which may prove the same for
+/// the dividends: loops that were fused one after the other have nested divisions. Where the quotients' equality is
 /// unknown, both cases are kept.
 fn recombine(pair: &mut Pair<'_>, here: &[Expr], there: &[Expr]) {
     let (ours, theirs) = (divisions(here.iter()), divisions(there.iter()));
@@ -317,8 +319,9 @@ fn outermost([a, b]: [&Reference; 2], relations: &[Relation]) -> Stmt {
     }
 }
 
-/// Returns the relations of the loops, one case for every loop that can carry a dependence: the loops outside of the
-/// carrier are in the same iteration.
+/// Splits the requested relations into one case for every loop that can carry a dependence, in which source and sink
+/// are in the same iteration of the loops outside of the carrier. If the source runs `before` the sink within one
+/// iteration, the case of one iteration of all loops comes first.
 pub(in crate::query) fn orders(asked: &[Relation], order: Order, before: bool) -> Vec<Vec<Relation>> {
     if order == Order::Either {
         return vec![asked.to_vec()];

@@ -42,7 +42,8 @@ pub struct Element {
     pub sizes: Vec<(Symbol, i64)>,
 }
 
-/// Returns one such element for each tensor that has one, in the order of the reads, results last.
+/// Returns one element that is read and never written for each tensor that has one, in the order of the reads, results
+/// last.
 pub fn elements(dependences: &Dependences<'_>) -> Vec<Element> {
     let func = dependences.func();
     let changing = effects::writes(&func.body);
@@ -98,7 +99,7 @@ fn fills(write: &Reference) -> bool {
         })
 }
 
-/// Query with its own facts.
+/// Query about one tensor and one read of it, with its own facts.
 struct Question<'d, 'f> {
     dependences: &'d Dependences<'f>,
     ctx: Context,
@@ -163,8 +164,8 @@ impl<'d, 'f> Question<'d, 'f> {
     }
 }
 
-/// Assumes that a result has an element, at the end of the program: after all assertions that every run has passed.
-/// Returns its indices.
+/// Assumes that the caller reads some element of a result at the end of the program, after all assertions that every
+/// run passes. Returns the element's indices.
 fn any_element(pair: &mut Pair<'_>, func: &Func, tensor: &Tensor, here: &mut Instance) -> Vec<Expr> {
     let mut at = Some(&func.body);
     while let Some(stmt) = at {
@@ -205,9 +206,9 @@ fn is_determined(ctx: &Context, own: &[&Symbol], func: &Func, a: Atom) -> bool {
     }
 }
 
-/// Assumes that some instance of the write accesses the element that is read. Returns `false` if none can.
+/// Assumes that some instance of the write accesses the element that is read. Returns whether that is possible.
 fn touch(pair: &mut Pair<'_>, write: &Reference, read: Option<&Reference>, element: &[Expr]) -> bool {
-    // The tensor is another one in every iteration of a loop around its declaration.
+    // Every iteration of a loop around the declaration has a tensor of its own.
     let (common, same) = match read {
         Some(r) => (write.site.common(&r.site).min(write.scope()), Relation::Same),
         None => (0, Relation::Any),

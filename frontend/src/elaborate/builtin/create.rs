@@ -73,7 +73,8 @@ impl Elab<'_> {
         Ok(Value::Lazy(Lazy { shape, expr, weak: false }))
     }
 
-    /// Evaluates `arange(end)` and `arange(begin, end, step)`: integers, weak as iterators are.
+    /// Evaluates `arange(end)` and `arange(begin, end, step)`: integers, which are weak like iterators unless `dtype`
+    /// is given.
     pub(super) fn arange(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let positional = args.iter().filter(|a| a.0.is_none()).count();
         let names = if positional <= 1 { ["end", "begin", "step", "dtype"] } else { ["begin", "end", "step", "dtype"] };
@@ -107,7 +108,7 @@ impl Elab<'_> {
         let width = high.minus(low);
         let m = s.saturating_abs();
         let len = width.plus(&Expr::int(m - 1)).floor_div(&Expr::int(m));
-        // Between bounds in the wrong order the sequence is empty, as for a range.
+        // With bounds in the wrong order the sequence is empty, as for a range.
         let len = if self.is_nonnegative(&width) { len } else { len.max_with(&Expr::int(0)) };
         let expr = axis::var(1, 0).times(&Expr::int(s)).plus(&begin);
         match dtype {

@@ -48,7 +48,7 @@ pub(crate) enum Builtin {
     Permit,
     /// `coalesce(a, b)`
     Coalesce,
-    /// Storage constructor of section 7: `pattern`.
+    /// Storage constructor: `pattern`.
     Storage,
 }
 

@@ -117,7 +117,7 @@ impl Elab<'_> {
         Ok(Flow::Next)
     }
 
-    /// Elaborates `a, (b, c) = v`.
+    /// Executes `a, (b, c) = v`.
     fn set_variables(&mut self, targets: &[syntax::Expr], v: &Value, span: Span) -> R<()> {
         let mut pairs = Vec::new();
         self.pair(targets, v, span, &mut pairs)?;

@@ -266,7 +266,7 @@ fn constants() {
     );
 }
 
-/// Checks that static values are those that the interpreter, the simplifier and C compute.
+/// Checks that static arithmetic gives the values of the operators' table, as the interpreter, the simplifier and C do.
 #[test]
 fn static_values_follow_the_table() {
     check(

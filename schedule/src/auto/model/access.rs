@@ -21,7 +21,7 @@ pub(in crate::auto) enum StrideClass {
     One,
     /// Stride so small that a cache line holds several elements.
     Near,
-    /// Large stride, such as a whole row.
+    /// Large stride, such as a whole row, or a non-affine index.
     Far,
     /// Data-dependent stride, by a loaded index.
     Gather,
@@ -48,8 +48,8 @@ pub(super) fn grows(index: &Expr, iters: &[&Symbol]) -> Vec<StrideClass> {
     }
 }
 
-/// Returns whether some index in a loop is computed by products and quotients of iterators, so that it can hardly be
-/// proved to be in range. `iters` lists the iterators of the loop and of the loops around it.
+/// Returns whether some index in a loop is a non-affine function of iterators, so that it can hardly be proved to be in
+/// range. `iters` lists the iterators of the loop and of the loops around it.
 pub(super) fn is_checked(l: &Loop, iters: &[&Symbol]) -> bool {
     let is_checked = |index: &Expr| {
         let moves = effects::mentions(index, &[&l.iter]) && effects::loads(index).is_empty();
@@ -183,7 +183,7 @@ impl AccessPattern {
         self.steps == other.steps
     }
 
-    /// Returns the access pattern, for comparison with later accesses.
+    /// Returns the tensor and the strides, for comparison with later accesses.
     pub fn walk(&self, around: &[EnclosingLoop]) -> Walk {
         let loops: Vec<_> = around.iter().map(|l| l.iter.clone()).zip(self.steps.iter().copied()).collect();
         let number = number(|hasher| {
@@ -252,7 +252,7 @@ impl AccessPattern {
     }
 }
 
-/// Access pattern: a tensor, and the stride of the address in each loop.
+/// Tensor and stride of the address in each loop, by which a later access is recognised as a reuse.
 #[derive(Clone)]
 pub(super) struct Walk {
     tensor: Symbol,

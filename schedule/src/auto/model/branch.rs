@@ -8,7 +8,7 @@ use taffeta_ast::{Expr, ExprKind, StmtKind};
 
 /// Probability of an unknown condition.
 const HALF: f64 = 0.5;
-/// Probability of a bounds condition, which mostly holds.
+/// Probability of a condition without `else` and without loads: mostly a bounds condition, which seldom fails.
 const BOUND: f64 = 0.9;
 
 /// Returns the fraction of the iterations of the enclosing loops in which a condition holds. An equality with an

@@ -1,4 +1,5 @@
-//! Model of C compilers: the loops that they vectorise or interchange, with and without a mark.
+//! Model of C compilers: the loops that they vectorise or interchange without a mark, and the loops that may get lanes
+//! by a mark.
 
 use super::access::{StrideClass, grows, growth};
 use super::branch::{bounds, is_bound};

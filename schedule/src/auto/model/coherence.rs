@@ -1,11 +1,11 @@
 //! Coherence cost: data that one thread has written moves between cores when another thread touches it next.
 //!
-//! A parallel loop inside of a sequential one is started again in each of its iterations, and its threads find data in
-//! the caches of other cores that was written since: by one thread between parallel loops, or by a parallel loop with
-//! another distribution of the tensor; and that thread finds there the data that they have written. Such lines are no
-//! farther away than the level that all cores share, but they come one after the other, while a program on one thread
-//! has them in its own cache. Data in excess of a core's own cache would come from the shared level anyway, and counts
-//! there (`Estimator::levels`).
+//! A parallel loop inside of a sequential one is started again in each iteration of the latter. Its threads then read
+//! data that lies in the caches of other cores, since it was written there in between: by the single thread between
+//! parallel loops, or by a parallel loop with another distribution of the tensor. The single thread in turn reads data
+//! written by the threads. Such lines are no farther away than the level that all cores share, but they come one after
+//! the other, while a program on one thread has them in its own cache. Data in excess of a core's own cache would come
+//! from the shared level anyway, and counts there (`Estimator::levels`).
 //!
 //! Traffic is estimated for pairs of accesses to a tensor, of which at least one writes, in the innermost loop around
 //! both: the smaller of both footprints in one iteration of that loop. Each holder of a tensor pays for the pair with

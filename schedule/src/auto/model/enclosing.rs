@@ -1,4 +1,4 @@
-//! Loops around a statement, as the cost model sees them.
+//! Context of an estimate: the stage of scheduling, and the loops around a statement.
 
 use crate::auto::trip_counts::Estimate;
 use crate::auto::trip_counts::Known;

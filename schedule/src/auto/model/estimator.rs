@@ -1,4 +1,5 @@
-//! Estimator of a single outermost statement of a program.
+//! Estimator of a single outermost statement of a program: a walk that sums the terms of the cost model's formula (see
+//! `model`) over the statements of each loop, and the times of the loops.
 
 mod loop_context;
 mod memory_cost;
@@ -304,7 +305,7 @@ impl<'a, 't> Estimator<'a, 't> {
         let mut enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
         let iters = || self.around.iter().map(|l| &l.iter).chain([&l.iter]).collect::<Vec<&Symbol>>();
         if around.lanes && is_checked(l, &iters()) {
-            // Lanes check all such indices in a loop of their own beforehand.
+            // Vectorised code checks these indices for all iterations in a loop of its own beforehand.
             enter += self.target.prices.enter;
         }
         let mut events = entries * enter / self.threads();
@@ -469,7 +470,8 @@ impl<'a, 't> Estimator<'a, 't> {
         }
     }
 
-    /// Finds the accesses whose data earlier accesses have brought into the first level.
+    /// Marks the accesses whose data earlier accesses have brought into the first level, and records the patterns of
+    /// the others.
     fn find_near(&mut self, accesses: &mut [AccessPattern]) {
         let room = self.target.levels.first().map_or(0.0, |l| l.bytes * PART_OF_FIRST);
         for a in accesses {
@@ -481,8 +483,8 @@ impl<'a, 't> Estimator<'a, 't> {
         }
     }
 
-    /// Returns the fraction of a reduction's additions that form a dependence chain; `None` if iterations move from
-    /// element to element.
+    /// Returns the number of dependent additions that each execution of a reduction contributes to a chain; `None` if
+    /// iterations move from element to element.
     fn chain(&self, touch: &AccessPattern, lanes: f64) -> Option<f64> {
         let last = self.around.last()?;
         if touch.stays() {

@@ -8,7 +8,8 @@ pub(in crate::auto::model) type WorkingSet = Vec<Touched>;
 /// Footprint in one tensor.
 pub(in crate::auto::model) struct Touched {
     pub tensor: Symbol,
-    /// Bytes touched while the loops outside of a depth stand still, by that depth: the maximum over accesses.
+    /// Bytes touched by the loops from a depth on, for fixed iterations of the loops outside, indexed by that depth;
+    /// the maximum over accesses.
     pub bytes: Vec<f64>,
     /// Number of enclosing loops, down to the innermost one with a data-dependent stride.
     pub pointed: usize,

@@ -1,9 +1,9 @@
-//! Hashes that stand for contexts in memos.
+//! Hashes that identify contexts and access patterns in memos.
 
 use rustc_hash::FxHasher;
 use std::hash::{Hash as _, Hasher as _};
 
-/// Computes a hash that stands for the hashed values in comparisons.
+/// Hashes the values that `of` feeds to the hasher; equal hashes are taken for equal values.
 pub(super) fn number(of: impl FnOnce(&mut FxHasher)) -> u64 {
     let mut hasher = FxHasher::default();
     of(&mut hasher);

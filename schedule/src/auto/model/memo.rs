@@ -169,7 +169,7 @@ def f(q: f32[n, 64], k: f32[n, 64], v: inout[f32[n, 64]], t: inout[f32[n, n]]):
     fn estimates_that_rest_on_others_are_those_that_rest_on_none() {
         let program = Program::load(Source::inline("f.ft", PROGRAM), &NoLoader);
         let func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
-        // The tensors fit into the first level, into the last one, and into none.
+        // The tensors fit into the first cache level, into a later one, and into none.
         for n in [7, 300, 100_000] {
             let target = Target { sizes: [("n".to_string(), n)].into(), ..Target::portable(2) };
             let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target.clone()));

@@ -32,9 +32,9 @@
 //! (`trip_counts`); an unknown branch is taken half of the time (`branch`), and a guard of a whole loop body is a bound
 //! of the loop, which costs no test inside.
 //!
-//! Rules that choose the structure of a program ask before lanes are marked: until then an innermost loop is priced
-//! with lanes where it may have them. In a program that no rule will change, C compilers interchange some loops
-//! (`Stage`).
+//! Rules that choose the structure of a program run before lanes are marked: until then an innermost loop is priced
+//! with lanes where it may get them. In a program that no rule will change, C compilers interchange some loops (`Stage`
+//! tells these cases apart).
 //!
 //! An estimate is a sum over the program's outermost statements, each of which is memoised for as long as it is the
 //! same node; so are the loops in them (`memo`).
@@ -67,7 +67,7 @@ pub(super) struct Model<'t> {
     stage: Stage,
     /// Estimates of outermost statements, with the nodes they are valid for.
     known: FxHashMap<StmtId, (Stmt, f64)>,
-    /// Memo of estimates of the loops inside of these.
+    /// Memo of estimates of the loops inside of outermost statements.
     loops: Remembered,
 }
 

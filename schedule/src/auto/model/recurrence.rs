@@ -16,7 +16,7 @@ use taffeta_ast::{Expr, ExprKind, Symbol, poly};
 const FORWARDED: f64 = 2.0;
 /// Maximum dependence distance searched, in iterations.
 const BACK: i64 = 2;
-/// Maximum number of operands of a value visited.
+/// Maximum number of operands visited in the search of one value.
 const MOST: usize = 256;
 
 /// Symbolic values of the scalars computed in an iteration; no value mentions its own scalar.
@@ -80,7 +80,7 @@ pub(super) fn wait(
         .fold(0.0, f64::max)
 }
 
-/// Search of a value for loads of an element.
+/// Search of a value's direct and indirect operands for loads of an element.
 struct Search<'a> {
     /// Remaining number of operands to visit.
     left: Cell<usize>,

@@ -388,3 +388,21 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
         "#]],
     );
 }
+
+/// Checks that a half keeps a declaration whose size may stop the program.
+#[test]
+fn keeps_a_size_that_stops() {
+    check(
+        "
+def f(x: f32[n], y: inout[f32[n]]):
+    for i in range(n):
+        if x[i] > 0.0:
+            label(\"A\")
+            y[i] = x[i]
+            t = empty((n - 5,), f32)
+        y[i] += 1
+",
+        |s| call(s, "fission", args!["i"; after = "A"]).map(drop),
+        expect![[""]],
+    );
+}

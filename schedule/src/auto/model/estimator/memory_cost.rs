@@ -1,4 +1,5 @@
-//! Costs of the operations and the accesses of a statement, in the loops around it.
+//! Costs of the operations and the accesses of a statement in the loops around it: compute time, and the transfers and
+//! stalls of every cache level.
 
 use super::Estimator;
 use crate::auto::model::access::{AccessPattern, StrideClass};
@@ -15,13 +16,14 @@ const UNSEEN: f64 = 2.0 * LINE;
 /// Fraction of a page's lookup price for indirect accesses, whose lookups overlap.
 const SCATTERED_PAGE: f64 = 0.4;
 
-/// Capacity of a cache level, or of the TLB.
+/// Cache level, or the TLB.
 struct CacheLevel {
     /// Capacity in bytes.
     bytes: f64,
     /// Index of the cache level. (`None` for the TLB: the pages of all statements in an iteration are not counted.)
     number: Option<usize>,
-    /// Whether each core has its own, so that threads that share a loop have room for its data in all of them together.
+    /// Whether each core has a level of its own, so that the data of a parallel loop has the room of all of them
+    /// together.
     own: bool,
     /// Size of a line, or of a page, in bytes.
     line: f64,

@@ -7,7 +7,7 @@
 //!                                              # all of it begins anew, once `x` is there
 //! ```
 //!
-//! Neighbours of the last element are there at once, so only indirect accesses count.
+//! Elements beside the one read last are in the first level already, so only indirect accesses count.
 
 use super::Estimator;
 use crate::auto::model::access::{AccessPattern, StrideClass};

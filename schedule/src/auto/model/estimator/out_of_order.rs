@@ -47,7 +47,7 @@ pub(super) struct Stall {
 /// Stalls and instructions that a loop passes to the enclosing loop.
 #[derive(Clone, Default)]
 pub(in crate::auto::model) struct LoopCost {
-    /// Stalls, which no other time includes.
+    /// Stalls, which the time of the loop excludes.
     pub(super) waits: Vec<Stall>,
     /// Number of instructions executed.
     pub(super) instructions: f64,
@@ -109,7 +109,8 @@ impl Chain {
     }
 }
 
-/// Returns the number of instructions per execution of a statement; accesses in registers need none.
+/// Returns the number of instructions per execution of a statement; accesses in registers, and invariant ones, need
+/// none.
 pub(super) fn instructions(work: &Work, accesses: &[AccessPattern], lanes: f64) -> f64 {
     let stays = |a: &&AccessPattern| a.in_registers || a.last() == Some(StrideClass::None);
     let moved = accesses.iter().filter(|a| !stays(a)).count() as f64;

@@ -20,12 +20,12 @@ use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
 /// Ratio of working set to capacity up to which data stays in a level: caches evict nearly any line, not the oldest
 /// one, so most of a slightly larger working set survives.
 const SPILLS: f64 = 1.5;
-/// Number of steps per doubling in which working sets are distinguished.
+/// Number of steps per doubling to which the bytes of indirect accesses are rounded.
 const STEPS: f64 = 4.0;
 
 impl Estimator<'_, '_> {
-    /// Adds the working set to a loop: the levels that an iteration exceeds, on one thread and on all of them, as bits;
-    /// and the approximate bytes of indirect accesses in all iterations.
+    /// Sets the fields of a loop context that depend on the working set: the levels that an iteration's working set
+    /// exceeds, and the approximate bytes of indirect accesses in all iterations.
     pub(super) fn add_working_set(&mut self, l: &Loop, own: &mut EnclosingLoop) {
         let depth = self.around.len() + 1;
         let set = self.known_set(l).unwrap_or_else(|| self.working_set(l, own.clone()));
