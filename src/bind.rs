@@ -47,11 +47,11 @@ impl Sizes {
 
     /// Adds the constraints of the input shapes. `shapes` has one entry per parameter, `None` while unknown.
     pub fn unify(&mut self, signature: &Signature, shapes: &[Option<Vec<usize>>]) -> Result<(), Vec<Fault>> {
-        let mut known: Vec<Known<'_>> = Vec::new();
+        let mut known: Vec<ShapedParam<'_>> = Vec::new();
         let mut errors = Vec::new();
         for (position, (param, shape)) in signature.params().zip(shapes).enumerate() {
             match shape {
-                Some(shape) if shape.len() == param.shape.len() => known.push(Known { position, param, shape }),
+                Some(shape) if shape.len() == param.shape.len() => known.push(ShapedParam { position, param, shape }),
                 Some(shape) => {
                     let (expected, found) = (param.shape.len(), shape.len());
                     let (expected, found) = (crate::io::dimensions(expected), crate::io::dimensions(found));
@@ -67,7 +67,7 @@ impl Sizes {
             while self.solve_once(&known, |s| alone(s) || !only_alone) {}
         }
         let filled = self.filled();
-        for Known { param, shape, .. } in &known {
+        for ShapedParam { param, shape, .. } in &known {
             for (d, found) in shape.iter().enumerate() {
                 errors.extend(self.compare(signature, &filled, param, d, *found));
             }
@@ -77,9 +77,9 @@ impl Sizes {
 
     /// Solves dimensions with a single unknown size, one after the other, among those that `admit` selects. Returns
     /// whether a size was solved.
-    fn solve_once(&mut self, known: &[Known<'_>], admit: impl Fn(&Size) -> bool) -> bool {
+    fn solve_once(&mut self, known: &[ShapedParam<'_>], admit: impl Fn(&Size) -> bool) -> bool {
         let mut progress = false;
-        for Known { position, param, shape } in known {
+        for ShapedParam { position, param, shape } in known {
             for (d, found) in shape.iter().enumerate() {
                 let Some(size) = param.shape[d].value.as_ref().filter(|s| admit(s)) else { continue };
                 let Some(Linear { unknown: Some((k, factor)), constant }) = linear(size, &self.values) else {
@@ -195,7 +195,7 @@ impl Sizes {
 }
 
 /// Parameter with a known shape.
-struct Known<'s> {
+struct ShapedParam<'s> {
     /// Index of the parameter.
     position: usize,
     param: &'s TensorSig,

@@ -4,7 +4,7 @@ use crate::tape_plan::{TapePlan, TapeRecorder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use taffeta_analysis::query::depend::Dependences;
-use taffeta_analysis::query::uninitialized::{self, Element, Unwritten};
+use taffeta_analysis::query::uninitialized::{self, Element, UninitializedRead};
 use taffeta_ast::{Diagnostic, Diagnostics, Func};
 use taffeta_autodiff::memory::Sizes;
 use taffeta_frontend::{GradientRequest, Hooks, ScheduleRequest};
@@ -79,7 +79,7 @@ impl Hooks for Compiler {
 
     fn examine(&self, func: &Func) -> Vec<Diagnostic> {
         // The diagnostics were reported when the program was compiled with `autodiff`'s own plan.
-        if self.keeping.is_another_way() {
+        if self.keeping.overrides_default() {
             return Vec::new();
         }
         let dependences = Dependences::new(func);
@@ -96,7 +96,7 @@ impl Hooks for Compiler {
 }
 
 /// Creates the error for a read of uninitialised elements, at the user's call if the library reads them.
-fn unwritten_diagnostic(found: &Unwritten, func: &Func) -> Diagnostic {
+fn unwritten_diagnostic(found: &UninitializedRead, func: &Func) -> Diagnostic {
     let (name, origin) = (found.tensor.name(), found.read.origin());
     let message = if found.written {
         format!("`{name}` is read here, and nothing can have written these elements before")

@@ -43,7 +43,7 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
         if let (Source::Generator(generator), Some(of)) = (source, &of)
             && !generator.is_sparse()
         {
-            match made_where(generator, param, of) {
+            match generate_on_pattern(generator, param, of) {
                 Ok(v) => values[k] = Some(v),
                 Err(d) => errors.push(d.into()),
             }
@@ -79,7 +79,7 @@ pub fn read(signature: &Signature, given: &[(String, String)], sizes: &[(String,
 }
 
 /// Generates elements for a parameter that shares the pattern of another; `of` holds the other's elements.
-fn made_where(generator: &Generator, param: &TensorSig, of: &Value) -> Result<Value, Diagnostic> {
+fn generate_on_pattern(generator: &Generator, param: &TensorSig, of: &Value) -> Result<Value, Diagnostic> {
     let count = of.data().len();
     let made = generator.generate(&Want::new(&param.name, param.dtype, 1), &[count])?;
     let mut data = made.data().clone();

@@ -3,5 +3,5 @@
 mod candidate;
 mod choose;
 
-pub(crate) use candidate::Made;
+pub(crate) use candidate::Derived;
 pub(crate) use choose::choose;

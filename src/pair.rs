@@ -76,10 +76,10 @@ impl Pair {
         let mut call = self.backward.call();
         for (p, kept) in self.backward.signature().params().zip(&tape.kept) {
             call = match kept {
-                Kept::Dense(argument) => call.argument(&p.name, argument.view()),
-                Kept::Sparse(value) => call.value(&p.name, value),
-                Kept::Lent(tensor) => call.sparse(&p.name, tensor),
-                Kept::Copied(tensor) => call.sparse(&p.name, tensor),
+                TapedValue::Dense(argument) => call.argument(&p.name, argument.view()),
+                TapedValue::Sparse(value) => call.value(&p.name, value),
+                TapedValue::Lent(tensor) => call.sparse(&p.name, tensor),
+                TapedValue::Copied(tensor) => call.sparse(&p.name, tensor),
             };
         }
         for (name, value) in &tape.sizes {
@@ -221,10 +221,10 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
         let mut kept = Vec::new();
         for source in &pair.sources {
             kept.extend(match *source {
-                Source::Param(k) => signature.params().nth(k).and_then(|p| self.as_it_is(&p.name)),
+                Source::Param(k) => signature.params().nth(k).and_then(|p| self.tape_argument(&p.name)),
                 Source::Result(k) => match k.checked_sub(pair.results) {
-                    None => outputs.at(k).cloned().map(Kept::from),
-                    Some(k) => left.get_mut(k).and_then(Option::take).map(Kept::from),
+                    None => outputs.at(k).cloned().map(TapedValue::from),
+                    Some(k) => left.get_mut(k).and_then(Option::take).map(TapedValue::from),
                 },
             });
         }
@@ -233,18 +233,18 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
     }
 
     /// Returns a parameter after the pass: inputs as given, `inout` parameters copied.
-    fn as_it_is(&mut self, name: &str) -> Option<Kept<'a>> {
+    fn tape_argument(&mut self, name: &str) -> Option<TapedValue<'a>> {
         if let Some(k) = self.inputs.iter().position(|(n, _)| n == name) {
-            return Some(Kept::Dense(self.inputs.swap_remove(k).1));
+            return Some(TapedValue::Dense(self.inputs.swap_remove(k).1));
         }
         if let Some((_, value)) = self.sparse.iter().find(|(n, _)| n == name) {
-            return Some(Kept::Sparse(Cow::Borrowed(value)));
+            return Some(TapedValue::Sparse(Cow::Borrowed(value)));
         }
         if let Some((_, tensor)) = self.lent.iter().find(|(n, _)| n == name) {
-            return Some(Kept::Lent(tensor));
+            return Some(TapedValue::Lent(tensor));
         }
         let (_, argument) = self.inouts.iter().find(|(n, _)| n == name)?;
-        argument.to_value().map(Kept::from)
+        argument.to_value().map(TapedValue::from)
     }
 }
 
@@ -254,12 +254,12 @@ pub struct Residuals<'a> {
     pair: u64,
     sizes: Vec<(String, i64)>,
     /// Values, in the order of the backward pass's first parameters.
-    kept: Vec<Kept<'a>>,
+    kept: Vec<TapedValue<'a>>,
 }
 
 /// Parameter of the backward pass.
 #[derive(Clone, Debug)]
-enum Kept<'a> {
+enum TapedValue<'a> {
     Dense(Argument<'a>),
     /// Structured tensor as a sparse value.
     Sparse(Cow<'a, Value>),
@@ -269,32 +269,32 @@ enum Kept<'a> {
     Copied(Box<Sparse<'static>>),
 }
 
-impl From<Value> for Kept<'_> {
+impl From<Value> for TapedValue<'_> {
     fn from(value: Value) -> Self {
-        if value.places().is_some() { Kept::Sparse(Cow::Owned(value)) } else { Kept::Dense(value.into()) }
+        if value.places().is_some() { TapedValue::Sparse(Cow::Owned(value)) } else { TapedValue::Dense(value.into()) }
     }
 }
 
-impl Kept<'_> {
-    fn into_owned(self) -> Kept<'static> {
+impl TapedValue<'_> {
+    fn into_owned(self) -> TapedValue<'static> {
         match self {
-            Kept::Dense(argument) => Kept::Dense(argument.into_owned()),
-            Kept::Sparse(value) => Kept::Sparse(Cow::Owned(value.into_owned())),
-            Kept::Lent(tensor) => Kept::Copied(Box::new(tensor.clone().into_owned())),
-            Kept::Copied(tensor) => Kept::Copied(tensor),
+            TapedValue::Dense(argument) => TapedValue::Dense(argument.into_owned()),
+            TapedValue::Sparse(value) => TapedValue::Sparse(Cow::Owned(value.into_owned())),
+            TapedValue::Lent(tensor) => TapedValue::Copied(Box::new(tensor.clone().into_owned())),
+            TapedValue::Copied(tensor) => TapedValue::Copied(tensor),
         }
     }
 
     /// Returns the bytes of owned data.
     fn own_bytes(&self) -> usize {
         match self {
-            Kept::Dense(argument) => argument.own_bytes(),
-            Kept::Sparse(Cow::Owned(value)) => {
+            TapedValue::Dense(argument) => argument.own_bytes(),
+            TapedValue::Sparse(Cow::Owned(value)) => {
                 let indices = value.places().map_or(0, |p| p.indices.len() * std::mem::size_of::<i64>());
                 value.data().len() * value.dtype().size() + indices
             }
-            Kept::Copied(tensor) => tensor.own_bytes(),
-            Kept::Sparse(Cow::Borrowed(_)) | Kept::Lent(_) => 0,
+            TapedValue::Copied(tensor) => tensor.own_bytes(),
+            TapedValue::Sparse(Cow::Borrowed(_)) | TapedValue::Lent(_) => 0,
         }
     }
 }
@@ -302,13 +302,13 @@ impl Kept<'_> {
 impl Residuals<'_> {
     /// Returns the bytes that the tape owns, without the arrays of the call that it borrows.
     pub fn bytes(&self) -> usize {
-        self.kept.iter().map(Kept::own_bytes).sum()
+        self.kept.iter().map(TapedValue::own_bytes).sum()
     }
 
     /// Copies the borrowed arrays, so that the originals may be changed or dropped before the backward pass.
     #[must_use]
     pub fn into_owned(self) -> Residuals<'static> {
-        let kept = self.kept.into_iter().map(Kept::into_owned).collect();
+        let kept = self.kept.into_iter().map(TapedValue::into_owned).collect();
         Residuals { kept, ..self }
     }
 }

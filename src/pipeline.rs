@@ -60,12 +60,12 @@ pub fn unsized_logical(
         None => by(&compiler, program, entry, options, timings)?.into_func(),
     };
     // Tapes of gradients are chosen together with their schedules.
-    let open = tape_plan::is_asked(options) && !compiler.keeping.found().is_empty();
+    let open = tape_plan::chooses_tapes(options) && !compiler.keeping.found().is_empty();
     Ok((func, compiler.waits() || open))
 }
 
 /// Elaborates the logical program under a tape plan, and explains the tapes of gradients without a given tape.
-pub(crate) fn logical_keeping(
+pub(crate) fn logical_with_plan(
     program: &Program,
     entry: &str,
     options: &Options,
@@ -106,12 +106,13 @@ fn by(
         None | Some("none" | options::AUTO) => Ok(Schedule::new(inlined(plain(timings)?, options.strict_floats)?)),
         Some(file) if scheduler::is_trace(file) => {
             let func = plain(timings)?;
-            let schedule = timings.measure("schedule", || deep(|| scheduler::replay(file, func)))?;
+            let schedule = timings.measure("schedule", || on_large_stack(|| scheduler::replay(file, func)))?;
             valid(schedule.func(), "a schedule")?;
             Ok(schedule)
         }
         Some(name) => {
-            let func = timings.measure("schedule", || deep(|| program.scheduled(entry, name, statics, compiler)))?;
+            let func =
+                timings.measure("schedule", || on_large_stack(|| program.scheduled(entry, name, statics, compiler)))?;
             valid(&func, "a schedule")?;
             let taken = compiler.taken.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
             Ok(taken.unwrap_or_else(|| Schedule::new(func)))
@@ -127,14 +128,14 @@ fn inlined(func: Func, strict_floats: bool) -> Result<Func, Diagnostics> {
     if !func.is_structured() {
         return Ok(func);
     }
-    deep(|| Ok(inlined::inlined(func, strict_floats)))
+    on_large_stack(|| Ok(inlined::inlined(func, strict_floats)))
 }
 
 /// Schedules a program by rules for this machine.
 ///
 /// Why after differentiation, if any: the reads and tapes of the gradient affect the choices of the rules.
 pub fn automatic(func: Func, options: &Options, timings: &mut Timings) -> Result<Schedule, Diagnostics> {
-    timings.measure("schedule", || deep(|| by_rules(pass::stop_gradient::run(&func), options)))
+    timings.measure("schedule", || on_large_stack(|| by_rules(pass::stop_gradient::run(&func), options)))
 }
 
 /// Applies the automatic rules to a program. If the result cannot be lowered, as when checks or searches remain in a
@@ -276,11 +277,11 @@ pub fn gradient(
     sizes: &Sizes,
     timings: &mut Timings,
 ) -> Result<(Func, Explanation), Diagnostics> {
-    gradient_keeping(func, gradient, sizes, &TapeRecorder::default(), timings)
+    gradient_with_plan(func, gradient, sizes, &TapeRecorder::default(), timings)
 }
 
 /// Derives the gradient of a logical program under a tape plan.
-pub(crate) fn gradient_keeping(
+pub(crate) fn gradient_with_plan(
     func: &Func,
     gradient: &Gradient,
     sizes: &Sizes,
@@ -293,7 +294,7 @@ pub(crate) fn gradient_keeping(
     };
     let wrt = wrt(func, gradient);
     let request = request(func, gradient, sizes, kind, &wrt);
-    timings.measure("differentiate", || deep(|| keeping.explained(request)))
+    timings.measure("differentiate", || on_large_stack(|| keeping.explained(request)))
 }
 
 /// Derives a gradient as two programs: a forward pass that produces the tape, and a backward pass that consumes it.
@@ -308,7 +309,7 @@ pub(crate) fn pair(
 ) -> Result<taffeta_autodiff::Pair, Diagnostics> {
     let wrt = wrt(func, gradient);
     let request = request(func, gradient, sizes, taffeta_autodiff::Kind::ValueAndVjp, &wrt);
-    timings.measure("differentiate", || deep(|| keeping.pair(request)))
+    timings.measure("differentiate", || on_large_stack(|| keeping.pair(request)))
 }
 
 /// Returns the parameters to differentiate by: all floating-point ones if none is named.
@@ -346,7 +347,7 @@ pub fn lowered(func: &Func, options: &Options, timings: &mut Timings) -> Result<
     let strict = options.strict_floats;
     let options = LowerOptions { sizes, vector_bytes: taffeta_codegen::lower::vector_bytes(options.portable) };
     timings.measure("lower", || {
-        deep(|| {
+        on_large_stack(|| {
             // No differentiation follows, and `stop_gradient` would only hide operands.
             let whole = pass::stop_gradient::run(func);
             // Specialise next: every known size makes more conditions decidable.
@@ -421,7 +422,7 @@ fn logical_interface(func: &Func, signature: Signature, layout: Layout) -> Logic
 pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Result<Structured, Diagnostics> {
     let sizes = options.sizes.iter().map(|(k, v)| (k.clone(), *v)).collect();
     timings.measure("structured", || {
-        deep(|| {
+        on_large_stack(|| {
             let whole = pass::stop_gradient::run(func);
             let known = pass::simplify::run(&taffeta_codegen::lower::specialise(&whole, &sizes)?);
             let known = taffeta_codegen::lower::specialise_interface(&known, &sizes)?;
@@ -435,7 +436,7 @@ pub fn structured(func: &Func, options: &Options, timings: &mut Timings) -> Resu
 
 /// Runs a stage on a thread of its own, with a stack large enough for recursion over the deepest tree that elaboration
 /// yields: the caller's stack may be small.
-fn deep<T: Send>(step: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
+fn on_large_stack<T: Send>(step: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
     const STACK_BYTES: usize = 256 << 20;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("lower".into()).stack_size(STACK_BYTES).spawn_scoped(scope, step);
@@ -473,7 +474,7 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
 fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<Diagnostic> {
     // An entry with unset static parameters is checked at compilation.
     let Ok(func) = program.elaborate(entry, &BTreeMap::new(), compiler) else { return Vec::new() };
-    match inlined(func, false).and_then(|func| deep(|| taffeta_structured::lower(&func))) {
+    match inlined(func, false).and_then(|func| on_large_stack(|| taffeta_structured::lower(&func))) {
         Ok(lowered) => lowered.warnings,
         Err(refused) => {
             let yet = |d: Diagnostic| match d.code {
@@ -490,14 +491,14 @@ pub fn warnings(func: &Func) -> Vec<Diagnostic> {
     if !func.is_structured() {
         return Vec::new();
     }
-    deep(|| taffeta_structured::lower(func)).map(|lowered| lowered.warnings).unwrap_or_default()
+    on_large_stack(|| taffeta_structured::lower(func)).map(|lowered| lowered.warnings).unwrap_or_default()
 }
 
 /// Validates the tree after a stage. An invalid tree is a bug of that stage and is reported as such, since later stages
 /// would miscompile it.
 fn valid(func: &Func, stage: &str) -> Result<(), Diagnostics> {
     let start = std::time::Instant::now();
-    let result = deep(|| Ok(validate::stage(func, stage)?));
+    let result = on_large_stack(|| Ok(validate::stage(func, stage)?));
     tracing::debug!(stage, ms = start.elapsed().as_secs_f64() * 1e3, "validated");
     result
 }

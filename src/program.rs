@@ -7,7 +7,7 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::io;
 use crate::locate::{self, Fault};
-use crate::materialise::{self, Made};
+use crate::materialise::{self, Derived};
 use crate::pair::Pair;
 use crate::pipeline;
 use crate::tape_plan;
@@ -169,11 +169,11 @@ impl Program {
         timings: &mut Timings,
     ) -> Result<(Func, Vec<Explanation>), Diagnostics> {
         let (func, found) = match &options.gradient {
-            None => pipeline::logical_keeping(&self.front, entry, options, way, timings)?,
+            None => pipeline::logical_with_plan(&self.front, entry, options, way, timings)?,
             Some(gradient) => {
                 let func = pipeline::differentiable(&self.front, entry, options, timings)?;
                 let keeping = TapeRecorder::new(way);
-                let made = pipeline::gradient_keeping(&func, gradient, &options.sizes, &keeping, timings)?;
+                let made = pipeline::gradient_with_plan(&func, gradient, &options.sizes, &keeping, timings)?;
                 (made.0, keeping.found())
             }
         };
@@ -191,7 +191,7 @@ impl Program {
         self.entry(Some(entry))?;
         let made = materialise::choose(options, timings, &mut |way, timings| {
             let (func, found) = self.keeping(entry, options, way, timings)?;
-            Ok(Made { funcs: vec![func], found, whole: () })
+            Ok(Derived { funcs: vec![func], found, whole: () })
         });
         let chosen = made.map(|(mut schedules, ())| schedules.swap_remove(0));
         chosen.map_err(|d| Error::program(d, &self.sources))
@@ -218,7 +218,7 @@ impl Program {
         let Some(gradient) = &options.gradient else { return Ok((func, waits)) };
         let plain = Gradient { memory: None, ..gradient.clone() };
         let (func, _) = pipeline::gradient(&func, &plain, &options.sizes, timings).map_err(wrong)?;
-        let open = tape_plan::is_asked(options) && tape_plan::is_open(gradient);
+        let open = tape_plan::chooses_tapes(options) && tape_plan::is_open(gradient);
         Ok((func, waits || open || gradient.memory.is_some()))
     }
 
@@ -375,7 +375,11 @@ impl Program {
         let mut pair = |way: &TapePlan, timings: &mut Timings| {
             let keeping = TapeRecorder::new(way);
             let pair = pipeline::pair(&func, &gradient, &options.sizes, &keeping, timings)?;
-            Ok(Made { funcs: vec![pair.forward.clone(), pair.backward.clone()], found: keeping.found(), whole: pair })
+            Ok(Derived {
+                funcs: vec![pair.forward.clone(), pair.backward.clone()],
+                found: keeping.found(),
+                whole: pair,
+            })
         };
         let made = match automatic::is_automatic(options) {
             false => pair(&TapePlan::default(), &mut timings).map_err(wrong)?.whole,

@@ -89,7 +89,7 @@ pub(crate) fn run(
 const REMEMBERED: usize = 1024;
 
 /// Memo entry: a section of a program with its interface, and the outcome of lowering it.
-struct Known {
+struct MemoEntry {
     section: Section,
     interface: Vec<Arc<Tensor>>,
     sizes: Vec<Symbol>,
@@ -98,28 +98,28 @@ struct Known {
 
 thread_local! {
     /// Memo of sections, keyed by their last statements.
-    static KNOWN: RefCell<HashMap<StmtId, Vec<Known>>> = RefCell::default();
+    static KNOWN: RefCell<HashMap<StmtId, Vec<MemoEntry>>> = RefCell::default();
 }
 
 /// Returns how loops traverse the structured tensors of a program, or why the program cannot be lowered. Every step is
 /// checked by this function, and rules compare programs that mostly differ in a single loop nest, so independent
 /// sections are lowered once and memoised.
 pub(crate) fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
-    match in_sections(func, |section| remembered(func, section)) {
+    match in_sections(func, |section| lower_memoised(func, section)) {
         Ok(of) => Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, disorder: of.disorder }),
         Err(all) => all.0.into_iter().next().map_or(Ok(Traversal::default()), Err),
     }
 }
 
-fn remembered(func: &Func, section: &Section) -> Result<Traversed, Diagnostics> {
-    let is_same = |known: &&Known| {
+fn lower_memoised(func: &Func, section: &Section) -> Result<Traversed, Diagnostics> {
+    let is_same = |known: &&MemoEntry| {
         known.section.is_same(section) && known.interface.iter().eq(func.interface()) && known.sizes == func.sizes
     };
     let known = KNOWN.with_borrow(|all| all.get(&section.last())?.iter().rev().find(is_same).map(|k| k.answer.clone()));
     known.unwrap_or_else(|| {
         let answer = traversed(&section.func(func));
         let (interface, sizes) = (func.interface().cloned().collect(), func.sizes.clone());
-        let entry = Known { section: section.clone(), interface, sizes, answer: answer.clone() };
+        let entry = MemoEntry { section: section.clone(), interface, sizes, answer: answer.clone() };
         KNOWN.with_borrow_mut(|all| {
             if all.values().map(Vec::len).sum::<usize>() >= REMEMBERED {
                 all.clear();

@@ -62,7 +62,7 @@ impl TapeRecorder {
     }
 
     /// Returns whether the plan differs from `autodiff`'s own.
-    pub fn is_another_way(&self) -> bool {
+    pub fn overrides_default(&self) -> bool {
         self.way != TapePlan::default()
     }
 
@@ -108,7 +108,7 @@ impl TapeRecorder {
 }
 
 /// Returns whether automatic schedules choose the tapes of gradients.
-pub(crate) fn is_asked(options: &Options) -> bool {
+pub(crate) fn chooses_tapes(options: &Options) -> bool {
     // Recomputation by other means, such as inverting an overwrite, may round differently.
     automatic::is_automatic(options) && options.choose_tapes && !options.strict_floats
 }

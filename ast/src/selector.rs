@@ -23,7 +23,7 @@ pub fn called(func: &Func, stmt: &Stmt) -> String {
     // For a single loop, a scan for its names is cheaper than an index of all.
     let meant = |wanted: &str| {
         let found = (0..loops.len()).filter(|k| matches(&loops[*k], wanted)).collect();
-        Rc::new(Meant::of(&loops, found))
+        Rc::new(Matches::of(&loops, found))
     };
     match loops.iter().position(|s| s.id() == stmt.id()) {
         Some(k) => selector(&loops, k, meant),
@@ -82,27 +82,27 @@ struct Index<'l> {
     /// Loops by enclosing call and iterator.
     inside: FxHashMap<(&'l str, &'l str), Vec<usize>>,
     /// Memo of resolved names.
-    meant: FxHashMap<String, Rc<Meant>>,
+    meant: FxHashMap<String, Rc<Matches>>,
 }
 
 /// Loops that a name matches, in the order of their numbers.
-struct Meant {
+struct Matches {
     /// Number of each loop, from 1.
     numbers: FxHashMap<usize, usize>,
     /// Number of leading loops that the unnumbered name selects.
     unnumbered: usize,
 }
 
-impl Meant {
+impl Matches {
     /// Numbers the loops that a name matches, given in the order of the text.
-    fn of(loops: &[Stmt], mut found: Vec<usize>) -> Meant {
+    fn of(loops: &[Stmt], mut found: Vec<usize>) -> Matches {
         let unnumbered = own_first(&mut found, |k| loops[*k].origin().chain().is_empty());
-        Meant { numbers: found.into_iter().zip(1..).collect(), unnumbered }
+        Matches { numbers: found.into_iter().zip(1..).collect(), unnumbered }
     }
 }
 
 /// Returns the selector of the loop at that position; `meant` resolves names.
-fn selector(loops: &[Stmt], k: usize, mut meant: impl FnMut(&str) -> Rc<Meant>) -> String {
+fn selector(loops: &[Stmt], k: usize, mut meant: impl FnMut(&str) -> Rc<Matches>) -> String {
     let s = &loops[k];
     let own = name(s).unwrap_or_default();
     // Private functions of the library have no name in selectors.
@@ -132,7 +132,7 @@ impl<'l> Index<'l> {
         index
     }
 
-    fn meant(&mut self, wanted: &str) -> Rc<Meant> {
+    fn meant(&mut self, wanted: &str) -> Rc<Matches> {
         if let Some(known) = self.meant.get(wanted) {
             return known.clone();
         }
@@ -141,7 +141,7 @@ impl<'l> Index<'l> {
         found
     }
 
-    fn find(&self, wanted: &str) -> Meant {
+    fn find(&self, wanted: &str) -> Matches {
         let mut found = self.named.get(wanted).cloned().unwrap_or_default();
         // Iterators may contain dots (`c.d0`): any dot may be the last one before the iterator.
         for (dot, _) in wanted.match_indices('.') {
@@ -152,6 +152,6 @@ impl<'l> Index<'l> {
         }
         found.sort_unstable();
         found.dedup();
-        Meant::of(self.loops, found)
+        Matches::of(self.loops, found)
     }
 }

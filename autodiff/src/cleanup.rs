@@ -243,7 +243,7 @@ fn merge_sums(s: &Stmt, adjoints: &FxHashSet<Symbol>) -> Stmt {
     let mut out: Vec<Stmt> = Vec::new();
     let mut touched = Touched::default();
     for next in all {
-        if let Some(k) = joinable(&out, next, adjoints, &touched)
+        if let Some(k) = merge_target(&out, next, adjoints, &touched)
             && let (StmtKind::Store { tensor, indices, value: first }, StmtKind::ReduceTo { value, .. }) =
                 (out[k].kind(), next.kind())
         {
@@ -281,7 +281,7 @@ impl Touched {
 
 /// Returns the position of the store that `next` can be merged with: no statement after it reads or writes the tensor,
 /// or writes an operand of `next`.
-fn joinable(before: &[Stmt], next: &Stmt, adjoints: &FxHashSet<Symbol>, touched: &Touched) -> Option<usize> {
+fn merge_target(before: &[Stmt], next: &Stmt, adjoints: &FxHashSet<Symbol>, touched: &Touched) -> Option<usize> {
     let StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } = next.kind() else { return None };
     let reads = effects::loads(value);
     if !indices.is_empty() || !adjoints.contains(tensor) || reads.contains(tensor) {

@@ -34,7 +34,7 @@ pub(crate) struct Declared {
 
 /// Value that a statement accesses, before or after it runs.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum What {
+pub(crate) enum AccessedValue {
     /// Element that a load in the statement reads.
     Loaded(Expr),
     /// Element that the statement writes, before the write.
@@ -67,7 +67,7 @@ pub(crate) struct Facts<'f> {
     /// Index of a statement's first reference to a tensor among all to that tensor; the statement's others follow it.
     begin: FxHashMap<(StmtId, Symbol), usize>,
     root: RefCell<Context>,
-    answers: RefCell<FxHashMap<(StmtId, What), bool>>,
+    answers: RefCell<FxHashMap<(StmtId, AccessedValue), bool>>,
 }
 
 impl<'f> Facts<'f> {
@@ -148,22 +148,24 @@ impl<'f> Facts<'f> {
     }
 
     /// Returns the tensor of a value.
-    pub fn tensor_of(&self, stmt: StmtId, what: &What) -> Symbol {
+    pub fn tensor_of(&self, stmt: StmtId, what: &AccessedValue) -> Symbol {
         let of = |s: &Stmt| match s.kind() {
             StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => Some(tensor.clone()),
             _ => None,
         };
         match what {
-            What::Loaded(e) => match e.kind() {
+            AccessedValue::Loaded(e) => match e.kind() {
                 ExprKind::Load(t, _) => t.clone(),
                 _ => unreachable!("only loads are values of tensors"),
             },
-            What::Target | What::Written | What::Reduced => of(&self.stmts[&stmt]).expect("it writes"),
+            AccessedValue::Target | AccessedValue::Written | AccessedValue::Reduced => {
+                of(&self.stmts[&stmt]).expect("it writes")
+            }
         }
     }
 
     /// Returns whether the element may be overwritten later, during its tensor's lifetime.
-    pub fn overwritten(&self, stmt: StmtId, what: &What) -> bool {
+    pub fn overwritten(&self, stmt: StmtId, what: &AccessedValue) -> bool {
         let key = (stmt, what.clone());
         if let Some(known) = self.answers.borrow().get(&key) {
             return *known;
@@ -174,12 +176,12 @@ impl<'f> Facts<'f> {
         let later = DependenceQuery {
             source: &source,
             sink: &sink,
-            commute: *what == What::Reduced,
+            commute: *what == AccessedValue::Reduced,
             ..DependenceQuery::default()
         };
         // The write of a statement to the element that it reads itself follows the read; the dependence query, which is
         // about pairs of statements, does not see it.
-        let itself = !matches!(what, What::Reduced | What::Written)
+        let itself = !matches!(what, AccessedValue::Reduced | AccessedValue::Written)
             && self.own(stmt, &tensor).any(|r| source(r) && self.writes_same(stmt, r));
         let answer = itself || self.depends_near(&tensor, stmt, &later);
         self.answers.borrow_mut().insert(key, answer);
@@ -225,7 +227,7 @@ impl<'f> Facts<'f> {
     }
 
     /// Returns whether the loop `within` may write the element before `stmt`, in the same execution of the loop.
-    pub fn written_before(&self, stmt: StmtId, what: &What, within: StmtId) -> bool {
+    pub fn written_before(&self, stmt: StmtId, what: &AccessedValue, within: StmtId) -> bool {
         let outside = &self.around[&within];
         let source = |r: &Reference| r.kind.writes() && r.site.in_loop(within);
         let sink = |r: &Reference| is(r, stmt, what);
@@ -241,8 +243,8 @@ impl<'f> Facts<'f> {
     }
 
     /// Returns whether an element may be read before all reductions into it are done.
-    pub fn read_on_the_way(&self, stmt: StmtId) -> bool {
-        let tensor = self.tensor_of(stmt, &What::Target);
+    pub fn read_before_final(&self, stmt: StmtId) -> bool {
+        let tensor = self.tensor_of(stmt, &AccessedValue::Target);
         let source = |r: &Reference| r.kind == Use::Read;
         let sink = |r: &Reference| matches!(r.kind, Use::Reduce(_));
         let ask = DependenceQuery { source: &source, sink: &sink, ..DependenceQuery::default() };
@@ -256,7 +258,7 @@ impl<'f> Facts<'f> {
         let source = |r: &Reference| r.kind.writes();
         let sink = |r: &Reference| r.kind.writes() && r.site.stmt.id() == stmt;
         let ask = DependenceQuery { source: &source, sink: &sink, commute: false, ..DependenceQuery::default() };
-        self.depends_near(&self.tensor_of(stmt, &What::Target), stmt, &ask)
+        self.depends_near(&self.tensor_of(stmt, &AccessedValue::Target), stmt, &ask)
     }
 
     /// Returns whether an element may be stored after a read of it or a reduction into it.
@@ -288,7 +290,7 @@ impl<'f> Facts<'f> {
         if !matches!(load.kind(), ExprKind::Load(..)) {
             return None;
         }
-        let what = What::Loaded(load.clone());
+        let what = AccessedValue::Loaded(load.clone());
         let tensor = self.tensor_of(stmt, &what);
         let mut any: Option<Expr> = None;
         for r in self.own(stmt, &tensor).filter(|r| is(r, stmt, &what)) {
@@ -323,16 +325,16 @@ fn beginnings(all: &[Reference]) -> FxHashMap<(StmtId, Symbol), usize> {
 }
 
 /// Returns whether a reference of a statement accesses the value.
-fn is(r: &Reference, stmt: StmtId, what: &What) -> bool {
+fn is(r: &Reference, stmt: StmtId, what: &AccessedValue) -> bool {
     if r.site.stmt.id() != stmt {
         return false;
     }
     match what {
-        What::Loaded(load) => {
+        AccessedValue::Loaded(load) => {
             let ExprKind::Load(_, accesses) = load.kind() else { return false };
             r.kind == Use::Read && r.indices.as_ref().is_none_or(|i| same(i, accesses))
         }
-        What::Target | What::Written | What::Reduced => r.kind.writes(),
+        AccessedValue::Target | AccessedValue::Written | AccessedValue::Reduced => r.kind.writes(),
     }
 }
 

@@ -21,7 +21,7 @@ type Range = (i128, i128);
 ///
 /// The quantities that a shape depends on and `sizes` lacks.
 pub fn peak(func: &Func, sizes: &Sizes) -> Result<u64, Vec<String>> {
-    let mut known = Known::new(&func.sizes, sizes);
+    let mut known = SizeEvaluator::new(&func.sizes, sizes);
     let bytes = known.peak(&func.body);
     match known.missing.is_empty() {
         true => Ok(u64::try_from(bytes).unwrap_or(u64::MAX)),
@@ -31,12 +31,12 @@ pub fn peak(func: &Func, sizes: &Sizes) -> Result<u64, Vec<String>> {
 
 /// Evaluates an expression over sizes. Returns its largest value, if it has several in the run.
 pub(crate) fn number(e: &Expr, sizes: &Sizes) -> Option<u64> {
-    let (_, most) = Known::new(&[], sizes).range(e)?;
+    let (_, most) = SizeEvaluator::new(&[], sizes).range(e)?;
     u64::try_from(most.max(0)).ok()
 }
 
 /// Evaluator of integer expressions over the sizes of a run.
-struct Known<'a> {
+struct SizeEvaluator<'a> {
     /// Sizes of the program.
     names: &'a [Symbol],
     /// Values of the sizes.
@@ -45,9 +45,9 @@ struct Known<'a> {
     missing: BTreeSet<String>,
 }
 
-impl<'a> Known<'a> {
-    fn new(names: &'a [Symbol], sizes: &'a Sizes) -> Known<'a> {
-        Known { names, sizes, iters: FxHashMap::default(), missing: BTreeSet::new() }
+impl<'a> SizeEvaluator<'a> {
+    fn new(names: &'a [Symbol], sizes: &'a Sizes) -> SizeEvaluator<'a> {
+        SizeEvaluator { names, sizes, iters: FxHashMap::default(), missing: BTreeSet::new() }
     }
 
     fn peak(&mut self, s: &Stmt) -> u128 {

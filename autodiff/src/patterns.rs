@@ -45,7 +45,7 @@ use taffeta_ast::{Access, Expr, ExprKind, Func, Literal, Stmt, StmtId, StmtKind,
 /// Assignment of a gradient's tapes to patterns.
 #[derive(Default)]
 pub(crate) struct Patterns {
-    stored: Vec<Place>,
+    stored: Vec<PatternTape>,
     /// Tapes needed where a parameter is stored, but impossible to store in its pattern; with that parameter.
     pub scattered: Vec<(Symbol, Symbol)>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Patterns {
 /// Tape in the pattern of a structured parameter: it is needed at the parameter's stored coordinates alone, or is 0
 /// elsewhere.
 #[derive(Clone)]
-struct Place {
+struct PatternTape {
     tape: Arc<Tensor>,
     of: Arc<Tensor>,
     /// Dimension of the tape for each dimension of the parameter.
@@ -70,14 +70,14 @@ pub(crate) fn find(func: &Func) -> Patterns {
     let mut out = Patterns::default();
     for of in leaders {
         let Some(pattern) = of.format.pattern else { continue };
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<PatternTape> = Vec::new();
         for (tape, uses) in &accesses.tapes {
             places.extend(accesses.candidates(of, pattern, tape, uses));
         }
         let search = Search { accesses: &accesses, pattern };
-        let zero = search.lasting(&places, &|place, all| search.is_zero(place, all));
-        let rest: Vec<Place> = places.iter().filter(|p| !zero.iter().any(|z| z.is(p))).cloned().collect();
-        let unread = search.lasting(&rest, &|place, all| search.is_unread(place, all, &zero));
+        let zero = search.greatest_fixpoint(&places, &|place, all| search.is_zero(place, all));
+        let rest: Vec<PatternTape> = places.iter().filter(|p| !zero.iter().any(|z| z.is(p))).cloned().collect();
+        let unread = search.greatest_fixpoint(&rest, &|place, all| search.is_unread(place, all, &zero));
         for place in zero.into_iter().chain(unread) {
             out.note(place);
         }
@@ -89,7 +89,7 @@ pub(crate) fn find(func: &Func) -> Patterns {
 
 impl Patterns {
     /// Records a place if the shapes agree; the first place of a tape is taken.
-    fn note(&mut self, place: Place) {
+    fn note(&mut self, place: PatternTape) {
         let t = &place.tape;
         let fits = |(d, size): (&usize, &Expr)| poly::equal(&t.shape[*d], size) == Some(true);
         if !place.dims.iter().zip(&place.of.shape).all(fits) {
@@ -113,8 +113,8 @@ impl Patterns {
     }
 }
 
-impl Place {
-    fn is(&self, other: &Place) -> bool {
+impl PatternTape {
+    fn is(&self, other: &PatternTape) -> bool {
         self.tape.symbol == other.tape.symbol && self.dims == other.dims
     }
 
@@ -240,8 +240,8 @@ impl Accesses {
     }
 
     /// Collects the places of a tape: a structured element in the same loops whose indices are some of the tape's.
-    fn candidates(&self, of: &Arc<Tensor>, pattern: Pattern, tape: &Arc<Tensor>, uses: &[Use]) -> Vec<Place> {
-        let mut out: Vec<Place> = Vec::new();
+    fn candidates(&self, of: &Arc<Tensor>, pattern: Pattern, tape: &Arc<Tensor>, uses: &[Use]) -> Vec<PatternTape> {
+        let mut out: Vec<PatternTape> = Vec::new();
         let mut seen: FxHashSet<StmtId> = FxHashSet::default();
         for one in uses {
             let own: Vec<&Expr> = one.at.iter().map(|a| &a.index).collect();
@@ -254,7 +254,7 @@ impl Accesses {
                 let dims: Option<Vec<usize>> = at.iter().map(|a| own.iter().position(|e| **e == a.index)).collect();
                 let Some(dims) = dims else { return };
                 let distinct = dims.iter().collect::<FxHashSet<_>>().len() == dims.len();
-                let place = Place { tape: tape.clone(), of: of.clone(), dims };
+                let place = PatternTape { tape: tape.clone(), of: of.clone(), dims };
                 if distinct && !out.iter().any(|p| p.is(&place)) {
                     out.push(place);
                 }
@@ -279,10 +279,14 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Returns the places whose condition holds under the assumption of all of them (greatest fixpoint).
-    fn lasting(&self, places: &[Place], holds: &dyn Fn(&Place, &[Place]) -> bool) -> Vec<Place> {
+    fn greatest_fixpoint(
+        &self,
+        places: &[PatternTape],
+        holds: &dyn Fn(&PatternTape, &[PatternTape]) -> bool,
+    ) -> Vec<PatternTape> {
         let mut all = places.to_vec();
         loop {
-            let left: Vec<Place> = all.iter().filter(|p| holds(p, &all)).cloned().collect();
+            let left: Vec<PatternTape> = all.iter().filter(|p| holds(p, &all)).cloned().collect();
             if left.len() == all.len() {
                 return left;
             }
@@ -291,7 +295,7 @@ impl Search<'_> {
     }
 
     /// Returns whether a tape is 0 at elements that are not stored, assuming that those of `zero` are.
-    fn is_zero(&self, place: &Place, zero: &[Place]) -> bool {
+    fn is_zero(&self, place: &PatternTape, zero: &[PatternTape]) -> bool {
         self.everywhere(place, &|body, there| {
             let left = self.rest(body, there, zero, false);
             let writes = left.any(&mut |s| fill_propagation::target(s).is_some_and(|e| place.reads(&e, there)));
@@ -300,7 +304,7 @@ impl Search<'_> {
     }
 
     /// Returns whether a tape is not read at elements that are not stored, except to compute the tapes of `unread`.
-    fn is_unread(&self, place: &Place, unread: &[Place], zero: &[Place]) -> bool {
+    fn is_unread(&self, place: &PatternTape, unread: &[PatternTape], zero: &[PatternTape]) -> bool {
         self.everywhere(place, &|body, there| {
             let left = self.rest(&without_writes(body, unread, there), there, zero, true);
             !left.any_expr(&mut |e| place.reads(e, there))
@@ -308,7 +312,7 @@ impl Search<'_> {
     }
 
     /// Returns whether a condition holds for all accesses to a tape, in the body of the loop that binds the element.
-    fn everywhere(&self, place: &Place, holds: &dyn Fn(&Stmt, &[&Expr]) -> bool) -> bool {
+    fn everywhere(&self, place: &PatternTape, holds: &dyn Fn(&Stmt, &[&Expr]) -> bool) -> bool {
         let mut asked: FxHashSet<(StmtId, Vec<&Expr>)> = FxHashSet::default();
         self.accesses.uses(&place.tape.symbol).iter().all(|u| {
             let there = place.element(&u.at);
@@ -319,7 +323,7 @@ impl Search<'_> {
 
     /// Simplifies a statement for an element that is not stored. Writes to tapes that are 0 there vanish if they are of
     /// the fill value, and in any case if `drops` is set.
-    fn rest(&self, body: &Stmt, there: &[&Expr], zero: &[Place], drops: bool) -> Stmt {
+    fn rest(&self, body: &Stmt, there: &[&Expr], zero: &[PatternTape], drops: bool) -> Stmt {
         let fill = |e: &Expr| {
             let ExprKind::Load(t, at) = e.kind() else { return None };
             if let Some(t) = self.accesses.stored(t, self.pattern) {
@@ -338,7 +342,7 @@ impl Search<'_> {
 }
 
 /// Removes the writes to these tapes at that element.
-fn without_writes(s: &Stmt, tapes: &[Place], there: &[&Expr]) -> Stmt {
+fn without_writes(s: &Stmt, tapes: &[PatternTape], there: &[&Expr]) -> Stmt {
     match fill_propagation::target(s) {
         Some(e) if tapes.iter().any(|t| t.reads(&e, there)) => Stmt::nop(),
         _ => s.map(&mut |s| without_writes(s, tapes, there), &mut Expr::clone),

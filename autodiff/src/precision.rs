@@ -21,13 +21,13 @@ use taffeta_ast::{Access, DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol,
 const FEW: i64 = 64;
 
 /// Accumulation types of a program's adjoints.
-pub(crate) struct Collected {
+pub(crate) struct AccumulationTypes {
     /// Tensors whose adjoints are accumulated in `f64`: a loop reads single elements of them repeatedly.
     sums: FxHashSet<Symbol>,
 }
 
-impl Collected {
-    pub fn new(facts: &Facts<'_>, active: &FxHashSet<Symbol>) -> Collected {
+impl AccumulationTypes {
+    pub fn new(facts: &Facts<'_>, active: &FxHashSet<Symbol>) -> AccumulationTypes {
         let mut sums = FxHashSet::default();
         facts.func.body.walk(&mut |s| {
             if let StmtKind::Store { tensor, value, .. } | StmtKind::ReduceTo { tensor, value, .. } = s.kind()
@@ -43,7 +43,7 @@ impl Collected {
                 }
             }
         });
-        Collected { sums }
+        AccumulationTypes { sums }
     }
 
     /// Returns the accumulation type of a tensor's adjoint.

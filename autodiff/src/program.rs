@@ -10,7 +10,7 @@ use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, Choice, Decision, Inverted, Plan, RecomputeScope, Residual};
 use crate::facts::Facts;
 use crate::names::Names;
-use crate::precision::Collected;
+use crate::precision::AccumulationTypes;
 use crate::request::{Kind, Request, inouts};
 use crate::reverse::{self, Forward, Passes};
 use crate::value_sources::Values;
@@ -128,7 +128,7 @@ fn attempt(
         last: Vec::new(),
         rounded: Vec::new(),
     };
-    let collected = Collected::new(facts, &active);
+    let collected = AccumulationTypes::new(facts, &active);
     let mut adjoints = FxHashMap::default();
     // Seeds of results come before those of `inout` parameters.
     for t in func.results.iter().chain(func.params.iter().map(|p| &p.tensor)) {

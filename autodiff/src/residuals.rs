@@ -1,7 +1,7 @@
 //! List of a gradient's residuals, as data: `plan` measures them, and `explain` shows them.
 
 use crate::data::{Decision, RecomputeScope, Residual, Saved};
-use crate::facts::{Facts, What};
+use crate::facts::{AccessedValue, Facts};
 use crate::recompute_policy;
 use crate::value_sources::Values;
 use std::sync::Arc;
@@ -52,13 +52,13 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
                 of(e);
                 let symbol = match e.kind() {
                     ExprKind::Load(t, _) => t.clone(),
-                    _ => facts.tensor_of(s.anchor, &What::Target),
+                    _ => facts.tensor_of(s.anchor, &AccessedValue::Target),
                 };
                 (symbol, Decision::Copies, "overwritten later: the element before the statement".into())
             }
             Saved::Last { cond, .. } => {
                 of(cond);
-                let symbol = facts.tensor_of(s.anchor, &What::Target);
+                let symbol = facts.tensor_of(s.anchor, &AccessedValue::Target);
                 (symbol, Decision::Marks, "which iteration made it the least or the greatest".into())
             }
         };

@@ -14,7 +14,7 @@
 
 use crate::data::{Choice, Inverted, Kept, RecomputeScope, Saved, Snapshot, ValueSource};
 use crate::extent;
-use crate::facts::{Facts, What};
+use crate::facts::{AccessedValue, Facts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::stmt::Role;
@@ -31,7 +31,7 @@ pub(crate) struct Values {
     pub kept: Vec<(Symbol, RecomputeScope, Kept)>,
     pub snapshots: Vec<Snapshot>,
     /// Snapshot of each value that has one, by its index in `snapshots`.
-    known: FxHashMap<(StmtId, What), usize>,
+    known: FxHashMap<(StmtId, AccessedValue), usize>,
     /// Snapshot of each whole tensor before a statement, by its index in `snapshots`.
     whole: FxHashMap<(StmtId, Symbol), usize>,
     /// Index of each tensor in `kept`.
@@ -55,7 +55,7 @@ impl Values {
     }
 
     /// Returns the source of a statement's value during the backward pass of that statement.
-    pub fn find(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &What) -> Result<ValueSource, Diagnostic> {
+    pub fn find(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &AccessedValue) -> Result<ValueSource, Diagnostic> {
         let tensor = facts.tensor_of(stmt, what);
         if !facts.overwritten(stmt, what) {
             return self.keep(facts, &tensor).map(ValueSource::Kept).ok_or_else(|| unbounded(facts, stmt, &tensor));
@@ -93,7 +93,7 @@ impl Values {
     }
 
     /// Records the smallest possible snapshot that holds the value.
-    fn snapshot(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &What, tensor: &Symbol) -> Option<usize> {
+    fn snapshot(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &AccessedValue, tensor: &Symbol) -> Option<usize> {
         let home = self.home(tensor);
         let declared = &facts.declared[tensor];
         let loops = inside(home, &facts.around[&stmt]);
@@ -202,9 +202,9 @@ fn weight(dim: &Expr) -> f64 {
 }
 
 /// Returns the element of a value, as a load.
-fn element(facts: &Facts<'_>, stmt: StmtId, what: &What) -> Expr {
+fn element(facts: &Facts<'_>, stmt: StmtId, what: &AccessedValue) -> Expr {
     match (what, facts.stmts[&stmt].kind()) {
-        (What::Loaded(e), _) => e.clone(),
+        (AccessedValue::Loaded(e), _) => e.clone(),
         (_, StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. }) => {
             Expr::load(tensor, indices.clone(), value.dtype())
         }

@@ -6,7 +6,7 @@
 mod fault;
 
 use crate::c::{CSource, TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_LEVELS_H, TAFFETA_RUNTIME_H};
-use fault::{Ran, broken};
+use fault::{ToolOutcome, broken};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -293,7 +293,7 @@ impl Toolchain {
     }
 
     /// Runs a compiler whose flags are set, on the sources of `job`.
-    fn run(&self, mut compiler: Command, job: &Job<'_>) -> Result<Ran, Diagnostic> {
+    fn run(&self, mut compiler: Command, job: &Job<'_>) -> Result<ToolOutcome, Diagnostic> {
         compiler.args(&self.overruling).args(job.sources).arg("-o").arg(job.made);
         if job.kind != Some("-c") {
             compiler.args(LIBRARIES);
@@ -362,13 +362,13 @@ fn missing(what: &str, why: &str) -> Diagnostic {
 }
 
 /// Runs a tool that is to make the file `made`.
-fn run(command: &mut Command, made: &Path) -> Result<Ran, Diagnostic> {
+fn run(command: &mut Command, made: &Path) -> Result<ToolOutcome, Diagnostic> {
     // Program and arguments only: `Command`'s own output includes environment variables, possibly with secrets.
     tracing::debug!(command = words(command), "running");
     // A stale file would be taken for the output of a run that failed.
     let _ = std::fs::remove_file(made);
     let output = command.output().map_err(|e| missing(&command.get_program().to_string_lossy(), &e.to_string()))?;
-    Ok(Ran {
+    Ok(ToolOutcome {
         command: words(command),
         status: output.status,
         said: String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -68,7 +68,7 @@ impl Affine {
     }
 
     /// Returns whether one of the iterators occurs within a term that is not itself a variable.
-    pub fn hides(&self, iters: &[&Symbol]) -> bool {
+    pub fn is_nonlinear_in(&self, iters: &[&Symbol]) -> bool {
         let inside = |e: &Expr| !matches!(e.kind(), ExprKind::Var(_)) && effects::mentions(e, iters);
         self.terms.iter().any(|(e, _)| inside(e))
     }

@@ -92,7 +92,7 @@ impl Block {
         let asked = self.dependences(func, *first..=*last);
         for (p, over) in moved {
             self.shapes(condition)?;
-            if let Some(q) = over.iter().find(|q| assumes(&self.items[**q])) {
+            if let Some(q) = over.iter().find(|q| contains_assumption(&self.items[**q])) {
                 return Err(assumption(condition, &self.items[*q]));
             }
             if let Some(d) = asked(p, &over) {
@@ -235,7 +235,7 @@ fn reads(e: &Expr, tensor: &Symbol) -> bool {
 
 /// Returns whether the statement contains an assumption. An assumption must not run earlier than written: it may hold
 /// only because the statements before it did not stop the program.
-pub fn assumes(s: &Stmt) -> bool {
+pub fn contains_assumption(s: &Stmt) -> bool {
     s.any(&mut |s| matches!(s.kind(), StmtKind::Assume { .. }))
 }
 

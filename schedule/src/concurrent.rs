@@ -123,7 +123,7 @@ pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction
         commute: false,
         ..DependenceQuery::default()
     });
-    let variant = Variant::of(stmt);
+    let variant = VaryingSymbols::of(stmt);
     let mut shared: Vec<Reduction> = Vec::new();
     for d in met {
         let Use::Reduce(op) = d.source.kind else { continue };
@@ -176,17 +176,17 @@ fn in_vector_loop(r: &Reference) -> bool {
 }
 
 /// Symbols whose values change in a loop: tensors written in it, and iterators of the loop and of loops inside.
-pub(crate) struct Variant(FxHashSet<Symbol>);
+pub(crate) struct VaryingSymbols(FxHashSet<Symbol>);
 
-impl Variant {
-    pub fn of(stmt: &Stmt) -> Variant {
+impl VaryingSymbols {
+    pub fn of(stmt: &Stmt) -> VaryingSymbols {
         let mut symbols = effects::writes(stmt);
         stmt.walk(&mut |s| {
             if let StmtKind::For { iter, .. } = s.kind() {
                 symbols.insert(iter.clone());
             }
         });
-        Variant(symbols)
+        VaryingSymbols(symbols)
     }
 
     /// Returns whether an expression may change its value between iterations, or within one.

@@ -87,7 +87,7 @@ impl Schedule {
                 r.condition = Refusal::ORDER_FREE;
                 r.help("take that step first, and `as_lib` after it")
             })?;
-            if marks::rests_on_elsewhere(&change.func, &nest) {
+            if marks::proof_depends_on_outside(&change.func, &nest) {
                 change.asked_again.insert(nest.id());
             }
         }
@@ -114,7 +114,7 @@ impl Schedule {
                     r.help(again)
                 })?;
             }
-            if marks::rests_on_elsewhere(&change.func, &stmt) {
+            if marks::proof_depends_on_outside(&change.func, &stmt) {
                 change.asked_again.insert(stmt.id());
             }
             if change.proved.contains(&stmt.id()) {

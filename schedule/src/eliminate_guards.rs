@@ -45,7 +45,7 @@ fn eliminate(func: &Func, root: StmtId, itself: bool) -> Eliminated {
 }
 
 /// Simplification of a branch's condition.
-enum Rest {
+enum SimplifiedCondition {
     Holds,
     Never,
     Only(Expr),
@@ -54,7 +54,7 @@ enum Rest {
 struct Finder {
     /// Statement that is kept as it is, except for its substatements.
     spared: Option<StmtId>,
-    conditions: FxHashMap<StmtId, Rest>,
+    conditions: FxHashMap<StmtId, SimplifiedCondition>,
     bounds: FxHashMap<StmtId, [Expr; 2]>,
 }
 
@@ -66,18 +66,18 @@ impl Visitor for Finder {
         match s.kind() {
             StmtKind::If { cond, .. } => {
                 if !cond.may_fail() && facts.refute(cond) {
-                    self.conditions.insert(s.id(), Rest::Never);
+                    self.conditions.insert(s.id(), SimplifiedCondition::Never);
                     return;
                 }
                 let all = cond.conjuncts();
                 let left: Vec<&Expr> = all.iter().filter(|c| c.may_fail() || !facts.prove(c)).collect();
                 if left.len() < all.len() {
                     let rest = left.into_iter().cloned().reduce(|a, b| a.and(&b));
-                    self.conditions.insert(s.id(), rest.map_or(Rest::Holds, Rest::Only));
+                    self.conditions.insert(s.id(), rest.map_or(SimplifiedCondition::Holds, SimplifiedCondition::Only));
                 }
             }
             StmtKind::For { extent: Extent::Range { begin, end, .. }, .. } => {
-                let new = [chosen(begin, facts), chosen(end, facts)];
+                let new = [simplify_min_max(begin, facts), simplify_min_max(end, facts)];
                 if new != [begin.clone(), end.clone()] {
                     self.bounds.insert(s.id(), new);
                 }
@@ -88,7 +88,7 @@ impl Visitor for Finder {
 }
 
 /// Replaces `min` and `max` by the operand that they are proved to equal, at the top and within sums and differences.
-fn chosen(e: &Expr, facts: &mut Context) -> Expr {
+fn simplify_min_max(e: &Expr, facts: &mut Context) -> Expr {
     let ExprKind::Apply(op, a) = e.kind() else { return e.clone() };
     if e.may_fail() {
         return e.clone();
@@ -96,12 +96,12 @@ fn chosen(e: &Expr, facts: &mut Context) -> Expr {
     match op {
         Op::Min | Op::Max => {}
         Op::Add | Op::Sub => {
-            let new = [chosen(&a[0], facts), chosen(&a[1], facts)];
+            let new = [simplify_min_max(&a[0], facts), simplify_min_max(&a[1], facts)];
             return if new[..] == a[..] { e.clone() } else { affine::tidy(&Expr::apply(*op, new.to_vec())) };
         }
         _ => return e.clone(),
     }
-    let (x, y) = (chosen(&a[0], facts), chosen(&a[1], facts));
+    let (x, y) = (simplify_min_max(&a[0], facts), simplify_min_max(&a[1], facts));
     let (small, large) = (facts.prove(&x.less_eq(&y)), facts.prove(&y.less_eq(&x)));
     match (op, small, large) {
         (Op::Min, true, _) | (Op::Max, false, true) => x,
@@ -114,9 +114,9 @@ fn rewrite(s: &Stmt, found: &Finder, out: &mut Eliminated) -> Stmt {
     if let (Some(rest), StmtKind::If { then, otherwise, .. }) = (found.conditions.get(&s.id()), s.kind()) {
         out.count += 1;
         let taken = match rest {
-            Rest::Holds => Some(then),
-            Rest::Never => otherwise.as_ref(),
-            Rest::Only(cond) => {
+            SimplifiedCondition::Holds => Some(then),
+            SimplifiedCondition::Never => otherwise.as_ref(),
+            SimplifiedCondition::Only(cond) => {
                 let (then, otherwise) = (rewrite(then, found, out), otherwise.as_ref().map(|o| rewrite(o, found, out)));
                 return s.with_kind(StmtKind::If { cond: cond.clone(), then, otherwise });
             }

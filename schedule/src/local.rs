@@ -87,7 +87,7 @@ impl Local {
 
     /// Refuses accesses whose index computation in one of these dimensions may stop the program: an index that is
     /// dropped would not stop it.
-    pub fn indices_can_go(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
+    pub fn require_droppable_indices(&self, func: &Func, condition: u32, dims: &[usize]) -> Result<(), Refusal> {
         let Some(index) = self.index(func, dims, &|c, _, index| c.may_stop(index)) else { return Ok(()) };
         let name = &self.tensor.symbol;
         let text =

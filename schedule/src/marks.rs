@@ -3,7 +3,8 @@
 //!
 //! The proof of a mark depends on the body of the loop, on the loops, conditions and assertions around it, and on the
 //! declarations of the tensors that it uses. A step that keeps all of these as the same nodes keeps the proof. A proof
-//! that also depends on values computed elsewhere in the program ([`rests_on_elsewhere`]) is repeated after every step.
+//! that also depends on values computed elsewhere in the program ([`proof_depends_on_outside`]) is repeated after every
+//! step.
 
 use crate::concurrent::is_marked;
 use crate::tree;
@@ -20,19 +21,19 @@ pub(crate) fn changed(old: &Func, new: &Func, again: &FxHashSet<StmtId>) -> Vec<
         return marked.into_iter().map(|m| m.stmt).collect();
     }
     let known: FxHashMap<StmtId, Marked> = Marked::all(old).into_iter().map(|m| (m.stmt.id(), m)).collect();
-    let same = |m: &Marked| known.get(&m.stmt.id()).is_some_and(|k| k.is_as_in(m));
+    let same = |m: &Marked| known.get(&m.stmt.id()).is_some_and(|k| k.has_same_context(m));
     marked.into_iter().filter(|m| again.contains(&m.stmt.id()) || !same(m)).map(|m| m.stmt).collect()
 }
 
 /// Lists all marked loops of a program, in textual order.
 pub(crate) fn every(func: &Func) -> Vec<Stmt> {
     let mut out = Vec::new();
-    func.body.walk(&mut |s| out.extend(is_asked_about(s).then(|| s.clone())));
+    func.body.walk(&mut |s| out.extend(needs_proof(s).then(|| s.clone())));
     out
 }
 
 /// Returns whether a loop has a mark that needs a proof.
-fn is_asked_about(s: &Stmt) -> bool {
+fn needs_proof(s: &Stmt) -> bool {
     is_marked(s) || is_library(s)
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn is_library(s: &Stmt) -> bool {
 
 /// Construct that contributes facts at a loop. The marks of enclosing loops do not matter.
 #[derive(Clone, Debug, PartialEq)]
-enum Around {
+enum EnclosingFact {
     /// Iteration of a loop.
     Loop(Symbol, Extent),
     /// Iteration of a `while`.
@@ -57,7 +58,7 @@ enum Around {
 /// Marked loop with its context.
 struct Marked {
     stmt: Stmt,
-    around: Vec<Around>,
+    around: Vec<EnclosingFact>,
     /// Local tensors in scope at the loop.
     declared: Vec<Arc<Tensor>>,
 }
@@ -69,7 +70,7 @@ impl Marked {
         search.out
     }
 
-    fn is_as_in(&self, other: &Marked) -> bool {
+    fn has_same_context(&self, other: &Marked) -> bool {
         self.stmt.same_node(&other.stmt) && self.around == other.around && self.uses_the_same(other)
     }
 
@@ -90,14 +91,14 @@ impl Marked {
 
 #[derive(Default)]
 struct Search {
-    around: Vec<Around>,
+    around: Vec<EnclosingFact>,
     declared: Vec<Arc<Tensor>>,
     out: Vec<Marked>,
 }
 
 impl Search {
     fn stmt(&mut self, s: &Stmt) {
-        if is_asked_about(s) {
+        if needs_proof(s) {
             let (around, declared) = (self.around.clone(), self.declared.clone());
             self.out.push(Marked { stmt: s.clone(), around, declared });
         }
@@ -107,7 +108,7 @@ impl Search {
                 for s in all {
                     self.stmt(s);
                     if let StmtKind::Assert { cond, .. } | StmtKind::Assume { cond } = s.kind() {
-                        self.around.push(Around::Asserted(cond.clone()));
+                        self.around.push(EnclosingFact::Asserted(cond.clone()));
                     }
                 }
                 self.around.truncate(depth);
@@ -118,20 +119,20 @@ impl Search {
                 self.declared.pop();
             }
             StmtKind::For { iter, extent, body, .. } => {
-                self.inside(Around::Loop(iter.clone(), extent.clone()), body);
+                self.inside(EnclosingFact::Loop(iter.clone(), extent.clone()), body);
             }
-            StmtKind::While { cond, body } => self.inside(Around::While(cond.clone()), body),
+            StmtKind::While { cond, body } => self.inside(EnclosingFact::While(cond.clone()), body),
             StmtKind::If { cond, then, otherwise } => {
-                self.inside(Around::Branch(cond.clone(), true), then);
+                self.inside(EnclosingFact::Branch(cond.clone(), true), then);
                 if let Some(s) = otherwise {
-                    self.inside(Around::Branch(cond.clone(), false), s);
+                    self.inside(EnclosingFact::Branch(cond.clone(), false), s);
                 }
             }
             _ => {}
         }
     }
 
-    fn inside(&mut self, around: Around, s: &Stmt) {
+    fn inside(&mut self, around: EnclosingFact, s: &Stmt) {
         self.around.push(around);
         self.stmt(s);
         self.around.pop();
@@ -156,7 +157,7 @@ fn mentioned(s: &Stmt) -> FxHashSet<Symbol> {
 
 /// Returns whether the proof of a mark depends on more than the loop and its context: on elements read by conditions,
 /// bounds and shapes around it, which other statements may write, or on integers computed elsewhere.
-pub(crate) fn rests_on_elsewhere(func: &Func, stmt: &Stmt) -> bool {
+pub(crate) fn proof_depends_on_outside(func: &Func, stmt: &Stmt) -> bool {
     let Some(path) = tree::path(&func.body, stmt.id()) else { return true };
     // A tensor that the program does not write is not written by any step.
     let written = effects::writes(&func.body);
@@ -277,7 +278,7 @@ mod tests {
         let mut loops = Vec::new();
         f.body.walk(&mut |s| loops.extend(matches!(s.kind(), StmtKind::For { .. }).then(|| s.clone())));
         let rests: Vec<(Option<&str>, bool)> =
-            loops.iter().map(|s| (crate::selector::name(s), rests_on_elsewhere(&f, s))).collect();
+            loops.iter().map(|s| (crate::selector::name(s), proof_depends_on_outside(&f, s))).collect();
         assert_eq!(rests, [(Some("y.d0"), false), (Some("i"), true), (Some("k"), false)]);
     }
 }

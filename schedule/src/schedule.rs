@@ -60,7 +60,7 @@ pub struct Schedule {
     pub(crate) func: Func,
     pub(crate) trace: Trace,
     pub(crate) moved: FxHashMap<StmtId, Moved>,
-    /// Marked loops to prove again after every step ([`crate::marks::rests_on_elsewhere`]).
+    /// Marked loops to prove again after every step ([`crate::marks::proof_depends_on_outside`]).
     pub(crate) asked_again: FxHashSet<StmtId>,
     /// Whether this is a copy to try steps on, whose refusals need no suggestion.
     pub(crate) trying: bool,

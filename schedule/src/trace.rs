@@ -194,7 +194,7 @@ impl Trace {
     pub fn function(&self, name: &str, doc: &str) -> Result<String, Refusal> {
         let mut out = format!("@schedule({})\ndef {name}(s):\n    \"\"\"{doc}\"\"\"\n", self.entry);
         for (k, step) in self.steps.iter().enumerate() {
-            if let Some(arg) = step.unsaid() {
+            if let Some(arg) = step.argument_without_notation() {
                 let message = format!("step {} works on something without a name: {}", k + 1, arg.value);
                 return Err(Refusal::target(message).help("`--trace FILE.json` keeps all steps"));
             }
@@ -206,18 +206,18 @@ impl Trace {
 
 impl Step {
     /// Returns the first argument without a notation in schedule functions.
-    fn unsaid(&self) -> Option<&Argument> {
-        self.args.iter().find(|a| !a.value.can_be_said())
+    fn argument_without_notation(&self) -> Option<&Argument> {
+        self.args.iter().find(|a| !a.value.has_notation())
     }
 }
 
 impl Recorded {
     /// Returns whether the displayed text denotes this value in a schedule function.
-    fn can_be_said(&self) -> bool {
+    fn has_notation(&self) -> bool {
         match self {
             Recorded::None | Recorded::Bool(_) | Recorded::Int(_) | Recorded::Str(_) => true,
             Recorded::Float(x) => x.is_finite(),
-            Recorded::List(v) => v.iter().all(Recorded::can_be_said),
+            Recorded::List(v) => v.iter().all(Recorded::has_notation),
             Recorded::Stmt { written, .. } | Recorded::Tensor { written, .. } => written.is_some(),
             // A map that is not affine has no rows.
             Recorded::Map(rows) => !rows.is_empty(),

@@ -61,7 +61,9 @@ mod tests {
     fn constant_trip_counts_do_not_wrap() {
         let count = |begin: i64, end: i64, step: i64| {
             let [begin, end, step] = [begin, end, step].map(Expr::int);
-            Loop::of(&range(&Symbol::new("i"), [&begin, &end, &step], Stmt::nop())).expect("a loop").constant_trip_count()
+            Loop::of(&range(&Symbol::new("i"), [&begin, &end, &step], Stmt::nop()))
+                .expect("a loop")
+                .constant_trip_count()
         };
         assert_eq!(count(0, i64::MAX, 2), Some(i64::MAX / 2 + 1));
         assert_eq!(count(i64::MIN, i64::MAX, 1), None);

@@ -47,7 +47,7 @@ static KNOWN: Mutex<BTreeMap<String, Option<Measured>>> = Mutex::new(BTreeMap::n
 pub(super) fn is_known(threads: usize) -> bool {
     let key = identity(threads);
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.contains_key(&key) || Store::open().is_ok_and(|store| kept(&store.into_cache(), &key).is_some())
+    known.contains_key(&key) || Store::open().is_ok_and(|store| load_measurement(&store.into_cache(), &key).is_some())
 }
 
 /// Returns this machine, with `threads` threads, as a target.
@@ -67,7 +67,7 @@ pub(super) fn target(threads: usize) -> Target {
 fn known_or_measured(key: &str, threads: usize, caches: &[Cache]) -> Option<Measured> {
     // Without a usable cache, every process measures.
     let cache = Store::open().map(Store::into_cache).ok();
-    if let Some(measured) = cache.as_ref().and_then(|c| kept(c, key)) {
+    if let Some(measured) = cache.as_ref().and_then(|c| load_measurement(c, key)) {
         return Some(measured);
     }
     let start = Instant::now();
@@ -78,7 +78,7 @@ fn known_or_measured(key: &str, threads: usize, caches: &[Cache]) -> Option<Meas
     match measured {
         Ok(measured) => {
             tracing::debug!(ms = start.elapsed().as_millis() as u64, "measured this machine");
-            if let Some(Err(d)) = cache.map(|c| keep(&c, key, &measured)) {
+            if let Some(Err(d)) = cache.map(|c| store_measurement(&c, key, &measured)) {
                 tracing::warn!("what was measured of this machine cannot be kept: {d}");
             }
             Some(measured)
@@ -90,11 +90,11 @@ fn known_or_measured(key: &str, threads: usize, caches: &[Cache]) -> Option<Meas
     }
 }
 
-fn kept(cache: &cache::Cache, key: &str) -> Option<Measured> {
+fn load_measurement(cache: &cache::Cache, key: &str) -> Option<Measured> {
     serde_json::from_slice(&std::fs::read(cache.get(key)?.join(FILE)).ok()?).ok()
 }
 
-fn keep(cache: &cache::Cache, key: &str, measured: &Measured) -> Result<(), Diagnostic> {
+fn store_measurement(cache: &cache::Cache, key: &str, measured: &Measured) -> Result<(), Diagnostic> {
     let failed = |e: String| Diagnostic::new("cache::write", e);
     let made = cache.get_or_make(key, |dir| {
         let text = serde_json::to_vec(measured).map_err(|e| failed(e.to_string()))?;
@@ -276,15 +276,15 @@ mod tests {
     fn what_is_kept_is_found_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let (cache, _) = cache::Cache::open_at(folder.path()).expect("it can be used");
-        assert_eq!(kept(&cache, "a"), None);
-        keep(&cache, "a", &measured()).expect("it is written");
-        assert_eq!((kept(&cache, "a"), kept(&cache, "b")), (Some(measured()), None));
+        assert_eq!(load_measurement(&cache, "a"), None);
+        store_measurement(&cache, "a", &measured()).expect("it is written");
+        assert_eq!((load_measurement(&cache, "a"), load_measurement(&cache, "b")), (Some(measured()), None));
         // A broken entry is measured again and replaced.
         let file = cache.get("a").expect("it is there").join(FILE);
         std::fs::write(file, "{").expect("it can be written");
-        assert_eq!(kept(&cache, "a"), None);
+        assert_eq!(load_measurement(&cache, "a"), None);
         let other = Measured { region: 1.0, ..measured() };
-        keep(&cache, "a", &other).expect("it is written");
-        assert_eq!(kept(&cache, "a"), Some(other));
+        store_measurement(&cache, "a", &other).expect("it is written");
+        assert_eq!(load_measurement(&cache, "a"), Some(other));
     }
 }

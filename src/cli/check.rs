@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Ok(program) => {
                 let report = Report { diagnostics: program.check(), sources: program.sources().clone() };
                 if !args.json && !has_errors(&report) {
-                    said(file, &program, &report)?;
+                    print_success(file, &program, &report)?;
                     continue;
                 }
                 report
@@ -53,7 +53,7 @@ fn has_errors(report: &Report) -> bool {
 }
 
 /// Reports that a file has no errors, with its warnings.
-fn said(file: &Path, program: &Program, report: &Report) -> Result<(), Failure> {
+fn print_success(file: &Path, program: &Program, report: &Report) -> Result<(), Failure> {
     if !report.diagnostics.is_empty() {
         error_text(&render::text(&report.diagnostics, &report.sources, style()));
     }

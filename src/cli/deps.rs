@@ -46,12 +46,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = session::options(&args.of)?;
     let options = program.with_inputs(&entry, &options, &args.of.inputs, &args.of.sizes)?;
     let func = program.sized(&entry, &options)?;
-    let found = Found::new(&func, &options.sizes, program.sources(), args.all);
+    let found = DependenceReport::new(&func, &options.sizes, program.sources(), args.all);
     if args.json { print_json(&found.json()) } else { print(&found.text()) }
 }
 
 /// Results of the dependence analysis.
-struct Found<'a> {
+struct DependenceReport<'a> {
     func: &'a Func,
     sources: &'a SourceMap,
     /// File that contains the program's first statement.
@@ -72,8 +72,8 @@ struct Loop {
     reduces: Vec<String>,
 }
 
-impl<'a> Found<'a> {
-    fn new(func: &'a Func, known: &BTreeMap<String, i64>, sources: &'a SourceMap, every: bool) -> Found<'a> {
+impl<'a> DependenceReport<'a> {
+    fn new(func: &'a Func, known: &BTreeMap<String, i64>, sources: &'a SourceMap, every: bool) -> DependenceReport<'a> {
         let analysis = Dependences::new(func);
         let (mut listed, more) = match every {
             true => (analysis.all(&DependenceQuery::default()), false),
@@ -96,7 +96,7 @@ impl<'a> Found<'a> {
         });
         let listed = listed.into_iter().zip(distances).collect();
         let names = selector::names(func).into_iter().collect();
-        Found { func, sources, main_file: main_file(func), listed, more, loops, names }
+        DependenceReport { func, sources, main_file: main_file(func), listed, more, loops, names }
     }
 
     /// Formats the line of a statement, with the name of its file unless that is the main file.

@@ -11,7 +11,7 @@ use taffeta::{ExecutionReport, SourceMap, Span};
 const TOLD: f64 = 0.01;
 
 /// Execution report of an entry, rendered as text or JSON.
-pub struct Explained<'a> {
+pub struct ReportText<'a> {
     pub entry: &'a str,
     pub report: &'a ExecutionReport,
     pub sources: &'a SourceMap,
@@ -19,7 +19,7 @@ pub struct Explained<'a> {
     pub stored: Vec<(&'a str, i64)>,
 }
 
-impl Explained<'_> {
+impl ReportText<'_> {
     /// Renders sections: decisions of rules, loops over structured tensors, threads and lanes, estimates, steps.
     pub fn text(&self) -> String {
         let target = self.schedule().target();

@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut function = session::compile(&mut session, &args.program, &inputs.sizes)?;
     if targets.iter().any(Target::is_stdout) {
-        function = function.on_print(session::beside);
+        function = function.on_print(session::print_to_stderr);
     }
     let warnings = progress.aside(|| session::warnings(&session, &args.program))?;
 

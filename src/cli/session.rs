@@ -96,7 +96,7 @@ pub fn read(args: &EntryArgs, session: &mut Session) -> Result<Inputs, Failure> 
 }
 
 /// Prints a program's line to standard error, when standard output is reserved.
-pub fn beside(line: &str) {
+pub fn print_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
@@ -114,5 +114,5 @@ pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Resu
         }
         false => session.compile(&sizes)?,
     };
-    Ok(if args.json { function.on_print(beside) } else { function })
+    Ok(if args.json { function.on_print(print_to_stderr) } else { function })
 }

@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let report = program.execution_report(&entry, &options)?;
         let stored = options.hints.iter().filter_map(|(name, n)| Some((name.strip_suffix(".stored")?, *n)));
         let (stored, sources) = (stored.collect(), program.sources());
-        let found = super::explain_execution::Explained { entry: &entry, report: &report, sources, stored };
+        let found = super::explain_execution::ReportText { entry: &entry, report: &report, sources, stored };
         return if args.json { print_json(&found.json()) } else { print(&found.text()) };
     }
     if args.steps || args.trace.is_some() || stage == Stage::Scheduled && options.gradient.is_none() {

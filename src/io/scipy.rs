@@ -190,7 +190,7 @@ impl File<'_> {
         if shape[0] < count {
             return Err(self.bad(format!("`data` has {} blocks, and `indptr` counts {count}", shape[0])));
         }
-        let mut kept = Kept::new(&data, want);
+        let mut kept = NonFill::new(&data, want);
         for row in 0..n / r {
             let own = starts[row] as usize..starts[row + 1] as usize;
             for (block, column) in own.clone().zip(&columns[own]) {
@@ -210,7 +210,7 @@ impl File<'_> {
         if offsets.len() != count {
             return Err(self.bad(format!("`offsets` has {} diagonals, and `data` {count}", offsets.len())));
         }
-        let mut kept = Kept::new(&data, want);
+        let mut kept = NonFill::new(&data, want);
         for (k, offset) in offsets.iter().enumerate() {
             // The element in column j stands in row j - offset.
             let to = (width.min(m) as i64).min(offset.saturating_add(n as i64));
@@ -249,16 +249,16 @@ impl File<'_> {
 }
 
 /// Elements of regions that differ from the fill.
-struct Kept<'a> {
+struct NonFill<'a> {
     data: &'a Buffer,
     fill: Literal,
     sources: Vec<usize>,
     indices: Vec<i64>,
 }
 
-impl<'a> Kept<'a> {
-    fn new(data: &'a Buffer, want: &Want) -> Kept<'a> {
-        Kept { data, fill: want.fill.unwrap_or(Literal::zero(want.dtype)), sources: Vec::new(), indices: Vec::new() }
+impl<'a> NonFill<'a> {
+    fn new(data: &'a Buffer, want: &Want) -> NonFill<'a> {
+        NonFill { data, fill: want.fill.unwrap_or(Literal::zero(want.dtype)), sources: Vec::new(), indices: Vec::new() }
     }
 
     fn add(&mut self, source: usize, at: [i64; 2]) {

@@ -12,7 +12,7 @@ use taffeta_schedule::auto::Target;
 const MORE_MEMORY: u64 = 2;
 
 /// Programs derived under one tape plan.
-pub(crate) struct Made<T> {
+pub(crate) struct Derived<T> {
     /// Programs that run: a single one, or the two passes of a pair.
     pub funcs: Vec<Func>,
     /// Explanations of the gradients without a given tape.
@@ -21,7 +21,7 @@ pub(crate) struct Made<T> {
     pub whole: T,
 }
 
-impl<T> Made<T> {
+impl<T> Derived<T> {
     /// Returns the tensors that gradients either tape or recompute, each once.
     pub(super) fn choices(&self) -> Vec<Choice> {
         let mut all = BTreeMap::new();
@@ -72,13 +72,13 @@ impl Choice {
 /// Candidate: a tape plan, its programs and their estimates before scheduling.
 pub(super) struct Candidate<T> {
     pub way: TapePlan,
-    pub made: Made<T>,
+    pub made: Derived<T>,
     /// Top-level statements as text, with their estimated times.
     parts: Vec<(String, f64)>,
 }
 
 impl<T> Candidate<T> {
-    pub fn new(way: TapePlan, made: Made<T>, target: &Target) -> Candidate<T> {
+    pub fn new(way: TapePlan, made: Derived<T>, target: &Target) -> Candidate<T> {
         let parts = made.funcs.iter().flat_map(|f| Schedule::new(sroa::run(f)).parts(target)).collect();
         Candidate { way, made, parts }
     }

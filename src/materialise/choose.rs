@@ -17,9 +17,9 @@
 //! - A tape that needs much more memory than inputs and results is not chosen for speed, unless schedules keep all of
 //!   it out of memory, which is tried for small programs only ([`MOST_WITH_EXCESS`]).
 
-use super::candidate::{Candidate, Choice, Made};
+use super::candidate::{Candidate, Choice, Derived};
 use crate::options::Options;
-use crate::tape_plan::{Place, TapePlan, is_asked};
+use crate::tape_plan::{Place, TapePlan, chooses_tapes};
 use crate::timing::Timings;
 use crate::{automatic, pipeline};
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ const MOST_WITH_EXCESS: usize = MOST_TRIALS / 6;
 const SAME: &str = "the same program";
 
 /// Callback that derives the programs of a tape plan.
-pub(crate) type Make<'m, T> = dyn FnMut(&TapePlan, &mut Timings) -> Result<Made<T>, Diagnostics> + 'm;
+pub(crate) type Make<'m, T> = dyn FnMut(&TapePlan, &mut Timings) -> Result<Derived<T>, Diagnostics> + 'm;
 
 /// Schedules programs by rules, with the tapes of least estimated time.
 pub(crate) fn choose<T: Sync>(
@@ -61,7 +61,7 @@ pub(crate) fn choose<T: Sync>(
 ) -> Result<(Vec<Schedule>, T), Diagnostics> {
     let made = make(&TapePlan::default(), timings)?;
     let schedules = scheduled(&made.funcs, options, timings)?;
-    if !is_asked(options) || made.choices().is_empty() {
+    if !chooses_tapes(options) || made.choices().is_empty() {
         return Ok((schedules, made.whole));
     }
     let target = automatic::aim(options)?.target();

@@ -1,7 +1,7 @@
 //! Record of how each loop over structured tensors was lowered, as data: the operands that drive the loop and the
 //! operands looked up at its coordinates, the coordinates that it visits, and its expected trip count.
 
-use crate::level::FlatLevel;
+use crate::level::TensorLevel;
 use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::{Expr, Span, Stmt, StmtKind, print};
 
@@ -116,7 +116,7 @@ pub enum Visited {
 
 /// Formats the trip count that an operand accounts for: the average number of positions, runs or blocks in a fibre.
 /// `above` is the number of fibres, `elements` the number of positions of the last level.
-pub(crate) fn length(tensor: &str, level: &FlatLevel, above: &Expr, elements: &Expr) -> Option<String> {
+pub(crate) fn length(tensor: &str, level: &TensorLevel, above: &Expr, elements: &Expr) -> Option<String> {
     let size = || print::expr(&level.size);
     let counted = |name: String| match above.as_int() {
         Some(1) => name,

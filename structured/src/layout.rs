@@ -1,7 +1,7 @@
 //! Arrays that represent a tensor in a format, as parameters of the lowered program.
 
 use crate::coordinates::spaces;
-use crate::level::{ArrayKind, Counts, FlatLevel};
+use crate::level::{ArrayKind, Counts, TensorLevel};
 use crate::levels;
 use std::sync::Arc;
 use taffeta_ast::format::{Contract, Coord, Level, LevelKind};
@@ -58,38 +58,38 @@ pub struct Array {
 
 /// Structured tensor, level by level.
 #[derive(Clone, Debug)]
-pub(crate) struct Flat {
+pub(crate) struct TensorLevels {
     pub(crate) tensor: Arc<Tensor>,
     /// Levels in traversal order, outermost first.
-    pub(crate) levels: Vec<FlatLevel>,
+    pub(crate) levels: Vec<TensorLevel>,
     /// Levels in storage order, if it differs: below `sliced`, traversal goes by fibre and not by slot.
-    stored: Option<Vec<FlatLevel>>,
+    stored: Option<Vec<TensorLevel>>,
     pub(crate) values: Arc<Tensor>,
     /// Symbols of fibres in a program being lowered: `fibres[k]` stands for the subtree below `k` levels, indexed by
     /// its positions, the coordinate above it (`lower::cursor::PATH`), and the remaining coordinates.
     pub(crate) fibres: Vec<Symbol>,
 }
 
-impl Flat {
+impl TensorLevels {
     /// Builds the arrays of a tensor. Their hidden sizes are added to `hidden`.
     ///
     /// # Errors
     ///
     /// The first level without an implementation.
-    pub(crate) fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<Flat, Level> {
-        Flat::made(tensor, hidden, false)
+    pub(crate) fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<TensorLevels, Level> {
+        TensorLevels::made(tensor, hidden, false)
     }
 
     /// Builds the arrays of a local tensor into whose last level elements are inserted; `None` if its format does not
     /// allow insertion.
-    pub(crate) fn workspace(tensor: &Arc<Tensor>) -> Option<Flat> {
+    pub(crate) fn workspace(tensor: &Arc<Tensor>) -> Option<TensorLevels> {
         if !tensor.format.inserts() {
             return None;
         }
-        Flat::made(tensor, &mut Vec::new(), true).ok()
+        TensorLevels::made(tensor, &mut Vec::new(), true).ok()
     }
 
-    fn made(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>, local: bool) -> Result<Flat, Level> {
+    fn made(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>, local: bool) -> Result<TensorLevels, Level> {
         let role = if local { Role::Workspace } else { Role::Input };
         let depth = tensor.format.levels.len();
         let name = tensor.symbol.name();
@@ -119,7 +119,7 @@ impl Flat {
             let arrays = kind.arrays().iter().map(of).collect();
             above = kind.positions(&counts);
             let (coord, low, positions) = (coord.clone(), space.low, above.clone());
-            all.push(FlatLevel {
+            all.push(TensorLevel {
                 level: *level,
                 coord,
                 low,
@@ -134,17 +134,17 @@ impl Flat {
         let values = array(format!("{name}.val"), tensor.dtype, &above);
         let (levels, stored) = by_fibre(all);
         let fibres = (0..levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
-        Ok(Flat { tensor: tensor.clone(), levels, stored, values, fibres })
+        Ok(TensorLevels { tensor: tensor.clone(), levels, stored, values, fibres })
     }
 
     /// Builds a tensor stored over this one's pattern: it shares the index arrays and has values of its own.
-    pub(crate) fn followed_by(&self, tensor: &Arc<Tensor>) -> Flat {
+    pub(crate) fn followed_by(&self, tensor: &Arc<Tensor>) -> TensorLevels {
         let name = tensor.symbol.name();
         let (symbol, shape) = (Symbol::new(format!("{name}.val")), self.values.shape.clone());
         let values = Tensor { memory: tensor.memory, ..Tensor::dense(symbol, tensor.dtype, shape, tensor.role) };
         let fibres = (0..self.levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
         let (levels, stored) = (self.levels.clone(), self.stored.clone());
-        Flat { tensor: tensor.clone(), levels, stored, values: Arc::new(values), fibres }
+        TensorLevels { tensor: tensor.clone(), levels, stored, values: Arc::new(values), fibres }
     }
 
     /// Returns the value of elements that are not stored.
@@ -165,10 +165,10 @@ impl Flat {
     }
 }
 
-impl Flat {
+impl TensorLevels {
     /// Returns the layout of each level.
     pub(crate) fn layout(&self) -> Vec<LevelLayout> {
-        let one = |(k, l): (usize, &FlatLevel)| LevelLayout {
+        let one = |(k, l): (usize, &TensorLevel)| LevelLayout {
             level: l.level,
             arrays: l.arrays.len(),
             hidden: l.hidden.clone(),
@@ -179,7 +179,7 @@ impl Flat {
     }
 
     /// Returns the levels in storage order, outermost first.
-    fn as_stored(&self) -> &[FlatLevel] {
+    fn as_stored(&self) -> &[TensorLevel] {
         self.stored.as_ref().unwrap_or(&self.levels)
     }
 }
@@ -187,13 +187,13 @@ impl Flat {
 /// Returns the levels in traversal order, and in storage order if it differs. Below `sliced`, a stored position
 /// identifies a slot and a fibre; in traversal order it identifies the fibre, and the last level steps through the
 /// slots.
-fn by_fibre(stored: Vec<FlatLevel>) -> (Vec<FlatLevel>, Option<Vec<FlatLevel>>) {
+fn by_fibre(stored: Vec<TensorLevel>) -> (Vec<TensorLevel>, Option<Vec<TensorLevel>>) {
     let [sliced, rest @ .., last] = &stored[..] else { return (stored, None) };
     if sliced.level.kind != LevelKind::Sliced {
         return (stored, None);
     }
     let fibres = rest.iter().fold(Expr::int(1), |n, l| n.times(&l.size));
-    let slots = FlatLevel { hidden: sliced.hidden.clone(), slots: Some(fibres), ..last.clone() };
+    let slots = TensorLevel { hidden: sliced.hidden.clone(), slots: Some(fibres), ..last.clone() };
     let levels = rest.iter().cloned().chain([slots]).collect();
     (levels, Some(stored))
 }

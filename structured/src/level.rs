@@ -8,7 +8,7 @@ use taffeta_ast::{DType, Expr, Literal, Symbol, Tensor};
 
 /// Level of a structured tensor.
 #[derive(Clone, Debug)]
-pub(crate) struct FlatLevel {
+pub(crate) struct TensorLevel {
     pub(crate) level: Level,
     /// Coordinate as an expression of an element's indices, its least value, and the number of coordinates.
     pub(crate) coord: Coord,
@@ -26,7 +26,7 @@ pub(crate) struct FlatLevel {
     pub(crate) inserts: bool,
 }
 
-impl FlatLevel {
+impl TensorLevel {
     /// Returns the dimension that the level stores, if it stores one.
     pub(crate) fn dimension(&self) -> Option<usize> {
         match self.coord {
@@ -77,7 +77,7 @@ pub(crate) struct Counts {
 
 /// Parent of a fibre.
 #[derive(Clone, Debug)]
-pub(crate) struct Above {
+pub(crate) struct Parent {
     /// Positions in the level above: several below a level that is not unique.
     pub(crate) positions: Positions,
     /// Coordinate in the level above; 0 at the outermost level.
@@ -96,27 +96,27 @@ pub(crate) trait LevelFormat {
     fn positions(&self, counts: &Counts) -> Expr;
 
     /// Returns the position of a coordinate, if it is a function of the parent position and the coordinate alone.
-    fn located(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Expr> {
+    fn located(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Expr> {
         let _ = (level, above, index);
         None
     }
 
     /// Returns the position of any coordinate of the dimension, and the condition that it is stored, if both are known
     /// without traversing the fibre.
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let _ = (level, above, index);
         None
     }
 
     /// Returns the hash table in which the position of a coordinate is found, if the level has one.
-    fn probe(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Probe> {
+    fn probe(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Probe> {
         let _ = (level, above, index);
         None
     }
 
     /// Builds the looplet of a fibre. `index` is the coordinate that is looked up, for looplets that depend on it;
     /// steppers bind `position`.
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet;
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, position: &Symbol) -> Looplet;
 
     /// Builds the level's arrays for these elements, and replaces their positions by those in this level.
     ///

@@ -24,7 +24,7 @@ mod symmetric;
 mod triangular;
 pub(crate) mod workspace;
 
-use crate::level::{FlatLevel, LevelFormat};
+use crate::level::{LevelFormat, TensorLevel};
 use taffeta_ast::format::{Contract, Format, LevelKind};
 
 pub(crate) use hashed::slot;
@@ -45,7 +45,7 @@ pub(crate) const SLOTS: &dyn LevelFormat = &sliced::Slots;
 pub(crate) const WORKSPACE: &dyn LevelFormat = &workspace::Workspace;
 
 /// Returns the implementation of a level.
-pub(crate) fn of_level(level: &FlatLevel) -> Option<&'static dyn LevelFormat> {
+pub(crate) fn of_level(level: &TensorLevel) -> Option<&'static dyn LevelFormat> {
     match (&level.slots, level.inserts) {
         (Some(_), _) => Some(SLOTS),
         (None, true) => Some(WORKSPACE),

@@ -81,7 +81,7 @@ mod workspace;
 
 use crate::access;
 use crate::explain::{self, Explained};
-use crate::layout::{Array, Flat, Layout, Parameter};
+use crate::layout::{Array, Layout, Parameter, TensorLevels};
 use crate::warnings;
 use exprs::range;
 use state::{Bindings, Lower};
@@ -215,7 +215,7 @@ impl Lower {
                 layout.levels.push(Vec::new());
                 continue;
             }
-            let flat = Flat::of(&p.tensor, &mut layout.hidden).map_err(|level| {
+            let flat = TensorLevels::of(&p.tensor, &mut layout.hidden).map_err(|level| {
                 let text = format!("the level `{level}` of `{}` is not supported yet", p.tensor.symbol);
                 Diagnostic::new("lower::unsupported", text)
             })?;
@@ -245,7 +245,7 @@ impl Lower {
             _ => {}
         }
         if let Some(lazy) = self.lazy(s, bound) {
-            let Some((located, access, checks)) = self.asked_first(s, &lazy, bound) else {
+            let Some((located, access, checks)) = self.condition_search(s, &lazy, bound) else {
                 let done = self.in_range_or_not(s, &lazy, bound);
                 return done.unwrap_or_else(|| self.branched(s, &lazy, bound));
             };

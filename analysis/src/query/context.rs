@@ -62,7 +62,7 @@ pub(super) struct AtomInfo {
 }
 
 /// Condition that is known to hold, or known not to hold.
-struct Truth {
+struct KnownCondition {
     cond: Expr,
     holds: bool,
     /// Tensors that the condition loads from.
@@ -91,7 +91,7 @@ pub struct Context {
     pub(super) laws: Vec<Linear>,
     /// Forms that are at least 0 here.
     pub(super) facts: Vec<Linear>,
-    truths: Vec<Truth>,
+    truths: Vec<KnownCondition>,
     /// Undo log: atoms with their interval and congruence before they were narrowed.
     trail: Vec<(Atom, Interval, Congruence)>,
     /// Products of atoms, each at least 0, that are at most [`super::MAX_SIZE`] (with 1 for factors that are 0).

@@ -34,7 +34,7 @@ impl Definitions {
     }
 
     pub(super) fn of(func: &Func) -> Definitions {
-        let any = func.body.any(&mut |s| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if is_name(tensor)));
+        let any = func.body.any(&mut |s| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if is_int_scalar(tensor)));
         if !any {
             return Definitions::default();
         }
@@ -57,7 +57,7 @@ impl Definitions {
 }
 
 /// Returns whether a tensor is an integer scalar.
-fn is_name(tensor: &Tensor) -> bool {
+fn is_int_scalar(tensor: &Tensor) -> bool {
     tensor.ndim() == 0 && tensor.dtype.is_int()
 }
 
@@ -74,7 +74,7 @@ impl Search {
         match s.kind() {
             StmtKind::Seq(all) => all.iter().for_each(|s| self.visit(s)),
             StmtKind::VarDef { tensor, body } => {
-                if is_name(tensor) {
+                if is_int_scalar(tensor) {
                     self.open.insert(tensor.symbol.clone());
                 }
                 self.visit(body);

@@ -47,7 +47,7 @@ struct Step {
 
 impl Context {
     /// Proves that the form is at least 0, by cheap methods only.
-    pub(super) fn quickly(&mut self, g: &Linear) -> bool {
+    pub(super) fn entails_cheaply(&mut self, g: &Linear) -> bool {
         self.unreachable || self.interval(g).lo >= 0 || self.lower_bound(g, 0, QUICK) >= 0
     }
 

@@ -47,13 +47,18 @@ impl Dependences<'_> {
 
     fn is_killed(&self, read: &Reference, writes: &[&Reference], within: &Stmt) -> bool {
         let writes: Vec<_> = writes.iter().map(|w| (*w, cases(w, read, within))).collect();
-        self.is_met(read, &writes, within)
+        self.is_covered(read, &writes, within)
     }
 
     /// Returns whether every execution of `read` accesses an element that some execution of one of `others` accesses,
     /// too. Each of the others comes with the admissible relations of its iterations to those of `read`, for the common
     /// loops. Loads of tensors that may change in `within` are unknown values.
-    pub(super) fn is_met(&self, read: &Reference, others: &[(&Reference, Vec<Vec<Relation>>)], within: &Stmt) -> bool {
+    pub(super) fn is_covered(
+        &self,
+        read: &Reference,
+        others: &[(&Reference, Vec<Vec<Relation>>)],
+        within: &Stmt,
+    ) -> bool {
         let mut changing = FxHashSet::default();
         for r in [read].into_iter().chain(others.iter().map(|(w, _)| *w)) {
             Loaded::by(r).unstable(within, &mut changing);

@@ -111,7 +111,7 @@ impl Context {
         }
         let above = l.plus_constant(-range.lo);
         let below = Linear::constant(range.hi).minus(l);
-        self.quickly(&above) && below.is_some_and(|b| self.quickly(&b))
+        self.entails_cheaply(&above) && below.is_some_and(|b| self.entails_cheaply(&b))
     }
 
     /// Returns `a * b`.
@@ -174,7 +174,7 @@ impl Context {
         for i in 0..above.len() {
             let candidate = above[i];
             let less = candidate == *first
-                || Linear::atom(candidate).minus(&Linear::atom(*first)).is_some_and(|d| self.quickly(&d));
+                || Linear::atom(candidate).minus(&Linear::atom(*first)).is_some_and(|d| self.entails_cheaply(&d));
             if less {
                 above.swap_remove(i);
                 if self.dominated(rest, above) {
@@ -275,13 +275,13 @@ impl Context {
         single(span).or_else(|| {
             // The facts are only queried for the quotient 0, as for `i % n` and `(i + 1) % n`.
             let below = Linear::constant(d - 1).minus(l)?;
-            (self.quickly(l) && self.quickly(&below)).then_some(0)
+            (self.entails_cheaply(l) && self.entails_cheaply(&below)).then_some(0)
         })
     }
 
     /// Returns quotient and remainder by a form that is proved to be positive: `(i*m + j) // m`.
     fn divide_by_form(&mut self, a: &Linear, d: &Linear) -> Option<(Linear, Linear)> {
-        if !self.quickly(&d.plus_constant(-1)) {
+        if !self.entails_cheaply(&d.plus_constant(-1)) {
             return None;
         }
         let (mut whole, mut rest) = (Linear::default(), a.clone());
@@ -301,7 +301,7 @@ impl Context {
         }
         let inside = d.minus(&rest)?.plus_constant(-1);
         let (q_key, r_key) = (Key::Quotient(rest.clone(), d.clone()), Key::Remainder(rest.clone(), d.clone()));
-        if self.quickly(&rest) && self.quickly(&inside) {
+        if self.entails_cheaply(&rest) && self.entails_cheaply(&inside) {
             // Facts that were added about the remainder's atom before hold for the form.
             if let Some(known) = self.atom_of(&r_key) {
                 self.equate(&rest, known);
@@ -329,7 +329,7 @@ impl Context {
     fn equate(&mut self, l: &Linear, atom: Atom) {
         let atom = Linear::atom(atom);
         for half in [l.minus(&atom), atom.minus(l)].into_iter().flatten() {
-            if !self.quickly(&half) {
+            if !self.entails_cheaply(&half) {
                 self.add_fact(half);
             }
         }
@@ -337,10 +337,10 @@ impl Context {
 
     fn smaller(&mut self, a: Linear, b: Linear) -> Option<Linear> {
         let difference = b.minus(&a)?;
-        if self.quickly(&difference) {
+        if self.entails_cheaply(&difference) {
             return Some(a);
         }
-        if self.quickly(&difference.scale(-1)?) {
+        if self.entails_cheaply(&difference.scale(-1)?) {
             return Some(b);
         }
         let (x, y) = (self.interval(&a), self.interval(&b));
@@ -357,10 +357,10 @@ impl Context {
 
     fn larger(&mut self, a: Linear, b: Linear) -> Linear {
         let Some(difference) = b.minus(&a) else { return self.unknown_larger(a, b) };
-        if self.quickly(&difference) {
+        if self.entails_cheaply(&difference) {
             return b;
         }
-        if difference.scale(-1).is_some_and(|d| self.quickly(&d)) {
+        if difference.scale(-1).is_some_and(|d| self.entails_cheaply(&d)) {
             return a;
         }
         self.unknown_larger(a, b)

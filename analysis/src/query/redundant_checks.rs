@@ -96,6 +96,6 @@ impl Dependences<'_> {
         let loops = |steps: &[Step]| steps.iter().filter(|s| matches!(s, Step::Loop { .. })).count();
         let of = |r: &Reference| vec![vec![Relation::Any; loops(&check.site.path[..r.site.common(&check.site)])]];
         let asked: Vec<_> = others.iter().map(|r| (r, of(r))).collect();
-        !asked.is_empty() && self.is_met(&check, &asked, body)
+        !asked.is_empty() && self.is_covered(&check, &asked, body)
     }
 }

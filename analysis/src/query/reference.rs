@@ -232,10 +232,10 @@ pub fn references(func: &Func) -> Vec<Reference> {
 pub(super) fn inside(func: &Func, parts: &[StmtId]) -> Vec<Reference> {
     let ways = parts.iter().flat_map(|id| tree::path(&func.body, *id).unwrap_or_default());
     let way = ways.map(|s| s.id()).collect();
-    collect(func, Some(Ways { parts: parts.iter().copied().collect(), way }))
+    collect(func, Some(CollectionScope { parts: parts.iter().copied().collect(), way }))
 }
 
-fn collect(func: &Func, ways: Option<Ways>) -> Vec<Reference> {
+fn collect(func: &Func, ways: Option<CollectionScope>) -> Vec<Reference> {
     let tensors = func.interface().map(|t| (t.symbol.clone(), (t.clone(), 0))).collect();
     let (path, out, keeps_order) = (Path::default(), Vec::new(), func.keeps_order);
     let mut c = Collector { path, tensors, out, run: 0, nest: 0, numbers: 0, ways, keeps_order };
@@ -257,7 +257,7 @@ fn number(all: &mut [Reference]) {
 }
 
 /// Statements in which references are collected, and the statements on the paths to them.
-struct Ways {
+struct CollectionScope {
     parts: FxHashSet<StmtId>,
     way: FxHashSet<StmtId>,
 }
@@ -272,7 +272,7 @@ struct Collector {
     nest: usize,
     numbers: usize,
     /// Restriction to some statements, until one of them is entered.
-    ways: Option<Ways>,
+    ways: Option<CollectionScope>,
     keeps_order: bool,
 }
 

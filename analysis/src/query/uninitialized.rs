@@ -27,7 +27,7 @@ const MAX_READS: usize = 2_000;
 
 /// Read of an uninitialised element.
 #[derive(Clone, Debug)]
-pub struct Unwritten {
+pub struct UninitializedRead {
     /// Tensor.
     pub tensor: Symbol,
     /// Statement that reads the element.
@@ -39,7 +39,7 @@ pub struct Unwritten {
 }
 
 /// Returns the reads of elements that no write precedes, in program order.
-pub fn reads(dependences: &Dependences<'_>) -> Vec<Unwritten> {
+pub fn reads(dependences: &Dependences<'_>) -> Vec<UninitializedRead> {
     let func = dependences.func();
     let mut declarations: FxHashMap<Symbol, Span> = FxHashMap::default();
     func.body.walk(&mut |s| {
@@ -63,7 +63,7 @@ pub fn reads(dependences: &Dependences<'_>) -> Vec<Unwritten> {
         if dependences.first_among(&same, &ask).is_some() || unreachable(func, read) {
             continue;
         }
-        out.push(Unwritten {
+        out.push(UninitializedRead {
             tensor: read.tensor.clone(),
             read: read.site.stmt.clone(),
             declared: declarations.get(&read.tensor).copied().unwrap_or(Span::NONE),

@@ -23,7 +23,7 @@ impl Known {
         for (k, c) in format.coords[..level].iter().enumerate() {
             known.note(c, Coord::Dim(k));
         }
-        while known.turn() {}
+        while known.invert_one() {}
         known
     }
 
@@ -48,7 +48,7 @@ impl Known {
     }
 
     /// Inverts one operator; returns whether a new expression became known.
-    fn turn(&mut self) -> bool {
+    fn invert_one(&mut self) -> bool {
         for k in 0..self.0.len() {
             let (what, by) = self.0[k].clone();
             let Coord::Apply(op, args) = &what else { continue };

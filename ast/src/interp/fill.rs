@@ -51,10 +51,10 @@ impl Machine<'_> {
                 Filled { value: scalar::cast(a.value, *from, *to)?, ..a }
             }
             Node::Binary(op, dtype, args) => {
-                self.both(*op, args, needed, &|a, b| Ok(scalar::apply(*op, *dtype, &[a, b])?))?
+                self.binary(*op, args, needed, &|a, b| Ok(scalar::apply(*op, *dtype, &[a, b])?))?
             }
-            Node::And(args) => self.both(Op::And, args, needed, &|a, b| logical(a, b, |a, b| a && b))?,
-            Node::Or(args) => self.both(Op::Or, args, needed, &|a, b| logical(a, b, |a, b| a || b))?,
+            Node::And(args) => self.binary(Op::And, args, needed, &|a, b| logical(a, b, |a, b| a && b))?,
+            Node::Or(args) => self.binary(Op::Or, args, needed, &|a, b| logical(a, b, |a, b| a || b))?,
             Node::Ternary(op, dtype, args) => {
                 let [a, b, c] = &**args;
                 let operands = [self.filled_if(needed, a)?, self.filled_if(needed, b)?, self.filled_if(needed, c)?];
@@ -79,7 +79,7 @@ impl Machine<'_> {
     }
 
     /// Evaluates a binary operator, `and` and `or` included; a fill may annihilate either operand.
-    fn both(
+    fn binary(
         &self,
         op: Op,
         args: &[Node; 2],

@@ -29,7 +29,7 @@ impl Machine<'_> {
     }
 
     /// Checks, after the last write, that elements sharing a stored value are equal.
-    pub(super) fn agree(&self, slot: usize) -> Run<()> {
+    pub(super) fn check_shared_equal(&self, slot: usize) -> Run<()> {
         let Some(of) = self.follows[slot].filter(|_| !self.sums(slot)) else { return Ok(()) };
         let Some((offset, values)) = self.cells[slot].unequal(&self.cells[of]) else { return Ok(()) };
         let (tensor, indices) = (self.tensors[slot].symbol.name().to_string(), self.indices(slot, offset));

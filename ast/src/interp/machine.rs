@@ -30,7 +30,7 @@ impl Cell {
     }
 
     /// Creates a tensor of which only these elements are stored, some of them sharing values.
-    pub fn partly((value, stored): (Value, Vec<bool>), shared: Option<Vec<usize>>) -> Cell {
+    pub fn sparse((value, stored): (Value, Vec<bool>), shared: Option<Vec<usize>>) -> Cell {
         Cell { stored: Some(stored), shared, ..Cell::given(value) }
     }
 
@@ -148,7 +148,7 @@ impl Machine<'_> {
         let at = |kind: Box<ErrorKind>| RuntimeError { origin: code.origin.clone(), kind };
         match &code.kind {
             CodeKind::Allocate { slot, shape } => self.allocate(*slot, shape).map_err(at),
-            CodeKind::Release { slot } => self.agree(*slot).map_err(at),
+            CodeKind::Release { slot } => self.check_shared_equal(*slot).map_err(at),
             CodeKind::For { slot, begin, end, step, body } => {
                 let (mut i, end, step) = self.range(begin, end, step).map_err(at)?;
                 while if step > 0 { i < end } else { i > end } {

@@ -76,7 +76,7 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
     vars.resize(program.vars, 0);
     let cell = |(p, v): (&Param, &Value)| match v.places() {
         None => Ok(Cell::given(v.clone())),
-        Some(_) => v.dense().map(|dense| Cell::partly(dense, v.shared())).ok_or_else(|| {
+        Some(_) => v.dense().map(|dense| Cell::sparse(dense, v.shared())).ok_or_else(|| {
             let (tensor, shape) = (p.tensor.symbol.name().to_string(), v.shape().iter().map(|n| *n as i64).collect());
             nowhere(ErrorKind::TooLarge { tensor, shape })
         }),
@@ -94,7 +94,7 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
     }
     machine.block(&program.body)?;
     for (slot, origin) in program.agree {
-        machine.agree(slot).map_err(|kind| RuntimeError { origin: origin.clone(), kind })?;
+        machine.check_shared_equal(slot).map_err(|kind| RuntimeError { origin: origin.clone(), kind })?;
     }
 
     // Results over the pattern of a parameter are returned as stored elements.

@@ -95,7 +95,7 @@ struct Interval {
 
 /// Readable tensor, with bounds of its sizes.
 #[derive(Clone, Debug)]
-struct Known {
+struct VisibleTensor {
     tensor: Arc<Tensor>,
     extents: Vec<Interval>,
     writable: bool,
@@ -106,7 +106,7 @@ struct Gen<'o> {
     rng: ChaCha8Rng,
     options: &'o Options,
     sizes: Vec<(Symbol, i64)>,
-    tensors: Vec<Known>,
+    tensors: Vec<VisibleTensor>,
     iters: Vec<(Symbol, Interval)>,
     /// Number of statements left to generate.
     budget: usize,

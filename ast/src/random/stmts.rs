@@ -1,6 +1,6 @@
 //! Random statements and whole programs.
 
-use super::{Case, Floats, Gen, Interval, Known};
+use super::{Case, Floats, Gen, Interval, VisibleTensor};
 use crate::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
 use crate::dtype::{DType, Kind};
 use crate::expr::{Expr, ExprKind};
@@ -39,14 +39,14 @@ impl Gen<'_> {
             let tensor = if writable { b.inout(name, dtype, &shape) } else { b.input(name, dtype, &shape) };
             let sizes = extents.iter().map(|e| e.lo as usize).collect();
             inputs.params.push(self.value(dtype, sizes));
-            self.tensors.push(Known { tensor, extents, writable });
+            self.tensors.push(VisibleTensor { tensor, extents, writable });
         }
         let mut body = Vec::new();
         for name in ["y", "z"].into_iter().take(1 + self.below(2)) {
             let (dtype, shape, extents) = self.declaration(2);
             let tensor = b.result(name, dtype, &shape);
             body.push(self.fill(&tensor, &extents));
-            self.tensors.push(Known { tensor, extents, writable: true });
+            self.tensors.push(VisibleTensor { tensor, extents, writable: true });
         }
         body.push(self.block(0));
         Case { func: b.finish(block(body)), inputs }
@@ -109,7 +109,7 @@ impl Gen<'_> {
         }
         let t = local(LOCALS[self.below(LOCALS.len())], dtype, &shape);
         let first = self.fill(&t, &extents);
-        self.tensors.push(Known { tensor: t.clone(), extents, writable: true });
+        self.tensors.push(VisibleTensor { tensor: t.clone(), extents, writable: true });
         let rest = self.block(depth);
         self.tensors.pop();
         var_def(&t, block([first, rest]))
@@ -180,7 +180,7 @@ impl Gen<'_> {
 
     /// Chooses a writable element.
     fn target(&mut self) -> Option<(Arc<Tensor>, Vec<Expr>)> {
-        let known: Vec<Known> = self.tensors.iter().filter(|k| k.writable).cloned().collect();
+        let known: Vec<VisibleTensor> = self.tensors.iter().filter(|k| k.writable).cloned().collect();
         let k = self.below(known.len());
         let known = known.into_iter().nth(k)?;
         let indices = self.indices(&known.tensor, &known.extents)?;

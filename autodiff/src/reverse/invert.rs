@@ -29,7 +29,7 @@ impl Reverse<'_, '_> {
 
     /// Builds the inverse of one iteration of a loop, for the tensors that are inverted before anything else in it.
     /// Sums commute, so that the order is that of the forward pass.
-    pub(super) fn undo_first(&mut self, l: StmtId, s: &Stmt) -> Option<Stmt> {
+    pub(super) fn invert_iteration(&mut self, l: StmtId, s: &Stmt) -> Option<Stmt> {
         let origin = s.origin().derive("grad", "undo");
         let kind = match s.kind() {
             StmtKind::ReduceTo { tensor, indices, value, .. } => {
@@ -37,22 +37,22 @@ impl Reverse<'_, '_> {
                 return here.then(|| self.undo(s, tensor, indices, value));
             }
             StmtKind::Seq(all) => {
-                let all: Vec<Stmt> = all.iter().filter_map(|s| self.undo_first(l, s)).collect();
+                let all: Vec<Stmt> = all.iter().filter_map(|s| self.invert_iteration(l, s)).collect();
                 return (!all.is_empty()).then(|| Stmt::seq(all, origin));
             }
-            StmtKind::VarDef { body, .. } => return self.undo_first(l, body),
+            StmtKind::VarDef { body, .. } => return self.invert_iteration(l, body),
             StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body, .. } => {
                 let [begin, end, step] = [begin, end, step].map(|e| self.value(s.id(), e));
                 let fresh = iter.fresh();
                 self.iters.insert(iter.clone(), Expr::var(&fresh));
-                let body = self.undo_first(l, body);
+                let body = self.invert_iteration(l, body);
                 self.iters.remove(iter);
                 let extent = Extent::Range { begin, end, step };
                 StmtKind::For { iter: fresh, extent, props: LoopProps::default(), body: body? }
             }
             StmtKind::If { cond, then, otherwise } => {
-                let then = self.undo_first(l, then);
-                let otherwise = otherwise.as_ref().and_then(|o| self.undo_first(l, o));
+                let then = self.invert_iteration(l, then);
+                let otherwise = otherwise.as_ref().and_then(|o| self.invert_iteration(l, o));
                 if then.is_none() && otherwise.is_none() {
                     return None;
                 }

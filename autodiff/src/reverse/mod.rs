@@ -18,12 +18,12 @@ mod replay;
 use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, Kept, RecomputeScope, Saved, Snapshot, ValueSource};
 use crate::expression::{self, Contribution};
-use crate::facts::{Facts, Loop, What};
+use crate::facts::{AccessedValue, Facts, Loop};
 use crate::partials::working;
-use crate::precision::Collected;
+use crate::precision::AccumulationTypes;
 use crate::value_sources::Values;
 use crate::{build, extent, partials};
-use replay::Replayed;
+use replay::ForwardPass;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::func::CustomVjp;
@@ -42,7 +42,7 @@ pub(crate) struct Forward<'a, 'f> {
     /// Tensors that have adjoints.
     pub active: FxHashSet<Symbol>,
     /// Accumulation types of adjoints.
-    pub collected: Collected,
+    pub collected: AccumulationTypes,
     /// Adjoints of parameters and results.
     pub adjoints: FxHashMap<Symbol, Arc<Tensor>>,
     pub values: Values,
@@ -115,7 +115,7 @@ struct Reverse<'a, 'f> {
     facts: &'a Facts<'f>,
     /// Tensors that have adjoints.
     active: FxHashSet<Symbol>,
-    collected: Collected,
+    collected: AccumulationTypes,
     adjoints: FxHashMap<Symbol, Arc<Tensor>>,
     /// Tensors whose initial contents carry a derivative: every store to one resets the element's adjoint.
     initial: FxHashSet<Symbol>,
@@ -123,7 +123,7 @@ struct Reverse<'a, 'f> {
     /// Iterators of the program, as expressions in the backward pass.
     iters: FxHashMap<Symbol, Expr>,
     /// Part of the program that is being replayed, if any.
-    replayed: Option<Replayed>,
+    replayed: Option<ForwardPass>,
     /// Adjoints that the backward pass writes.
     written: FxHashSet<Symbol>,
     /// Placeholders in derivatives, with the expressions of the backward pass that they stand for.
@@ -214,7 +214,7 @@ impl Reverse<'_, '_> {
         let backwards = Symbol::new(format!("{iter}~b"));
         self.iters.insert(iter.clone(), Expr::var(&backwards));
         let back = self.stmt(body).map(|b| self.at_home(RecomputeScope::Body(s.id()), body, b));
-        let undone = self.undo_first(s.id(), body);
+        let undone = self.invert_iteration(s.id(), body);
         self.iters.remove(iter);
         if back.is_none() && undone.is_none() {
             return None;
@@ -261,13 +261,13 @@ impl Reverse<'_, '_> {
         let mark = Expr::load(&Symbol::new("written"), Vec::new(), x.dtype);
         let again: Vec<Expr> = found.iter().map(|c| replaced(&c.value, e, &mark)).collect();
         let repeated = again.iter().zip(found.iter()).any(|(a, c)| *a != c.value);
-        if !costly || !repeated || self.facts.overwritten(x.stmt.id(), &What::Written) {
+        if !costly || !repeated || self.facts.overwritten(x.stmt.id(), &AccessedValue::Written) {
             return;
         }
         for (c, value) in found.iter_mut().zip(again) {
             c.value = value;
         }
-        let written = self.element(x.stmt.id(), &What::Written, &x.load());
+        let written = self.element(x.stmt.id(), &AccessedValue::Written, &x.load());
         self.marks.push((mark, written));
     }
 
@@ -284,7 +284,7 @@ impl Reverse<'_, '_> {
                 let others = seed.times(&mark.clone().cast(seed.dtype()));
                 let found = expression::reverse(e, &others, &self.active);
                 if !found.is_empty() {
-                    let old = self.element(x.stmt.id(), &What::Target, &x.load());
+                    let old = self.element(x.stmt.id(), &AccessedValue::Target, &x.load());
                     self.marks.push((mark, old));
                 }
                 let out = self.contributions(x, found, Some((Some(ReduceOp::Mul), e.clone())));
@@ -301,13 +301,13 @@ impl Reverse<'_, '_> {
     fn extremum(&mut self, x: &Target<'_>, op: ReduceOp, e: &Expr) -> Stmt {
         let id = x.stmt.id();
         // Only the final extremum is ever read, so that only the `e` that produced it matters.
-        let whole = !self.facts.overwritten(id, &What::Reduced) && !self.facts.read_on_the_way(id);
+        let whole = !self.facts.overwritten(id, &AccessedValue::Reduced) && !self.facts.read_before_final(id);
         let old = x.load();
         let changes = partials::is_first(op.info().op, &old, e).negate();
         let loaded = matches!(e.kind(), ExprKind::Load(t, _) if self.values.home(t) == RecomputeScope::Program);
         let won = if whole && loaded {
             // A loaded value is bitwise equal to the one that the reduction saw. A recomputed value need not be.
-            let last = self.element(id, &What::Reduced, &old);
+            let last = self.element(id, &AccessedValue::Reduced, &old);
             self.value(id, e).equals(&last)
         } else if let Some(last) = whole.then(|| self.values.last_change(self.facts, id, x.tensor, &changes)).flatten()
         {
@@ -418,7 +418,7 @@ impl Reverse<'_, '_> {
             ExprKind::Load(t, accesses) => {
                 // Adjoints, and tensors that this pass declares, are not tensors of the program.
                 if self.facts.declared.contains_key(t) && !self.is_replayed(t) {
-                    return self.element(stmt, &What::Loaded(e.clone()), e);
+                    return self.element(stmt, &AccessedValue::Loaded(e.clone()), e);
                 }
                 let at = self.accesses(stmt, accesses);
                 match self.replayed.as_ref().and_then(|r| r.tensors.get(t)).cloned() {
@@ -439,7 +439,7 @@ impl Reverse<'_, '_> {
     }
 
     /// Returns the value of an element that a statement reads or writes; `load` names the element.
-    fn element(&mut self, stmt: StmtId, what: &What, load: &Expr) -> Expr {
+    fn element(&mut self, stmt: StmtId, what: &AccessedValue, load: &Expr) -> Expr {
         let ExprKind::Load(_, accesses) = load.kind() else { unreachable!("elements are loads") };
         match self.values.find(self.facts, stmt, what) {
             Ok(ValueSource::Kept(kept)) => {

@@ -5,7 +5,7 @@
 use super::Reverse;
 use crate::build;
 use crate::data::{Kept, RecomputeScope, Saved, Snapshot};
-use crate::facts::What;
+use crate::facts::AccessedValue;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_ast::{
@@ -14,7 +14,7 @@ use taffeta_ast::{
 
 /// Forward pass under construction.
 #[derive(Default)]
-pub(super) struct Replayed {
+pub(super) struct ForwardPass {
     /// Tensors that this pass redirects to others.
     pub(super) tensors: FxHashMap<Symbol, Kept>,
     /// Tensors that this pass accesses under the program's names.
@@ -44,11 +44,11 @@ impl Reverse<'_, '_> {
         declared.extend(snapshots.iter().map(|s| s.tensor.clone()));
         let last = snapshots.iter().filter(|s| matches!(s.saved, Saved::Last { .. }));
         let unchanged: Vec<Stmt> = last.map(|s| build::fill(&s.tensor, Literal::Int(-1), &origin)).collect();
-        let mut replayed = Replayed { whole, ..Replayed::default() };
+        let mut replayed = ForwardPass { whole, ..ForwardPass::default() };
         if whole {
             replayed.current = self.facts.declared.keys().cloned().collect();
         } else {
-            for t in self.made_here(home, &kept, &snapshots) {
+            for t in self.needed_tensors(home, &kept, &snapshots) {
                 let old = &self.facts.declared[&t].tensor;
                 let tensor = Arc::new(Tensor { symbol: t.fresh(), ..(**old).clone() });
                 replayed.tensors.insert(t, Kept { tensor, loops: Vec::new() });
@@ -67,7 +67,12 @@ impl Reverse<'_, '_> {
     }
 
     /// Returns the tensors declared in a home that its kept tensors and snapshots depend on, themselves included.
-    fn made_here(&self, home: RecomputeScope, kept: &[(Symbol, Kept)], snapshots: &[Snapshot]) -> FxHashSet<Symbol> {
+    fn needed_tensors(
+        &self,
+        home: RecomputeScope,
+        kept: &[(Symbol, Kept)],
+        snapshots: &[Snapshot],
+    ) -> FxHashSet<Symbol> {
         let mut all: FxHashSet<Symbol> = FxHashSet::default();
         let mut todo: Vec<Symbol> = kept.iter().map(|(t, _)| t.clone()).collect();
         let mut places: Vec<StmtId> = Vec::new();
@@ -77,10 +82,10 @@ impl Reverse<'_, '_> {
             places.push(s.anchor);
             match &s.saved {
                 Saved::Whole(t) => todo.push(t.clone()),
-                Saved::Value(e) => self.loaded_here(home, e, &mut todo),
+                Saved::Value(e) => self.collect_local_loads(home, e, &mut todo),
                 Saved::Last { cond, .. } => {
-                    self.loaded_here(home, cond, &mut todo);
-                    todo.push(self.facts.tensor_of(s.anchor, &What::Target));
+                    self.collect_local_loads(home, cond, &mut todo);
+                    todo.push(self.facts.tensor_of(s.anchor, &AccessedValue::Target));
                 }
             }
         }
@@ -91,7 +96,7 @@ impl Reverse<'_, '_> {
                 while let Some(id) = at.filter(|id| home != RecomputeScope::Body(*id) && seen.insert(*id)) {
                     let stmt = &self.facts.stmts[&id];
                     for e in stmt.kind().exprs() {
-                        self.loaded_here(home, e, &mut todo);
+                        self.collect_local_loads(home, e, &mut todo);
                     }
                     at = self.facts.parents.get(&id).copied();
                 }
@@ -105,7 +110,7 @@ impl Reverse<'_, '_> {
     }
 
     /// Collects the tensors in an expression that are declared in a home and have that home or one further in.
-    fn loaded_here(&self, home: RecomputeScope, e: &Expr, out: &mut Vec<Symbol>) {
+    fn collect_local_loads(&self, home: RecomputeScope, e: &Expr, out: &mut Vec<Symbol>) {
         let RecomputeScope::Body(here) = home else { return };
         e.walk(&mut |e| {
             let ExprKind::Load(t, _) = e.kind() else { return };
@@ -119,7 +124,7 @@ impl Reverse<'_, '_> {
         });
     }
 
-    fn replaying(&self) -> &Replayed {
+    fn replaying(&self) -> &ForwardPass {
         self.replayed.as_ref().expect("a forward pass is being made")
     }
 

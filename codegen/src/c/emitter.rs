@@ -52,22 +52,22 @@ pub(super) struct Loop<'s> {
 
 /// A variable of the kernel, as parameter of an outlined body.
 #[derive(Clone, Debug)]
-pub(super) struct Outer {
+pub(super) struct KernelVariable {
     /// C declaration, `const float *restrict x`.
     pub declaration: String,
     /// Type of a scalar that may be assigned.
     pub changes: Option<String>,
 }
 
-impl Outer {
+impl KernelVariable {
     /// Makes a variable that bodies never assign: a pointer, an iterator, a size.
-    pub fn value(declaration: String) -> Outer {
-        Outer { declaration, changes: None }
+    pub fn value(declaration: String) -> KernelVariable {
+        KernelVariable { declaration, changes: None }
     }
 
-    pub fn scalar(declaration: String, name: &str) -> Outer {
+    pub fn scalar(declaration: String, name: &str) -> KernelVariable {
         let of_type = declaration.trim_end_matches(name).trim_end().to_string();
-        Outer { declaration, changes: Some(of_type) }
+        KernelVariable { declaration, changes: Some(of_type) }
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) struct Emitter<'a> {
     /// not vectorise such a loop.
     pub carried: bool,
     /// Variables of the kernel, by name.
-    pub scope: FxHashMap<String, Outer>,
+    pub scope: FxHashMap<String, KernelVariable>,
     /// Functions of the bodies of parallel loops.
     pub functions: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! The two functions of an entry, run and plan: the ABI around the program. Both check the arguments, bind sizes and
 //! place local tensors in the arena; run then calls the kernel, which is the program itself.
 
-use super::emitter::Outer;
+use super::emitter::KernelVariable;
 use super::emitter::{Emitter, Storage};
 use super::types;
 use super::writer::{comment, string};
@@ -103,7 +103,7 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
         .zip(&signature.tensors)
         .map(|(t, sig)| (t.clone(), sig.passing, e.names.get(&t.symbol)))
         .collect();
-    let lent = e.lowered.logical().filter(|l| l.can_be_lent());
+    let lent = e.lowered.logical().filter(|l| l.can_be_borrowed());
     let others: &[&str] = if lent.is_some() { &super::entry_interface::NAMES } else { &[] };
     let base =
         e.names.family(&signature.name, &[&["_plan", "_args", "_bind", "_kernel", "_no_memory"], others].concat());
@@ -253,10 +253,10 @@ impl Unit {
         }
         for param in &params {
             let name = param.rsplit([' ', '*']).next().unwrap_or_default();
-            e.scope.insert(name.to_string(), Outer::value(param.clone()));
+            e.scope.insert(name.to_string(), KernelVariable::value(param.clone()));
         }
         for (_, n) in &self.sizes {
-            e.scope.insert(n.clone(), Outer::value(format!("int64_t {n}")));
+            e.scope.insert(n.clone(), KernelVariable::value(format!("int64_t {n}")));
         }
         let start = e.out.position();
         e.out.open(format!("static TAFFETA_KERNEL int {}_kernel({}) {{", self.base, params.join(", ")));

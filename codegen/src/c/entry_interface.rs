@@ -224,7 +224,7 @@ impl Placed<'_> {
     fn contract(&self) -> &Contract {
         match &self.level.contract {
             Some(contract) => contract,
-            None => unreachable!("`can_be_lent` was asked"),
+            None => unreachable!("`can_be_borrowed` was asked"),
         }
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! gcc before 12.4 and 13.3 unrolls the loop over `j`, combines such loads into masked vector loads, and confuses the
 //! masks of their lanes (its bug 114375): silently wrong results, at `-O3` and in loops that a pragma vectorises. Where
-//! [`beside_each_other`] finds such loads, the program defines a macro for `taffeta_runtime.h`, which disables
-//! if-conversion in these compilers. Other programs keep if-conversion, without which no loop with a branch is
+//! [`has_adjacent_conditional_loads`] finds such loads, the program defines a macro for `taffeta_runtime.h`, which
+//! disables if-conversion in these compilers. Other programs keep if-conversion, without which no loop with a branch is
 //! vectorised: the bug needs two conditional loads from one tensor, and two sums or unconditional stores.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,7 +15,7 @@ const UNROLLED: i128 = 32;
 
 /// Returns whether a loop of the program, with its short inner loops unrolled, has several conditional loads from one
 /// tensor.
-pub(super) fn beside_each_other(func: &Func) -> bool {
+pub(super) fn has_adjacent_conditional_loads(func: &Func) -> bool {
     func.body.any(&mut |s| {
         let StmtKind::For { iter, body, .. } = s.kind() else { return false };
         let mut inside = Inside { iter: Some(iter.clone()), ..Inside::default() };

@@ -168,7 +168,7 @@ impl Emitter<'_> {
     /// ```
     pub fn summing_loop(&mut self, iter: &Symbol, [begin, end]: [&Expr; 2], body: &Stmt) {
         let i = self.names.get(iter);
-        self.scope.insert(i.clone(), super::emitter::Outer::value(format!("int64_t {i}")));
+        self.scope.insert(i.clone(), super::emitter::KernelVariable::value(format!("int64_t {i}")));
         let parts = parts(body);
         let summing: Vec<&Stmt> = parts.iter().copied().filter(|s| is_sum(s)).collect();
         self.out.open("{");

@@ -45,8 +45,8 @@
 //!
 //! In a sequential loop that all threads run (`regions`), parallel loops fork no regions: a barrier follows each.
 
+use super::emitter::KernelVariable;
 use super::emitter::Loop;
-use super::emitter::Outer;
 pub(super) use super::emitter::Shared;
 use super::emitter::{Emitter, ErrorExit};
 use super::expr::prec;
@@ -128,7 +128,7 @@ const MOST_LINES_TWICE: usize = 60;
 impl Emitter<'_> {
     pub fn for_loop(&mut self, l: &Loop<'_>) {
         let i = self.names.get(l.iter);
-        self.scope.insert(i.clone(), Outer::value(format!("int64_t {i}")));
+        self.scope.insert(i.clone(), KernelVariable::value(format!("int64_t {i}")));
         let parallel = l.props.parallel.is_some();
         let team = if parallel { self.copied(&i, l) } else { None };
         let (header, first) = match team.as_ref().and_then(|t| t.parts.as_ref()) {
@@ -238,7 +238,10 @@ impl Emitter<'_> {
                 (format!("int64_t {i} = {begin_text}; {i} > {end_text}; {i}--"), None)
             }
             Some(s)
-                if s != 0 && s.unsigned_abs() < 1 << 32 && self.ranges.is_tame(begin) && self.ranges.is_tame(end) =>
+                if s != 0
+                    && s.unsigned_abs() < 1 << 32
+                    && self.ranges.is_far_from_overflow(begin)
+                    && self.ranges.is_far_from_overflow(end) =>
             {
                 let (less, add) = if s > 0 { ("<", "+=") } else { (">", "-=") };
                 (format!("int64_t {i} = {begin_text}; {i} {less} {end_text}; {i} {add} {}", s.unsigned_abs()), None)
@@ -456,7 +459,7 @@ impl Emitter<'_> {
             let start = self.neutral(*op, *dtype);
             self.out
                 .line(format!("if ({number} > 0) for (int64_t {k} = 0; {k} < {count}; {k}++) {own}[{k}] = {start};"));
-            self.scope.insert(own.clone(), Outer::value(format!("{t} *restrict {own}")));
+            self.scope.insert(own.clone(), KernelVariable::value(format!("{t} *restrict {own}")));
             self.shared.insert((tensor.clone(), *op), Shared::Copy(own.clone()));
         }
         for Scalar { op, dtype, name, .. } in scalars {

@@ -75,9 +75,9 @@ pub struct CSource {
 pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
     let mut emitter = emitter::Emitter::new(lowered, sources);
     let unit = entry::unit(&mut emitter);
-    let levels = lowered.logical().is_some_and(Logical::can_be_lent);
+    let levels = lowered.logical().is_some_and(Logical::can_be_borrowed);
     let said = [
-        ("TAFFETA_CONDITIONAL_LOADS", gcc_masked_loads::beside_each_other(lowered.func())),
+        ("TAFFETA_CONDITIONAL_LOADS", gcc_masked_loads::has_adjacent_conditional_loads(lowered.func())),
         ("TAFFETA_SELECTIONS", emitter.helpers.selects()),
     ];
     let prologue = entry::prologue(lowered.signature(), emitter.products, levels, &said);

@@ -39,7 +39,7 @@ impl Ranges {
     }
 
     /// Proves that `e` is so far from the ends of i64 that a step of at most 2^32 does not wrap.
-    pub fn is_tame(&self, e: &Expr) -> bool {
+    pub fn is_far_from_overflow(&self, e: &Expr) -> bool {
         self.interval(e).is_some_and(|(lo, hi)| lo > -(1 << 62) && hi < 1 << 62)
     }
 

@@ -33,8 +33,8 @@
 //!             if (taf_meet_failed(ctx, &t_region, &t_meetings)) goto t_end;
 //! ```
 
+use super::emitter::KernelVariable;
 use super::emitter::Loop;
-use super::emitter::Outer;
 use super::emitter::Region;
 use super::emitter::{Emitter, ErrorExit};
 use crate::lower::Part;
@@ -46,12 +46,14 @@ impl Emitter<'_> {
     pub fn region(&mut self, l: &Loop<'_>) -> bool {
         let [begin, end, step] = l.bounds;
         let Some(step) = step.as_int().filter(|s| s.unsigned_abs() < 1 << 32) else { return false };
-        if step.unsigned_abs() != 1 && !(self.ranges.is_tame(begin) && self.ranges.is_tame(end)) {
+        if step.unsigned_abs() != 1
+            && !(self.ranges.is_far_from_overflow(begin) && self.ranges.is_far_from_overflow(end))
+        {
             return false;
         }
         let less = if step > 0 { "<" } else { ">" };
         let i = self.names.get(l.iter);
-        self.scope.insert(i.clone(), Outer::value(format!("int64_t {i}")));
+        self.scope.insert(i.clone(), KernelVariable::value(format!("int64_t {i}")));
         let mut fresh = |what: &str| self.names.fresh(&format!("{i}_{what}"));
         let [next, first] = ["next", "first"].map(&mut fresh);
         let [name, meetings, label] = ["region", "meetings", "end"].map(fresh);

@@ -1,7 +1,7 @@
 //! Statements. Loops are in `loops`, reductions in `reduce`, error exits in `emitter`.
 
+use super::emitter::KernelVariable;
 use super::emitter::Loop;
-use super::emitter::Outer;
 use super::emitter::{Emitter, ErrorExit, Storage};
 use super::expr::prec;
 use super::lanes::LaneLoop;
@@ -31,8 +31,8 @@ impl Emitter<'_> {
                     return self.lane_loop(LaneLoop { iter, begin, end }, body);
                 }
                 if self.lowered.vectors().sums.contains(&s.id())
-                    && self.ranges.is_tame(begin)
-                    && self.ranges.is_tame(end)
+                    && self.ranges.is_far_from_overflow(begin)
+                    && self.ranges.is_far_from_overflow(end)
                 {
                     return self.summing_loop(iter, [begin, end], body);
                 }
@@ -141,7 +141,7 @@ impl Emitter<'_> {
         self.dtypes.insert(tensor.symbol.clone(), tensor.dtype);
         if let Some(count) = tensor.shape.first() {
             self.counts.insert(tensor.symbol.clone(), count.clone());
-            self.scope.insert(t.clone(), Outer::value(format!("{c} *restrict {t}")));
+            self.scope.insert(t.clone(), KernelVariable::value(format!("{c} *restrict {t}")));
         }
         if body.is_nop() {
             // The tensor is unused, but its sizes are checked (`pass::dead`).
@@ -153,11 +153,11 @@ impl Emitter<'_> {
                 self.declare(&tensor.symbol, Storage::Variable);
                 if let Some((value, rest)) = first_value(&tensor.symbol, body) {
                     let value = self.stored(value);
-                    self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
+                    self.scope.insert(t.clone(), KernelVariable::scalar(format!("{c} {t}"), &t));
                     self.out.line(format!("{c} {t} = {value};"));
                     return self.sequence(rest);
                 }
-                self.scope.insert(t.clone(), Outer::scalar(format!("{c} {t}"), &t));
+                self.scope.insert(t.clone(), KernelVariable::scalar(format!("{c} {t}"), &t));
                 self.out.line(format!("{c} {t};"));
             }
             Memory::Stack if self.lowered.vectors().arrays.contains(&tensor.symbol) => {

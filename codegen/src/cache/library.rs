@@ -23,7 +23,7 @@ pub struct LibraryEntry {
 impl Cache {
     /// Finds the library with this key, if it exists and is intact.
     pub fn library(&self, key: &str) -> Option<LibraryEntry> {
-        self.whole(key, Kind::Library).map(|dir| LibraryEntry { dir })
+        self.find_intact(key, Kind::Library).map(|dir| LibraryEntry { dir })
     }
 
     /// Returns the library with this key, compiling it from `source` if it is missing.
@@ -39,7 +39,7 @@ impl Cache {
         options: &CompileOptions,
     ) -> Result<LibraryEntry, Diagnostic> {
         let stem = &source.signature.c_name;
-        let dir = self.whole_or_made(key, Kind::Library, |dir| {
+        let dir = self.find_or_make(key, Kind::Library, |dir| {
             Toolchain::write(source, dir, stem)?;
             let library = toolchain.shared(dir, stem, options)?;
             // Test-load, since a library that cannot be loaded must not be cached.
@@ -71,8 +71,8 @@ impl LibraryEntry {
         let signature: Signature = serde_json::from_slice(&text).map_err(|e| broken(e.to_string()))?;
         let library = self.dir.join(format!("lib{}{}", signature.c_name, std::env::consts::DLL_SUFFIX));
         // SAFETY: only `make_library` makes entries of this type; it compiles code made by `c::emit`, and writes the
-        // signature of the same program beside it. `whole` has compared every file with the checksum taken then, and
-        // found that only the user (and root) can write the cache, its parent directories, the entry and each file.
+        // signature of the same program beside it. `find_intact` has compared every file with the checksum taken then,
+        // and found that only the user (and root) can write the cache, its parent directories, the entry and each file.
         let loaded = unsafe { Compiled::load(&library, signature) };
         match loaded {
             Err(_) if !library.exists() => Ok(None),

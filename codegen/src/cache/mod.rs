@@ -137,7 +137,7 @@ impl Cache {
 
     /// Returns the directory of the entry with this key, if it exists and all of its files are intact.
     pub fn get(&self, key: &str) -> Option<PathBuf> {
-        self.whole(key, Kind::Data)
+        self.find_intact(key, Kind::Data)
     }
 
     /// Returns the directory of the entry with this key, which `make` fills if there is none.
@@ -150,7 +150,7 @@ impl Cache {
         key: &str,
         make: impl FnOnce(&Path) -> Result<(), Diagnostic>,
     ) -> Result<PathBuf, Diagnostic> {
-        self.whole_or_made(key, Kind::Data, make)
+        self.find_or_make(key, Kind::Data, make)
     }
 
     fn place(&self, key: &str) -> PathBuf {
@@ -159,7 +159,7 @@ impl Cache {
 
     /// Finds an entry of this kind and verifies it against its list: exactly the listed files, each intact, and none
     /// that another user could have written.
-    fn whole(&self, key: &str, kind: Kind) -> Option<PathBuf> {
+    fn find_intact(&self, key: &str, kind: Kind) -> Option<PathBuf> {
         let dir = self.place(key);
         self.owner.private_dir(&dir).ok()?;
         let list_file = dir.join(LIST);
@@ -189,13 +189,13 @@ impl Cache {
 
     /// Returns the directory of an intact entry. If there is none, `make` fills a scratch directory, which is sealed
     /// and renamed into place.
-    fn whole_or_made(
+    fn find_or_make(
         &self,
         key: &str,
         kind: Kind,
         make: impl FnOnce(&Path) -> Result<(), Diagnostic>,
     ) -> Result<PathBuf, Diagnostic> {
-        if let Some(dir) = self.whole(key, kind) {
+        if let Some(dir) = self.find_intact(key, kind) {
             return Ok(dir);
         }
         let refuse = |e: std::io::Error| {
@@ -219,7 +219,7 @@ impl Cache {
         let place = self.place(key);
         while std::fs::rename(scratch.files(), &place).is_err() {
             // Another process was faster, or the entry in this place is broken.
-            if let Some(dir) = self.whole(key, kind) {
+            if let Some(dir) = self.find_intact(key, kind) {
                 return Ok(dir);
             }
             self.discard(&place).map_err(refuse)?;

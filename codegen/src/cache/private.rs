@@ -60,7 +60,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
     let owner = Owner { user: rustix::process::geteuid().as_raw() };
     let on_the_way = || {
         let parent = dir.parent().unwrap_or(Path::new("/"));
-        owner.way(parent).map_err(|(at, why)| {
+        owner.check_parents(parent).map_err(|(at, why)| {
             let help = format!(
                 "others could put programs of theirs there: close `{}` (chmod go-w), or set TAFFETA_CACHE_DIR to a \
                  directory of your own",
@@ -152,7 +152,7 @@ impl Owner {
 
     /// Checks every component of the path to a directory, following symbolic links. The error is a component that
     /// others can change, with the reason.
-    fn way(self, dir: &Path) -> Result<(), (PathBuf, String)> {
+    fn check_parents(self, dir: &Path) -> Result<(), (PathBuf, String)> {
         let mut at = PathBuf::from("/");
         self.step(&at)?;
         let mut rest = parts(dir);

@@ -57,7 +57,7 @@ use taffeta_ast::{
 };
 
 /// A program whose vectorised loops reduce and load unconditionally.
-pub(super) struct Straight {
+pub(super) struct IfConverted {
     pub func: Func,
     /// Loops that lost their vectorisation, each with the reason.
     pub in_order: InOrder,
@@ -66,12 +66,12 @@ pub(super) struct Straight {
 /// Reason for each loop that lost its vectorisation.
 pub(super) type InOrder = FxHashMap<StmtId, &'static str>;
 
-pub(super) fn run(func: &Func) -> Straight {
+pub(super) fn run(func: &Func) -> IfConverted {
     let tensors = func.interface().map(|t| (t.symbol.clone(), t.clone())).collect();
     let written = func.params.iter().map(|p| p.tensor.symbol.clone()).collect();
     let mut pass = Pass { tensors, written, in_order: FxHashMap::default() };
     let body = pass.stmt(&func.body, &mut Context::new(func));
-    Straight { func: func.with_body(body), in_order: pass.in_order }
+    IfConverted { func: func.with_body(body), in_order: pass.in_order }
 }
 
 struct Pass {
@@ -134,7 +134,7 @@ impl Pass {
                 let otherwise = Some(Stmt::new(in_order(s).kind().clone(), origin.clone()));
                 Stmt::new(StmtKind::If { cond, then: on_lanes, otherwise }, origin)
             }
-            Err(Stays(why)) => {
+            Err(NotConvertible(why)) => {
                 self.in_order.insert(s.id(), why);
                 in_order(s)
             }
@@ -143,7 +143,7 @@ impl Pass {
 }
 
 /// Reason for which a loop cannot be if-converted.
-struct Stays(&'static str);
+struct NotConvertible(&'static str);
 
 /// Returns the scalars into which iterations reduce with partial results of their own.
 fn sums(props: &LoopProps) -> impl Iterator<Item = (Symbol, ReduceOp)> + '_ {
@@ -268,7 +268,7 @@ struct State {
 }
 
 impl Lanes<'_, '_> {
-    fn stmt(&mut self, s: &Stmt, state: &mut State, under: Option<&Expr>) -> Result<(), Stays> {
+    fn stmt(&mut self, s: &Stmt, state: &mut State, under: Option<&Expr>) -> Result<(), NotConvertible> {
         let around = std::mem::replace(&mut self.origin, s.origin().clone());
         match s.kind() {
             StmtKind::Seq(all) => all.iter().try_for_each(|s| self.stmt(s, state, under))?,
@@ -297,7 +297,7 @@ impl Lanes<'_, '_> {
             StmtKind::ReduceTo { tensor, indices, op, value } => {
                 self.write(s, (tensor, &indices[..], Some(*op), value), state, under)?;
             }
-            _ => return Err(Stays("its body has other statements")),
+            _ => return Err(NotConvertible("its body has other statements")),
         }
         self.origin = around;
         Ok(())
@@ -310,7 +310,7 @@ impl Lanes<'_, '_> {
         (tensor, indices, op, value): (&Symbol, &[Access], Option<ReduceOp>, &Expr),
         state: &mut State,
         under: Option<&Expr>,
-    ) -> Result<(), Stays> {
+    ) -> Result<(), NotConvertible> {
         let has_value = !self.facts.may_stop(value);
         let new = self.value(value, state, under)?;
         let is_sum = op.is_some_and(|op| indices.is_empty() && self.sums.contains(&(tensor.clone(), op)));
@@ -324,11 +324,11 @@ impl Lanes<'_, '_> {
             state.sums.insert(key, all);
         } else if indices.is_empty() {
             if !self.declared.contains(tensor) {
-                return Err(Stays("iterations write one scalar"));
+                return Err(NotConvertible("iterations write one scalar"));
             }
             let new = match (op, state.locals.get(tensor)) {
                 (Some(op), Some(before)) => combined(op, before, &new),
-                (Some(_), None) => return Err(Stays("a scalar has no value")),
+                (Some(_), None) => return Err(NotConvertible("a scalar has no value")),
                 (None, _) => new,
             };
             let new = self.held(tensor, new);
@@ -368,7 +368,7 @@ impl Lanes<'_, '_> {
         branches: [Option<&Stmt>; 2],
         state: &mut State,
         under: Option<&Expr>,
-    ) -> Result<(), Stays> {
+    ) -> Result<(), NotConvertible> {
         let cond = self.value(cond, state, under)?;
         let cond = self.held(&Symbol::new("holds"), cond);
         let both = [cond.clone(), cond.negate()];
@@ -451,18 +451,23 @@ impl Lanes<'_, '_> {
         load
     }
 
-    fn indices(&mut self, indices: &[Access], state: &State, under: Option<&Expr>) -> Result<Vec<Access>, Stays> {
+    fn indices(
+        &mut self,
+        indices: &[Access],
+        state: &State,
+        under: Option<&Expr>,
+    ) -> Result<Vec<Access>, NotConvertible> {
         indices.iter().map(|a| Ok(Access { index: self.value(&a.index, state, under)?, ..a.clone() })).collect()
     }
 
     /// Rewrites a value for unconditional evaluation, in place of evaluation `under` conditions.
-    fn value(&mut self, e: &Expr, state: &State, under: Option<&Expr>) -> Result<Expr, Stays> {
+    fn value(&mut self, e: &Expr, state: &State, under: Option<&Expr>) -> Result<Expr, NotConvertible> {
         match e.kind() {
             ExprKind::Const(_) => Ok(e.clone()),
             ExprKind::Var(v) if v == self.iter.0 => Ok(self.iter.1.clone()),
             ExprKind::Var(_) => Ok(e.clone()),
             ExprKind::Load(t, at) if at.is_empty() && self.declared.contains(t) => {
-                state.locals.get(t).cloned().ok_or(Stays("a scalar has no value"))
+                state.locals.get(t).cloned().ok_or(NotConvertible("a scalar has no value"))
             }
             ExprKind::Load(t, at) => match under {
                 Some(under) if !at.is_empty() => self.element(e, (t, &at[..]), state, under),
@@ -489,7 +494,7 @@ impl Lanes<'_, '_> {
                 }
                 Ok(Expr::raw(ExprKind::Apply(*op, new), e.dtype()))
             }
-            ExprKind::Measure(..) => Err(Stays("it measures")),
+            ExprKind::Measure(..) => Err(NotConvertible("it measures")),
         }
     }
 
@@ -510,7 +515,7 @@ impl Lanes<'_, '_> {
         (op, args): (Op, &[Expr]),
         state: &State,
         under: Option<&Expr>,
-    ) -> Result<Expr, Stays> {
+    ) -> Result<Expr, NotConvertible> {
         let mut first = self.value(&args[0], state, under)?;
         let mut reads = |e: &Expr| matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty());
         if args[1..].iter().any(|e| e.any(&mut reads)) || args[1..].iter().any(Expr::may_fail) {
@@ -532,9 +537,9 @@ impl Lanes<'_, '_> {
         (tensor, at): (&Symbol, &[Access]),
         state: &State,
         under: &Expr,
-    ) -> Result<Expr, Stays> {
+    ) -> Result<Expr, NotConvertible> {
         if e.dtype() == DType::Bool && !self.pass.written.contains(tensor) {
-            return Err(Stays("a `bool` that is loaded under a condition may not have been written"));
+            return Err(NotConvertible("a `bool` that is loaded under a condition may not have been written"));
         }
         let mut new = self.indices(at, state, Some(under))?;
         for (k, (old, new)) in at.iter().zip(&mut new).enumerate() {
@@ -554,13 +559,13 @@ impl Lanes<'_, '_> {
     }
 
     /// Ensures that index 0 is in range, by proof or by a run-time condition of the loop.
-    fn must_have_element(&mut self, tensor: &Symbol, k: usize) -> Result<(), Stays> {
+    fn must_have_element(&mut self, tensor: &Symbol, k: usize) -> Result<(), NotConvertible> {
         if self.facts.in_range(tensor, k, &Expr::int(0)) {
             return Ok(());
         }
         let size = self.pass.tensors.get(tensor).and_then(|t| t.shape.get(k));
         let size = size.filter(|size| effects::loads(size).is_empty());
-        let cond = Expr::int(0).less(size.ok_or(Stays("whether there is an element is read from memory"))?);
+        let cond = Expr::int(0).less(size.ok_or(NotConvertible("whether there is an element is read from memory"))?);
         if !self.non_empty.contains(&cond) {
             self.non_empty.push(cond);
         }

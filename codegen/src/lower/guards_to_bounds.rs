@@ -41,7 +41,7 @@ fn bounded(s: &Stmt, facts: &mut Context) -> Stmt {
     }
     let (mut first, mut last, mut rest) = (begin.clone(), end.clone(), body.clone());
     for guard in guards(body) {
-        match bound(&guard, iter).filter(|b| says_the_same(b, &guard, s, facts)) {
+        match bound(&guard, iter).filter(|b| is_equivalent(b, &guard, s, facts)) {
             Some(Bound::Below(e)) => last = Expr::apply(Op::Min, vec![last, e]),
             Some(Bound::From(e)) => first = Expr::apply(Op::Max, vec![first, e]),
             None => continue,
@@ -53,7 +53,7 @@ fn bounded(s: &Stmt, facts: &mut Context) -> Stmt {
 }
 
 /// Proves that a bound is equivalent to a guard in every iteration; integers wrap, so it may not be.
-fn says_the_same(b: &Bound, guard: &Expr, l: &Stmt, facts: &mut Context) -> bool {
+fn is_equivalent(b: &Bound, guard: &Expr, l: &Stmt, facts: &mut Context) -> bool {
     let StmtKind::For { iter, extent, body, .. } = l.kind() else { return false };
     let i = Expr::var(iter);
     let inside = match b {

@@ -36,7 +36,7 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
         && step.as_int() == Some(1)
         && facts.prove(&begin.less(end))
     {
-        let mut moved = Moved { iter, written: effects::writes(body), found: Vec::new() };
+        let mut moved = Hoister { iter, written: effects::writes(body), found: Vec::new() };
         let body = moved.block(body);
         let kind = StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body };
         let origin = s.origin().derive("invariants", "value");
@@ -53,7 +53,7 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
     new
 }
 
-struct Moved<'s> {
+struct Hoister<'s> {
     iter: &'s Symbol,
     /// Symbols that the loop writes, except for hoisted scalars.
     written: FxHashSet<Symbol>,
@@ -61,7 +61,7 @@ struct Moved<'s> {
     found: Vec<(Arc<Tensor>, Expr)>,
 }
 
-impl Moved<'_> {
+impl Hoister<'_> {
     /// Hoists from the statements of a block that definitely run, up to the first that may fail or branch.
     fn block(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
@@ -80,14 +80,16 @@ impl Moved<'_> {
                 if let Some((value, rest)) = only_value(&tensor.symbol, body)
                     && self.is_same(&value)
                 {
-                    let value = self.shortened(&value);
+                    let value = self.hoist_selects(&value);
                     self.written.remove(&tensor.symbol);
                     self.found.push((tensor.clone(), value));
                     return self.block(&rest);
                 }
                 s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: self.block(body) })
             }
-            StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => s.map(&mut Stmt::clone, &mut |e| self.shortened(e)),
+            StmtKind::Store { .. } | StmtKind::ReduceTo { .. } => {
+                s.map(&mut Stmt::clone, &mut |e| self.hoist_selects(e))
+            }
             _ => s.clone(),
         }
     }
@@ -105,11 +107,11 @@ impl Moved<'_> {
 
     /// Replaces each loop-invariant `min`, `max`, `select` and division in an expression by a hoisted scalar. Array
     /// loads and integer divisions are not hoisted, since they may be in a branch that is never taken.
-    fn shortened(&mut self, e: &Expr) -> Expr {
+    fn hoist_selects(&mut self, e: &Expr) -> Expr {
         let scalars = !e.may_fail();
         let choice = matches!(e.kind(), ExprKind::Apply(Op::Min | Op::Max | Op::Select | Op::Div, _));
         if !(choice && scalars && self.is_same(e)) || e.as_literal().is_some() {
-            return e.map_children(&mut |c| self.shortened(c));
+            return e.map_children(&mut |c| self.hoist_selects(c));
         }
         if let Some((known, _)) = self.found.iter().find(|(_, value)| value == e) {
             return Expr::load(&known.symbol, Vec::new(), e.dtype());

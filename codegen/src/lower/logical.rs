@@ -34,7 +34,7 @@ pub struct LogicalLevel {
 
 impl Logical {
     /// Returns whether callers can pass structured parameters as arrays: every level has a contract for them.
-    pub fn can_be_lent(&self) -> bool {
+    pub fn can_be_borrowed(&self) -> bool {
         self.levels.iter().flatten().all(|l| l.contract.is_some())
     }
 }

@@ -191,7 +191,7 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
     // After `promote`, so that elements that could be scalars are, and no conditional store to them is left; before
     // `flatten`, so that the range of each load's indices can be proved.
-    let conditions::Straight { func, in_order } = conditions::run(&func);
+    let conditions::IfConverted { func, in_order } = conditions::run(&func);
     let func = valid("conditions", func)?;
 
     // C must be able to express the loop annotations of the schedule.

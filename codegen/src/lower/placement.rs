@@ -76,7 +76,7 @@ pub(super) fn run(func: &Func) -> Placed {
         slots: Vec::new(),
         shared: shared(&func.body),
         innermost: None,
-        apart: Apart::default(),
+        apart: UnsharedStack::default(),
         bottoms: Vec::new(),
         stack: 0,
         parallel: 0,
@@ -106,7 +106,7 @@ fn shared(body: &Stmt) -> Option<FxHashSet<Symbol>> {
 
 /// Stack of the arrays that threads never share.
 #[derive(Default)]
-struct Apart {
+struct UnsharedStack {
     /// Slot of the innermost such array around the current position.
     innermost: Option<usize>,
     /// Bytes of such arrays around the current position.
@@ -122,7 +122,7 @@ struct Pass {
     shared: Option<FxHashSet<Symbol>>,
     /// Slot of the innermost arena tensor around the current position.
     innermost: Option<usize>,
-    apart: Apart,
+    apart: UnsharedStack,
     /// Slots that directly follow the stack of unshared arrays.
     bottoms: Vec<usize>,
     /// Bytes of stack arrays around the current position.

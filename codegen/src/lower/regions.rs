@@ -45,7 +45,7 @@ pub(crate) struct Regions {
 
 /// Number of barriers in one iteration.
 #[derive(Default)]
-struct Meetings {
+struct Barriers {
     /// Barriers after parallel loops.
     parallel: usize,
     /// Barriers after parts that one thread runs alone.
@@ -70,7 +70,7 @@ struct Candidate {
     written: FxHashSet<Symbol>,
     /// Iterators of this loop, and of sequential loops in it around parallel ones.
     iterators: FxHashSet<Symbol>,
-    meetings: Meetings,
+    meetings: Barriers,
 }
 
 impl Pass {
@@ -112,25 +112,25 @@ impl Pass {
         let mut c = Candidate {
             written: effects::writes(body),
             iterators: FxHashSet::from_iter([iter.clone()]),
-            meetings: Meetings::default(),
+            meetings: Barriers::default(),
         };
         is_plain(props)
             && step.as_int().is_some_and(|s| s != 0)
-            && self.all_run(body, &mut c)
+            && self.runs_on_all_threads(body, &mut c)
             && c.meetings.alone <= c.meetings.parallel
     }
 
     /// Returns whether every thread can run this statement, except for parts that one thread runs alone.
-    fn all_run(&self, s: &Stmt, c: &mut Candidate) -> bool {
+    fn runs_on_all_threads(&self, s: &Stmt, c: &mut Candidate) -> bool {
         if !self.found.parallel.contains(&s.id()) {
             c.meetings.alone += 1;
-            return self.one_runs(s);
+            return self.runs_on_one_thread(s);
         }
         match s.kind() {
             StmtKind::Seq(v) => self.sequence(v, c),
             StmtKind::VarDef { tensor, body } => match tensor.memory {
                 // The same memory for all threads.
-                Memory::Arena => self.all_run(body, c),
+                Memory::Arena => self.runs_on_all_threads(body, c),
                 // A value that is equal in all threads and never changes.
                 Memory::Register => first_value(&tensor.symbol, body).is_some_and(|(value, rest)| {
                     effects::loads(value).is_disjoint(&c.written) && self.sequence(rest, c)
@@ -150,7 +150,7 @@ impl Pass {
                     return known && !partial && !props.library && !self.changes_scalars(body);
                 }
                 c.iterators.insert(iter.clone());
-                is_plain(props) && self.all_run(body, c)
+                is_plain(props) && self.runs_on_all_threads(body, c)
             }
             _ => false,
         }
@@ -158,16 +158,16 @@ impl Pass {
 
     fn sequence(&self, v: &[Stmt], c: &mut Candidate) -> bool {
         self.found.parts(v).into_iter().all(|part| match part {
-            Part::All(s) => self.all_run(s, c),
+            Part::All(s) => self.runs_on_all_threads(s, c),
             Part::One(v) => {
                 c.meetings.alone += 1;
-                v.iter().all(|s| self.one_runs(s))
+                v.iter().all(|s| self.runs_on_one_thread(s))
             }
         })
     }
 
     /// Returns whether one thread can run this statement while the others wait.
-    fn one_runs(&self, s: &Stmt) -> bool {
+    fn runs_on_one_thread(&self, s: &Stmt) -> bool {
         let libraries = s.any(&mut |s| matches!(s.kind(), StmtKind::For { props, .. } if props.library));
         !libraries && !self.changes_scalars(s)
     }

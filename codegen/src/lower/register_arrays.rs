@@ -106,7 +106,7 @@ impl Pass {
         if let StmtKind::For { props, .. } = s.kind() {
             let shared = props.reductions.iter().filter(|r| r.sharing == Sharing::Atomic);
             self.atomic.extend(shared.map(|r| r.tensor.clone()));
-            if self.adds_up(s) {
+            if self.is_summing_loop(s) {
                 self.found.sums.insert(s.id());
             }
         }
@@ -115,7 +115,7 @@ impl Pass {
 
     /// Returns whether a vectorised loop adds vectorisable values to scalars, and otherwise only stores such values to
     /// consecutive elements.
-    fn adds_up(&self, s: &Stmt) -> bool {
+    fn is_summing_loop(&self, s: &Stmt) -> bool {
         let StmtKind::For { iter, extent: Extent::Range { step, .. }, props, body } = s.kind() else { return false };
         let width = props.vectorize.is_some_and(|v| v.width.is_none());
         if !width || props.parallel.is_some() || step.as_int() != Some(1) {

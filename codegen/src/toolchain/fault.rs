@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 use taffeta_ast::Diagnostic;
 
 /// Outcome of running a tool.
-pub(super) struct Ran {
+pub(super) struct ToolOutcome {
     pub command: String,
     pub status: ExitStatus,
     /// Text on the tool's standard error.
@@ -17,7 +17,7 @@ pub(super) struct Ran {
     pub made: bool,
 }
 
-impl Ran {
+impl ToolOutcome {
     pub fn ok(&self) -> bool {
         self.status.success() && self.made
     }
@@ -25,7 +25,7 @@ impl Ran {
 
 impl Toolchain {
     /// Explains why the compiler refuses an entry's C (`dir/stem.c`); `first` is the outcome of compiling it.
-    pub(super) fn fault(&self, job: &Job<'_>, stem: &str, first: &Ran) -> Result<Diagnostic, Diagnostic> {
+    pub(super) fn fault(&self, job: &Job<'_>, stem: &str, first: &ToolOutcome) -> Result<Diagnostic, Diagnostic> {
         // A compiler that fails on an empty function is broken, whatever our code.
         let (probed, _) = self.probe(job.dir, job.options)?;
         if !probed.ok() {
@@ -79,7 +79,7 @@ impl Toolchain {
     }
 
     /// Compiles an empty function to a library, with all flags.
-    fn probe(&self, dir: &Path, options: &CompileOptions) -> Result<(Ran, PathBuf), Diagnostic> {
+    fn probe(&self, dir: &Path, options: &CompileOptions) -> Result<(ToolOutcome, PathBuf), Diagnostic> {
         let (source, library) = (dir.join("probe.c"), dir.join("probe.out"));
         write(&source, "int taffeta_probe(void) { return 0; }\n")?;
         let job = Job { dir, options, kind: Some("-shared"), sources: &[source], made: &library };
@@ -134,19 +134,19 @@ fn names(variables: &[(String, String)]) -> String {
 }
 
 /// Makes the diagnostic for failures caused by the user's environment.
-fn disliked(what: String, ran: &Ran) -> Diagnostic {
+fn disliked(what: String, ran: &ToolOutcome) -> Diagnostic {
     let d = Diagnostic::new("toolchain::refused", what).note(format!("what was run: {}", ran.command));
     errors(ran).into_iter().fold(d, Diagnostic::note)
 }
 
 /// Returns the first three lines with errors.
-fn errors(ran: &Ran) -> Vec<String> {
+fn errors(ran: &ToolOutcome) -> Vec<String> {
     let is_error = |l: &&str| l.contains("error") || l.contains("undefined reference");
     ran.said.lines().filter(is_error).take(3).map(String::from).collect()
 }
 
 /// Makes the diagnostic for a tool that does not work at all.
-pub(super) fn broken(tool: &str, ran: &Ran) -> Diagnostic {
+pub(super) fn broken(tool: &str, ran: &ToolOutcome) -> Diagnostic {
     let how = if ran.status.success() {
         "it ended well and made no file".to_string()
     } else {
@@ -161,7 +161,7 @@ pub(super) fn broken(tool: &str, ran: &Ran) -> Diagnostic {
 }
 
 /// Makes the diagnostic for generated code that a working compiler refuses, and writes the log.
-fn refused(ran: &Ran, log: &Path) -> Diagnostic {
+fn refused(ran: &ToolOutcome, log: &Path) -> Diagnostic {
     let d = Diagnostic::new("internal::c", "the C compiler refused the generated code")
         .help("this is a mistake in Taffeta, not in your program; keep the program, the log and what was printed");
     let d = match std::fs::write(log, format!("{}\n{}\n{}", ran.command, ran.status, ran.said)) {

@@ -44,7 +44,7 @@ impl Elab<'_> {
             ExprKind::Subscript(of, items) => {
                 let before = self.mark();
                 let place = self.place(of, items, target.span)?;
-                let v = self.unless_overwritten(v, before);
+                let v = self.save_if_overwritten(v, before);
                 self.write(&place, &v, target.span, span)
             }
             ExprKind::Tuple(items) | ExprKind::List(items) => self.unpack(items, &v, span),
@@ -59,7 +59,7 @@ impl Elab<'_> {
 
     /// Moves a value that was evaluated before a subscript into a temporary, if calls in the subscript write a tensor
     /// that it reads.
-    pub(crate) fn unless_overwritten(&mut self, v: Value, before: super::block::Mark) -> Value {
+    pub(crate) fn save_if_overwritten(&mut self, v: Value, before: super::block::Mark) -> Value {
         if !self.emitted_since(before) {
             return v;
         }

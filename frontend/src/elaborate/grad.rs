@@ -252,8 +252,11 @@ impl Elab<'_> {
         if let Some(known) = self.gradients.get(&asked).filter(|_| g.memory.is_none()).cloned() {
             return self.splice(&known, args, span);
         }
-        let underway =
-            Underway { again: self.differentiated, within: &self.within, differentiating: &self.differentiating };
+        let underway = GradientContext {
+            again: self.differentiated,
+            within: &self.within,
+            differentiating: &self.differentiating,
+        };
         let request = request(self.program, g, name, &statics, self.hooks, underway);
         let sized = request.map(|r| {
             // Sizes are needed for a memory limit alone.
@@ -343,7 +346,7 @@ impl Elab<'_> {
 
 /// Context of a request: the gradients and custom VJPs whose computation it is part of.
 #[derive(Clone, Copy)]
-struct Underway<'a> {
+struct GradientContext<'a> {
     /// Whether the result is going to be differentiated itself.
     again: bool,
     /// Functions whose custom VJPs the request is part of.
@@ -359,7 +362,7 @@ fn request(
     name: String,
     statics: &Statics,
     hooks: &dyn Hooks,
-    underway: Underway<'_>,
+    underway: GradientContext<'_>,
 ) -> Result<GradientRequest, Diagnostics> {
     let order = g.target.order();
     if order > MAX_ORDER {
@@ -375,7 +378,7 @@ fn request(
             entry::elaborate_function(program, *f, statics, hooks, within, &differentiating)?
         }
         Target::Gradient(inner) => {
-            let underway = Underway { again: true, ..underway };
+            let underway = GradientContext { again: true, ..underway };
             hooks.gradient(request(program, inner, name.clone(), statics, hooks, underway)?)?
         }
     };
@@ -403,7 +406,7 @@ pub(crate) fn elaborate(
     let mut e = Elab::new(program, hooks);
     match e.global(ModuleId(0), name) {
         Ok(Some(Value::Gradient(g))) => {
-            let underway = Underway { again, within: &[], differentiating: &[] };
+            let underway = GradientContext { again, within: &[], differentiating: &[] };
             hooks.gradient(request(program, &g, name.to_string(), &entry::values(statics), hooks, underway)?)
         }
         Ok(_) => Err(Diagnostic::new("entry::unknown", format!("`{name}` is not a function")).into()),

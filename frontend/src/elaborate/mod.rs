@@ -140,7 +140,7 @@ pub(crate) struct Elab<'p> {
     /// Memo of functions and their custom VJPs.
     custom_vjps: FxHashMap<FuncRef, Option<Arc<custom_vjp::CustomVjpRule>>>,
     /// State of the schedule, if a schedule is evaluated and not a program.
-    schedule: Option<schedule::Running<'p>>,
+    schedule: Option<schedule::ScheduleState<'p>>,
     /// Notes on names that are declared from weak values.
     notes: declared::Notes,
     /// Memo of the findings of walks, by the fingerprint of the call.

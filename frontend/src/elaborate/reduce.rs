@@ -123,7 +123,7 @@ impl Elab<'_> {
                 );
             }
         };
-        let v = self.unless_overwritten(v, before);
+        let v = self.save_if_overwritten(v, before);
         self.check_writable(&place, target.span)?;
         let dtype = place.tensor.dtype;
         if dtype == DType::Bool && matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul) {
@@ -157,8 +157,8 @@ impl Elab<'_> {
             element = Expr::apply(Op::Neg, vec![element]);
         }
         self.warn_narrow_sum(&place, reduce, span);
-        let place = self.fixed_place(&place);
-        let element = self.unaliased(&place, element);
+        let place = self.freeze_indices(&place);
+        let element = self.copy_if_aliased(&place, element);
         self.emit_reduce(&place, reduce, &element);
         Ok(())
     }

@@ -130,7 +130,7 @@ impl ScheduleRequest<'_> {
     /// Evaluates the body of the schedule function; its calls on `s` go to `scheduler`, in order.
     pub fn run(&self, scheduler: &mut dyn Scheduler) -> Result<(), Diagnostics> {
         let mut e = Elab::new(self.program, self.hooks);
-        e.schedule = Some(Running { scheduler, func: self.func, in_map: false });
+        e.schedule = Some(ScheduleState { scheduler, func: self.func, in_map: false });
         match e.run_schedule(self.target, self.set) {
             Ok(()) if e.diagnostics.is_empty() => Ok(()),
             _ => {
@@ -142,7 +142,7 @@ impl ScheduleRequest<'_> {
 }
 
 /// State of the schedule under evaluation.
-pub(crate) struct Running<'p> {
+pub(crate) struct ScheduleState<'p> {
     scheduler: &'p mut dyn Scheduler,
     func: &'p Func,
     /// Whether the lambda of `permute` is being evaluated, where iterators and sizes are expressions.

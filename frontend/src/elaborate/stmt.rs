@@ -332,7 +332,7 @@ impl Elab<'_> {
                 return self.error("assert::failed", span, text);
             }
             Condition::Open(_) if self.schedule.is_some() => return self.open_condition(span),
-            Condition::Open(c) if self.fails_wherever_it_stands(&c, cond.span) => {
+            Condition::Open(c) if self.always_fails(&c, cond.span) => {
                 let text = match message {
                     Some(m) => self.message_text(m)?,
                     None => format!("{} does not hold", self.quote(cond.span)),
@@ -352,7 +352,7 @@ impl Elab<'_> {
     /// Proves that an assertion fails for all sizes. In a loop or under a condition it may never be reached, as the
     /// user may intend; but sizes that an operator of the library compares must agree there too, like those of array
     /// expressions.
-    fn fails_wherever_it_stands(&self, c: &Expr, span: Span) -> bool {
+    fn always_fails(&self, c: &Expr, span: Span) -> bool {
         let compares = matches!(c.kind(), taffeta_ast::ExprKind::Apply(taffeta_ast::Op::Eq, _));
         let reached = self.blocks.len() == 1 || (compares && self.in_library(span.file));
         reached && self.surely_false(c)
@@ -422,20 +422,20 @@ fn target_names(t: &syntax::Expr, out: &mut Vec<(String, Span)>) {
 /// Returns names that are assigned in a loop of the running program and also before it: such names must be tensors.
 /// (The syntax does not tell which conditions are static; names assigned under dynamic ones are found while running.)
 pub(crate) fn looped_names(body: &[Stmt]) -> FxHashSet<String> {
-    let mut scan = Scan::default();
+    let mut scan = AssignmentScan::default();
     scan.block(body);
     scan.looped
 }
 
 #[derive(Default)]
-struct Scan {
+struct AssignmentScan {
     /// Loops around the first assignment of each name.
     first: FxHashMap<String, Vec<Span>>,
     loops: Vec<Span>,
     looped: FxHashSet<String>,
 }
 
-impl Scan {
+impl AssignmentScan {
     fn block(&mut self, stmts: &[Stmt]) {
         for s in stmts {
             match &s.kind {

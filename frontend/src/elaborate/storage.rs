@@ -19,23 +19,23 @@ pub(crate) enum Storage {
     /// `csr`: its levels depend on the number of dimensions.
     Named(Named),
     /// `format(…)`, with the places of its levels.
-    Format(Arc<Composed>),
+    Format(Arc<LocatedFormat>),
     /// `pattern(A)`: stored where `A` is.
-    Pattern(Arc<Followed>),
+    Pattern(Arc<PatternSource>),
     /// `bcsr`, which takes the size of its blocks.
     Blocks,
 }
 
 /// Format with the places of its levels.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Composed {
+pub(crate) struct LocatedFormat {
     format: Format,
     spans: Vec<Span>,
 }
 
 /// Source tensor `A` of a `pattern(A)`, with the format that its followers get.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Followed {
+pub(crate) struct PatternSource {
     pub(super) name: String,
     pub(super) format: Format,
     shape: Vec<Expr>,
@@ -129,7 +129,7 @@ impl Elab<'_> {
         };
         let format = presets::bcsr(rows, columns);
         let spans = vec![span; format.levels.len()];
-        Ok(Value::Storage(Storage::Format(Arc::new(Composed { format, spans }))))
+        Ok(Value::Storage(Storage::Format(Arc::new(LocatedFormat { format, spans }))))
     }
 
     fn no_option<T>(&mut self, level: Level, name: Option<&str>, v: &Value, at: Span) -> R<T> {
@@ -215,7 +215,7 @@ impl Elab<'_> {
                     Some(_) => self.misplaced(&why, &spans, span),
                 };
             }
-            return Ok(Value::Storage(Storage::Format(Arc::new(Composed { format, spans }))));
+            return Ok(Value::Storage(Storage::Format(Arc::new(LocatedFormat { format, spans }))));
         }
         if let Some((order, at)) = order {
             if order.len() != format.levels.len() {
@@ -229,7 +229,7 @@ impl Elab<'_> {
         if let Err(why) = format.check(spans.len()) {
             return self.misplaced(&why, &spans, span);
         }
-        Ok(Value::Storage(Storage::Format(Arc::new(Composed { format, spans }))))
+        Ok(Value::Storage(Storage::Format(Arc::new(LocatedFormat { format, spans }))))
     }
 
     /// Returns the level whose name stands at a place in the text.
@@ -370,7 +370,7 @@ impl Elab<'_> {
             false => tensor.format.clone(),
         };
         let name = tensor.symbol.name().to_string();
-        Ok(Value::Storage(Storage::Pattern(Arc::new(Followed { name, format, shape }))))
+        Ok(Value::Storage(Storage::Pattern(Arc::new(PatternSource { name, format, shape }))))
     }
 
     /// Returns the format of a written tensor whose annotation has `e` after `@`: that of another tensor

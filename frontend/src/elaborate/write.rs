@@ -105,15 +105,15 @@ impl Elab<'_> {
             return Ok(());
         }
         let element = self.element_for(target, v, site, span)?;
-        let target = &self.fixed_place(target);
+        let target = &self.freeze_indices(target);
         let injective = is_injective(target);
         if injective && let Some((op, value)) = super::reduce::recognise(target, &element) {
             self.warn_narrow_sum(target, op, span);
-            let value = self.unaliased(target, value);
+            let value = self.copy_if_aliased(target, value);
             self.emit_reduce(target, op, &value);
             return Ok(());
         }
-        let element = self.unaliased(target, element);
+        let element = self.copy_if_aliased(target, element);
         let shape = target.shape.clone();
         self.store(&target.tensor, &shape, &target.indices, &element);
         Ok(())
@@ -193,7 +193,7 @@ impl Elab<'_> {
     }
 
     /// Moves the indices of a place that read the written tensor into temporaries.
-    pub(crate) fn fixed_place(&mut self, target: &View) -> View {
+    pub(crate) fn freeze_indices(&mut self, target: &View) -> View {
         let mut target = target.clone();
         if target.shape.is_empty() {
             return target;
@@ -213,7 +213,7 @@ impl Elab<'_> {
 
     /// Returns the element to store: a load from a temporary if stores through `target`, in the order of its axes, may
     /// overwrite elements that later iterations read, and `element` itself otherwise.
-    pub(crate) fn unaliased(&mut self, target: &View, element: Expr) -> Expr {
+    pub(crate) fn copy_if_aliased(&mut self, target: &View, element: Expr) -> Expr {
         if target.shape.is_empty() || !may_conflict(target, &element) {
             return element;
         }

@@ -126,7 +126,7 @@ impl StopPoint<'_, '_> {
         if let Some(token) = self.found {
             match token.kind {
                 TokenKind::Bad => return bad_character(self.span(), found),
-                TokenKind::Number if !continues(previous, self.previous) => return bad_number(self.span(), found),
+                TokenKind::Number if !ends_operand(previous, self.previous) => return bad_number(self.span(), found),
                 _ => {}
             }
         }
@@ -237,7 +237,7 @@ fn is_format(word: &str) -> bool {
 }
 
 /// Returns whether this token ends an operand, so that a number after it is misplaced rather than malformed.
-fn continues(previous: &str, token: Option<&Token>) -> bool {
+fn ends_operand(previous: &str, token: Option<&Token>) -> bool {
     match token.map(|t| t.kind) {
         Some(TokenKind::Name) => !is_keyword(previous),
         Some(TokenKind::Number | TokenKind::Str) => true,

@@ -131,10 +131,10 @@ fn is_prefix(word: &str) -> bool {
 
 /// Returns the length of a number: digits, a fraction, an exponent, and the letters that follow without a gap.
 fn number(bytes: &[u8]) -> usize {
-    let mut len = word_without_exponent(bytes);
+    let mut len = digits(bytes);
     let plain = bytes[..len].iter().all(|b| b.is_ascii_digit() || *b == b'_');
     if plain && bytes.get(len) == Some(&b'.') {
-        len += 1 + word_without_exponent(&bytes[len + 1..]);
+        len += 1 + digits(&bytes[len + 1..]);
     }
     if plain
         && matches!(bytes.get(len), Some(b'e' | b'E'))
@@ -146,7 +146,7 @@ fn number(bytes: &[u8]) -> usize {
     len + word(&bytes[len..])
 }
 
-fn word_without_exponent(bytes: &[u8]) -> usize {
+fn digits(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|b| b.is_ascii_digit() || **b == b'_').count()
 }
 

@@ -59,21 +59,21 @@ impl Schedule {
     pub fn loop_reports(&self) -> Vec<LoopReport> {
         let mut out = Vec::new();
         let target = self.target();
-        let mut asked = Asked { now: None, model: Model::new(&target, Stage::Compiled), schedule: self };
+        let mut asked = Reporter { now: None, model: Model::new(&target, Stage::Compiled), schedule: self };
         asked.visit(&self.func().body, &mut Vec::new(), &mut out);
         out
     }
 }
 
 /// Visitor that reports the loops of a schedule's program.
-struct Asked<'s> {
+struct Reporter<'s> {
     schedule: &'s Schedule,
     model: Model<'s>,
     /// Estimate of the program without a further mark, computed on first use.
     now: Option<f64>,
 }
 
-impl Asked<'_> {
+impl Reporter<'_> {
     fn visit(&mut self, s: &Stmt, around: &mut Vec<LoopProps>, out: &mut Vec<LoopReport>) {
         let StmtKind::For { props, body, .. } = s.kind() else {
             s.kind().children().into_iter().for_each(|c| self.visit(c, around, out));

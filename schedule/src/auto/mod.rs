@@ -28,6 +28,7 @@ mod mem_type;
 mod model;
 mod nest;
 mod outline_matmul;
+mod overlapping_windows;
 mod parallelize;
 mod polyhedral;
 mod reorder;
@@ -41,7 +42,6 @@ mod tile;
 mod transpose;
 mod trip_counts;
 mod unroll;
-mod unroll_and_jam;
 mod use_lib;
 mod vectorize;
 
@@ -106,7 +106,7 @@ rules! {
     storage: auto_storage;
     use_lib: auto_use_lib;
     inline: auto_inline;
-    unroll_and_jam: auto_window;
+    overlapping_windows: auto_window;
     blend: auto_blend;
     fuse: auto_fuse;
     fission: auto_fission;

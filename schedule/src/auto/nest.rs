@@ -99,7 +99,7 @@ fn gather_chains(s: &Stmt, lengths: &std::ops::RangeInclusive<usize>, out: &mut 
 pub(super) type Scalars = Vec<(Symbol, Expr)>;
 
 /// Replaces scalars by their defining expressions, each of which may use the scalars listed before it.
-pub(super) fn in_terms_of_arrays(e: &Expr, scalars: &[(Symbol, Expr)]) -> Expr {
+pub(super) fn substitute_scalars(e: &Expr, scalars: &[(Symbol, Expr)]) -> Expr {
     scalars.iter().rev().fold(e.clone(), |e, (t, from)| {
         e.rewrite(&mut |e| match e.kind() {
             ExprKind::Load(loaded, _) if loaded == t => from.clone(),

@@ -206,7 +206,7 @@ fn alone(way: &[Stmt], scalars: &[(Symbol, Expr)]) -> Stmt {
     let Some(sum) = parts.next() else { return way[0].clone() };
     let StmtKind::ReduceTo { tensor, indices, op, value: v } = sum.kind() else { return sum.clone() };
     let (tensor, indices) = (tensor.clone(), placed(tensor, indices));
-    let v = nest::in_terms_of_arrays(v, scalars);
+    let v = nest::substitute_scalars(v, scalars);
     let update = sum.with_kind(StmtKind::ReduceTo { tensor, indices, op: *op, value: value(&v) });
     parts.fold(update, |body, s| match s.kind() {
         StmtKind::For { iter, extent, props, .. } => {

@@ -141,7 +141,7 @@ fn take_all(s: &mut Schedule, loops: &[(StmtId, Option<i64>)]) -> Result<ExtraSt
     let mut others = ExtraSteps::default();
     for (l, above) in loops {
         let mut trial = s.trying();
-        match with_tensors_of_their_own(&mut trial, *l, &args(*l, *above)) {
+        match privatize_and_parallelize(&mut trial, *l, &args(*l, *above)) {
             Ok(own) => {
                 s.become_tried(trial);
                 others.before.extend(own.before);
@@ -162,13 +162,13 @@ fn above(s: &Schedule, model: &Model<'_>, (l, trips): (&Loop, Estimate), around:
         return None;
     }
     // A single iteration occupies one thread, however long it takes.
-    worth(s, model.target, l, around).or((trips.value < 2.0).then_some(1))
+    break_even_trip_count(s, model.target, l, around).or((trips.value < 2.0).then_some(1))
 }
 
 /// Returns the trip count above which threads pay, for a loop with a guessed trip count: one less than its trip count
 /// at the smallest value of unknown sizes at which threads pay. `None` if they pay for any trip count, or for no
 /// assumed size.
-fn worth(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64> {
+fn break_even_trip_count(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64> {
     let saved = 1.0 - 1.0 / target.threads as f64;
     let small = |k: u32| Target { unknown: f64::from(1 << k), ..target.clone() };
     // Times grow with sizes, so the threshold is found by bisection.
@@ -187,7 +187,7 @@ fn parallel(s: &Schedule, (l, props): (&Stmt, &LoopProps), above: Option<i64>) -
     let id = l.id();
     let text = above.map_or(String::new(), |n| format!(", above={n}"));
     let steps = format!("parallelize(\"{}\"{text})", s.called(l));
-    let candidate = Candidate::new(steps, move |s| with_tensors_of_their_own(s, id, &args(id, above)));
+    let candidate = Candidate::new(steps, move |s| privatize_and_parallelize(s, id, &args(id, above)));
     candidate.marked(id, LoopProps { vectorize: props.vectorize, ..on_threads(above) })
 }
 
@@ -212,7 +212,7 @@ fn by_positions(s: &Schedule, l: &Stmt, chunk: Option<i64>) -> Candidate {
             let chunk = chunk.map(|n| Arg::named("chunk", n));
             let args: Vec<Arg> =
                 [Arg::from(id), Arg::named("schedule", "positions")].into_iter().chain(chunk).collect();
-            with_tensors_of_their_own(s, id, &args)
+            privatize_and_parallelize(s, id, &args)
         });
     let threads = Parallel { distribution: Distribution::Positions, ..Parallel::default() };
     candidate.marked(id, LoopProps { parallel: Some(threads), ..LoopProps::default() })
@@ -237,7 +237,7 @@ fn positions_that_pay(s: &Schedule, model: &Model<'_>, l: &Stmt, around: &[Stmt]
 }
 
 /// Runs a loop on threads, after privatising the local tensors that alone prevent it.
-fn with_tensors_of_their_own(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Result<ExtraSteps, Refusal> {
+fn privatize_and_parallelize(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Result<ExtraSteps, Refusal> {
     let mut steps = Vec::new();
     loop {
         let refused = match s.call("parallelize", args) {

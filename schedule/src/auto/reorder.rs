@@ -87,7 +87,7 @@ fn columns(s: &Stmt) -> Vec<StmtId> {
 
 /// Returns the option to distribute a loop over the loops in it, and to interchange each of the pairs where that is
 /// legal.
-fn parted(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Candidate {
+fn distribute_and_interchange(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Candidate {
     let steps = format!("fission(\"{}\") around each loop in it", s.called(outer));
     let outer = outer.id();
     Candidate::new(steps, move |s| {
@@ -118,7 +118,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let inner = columns(&root);
     if !inner.is_empty() {
-        return vec![parted(s, &root, inner)];
+        return vec![distribute_and_interchange(s, &root, inner)];
     }
     let loops = nest::chain(&root);
     let count = loops.len();

@@ -56,7 +56,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops: Vec<Loop> = nest::chain(&root).iter().filter_map(Loop::of).collect();
     let formats = formats(s.func());
-    let mut orders: Vec<Vec<Place>> = Vec::new();
+    let mut orders: Vec<Vec<LoopCoord>> = Vec::new();
     if let Some(l) = loops.last() {
         accesses(&l.body, &mut |tensor, at| {
             let format = formats.iter().find(|(t, _)| t == tensor).map(|(_, format)| format);
@@ -64,14 +64,15 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
             orders.extend(order.filter(|o| !orders.contains(o)));
         });
     }
-    let in_order = |o: &Vec<Place>| o.windows(2).all(|w| matches!(w, [Place::Loop(a), Place::Loop(b)] if a < b));
+    let in_order =
+        |o: &Vec<LoopCoord>| o.windows(2).all(|w| matches!(w, [LoopCoord::Loop(a), LoopCoord::Loop(b)] if a < b));
     orders.retain(|o| !in_order(o));
     orders.into_iter().map(|order| choice(s, &loops, order, model.target.threads > 1)).collect()
 }
 
 /// Iterator of a loop in the new order, in terms of the loops of the nest, which are given by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum LoopCoord {
     Loop(usize),
     /// Quotient of an iterator by a constant.
     Block(usize, i64),
@@ -83,35 +84,35 @@ enum Place {
 
 /// Returns the order in which a format stores the elements of an access, if its coordinates are iterators of the nest,
 /// functions of them, or invariant in the nest, and at least two loops take part.
-fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<Place>> {
+fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<LoopCoord>> {
     let iter = |d: usize| match at[d].index.kind() {
         ExprKind::Var(v) => loops.iter().position(|l| l.iter == *v),
         _ => None,
     };
-    let mut out: Vec<Place> = Vec::new();
+    let mut out: Vec<LoopCoord> = Vec::new();
     // The diagonal and the other index determine this iterator, so it needs no loop.
-    let follows = |out: &[Place], k: usize| {
+    let follows = |out: &[LoopCoord], k: usize| {
         out.iter().any(|p| match p {
-            Place::Diagonal(a, b) => {
-                (k == *a && out.contains(&Place::Loop(*b))) || (k == *b && out.contains(&Place::Loop(*a)))
+            LoopCoord::Diagonal(a, b) => {
+                (k == *a && out.contains(&LoopCoord::Loop(*b))) || (k == *b && out.contains(&LoopCoord::Loop(*a)))
             }
             _ => false,
         })
     };
-    let mut add = |p: Place| {
-        let known = out.contains(&p) || matches!(p, Place::Loop(k) if follows(&out, k));
+    let mut add = |p: LoopCoord| {
+        let known = out.contains(&p) || matches!(p, LoopCoord::Loop(k) if follows(&out, k));
         out.extend((!known).then_some(p));
     };
     for c in format.coords.iter() {
         match c {
             // Indices invariant in the nest need no loop.
-            Coord::Dim(d) => iter(*d).into_iter().for_each(|k| add(Place::Loop(k))),
+            Coord::Dim(d) => iter(*d).into_iter().for_each(|k| add(LoopCoord::Loop(k))),
             // Slots (`Counter`) get no loop of their own: they are traversed row by row.
             Coord::Counter(_) | Coord::Int(_) => {}
             Coord::Apply(op, args) => match (op, &**args) {
-                (Op::FloorDiv, [Coord::Dim(d), Coord::Int(by)]) => add(Place::Block(iter(*d)?, *by)),
-                (Op::Mod, [Coord::Dim(d), Coord::Int(by)]) => add(Place::Within(iter(*d)?, *by)),
-                (Op::Sub, [Coord::Dim(a), Coord::Dim(b)]) => add(Place::Diagonal(iter(*a)?, iter(*b)?)),
+                (Op::FloorDiv, [Coord::Dim(d), Coord::Int(by)]) => add(LoopCoord::Block(iter(*d)?, *by)),
+                (Op::Mod, [Coord::Dim(d), Coord::Int(by)]) => add(LoopCoord::Within(iter(*d)?, *by)),
+                (Op::Sub, [Coord::Dim(a), Coord::Dim(b)]) => add(LoopCoord::Diagonal(iter(*a)?, iter(*b)?)),
                 _ => return None,
             },
             _ => return None,
@@ -120,13 +121,13 @@ fn stored_order(format: &Format, at: &[Access], loops: &[Loop]) -> Option<Vec<Pl
     (out.len() > 1).then_some(out)
 }
 
-fn choice(s: &Schedule, loops: &[Loop], order: Vec<Place>, threads: bool) -> Candidate {
+fn choice(s: &Schedule, loops: &[Loop], order: Vec<LoopCoord>, threads: bool) -> Candidate {
     let names: Vec<String> = loops.iter().map(|l| s.called(&l.stmt)).collect();
-    let text = |p: &Place| match p {
-        Place::Loop(k) => names[*k].clone(),
-        Place::Block(k, by) => format!("{} // {by}", names[*k]),
-        Place::Within(k, by) => format!("{} % {by}", names[*k]),
-        Place::Diagonal(a, b) => format!("{} - {}", names[*a], names[*b]),
+    let text = |p: &LoopCoord| match p {
+        LoopCoord::Loop(k) => names[*k].clone(),
+        LoopCoord::Block(k, by) => format!("{} // {by}", names[*k]),
+        LoopCoord::Within(k, by) => format!("{} % {by}", names[*k]),
+        LoopCoord::Diagonal(a, b) => format!("{} - {}", names[*a], names[*b]),
     };
     let steps = format!("loops over ({})", order.iter().map(text).collect::<Vec<_>>().join(", "));
     let ids: Vec<StmtId> = loops.iter().map(|l| l.stmt.id()).collect();
@@ -134,12 +135,12 @@ fn choice(s: &Schedule, loops: &[Loop], order: Vec<Place>, threads: bool) -> Can
 }
 
 /// Splits and reorders the loops of a nest as `order` says; loops missing in `order` follow.
-fn apply(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> Result<ExtraSteps, Refusal> {
+fn apply(s: &mut Schedule, nest: &[StmtId], order: &[LoopCoord], threads: bool) -> Result<ExtraSteps, Refusal> {
     let mut steps = Vec::new();
     let loops = nest::perfect(s, nest, &mut steps)?;
     let mut blocks: Vec<(usize, [Value; 2])> = Vec::new();
     for p in order {
-        if let Place::Block(k, by) = p {
+        if let LoopCoord::Block(k, by) = p {
             steps.push(format!("split({}, {by})", named(s, &loops[*k])));
             let (outer, inner) = nest::halves(s.call("split", &[Arg::from(loops[*k].clone()), Arg::from(*by)])?)?;
             blocks.push((*k, [outer, inner]));
@@ -149,22 +150,22 @@ fn apply(s: &mut Schedule, nest: &[StmtId], order: &[Place], threads: bool) -> R
         let found = blocks.iter().find(|(b, _)| *b == k).map(|(_, halves)| halves[which].clone());
         found.ok_or_else(|| Refusal::target("what is stored of an index is a remainder alone"))
     };
-    if let Some(Place::Diagonal(a, b)) = order.iter().find(|p| matches!(p, Place::Diagonal(..))) {
+    if let Some(LoopCoord::Diagonal(a, b)) = order.iter().find(|p| matches!(p, LoopCoord::Diagonal(..))) {
         return diagonals(s, &loops, (*a, *b), (order, threads), steps);
     }
     let mut new: Vec<Value> = Vec::new();
     for p in order {
         new.push(match p {
-            Place::Loop(k) => loops[*k].clone(),
-            Place::Block(k, _) => half(*k, 0)?,
-            Place::Within(k, _) => half(*k, 1)?,
-            Place::Diagonal(..) => continue,
+            LoopCoord::Loop(k) => loops[*k].clone(),
+            LoopCoord::Block(k, _) => half(*k, 0)?,
+            LoopCoord::Within(k, _) => half(*k, 1)?,
+            LoopCoord::Diagonal(..) => continue,
         });
     }
     let moved = |k: usize| {
-        let of = |p: &Place| match p {
-            Place::Loop(l) | Place::Block(l, _) | Place::Within(l, _) => *l == k,
-            Place::Diagonal(a, b) => *a == k || *b == k,
+        let of = |p: &LoopCoord| match p {
+            LoopCoord::Loop(l) | LoopCoord::Block(l, _) | LoopCoord::Within(l, _) => *l == k,
+            LoopCoord::Diagonal(a, b) => *a == k || *b == k,
         };
         order.iter().any(of)
     };
@@ -182,11 +183,11 @@ fn diagonals(
     s: &mut Schedule,
     loops: &[Value],
     (a, b): (usize, usize),
-    (order, threads): (&[Place], bool),
+    (order, threads): (&[LoopCoord], bool),
     mut steps: Vec<String>,
 ) -> Result<ExtraSteps, Refusal> {
     let along = match order {
-        [Place::Diagonal(..), Place::Loop(k)] if *k == a || *k == b => k,
+        [LoopCoord::Diagonal(..), LoopCoord::Loop(k)] if *k == a || *k == b => k,
         _ => return Err(Refusal::target("what is stored beside the diagonal is not one index of it")),
     };
     // Makes the pair adjacent; the loops between them move inside.

@@ -235,7 +235,7 @@ fn scalar(s: &Stmt) -> Option<(Symbol, Expr)> {
 fn alone(nest: &[Stmt], sum: &Stmt, scalars: &[(Symbol, Expr)]) -> Option<Vec<Stmt>> {
     let mut out: Vec<Stmt> = Vec::new();
     let StmtKind::ReduceTo { tensor, indices, op, value } = sum.kind() else { return None };
-    let value = nest::in_terms_of_arrays(value, scalars);
+    let value = nest::substitute_scalars(value, scalars);
     let mut body =
         sum.with_kind(StmtKind::ReduceTo { tensor: tensor.clone(), indices: indices.clone(), op: *op, value });
     for l in nest.iter().rev() {

@@ -58,7 +58,7 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     if nest::is_in_library(s, site) || traverses(s.func(), &l) && !s.is_lowered() {
         return Vec::new();
     }
-    if Loop::of(&l).is_some_and(|l| masks_what_lies_apart(&l.body, &l.iter, false)) {
+    if Loop::of(&l).is_some_and(|l| has_masked_strided_store(&l.body, &l.iter, false)) {
         return Vec::new();
     }
     let steps = format!("vectorize(\"{}\")", s.called(&l));
@@ -69,15 +69,15 @@ fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
 
 /// Returns whether strided elements are stored under a condition that varies in the loop. Few machines have an
 /// instruction for masked scatters: compilers give each lane a branch, and take minutes where there are many.
-fn masks_what_lies_apart(s: &Stmt, iter: &Symbol, masked: bool) -> bool {
+fn has_masked_strided_store(s: &Stmt, iter: &Symbol, masked: bool) -> bool {
     match s.kind() {
         StmtKind::If { cond, then, otherwise } => {
             let masked = masked || effects::mentions(cond, &[iter]) || !effects::loads(cond).is_empty();
-            [Some(then), otherwise.as_ref()].into_iter().flatten().any(|s| masks_what_lies_apart(s, iter, masked))
+            [Some(then), otherwise.as_ref()].into_iter().flatten().any(|s| has_masked_strided_store(s, iter, masked))
         }
         StmtKind::Store { indices, .. } => {
             masked && growth(indices.iter().map(|a| &a.index), &[iter])[0] > StrideClass::One
         }
-        _ => s.kind().children().into_iter().any(|c| masks_what_lies_apart(c, iter, masked)),
+        _ => s.kind().children().into_iter().any(|c| has_masked_strided_store(c, iter, masked)),
     }
 }

@@ -40,7 +40,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     let mut joined = FxHashSet::default();
     find_joined(l, &l.body, &effects::writes(&l.body), &mut joined);
     // 4. Dependences.
-    let ask = Asker {
+    let ask = ReversalSearch {
         all: Dependences::inside(s.func(), &[l.stmt.id()]),
         around: order::around(s.func(), l.stmt.id()),
         target: l,
@@ -51,7 +51,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
         return Err(Refusal::dependence(4, text, d));
     }
     // 5. Assumptions and shapes.
-    if block::assumes(&l.body) {
+    if block::contains_assumption(&l.body) {
         return Err(block::assumption(5, &l.body));
     }
     let written = effects::writes(&l.body);
@@ -87,14 +87,14 @@ fn find_joined(l: &Loop, s: &Stmt, written: &FxHashSet<Symbol>, out: &mut FxHash
 
 /// Search for dependences that interleaving reverses: from an iteration of the loop to a later one, with the sink first
 /// in the new order (joined loops, then textual position, then iteration).
-struct Asker<'a> {
+struct ReversalSearch<'a> {
     all: Dependences<'a>,
     around: Vec<StmtId>,
     target: &'a Loop,
     joined: &'a FxHashSet<StmtId>,
 }
 
-impl Asker<'_> {
+impl ReversalSearch<'_> {
     /// Searches a block, within one iteration of the joined loops around it.
     fn turned(&self, s: &Stmt, outer: &mut Vec<StmtId>) -> Option<Dependence> {
         let block = Block::of(s);

@@ -154,7 +154,7 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
         return Err(Refusal::dependence(5, text, d));
     }
     // 6. Assumptions.
-    match block::assumes(&plan.first) {
+    match block::contains_assumption(&plan.first) {
         true => Err(block::assumption(6, &plan.first)),
         false => Ok(plan),
     }

@@ -101,7 +101,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
         });
     }
     // 6. Assumptions.
-    if block::assumes(&two.body) {
+    if block::contains_assumption(&two.body) {
         return Err(block::assumption(6, &two.stmt));
     }
     // 7. The iterator of either loop fits in all iterations of the other one.

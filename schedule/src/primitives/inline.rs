@@ -62,9 +62,9 @@ fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
     local.in_range(func, 4, &dims)?;
     let value = witness.value(value);
     let gone: Vec<usize> = dims.into_iter().filter(|k| !evaluates(&value, &element[*k])).collect();
-    local.indices_can_go(func, 4, &gone)?;
+    local.require_droppable_indices(func, 4, &gone)?;
     // 5. The program stops in the same cases.
-    stops_alike(func, &local, write, &all)?;
+    require_same_stops(func, &local, write, &all)?;
     // 6. Every read comes after the write of its element.
     let around: Vec<StmtId> = s.around(local.stmt.id()).iter().map(Stmt::id).collect();
     let relate = |l: &Stmt| if around.contains(&l.id()) { Relation::Same } else { Relation::Any };
@@ -174,7 +174,7 @@ fn evaluates(e: &Expr, iter: &Symbol) -> bool {
 
 /// Checks that computing the value cannot stop the program, or that the value is surely read later in the block of the
 /// write, under the same loops and no condition.
-fn stops_alike(func: &Func, local: &Local, write: &Reference, all: &[Reference]) -> Result<(), Refusal> {
+fn require_same_stops(func: &Func, local: &Local, write: &Reference, all: &[Reference]) -> Result<(), Refusal> {
     let StmtKind::Store { value, .. } = write.site.stmt.kind() else { return Ok(()) };
     let Some(mut facts) = walk::at(func, write.site.stmt.id()) else { return Ok(()) };
     if !facts.may_stop(value) {

@@ -30,7 +30,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
             .label(l.stmt.origin().span(), "this loop"));
     }
     if parallel.distribution == Distribution::Positions {
-        loops.iter().try_for_each(|l| goes_through_positions(s, l))?;
+        loops.iter().try_for_each(|l| require_traversal(s, l))?;
     }
     let with = |props: &LoopProps| LoopProps { parallel: Some(parallel), ..props.clone() };
     let after = mark::with_marks(s.func(), &loops, &with);
@@ -63,7 +63,7 @@ fn distribution(args: &Args<'_>) -> Result<Parallel, Refusal> {
 }
 
 /// Refuses a distribution by positions where no structured tensor is traversed.
-fn goes_through_positions(s: &Schedule, l: &Loop) -> Result<(), Refusal> {
+fn require_traversal(s: &Schedule, l: &Loop) -> Result<(), Refusal> {
     if structured::traversed(s.func(), &l.stmt).is_some() {
         return Ok(());
     }

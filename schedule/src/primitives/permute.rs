@@ -161,7 +161,7 @@ impl Plan {
     /// Builds the constraint `sum + constant >= 0` over the new indices.
     fn constraint(&self, sum: &Affine, constant: i64) -> Option<Constraint> {
         let iters: Vec<&Symbol> = self.nest.loops.iter().map(|l| &l.iter).collect();
-        if sum.hides(&iters) {
+        if sum.is_nonlinear_in(&iters) {
             return None;
         }
         let old: Vec<i64> = iters.iter().map(|i| sum.coefficient(i)).collect();

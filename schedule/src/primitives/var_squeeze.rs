@@ -40,5 +40,5 @@ fn check(s: &Schedule, local: &Local, dim: usize) -> Result<(), Refusal> {
     }
     // 3. The index is 0, and computing it cannot stop the program.
     local.in_range(s.func(), 3, &[dim])?;
-    local.indices_can_go(s.func(), 3, &[dim])
+    local.require_droppable_indices(s.func(), 3, &[dim])
 }

@@ -1,7 +1,7 @@
 #![doc = include_str!("vectorize.md")]
 
 use super::mark;
-use crate::concurrent::{self, Obstacle, Variant};
+use crate::concurrent::{self, Obstacle, VaryingSymbols};
 use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
@@ -224,7 +224,7 @@ fn stops(e: &Expr, facts: &mut Context, found: &mut bool, needed: &mut FxHashSet
 
 /// Describes the accesses that are not contiguous.
 fn access_notes(l: &Loop) -> Vec<String> {
-    let variant = Variant::of(&l.stmt);
+    let variant = VaryingSymbols::of(&l.stmt);
     let mut notes = Vec::new();
     let mut say = |t: &Symbol, indices: &[Access]| {
         let index: Vec<&Expr> = indices.iter().map(|a| &a.index).collect();
@@ -251,7 +251,7 @@ fn access_notes(l: &Loop) -> Vec<String> {
 }
 
 /// Describes the stride between lanes, unless they access the same element or neighbours.
-fn stride(index: &[&Expr], iter: &Symbol, variant: &Variant) -> Option<String> {
+fn stride(index: &[&Expr], iter: &Symbol, variant: &VaryingSymbols) -> Option<String> {
     let changing: Vec<usize> = (0..index.len()).filter(|d| variant.changes(index[*d])).collect();
     let (first, last) = (*changing.first()?, index.len() - 1);
     let factor = |e: &Expr| {

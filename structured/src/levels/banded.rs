@@ -9,7 +9,7 @@
 //! ```
 
 use super::blocks;
-use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -26,7 +26,7 @@ struct Block {
     lookup: Lookup,
 }
 
-fn block(level: &FlatLevel, above: &Above, index: &Expr) -> Block {
+fn block(level: &TensorLevel, above: &Parent, index: &Expr) -> Block {
     let p = &above.positions;
     let (begin, start) = (level.load(POS, &p.first), level.load(START, &p.first));
     let end = level.load(POS, &p.end).minus(&begin).plus(&start);
@@ -54,12 +54,12 @@ impl LevelFormat for Banded {
         counts.hidden[0].clone()
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let Block { start, end, lookup } = block(level, above, index);
         Some(Lookup { stored: Some(start.less_eq(index).and(&index.less(&end))), ..lookup })
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, _: &Symbol) -> Looplet {
         let Block { start, end, lookup } = block(level, above, index);
         Looplet::Sequence(vec![
             Phase { end: Some(start), looplet: Looplet::Run(Fibre::Fill) },

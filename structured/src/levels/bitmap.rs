@@ -10,7 +10,7 @@
 //! ```
 
 use crate::level::{
-    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+    ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
@@ -43,7 +43,7 @@ impl LevelFormat for Bitmap {
         counts.above.times(&counts.size)
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let p = &above.positions.first;
         let eight = Expr::int(8);
         let byte = level.load(BITS, &p.times(&bytes(&level.size)).plus(&index.floor_div(&eight)));
@@ -52,7 +52,7 @@ impl LevelFormat for Bitmap {
         Some(Lookup { position: p.times(&level.size).plus(index), stored: Some(stored), assumptions: Vec::new() })
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, _: &Symbol) -> Looplet {
         let Some(lookup) = self.lookup(level, above, index) else { unreachable!("every coordinate has a bit") };
         Looplet::Lookup(lookup)
     }

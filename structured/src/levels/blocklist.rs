@@ -10,7 +10,7 @@
 //! ```
 
 use crate::level::{
-    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros,
+    ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, accumulate, zeros,
 };
 use crate::looplet::{Fibre, Lookup, Looplet, Phase, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
@@ -39,7 +39,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn of(level: &FlatLevel, block: &Expr, index: &Expr) -> Block {
+    pub(super) fn of(level: &TensorLevel, block: &Expr, index: &Expr) -> Block {
         let end = level.load(END, block);
         let (first, after) = (level.load(OFS, block), level.load(OFS, &block.plus(&Expr::int(1))));
         let position = after.minus(&end).plus(index);
@@ -49,8 +49,8 @@ impl Block {
 
     /// Builds the stepper over all blocks of a fibre, with a guarantee for each block.
     pub(super) fn all(
-        level: &FlatLevel,
-        above: &Above,
+        level: &TensorLevel,
+        above: &Parent,
         block: &Symbol,
         end: &Expr,
         promise: Expr,
@@ -84,7 +84,7 @@ impl LevelFormat for Blocklist {
         counts.hidden[1].clone()
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, position: &Symbol) -> Looplet {
         let Block { end, length, lookup, .. } = Block::of(level, &Expr::var(position), index);
         let start = end.minus(&length);
         let promise = Expr::int(0).less_eq(&start).and(&start.less(&end)).and(&end.less_eq(&level.size));

@@ -10,7 +10,7 @@
 //! ```
 
 use crate::level::{
-    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, accumulate, zeros,
+    ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, accumulate, zeros,
 };
 use crate::looplet::{Fibre, Lookup, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
@@ -39,13 +39,13 @@ impl LevelFormat for Bytemap {
         counts.above.times(&counts.size)
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let position = above.positions.first.times(&level.size).plus(index);
         let stored = Expr::int(0).less(&level.load(MAP, &position));
         Some(Lookup { position, stored: Some(stored), assumptions: Vec::new() })
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, _: &Expr, position: &Symbol) -> Looplet {
         let entry = Expr::var(position);
         let last = level.load(CRD, &entry);
         let at = above.positions.first.times(&level.size).plus(&last);

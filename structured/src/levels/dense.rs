@@ -6,7 +6,7 @@
 //! positions     0 1 2   3 4 5
 //! ```
 
-use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
@@ -26,16 +26,16 @@ impl LevelFormat for Dense {
         counts.above.times(&counts.size)
     }
 
-    fn located(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Expr> {
+    fn located(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Expr> {
         Some(above.positions.first.times(&level.size).plus(index))
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let position = self.located(level, above, index)?;
         Some(Lookup { position, stored: None, assumptions: Vec::new() })
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, _: &Symbol) -> Looplet {
         let position = above.positions.first.times(&level.size).plus(index);
         Looplet::Lookup(Lookup { position, stored: None, assumptions: Vec::new() })
     }

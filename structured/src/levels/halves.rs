@@ -2,7 +2,7 @@
 //! after the other, row `i` with `i + 1` elements; those of the upper half, row `i` with `size - i`. Below a `dense`
 //! level of the same size, position `p` is row `i`; the matrices before it have `(p - i) * (size + 1) / 2` elements.
 
-use crate::level::{Above, Counts, Misfit, Packing};
+use crate::level::{Counts, Misfit, Packing, Parent};
 use taffeta_ast::Expr;
 
 /// Returns the number of positions for the rows above, which are rows of matrices of this size.
@@ -21,17 +21,17 @@ fn half(e: &Expr) -> Expr {
 }
 
 /// Returns the first position of the matrix that contains a position of the level above.
-fn base(above: &Above, size: &Expr) -> Expr {
+fn base(above: &Parent, size: &Expr) -> Expr {
     half(&above.positions.first.minus(&above.coordinate).times(&size.plus(&Expr::int(1))))
 }
 
 /// Returns the position of an element of the lower half, in the matrix that contains `above`.
-pub(super) fn lower(above: &Above, size: &Expr, row: &Expr, column: &Expr) -> Expr {
+pub(super) fn lower(above: &Parent, size: &Expr, row: &Expr, column: &Expr) -> Expr {
     base(above, size).plus(&half(&row.times(&row.plus(&Expr::int(1))))).plus(column)
 }
 
 /// Returns the position of an element of the upper half, in the matrix that contains `above`.
-pub(super) fn upper(above: &Above, size: &Expr, row: &Expr, column: &Expr) -> Expr {
+pub(super) fn upper(above: &Parent, size: &Expr, row: &Expr, column: &Expr) -> Expr {
     let elements = row.times(&size.times(&Expr::int(2)).minus(row).minus(&Expr::int(1)));
     base(above, size).plus(&half(&elements)).plus(column)
 }

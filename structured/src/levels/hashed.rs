@@ -24,7 +24,7 @@
 
 use super::compressed::{self, Compressed};
 use crate::level::{
-    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+    ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
 use crate::looplet::{Looplet, Positions, Probe};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
@@ -62,11 +62,11 @@ impl LevelFormat for Hashed {
         counts.hidden[0].clone()
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, position: &Symbol) -> Looplet {
         Compressed.fibre(level, above, index, position)
     }
 
-    fn probe(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Probe> {
+    fn probe(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Probe> {
         let Positions { first, end } = &above.positions;
         let [begin, after] = [first, end].map(|p| level.load(TPOS, p));
         let slot = Symbol::new("slot");

@@ -8,7 +8,7 @@
 //! 2   . . . f        elements    a d .     b e f     c
 //! ```
 
-use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
@@ -28,17 +28,17 @@ impl LevelFormat for Offset {
         counts.above.clone()
     }
 
-    fn located(&self, _: &FlatLevel, above: &Above, _: &Expr) -> Option<Expr> {
+    fn located(&self, _: &TensorLevel, above: &Parent, _: &Expr) -> Option<Expr> {
         // An access that matches the coordinates above matches this one, too.
         Some(above.positions.first.clone())
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let position = self.located(level, above, index)?;
         Some(Lookup { position, stored: None, assumptions: Vec::new() })
     }
 
-    fn fibre(&self, _: &FlatLevel, above: &Above, _: &Expr, _: &Symbol) -> Looplet {
+    fn fibre(&self, _: &TensorLevel, above: &Parent, _: &Expr, _: &Symbol) -> Looplet {
         Looplet::Lookup(Lookup { position: above.positions.first.clone(), stored: None, assumptions: Vec::new() })
     }
 

@@ -14,7 +14,7 @@
 use super::blocklist::{ARRAYS, Block};
 use super::runs;
 use crate::level::{
-    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+    ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
 use crate::looplet::{Fibre, Looplet, Positions};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
@@ -42,7 +42,7 @@ impl LevelFormat for PackBits {
         counts.hidden[1].clone()
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, position: &Symbol) -> Looplet {
         let Block { end, length, first, lookup } = Block::of(level, &Expr::var(position), index);
         let zero = Expr::int(0);
         let inside = zero.less_eq(&first).and(&first.less(&level.positions));

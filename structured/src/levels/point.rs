@@ -9,7 +9,7 @@
 //! ```
 
 use crate::level::{
-    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+    ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Level, Rule};
@@ -20,7 +20,7 @@ pub(super) struct Point;
 const CRD: usize = 0;
 
 /// Returns the coordinate of a fibre, and its position.
-fn point(level: &FlatLevel, above: &Above) -> (Expr, Lookup) {
+fn point(level: &TensorLevel, above: &Parent) -> (Expr, Lookup) {
     let p = &above.positions.first;
     let coordinate = level.load(CRD, p);
     let zero = Expr::int(0);
@@ -44,12 +44,12 @@ impl LevelFormat for Point {
         counts.above.clone()
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let (coordinate, lookup) = point(level, above);
         Some(Lookup { stored: Some(coordinate.equals(index)), ..lookup })
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, _: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, _: &Expr, _: &Symbol) -> Looplet {
         let (coordinate, lookup) = point(level, above);
         // An empty fibre has its coordinate past the end of the dimension, and its second phase is empty.
         let after = coordinate.plus(&Expr::int(1)).min_with(&level.size);

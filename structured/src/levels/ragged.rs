@@ -9,7 +9,7 @@
 //! ```
 
 use super::blocks;
-use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -19,7 +19,7 @@ pub(super) struct Ragged;
 const POS: usize = 0;
 
 /// Returns the number of coordinates of a fibre, and their positions.
-fn prefix(level: &FlatLevel, above: &Above, index: &Expr) -> (Expr, Lookup) {
+fn prefix(level: &TensorLevel, above: &Parent, index: &Expr) -> (Expr, Lookup) {
     let p = &above.positions;
     let begin = level.load(POS, &p.first);
     let length = level.load(POS, &p.end).minus(&begin);
@@ -42,12 +42,12 @@ impl LevelFormat for Ragged {
         counts.hidden[0].clone()
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let (length, lookup) = prefix(level, above, index);
         Some(Lookup { stored: Some(index.less(&length)), ..lookup })
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, _: &Symbol) -> Looplet {
         let (length, lookup) = prefix(level, above, index);
         Looplet::Sequence(vec![
             Phase { end: Some(length), looplet: Looplet::Lookup(lookup) },

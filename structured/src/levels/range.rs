@@ -10,7 +10,7 @@
 //! ```
 
 use super::dense::Dense;
-use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
@@ -31,15 +31,15 @@ impl LevelFormat for Range {
         Dense.positions(counts)
     }
 
-    fn located(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Expr> {
+    fn located(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Expr> {
         Dense.located(level, above, index)
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         Dense.lookup(level, above, index)
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, position: &Symbol) -> Looplet {
         Dense.fibre(level, above, index, position)
     }
 

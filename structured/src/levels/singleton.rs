@@ -10,7 +10,7 @@
 //! ```
 
 use crate::level::{
-    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+    ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Level, Rule};
@@ -33,7 +33,7 @@ impl LevelFormat for Singleton {
         counts.above.clone()
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, _: &Expr, position: &Symbol) -> Looplet {
         let at = Expr::var(position);
         let last = level.load(CRD, &at);
         let zero = Expr::int(0);

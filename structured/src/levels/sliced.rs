@@ -12,7 +12,7 @@
 //! Traversal does not go slot by slot: a loop over the coordinates of a row steps from one of its slots to the next
 //! ([`Slots`], the last level, which replaces the outermost and the last one).
 
-use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -32,7 +32,7 @@ impl LevelFormat for Sliced {
         counts.above.times(&counts.hidden[0])
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, position: &Symbol) -> Looplet {
         Slots.fibre(level, above, index, position)
     }
 
@@ -74,7 +74,7 @@ impl LevelFormat for Slots {
         counts.above.clone()
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, _: &Expr, position: &Symbol) -> Looplet {
         let (slot, count) = (Expr::var(position), Expr::var(&level.hidden[0]));
         let fibres =
             level.slots.clone().unwrap_or_else(|| unreachable!("levels of slots know how many fibres there are"));

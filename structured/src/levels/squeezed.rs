@@ -9,7 +9,7 @@
 //! 2   . . . f
 //! ```
 
-use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -31,7 +31,7 @@ impl LevelFormat for Squeezed {
         counts.above.times(&counts.hidden[0])
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, _: &Expr, position: &Symbol) -> Looplet {
         let (place, count) = (Expr::var(position), Expr::var(&level.hidden[0]));
         let last = level.load(CRD, &place);
         let zero = Expr::int(0);

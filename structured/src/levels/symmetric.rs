@@ -10,7 +10,7 @@
 
 use super::halves;
 use crate::level::{
-    Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking, zeros,
+    ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
 use crate::looplet::{Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Level};
@@ -18,7 +18,7 @@ use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Symmetric;
 
-fn lookup(level: &FlatLevel, above: &Above, row: &Expr, column: &Expr) -> Lookup {
+fn lookup(level: &TensorLevel, above: &Parent, row: &Expr, column: &Expr) -> Lookup {
     let position = halves::lower(above, &level.size, row, column);
     let assumptions = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
     Lookup { position, stored: None, assumptions }
@@ -37,12 +37,12 @@ impl LevelFormat for Symmetric {
         halves::positions(counts)
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let row = &above.coordinate;
         Some(lookup(level, above, &row.max_with(index), &row.min_with(index)))
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, _: &Symbol) -> Looplet {
         let row = &above.coordinate;
         let [left, right] = [[row, index], [index, row]].map(|[i, j]| Looplet::Lookup(lookup(level, above, i, j)));
         let end = Some(row.plus(&Expr::int(1)));

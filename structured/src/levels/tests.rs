@@ -3,8 +3,8 @@
 //! true.
 
 use super::{hashed, of};
-use crate::layout::Flat;
-use crate::level::{Above, FlatLevel};
+use crate::layout::TensorLevels;
+use crate::level::{Parent, TensorLevel};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,7 +140,7 @@ impl Reader<'_> {
 }
 
 /// Finds the position of a coordinate in a hash table.
-fn searched(level: &FlatLevel, above: i64, coordinate: i64, scope: &Scope) -> Option<i64> {
+fn searched(level: &TensorLevel, above: i64, coordinate: i64, scope: &Scope) -> Option<i64> {
     let load = |array: usize, at: i64| scope.int(&level.load(array, &Expr::int(at)));
     let begin = load(2, above);
     let mask = load(2, above + 1) - begin - 1;
@@ -155,7 +155,7 @@ fn searched(level: &FlatLevel, above: i64, coordinate: i64, scope: &Scope) -> Op
 }
 
 /// Reads one fibre, checks the facts of its level, and checks that random access agrees with its coordinates.
-fn fibre(flat: &Flat, k: usize, above: &Above, scope: &Scope) -> Found {
+fn fibre(flat: &TensorLevels, k: usize, above: &Parent, scope: &Scope) -> Found {
     let level = &flat.levels[k];
     let kind = of(level.level.kind).expect("it is registered");
     let reader = Reader { format: &flat.tensor.format, index: Symbol::new("i") };
@@ -203,18 +203,18 @@ fn fibre(flat: &Flat, k: usize, above: &Above, scope: &Scope) -> Found {
     found
 }
 
-fn constant(above: &[i64], coordinate: i64) -> Above {
+fn constant(above: &[i64], coordinate: i64) -> Parent {
     let (first, last) = (above[0], above[above.len() - 1]);
     assert_eq!(last - first + 1, above.len() as i64, "positions of one coordinate stand in a row");
     let positions = Positions { first: Expr::int(first), end: Expr::int(last + 1) };
-    Above { positions, coordinate: Expr::int(coordinate) }
+    Parent { positions, coordinate: Expr::int(coordinate) }
 }
 
 fn check(random::Drawn { format, stored, given }: random::Drawn) {
     let shape = given.shape().iter().map(|n| Expr::int(*n as i64)).collect();
     let tensor = Tensor { format: format.clone(), ..Tensor::dense(Symbol::new("A"), DType::F64, shape, Role::Input) };
     let mut hidden = Vec::new();
-    let flat = Flat::of(&Arc::new(tensor), &mut hidden).expect("every level has its arrays");
+    let flat = TensorLevels::of(&Arc::new(tensor), &mut hidden).expect("every level has its arrays");
     let arrays: Vec<_> = flat.arrays().into_iter().map(|a| a.tensor).collect();
     let values = arrays.iter().zip(stored.arrays()).map(|(t, v)| (t.symbol.clone(), v.clone())).collect();
     let numbers = hidden.iter().cloned().zip(stored.hidden().iter().copied()).collect();
@@ -226,7 +226,7 @@ fn check(random::Drawn { format, stored, given }: random::Drawn) {
     let lows: Vec<i64> = flat.levels.iter().map(|l| scope.int(&l.low)).collect();
     let raw = |path: &[i64]| path.iter().zip(&lows).map(|(c, low)| c + low).collect::<Vec<_>>();
     // Fibres with the coordinates on the path to them, from the outside in.
-    let mut open: Vec<(Vec<i64>, Above)> = vec![(Vec::new(), constant(&[0], 0))];
+    let mut open: Vec<(Vec<i64>, Parent)> = vec![(Vec::new(), constant(&[0], 0))];
     let mut compact = true;
     for (k, level) in flat.levels.iter().enumerate() {
         let mut reached = BTreeSet::new();

@@ -10,7 +10,7 @@
 //! ```
 
 use super::halves;
-use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
@@ -21,7 +21,7 @@ pub(super) struct Triangular {
 
 impl Triangular {
     /// Returns the position of a stored coordinate.
-    fn inside(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Lookup {
+    fn inside(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Lookup {
         let of = if self.upper { halves::upper } else { halves::lower };
         let position = of(above, &level.size, &above.coordinate, index);
         let assumptions = vec![Expr::int(0).less_eq(&position).and(&position.less(&level.positions))];
@@ -42,13 +42,13 @@ impl LevelFormat for Triangular {
         halves::positions(counts)
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let diagonal = &above.coordinate;
         let stored = if self.upper { diagonal.less_eq(index) } else { index.less_eq(diagonal) };
         Some(Lookup { stored: Some(stored), ..self.inside(level, above, index) })
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, index: &Expr, _: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, index: &Expr, _: &Symbol) -> Looplet {
         let inside = Looplet::Lookup(self.inside(level, above, index));
         let outside = Looplet::Run(Fibre::Fill);
         let (end, first, second) = match self.upper {

@@ -10,7 +10,7 @@
 //! 2   c . . .        positions 1, 3 and 8 of 12
 //! ```
 
-use crate::level::{Above, ArrayKind, Counts, Entry, FlatLevel, LevelFormat, Misfit, Packed, Packing, Unpacking};
+use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
 use crate::looplet::{Fibre, Lookup, Looplet, Positions, Stepper};
 use taffeta_ast::{DType, Expr, Symbol};
 
@@ -38,13 +38,13 @@ impl LevelFormat for Workspace {
         counts.above.times(&counts.size)
     }
 
-    fn lookup(&self, level: &FlatLevel, above: &Above, index: &Expr) -> Option<Lookup> {
+    fn lookup(&self, level: &TensorLevel, above: &Parent, index: &Expr) -> Option<Lookup> {
         let position = above.positions.first.times(&level.size).plus(index);
         let stored = Expr::int(0).less(&level.load(MAP, &position));
         Some(Lookup { position, stored: Some(stored), assumptions: Vec::new() })
     }
 
-    fn fibre(&self, level: &FlatLevel, above: &Above, _: &Expr, position: &Symbol) -> Looplet {
+    fn fibre(&self, level: &TensorLevel, above: &Parent, _: &Expr, position: &Symbol) -> Looplet {
         let (row, entry) = (above.positions.first.times(&level.size), Expr::var(position));
         let last = level.load(CRD, &entry);
         let zero = Expr::int(0);

@@ -20,7 +20,7 @@ use super::nest::LoopBuilder;
 use super::scalars::scalar;
 use super::state::{Bindings, Lower};
 use crate::access;
-use crate::level::FlatLevel;
+use crate::level::TensorLevel;
 use crate::levels;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl Lower {
     /// Returns the arrays whose elements increase: each fibre's positions begin where those of its predecessor end.
     fn partitions(&self) -> FxHashMap<Symbol, Arc<Tensor>> {
         let levels = self.tensors.values().flat_map(|flat| &flat.levels);
-        let of = |level: &FlatLevel| -> Vec<(Symbol, Arc<Tensor>)> {
+        let of = |level: &TensorLevel| -> Vec<(Symbol, Arc<Tensor>)> {
             let rules = levels::of_level(level).and_then(|k| k.contract(level.level)).map_or(Vec::new(), |c| c.rules);
             let pos = |rule: Rule| match rule {
                 Rule::Partition { pos, .. } => level.arrays.get(pos).map(|a| (a.symbol.clone(), a.clone())),

@@ -8,7 +8,7 @@ use super::scalars::replaced;
 use super::shared_pattern;
 use super::state::{Bindings, Lower};
 use crate::access;
-use crate::layout::Flat;
+use crate::layout::TensorLevels;
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::poly::{self, Poly, tidy};
@@ -16,7 +16,7 @@ use taffeta_ast::stmt::{AssertKind, MessagePart};
 use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
 /// Returns whether accesses to the fibres of a tensor carry the indices of the program behind their coordinates.
-pub(super) fn carries(flat: &Flat) -> bool {
+pub(super) fn carries(flat: &TensorLevels) -> bool {
     shared_pattern::refuses(flat) || flat.tensor.format.is_remapped()
 }
 

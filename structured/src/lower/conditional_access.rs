@@ -62,7 +62,7 @@ impl Lower {
 
     /// Returns an element that the operator's condition always evaluates and that must be searched: the statement with
     /// the condition located, the element, and the checks for the condition.
-    pub(super) fn asked_first(&self, s: &Stmt, lazy: &Expr, bound: &Bindings) -> Option<(Stmt, Expr, Vec<Stmt>)> {
+    pub(super) fn condition_search(&self, s: &Stmt, lazy: &Expr, bound: &Bindings) -> Option<(Stmt, Expr, Vec<Stmt>)> {
         let ExprKind::Apply(_, args) = lazy.kind() else { return None };
         if !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. }) {
             return None;

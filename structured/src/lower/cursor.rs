@@ -5,7 +5,7 @@ use super::run_reductions;
 use super::scalars::scalar;
 use super::state::{Bindings, Lower};
 use crate::access;
-use crate::level::Above;
+use crate::level::Parent;
 use crate::levels;
 use crate::looplet::is_spike;
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
@@ -28,7 +28,7 @@ pub(super) struct Cursor {
     pub(super) fibre: Symbol,
     /// Corresponding fibres of tensors stored over this one's pattern.
     pub(super) followers: Vec<Symbol>,
-    pub(super) above: Above,
+    pub(super) above: Parent,
     /// Index of the accesses at the level: the iterator of the loop plus a shift, or a value known before a statement.
     pub(super) index: Expr,
     /// Difference of the index and the iterator; 0 before a statement. Coordinates in the looplet are those of the
@@ -92,9 +92,9 @@ impl Cursor {
 }
 
 /// Returns the parent of the fibre of an access.
-pub(super) fn above(at: &[Access]) -> Above {
+pub(super) fn above(at: &[Access]) -> Parent {
     let positions = Positions { first: at[0].index.clone(), end: at[1].index.clone() };
-    Above { positions, coordinate: at[2].index.clone() }
+    Parent { positions, coordinate: at[2].index.clone() }
 }
 
 /// Returns the leading indices of an access to a fibre, at these positions and below that coordinate.

@@ -33,7 +33,7 @@ impl Lower {
         for (k, one) in all.iter().enumerate() {
             if let StmtKind::Store { indices, .. } = one.kind()
                 && indices.is_empty()
-                && let Some((located, access, checks)) = self.asked_by(one, bound)
+                && let Some((located, access, checks)) = self.required_search(one, bound)
                 && let StmtKind::Store { tensor, value, .. } = located.kind()
                 && let Some(scalars) = self.carried_by((tensor, value), &all[k + 1..])
             {
@@ -48,7 +48,7 @@ impl Lower {
                 let changes =
                     load(&access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)));
                 if changes {
-                    out.push(self.stmt(&asked_before(&tail, &access), bound));
+                    out.push(self.stmt(&save_index(&tail, &access), bound));
                     break;
                 }
                 self.carried.push(scalars);
@@ -63,9 +63,9 @@ impl Lower {
 
     /// Returns the search that a statement needs first: the statement with accesses located, the element to search, and
     /// the checks that precede it.
-    fn asked_by(&self, s: &Stmt, bound: &Bindings) -> Option<(Stmt, Expr, Vec<Stmt>)> {
+    fn required_search(&self, s: &Stmt, bound: &Bindings) -> Option<(Stmt, Expr, Vec<Stmt>)> {
         match self.lazy(s, bound) {
-            Some(lazy) => self.asked_first(s, &lazy, bound),
+            Some(lazy) => self.condition_search(s, &lazy, bound),
             None => {
                 let located = self.resolve_positions_here(s, bound);
                 let (access, _) = self.unknown(&located, bound)?;
@@ -135,7 +135,7 @@ impl Lower {
 }
 
 /// Saves the index of an access in a scalar, before a statement that may change its value.
-fn asked_before(s: &Stmt, access: &Expr) -> Stmt {
+fn save_index(s: &Stmt, access: &Expr) -> Stmt {
     let Some((t, at)) = load(access) else { return s.clone() };
     let index = Arc::new(Tensor::dense(Symbol::new("index"), DType::I64, Vec::new(), Role::Workspace));
     let mut asked = at.to_vec();

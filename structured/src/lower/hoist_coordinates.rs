@@ -12,7 +12,7 @@
 use super::scalars::scalar;
 use super::state::Lower;
 use crate::access;
-use crate::level::FlatLevel;
+use crate::level::TensorLevel;
 use crate::levels;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use taffeta_ast::{DType, Expr, ExprKind, Stmt, StmtKind, Symbol, Tensor};
 impl Lower {
     /// Loads coordinates that inner loops or several conditions use into scalars.
     pub(super) fn hoist_coordinates(&self, s: &Stmt) -> Stmt {
-        let coordinates = |level: &FlatLevel| {
+        let coordinates = |level: &TensorLevel| {
             let (_, crd) = levels::of_level(level)?.contract(level.level)?.list?;
             level.arrays.get(crd).map(|a| a.symbol.clone())
         };

@@ -26,7 +26,7 @@
 //! A list can be looked up only if nothing is left of the loop's body at the coordinates that the other lists skip.
 
 use super::cursor::Cursor;
-use super::merge_strategy::Drive;
+use super::merge_strategy::MergePlan;
 use super::nest::LoopBuilder;
 use super::state::Lower;
 use crate::levels;
@@ -44,7 +44,7 @@ const SEARCHED: usize = 12;
 impl Lower {
     /// Returns the lists that drive a region, and the lists that are only looked up at the coordinates of the drivers,
     /// since their positions are computed.
-    pub(super) fn asked_by_cost(
+    pub(super) fn split_lookups(
         &self,
         steppers: Vec<Cursor>,
         body: &Stmt,
@@ -94,16 +94,16 @@ impl Lower {
     }
 
     /// Returns the cheapest plan for lists without a protocol: a merge, or a leader whose positions are counted.
-    pub(super) fn cheapest(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> Drive {
+    pub(super) fn cheapest(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> MergePlan {
         let merge = if nest.props.is_concurrent() { usize::MAX } else { MERGED * steppers.len() };
         let walks = |c: &Cursor| c.protocol == Protocol::Walk;
         if steppers.len() < 2 || steppers.iter().any(walks) {
-            return Drive::Merge;
+            return MergePlan::Merge;
         }
         let leads = |c: &Cursor| {
             c.stepper().is_some_and(|s| s.ordered && s.unique && is_spike(s)) && self.filled(body, [c]).is_nop()
         };
-        let Some(iter) = nest.iter else { return Drive::Merge };
+        let Some(iter) = nest.iter else { return MergePlan::Merge };
         let at = Expr::var(iter);
         let cost = |c: &Cursor| match (self.asks(c, &at), self.probe(c, &at)) {
             (Some(_), _) => ASKED,
@@ -113,8 +113,8 @@ impl Lower {
         let all: usize = steppers.iter().map(cost).sum();
         let plans = (0..steppers.len()).filter(|k| leads(&steppers[*k]));
         match plans.map(|k| (COUNTED + all - cost(&steppers[k]), k)).min() {
-            Some((least, k)) if least < merge => Drive::Leader(k),
-            _ => Drive::Merge,
+            Some((least, k)) if least < merge => MergePlan::Leader(k),
+            _ => MergePlan::Merge,
         }
     }
 }

@@ -22,7 +22,7 @@ use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Diagnostic, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol};
 
 /// Drivers of a region of several steppers, given by their indices.
-pub(super) enum Drive {
+pub(super) enum MergePlan {
     /// Leader whose positions are counted, while the others are looked up at its coordinates.
     Leader(usize),
     /// Leaders that jump to the largest of their coordinates, where the others are looked up.
@@ -102,7 +102,7 @@ impl Lower {
     }
 
     /// Chooses the drivers of a region of steppers.
-    pub(super) fn drive(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> Drive {
+    pub(super) fn drive(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> MergePlan {
         let leads = |c: &Cursor| {
             let can = c.stepper().is_some_and(|s| s.ordered && s.unique);
             can && c.protocol == Protocol::Gallop && self.filled(body, [c]).is_nop()
@@ -112,9 +112,9 @@ impl Lower {
         let jumps = |k: &usize| steppers[*k].stepper().is_some_and(is_spike);
         let jumping: Vec<usize> = leaders.iter().copied().filter(jumps).collect();
         match (leaders.first(), jumping.first()) {
-            _ if steppers.len() < 2 => Drive::Merge,
-            (_, Some(_)) if jumping.len() > 1 && !nest.props.is_concurrent() => Drive::Leapfrog(jumping),
-            (_, Some(k)) | (Some(k), None) => Drive::Leader(*k),
+            _ if steppers.len() < 2 => MergePlan::Merge,
+            (_, Some(_)) if jumping.len() > 1 && !nest.props.is_concurrent() => MergePlan::Leapfrog(jumping),
+            (_, Some(k)) | (Some(k), None) => MergePlan::Leader(*k),
             (None, None) => self.cheapest(nest, steppers, body),
         }
     }

@@ -6,7 +6,7 @@ use super::cursor::{PATH, above, path};
 use super::exprs::{guarded, known, load};
 use super::state::{Bindings, Lower};
 use crate::access;
-use crate::level::FlatLevel;
+use crate::level::TensorLevel;
 use crate::levels;
 use crate::looplet::Positions;
 use taffeta_analysis::query::{Context, walk};
@@ -184,12 +184,14 @@ pub(super) fn shorter(e: &Expr, facts: &mut Context) -> Expr {
 
 /// Returns the coordinate that a level stores for an element at these indices. The protocol of the first of the indices
 /// that has one applies to the coordinate.
-pub(super) fn coordinate(level: &FlatLevel, at: &[Access]) -> Access {
+pub(super) fn coordinate(level: &TensorLevel, at: &[Access]) -> Access {
     if let Some(d) = level.dimension() {
         return at[d].clone();
     }
     let indices: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
-    let Some(index) = level.coord.at(&indices) else { unreachable!("counters are not gone through: `Flat::levels`") };
+    let Some(index) = level.coord.at(&indices) else {
+        unreachable!("counters are not gone through: `TensorLevels::levels`")
+    };
     let index = tidy(&index.minus(&level.low));
     let said = level.coord.dims().into_iter().map(|d| at[d].protocol).find(|p| *p != Protocol::Default);
     Access { index, protocol: said.unwrap_or(Protocol::Default) }

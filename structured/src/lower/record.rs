@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, PATH, shift_of};
 use super::exprs::{first_effect, load};
-use super::state::Around;
+use super::state::EnclosingLoop;
 use super::state::{Bindings, Lower};
 use crate::explain::{Explained, Operand, Part, Visited, length};
 use taffeta_analysis::query::effects;
@@ -60,7 +60,11 @@ impl Lower {
         };
         let iterations = iterations.map(|n| taffeta_ast::print::expr(&n));
         let (depth, span) = (self.around.iter().filter(|k| k.is_some()).count(), s.origin().span());
-        self.around.push(accessed.then(|| Around { number: self.explained.len(), noted: Vec::new(), expected: false }));
+        self.around.push(accessed.then(|| EnclosingLoop {
+            number: self.explained.len(),
+            noted: Vec::new(),
+            expected: false,
+        }));
         if accessed {
             let (iter, operands) = (iter.name().to_string(), Vec::new());
             let visited = Visited::Every;
@@ -95,7 +99,7 @@ impl Lower {
 
     /// Records the coordinates that the innermost loop visits.
     pub(super) fn visits(&mut self, body: &Stmt, cursors: &[Cursor]) {
-        let Some(Some(Around { number: k, .. })) = self.around.last() else { return };
+        let Some(Some(EnclosingLoop { number: k, .. })) = self.around.last() else { return };
         let k = *k;
         if let Some(left) = first_effect(&self.filled(body, cursors)) {
             self.explained[k].kept = Some(left.origin().span());

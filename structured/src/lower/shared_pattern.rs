@@ -13,14 +13,14 @@ use super::cursor::PATH;
 use super::exprs::{load, range};
 use super::state::Lower;
 use crate::access;
-use crate::layout::Flat;
+use crate::layout::TensorLevels;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Reduction};
 use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// Returns whether writes where a tensor stores nothing are errors.
-pub(super) fn refuses(flat: &Flat) -> bool {
+pub(super) fn refuses(flat: &TensorLevels) -> bool {
     !flat.tensor.format.drops
 }
 
@@ -86,7 +86,7 @@ impl Lower {
         if tensor.format.is_dense() || known {
             return Some(s.clone());
         }
-        let is = |flat: &&Flat| {
+        let is = |flat: &&TensorLevels| {
             let own = &flat.tensor;
             let same = own.symbol.name() == tensor.symbol.name() && own.format == tensor.format;
             same && self.is_used(body, flat)
@@ -116,7 +116,7 @@ impl Lower {
     }
 
     /// Returns whether a statement accesses a tensor, and does not declare it.
-    fn is_used(&self, s: &Stmt, flat: &Flat) -> bool {
+    fn is_used(&self, s: &Stmt, flat: &TensorLevels) -> bool {
         let (mut used, mut own) = (false, false);
         let is = |t: &Symbol| flat.fibres.contains(t) || *t == flat.values.symbol;
         s.walk(&mut |s| {
@@ -127,7 +127,7 @@ impl Lower {
     }
 
     /// Registers a structured tensor.
-    pub(super) fn declare(&mut self, tensor: &Tensor, flat: Flat) {
+    pub(super) fn declare(&mut self, tensor: &Tensor, flat: TensorLevels) {
         for (k, fibre) in flat.fibres.iter().enumerate() {
             self.fibres.insert(fibre.clone(), (tensor.symbol.clone(), k));
         }
@@ -157,7 +157,7 @@ impl Lower {
     }
 
     /// Returns the tensor of a fibre or of values.
-    fn tensor_at(&self, t: &Symbol) -> Option<&Flat> {
+    fn tensor_at(&self, t: &Symbol) -> Option<&TensorLevels> {
         let of_fibre = self.fibres.get(t).map(|(tensor, _)| &self.tensors[tensor]);
         of_fibre.or_else(|| self.tensors.values().find(|flat| flat.values.symbol == *t))
     }
@@ -219,7 +219,7 @@ impl Lower {
         let mut meets = None;
         body.walk(&mut |inner| {
             let StmtKind::Store { tensor, value, .. } = inner.kind() else { return };
-            let shared = |flat: &&Flat| !flat.tensor.format.is_injective();
+            let shared = |flat: &&TensorLevels| !flat.tensor.format.is_injective();
             if let (Some(flat), Some(_)) = (self.tensor_at(tensor).filter(shared), value.as_literal()) {
                 meets = Some(flat.tensor.symbol.clone());
             }

@@ -1,7 +1,7 @@
 //! State of lowering, and its diagnostics.
 
 use crate::explain::Explained;
-use crate::layout::Flat;
+use crate::layout::TensorLevels;
 use crate::warnings;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ pub(super) type Bindings = FxHashMap<Symbol, Option<[Expr; 2]>>;
 
 /// Loop around the statement being lowered.
 #[derive(Clone)]
-pub(super) struct Around {
+pub(super) struct EnclosingLoop {
     /// Index of the loop's record.
     pub(super) number: usize,
     /// Fibres, by position, whose part in the loop is recorded.
@@ -29,9 +29,9 @@ pub(super) struct Lower {
     /// Whether floating-point sums keep their order ([`taffeta_ast::Func::keeps_order`]).
     pub(super) strict: bool,
     /// Structured tensors.
-    pub(super) tensors: FxHashMap<Symbol, Flat>,
+    pub(super) tensors: FxHashMap<Symbol, TensorLevels>,
     /// Local tensors before their declaration was given another shape; copies of loop bodies still access them.
-    pub(super) replaced: Vec<Flat>,
+    pub(super) replaced: Vec<TensorLevels>,
     /// Tensor of each fibre, and the number of levels above the fibre.
     pub(super) fibres: FxHashMap<Symbol, (Symbol, usize)>,
     /// Tensors stored over the pattern of a parameter, with that parameter, in order.
@@ -58,7 +58,7 @@ pub(super) struct Lower {
     /// Whether lists are merged with one body (`together`), since a body for each combination would be too many.
     pub(super) together: bool,
     /// Loops around the statement being lowered; `None` for loops without structured accesses.
-    pub(super) around: Vec<Option<Around>>,
+    pub(super) around: Vec<Option<EnclosingLoop>>,
 }
 
 impl Lower {

@@ -4,7 +4,7 @@
 use super::cursor::Cursor;
 use super::cursor::State;
 use super::exprs::{each_access, first_effect, place};
-use super::merge_strategy::Drive;
+use super::merge_strategy::MergePlan;
 use super::nest::{LoopBuilder, Region};
 use super::scalars::replaced;
 use super::scalars::scalar;
@@ -28,11 +28,11 @@ impl Lower {
         steppers.len() > 1
             && !nest.props.is_concurrent()
             && !steppers.iter().any(says)
-            && !self.ends_with_each(steppers, body)
+            && !self.is_intersection(steppers, body)
     }
 
     /// Returns whether the body has no effect where any one of these steppers stores nothing.
-    fn ends_with_each(&self, steppers: &[Cursor], body: &Stmt) -> bool {
+    fn is_intersection(&self, steppers: &[Cursor], body: &Stmt) -> bool {
         steppers.iter().all(|c| self.filled(body, [c]).is_nop())
     }
 
@@ -53,7 +53,7 @@ impl Lower {
             others.iter_mut().for_each(|c| c.kept = None);
             (steppers, others) = others.into_iter().partition(drives);
         }
-        let (steppers, known) = self.asked_by_cost(steppers, &body, nest);
+        let (steppers, known) = self.split_lookups(steppers, &body, nest);
         others.extend(known.into_iter().filter_map(|c| {
             let at = Expr::var(nest.iter?);
             let lookup = self.asks(&c, &at)?;
@@ -79,9 +79,9 @@ impl Lower {
         let mut leading = Vec::new();
         for (k, c) in steppers.into_iter().enumerate() {
             let leads = match &drive {
-                Drive::Leader(leader) => *leader == k,
-                Drive::Leapfrog(leaders) => leaders.contains(&k),
-                Drive::Merge => true,
+                MergePlan::Leader(leader) => *leader == k,
+                MergePlan::Leapfrog(leaders) => leaders.contains(&k),
+                MergePlan::Merge => true,
             };
             if leads { leading.push(c) } else { following.push(c) }
         }
@@ -94,9 +94,9 @@ impl Lower {
         };
         let others = [following, others].concat();
         all.push(match (&drive, &leading[..]) {
-            (Drive::Leapfrog(_), _) => self.leapfrog(nest, leading, others, range, whole, body),
-            (Drive::Leader(_), [leader]) => self.counted(nest, leader, &others, range, whole, body),
-            (Drive::Merge, [c])
+            (MergePlan::Leapfrog(_), _) => self.leapfrog(nest, leading, others, range, whole, body),
+            (MergePlan::Leader(_), [leader]) => self.counted(nest, leader, &others, range, whole, body),
+            (MergePlan::Merge, [c])
                 if c.stepper().is_some_and(|s| s.unique)
                     || !nest.props.is_concurrent() && self.is_chain(c, &body, nest) =>
             {
@@ -349,7 +349,7 @@ impl Lower {
         let listed: Vec<usize> =
             (0..steppers.len()).filter(|k| steppers[*k].stepper().is_some_and(|s| !s.full)).collect();
         // If nothing is left once one of them has ended, there are no other sets.
-        let varied = !self.ends_with_each(&steppers, &body);
+        let varied = !self.is_intersection(&steppers, &body);
         if varied && listed.len() > MOST_LISTS {
             let text = format!("the loop `{iter}` merges more lists than six: {}", names.join(", "));
             self.refuse_at(place(nest.s), text);

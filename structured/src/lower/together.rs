@@ -22,7 +22,7 @@ use super::cursor::{Cursor, PATH, path};
 use super::exprs::load;
 use super::nest::{LoopBuilder, Region};
 use super::scalars::{flag, replaced, scalar, substituted};
-use super::state::{Around, Lower};
+use super::state::{EnclosingLoop, Lower};
 use crate::access;
 use crate::explain::{Explained, Part};
 use crate::looplet::is_spike;
@@ -35,10 +35,10 @@ use taffeta_ast::{DType, Diagnostic, Expr, Literal, Stmt, Symbol, Tensor, poly};
 pub(super) const MANY_BODIES: usize = 100;
 
 /// Diagnostics, warnings and records of loops, and the notes of the innermost enclosing one.
-type Said = (Vec<Diagnostic>, Vec<Diagnostic>, Vec<Explained>, Option<Option<Around>>);
+type Snapshot = (Vec<Diagnostic>, Vec<Diagnostic>, Vec<Explained>, Option<Option<EnclosingLoop>>);
 
 /// List that is merged with others.
-struct Lane {
+struct MergedList {
     cursor: Cursor,
     stepper: Stepper,
     state: State,
@@ -50,7 +50,7 @@ struct Lane {
     to: Option<Arc<Tensor>>,
 }
 
-impl Lane {
+impl MergedList {
     /// Evaluates an expression of the stepper at the present position.
     fn now(&self, e: &Expr) -> Expr {
         replaced(e, &self.stepper.position, &self.state.position.load([]))
@@ -63,36 +63,36 @@ impl Lane {
 }
 
 /// Content of a cursor at a coordinate.
-struct Place {
+struct Occupancy {
     stored: Expr,
     positions: Positions,
 }
 
-impl Place {
+impl Occupancy {
     /// Substitutes a coordinate for the iterator.
-    fn at(&self, iter: &Symbol, at: &Expr) -> Place {
+    fn at(&self, iter: &Symbol, at: &Expr) -> Occupancy {
         let to = |e: &Expr| replaced(e, iter, at);
         let positions = Positions { first: to(&self.positions.first), end: to(&self.positions.end) };
-        Place { stored: to(&self.stored), positions }
+        Occupancy { stored: to(&self.stored), positions }
     }
 
     /// Makes the range of positions empty where nothing is stored.
-    fn or_none(self) -> Place {
-        let Place { stored, positions } = self;
+    fn or_none(self) -> Occupancy {
+        let Occupancy { stored, positions } = self;
         let end = match stored.as_bool() {
             Some(true) => positions.end,
             // (A range of several positions may be empty already.)
             _ if !is_one(&positions) => positions.end,
             _ => positions.first.plus(&stored.clone().cast(DType::I64)),
         };
-        Place { stored, positions: Positions { first: positions.first, end } }
+        Occupancy { stored, positions: Positions { first: positions.first, end } }
     }
 }
 
 impl Lower {
     /// Lowers a region of an outermost loop: with a body for each combination of stored lists, or, if these are many,
     /// with bodies that distinguish elements by expressions.
-    pub(super) fn in_either_way(
+    pub(super) fn lower_with_fewer_bodies(
         &mut self,
         nest: &mut LoopBuilder<'_>,
         cursors: Vec<Cursor>,
@@ -112,7 +112,7 @@ impl Lower {
             return first;
         }
         let kept = (said(self), nest.clone());
-        let say = |pass: &mut Lower, (found, warnings, explained, noted): Said| {
+        let say = |pass: &mut Lower, (found, warnings, explained, noted): Snapshot| {
             (pass.found, pass.warnings, pass.explained) = (found, warnings, explained);
             noted.into_iter().for_each(|noted| pass.around.last_mut().into_iter().for_each(|a| *a = noted.clone()));
         };
@@ -141,7 +141,7 @@ impl Lower {
         body: &Stmt,
     ) -> Option<Stmt> {
         let iter = nest.iter?;
-        let lanes = steppers.iter().map(|c| self.lane(c)).collect::<Option<Vec<Lane>>>()?;
+        let lanes = steppers.iter().map(|c| self.lane(c)).collect::<Option<Vec<MergedList>>>()?;
         let coordinate = scalar(iter.name().to_string());
         let at = coordinate.load([]);
         let [limit, next] = ["limit", "next"].map(|what| scalar(format!("{}.{what}", iter.name())));
@@ -161,7 +161,7 @@ impl Lower {
             let place = place(&c.looplet, &at)?.at(iter, &at);
             places.push((c, self.settled(nest, c, place, None, (&mut asked, &mut scalars))?));
         }
-        let told = self.told_apart(nest, &places, body)?;
+        let told = self.blend_elements(nest, &places, body)?;
         let skipped = self.filled(body, steppers);
         let between = !skipped.is_nop();
 
@@ -174,7 +174,7 @@ impl Lower {
             if !whole && !lane.cursor.starts(begin) {
                 out.push(self.seek(nest, &lane.state, &lane.stepper, begin));
             }
-            out.push(come_to(nest, lane, begin, &last));
+            out.push(set_next_coordinate(nest, lane, begin, &last));
         }
         out.extend(between.then(|| nest.set(&next, begin)));
         let Some(first) = lanes.iter().map(|l| l.at.load([])).reduce(|a, b| a.min_with(&b)) else {
@@ -216,14 +216,14 @@ impl Lower {
             out.push(self.region(nest, others.to_vec(), &rest, skipped));
         }
         let all = nest.block(out);
-        let of_lane = |l: Lane| [Some(l.state.position), Some(l.state.end), Some(l.at), Some(l.here), l.to];
+        let of_lane = |l: MergedList| [Some(l.state.position), Some(l.state.end), Some(l.at), Some(l.here), l.to];
         let scalars = lanes.into_iter().flat_map(of_lane).flatten().chain(scalars).chain(told.scalars);
         let scalars = scalars.chain([coordinate, limit]);
         Some(nest.with(scalars.chain(between.then_some(next)), all))
     }
 
     /// Returns the state of a list in a merge, if it can be merged in this way.
-    fn lane(&self, c: &Cursor) -> Option<Lane> {
+    fn lane(&self, c: &Cursor) -> Option<MergedList> {
         let stepper = c.stepper()?.clone();
         let state = State::new(c, self.tensor_of(c));
         let name = state.position.symbol.name();
@@ -231,7 +231,7 @@ impl Lower {
         let (at, here) = (scalar(format!("{name}.at")), flag(format!("{name}.here")));
         // Beyond the dimension, accesses are checked in the cases in which they are made.
         let can = stepper.ordered && c.within && c.here.is_none() && (stepper.unique || is_spike(&stepper));
-        can.then_some(Lane { cursor: c.clone(), stepper, state, at, here, to })
+        can.then_some(MergedList { cursor: c.clone(), stepper, state, at, here, to })
     }
 
     /// Moves a place into scalars if its computation may fail; it is then computed only where its list is at the
@@ -240,14 +240,14 @@ impl Lower {
         &self,
         nest: &LoopBuilder<'_>,
         c: &Cursor,
-        place: Place,
+        place: Occupancy,
         here: Option<(Expr, Vec<Stmt>)>,
         (asked, scalars): (&mut Vec<Stmt>, &mut Vec<Arc<Tensor>>),
-    ) -> Option<Place> {
-        let Place { stored, positions } = place;
+    ) -> Option<Occupancy> {
+        let Occupancy { stored, positions } = place;
         if !stored.may_fail() && !positions.first.may_fail() {
             let stored = here.map_or(stored.clone(), |(here, _)| both(&here, &stored));
-            return Some(Place { stored, positions }.or_none());
+            return Some(Occupancy { stored, positions }.or_none());
         }
         if !is_one(&positions) {
             return None;
@@ -263,13 +263,13 @@ impl Lower {
             }
         };
         asked.extend([nest.set(&position, &Expr::int(0)), here]);
-        let place = Place { stored: is_stored.load([]), positions: Positions::one(position.load([])) };
+        let place = Occupancy { stored: is_stored.load([]), positions: Positions::one(position.load([])) };
         scalars.extend([is_stored, position]);
         Some(place.or_none())
     }
 
     /// Advances a list from the present coordinate.
-    fn advance(&self, nest: &LoopBuilder<'_>, lane: &Lane, [at, after]: [&Expr; 2], limit: &Expr) -> Stmt {
+    fn advance(&self, nest: &LoopBuilder<'_>, lane: &MergedList, [at, after]: [&Expr; 2], limit: &Expr) -> Stmt {
         let p = &lane.state.position;
         let on = match (&lane.to, is_spike(&lane.stepper)) {
             (Some(to), _) => nest.set(p, &to.load([])),
@@ -281,16 +281,21 @@ impl Lower {
                 nest.block(assumed.into_iter().chain([on]))
             }
         };
-        nest.block([on, come_to(nest, lane, after, limit)])
+        nest.block([on, set_next_coordinate(nest, lane, after, limit)])
     }
 
     /// Rewrites the body so that the accesses of these cursors are distinguished by expressions; `None` if that is not
     /// possible.
-    fn told_apart(&mut self, nest: &LoopBuilder<'_>, places: &[(&Cursor, Place)], body: &Stmt) -> Option<Told> {
+    fn blend_elements(
+        &mut self,
+        nest: &LoopBuilder<'_>,
+        places: &[(&Cursor, Occupancy)],
+        body: &Stmt,
+    ) -> Option<BlendedBody> {
         let several = self.several.borrow().clone();
         let mut blend = Blend::new(body, &several, nest.s.origin());
         let written = effects::writes(body);
-        let mut told = Told { body: body.clone(), values: Vec::new(), scalars: Vec::new() };
+        let mut told = BlendedBody { body: body.clone(), values: Vec::new(), scalars: Vec::new() };
         for (c, place) in places {
             let (tensor, k) = self.fibres[&c.fibre].clone();
             let all = elements_of(&told.body, c);
@@ -333,7 +338,7 @@ impl Lower {
             }
         }
         // Loops over the levels below determine themselves which values derive from the fill.
-        if !blend.elements.is_empty() && self.goes_on(&told.body, &blend) {
+        if !blend.elements.is_empty() && self.has_other_accesses(&told.body, &blend) {
             return None;
         }
         told.body = blend.body(&told.body)?;
@@ -342,14 +347,14 @@ impl Lower {
     }
 
     /// Returns whether a statement has accesses to fibres other than these elements.
-    fn goes_on(&self, s: &Stmt, blend: &Blend<'_>) -> bool {
+    fn has_other_accesses(&self, s: &Stmt, blend: &Blend<'_>) -> bool {
         let is_told = |e: &Expr| blend.elements.contains_key(e) || blend.targets.iter().any(|(t, ..)| t == e);
         let mut is_other = |e: &Expr| load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)) && !is_told(e);
         s.any(&mut |s| access::exprs(s).iter().any(|e| e.any(&mut is_other)))
     }
 
     /// Returns whether the fibre below an access may have no positions: it is a list, whose range may be empty.
-    fn may_be_empty(&self, e: &Expr, c: &Cursor, place: &Place) -> bool {
+    fn may_be_empty(&self, e: &Expr, c: &Cursor, place: &Occupancy) -> bool {
         if place.stored.as_bool() == Some(true) {
             return true;
         }
@@ -370,7 +375,7 @@ impl Lower {
     }
 
     /// Warns about runs that are traversed coordinate by coordinate.
-    fn warn_of_steps(&mut self, nest: &LoopBuilder<'_>, lanes: &[Lane]) {
+    fn warn_of_steps(&mut self, nest: &LoopBuilder<'_>, lanes: &[MergedList]) {
         let (Some(iter), Some(lane)) = (nest.iter, lanes.iter().find(|l| l.stepper.full)) else { return };
         let name = self.tensor_of(&lane.cursor);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
@@ -382,7 +387,7 @@ impl Lower {
 }
 
 /// Body in which elements are distinguished by expressions.
-struct Told {
+struct BlendedBody {
     body: Stmt,
     /// Stores that set the values of the elements before it.
     values: Vec<Stmt>,
@@ -390,7 +395,7 @@ struct Told {
 }
 
 /// Sets a list's next coordinate, which is `from` or comes after it.
-fn come_to(nest: &LoopBuilder<'_>, lane: &Lane, from: &Expr, limit: &Expr) -> Stmt {
+fn set_next_coordinate(nest: &LoopBuilder<'_>, lane: &MergedList, from: &Expr, limit: &Expr) -> Stmt {
     let to = match lane.looplet() {
         Looplet::Spike(_) => lane.now(&lane.stepper.last),
         Looplet::Sequence(phases) => match &phases[..] {
@@ -405,16 +410,16 @@ fn come_to(nest: &LoopBuilder<'_>, lane: &Lane, from: &Expr, limit: &Expr) -> St
 }
 
 /// Returns the content of a looplet at a coordinate of its region; `None` if that takes a search.
-fn place(looplet: &Looplet, at: &Expr) -> Option<Place> {
-    let never = || Place { stored: Expr::bool(false), positions: Positions::one(Expr::int(0)) };
+fn place(looplet: &Looplet, at: &Expr) -> Option<Occupancy> {
+    let never = || Occupancy { stored: Expr::bool(false), positions: Positions::one(Expr::int(0)) };
     Some(match looplet {
         Looplet::Run(Fibre::Fill) | Looplet::Spike(Fibre::Fill) => never(),
         Looplet::Run(Fibre::At(p)) | Looplet::Spike(Fibre::At(p)) => {
-            Place { stored: Expr::bool(true), positions: p.clone() }
+            Occupancy { stored: Expr::bool(true), positions: p.clone() }
         }
         Looplet::Lookup(l) => {
             let stored = l.stored.clone().unwrap_or(Expr::bool(true));
-            Place { stored, positions: Positions::one(l.position.clone()) }
+            Occupancy { stored, positions: Positions::one(l.position.clone()) }
         }
         Looplet::Sequence(phases) => {
             let mut all = never();
@@ -433,7 +438,7 @@ fn place(looplet: &Looplet, at: &Expr) -> Option<Place> {
 }
 
 /// Selects one of two places; `None` if one of them has several positions.
-fn chosen(cond: &Expr, then: Place, otherwise: Place) -> Option<Place> {
+fn chosen(cond: &Expr, then: Occupancy, otherwise: Occupancy) -> Option<Occupancy> {
     let stored = either(&both(cond, &then.stored), &both(&cond.negate(), &otherwise.stored));
     let positions = match (then.stored.as_bool(), otherwise.stored.as_bool()) {
         (Some(false), _) => otherwise.positions,
@@ -447,7 +452,7 @@ fn chosen(cond: &Expr, then: Place, otherwise: Place) -> Option<Place> {
         (Some(true), Some(true)) => Expr::bool(true),
         _ => stored,
     };
-    Some(Place { stored, positions })
+    Some(Occupancy { stored, positions })
 }
 
 fn is_one(p: &Positions) -> bool {

@@ -117,7 +117,7 @@ impl Lower {
         if self.depth > 0 || self.together {
             return Some(self.region(nest, cursors, &region, body.clone()));
         }
-        Some(self.in_either_way(nest, cursors, &region, body))
+        Some(self.lower_with_fewer_bodies(nest, cursors, &region, body))
     }
 
     /// Warns about a loop that runs coordinate by coordinate because its body has an effect where none of its cursors

@@ -34,8 +34,8 @@ use super::cursor::{PATH, above};
 use super::exprs::load;
 use super::state::{Bindings, Lower};
 use crate::access;
-use crate::layout::Flat;
-use crate::level::FlatLevel;
+use crate::layout::TensorLevels;
+use crate::level::TensorLevel;
 use crate::levels::workspace::{COUNT, CRD, MAP};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ const OPEN: i64 = 0;
 impl Lower {
     /// Registers a local tensor if elements are inserted into it, and returns whether they are.
     pub(super) fn workspace(&mut self, tensor: &Arc<Tensor>) -> bool {
-        let Some(flat) = Flat::workspace(tensor).filter(|_| tensor.role.is_local()) else { return false };
+        let Some(flat) = TensorLevels::workspace(tensor).filter(|_| tensor.role.is_local()) else { return false };
         self.declare(tensor, flat);
         true
     }
@@ -396,7 +396,7 @@ impl Lower {
         }
     }
 
-    fn emptied_row(&self, tensor: &Symbol, level: &FlatLevel, row: &Expr, s: &Stmt) -> Stmt {
+    fn emptied_row(&self, tensor: &Symbol, level: &TensorLevel, row: &Expr, s: &Stmt) -> Stmt {
         let origin = || s.origin().derive("structured", "clear");
         let p = entry(tensor, "p");
         let begin = row.times(&level.size);

@@ -1,6 +1,6 @@
 //! Proof that all elements that share one stored value are written alike: the same statements store the same value into
 //! each.
-use super::sites::{How, Site, is_shared, loops_over_values, sites};
+use super::sites::{AccessKind, Site, is_shared, loops_over_values, sites};
 use crate::query::effects;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -19,11 +19,11 @@ pub(super) fn are(func: &Func, tensor: &Tensor) -> bool {
             declared.insert(tensor.symbol.clone(), tensor.clone());
         }
     });
-    all.iter().filter(|s| s.how != How::Reads).all(|site| {
+    all.iter().filter(|s| s.how != AccessKind::Reads).all(|site| {
         let Some(loops) = loops_over_values(tensor, site) else { return false };
         let nest = &site.path[loops[0]];
         let others = all.iter().filter(|s| s.is_in(nest));
-        let mut stores = others.map(|s| s.how == How::Stores && s.indices == site.indices);
+        let mut stores = others.map(|s| s.how == AccessKind::Stores && s.indices == site.indices);
         stores.all(|one| one) && Alike::new(tensor, site, &loops, &declared).site(site, loops[0])
     })
 }

@@ -1,6 +1,6 @@
 //! Fallback for elements with a shared value that are not proved to be equal: they are computed in a dense tensor,
 //! packed after the last write, and compared with the packed values.
-use super::sites::{How, sites};
+use super::sites::{AccessKind, sites};
 use crate::pass::rewrite_accesses;
 use crate::tree;
 use rustc_hash::FxHashMap;
@@ -19,7 +19,7 @@ use taffeta_ast::{
 pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Result<Func, Diagnostics> {
     let name = tensor.symbol.name();
     let all = sites(func, &tensor.symbol);
-    let last = all.iter().rev().find(|s| s.how != How::Reads).map(|s| s.stmt().origin().clone());
+    let last = all.iter().rev().find(|s| s.how != AccessKind::Reads).map(|s| s.stmt().origin().clone());
     let origin = last.unwrap_or_else(Origin::none);
     if !tensor.format.levels.iter().all(|l| l.kind.facts().full) {
         let text = format!(

@@ -1,7 +1,7 @@
 //! Promotion of elements with a shared value to scalars, in loop nests that visit each element once and reduce into
 //! elements, or read them between two writes. The scalar is initialised with the element's value before the nest, and
 //! stored into the element at the end of its iteration.
-use super::sites::{How, Site, loops_over_values, sites, varies_in};
+use super::sites::{AccessKind, Site, loops_over_values, sites, varies_in};
 use crate::pass::{rewrite_accesses, substitute};
 use crate::tree;
 use rustc_hash::FxHashMap;
@@ -14,9 +14,9 @@ pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Func {
     let (mut func, mut left) = (func.clone(), Vec::new());
     loop {
         let all = sites(&func, &tensor.symbol);
-        let nest = all.iter().filter(|s| s.how != How::Reads).find_map(|site| {
+        let nest = all.iter().filter(|s| s.how != AccessKind::Reads).find_map(|site| {
             let nest = site.path[*loops_over_values(tensor, site)?.first()?].clone();
-            let needs = all.iter().any(|s| s.is_in(&nest) && s.how != How::Stores);
+            let needs = all.iter().any(|s| s.is_in(&nest) && s.how != AccessKind::Stores);
             (needs && !left.contains(&nest.id())).then_some((site, nest))
         });
         let Some((site, nest)) = nest else { return func };
@@ -161,5 +161,5 @@ fn is_stored_first(body: &Stmt, tensor: &Tensor, all: &[Site]) -> bool {
     let way = &first.path[from..first.path.len() - 1];
     let store = matches!(first.stmt().kind(), StmtKind::Store { tensor: t, .. } if *t == tensor.symbol);
     // A load in the store's own value would be an earlier site.
-    store && first.how == How::Stores && way.iter().all(straight)
+    store && first.how == AccessKind::Stores && way.iter().all(straight)
 }

@@ -18,12 +18,12 @@ pub(super) struct Site {
     /// Enclosing statements, outermost first, ending with the access's own.
     pub(super) path: Vec<Stmt>,
     pub(super) indices: Vec<Access>,
-    pub(super) how: How,
+    pub(super) how: AccessKind,
 }
 
 /// Kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum AccessKind {
     Reads,
     Stores,
     Reduces,
@@ -57,13 +57,13 @@ pub(super) fn collect(s: &Stmt, tensor: &Symbol, path: &mut Vec<Stmt>, out: &mut
     let mut add = |indices: &[Access], how| out.push(Site { path: path.clone(), indices: indices.to_vec(), how });
     for e in s.kind().exprs() {
         e.walk(&mut |e| match e.kind() {
-            ExprKind::Load(t, at) if t == tensor => add(at, How::Reads),
+            ExprKind::Load(t, at) if t == tensor => add(at, AccessKind::Reads),
             _ => {}
         });
     }
     match s.kind() {
-        StmtKind::Store { tensor: t, indices, .. } if t == tensor => add(indices, How::Stores),
-        StmtKind::ReduceTo { tensor: t, indices, .. } if t == tensor => add(indices, How::Reduces),
+        StmtKind::Store { tensor: t, indices, .. } if t == tensor => add(indices, AccessKind::Stores),
+        StmtKind::ReduceTo { tensor: t, indices, .. } if t == tensor => add(indices, AccessKind::Reduces),
         _ => {}
     }
     s.kind().children().into_iter().for_each(|s| collect(s, tensor, path, out));

@@ -1,7 +1,7 @@
 //! Facts that a [`Context`] gains on a walk through a program: from declarations, conditions, loops, assertions and
 //! stores; and facts invalidated by writes.
 
-use super::{Context, Def, Key, Truth};
+use super::{Context, Def, Key, KnownCondition};
 use crate::query::MAX_SIZE;
 use crate::query::interval::{Congruence, INFINITY, Interval};
 use crate::query::linear::Linear;
@@ -125,10 +125,10 @@ impl Context {
             _ => {
                 // `a != b` and `a >= b` imply `a > b`.
                 if let Some(d) = a.minus(b) {
-                    if self.quickly(&d) {
+                    if self.entails_cheaply(&d) {
                         self.add_fact(d.plus_constant(-1));
                     } else if let Some(e) = b.minus(a)
-                        && self.quickly(&e)
+                        && self.entails_cheaply(&e)
                     {
                         self.add_fact(e.plus_constant(-1));
                     }
@@ -153,7 +153,7 @@ impl Context {
     fn know(&mut self, cond: &Expr, holds: bool) {
         self.changed();
         let loads = self.loads(cond);
-        self.truths.push(Truth { cond: cond.clone(), holds, loads, ended: false });
+        self.truths.push(KnownCondition { cond: cond.clone(), holds, loads, ended: false });
     }
 
     /// Returns the value that was assumed for exactly this condition; `None` if none was.

@@ -307,7 +307,7 @@ fn by_element(references: Vec<&Reference>) -> Vec<Vec<&Reference>> {
 
 /// Key of a family, equal for its members. Iterators are replaced by canonical ones, one for each depth of loops.
 #[derive(PartialEq, Eq, Hash)]
-struct FamilyName {
+struct FamilyKey {
     tensor: Symbol,
     around: Vec<Around>,
     indices: Vec<Expr>,
@@ -332,7 +332,7 @@ struct FamilyNames<'a> {
 impl FamilyNames<'_> {
     /// Returns the key of the reference's family; `None` if its execution or its element depends on more than the
     /// enclosing iterators.
-    fn name(&mut self, r: &Reference) -> Option<FamilyName> {
+    fn name(&mut self, r: &Reference) -> Option<FamilyKey> {
         let mut iterators: FxHashMap<Symbol, Expr> = FxHashMap::default();
         let mut around = Vec::new();
         for (_, step) in r.site.path.constraints() {
@@ -353,7 +353,7 @@ impl FamilyNames<'_> {
         }
         let indices = r.indices.as_ref()?.iter().map(|e| self.renamed(e, &iterators)).collect::<Option<_>>()?;
         let guards = r.guards.iter().map(|(e, holds)| Some((self.renamed(e, &iterators)?, *holds)));
-        Some(FamilyName { tensor: r.tensor.clone(), around, indices, guards: guards.collect::<Option<_>>()? })
+        Some(FamilyKey { tensor: r.tensor.clone(), around, indices, guards: guards.collect::<Option<_>>()? })
     }
 
     /// Rewrites the expression to canonical iterators; `None` if it loads from a tensor that the program writes.

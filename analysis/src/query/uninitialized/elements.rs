@@ -66,7 +66,7 @@ pub fn elements(dependences: &Dependences<'_>) -> Vec<Element> {
             break;
         }
         questions += 1;
-        if let Some(found) = Question::new(dependences, &changing).ask(tensor, read, &writes) {
+        if let Some(found) = ElementQuery::new(dependences, &changing).ask(tensor, read, &writes) {
             done.insert(tensor.symbol.clone());
             out.push(found);
         }
@@ -100,16 +100,16 @@ fn fills(write: &Reference) -> bool {
 }
 
 /// Query about one tensor and one read of it, with its own facts.
-struct Question<'d, 'f> {
+struct ElementQuery<'d, 'f> {
     dependences: &'d Dependences<'f>,
     ctx: Context,
     names: Names,
     changing: &'d FxHashSet<Symbol>,
 }
 
-impl<'d, 'f> Question<'d, 'f> {
+impl<'d, 'f> ElementQuery<'d, 'f> {
     fn new(dependences: &'d Dependences<'f>, changing: &'d FxHashSet<Symbol>) -> Self {
-        Question { dependences, ctx: Context::new(dependences.func()), names: Names::default(), changing }
+        ElementQuery { dependences, ctx: Context::new(dependences.func()), names: Names::default(), changing }
     }
 
     /// Finds an element that the read accesses, or the caller for a result, and that no write accesses.

@@ -179,12 +179,12 @@ impl AccessPattern {
     }
 
     /// Returns whether the access has the same strides as another one.
-    pub fn goes_as(&self, other: &AccessPattern) -> bool {
+    pub fn has_same_strides(&self, other: &AccessPattern) -> bool {
         self.steps == other.steps
     }
 
     /// Returns the tensor and the strides, for comparison with later accesses.
-    pub fn walk(&self, around: &[EnclosingLoop]) -> Walk {
+    pub fn walk(&self, around: &[EnclosingLoop]) -> ReuseKey {
         let loops: Vec<_> = around.iter().map(|l| l.iter.clone()).zip(self.steps.iter().copied()).collect();
         let number = number(|hasher| {
             self.tensor.id().hash(hasher);
@@ -196,12 +196,12 @@ impl AccessPattern {
                 }
             }
         });
-        Walk { tensor: self.tensor.clone(), loops, number }
+        ReuseKey { tensor: self.tensor.clone(), loops, number }
     }
 
     /// Returns whether the access has the same tensor and strides as an earlier one in the loops around both, and its
     /// footprint inside of these loops is at most `bytes`.
-    pub fn follows(&self, other: &Walk, around: &[EnclosingLoop], bytes: f64) -> bool {
+    pub fn follows(&self, other: &ReuseKey, around: &[EnclosingLoop], bytes: f64) -> bool {
         let both =
             || around.iter().zip(&self.steps).zip(&other.loops).take_while(|((l, _), (iter, _))| l.iter == *iter);
         let depth = both().count();
@@ -254,7 +254,7 @@ impl AccessPattern {
 
 /// Tensor and stride of the address in each loop, by which a later access is recognised as a reuse.
 #[derive(Clone)]
-pub(super) struct Walk {
+pub(super) struct ReuseKey {
     tensor: Symbol,
     loops: Vec<(Symbol, Step)>,
     /// Hash of the pattern.

@@ -36,7 +36,7 @@ pub(in crate::auto) fn obstacle_to_compilers(l: &Loop, bounds: &[Expr], strided:
 fn obstacle_in(s: &Stmt, l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'static str> {
     let access = |value: &Expr, indices: &[Access]| match () {
         () if !is_plain(value, l, strided) => Some("it has a costly function, a division, or elements that lie apart"),
-        () if !is_beside(indices.iter().map(|a| &a.index), l) => Some("it stores elements that lie apart"),
+        () if !has_unit_stride(indices.iter().map(|a| &a.index), l) => Some("it stores elements that lie apart"),
         () => None,
     };
     match s.kind() {
@@ -100,7 +100,7 @@ pub(super) fn is_unswitched(cond: &Expr, iter: &Symbol) -> bool {
 }
 
 /// Returns whether at most the last index depends on the loop, with stride 1.
-fn is_beside<'e>(at: impl DoubleEndedIterator<Item = &'e Expr>, l: &Loop) -> bool {
+fn has_unit_stride<'e>(at: impl DoubleEndedIterator<Item = &'e Expr>, l: &Loop) -> bool {
     let mut from_last = at.rev().map(|e| grows(e, &[&l.iter]).first().copied().unwrap_or(StrideClass::None));
     from_last.next().is_none_or(|last| last <= StrideClass::One) && from_last.all(|g| g == StrideClass::None)
 }
@@ -116,7 +116,7 @@ fn is_plain(e: &Expr, l: &Loop, strided: bool) -> bool {
                 }
                 ExprKind::Load(_, at) => {
                     let at = || at.iter().map(|a| &a.index);
-                    is_beside(at(), l) || (strided && growth(at(), &[&l.iter]) != [StrideClass::Gather])
+                    has_unit_stride(at(), l) || (strided && growth(at(), &[&l.iter]) != [StrideClass::Gather])
                 }
                 ExprKind::Cast(inner) => !matches!((inner.dtype(), e.dtype()), (DType::F16 | DType::Bf16, _)),
                 _ => true,

@@ -170,7 +170,7 @@ impl Collect<'_, '_> {
             a.touch.written == written
                 && a.around.len() == self.around.len()
                 && a.around.last().map(|l| &l.iter) == self.around.last().map(|l| &l.iter)
-                && a.touch.goes_as(&touch)
+                && a.touch.has_same_strides(&touch)
         };
         if !all.iter().any(same) {
             all.push(Accessed { touch, around: self.around.clone(), holder });

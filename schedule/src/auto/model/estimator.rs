@@ -7,10 +7,10 @@ mod misprediction;
 pub(super) mod out_of_order;
 mod working_set;
 
-use super::access::{AccessPattern, Element, StrideClass, Walk, is_checked};
+use super::access::{AccessPattern, Element, ReuseKey, StrideClass, is_checked};
 use super::c_compiler::{interchanged_by_compilers, is_unswitched, may_take_lanes};
 use super::hash::{hash_floats, number};
-use super::memo::{Bytes, Remembered, Taken};
+use super::memo::{Bytes, LoopEstimate, Memo};
 use super::recurrence::{self, Scalars};
 use super::work::Work;
 use super::{branch, coherence};
@@ -18,7 +18,7 @@ use crate::auto::model::enclosing::{EnclosingLoop, Stage};
 use crate::auto::target::{LINE, Target};
 use crate::auto::trip_counts::Values;
 use crate::tree::Loop;
-use loop_context::decides;
+use loop_context::starts_conditionally;
 use out_of_order::{Chain, LoopCost, Stall};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -57,7 +57,7 @@ pub(super) struct Estimator<'a, 't> {
     /// Symbolic values of the scalars computed in the current iteration.
     scalars: Scalars,
     /// Patterns of the accesses so far.
-    walks: Vec<Walk>,
+    walks: Vec<ReuseKey>,
     /// Costs of the statements directly in the current loop.
     direct: Direct,
     /// Stalls and instructions of the current loop, for overlap with later iterations.
@@ -65,7 +65,7 @@ pub(super) struct Estimator<'a, 't> {
     /// Lower bounds over all statements.
     roof: Roof,
     /// Memo of loop estimates.
-    remembered: Option<&'a mut Remembered>,
+    remembered: Option<&'a mut Memo>,
     /// Total tensor sizes for which the current loop's estimate holds.
     bytes: Cell<Bytes>,
 }
@@ -134,7 +134,7 @@ impl<'a, 't> Estimator<'a, 't> {
     }
 
     /// Uses a memo of loop estimates, and extends it.
-    pub fn remembering(mut self, loops: &'a mut Remembered) -> Estimator<'a, 't> {
+    pub fn remembering(mut self, loops: &'a mut Memo) -> Estimator<'a, 't> {
         self.remembered = Some(loops);
         self
     }
@@ -265,7 +265,7 @@ impl<'a, 't> Estimator<'a, 't> {
         }
         let place = self.place();
         if let Some(known) = self.remembered.as_ref().and_then(|all| all.recall(&l.stmt, place, self.values.bytes())) {
-            let Taken { time, inner, walks, bytes } = known;
+            let LoopEstimate { time, inner, walks, bytes } = known;
             self.inner.add(inner);
             self.walks.extend(walks.iter().cloned());
             self.bytes.set(self.bytes.get().and(*bytes));
@@ -279,7 +279,7 @@ impl<'a, 't> Estimator<'a, 't> {
         if let Some(all) = &mut self.remembered {
             let from = before.max(self.walks.len().saturating_sub(MOST_WALKS));
             let (walks, bytes) = (self.walks[from..].to_vec(), self.bytes.get());
-            all.remember(&l.stmt, place, Taken { time, inner, walks, bytes });
+            all.remember(&l.stmt, place, LoopEstimate { time, inner, walks, bytes });
         }
         self.bytes.set(self.bytes.get().and(around));
         time
@@ -298,9 +298,9 @@ impl<'a, 't> Estimator<'a, 't> {
     fn entered(&mut self, l: &Loop, props: &LoopProps) -> f64 {
         let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
         let entries = self.executions();
-        let mut around = self.around_of(l, props, trips);
+        let mut around = self.enclosing_loop(l, props, trips);
         self.add_working_set(l, &mut around);
-        around.number = self.number_of(&around);
+        around.number = self.context_hash(&around);
         let parallel = around.threads;
         let mut enter = if around.is_unrolled() { 0.0 } else { self.target.prices.enter };
         let iters = || self.around.iter().map(|l| &l.iter).chain([&l.iter]).collect::<Vec<&Symbol>>();
@@ -310,7 +310,7 @@ impl<'a, 't> Estimator<'a, 't> {
         }
         let mut events = entries * enter / self.threads();
         if parallel {
-            let region = if decides(props, trips) { 0.0 } else { self.target.prices.region };
+            let region = if starts_conditionally(props, trips) { 0.0 } else { self.target.prices.region };
             events += entries * (region + self.sum_up(l, props));
         }
         let may_get_lanes = self.stage == Stage::Structure
@@ -322,7 +322,7 @@ impl<'a, 't> Estimator<'a, 't> {
         if may_get_lanes && may_take_lanes(l) {
             self.walks.truncate(before);
             let mut around = EnclosingLoop { lanes: true, ..around };
-            around.number = self.number_of(&around);
+            around.number = self.context_hash(&around);
             let with_lanes = self.body(l, props, around);
             if with_lanes.0 + with_lanes.1.waits() < taken.0 + taken.1.waits() {
                 taken = with_lanes;
@@ -364,7 +364,7 @@ impl<'a, 't> Estimator<'a, 't> {
     fn sum_up(&self, l: &Loop, props: &LoopProps) -> f64 {
         let memory = self.target.levels.last().map_or(0.0, |l| l.per_byte);
         let copies = props.reductions.iter().filter(|r| r.sharing == Sharing::Partial).map(|r| {
-            let elements: f64 = self.of_own(&r.tensor, l).map(|d| self.values.value(d).value).product();
+            let elements: f64 = self.partial_result_shape(&r.tensor, l).map(|d| self.values.value(d).value).product();
             elements * 8.0 * 2.0 * memory * self.target.threads as f64
         });
         copies.sum()
@@ -372,7 +372,7 @@ impl<'a, 't> Estimator<'a, 't> {
 
     /// Returns the dimensions of a thread's partial result of a reduction, without the dimensions whose index is fixed
     /// in the whole loop, which have one element.
-    fn of_own(&self, tensor: &Symbol, l: &Loop) -> impl Iterator<Item = &Expr> {
+    fn partial_result_shape(&self, tensor: &Symbol, l: &Loop) -> impl Iterator<Item = &Expr> {
         let mut variant = effects::writes(&l.body);
         variant.insert(l.iter.clone());
         l.body.walk(&mut |s| variant.extend(Loop::of(s).map(|l| l.iter)));
@@ -433,7 +433,7 @@ impl<'a, 't> Estimator<'a, 't> {
                 accesses.push(touch);
             }
         }
-        self.find_near(&mut accesses);
+        self.mark_reuse(&mut accesses);
         let widest = accesses.iter().map(|a| a.bytes).fold(4.0, f64::max);
         let lanes = self.lanes(widest);
         let per_thread = executions / self.threads();
@@ -472,7 +472,7 @@ impl<'a, 't> Estimator<'a, 't> {
 
     /// Marks the accesses whose data earlier accesses have brought into the first level, and records the patterns of
     /// the others.
-    fn find_near(&mut self, accesses: &mut [AccessPattern]) {
+    fn mark_reuse(&mut self, accesses: &mut [AccessPattern]) {
         let room = self.target.levels.first().map_or(0.0, |l| l.bytes * PART_OF_FIRST);
         for a in accesses {
             let from = self.walks.len().saturating_sub(MOST_WALKS);

@@ -3,10 +3,10 @@
 use taffeta_ast::Symbol;
 
 /// Footprint in each tensor.
-pub(in crate::auto::model) type WorkingSet = Vec<Touched>;
+pub(in crate::auto::model) type WorkingSet = Vec<TensorFootprint>;
 
 /// Footprint in one tensor.
-pub(in crate::auto::model) struct Touched {
+pub(in crate::auto::model) struct TensorFootprint {
     pub tensor: Symbol,
     /// Bytes touched by the loops from a depth on, for fixed iterations of the loops outside, indexed by that depth;
     /// the maximum over accesses.

@@ -5,7 +5,7 @@
 //! executions, and earlier accesses, which may have fetched its data. Whether all tensors of the program fit a cache
 //! level is an input too; it is memoised as the range of total sizes for which the estimate holds.
 
-use super::access::Walk;
+use super::access::ReuseKey;
 use super::estimator::out_of_order::LoopCost;
 use super::footprint::WorkingSet;
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ const MOST_PLACES: usize = 4;
 
 /// Memo of loop estimates.
 #[derive(Default)]
-pub(super) struct Remembered {
+pub(super) struct Memo {
     loops: FxHashMap<StmtId, VecDeque<Loop>>,
     /// Working sets of loops, each with its node and the hash of the enclosing loops.
     sets: FxHashMap<StmtId, VecDeque<(Stmt, u64, Rc<WorkingSet>)>>,
@@ -28,30 +28,30 @@ pub(super) struct Remembered {
 struct Loop {
     node: Stmt,
     place: u64,
-    taken: Taken,
+    taken: LoopEstimate,
 }
 
 /// Estimate of a loop.
 #[derive(Clone)]
-pub(super) struct Taken {
+pub(super) struct LoopEstimate {
     /// Time in nanoseconds.
     pub time: f64,
     /// Stalls and instructions that the loop passes to the enclosing loop.
     pub inner: LoopCost,
     /// Access patterns that the loop adds for comparison with later accesses.
-    pub walks: Vec<Walk>,
+    pub walks: Vec<ReuseKey>,
     /// Total tensor sizes for which the estimate holds.
     pub bytes: Bytes,
 }
 
-impl Remembered {
-    pub fn recall(&self, node: &Stmt, place: u64, bytes: f64) -> Option<&Taken> {
+impl Memo {
+    pub fn recall(&self, node: &Stmt, place: u64, bytes: f64) -> Option<&LoopEstimate> {
         let known = self.loops.get(&node.id())?;
         let fits = |l: &&Loop| l.place == place && l.node.same_node(node) && l.taken.bytes.contain(bytes);
         known.iter().find(fits).map(|l| &l.taken)
     }
 
-    pub fn remember(&mut self, node: &Stmt, place: u64, taken: Taken) {
+    pub fn remember(&mut self, node: &Stmt, place: u64, taken: LoopEstimate) {
         let known = self.loops.entry(node.id()).or_default();
         if known.len() >= MOST_PLACES {
             known.pop_front();

@@ -57,7 +57,7 @@ use crate::auto::model::enclosing::EnclosingLoop;
 use crate::auto::model::enclosing::Stage;
 use crate::tree::{self, Loop};
 use estimator::Estimator;
-use memo::Remembered;
+use memo::Memo;
 use rustc_hash::FxHashMap;
 use taffeta_ast::{Func, Stmt, StmtId, StmtKind};
 
@@ -68,7 +68,7 @@ pub(super) struct Model<'t> {
     /// Estimates of outermost statements, with the nodes they are valid for.
     known: FxHashMap<StmtId, (Stmt, f64)>,
     /// Memo of estimates of the loops inside of outermost statements.
-    loops: Remembered,
+    loops: Memo,
 }
 
 /// Maximum trip counts that C compilers unroll completely: in scalar iterations, and in vectors.
@@ -85,7 +85,7 @@ impl EnclosingLoop {
 
 impl<'t> Model<'t> {
     pub fn new(target: &'t Target, stage: Stage) -> Model<'t> {
-        Model { target, stage, known: FxHashMap::default(), loops: Remembered::default() }
+        Model { target, stage, known: FxHashMap::default(), loops: Memo::default() }
     }
 
     /// Sets the stage of subsequent estimates.

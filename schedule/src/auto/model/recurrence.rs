@@ -73,8 +73,9 @@ pub(super) fn wait(
             };
             // An element fixed in all iterations is a sum, not a recurrence along the loop.
             let moves = element.iter().zip(at).any(|(a, b)| poly::equal(a, b) != Some(true));
-            let way =
-                Search { left: Cell::new(MOST), is_it: &is_it, scalars, prices }.way_back(value).filter(|_| moves)?;
+            let way = Search { left: Cell::new(MOST), is_it: &is_it, scalars, prices }
+                .latency_from_load(value)
+                .filter(|_| moves)?;
             Some((way + FORWARDED * prices.latency) / k as f64)
         })
         .fold(0.0, f64::max)
@@ -91,19 +92,21 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Returns the latency of the longest path of operations from a load of the element to the value.
-    fn way_back(&self, e: &Expr) -> Option<f64> {
+    fn latency_from_load(&self, e: &Expr) -> Option<f64> {
         self.left.set(self.left.get().checked_sub(1)?);
         match e.kind() {
-            ExprKind::Load(t, at) if at.is_empty() => self.scalars.value(t).and_then(|value| self.way_back(value)),
+            ExprKind::Load(t, at) if at.is_empty() => {
+                self.scalars.value(t).and_then(|value| self.latency_from_load(value))
+            }
             ExprKind::Load(t, at) => {
                 let at: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
                 (self.is_it)(t, &at).then_some(0.0)
             }
             ExprKind::Apply(op, args) => {
-                let longest = args.iter().filter_map(|a| self.way_back(a)).reduce(f64::max)?;
+                let longest = args.iter().filter_map(|a| self.latency_from_load(a)).reduce(f64::max)?;
                 Some(longest + Work::of(*op, e.dtype().size() as f64).latency(self.prices))
             }
-            ExprKind::Cast(inner) => self.way_back(inner),
+            ExprKind::Cast(inner) => self.latency_from_load(inner),
             ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => None,
         }
     }

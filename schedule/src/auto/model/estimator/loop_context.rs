@@ -13,13 +13,13 @@ use taffeta_ast::{Distribution, LoopProps, Parallel};
 
 impl Estimator<'_, '_> {
     /// Builds the loop context seen by the body, without its working set.
-    pub(super) fn around_of(&self, l: &Loop, props: &LoopProps, trips: Estimate) -> EnclosingLoop {
+    pub(super) fn enclosing_loop(&self, l: &Loop, props: &LoopProps, trips: Estimate) -> EnclosingLoop {
         let bounds = branch::bounds(l);
         let starts = |p: Parallel| p.above.is_none_or(|n| trips.value > n as f64);
         let mut around = EnclosingLoop {
             iter: l.iter.clone(),
             trips,
-            threads: props.parallel.is_some_and(|p| decides(props, trips) || starts(p)),
+            threads: props.parallel.is_some_and(|p| starts_conditionally(props, trips) || starts(p)),
             lanes: props.vectorize.is_some(),
             auto_vectorized: vectorised_by_compilers(l, &bounds, self.stage == Stage::Compiled),
             width: self.target.vector_bytes as f64 / 4.0,
@@ -44,7 +44,7 @@ impl Estimator<'_, '_> {
     }
 
     /// Hashes a loop and the loops around it; equal hashes mean equal contexts of the body.
-    pub(super) fn number_of(&self, l: &EnclosingLoop) -> u64 {
+    pub(super) fn context_hash(&self, l: &EnclosingLoop) -> u64 {
         number(|hasher| {
             (self.around.last().map(|l| l.number), l.overflows).hash(hasher);
             hash_floats(&[l.scattered], hasher);
@@ -59,7 +59,7 @@ impl Estimator<'_, '_> {
 }
 
 /// Returns whether the program decides at run time if threads are started.
-pub(super) fn decides(props: &LoopProps, trips: Estimate) -> bool {
+pub(super) fn starts_conditionally(props: &LoopProps, trips: Estimate) -> bool {
     let asks = |p: Parallel| p.above.is_some() || p.distribution == Distribution::Positions;
     is_guess(trips) && props.parallel.is_some_and(asks)
 }

@@ -70,7 +70,7 @@ impl LoopCost {
             return time;
         }
         let written = effects::writes(&l.body);
-        let is_free = |w: &&Stall| w.chains.iter().all(|c| c.begins_anew(l, &written));
+        let is_free = |w: &&Stall| w.chains.iter().all(|c| c.starts_independently(l, &written));
         let free: f64 = self.waits.iter().filter(is_free).map(|w| w.time).sum();
         let on_the_way = (IN_FLIGHT * iterations / self.instructions.max(1.0)).max(1.0);
         time.max((time + free) / on_the_way) + self.waits() - free
@@ -94,7 +94,7 @@ impl Chain {
 
     /// Returns whether an iteration of an enclosing loop starts the chain without any value that earlier ones have
     /// `written`.
-    fn begins_anew(&self, l: &Loop, written: &FxHashSet<Symbol>) -> bool {
+    fn starts_independently(&self, l: &Loop, written: &FxHashSet<Symbol>) -> bool {
         let (tensor, at) = &self.element;
         let (mut own, mut waits) = (at.iter().any(|e| effects::mentions(e, &[&l.iter])), false);
         l.body.walk(&mut |s: &Stmt| match s.kind() {

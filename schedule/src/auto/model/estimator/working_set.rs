@@ -11,7 +11,7 @@
 use super::Estimator;
 use crate::auto::model::access::AccessPattern;
 use crate::auto::model::enclosing::EnclosingLoop;
-use crate::auto::model::footprint::{Touched, WorkingSet};
+use crate::auto::model::footprint::{TensorFootprint, WorkingSet};
 use crate::auto::target::LINE;
 use crate::tree::Loop;
 use std::rc::Rc;
@@ -68,7 +68,7 @@ impl Estimator<'_, '_> {
             }
             let inner = self.known_set(&l).unwrap_or_else(|| {
                 let trips = self.values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
-                let own = self.around_of(&l, props, trips);
+                let own = self.enclosing_loop(&l, props, trips);
                 let inner = self.working_set(&l, own);
                 self.values.leave();
                 inner
@@ -107,7 +107,7 @@ impl Estimator<'_, '_> {
     fn add(&self, set: &mut WorkingSet, (tensor, pointed): (&Symbol, usize), by_depth: &mut dyn Iterator<Item = f64>) {
         let by_depth = by_depth.take(self.around.len() + 1);
         let Some(known) = set.iter_mut().find(|t| t.tensor == *tensor) else {
-            return set.push(Touched { tensor: tensor.clone(), bytes: by_depth.collect(), pointed });
+            return set.push(TensorFootprint { tensor: tensor.clone(), bytes: by_depth.collect(), pointed });
         };
         known.bytes.iter_mut().zip(by_depth).for_each(|(known, by)| *known = known.max(by));
         known.pointed = known.pointed.max(pointed);
