@@ -414,7 +414,8 @@ fn compile_c(
     let store = Store::open()?;
     let system = |d| Error::System(Report::without_sources(vec![d]));
     let toolchain = Toolchain::find();
-    let flags = CompileOptions { contract: !options.strict_floats, ..CompileOptions::default() };
+    let flags =
+        CompileOptions { contract: !options.strict_floats, optimize: options.optimize, ..CompileOptions::default() };
     // The identity of the compiler is part of the key, so even cached libraries require a compiler.
     let identity = toolchain.as_ref().map(|t| t.identity().to_string()).map_err(|d| system(d.clone()))?;
     let key = cache::key(&[

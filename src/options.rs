@@ -125,6 +125,8 @@ pub struct Options {
     pub gradient: Option<Gradient>,
     /// Whether to generate C for any machine of this architecture, with the vector width common to all.
     pub portable: bool,
+    /// Whether the C compiler optimises the program (`-O3`), rather than compiling in less time (`-O1`).
+    pub optimize: bool,
     /// Whether to stop, with the location, where a statement yields NaN or infinity from finite numbers
     /// (`run::nonfinite`).
     pub check_finite: bool,
@@ -145,6 +147,7 @@ impl Default for Options {
             choose_tapes: true,
             gradient: None,
             portable: false,
+            optimize: true,
             check_finite: false,
             strict_floats: false,
         }
@@ -152,6 +155,13 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Sets whether the C compiler optimises the program.
+    #[must_use]
+    pub fn optimize(mut self, optimize: bool) -> Options {
+        self.optimize = optimize;
+        self
+    }
+
     /// Sets the value of a `static` parameter.
     #[must_use]
     pub fn set(mut self, name: &str, value: StaticValue) -> Options {

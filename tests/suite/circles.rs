@@ -44,8 +44,13 @@ fn collect(src: &Path, dir: &Path, out: &mut BTreeMap<Module, String>) {
         }
         let text = std::fs::read_to_string(&path).expect("a text");
         let code: Vec<&str> = text.lines().map(|l| l.split("//").next().unwrap_or_default()).collect();
-        let code = code.join("\n");
-        out.insert(module, code.split("#[cfg(test)]\nmod ").next().unwrap_or_default().to_string());
+        // A visibility names a module without using it.
+        let mut parts = code.join("\n");
+        while let Some(at) = parts.find("pub(in ") {
+            let end = parts[at..].find(')').map_or(parts.len(), |end| at + end + 1);
+            parts.replace_range(at..end, "pub");
+        }
+        out.insert(module, parts.split("#[cfg(test)]\nmod ").next().unwrap_or_default().to_string());
     }
 }
 

@@ -228,7 +228,7 @@ fn stored(value: &Value, gradient: &Value) -> Value {
 /// Compares the derivatives of all stored values of structured parameters; returns the number of values, and of those
 /// that change a result.
 fn compare(program: &Program, text: &str) -> (usize, usize) {
-    let c = Options::default().gradient(Gradient::default());
+    let c = Options::default().optimize(false).gradient(Gradient::default());
     let gradient = program.compile("f", &c).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let plain = Options::default().backend(Backend::Interp);
     let plain = program.compile("f", &plain).unwrap_or_else(|e| panic!("{e}\n{text}"));

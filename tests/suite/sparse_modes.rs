@@ -73,6 +73,11 @@ fn matrix(format: &str) -> &'static str {
     }
 }
 
+/// Returns options for many small programs, which are compiled fast.
+fn fast() -> Options {
+    Options::default().optimize(false)
+}
+
 fn program(format: &str) -> Program {
     Program::from_source("p.ft", &PROGRAMS.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -100,8 +105,8 @@ fn all_modes_agree_whatever_is_kept() {
 
 fn agree(format: &str, entry: &str, tape: Tape) {
     let (program, name) = (program(format), format!("{entry}, {format}"));
-    let options = Options::default().gradient(Gradient::default().tape(tape));
-    let plain = Options::default();
+    let options = fast().gradient(Gradient::default().tape(tape));
+    let plain = fast();
     let signature = program.compile(entry, &plain).unwrap_or_else(|e| panic!("{name}: {e}")).signature().clone();
     let dense = |p: &str| !matches!(p, "A" | "B" | "M");
     let given = signature.params().map(|p| {
@@ -132,7 +137,7 @@ fn sparse_layers_have_gradients() {
         ("energy", ("N", "[[0, 1, 1], [0, 0, 1], [0, 0, 0]]"), ""),
     ];
     for (entry, stored, sizes) in cases {
-        let function = program.compile(entry, &Options::default()).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        let function = program.compile(entry, &fast()).unwrap_or_else(|e| panic!("{entry}: {e}"));
         let signature = function.signature();
         let text = |p: &str, k: usize| if p == stored.0 { stored.1.to_string() } else { format!("randn(seed={k})") };
         let given = signature.params().enumerate().map(|(k, p)| (p.name.clone(), text(&p.name, k))).collect_vec();
@@ -140,7 +145,7 @@ fn sparse_layers_have_gradients() {
         let sizes = sizes.split_whitespace().filter_map(size).collect_vec();
         let inputs = taffeta::inputs::read(signature, &given, &sizes);
         let inputs = inputs.unwrap_or_else(|e| panic!("{entry}: {:?}", e[0].diagnostic));
-        let checks = check_gradient(&program, entry, &Options::default(), &inputs, &Sampling::default().rounds(2));
+        let checks = check_gradient(&program, entry, &fast(), &inputs, &Sampling::default().rounds(2));
         for check in checks.unwrap_or_else(|e| panic!("{entry}: {e}")) {
             assert!(!check.verdict().is_wrong(), "{entry}: {:?}", check.worst());
         }
@@ -153,7 +158,7 @@ fn second_derivatives_are_in_the_pattern() {
     for format in traversed().filter(|f| !shares_values(f)) {
         let program = program(format);
         let run = |entry: &str, direction: &str| {
-            let options = Options::default();
+            let options = fast();
             let function = program.compile(entry, &options).unwrap_or_else(|e| panic!("{entry}, {format}: {e}"));
             let given = [("A", matrix(format)), (direction, matrix(format)), ("x", "[1, 2, 3, 4]")];
             let given = given.map(|(name, text)| (name.to_string(), text.to_string()));
@@ -174,7 +179,7 @@ fn second_derivatives_are_in_the_pattern() {
 #[test]
 fn directions_are_in_the_pattern() {
     let program = program("csr");
-    let function = program.compile("dot", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let function = program.compile("dot", &fast()).unwrap_or_else(|e| panic!("{e}"));
     let read = |text: &str| {
         let given = [("A", "[[1, 0], [0, 2]]"), ("B", text)].map(|(n, t)| (n.to_string(), t.to_string()));
         taffeta::inputs::read(function.signature(), &given, &[]).expect("they are matrices").values
@@ -215,7 +220,7 @@ def scaled(A: f64[n, n] @ csr, x: f64[n]) -> f64[n, n] @ pattern(A):
 ";
     let program = Program::from_source("p.ft", text).unwrap_or_else(|e| panic!("{e}"));
     for entry in ["doubled", "scaled"] {
-        let options = Options::default().gradient(Gradient::default().wrt(["A", "x"]));
+        let options = fast().gradient(Gradient::default().wrt(["A", "x"]));
         let both = program.compile(entry, &options).unwrap_or_else(|e| panic!("{entry}: {e}"));
         let given = [("A", matrix("csr")), ("x", "[1, 2, 3, 4]"), ("B.grad", matrix("csr"))];
         let given = given.map(|(name, text)| (name.to_string(), text.to_string()));
@@ -249,7 +254,7 @@ def scaled(A: f64[n, n] @ FORMAT, x: f64[n], z: f64[n]) -> f64[n]:
 ";
     for format in traversed() {
         let program = Program::from_source("p.ft", &text.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"));
-        let options = Options::default().gradient(Gradient::default().wrt(["z"]).tape(Tape::All));
+        let options = fast().gradient(Gradient::default().wrt(["z"]).tape(Tape::All));
         let both = program.compile("scaled", &options).unwrap_or_else(|e| panic!("{format}: {e}"));
         let given = [("A", matrix(format)), ("x", "[1, 2, 3, 4]"), ("z", "[4, 3, 2, 1]"), ("y.grad", "[1, -1, 2, 5]")];
         let given = given.map(|(name, text)| (name.to_string(), text.to_string()));

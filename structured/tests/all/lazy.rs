@@ -38,7 +38,7 @@ fn indices_that_a_condition_keeps_in_range() {
         "(1.0 if n - j < n and A[n - j] > 2.0 else 0.0)",
         "cast(not (j < 2 or A[n - j] <= 2.0), f64)",
         "cast(j > 1 and A[n - j] > 2.0 and A[(j + 3) % n] > 1.0, f64)",
-        "(A[j] * cast(n > 4 and A[j // (n - 4)] > 2.0, f64))",
+        "(A[j] * (1.0 if n > 4 and A[j // (n - 4)] > 2.0 else 2.0))",
         "((A[j + 2] if j + 2 < n else A[j + 1]) if j + 1 < n else 1.0)",
     ];
     let text = |level: &str, value: &str| {

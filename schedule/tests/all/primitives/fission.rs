@@ -403,6 +403,15 @@ def f(x: f32[n], y: inout[f32[n]]):
         y[i] += 1
 ",
         |s| call(s, "fission", args!["i"; after = "A"]).map(drop),
-        expect![[""]],
+        expect![[r#"
+            for i in range(n):
+                if x[i] > 0.0:
+                    label("A")
+                    y[i] = x[i]
+            for i in range(n):
+                if x[i] > 0.0:
+                    t = empty((n - 5,), f32)
+                y[i] += 1.0
+        "#]],
     );
 }

@@ -8,14 +8,10 @@ use taffeta_schedule::{Refusal, Schedule, SplitBy, documentation, targets};
 /// Checks that every registered primitive and query has a method of its name, which calls it.
 #[test]
 fn every_primitive_and_query_has_a_method() {
-    let source = [
-        include_str!("../../../src/typed.rs"),
-        include_str!("../../../src/schedule.rs"),
-        include_str!("../../../src/dispatch.rs"),
-    ]
-    .concat();
+    let source = [include_str!("../../../src/typed.rs"), include_str!("../../../src/dispatch.rs")].concat();
     let methods: Vec<&str> = source.split("    pub fn ").skip(1).collect();
-    for d in documentation() {
+    // The methods of rules are made where rules are registered.
+    for d in documentation().filter(|d| !d.name.starts_with("auto_")) {
         let has = methods.iter().any(|m| m.strip_prefix(d.name).is_some_and(|rest| rest.starts_with('(')));
         assert!(has, "no method `{}`: add it to schedule/src/typed.rs", d.name);
         let called = source.contains(&format!("(\"{}\", ", d.name)) || d.name == "can";
