@@ -3,14 +3,14 @@
 mod calibrate;
 mod machine;
 
-use crate::options::{AUTO, Backend, Options};
+use crate::options::{AUTO, Backend, MAX_THREADS, Options};
 use taffeta_ast::Diagnostic;
 use taffeta_schedule::auto::{LazyTarget, Target};
 
 /// Environment variable that selects the target machine.
 const MACHINE: &str = "TAFFETA_MACHINE";
 /// Maximum number of threads in the cost model.
-const MOST_THREADS: usize = crate::MAX_THREADS as usize;
+const MOST_THREADS: usize = MAX_THREADS as usize;
 
 /// Returns whether rules schedule the program. The interpreter gains nothing from a schedule, and runs the program as
 /// written.

@@ -4,8 +4,8 @@
 
 use crate::error::{Error, Report};
 use crate::loader::from_the_users_line;
-use crate::options::statics_text;
 use crate::options::{Backend, Options};
+use crate::options::{MAX_THREADS, statics_text};
 use crate::packed::{self, Packed};
 use crate::pipeline;
 use crate::scheduler;
@@ -32,10 +32,6 @@ pub struct Function {
     /// Sink of the lines that the program prints.
     lines: Lines,
 }
-
-/// Maximum number of threads of a call, whether requested by the call or by `OMP_NUM_THREADS`. OpenMP's run-time
-/// library exits the whole process or crashes when the system refuses a thread; no machine has as many cores.
-pub const MAX_THREADS: u32 = 1024;
 
 /// Executable form of an entry.
 enum Code {

@@ -8,6 +8,10 @@ use taffeta_frontend::StaticValue;
 /// Name of the automatic schedule.
 pub(crate) const AUTO: &str = "auto";
 
+/// Maximum number of threads of a call, whether requested by the call or by `OMP_NUM_THREADS`. OpenMP's run-time
+/// library exits the whole process or crashes when the system refuses a thread; no machine has as many cores.
+pub const MAX_THREADS: u32 = 1024;
+
 /// Execution engine of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {

@@ -171,7 +171,7 @@ impl Session {
 
     /// Returns whether compilation must measure this machine first ([`crate::must_measure`]).
     pub fn must_measure(&self) -> bool {
-        crate::must_measure(&self.options)
+        crate::automatic::must_measure(&self.options)
     }
 
     /// Compiles the entry with `sizes` compiled in.

@@ -32,7 +32,7 @@
 //!         B[i, j] = B_now
 //! ```
 //!
-//! **Leaves alone**: adjoints, whose elements are summed ([`Format::sums`]), and parameters.
+//! **Leaves alone**: adjoints, whose elements are summed ([`taffeta_ast::format::Format::sums`]), and parameters.
 
 mod alike;
 mod apart;

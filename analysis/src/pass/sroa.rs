@@ -60,14 +60,21 @@ pub fn scalarized(func: &Func) -> Option<Func> {
     if all.elements.is_empty() {
         return None;
     }
-    // Unroll the loops over all candidates to learn which arrays can be replaced; loops over the other arrays stay.
-    let mut arrays = Arrays { shapes: all.shapes.clone(), elements: all.elements.clone() };
-    arrays.touched(&iterations(&func.body, &all), &mut FxHashSet::default());
-    arrays.elements.retain(|_, elements| !elements.is_empty());
-    if arrays.elements.is_empty() {
-        return None;
-    }
-    let body = iterations(&func.body, &arrays);
+    // Unroll the loops over the candidates to learn which of them can be replaced. A loop over a dropped array stays,
+    // and with it the subscripts of other arrays in it, until no more is dropped.
+    let mut arrays = all;
+    let body = loop {
+        let candidates = arrays.elements.len();
+        let body = iterations(&func.body, &arrays);
+        arrays.elements.values_mut().for_each(BTreeMap::clear);
+        arrays.touched(&body, &mut FxHashSet::default());
+        arrays.elements.retain(|_, elements| !elements.is_empty());
+        match arrays.elements.len() {
+            0 => return None,
+            left if left == candidates => break body,
+            _ => {}
+        }
+    };
     let loads = substitute::rebuild(&body, &mut |e| match e.kind() {
         ExprKind::Load(t, at) => arrays.scalar(t, at).map_or(e.clone(), |s| Expr::load(s, Vec::new(), e.dtype())),
         _ => e,

@@ -49,3 +49,36 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
         "#]],
     );
 }
+
+/// Checks that an array stays if a loop that reads it stays for the sake of another one.
+#[test]
+fn leaves_what_a_loop_that_stays_reads() {
+    check(
+        "
+def f(x: f32[n], y: inout[f32[n]], p: i32[n]):
+    for i in range(n):
+        u = empty((2,), f32)
+        u[0] = x[i]
+        u[1] = x[i] * 2
+        l = empty((2,), f32)
+        for k in range(2):
+            l[k] = u[(k + 1) % 2]
+        v = empty((2,), f32)
+        v[0] = l[p[i]]
+        y[i] = v[0]
+",
+        |s| call(s, "scalarize", args![]).map(drop),
+        expect![[r#"
+            for i in range(n):
+                u = empty((2,), f32)
+                u[0] = x[i]
+                u[1] = x[i] * 2.0
+                l = empty((2,), f32)
+                for k in range(2):
+                    l[k] = u[(k + 1) % 2]
+                v_0 = empty((), f32)
+                v_0 = l[cast(p[i], i64)]
+                y[i] = v_0
+        "#]],
+    );
+}
