@@ -133,7 +133,7 @@ pub enum Exact {
     Overflow,
 }
 
-/// Applies an operator to integers of at most 65 bits without wrapping; `None` where the result is no integer
+/// Applies an operator to integers of at most 65 bits without wrapping; `None` where the result is not an integer
 /// (comparisons) or the operator does not take integers.
 pub fn exact_int(op: Op, a: i128, b: i128) -> Result<Option<Exact>, Fault> {
     let checked = |value: Option<i128>| value.map_or(Exact::Overflow, Exact::Value);

@@ -122,7 +122,7 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
         Op::Fma if k == 2 => Part::Scaled(d.clone()),
         Op::Fma => times(args[1 - k].clone()),
         Op::Select if k > 0 => Part::Where { cond: args[0].clone(), holds: k == 1, lazy: true },
-        // Steps, and operators whose result is no floating-point number.
+        // Steps, and operators whose result is not a floating-point number.
         Op::StopGradient => Part::None,
         Op::FloorDiv | Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Sign | Op::IsNan | Op::Select => Part::None,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or | Op::Not => Part::None,

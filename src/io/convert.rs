@@ -43,7 +43,7 @@ impl Numbers<'_> {
     }
 }
 
-/// Converts `value`, which comes from `what` (a file or a part of it), to the requested type.
+/// Converts a value from a file or a part of it, named `what` in messages, to the requested type.
 pub fn to(value: Value, want: &Want, what: &str) -> Result<Value, Diagnostic> {
     let from = value.dtype();
     if from == want.dtype {

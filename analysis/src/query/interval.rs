@@ -4,7 +4,7 @@
 /// Absence of a bound: far beyond every value of a program and every sum of a few hundred products of them.
 pub(crate) const INFINITY: i128 = 1 << 120;
 
-/// Integers `lo <= v <= hi`. A bound at or beyond `INFINITY` is no bound. Empty if `lo > hi`.
+/// Integers `lo <= v <= hi`. A bound at or beyond `INFINITY` is open. Empty if `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// Smallest value.

@@ -69,7 +69,7 @@ fn scope() {
         block([var_def(&t, Stmt::nop()), store(&t, [&Expr::int(0)], &zero())])
     });
     broken(Scope, |_, y, _| store(y, [&Expr::int(0)], &local("t", DType::F64, []).load([])));
-    // A tensor is no iterator, and has its declared type.
+    // A tensor is not an iterator, and has its declared type.
     broken(Scope, |x, y, _| store(y, [&Expr::var(&x.symbol)], &zero()));
     broken(Scope, |x, y, _| {
         let load = Expr::load(&x.symbol, vec![Access::from(Expr::int(0))], DType::F32);

@@ -132,7 +132,7 @@ impl Owner {
         if meta.is_dir() { self.private(&meta) } else { Err("is not a directory".into()) }
     }
 
-    /// Reads a file that only the user can write, and that is no link.
+    /// Reads a file that only the user can write; links are refused.
     pub fn read(self, file: &Path) -> std::io::Result<Vec<u8>> {
         let meta = std::fs::symlink_metadata(file)?;
         if !meta.is_file() {

@@ -119,7 +119,7 @@ impl Elab<'_> {
         })
     }
 
-    /// Ensures that two sizes are equal: by proof, or by an assertion with the message `what: a and b`. `Err(())` if
+    /// Ensures that two sizes are equal: by proof, or by an assertion whose message has both sizes. `Err(())` if
     /// they are provably different.
     pub(crate) fn require_equal(&mut self, a: &Expr, b: &Expr, what: &str) -> Result<(), ()> {
         match self.equal(a, b) {

@@ -53,10 +53,10 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(stmt) = tree::find(&s.func().body, site) else { return Vec::new() };
     let pays = |l: StmtId, p: &Product| is_for_libraries(p) && is_large(s, model, l, p);
     // Outlining from a sparse loop would densify its per-element temporaries.
-    let min_gain_sparse = is_near_stored(s, &stmt);
+    let near_stored = is_near_stored(s, &stmt);
     let Some(l) = Loop::of(&stmt) else {
         return outline_matmul::option(s, site, &pays)
-            .filter(|_| !min_gain_sparse)
+            .filter(|_| !near_stored)
             .map_or(Vec::new(), |c| on_threads(s, site, c));
     };
     // A nest that a library executes contains no further product.
@@ -65,7 +65,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     }
     let Some(p) = as_lib::sketch(s, &l).filter(|p| pays(site, p)) else {
         return outline_matmul::all(s, &l, &pays)
-            .filter(|_| !min_gain_sparse)
+            .filter(|_| !near_stored)
             .map_or(Vec::new(), |c| on_threads(s, site, c));
     };
     // Products of a batch also get a thread each, unless they are large, where a library has threads of its own, or

@@ -8,8 +8,7 @@ use taffeta_analysis::pass::simplify;
 use taffeta_ast::{Func, print};
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::Target;
-#[allow(unused_imports)] // used by the tests that share `random`
-use taffeta_structured::{Stored, Unpackable, lower};
+use taffeta_structured::lower;
 use testkit::{lowers, programs};
 
 use lowers::lowers;

@@ -1,17 +1,8 @@
 //! Accesses to a tensor with shared values, each with the statements around it, and the loops over the elements of one
 //! value.
 
-use taffeta_ast::Access;
-use taffeta_ast::Expr;
-use taffeta_ast::ExprKind;
-use taffeta_ast::Extent;
-use taffeta_ast::Func;
-use taffeta_ast::Stmt;
-use taffeta_ast::StmtKind;
-use taffeta_ast::Symbol;
-use taffeta_ast::Tensor;
 use taffeta_ast::format::Format;
-use taffeta_ast::poly;
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor, poly};
 
 /// Access to a tensor.
 pub(super) struct Site {

@@ -1,12 +1,8 @@
 //! Queries of the dependence analysis ([`DependenceQuery`]) and their answers ([`Dependence`], with a [`Witness`]).
 
-use crate::query::instance::Instance;
-use crate::query::instance::Relation;
+use crate::query::instance::{Instance, Relation};
 use crate::query::reference::Reference;
-use taffeta_ast::Expr;
-use taffeta_ast::Stmt;
-use taffeta_ast::StmtId;
-use taffeta_ast::Symbol;
+use taffeta_ast::{Expr, Stmt, StmtId, Symbol};
 
 /// Order in which the program, as it stands, executes source and sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -147,7 +147,7 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
     for (code, lanes) in check(program, &[("vectorize", &[text("k")])]).iter().zip_eq([4, 8, 16]) {
         assert!(code.contains(&format!("k + {} <= m; k += {}", 4 * lanes, 4 * lanes)), "{code}");
         assert!(code.contains(&format!("s += taf_sum_f32x{lanes}(")), "{code}");
-        // There is no vector of 8 bytes, which gcc would pass through memory.
+        // Vectors of 8 bytes are not used: gcc would pass them through memory.
         let four = if lanes == 4 { "v" } else { "v4" };
         assert!(code.contains(&format!("taf_f32x4 v2 = {four} + ")), "{code}");
         assert!(code.contains(&format!("t += taf_sum_f64x{}(", lanes / 2)), "{code}");
