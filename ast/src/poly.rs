@@ -1,5 +1,6 @@
-//! Equality of sizes by normal forms: an integer expression as a polynomial with integer coefficients over its atoms
-//! (sizes, iterators, and any operand that is not `+`, `-` or `*`).
+//! Normal forms of integer expressions: polynomials with integer coefficients over atoms (sizes, iterators, and any
+//! operand that is not `+`, `-` or `*`), in which sizes are compared, and affine forms, in which primitives solve and
+//! normalise bounds and indices.
 //!
 //! `2*n` equals `n + n`, and `(n - 1) + 1` equals `n`; `n` and `m` may or may not be equal.
 
@@ -7,33 +8,61 @@ use crate::dtype::DType;
 use crate::expr::{Expr, ExprKind};
 use crate::literal::{Literal, wrap_to};
 use crate::op::Op;
-use rustc_hash::FxHashMap;
+use crate::symbol::Symbol;
+use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
 
-/// Polynomial: the nonzero coefficient of every monomial (atoms in a fixed order).
+/// Polynomial: the nonzero coefficient of every monomial (atoms in a fixed order), in order of first appearance.
+///
+/// Its value wraps at run time as the expression's does, so either may replace the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Poly {
-    terms: FxHashMap<Vec<Expr>, i128>,
+    terms: IndexMap<Vec<Expr>, i128, FxBuildHasher>,
 }
 
 impl Poly {
     /// Normalises an integer expression; `None` where a coefficient overflows.
     pub fn of(e: &Expr) -> Option<Poly> {
+        Poly::normalized(e, true)
+    }
+
+    /// Normalises an integer expression to an affine form, whose atoms include products of two expressions that are
+    /// not constant. `None` where a coefficient or the constant exceeds 64 bits.
+    pub fn affine(e: &Expr) -> Option<Poly> {
+        Poly::normalized(e, false)?.within_64_bits()
+    }
+
+    fn normalized(e: &Expr, distribute: bool) -> Option<Poly> {
+        let of = |e: &Expr| Poly::normalized(e, distribute);
         match e.kind() {
             ExprKind::Const(Literal::Int(c)) => Some(Poly::constant(*c)),
-            ExprKind::Apply(Op::Add, a) => Poly::of(&a[0])?.combine(&Poly::of(&a[1])?, 1),
-            ExprKind::Apply(Op::Sub, a) => Poly::of(&a[0])?.combine(&Poly::of(&a[1])?, -1),
-            ExprKind::Apply(Op::Neg, a) => Poly::default().combine(&Poly::of(&a[0])?, -1),
-            ExprKind::Apply(Op::Mul, a) => Poly::of(&a[0])?.times(&Poly::of(&a[1])?),
-            _ => Some(Poly { terms: [(vec![e.clone()], 1)].into_iter().collect() }),
+            ExprKind::Apply(Op::Add, a) => of(&a[0])?.plus(&of(&a[1])?, 1),
+            ExprKind::Apply(Op::Sub, a) => of(&a[0])?.plus(&of(&a[1])?, -1),
+            ExprKind::Apply(Op::Neg, a) => Poly::default().plus(&of(&a[0])?, -1),
+            ExprKind::Apply(Op::Mul, a) if distribute || a.iter().any(|e| e.as_int().is_some()) => {
+                of(&a[0])?.times(&of(&a[1])?)
+            }
+            _ => Some(Poly::atom(e)),
         }
     }
 
-    fn constant(c: i128) -> Poly {
+    /// Returns the polynomial if all coefficients fit 64 bits.
+    fn within_64_bits(self) -> Option<Poly> {
+        self.terms.values().all(|c| i64::try_from(*c).is_ok()).then_some(self)
+    }
+
+    /// Creates a constant.
+    pub fn constant(c: i128) -> Poly {
         let mut p = Poly::default();
         if c != 0 {
             p.terms.insert(Vec::new(), c);
         }
         p
+    }
+
+    /// Creates the polynomial of an expression that is taken whole.
+    pub fn atom(e: &Expr) -> Poly {
+        Poly { terms: [(vec![e.clone()], 1)].into_iter().collect() }
     }
 
     /// Returns the value, if the polynomial has no atoms.
@@ -53,19 +82,42 @@ impl Poly {
         all.into_iter()
     }
 
+    /// Returns the constant term.
+    pub fn constant_term(&self) -> i128 {
+        self.terms.get(&[][..]).copied().unwrap_or(0)
+    }
+
+    /// Returns the terms of an affine form but the constant, in order of first appearance.
+    pub fn linear_terms(&self) -> impl Iterator<Item = (&Expr, i128)> {
+        self.terms.iter().filter_map(|(m, c)| Some((m.first()?, *c)))
+    }
+
+    /// Returns the coefficient of a symbol in an affine form.
+    pub fn coefficient(&self, of: &Symbol) -> i128 {
+        self.terms.get(&[Expr::var(of)][..]).copied().unwrap_or(0)
+    }
+
+    /// Removes a symbol's term.
+    pub fn without(&self, of: &Symbol) -> Poly {
+        let mut rest = self.clone();
+        rest.terms.shift_remove(&[Expr::var(of)][..]);
+        rest
+    }
+
     fn add_term(&mut self, monomial: Vec<Expr>, c: i128) -> Option<()> {
         let sum = self.terms.get(&monomial).copied().unwrap_or(0).checked_add(c)?;
         if sum == 0 {
-            self.terms.remove(&monomial);
+            self.terms.shift_remove(&monomial);
         } else {
             self.terms.insert(monomial, sum);
         }
         Some(())
     }
 
-    fn combine(mut self, other: &Poly, sign: i128) -> Option<Poly> {
+    /// Returns `self + k * other`; `None` on overflow.
+    pub fn plus(mut self, other: &Poly, k: i128) -> Option<Poly> {
         for (m, c) in &other.terms {
-            self.add_term(m.clone(), c.checked_mul(sign)?)?;
+            self.add_term(m.clone(), c.checked_mul(k)?)?;
         }
         Some(self)
     }
@@ -144,6 +196,32 @@ impl Poly {
         }
         Some(sum.unwrap_or_else(|| int(0)))
     }
+
+    /// Converts an affine form to an `i64` expression: terms in order of first appearance, those with positive
+    /// coefficients first.
+    pub fn sum(&self) -> Expr {
+        let int = |c: i128| Expr::int(c as i64);
+        let mut constant = self.constant_term() as i64;
+        let mut sum: Option<Expr> = None;
+        for (e, c) in self.linear_terms().filter(|(_, c)| *c > 0) {
+            let e = e.times(&int(c));
+            sum = Some(sum.map_or(e.clone(), |s| s.plus(&e)));
+        }
+        for (e, c) in self.linear_terms().filter(|(_, c)| *c < 0) {
+            let start = sum.unwrap_or_else(|| Expr::int(std::mem::take(&mut constant)));
+            sum = Some(start.minus(&e.times(&int(c.wrapping_neg()))));
+        }
+        match sum {
+            None => Expr::int(constant),
+            Some(s) if constant < 0 && constant != i64::MIN => s.minus(&Expr::int(-constant)),
+            Some(s) => s.plus(&Expr::int(constant)),
+        }
+    }
+}
+
+/// Normalises a sum: cancels opposite terms, and orders the others by sign.
+pub fn normalized_sum(e: &Expr) -> Expr {
+    Poly::affine(e).map_or(e.clone(), |a| a.sum())
 }
 
 fn order_of(m: &[Expr]) -> Vec<Order> {
@@ -183,7 +261,7 @@ pub fn equal(a: &Expr, b: &Expr) -> Option<bool> {
     if a == b {
         return Some(true);
     }
-    let difference = Poly::of(a)?.combine(&Poly::of(b)?, -1)?;
+    let difference = Poly::of(a)?.plus(&Poly::of(b)?, -1)?;
     // Integers wrap, so a difference of 2^64 is zero.
     difference.as_constant().map(|c| wrap_to(c, a.dtype()) == 0)
 }

@@ -2,13 +2,12 @@
 //! `min` and `max` in loop bounds. Primitives that cut the range of a loop or specialise a copy of a statement run it
 //! on the parts that they made.
 
-use crate::affine;
 use crate::tree;
 use rustc_hash::FxHashMap;
 use taffeta_analysis::query::Context;
 use taffeta_analysis::query::walk::{self, Visitor};
 use taffeta_ast::op::Op;
-use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind};
+use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, poly};
 
 /// Program after guard elimination.
 pub struct Eliminated {
@@ -97,7 +96,7 @@ fn simplify_min_max(e: &Expr, facts: &mut Context) -> Expr {
         Op::Min | Op::Max => {}
         Op::Add | Op::Sub => {
             let new = [simplify_min_max(&a[0], facts), simplify_min_max(&a[1], facts)];
-            return if new[..] == a[..] { e.clone() } else { affine::tidy(&Expr::apply(*op, new.to_vec())) };
+            return if new[..] == a[..] { e.clone() } else { poly::normalized_sum(&Expr::apply(*op, new.to_vec())) };
         }
         _ => return e.clone(),
     }

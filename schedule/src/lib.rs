@@ -35,7 +35,6 @@
 //! of several errors stops it. The primitives follow FreeTensor, section 4.2 and Table 1; the shape of refusals and
 //! handles follows Exo and TVM.
 
-mod affine;
 pub mod auto;
 mod block;
 mod concurrent;

@@ -1,6 +1,6 @@
 //! Systems of linear inequalities over a few indices, with symbolic constant terms: change of basis, and projection.
 
-use crate::affine::Affine;
+use taffeta_ast::poly::Poly;
 
 /// Integer matrix, by rows.
 pub type Matrix = Vec<Vec<i64>>;
@@ -11,7 +11,7 @@ pub struct Constraint {
     /// Coefficients of the indices.
     pub new: Vec<i64>,
     /// Symbolic constant term.
-    pub rest: Affine,
+    pub rest: Poly,
 }
 
 /// Returns `row · m`; `None` on overflow.
@@ -98,6 +98,6 @@ fn eliminate(a: &Constraint, b: &Constraint, k: usize) -> Option<Constraint> {
         .zip(&b.new)
         .map(|(p, q)| p.checked_mul(x)?.checked_add(q.checked_mul(y)?))
         .collect::<Option<Vec<i64>>>()?;
-    let rest = Affine::constant(0).plus(&a.rest, x)?.plus(&b.rest, y)?;
+    let rest = Poly::default().plus(&a.rest, x.into())?.plus(&b.rest, y.into())?;
     Some(Constraint { new, rest })
 }

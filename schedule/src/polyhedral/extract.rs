@@ -1,6 +1,5 @@
 //! Extraction of a part of a program as statements with iteration domains.
 
-use crate::affine::Affine;
 use crate::refusal::Refusal;
 use crate::requirements::require_unmarked;
 use crate::selector;
@@ -11,6 +10,7 @@ use taffeta_analysis::polyhedral::{Condition, Region, Statement, Term};
 use taffeta_analysis::query::relation::Leaf;
 use taffeta_analysis::query::{Context, MAX_SIZE, effects, uninitialized, walk};
 use taffeta_ast::op::Op;
+use taffeta_ast::poly::Poly;
 use taffeta_ast::{DType, Expr, ExprKind, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// Maximum coefficients and constants of affine sums: larger ones might let the sums wrap.
@@ -306,28 +306,21 @@ impl Extractor {
     /// Converts an integer to a term; the error says why it is not affine.
     fn term(&mut self, e: &Expr) -> Result<Term, String> {
         let not_affine = || format!("`{}` is not affine", taffeta_ast::print::expr(e));
-        let sum = if e.dtype() == DType::I64 { Affine::of(e).ok_or_else(not_affine)? } else { self.atom_sum(e) };
-        if sum.constant.unsigned_abs() > LARGEST_NUMBER.unsigned_abs() {
-            return Err(not_affine());
-        }
-        let mut parts = vec![(1, Term::Number(sum.constant))];
-        for (e, c) in &sum.terms {
-            if c.unsigned_abs() > LARGEST_COEFFICIENT.unsigned_abs() {
-                return Err(not_affine());
-            }
-            parts.push((*c, self.atom(e)?));
+        let sum = if e.dtype() == DType::I64 { Poly::affine(e).ok_or_else(not_affine)? } else { Poly::atom(e) };
+        let within =
+            |c: i128, largest: i64| i64::try_from(c).ok().filter(|c| c.unsigned_abs() <= largest.unsigned_abs());
+        let constant = within(sum.constant_term(), LARGEST_NUMBER).ok_or_else(not_affine)?;
+        let mut parts = vec![(1, Term::Number(constant))];
+        for (e, c) in sum.linear_terms() {
+            parts.push((within(c, LARGEST_COEFFICIENT).ok_or_else(not_affine)?, self.atom(e)?));
         }
         if let [_, (1, _)] = parts[..]
-            && sum.constant == 0
+            && constant == 0
             && let Some((_, only)) = parts.pop()
         {
             return Ok(only);
         }
         Ok(Term::Sum(parts))
-    }
-
-    fn atom_sum(&self, e: &Expr) -> Affine {
-        Affine { terms: vec![(e.clone(), 1)], constant: 0 }
     }
 
     /// Converts an expression that is not a sum to a term.

@@ -18,13 +18,13 @@
 
 use super::extract::Model;
 use super::rebuild::Made;
-use crate::affine::Affine;
 use crate::eliminate_guards;
 use crate::tree::{self, Loop};
 use rustc_hash::FxHashMap;
 use taffeta_analysis::pass::copy::Copier;
 use taffeta_analysis::polyhedral::{Condition, Term};
 use taffeta_analysis::query::{Context, walk};
+use taffeta_ast::poly::Poly;
 use taffeta_ast::{Expr, Func, Stmt, StmtId, StmtKind, Symbol};
 
 /// Tiling of a nest, by which tile numbers stand for ranges of iterations.
@@ -239,11 +239,12 @@ fn mentions(t: &Term) -> bool {
 
 /// Builds `0 <= e`, with the terms of negative coefficients on the left, and those of positive ones on the right.
 fn not_negative(e: &Expr) -> Expr {
-    let Some(sum) = Affine::of(e) else { return Expr::int(0).less_eq(e) };
-    let part = |sign: i64, constant: i64| {
-        let terms = sum.terms.iter().filter(|(_, c)| c.signum() == sign);
-        let terms = terms.map(|(e, c)| (e.clone(), c.saturating_abs())).collect();
-        Affine { terms, constant }.expr()
+    let Some(sum) = Poly::affine(e) else { return Expr::int(0).less_eq(e) };
+    let int = |c: i128| Expr::int(i64::try_from(c).unwrap_or(i64::MAX));
+    let part = |sign: i128, constant: i128| {
+        let terms = sum.linear_terms().filter(|(_, c)| c.signum() == sign).map(|(e, c)| e.times(&int(c.abs())));
+        terms.chain([int(constant)]).reduce(|sum, term| sum.plus(&term)).unwrap_or_else(|| Expr::int(0))
     };
-    part(-1, sum.constant.min(0).saturating_neg()).less_eq(&part(1, sum.constant.max(0)))
+    let constant = sum.constant_term();
+    part(-1, constant.min(0).abs()).less_eq(&part(1, constant.max(0)))
 }

@@ -1,7 +1,6 @@
 //! Loop generation: statements that run the leaves of a model in a given order.
 
 use super::extract::Model;
-use crate::affine;
 use crate::eliminate_guards;
 use crate::tree;
 use rustc_hash::FxHashSet;
@@ -9,7 +8,7 @@ use taffeta_analysis::pass::copy;
 use taffeta_analysis::polyhedral::{self, Dimension, Term, Tree};
 use taffeta_analysis::query::{Context, walk};
 use taffeta_ast::op::Op;
-use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, LoopProps, Origin, Stmt, StmtId, StmtKind, poly};
 
 /// Program with the leaves of a model in another order.
 pub struct Made {
@@ -130,7 +129,7 @@ fn tidy(e: &Expr) -> Expr {
         ExprKind::Apply(op, _) if matches!(e.dtype(), DType::I64 | DType::Bool) => {
             let inner = e.map_children(&mut tidy);
             let is_sum = matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg);
-            if is_sum { affine::tidy(&inner) } else { inner }
+            if is_sum { poly::normalized_sum(&inner) } else { inner }
         }
         _ => e.clone(),
     }

@@ -1,16 +1,16 @@
 #![doc = include_str!("fuse.md")]
 use crate::block::{self, Block};
 use crate::entry::{Entry, Run};
+use crate::order;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree::{self, Loop};
 use crate::value::Args;
-use crate::{affine, order};
 use rustc_hash::{FxHashMap, FxHashSet};
 use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Iterators, Relation};
 use taffeta_analysis::query::{Context, effects, walk};
-use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, poly};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "fuse",
@@ -247,7 +247,7 @@ impl Plan {
             true => i.plus(&two.begin.minus(&one.begin)).minus(&Expr::int(shift * s)),
             false => two.value(&i.minus(&one.begin).floor_div(&one.step).minus(&Expr::int(*shift))),
         };
-        let j = affine::tidy(&j);
+        let j = poly::normalized_sum(&j);
         let a = guarded(one, &i, first < 0, !within, &one.body);
         let body = tree::substitute(&two.body, &two.iter, &j);
         let b = guarded(two, &j, *shift > first, !beyond, &body);

@@ -1,7 +1,6 @@
 #![doc = include_str!("permute.md")]
 
 use super::reorder::{Nest, chain, perfect};
-use crate::affine::{self, Affine};
 use crate::entry::{Entry, Run};
 use crate::polyhedron::{self, Constraint, Matrix};
 use crate::refusal::Refusal;
@@ -13,6 +12,7 @@ use rustc_hash::FxHashSet;
 use taffeta_analysis::query::depend::{Dependence, DependenceQuery, Dependences, Iterators, Relation};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::op::Op;
+use taffeta_ast::poly::{self, Poly};
 use taffeta_ast::{Expr, ExprKind, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -146,8 +146,7 @@ impl Plan {
         // lowest <= i < highest, or lowest < i <= highest
         let (lowest, highest) = if up { (&l.begin, &l.end) } else { (&l.end, &l.begin) };
         let (below, above) = if up { (0, -1) } else { (-1, 0) };
-        let mut i = Affine::constant(0);
-        i.terms.push((Expr::var(&l.iter), 1));
+        let i = Poly::atom(&Expr::var(&l.iter));
         let mut out = Vec::new();
         for e in parts(lowest, Op::Max) {
             out.push(self.constraint(&i.clone().plus(&e?, -1)?, below)?);
@@ -159,18 +158,17 @@ impl Plan {
     }
 
     /// Builds the constraint `sum + constant >= 0` over the new indices.
-    fn constraint(&self, sum: &Affine, constant: i64) -> Option<Constraint> {
+    fn constraint(&self, sum: &Poly, constant: i128) -> Option<Constraint> {
         let iters: Vec<&Symbol> = self.nest.loops.iter().map(|l| &l.iter).collect();
-        if sum.is_nonlinear_in(&iters) {
+        let is_nonlinear = |e: &Expr| !matches!(e.kind(), ExprKind::Var(_)) && effects::mentions(e, &iters);
+        if sum.linear_terms().any(|(e, _)| is_nonlinear(e)) {
             return None;
         }
-        let old: Vec<i64> = iters.iter().map(|i| sum.coefficient(i)).collect();
-        let mut rest = iters.iter().fold(sum.clone(), |s, i| s.without(i));
-        rest.constant = rest.constant.checked_add(constant)?;
-        let new = polyhedron::times(&old, &self.inverse)?;
-        for (c, k) in new.iter().zip(&self.constants) {
-            rest.constant = rest.constant.checked_sub(c.checked_mul(*k)?)?;
-        }
+        let old: Option<Vec<i64>> = iters.iter().map(|i| i64::try_from(sum.coefficient(i)).ok()).collect();
+        let new = polyhedron::times(&old?, &self.inverse)?;
+        let moved = |sum: i128, (c, k): (&i64, &i64)| sum.checked_sub(i128::from(c.checked_mul(*k)?));
+        let constant = new.iter().zip(&self.constants).try_fold(constant, moved)?;
+        let rest = iters.iter().fold(sum.clone(), |s, i| s.without(i)).plus(&Poly::constant(constant), 1)?;
         Some(Constraint { new, rest })
     }
 
@@ -181,13 +179,9 @@ impl Plan {
         let around = order::around(before, outermost);
         let inside = |r: &taffeta_analysis::query::reference::Reference| r.site.inside(outermost);
         let index = |k: usize, of: &Iterators<'_>| -> Option<Expr> {
-            let mut sum = Affine::constant(0);
-            for (l, c) in loops.iter().zip(&self.map[k]) {
-                if *c != 0 {
-                    sum.terms.push((of.of(l.stmt.id())?, *c));
-                }
-            }
-            Some(sum.expr())
+            let mut used = loops.iter().zip(&self.map[k]).filter(|(_, c)| **c != 0);
+            let add = |sum: Poly, (l, c): (&Loop, &i64)| sum.plus(&Poly::atom(&of.of(l.stmt.id())?), (*c).into());
+            used.try_fold(Poly::default(), add).map(|sum| sum.sum())
         };
         let all = Dependences::inside(before, &[outermost]);
         (0..loops.len()).find_map(|m| {
@@ -235,10 +229,10 @@ impl Plan {
 }
 
 /// Splits a bound into bounds that must all hold, the operands of `min` or `max`, each in affine form.
-fn parts(e: &Expr, op: Op) -> Vec<Option<Affine>> {
+fn parts(e: &Expr, op: Op) -> Vec<Option<Poly>> {
     match e.kind() {
         ExprKind::Apply(o, a) if *o == op => a.iter().flat_map(|e| parts(e, op)).collect(),
-        _ => vec![Affine::of(e)],
+        _ => vec![Poly::affine(e)],
     }
 }
 
@@ -246,14 +240,9 @@ fn apply(s: &Schedule, plan: &Plan) -> Change {
     let loops = &plan.nest.loops;
     let mut body = plan.nest.core.clone();
     for (l, row) in loops.iter().zip(&plan.inverse) {
-        let mut sum = Affine::constant(0);
-        for ((new, c), k) in plan.loops.iter().zip(row).zip(&plan.constants) {
-            if *c != 0 {
-                sum.terms.push((Expr::var(&new.iter), *c));
-                sum.constant = sum.constant.wrapping_sub(c.wrapping_mul(*k));
-            }
-        }
-        body = tree::substitute(&body, &l.iter, &sum.expr());
+        let index = plan.loops.iter().zip(&plan.constants).map(|(new, k)| Expr::var(&new.iter).minus(&Expr::int(*k)));
+        let sum = row.iter().zip(index).fold(Expr::int(0), |sum, (c, i)| sum.plus(&i.times(&Expr::int(*c))));
+        body = tree::substitute(&body, &l.iter, &poly::normalized_sum(&sum));
     }
     for new in plan.loops.iter().rev() {
         let (begin, end) = new.range.clone();
@@ -279,11 +268,13 @@ fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Option
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         for c in level {
             // c · u + rest >= 0
-            let mut others = c.rest.clone();
-            others.terms.splice(0..0, (0..k).filter(|j| c.new[*j] != 0).map(|j| (Expr::var(&iters[j]), c.new[j])));
+            let mut indices = iters[..k].iter().zip(&c.new);
+            let add = |sum: Poly, (i, c): (&Symbol, &i64)| sum.plus(&Poly::atom(&Expr::var(i)), (*c).into());
+            let others = indices.try_fold(Poly::default(), add)?.plus(&c.rest, 1)?;
             let own = c.new[k];
-            let terms: Vec<(&Expr, i64)> = others.terms.iter().map(|(e, c)| (e, *c)).collect();
-            let constant = i128::from(others.constant);
+            let narrow = |(e, c): (_, i128)| Some((e, i64::try_from(c).ok()?));
+            let terms: Vec<(&Expr, i64)> = others.linear_terms().map(narrow).collect::<Option<_>>()?;
+            let constant = others.constant_term();
             // The dividend must fit, and with it, for a coefficient of 1 or -1, the bound itself.
             let fits = if own > 0 {
                 let negative: Option<Vec<_>> = terms.iter().map(|(e, c)| Some((*e, c.checked_neg()?))).collect();
@@ -295,10 +286,10 @@ fn ranges(mut facts: Context, bounds: &[Constraint], iters: &[Symbol]) -> Option
                 return None;
             }
             if own > 0 {
-                let negated = Affine::constant(0).plus(&others, -1)?;
-                lower.push(affine::tidy(&tree::ceil_div(&negated.expr(), own)));
+                let negated = Poly::default().plus(&others, -1)?;
+                lower.push(poly::normalized_sum(&tree::ceil_div(&negated.sum(), own)));
             } else {
-                upper.push(affine::tidy(&others.expr().floor_div(&Expr::int(-own)).plus(&Expr::int(1))));
+                upper.push(poly::normalized_sum(&others.sum().floor_div(&Expr::int(-own)).plus(&Expr::int(1))));
             }
         }
         let begin = tightest(&mut facts, lower, false);

@@ -1,7 +1,6 @@
 #![doc = include_str!("separate_tail.md")]
 
 use super::reorder::extreme;
-use crate::affine::{self, Affine};
 use crate::eliminate_guards::{self, Eliminated};
 use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
@@ -12,6 +11,7 @@ use rustc_hash::FxHashSet;
 use taffeta_analysis::pass::copy;
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::op::Op;
+use taffeta_ast::poly::{self, Poly};
 use taffeta_ast::{DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -169,11 +169,11 @@ impl Cuts<'_> {
 
     /// Splits a form that is linear in the loop's iterator into its coefficient and the rest, which has known symbols
     /// only.
-    fn form(&self, e: &Expr) -> Option<(i64, Affine)> {
-        let sum = Affine::of(e)?;
-        let c = sum.coefficient(&self.target.iter);
+    fn form(&self, e: &Expr) -> Option<(i64, Poly)> {
+        let sum = Poly::affine(e)?;
+        let c = i64::try_from(sum.coefficient(&self.target.iter)).ok()?;
         let rest = sum.without(&self.target.iter);
-        let whole = rest.expr();
+        let whole = rest.sum();
         let mut free = !whole.may_fail() && effects::loads(&whole).is_empty();
         whole.walk(&mut |e| free &= !matches!(e.kind(), ExprKind::Var(v) if !self.known.contains(v)));
         (c != 0 && free).then_some((c, rest))
@@ -181,34 +181,34 @@ impl Cuts<'_> {
 
     fn at_least_0(&mut self, e: &Expr) {
         // Take the worst iteration of the loops inside.
-        let mut e = affine::tidy(e);
+        let mut e = poly::normalized_sum(e);
         for l in self.inner.iter().rev() {
             let (Some(length), Some(step)) = (l.length(), l.step.as_int()) else { return };
             let last = l.value(&length.minus(&Expr::int(1)));
             let (lo, hi) = if step > 0 { (&l.begin, &last) } else { (&last, &l.begin) };
             let Some(least) = extreme(&e, &l.iter, lo, hi, false) else { return };
-            e = affine::tidy(&least);
+            e = poly::normalized_sum(&least);
         }
         let Some((c, rest)) = self.form(&e) else { return };
         if c > 0 {
             // i >= ceil(-rest / c)
-            let Some(negated) = Affine::constant(0).plus(&rest, -1) else { return };
-            self.from.push(affine::tidy(&tree::ceil_div(&negated.expr(), c)));
+            let Some(negated) = Poly::default().plus(&rest, -1) else { return };
+            self.from.push(poly::normalized_sum(&tree::ceil_div(&negated.sum(), c)));
         } else if let Some(d) = c.checked_neg() {
-            self.to.push(affine::tidy(&rest.expr().floor_div(&Expr::int(d)).plus(&Expr::int(1))));
+            self.to.push(poly::normalized_sum(&rest.sum().floor_div(&Expr::int(d)).plus(&Expr::int(1))));
         }
     }
 
     /// Cuts off a single iteration: the first one or the last one.
     fn equal(&mut self, e: &Expr, facts: &mut Context) {
-        let Some((c, rest)) = self.form(&affine::tidy(e)) else { return };
+        let Some((c, rest)) = self.form(&poly::normalized_sum(e)) else { return };
         let at = match c {
-            1 => Affine::constant(0).plus(&rest, -1).map(|r| r.expr()),
-            -1 => Some(rest.expr()),
+            1 => Poly::default().plus(&rest, -1).map(|r| r.sum()),
+            -1 => Some(rest.sum()),
             _ => None,
         };
         let Some(at) = at else { return };
-        let next = affine::tidy(&at.plus(&Expr::int(1)));
+        let next = poly::normalized_sum(&at.plus(&Expr::int(1)));
         if facts.prove(&at.less_eq(&self.target.begin)) {
             self.from.push(next);
         } else if facts.prove(&self.target.end.less_eq(&next)) {
