@@ -9,6 +9,7 @@
 //! - [`stride`]: strides of an index in the enclosing loops.
 //! - [`guard`]: conditions around a whole loop body, and the bounds of the iterator that they imply.
 //! - [`upper_bound`]: upper bounds of integers, as expressions over the program's sizes.
+//! - [`value_range`]: ranges of integers from those of their leaves, without facts.
 //! - [`kill`]: proof that every element of a tensor that an iteration of a loop reads was written in that iteration.
 //! - [`redundant_checks`]: redundant index checks.
 //! - [`uninitialized`]: reads of uninitialised elements; proof that a speculative read is initialised.
@@ -56,6 +57,7 @@ pub mod relation;
 pub mod stride;
 pub mod uninitialized;
 pub mod upper_bound;
+pub mod value_range;
 pub mod walk;
 
 pub use context::{Context, Mark};

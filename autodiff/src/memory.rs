@@ -6,14 +6,11 @@
 
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use taffeta_ast::op::Op;
+use taffeta_analysis::query::value_range::{self, Range};
 use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol};
 
 /// Sizes of a run, and values of scalar integer parameters, by name.
 pub type Sizes = BTreeMap<String, i64>;
-
-/// Least and greatest value.
-type Range = (i128, i128);
 
 /// Computes the peak bytes of local tensors that are alive at one time.
 ///
@@ -80,57 +77,24 @@ impl<'a> SizeEvaluator<'a> {
 
     /// Bounds an integer expression; returns `None` if it is not known, and records the unknown quantities.
     fn range(&mut self, e: &Expr) -> Option<Range> {
-        match e.kind() {
-            ExprKind::Const(_) => e.as_int().map(|v| (i128::from(v), i128::from(v))),
-            ExprKind::Var(s) => {
-                let size = || self.sizes.get(s.name()).map(|v| (i128::from(*v), i128::from(*v)));
-                let found = self.iters.get(s).copied().or_else(size);
-                if found.is_none() {
-                    let of = if self.names.contains(s) { "size" } else { "range of the loop" };
-                    self.missing.insert(format!("the {of} `{s}`"));
-                }
-                found
+        value_range::of(e, &mut |leaf| {
+            let known = match leaf.kind() {
+                ExprKind::Var(s) => self.iters.get(s).copied().or_else(|| self.size(s)),
+                ExprKind::Load(t, at) if at.is_empty() => self.size(t),
+                _ => None,
+            };
+            if known.is_none() {
+                self.missing.insert(match leaf.kind() {
+                    ExprKind::Var(s) if self.names.contains(s) => format!("the size `{s}`"),
+                    ExprKind::Var(s) => format!("the range of the loop `{s}`"),
+                    _ => format!("the value of `{}`", taffeta_ast::print::expr(leaf)),
+                });
             }
-            ExprKind::Cast(inner) => self.range(inner),
-            ExprKind::Load(t, at) if at.is_empty() && self.sizes.contains_key(t.name()) => {
-                let v = i128::from(self.sizes[t.name()]);
-                Some((v, v))
-            }
-            ExprKind::Apply(op, args) => {
-                let parts: Vec<Range> = args.iter().map(|a| self.range(a)).collect::<Option<_>>()?;
-                applied(*op, &parts).or_else(|| {
-                    self.missing.insert(format!("the value of `{}`", taffeta_ast::print::expr(e)));
-                    None
-                })
-            }
-            _ => {
-                self.missing.insert(format!("the value of `{}`", taffeta_ast::print::expr(e)));
-                None
-            }
-        }
+            known
+        })
     }
-}
 
-/// Bounds the value of an operator by the ranges of its operands.
-fn applied(op: Op, args: &[Range]) -> Option<Range> {
-    let corners = |f: &dyn Fn(i128, i128) -> Option<i128>| -> Option<Range> {
-        let [(a, b), (c, d)] = args else { return None };
-        let all = [f(*a, *c)?, f(*a, *d)?, f(*b, *c)?, f(*b, *d)?];
-        Some((*all.iter().min()?, *all.iter().max()?))
-    };
-    match op {
-        Op::Neg => args.first().map(|(a, b)| (-b, -a)),
-        Op::Add => corners(&i128::checked_add),
-        Op::Sub => corners(&i128::checked_sub),
-        Op::Mul => corners(&i128::checked_mul),
-        Op::Min => corners(&|a, b| Some(a.min(b))),
-        Op::Max => corners(&|a, b| Some(a.max(b))),
-        Op::FloorDiv if args.get(1)?.0 > 0 => corners(&|a, b| Some(a.div_euclid(b))),
-        Op::Mod if args.get(1)?.0 > 0 => match args {
-            [(a, b), (c, d)] if a == b && c == d => Some((a.rem_euclid(*c), a.rem_euclid(*c))),
-            [_, (_, most)] => Some((0, most - 1)),
-            _ => None,
-        },
-        _ => None,
+    fn size(&self, s: &Symbol) -> Option<Range> {
+        self.sizes.get(s.name()).map(|v| (i128::from(*v), i128::from(*v)))
     }
 }

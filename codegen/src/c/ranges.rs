@@ -4,12 +4,13 @@
 //! Where a step of the computation may wrap, the interval is the whole range of its type.
 
 use rustc_hash::FxHashMap;
-use taffeta_ast::{Expr, ExprKind, Op, Symbol};
+use taffeta_analysis::query::value_range::{self, Range};
+use taffeta_ast::{Expr, ExprKind, Symbol};
 
 /// Intervals of the variables in scope.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
-    of: FxHashMap<Symbol, (i128, i128)>,
+    of: FxHashMap<Symbol, Range>,
 }
 
 impl Ranges {
@@ -60,46 +61,18 @@ impl Ranges {
 
     /// Proves that no step of computing `e` can wrap.
     pub fn is_exact(&self, e: &Expr) -> bool {
-        let mut exact = true;
-        e.walk(&mut |e| {
-            if let (ExprKind::Apply(op @ (Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Abs), args), Some((lo, hi))) =
-                (e.kind(), e.dtype().int_range())
-            {
-                let value = if args.len() == 2 { self.operator(*op, args) } else { None };
-                exact &= value.is_some_and(|v| lo <= v.0 && v.1 <= hi);
-            }
-        });
-        exact
+        value_range::is_exact(e, &mut |leaf| self.leaf(leaf))
     }
 
-    fn interval(&self, e: &Expr) -> Option<(i128, i128)> {
-        let whole = e.dtype().int_range();
-        let exact = match e.kind() {
-            ExprKind::Const(_) => e.as_int().map(|v| (i128::from(v), i128::from(v))),
+    fn interval(&self, e: &Expr) -> Option<Range> {
+        value_range::of(e, &mut |leaf| self.leaf(leaf))
+    }
+
+    fn leaf(&self, e: &Expr) -> Option<Range> {
+        let known = match e.kind() {
             ExprKind::Var(v) => self.of.get(v).copied(),
-            ExprKind::Cast(inner) if inner.dtype().is_int() => self.interval(inner),
-            ExprKind::Apply(op, args) if args.len() == 2 && args[0].dtype().is_int() => self.operator(*op, args),
             _ => None,
         };
-        let (lo, hi) = whole?;
-        // A wrapped value may be any of the type.
-        exact.filter(|r| lo <= r.0 && r.1 <= hi).or(whole)
-    }
-
-    fn operator(&self, op: Op, args: &[Expr]) -> Option<(i128, i128)> {
-        let (a, b) = (self.interval(&args[0])?, self.interval(&args[1])?);
-        Some(match op {
-            Op::Add => (a.0 + b.0, a.1 + b.1),
-            Op::Sub => (a.0 - b.1, a.1 - b.0),
-            Op::Mul => {
-                let all = [a.0.checked_mul(b.0)?, a.0.checked_mul(b.1)?, a.1.checked_mul(b.0)?, a.1.checked_mul(b.1)?];
-                (*all.iter().min()?, *all.iter().max()?)
-            }
-            Op::Min => (a.0.min(b.0), a.1.min(b.1)),
-            Op::Max => (a.0.max(b.0), a.1.max(b.1)),
-            Op::Mod if b.0 > 0 => (0, if a.0 >= 0 { (b.1 - 1).min(a.1) } else { b.1 - 1 }),
-            Op::FloorDiv if b.0 > 0 && a.0 >= 0 => (a.0 / b.1, a.1 / b.0),
-            _ => return None,
-        })
+        known.or_else(|| e.dtype().int_range())
     }
 }

@@ -24,6 +24,7 @@ use super::state::{Bindings, Lower};
 use crate::access;
 use std::collections::VecDeque;
 use taffeta_analysis::pass::fill_propagation;
+use taffeta_analysis::query::value_range::{self, Range};
 use taffeta_analysis::query::{MAX_SIZE, effects};
 use taffeta_ast::poly::Poly;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol};
@@ -291,30 +292,22 @@ impl Lower {
         }
     }
 
-    /// Bounds the magnitude of an integer of sizes, constants and iterators, and of all of its subexpressions.
+    /// Bounds the magnitude of an integer of sizes, constants and iterators that is computed without wrapping.
     fn magnitude(&self, e: &Expr, bound: &Bindings) -> Option<i128> {
-        let most = match e.kind() {
-            ExprKind::Const(Literal::Int(v)) => v.checked_abs()?,
-            ExprKind::Var(s) if self.sizes.contains(s) => i128::from(MAX_SIZE),
-            ExprKind::Var(s) => {
-                let [begin, end] = bound.get(s)?.as_ref()?;
-                self.magnitude(begin, bound)?.max(self.magnitude(end, bound)?)
-            }
-            ExprKind::Apply(op, args) => {
-                let all: Vec<i128> = args.iter().map(|a| self.magnitude(a, bound)).collect::<Option<_>>()?;
-                match (op, &all[..]) {
-                    (Op::Add | Op::Sub, [a, b]) => a + b,
-                    (Op::Mul, [a, b]) => a.checked_mul(*b)?,
-                    (Op::Min | Op::Max, [a, b]) => *a.max(b),
-                    (Op::Neg, [a]) => *a,
-                    (Op::FloorDiv, [a, _]) if args[1].as_int().is_some_and(|by| by > 0) => *a,
-                    (Op::Mod, [_, by]) if args[1].as_int().is_some_and(|by| by > 0) => *by,
-                    _ => return None,
-                }
-            }
-            _ => return None,
-        };
-        (most < MOST).then_some(most)
+        let mut leaf = |e: &Expr| self.leaf(e, bound);
+        let (lo, hi) = value_range::of(e, &mut leaf).filter(|_| value_range::is_exact(e, &mut leaf))?;
+        Some(lo.abs().max(hi.abs())).filter(|most| *most < MOST)
+    }
+
+    fn leaf(&self, e: &Expr, bound: &Bindings) -> Option<Range> {
+        let ExprKind::Var(s) = e.kind() else { return None };
+        if self.sizes.contains(s) {
+            return Some((0, MAX_SIZE.into()));
+        }
+        let [begin, end] = bound.get(s)?.as_ref()?;
+        let [begin, end] = [begin, end].map(|e| value_range::of(e, &mut |e| self.leaf(e, bound)));
+        let (begin, end) = (begin?, end?);
+        Some((begin.0.min(end.0), begin.1.max(end.1)))
     }
 
     /// Calls `f` on each access of a statement to a fibre, with the comparisons under which it is evaluated.
