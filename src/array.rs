@@ -137,7 +137,7 @@ macro_rules! elements {
                 let (shape, data) = value.into_parts();
                 match data {
                     $(Buffer::$variant(v) => {
-                        let array = ArrayD::from_shape_vec(IxDyn(&shape), v).expect("a value has its shape's elements");
+                        let array = ArrayD::from_shape_vec(IxDyn(&shape), v).expect("the shape matches the data");
                         Argument::$variant(CowArray::from(array))
                     })*
                 }
@@ -149,7 +149,7 @@ macro_rules! elements {
                 let shape = IxDyn(value.shape());
                 match value.data() {
                     $(Buffer::$variant(v) => {
-                        let view = ArrayView::from_shape(shape, v).expect("a value has its shape's elements");
+                        let view = ArrayView::from_shape(shape, v).expect("the shape matches the data");
                         Argument::$variant(CowArray::from(view))
                     })*
                 }
@@ -161,7 +161,7 @@ macro_rules! elements {
                 let shape = IxDyn(value.shape());
                 match value.data_mut() {
                     $(Buffer::$variant(v) => {
-                        let view = ArrayViewMut::from_shape(shape, v).expect("a value has its shape's elements");
+                        let view = ArrayViewMut::from_shape(shape, v).expect("the shape matches the data");
                         ArgumentMut::$variant(view)
                     })*
                 }
@@ -248,7 +248,7 @@ mod tests {
     use ndarray::{arr2, s};
 
     #[test]
-    fn only_what_must_be_is_copied() {
+    fn only_noncontiguous_views_are_copied() {
         let a = arr2(&[[1.0f32, 2.0], [3.0, 4.0]]);
         let whole = argument(a.view());
         assert!(matches!(&whole, Argument::F32(c) if c.as_ptr() == a.as_ptr()));

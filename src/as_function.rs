@@ -49,29 +49,29 @@ impl Program {
         let options = Options { gradient: None, choose_tapes: false, indices: BTreeMap::new(), ..options.clone() };
         let schedule = self.scheduled(entry, &options)?;
         let (name, doc) = match options.schedule.as_deref() {
-            Some(crate::options::AUTO) => ("by_rules", "What rules chose.".to_string()),
+            Some(crate::options::AUTO) => ("by_rules", "The steps that rules chose.".to_string()),
             Some(chosen) => ("step_by_step", format!("The steps of `{}`.", chosen.replace(['"', '\\'], "_"))),
-            None => ("step_by_step", "The program as it is written.".to_string()),
+            None => ("step_by_step", "The program as written.".to_string()),
         };
         let name = self.unused(name);
         let text = schedule.trace().function(&name, &doc).map_err(|r| {
             let d = Diagnostic::new(
                 "schedule::function",
-                format!("this schedule cannot be written as a function: {}", r.message),
+                format!("cannot write this schedule as a function: {}", r.message),
             );
-            wrong(d.help("`--trace FILE.json` keeps all steps"))
+            wrong(d.help("save all steps by `--trace FILE.json`"))
         })?;
         let differs = match self.under(entry, &options, &text, &name) {
             Ok(made) if made == printed(schedule.func()) => {
                 return Ok(self.note_of_tapes(entry, &options)? + &text);
             }
-            Ok(_) => Diagnostic::new("schedule::function", "the steps, taken as a function, make another program"),
+            Ok(_) => Diagnostic::new("schedule::function", "the steps as a function yield a different program"),
             Err(e) => {
                 let why = e.report().diagnostics.first().map_or_else(String::new, |d| format!(": {}", d.message));
-                Diagnostic::new("schedule::function", format!("the steps cannot be taken as a function{why}"))
+                Diagnostic::new("schedule::function", format!("cannot run the steps as a function{why}"))
             }
         };
-        Err(wrong(differs.help("`--trace FILE.json` keeps all steps")))
+        Err(wrong(differs.help("save all steps by `--trace FILE.json`")))
     }
 
     /// Returns a comment for the function if rules chose other tapes for the entry's gradients than `autodiff`, whose
@@ -84,8 +84,8 @@ impl Program {
         let taken = chosen.decisions().iter().find(|d| d.rule == MATERIALISE && d.taken != 0);
         Ok(taken.and_then(|d| d.options.get(d.taken)).map_or_else(String::new, |option| {
             format!(
-                "# Rules run this gradient with {}, and schedule that. This function is for the gradient as the file\n\
-                 # makes it, which keeps something else.\n",
+                "# Rules schedule this gradient with {}. This function applies to the gradient as the file\n\
+                 # defines it, which has other tapes.\n",
                 option.steps
             )
         }))
@@ -102,8 +102,8 @@ impl Program {
         if !automatic::is_automatic(options) || options.gradient.is_none() {
             return Ok(());
         }
-        let d = Diagnostic::new("schedule::function", "rules schedule the gradient, and no entry is that gradient");
-        let d = d.help(format!("make it one: `back = vjp({entry}, wrt=[…])`, and ask for `back`"));
+        let d = Diagnostic::new("schedule::function", "the steps apply to the gradient, which is not an entry");
+        let d = d.help(format!("define it as an entry: `back = vjp({entry}, wrt=[…])`, and ask for `back`"));
         Err(Error::program(d.into(), &self.sources().clone()))
     }
 

@@ -34,7 +34,7 @@ fn machine(options: &Options) -> Result<Machine, Diagnostic> {
         "" | "this" => Ok(Machine::This),
         other => {
             let what = format!("the environment variable {MACHINE} is `{other}`");
-            Err(Diagnostic::new("schedule::machine", what).help("`this` and `portable` are what it can be"))
+            Err(Diagnostic::new("schedule::machine", what).help("set it to `this` or `portable`"))
         }
     }
 }

@@ -117,7 +117,7 @@ impl Sizes {
                     return None;
                 }
                 let message =
-                    format!("parameter `{}`, dimension {d}: no size gives `{}` = {found}", param.name, dim.text);
+                    format!("parameter `{}`, dimension {d}: no size satisfies `{}` = {found}", param.name, dim.text);
                 return Some(Fault::of(&param.name, Some(d), Diagnostic::new("size::mismatch", message)));
             }
         };
@@ -358,12 +358,12 @@ mod tests {
         );
         assert_eq!(
             check(&[("x", &["2*n"])], &[Some(&[5])], &[]).unwrap_err(),
-            "parameter `x`, dimension 0: no size gives `2*n` = 5 []"
+            "parameter `x`, dimension 0: no size satisfies `2*n` = 5 []"
         );
     }
 
     #[test]
-    fn what_is_missing_or_misspelt_is_said() {
+    fn missing_and_misspelt_sizes_are_reported() {
         assert_eq!(check(&[("x", &["n", "m"])], &[None], &[]).unwrap_err(), "no input fixes the sizes `n`, `m` []");
         assert_eq!(check(&[("x", &["feats"])], &[None], &[("feat", 1)]).unwrap_err(), "`f` has no size `feat` []");
         assert!(check(&[("x", &["n"])], &[None], &[("n", -1)]).unwrap_err().contains("0 or more"));

@@ -283,15 +283,14 @@ impl<'f, 'a> Call<'f, 'a> {
         let dense = |name: &str| params.iter().any(|p| p.name == name && p.storage.is_none());
         let names = self.sparse.iter().map(|(n, _)| n).chain(self.lent.iter().map(|(n, _)| n));
         for name in names.filter(|n| dense(n)) {
-            let text = format!("parameter `{name}` is dense, and a sparse value is given for it");
+            let text = format!("parameter `{name}` is dense, but its value is sparse");
             errors.push(Diagnostic::new("data::storage", text));
         }
         for (name, _) in &self.lent {
             let of = params.iter().find(|p| p.name == *name).and_then(|p| p.of);
             if let Some(of) = of.and_then(|k| params.get(k)) {
-                let text = format!("parameter `{name}` has the index arrays of `{}`, and no other ones", of.name);
-                errors
-                    .push(Diagnostic::new("data::storage", text).help("give its elements: a sparse or a dense value"));
+                let text = format!("parameter `{name}` shares the index arrays of `{}`, and takes no others", of.name);
+                errors.push(Diagnostic::new("data::storage", text).help("give a sparse or a dense value instead"));
             }
         }
         for (name, ..) in &given {
@@ -449,7 +448,7 @@ def scale(x: f32[n, m], y: inout[f32[m, n]], a: f32) -> f64[k]:
     }
 
     #[test]
-    fn any_layout_gives_the_same() {
+    fn results_do_not_depend_on_layout() {
         for f in [function(Backend::C), function(Backend::Interp)] {
             let x = arr2(&[[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
             let mut plain = Array2::<f32>::ones((3, 2));
@@ -468,7 +467,7 @@ def scale(x: f32[n, m], y: inout[f32[m, n]], a: f32) -> f64[k]:
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_before_anything_runs() {
+    fn mismatched_arguments_are_refused_before_the_run() {
         let f = function(Backend::C);
         let x = arr2(&[[1.0f32, 2.0]]);
         let mut y = Array2::<f32>::zeros((2, 1));
@@ -503,7 +502,7 @@ def scale(x: f32[n, m], y: inout[f32[m, n]], a: f32) -> f64[k]:
     }
 
     #[test]
-    fn a_result_may_be_called_like_a_parameter() {
+    fn results_may_have_names_of_parameters() {
         let program =
             Program::from_source("p.ft", "def f(x: f32[n], y: f32[n]):\n    return y, x\n").expect("it parses");
         let x = arr1(&[1.0f32, 2.0]);
@@ -529,7 +528,7 @@ def scale(x: f32[n, m], y: inout[f32[m, n]], a: f32) -> f64[k]:
     }
 
     #[test]
-    fn a_program_that_stops_says_where() {
+    fn errors_name_the_line() {
         for f in [function(Backend::C), function(Backend::Interp)] {
             let x = arr2(&[[1.0f32]]);
             let mut y = x.clone();

@@ -88,8 +88,8 @@ fn as_generated(report: &mut LoopReport, func: &Func, lowered: &Lowered) {
     if before.vectorize.is_some() && now.vectorize.is_none() {
         let why = match (lowered.why_in_order(report.id), prints(&body)) {
             (Some(why), _) => format!("its iterations run in order: {why}"),
-            (None, true) => "it prints, so its iterations run in order".to_string(),
-            (None, false) => "its iterations run in order: a statement in it has one".to_string(),
+            (None, true) => "its iterations run in order: the loop prints".to_string(),
+            (None, false) => "its iterations run in order: a statement in the loop needs that order".to_string(),
         };
         report.lanes = Execution::No(why);
     }

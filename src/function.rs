@@ -305,14 +305,14 @@ impl Function {
     fn context(&self, threads: u32) -> Result<Context, Error> {
         let refuse = |d| Err(Error::Input(Report::without_sources(vec![d])));
         if threads > MAX_THREADS {
-            let message = format!("{threads} threads are asked for, and {MAX_THREADS} is the most");
-            return refuse(Diagnostic::new("input::threads", message).help("0 lets OpenMP decide"));
+            let message = format!("{threads} threads exceed the maximum of {MAX_THREADS}");
+            return refuse(Diagnostic::new("input::threads", message).help("give 0 to let OpenMP decide"));
         }
         if let (0, Some(asked)) = (threads, too_many_by_environment()) {
             let message = format!(
-                "the environment variable OMP_NUM_THREADS asks for {asked} threads, and {MAX_THREADS} is the most"
+                "the environment variable OMP_NUM_THREADS asks for {asked} threads, but the maximum is {MAX_THREADS}"
             );
-            let help = "unset it, set it to the number of cores, or say how many threads a call has (--threads)";
+            let help = "unset it, set it to the number of cores, or give the number of threads by --threads";
             return refuse(Diagnostic::new("input::threads", message).help(help));
         }
         let mut free = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -99,17 +99,17 @@ impl Hooks for Compiler {
 fn unwritten_diagnostic(found: &UninitializedRead, func: &Func) -> Diagnostic {
     let (name, origin) = (found.tensor.name(), found.read.origin());
     let message = if found.written {
-        format!("`{name}` is read here, and nothing can have written these elements before")
+        format!("`{name}` is read here, but these elements are not written before")
     } else {
-        format!("`{name}` is read here, and nothing writes it")
+        format!("`{name}` is read here, but never written")
     };
     let d = Diagnostic::new("value::unwritten", message);
     let d = match origin.chain().first() {
         Some(call) => d.at(call.span).label(origin.span(), format!("`{name}` is read here")),
         None => d.at(origin.span()),
     };
-    let d = d.label(found.declared, "it is declared here, without values");
-    d.help(format!("write its elements first, or begin with `zeros` where `{}` declares it", func.name))
+    let d = d.label(found.declared, "declared here without values");
+    d.help(format!("write its elements first, or declare it by `zeros` in `{}`", func.name))
 }
 
 /// Creates the warning for a single uninitialised element; not an error, since the sizes in question may never occur.
@@ -120,8 +120,8 @@ fn element_diagnostic(found: &Element, func: &Func) -> Diagnostic {
     let sizes: Vec<String> = found.sizes.iter().map(|(s, n)| format!("{} = {n}", s.name())).collect();
     let with = if sizes.is_empty() { String::new() } else { format!(" with {}", sizes.join(", ")) };
     let message = match found.read {
-        Some(_) => format!("`{element}` is read here{with}, and nothing writes it"),
-        None => format!("`{element}` is returned{with}, and nothing writes it"),
+        Some(_) => format!("`{element}` is read here{with}, but never written"),
+        None => format!("`{element}` is returned{with}, but never written"),
     };
     let d = Diagnostic::warning("value::unwritten", message);
     let at = found.read.as_ref().unwrap_or(&found.write).origin();
@@ -129,10 +129,10 @@ fn element_diagnostic(found: &Element, func: &Func) -> Diagnostic {
         Some(call) => d.at(call.span),
         None => d.at(at.span()),
     };
-    let unless = if sizes.is_empty() { "" } else { ", or `assert` what excludes these sizes" };
+    let unless = if sizes.is_empty() { "" } else { ", or exclude these sizes by `assert`" };
     let d = match found.read {
         Some(_) => d.label(found.write.origin().span(), format!("`{name}` is written here")),
         None => d,
     };
-    d.help(format!("write it, begin with `zeros` where `{}` declares `{name}`{unless}", func.name))
+    d.help(format!("write it or declare `{name}` by `zeros` in `{}`{unless}", func.name))
 }

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_stays_without() {
+    fn diagnostics_without_a_place_have_no_label() {
         let fault = Fault::from(Diagnostic::new("size::unknown", "no input fixes `n`"));
         assert!(report(vec![fault], &Arc::default(), "f").diagnostics[0].labels.is_empty());
     }

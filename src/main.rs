@@ -14,7 +14,7 @@ fn main() -> std::process::ExitCode {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn large_arrays_begin_at_a_cache_line() {
+    fn large_arrays_are_aligned_to_cache_lines() {
         for n in [512, 1000, 12_345, 1_200_000, 5_000_000] {
             for array in [vec![1.0f64; n], vec![0.0f64; n]] {
                 assert_eq!(array.as_ptr() as usize % 64, 0, "{n} elements");

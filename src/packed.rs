@@ -187,7 +187,7 @@ pub(crate) fn elements(sig: &TensorSig, value: &Value) -> Option<Value> {
 /// Packs a structured parameter in its format.
 fn one(sig: &TensorSig, storage: &Storage, value: &Value) -> Result<Stored, Error> {
     let sparse = sparse(sig, value);
-    let places = sparse.places().unwrap_or_else(|| unreachable!("it was made so"));
+    let places = sparse.places().unwrap_or_else(|| unreachable!("the value is sparse"));
     let format = storage.format(sig.dtype);
     Stored::pack(value.shape(), &format, &places.indices, sparse.data()).map_err(|why| refused(sig, &why))
 }

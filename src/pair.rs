@@ -365,8 +365,8 @@ impl<'p, 't> Backward<'p, 't> {
     /// [`Error::Input`] if the tape belongs to another pair, or seeds do not fit; [`Error::Run`] if the program stops.
     pub fn run(self) -> Result<Outputs, Error> {
         if !self.ours {
-            let d = Diagnostic::new("tape::pair", "this tape was left by the forward pass of another gradient")
-                .help("run the backward pass of the pair that the forward pass is of");
+            let d = Diagnostic::new("tape::pair", "the tape comes from the forward pass of another gradient")
+                .help("run the forward and backward pass of the same pair");
             return Err(Error::Input(Report::without_sources(vec![d])));
         }
         self.call.run()

@@ -155,14 +155,14 @@ fn by_rules(func: Func, options: &Options) -> Result<Schedule, Diagnostics> {
         match unfit(&schedule, options) {
             None => return Ok(schedule),
             Some(why) => {
-                tracing::debug!("`{}` cannot run as rules schedule it: {why}", plain.func().name);
+                tracing::debug!("cannot run `{}` with the schedule of the rules: {why}", plain.func().name);
                 wrong = Some(why);
             }
         }
     }
     // An error of the program itself is left to the caller, who lowers the plain program.
     if let Some(why) = wrong.filter(|_| can_be_lowered(&plain, options).is_ok()) {
-        tracing::warn!("`{}` runs as it is written: {why}", plain.func().name);
+        tracing::warn!("`{}` runs as written, without a schedule: {why}", plain.func().name);
     }
     Ok(plain)
 }
@@ -233,9 +233,9 @@ fn noted(
         None => Ok(func),
         Some(call) => {
             let message =
-                format!("`{}` has its own gradient, and a schedule comes before the gradient here", call.function);
+                format!("cannot apply a schedule before differentiation: `{}` has its own gradient", call.function);
             let d = Diagnostic::new("gradient::schedule", message).at(call.span);
-            Err(d.help("schedule the gradient: `dloss = grad(loss)`, and a schedule for `dloss`").into())
+            Err(d.help("define `dloss = grad(loss)`, and schedule `dloss`").into())
         }
     }
 }
@@ -249,10 +249,10 @@ pub fn indexed(mut func: Func, indices: &BTreeMap<String, DType>) -> Result<Func
             return Err(wrong_index(format!("`{}` has no parameter `{name}`", func.name)));
         };
         if param.tensor.format.is_dense() {
-            return Err(wrong_index(format!("parameter `{name}` is dense, and has no index arrays")));
+            return Err(wrong_index(format!("parameter `{name}` is dense, so it has no index arrays")));
         }
         if !matches!(dtype, DType::U8 | DType::U16 | DType::I32 | DType::I64) {
-            return Err(wrong_index(format!("index arrays are of type u8, u16, i32 or i64, and this is {dtype}")));
+            return Err(wrong_index(format!("expected index arrays of type u8, u16, i32 or i64, found {dtype}")));
         }
         let level = |l: &Level| Level { index: l.index.or(l.kind.has_indices().then_some(*dtype)), ..*l };
         let format =
@@ -445,7 +445,7 @@ fn on_large_stack<T: Send>(step: impl FnOnce() -> Result<T, Diagnostics> + Send)
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(e) => {
                 let message =
-                    format!("there is no room for a stack of {}: {e}", taffeta_ast::bytes::amount(STACK_BYTES as u64));
+                    format!("cannot allocate a stack of {}: {e}", taffeta_ast::bytes::amount(STACK_BYTES as u64));
                 Err(Diagnostic::new("compile::stack", message).into())
             }
         }

@@ -364,7 +364,7 @@ impl Program {
         let wrong = |d: Diagnostics| Error::program(d, &self.sources);
         let gradient = options.gradient.clone().unwrap_or_default();
         if gradient.mode == Mode::Forward {
-            let d = Diagnostic::new("grad::pair", "tangents are computed in one pass, with the results");
+            let d = Diagnostic::new("grad::pair", "cannot split tangents into a forward and a backward pass");
             return Err(wrong(d.help("compile them with `Program::compile`").into()));
         }
         let mut timings = self.timings.clone();
@@ -525,7 +525,7 @@ fn choose_entry(entries: &[EntryInfo], name: Option<&str>) -> Result<String, Dia
         (Some(name), _) => {
             let d = Diagnostic::new("entry::name", format!("there is no entry `{name}`"));
             if name.contains('=') {
-                return Err(d.help(format!("an input stands behind an option: `--in '{name}'`")).note(list));
+                return Err(d.help(format!("to give an input, write `--in '{name}'`")).note(list));
             }
             Err(match taffeta_ast::spelling::nearest(name, names.iter().copied()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")).note(list),

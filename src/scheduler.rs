@@ -153,7 +153,7 @@ pub(crate) fn replay(file: &str, func: Func) -> Result<Schedule, Diagnostics> {
     trace.replay_on(Schedule::new(func).lowered_by(lowers), &mut |_, _| ()).map_err(|(number, r)| {
         let method = number.checked_sub(1).and_then(|k| trace.steps.get(k)).map_or(file, |s| &s.method);
         let d = r.diagnostic(method, Span::NONE);
-        let d = if number > 0 { d.note(format!("this is step {number} of {file}")) } else { d };
+        let d = if number > 0 { d.note(format!("found at step {number} of {file}")) } else { d };
         Diagnostics::from(d)
     })
 }
@@ -165,7 +165,7 @@ mod tests {
     /// Checks that changing the format of a local tensor, which changes no statement but the declaration, invalidates
     /// the memo.
     #[test]
-    fn a_local_tensor_that_is_stored_otherwise_is_lowered_again() {
+    fn changed_formats_of_local_tensors_are_lowered_again() {
         let text = "def f(A: f64[n, m] @ csr) -> f64[n]:\n    y = zeros((n,), f64)\n    w = empty((m,), f64)\n    \
                     for i in range(n):\n        for j in range(m):\n            w[j] = 0.0\n        \
                     for j in range(m):\n            w[j] += A[i, j]\n        for j in range(m):\n            \
@@ -182,6 +182,6 @@ mod tests {
             assert_eq!(whole, asked, "{format}");
             seen.push(whole);
         }
-        assert_ne!(seen[0], seen[1], "storage makes no difference here");
+        assert_ne!(seen[0], seen[1], "both formats have the same cost");
     }
 }

@@ -64,7 +64,7 @@ indices!(u8 u16; i32 i64);
 /// let indices = [0, 2, 3];
 /// let broken = Sparse::csr(&indptr, &indices, &values, [3, 3]);
 /// let error = spmv.call().sparse("A", &broken).input("x", arr1(&[0.0; 3]).view()).run().unwrap_err();
-/// assert!(error.to_string().contains("element 2 of `A.crd1` is 3, and the dimension has size 3"));
+/// assert!(error.to_string().contains("element 2 of `A.crd1` is 3, out of range for a dimension of size 3"));
 /// # Ok::<(), taffeta::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -226,13 +226,13 @@ impl<'a> Sparse<'a> {
         let kinds = |f: &Format| f.levels.iter().map(|l| l.kind).collect::<Vec<_>>();
         let d = |text: String| Diagnostic::new("data::storage", text);
         if kinds(&format) != kinds(&own) || format.coords != own.coords || format.keys != own.keys {
-            return Some(d(format!("parameter `{}` is in {format}, and {own} is given for it", param.name)));
+            return Some(d(format!("parameter `{}` is in {format}, but its value is in {own}", param.name)));
         }
         let expected = taffeta_structured::arrays_of(&format)?;
         let mut levels = expected.iter().zip(&self.arrays).enumerate();
         if let Some((k, (n, given))) = levels.find(|(_, (n, given))| **n != given.len()) {
             let given = given.len();
-            let text = format!("parameter `{}`: level {k} has {n} arrays, and {given} are given for it", param.name);
+            let text = format!("parameter `{}`: expected {n} arrays of level {k}, found {given}", param.name);
             return Some(d(text));
         }
         let mut wanted = compiled.into_iter().flatten().zip(self.arrays.iter().flatten());
@@ -362,7 +362,7 @@ impl fmt::Display for Sparse<'_> {
                 let text = value.to_string();
                 f.write_str(text.split_once("], ").map_or(&text, |(_, elements)| elements))
             }
-            Err(why) => write!(f, "{} elements stored, which is not a tensor: {why}", self.stored()),
+            Err(why) => write!(f, "{} elements stored, not a valid tensor: {why}", self.stored()),
         }
     }
 }

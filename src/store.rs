@@ -124,7 +124,7 @@ fn limit() -> Result<u64, Diagnostic> {
     let Some(text) = set else { return Ok(cache::DEFAULT_LIMIT) };
     taffeta_ast::bytes::parse(&text).map_err(|what| {
         Diagnostic::new("cache::size", format!("the environment variable TAFFETA_CACHE_SIZE: {what}"))
-            .help("it is how much the cache of compiled programs may hold")
+            .help("set it to the maximum size of the cache of compiled programs")
     })
 }
 

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_integers_from_rationals() {
+    fn distinguishes_integers_from_rationals() {
         // 1 <= 2x <= 1
         assert_eq!(is_empty(1, &[vec![-1, 2], vec![1, -2]]), Some(true));
         assert_eq!(is_empty(1, &[vec![-1, 2], vec![2, -2]]), Some(false));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn subtracts_what_others_write() {
+    fn subtracts_writes_of_others() {
         // 0 <= x < 10 is covered by x = 2y, 0 <= y < 5 together with x = 2y + 1, and by neither alone.
         let whole = [vec![0, 1], vec![9, -1]];
         let part = |odd: i64| (1, vec![vec![-odd, 1, -2], vec![odd, -1, 2], vec![0, 0, 1], vec![4, 0, -1]]);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_large_numbers_and_many_threads() {
+    fn handles_large_numbers_and_several_threads() {
         let big = 1 << 40;
         let ask = move || is_empty(1, &[vec![-big, 1], vec![big - 1, -1]]);
         let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(ask)).collect();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_up_within_its_budget_and_answers_afterwards() {
+    fn stops_at_its_budget_and_answers_the_next_question() {
         // The system has no integer solution, but branching over wide boxes takes long to show it.
         let dims = 24;
         let mut rows = Vec::new();

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_products() {
+    fn decides_products() {
         // x >= 3, y >= 3, x * y <= 8
         let small = |limit| [poly(-3, &[(1, &[0])]), poly(-3, &[(1, &[1])]), poly(limit, &[(-1, &[0, 1])])];
         assert_eq!(is_empty(2, &small(8)), Some(true));

@@ -83,7 +83,7 @@ mod tests {
     use taffeta_ast::build::{block, looped};
 
     #[test]
-    fn every_statement_is_found_and_no_other() {
+    fn finds_exactly_the_statements_of_the_tree() {
         let loops = |n: usize, body: &dyn Fn() -> Stmt| {
             block((0..n).map(|k| looped(&Symbol::new(format!("i{k}")), &Expr::int(3), body())))
         };

@@ -158,7 +158,7 @@ mod tests {
 
     /// Checks both rules against the operators themselves, on values for which the rules have no exceptions.
     #[test]
-    fn they_are_what_operators_do() {
+    fn rules_agree_with_the_operators() {
         let floats = [0.0, 1.0, -1.0, 2.5, f64::INFINITY, f64::NEG_INFINITY].map(Literal::Float);
         let ints = [0, 1, -1, 7].map(Literal::Int);
         let bools = [false, true].map(Literal::Bool);

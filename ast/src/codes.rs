@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_is_there_once_in_order_and_says_something() {
+    fn codes_are_unique_sorted_and_explained() {
         let mut all = Vec::new();
         for group in groups() {
             assert!(!group.title.is_empty() && !group.codes.is_empty());

@@ -132,7 +132,7 @@ mod tests {
         /// Checks that three orders agree: by linear index, by coordinates in turn (a tensor with more than 2^64
         /// elements), and by a plain sort.
         #[test]
-        fn places_are_compared_alike(
+        fn all_sorts_order_coordinates_equally(
             at in proptest::collection::vec((0i64..4, 0i64..5, 0i64..3), 0..30),
             swapped: bool,
         ) {
@@ -145,7 +145,7 @@ mod tests {
         }
 
         #[test]
-        fn what_stands_at_one_place_is_summed(at in proptest::collection::vec((0i64..3, 0i64..3, -4i64..5), 0..20)) {
+        fn duplicate_coordinates_are_summed(at in proptest::collection::vec((0i64..3, 0i64..3, -4i64..5), 0..20)) {
             let indices = at.iter().flat_map(|(i, j, _)| [*i, *j]).collect();
             let elements = Buffer::I64(at.iter().map(|e| e.2).collect());
             let value = Value::summed(vec![3, 3], indices, &elements, Literal::Int(0)).expect("all are in range");

@@ -40,8 +40,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Pattern(u64);
 
 /// End of the message about a write outside of the pattern of a tensor declared `@ pattern(A)`.
-pub const OUTSIDE: &str = "is written, and is not in its pattern: write what is 0 where the pattern stores nothing, or \
-                           leave `@ pattern(…)` out, and the tensor is dense";
+pub const OUTSIDE: &str = "is written, but is not in its pattern: write 0 where the pattern stores nothing, or leave \
+                           out `@ pattern(…)` for a dense tensor";
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 

@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_and_their_neighbours() {
+    fn rounds_ties_and_their_neighbours() {
         let f16_value = |b: u16| f16::from_bits(b).to_f64();
         let bf16_value = |b: u16| bf16::from_bits(b).to_f64();
         for bits in (0x0001..0x7bff).step_by(7) {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_range() {
+    fn rounds_at_the_ends_of_the_range() {
         assert_eq!(to_f16(65_519.999_999).to_f64(), 65504.0);
         assert_eq!(to_f16(65520.0), f16::INFINITY);
         assert_eq!(to_f16(1e300), f16::INFINITY);

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_mended_and_other_words_are_not() {
+    fn typos_are_corrected_and_other_words_are_not() {
         assert_eq!(nearest("wieght", ["bias", "weight"]), Some("weight"));
         assert_eq!(nearest("X", ["y", "x"]), Some("x"));
         assert_eq!(nearest("x", ["y", "weights"]), None);

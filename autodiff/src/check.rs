@@ -20,14 +20,16 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
             continue;
         };
         if !p.tensor.format.is_dense() && request.kind == Kind::Jacobian {
-            let text = format!("`{name}` with respect to `{wrt}`, which is structured, is not supported yet");
+            let text = format!("`{name}` with respect to the structured parameter `{wrt}` is not supported yet");
             let d = Diagnostic::new("grad::structured", text).at(request.span);
-            found.push(d.help("`vjp` and `jvp` give and take derivatives in its pattern"));
+            found.push(d.help("use `vjp` or `jvp`, whose derivatives have the pattern of the parameter"));
             continue;
         }
         if !p.tensor.dtype.is_float() {
-            let d =
-                Diagnostic::new("grad::wrt", format!("`{wrt}` is of {}, which carries no derivative", p.tensor.dtype));
+            let d = Diagnostic::new(
+                "grad::wrt",
+                format!("`{wrt}` has type {}, which carries no derivative", p.tensor.dtype),
+            );
             found.push(d.at(request.span).help("differentiate with respect to floating-point parameters"));
         }
     }
@@ -39,13 +41,13 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
             continue;
         };
         if !t.dtype.is_float() {
-            let d = Diagnostic::new("grad::out", format!("`{out}` is of {}, which carries no derivative", t.dtype));
+            let d = Diagnostic::new("grad::out", format!("`{out}` has type {}, which carries no derivative", t.dtype));
             found.push(d.at(request.span).help("differentiate floating-point results"));
         }
     }
     for t in func.results.iter().filter(|t| request.is_of(t) && t.dtype.is_float() && !t.format.is_dense()) {
         if request.kind == Kind::Jacobian {
-            let text = format!("the Jacobian of `{}`, a structured result, is not supported yet", t.symbol);
+            let text = format!("the Jacobian of the structured result `{}` is not supported yet", t.symbol);
             let d = Diagnostic::new("grad::structured", text).at(request.span);
             found.push(d.help("name dense results: `out=[\"y\"]`"));
         }
@@ -55,14 +57,11 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
     if matches!(request.kind, Kind::Grad | Kind::ValueAndGrad) && !matches!(&of[..], [t] if scalar(t)) {
         let d = Diagnostic::new(
             "grad::result",
-            format!(
-                "`{name}` is of functions with one floating-point number as result, and `{}` has {}",
-                func.name,
-                shown(&of)
-            ),
+            format!("`{name}` needs one floating-point scalar result, but `{}` has {}", func.name, shown(&of)),
         );
         let help = format!(
-            "name one of them (`out=[\"loss\"]`), sum it up, or use `vjp({}, …)`, which takes a seed for every result",
+            "name a scalar result (`out=[\"loss\"]`), sum the result, or use `vjp({}, …)`, which takes a seed for \
+             each result",
             func.name
         );
         found.push(d.at(request.span).help(help));
@@ -90,7 +89,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
         let span = s.origin().span();
         let mut refuse = |what: &str| found.push(refused(what, span));
         match s.kind() {
-            StmtKind::Eval { .. } => refuse("a call of an outside function"),
+            StmtKind::Eval { .. } => refuse("a call of an external function"),
             StmtKind::While { .. } => refuse("a `while`"),
             StmtKind::For { extent: Extent::Reals, .. } => refuse("a loop over the reals"),
             _ => {}
@@ -112,7 +111,7 @@ fn jacobian(request: &Request<'_>, of: &[std::sync::Arc<Tensor>], found: &mut Ve
     let floats: Vec<&str> = of.iter().filter(|t| t.dtype.is_float()).map(|t| t.symbol.name()).collect();
     // A requested result of another type has been refused.
     if floats.len() != 1 && (request.out.is_empty() || floats.len() > 1) {
-        let message = format!("`jacobian` is of one floating-point result, and `{}` has {}", func.name, shown(of));
+        let message = format!("`jacobian` needs one floating-point result, but `{}` has {}", func.name, shown(of));
         let d = Diagnostic::new("grad::result", message).at(request.span);
         found.push(match floats.first() {
             Some(first) => d.help(format!("name one of them: `out=\"{first}\"`")),
@@ -125,9 +124,9 @@ fn jacobian(request: &Request<'_>, of: &[std::sync::Arc<Tensor>], found: &mut Ve
     }
     for p in func.params.iter().filter(|p| p.mode == ParamMode::InOut) {
         let name = p.tensor.symbol.name();
-        let message = format!("`jacobian` runs `{}` once for every element, and `{name}` is written by it", func.name);
+        let message = format!("`jacobian` cannot differentiate `{}`, which writes its parameter `{name}`", func.name);
         let d = Diagnostic::new("grad::inout", message).at(request.span);
-        found.push(d.help(format!("let it take `{name}` as it is, and return what it makes of it")));
+        found.push(d.help(format!("make `{name}` read-only, and return its new value as a result")));
     }
 }
 

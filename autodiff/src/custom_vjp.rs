@@ -55,11 +55,11 @@ impl Calls {
         for call in &self.all {
             let moved = floats(&call.args).any(|p| active.contains(&p.tensor));
             if moved && floats(&call.results).any(|p| active.contains(&p.tensor)) {
-                let message = format!("`{}` has its own gradient, which goes backwards, and no tangent", call.function);
+                let message = format!("`{}` has its own gradient, which supports reverse mode alone", call.function);
                 let d = Diagnostic::new("gradient::tangent", message).at(call.span);
                 let name = request.kind.name();
                 return Err(asked(d, request, &format!("`{name}` is forward mode"))
-                    .help("use reverse mode (`vjp`), or call a function that has no gradient of its own"));
+                    .help("use reverse mode (`vjp`), or call a function without its own gradient"));
             }
         }
         Ok(())
@@ -96,12 +96,12 @@ pub(crate) fn find(request: &Request<'_>) -> Result<Calls, Diagnostic> {
         });
         if !inside || !whole || !call.body.iter().any(|id| present.contains(id)) {
             let message = format!(
-                "the call of `{}` that has its own gradient was taken apart before it is differentiated",
+                "cannot differentiate the call of `{}`, which has its own gradient: an earlier pass changed it",
                 call.function
             );
             let d = Diagnostic::new("gradient::apart", message).at(call.span);
             let help = format!(
-                "it needs what the first gradient had no use for: let the gradient of `{}` take less of it",
+                "values that the first gradient does not use were removed: let the gradient of `{}` take fewer of them",
                 call.function
             );
             return Err(asked(d, request, "differentiated again here").help(help));

@@ -106,17 +106,17 @@ fn excess(planned: &Planned, sizes: &Sizes) -> Option<Excess> {
     };
     let of = match large[..] {
         [] => String::new(),
-        _ => format!(", of which {}", large.iter().map(|r| one(r)).collect::<Vec<_>>().join(", ")),
+        _ => format!("; largest: {}", large.iter().map(|r| one(r)).collect::<Vec<_>>().join(", ")),
     };
     let message = match known {
         Some((local, given)) => {
             let (local, given) = (amount(*local), amount(given));
-            format!("the local tensors of the gradient take {local}, and its inputs and results {given}{of}")
+            format!("the local tensors of the gradient take {local}, its inputs and results {given}{of}")
         }
         None => format!("the local tensors of the gradient take much more memory than its inputs and results{of}"),
     };
     let taped = planned.residuals.iter().any(|r| r.decision == Decision::Tape);
-    let recompute = if taped { "`--tape none` computes again what is on tapes, and " } else { "" };
+    let recompute = if taped { "`--tape none` recomputes the taped values, and " } else { "" };
     Some(Excess { message, help: format!("{recompute}`--memory 100MB` keeps the gradient within a budget") })
 }
 

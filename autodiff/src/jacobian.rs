@@ -48,7 +48,7 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Tangents, Diag
 /// and one as its result. `prints`: whether the first iteration prints the program's output.
 fn columns(x: &Tensor, tangents: &Func, prints: bool, origin: &Origin) -> (Arc<Tensor>, Stmt) {
     let (Some(given), [found]) = (tangents.params.last(), tangents.results.as_slice()) else {
-        unreachable!("of one input and one result")
+        unreachable!("a column has one tangent and one result")
     };
     let mut copier = Copier::new("grad", "column");
     let dx = copier.declare(&local(&given.tensor));

@@ -164,7 +164,7 @@ fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics>
         let result = |s: &Symbol| forward.results.iter().position(|r| r.symbol == *s);
         sources.push(match k.checked_sub(func.params.len()) {
             None => Source::Param(k),
-            Some(_) => Source::Result(result(&t.symbol).expect("what crosses is a result")),
+            Some(_) => Source::Result(result(&t.symbol).expect("a value that the backward pass reads is a result")),
         });
     }
     let there: FxHashSet<Symbol> = params.iter().map(|p| p.tensor.symbol.clone()).collect();
@@ -211,7 +211,7 @@ impl Cut {
                 self.split(body, backward);
             }
             StmtKind::Seq(all) => all.iter().for_each(|s| self.split(s, backward)),
-            _ => unreachable!("the backward pass comes after all of the program"),
+            _ => unreachable!("the backward pass comes after the whole program"),
         }
     }
 }
@@ -230,7 +230,7 @@ impl Lengths<'_> {
             let loads = effects::loads(e);
             let input = |s: &Symbol| self.func.params.iter().any(|p| p.mode == ParamMode::In && p.tensor.symbol == *s);
             if !loads.iter().all(input) {
-                let message = format!("what is kept of `{}` is as long as values that the program computes", t.symbol);
+                let message = format!("the kept values of `{}` have a length that the program computes", t.symbol);
                 let d = Diagnostic::new("grad::pair", message);
                 return Err(d.help("compile the gradient as one program (`Options::gradient`)").into());
             }
@@ -251,7 +251,7 @@ impl Lengths<'_> {
     fn asserted(&self, known: impl Fn(&Expr) -> bool, origin: &Origin) -> Vec<Stmt> {
         let one = |(size, e): &(Symbol, Expr)| {
             let cond = Expr::var(size).equals(e);
-            let message = vec![MessagePart::Text(format!("the length `{size}` is that of the forward pass"))];
+            let message = vec![MessagePart::Text(format!("the length `{size}` differs from that of the forward pass"))];
             Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Program }, origin.clone())
         };
         self.found.iter().filter(|(_, e)| known(e)).map(one).collect()

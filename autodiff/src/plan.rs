@@ -130,7 +130,7 @@ impl Attempt {
                     plan.scattered.insert(r.tensor.symbol.clone(), of.clone());
                 }
                 if let Some(of) = patterns.of(&r.kept.symbol) {
-                    r.why.push_str(&format!("; where `{of}` is stored"));
+                    r.why.push_str(&format!("; only elements that `{of}` stores"));
                 }
             }
             if plan.scattered.len() > known {
@@ -317,7 +317,7 @@ impl Cut {
         }
         let names: Vec<String> = self.state.iter().map(|t| format!("`{}`", t.symbol)).collect();
         next.notes.push(format!(
-            "the loop `{}` runs in segments of {} iterations, again from copies of {}",
+            "the loop `{}` runs in segments of {} iterations, recomputed from copies of {}",
             self.name,
             lengths.join(", of "),
             names.join(", "),
@@ -350,24 +350,20 @@ pub(crate) fn fits(request: &Request<'_>, peak: &Result<u64, Vec<String>>) -> Re
 fn unknown(request: &Request<'_>, missing: &[String]) -> Diagnostics {
     Diagnostic::new(
         "grad::memory",
-        format!("whether the gradient fits in its budget of memory cannot be told without {}", missing.join(", ")),
+        format!("cannot tell whether the gradient fits in its memory budget without {}", missing.join(", ")),
     )
     .at(request.span)
-    .help("give the sizes (`--size n=1000`), write numbers in the program, or leave the budget out")
+    .help("give the sizes (`--size n=1000`), write constants in the program, or remove the budget")
     .into()
 }
 
 fn beyond(request: &Request<'_>, bytes: u64, budget: u64) -> Diagnostic {
     Diagnostic::new(
         "grad::memory",
-        format!(
-            "the gradient takes {} in the thriftiest way that was found, and the budget is {}",
-            amount(bytes),
-            amount(budget)
-        ),
+        format!("the smallest gradient that was found takes {}, but the budget is {}", amount(bytes), amount(budget)),
     )
     .at(request.span)
-    .help("raise the budget, or write the program so that fewer values of it are alive")
+    .help("raise the budget, or keep fewer values alive in the program")
 }
 
 fn too_much(request: &Request<'_>, best: &Planned, bytes: u64, budget: u64) -> Diagnostic {

@@ -118,7 +118,7 @@ impl Read<'_, '_> {
     fn is_multiplied(&self, value: &Expr, over: &[StmtId]) -> bool {
         let seed = Expr::load(&Symbol::new("seed"), Vec::new(), working(value.dtype()));
         let active = FxHashSet::from_iter([self.t.clone()]);
-        let ExprKind::Load(mark, _) = seed.kind() else { unreachable!("it is made a load above") };
+        let ExprKind::Load(mark, _) = seed.kind() else { unreachable!("the seed is a load") };
         let differs = |t: &Symbol, at: &[Access]| {
             let inner = self.facts.declared.get(t).is_some_and(|d| over.iter().any(|l| d.loops.contains(l)));
             let along = |l: &StmtId| at.iter().any(|a| mentions(&a.index, &self.facts.loops[l].iter));

@@ -99,7 +99,7 @@ fn homes(request: &Request<'_>, calls: &Calls, facts: &Facts<'_>, plan: &Plan) -
         // The next differentiation would not know a recomputed call, and would differentiate its body: the call runs
         // once, at any cost.
         for (_, choice) in homes.iter_mut().filter(|(t, _)| calls.is_place(t)) {
-            let why = "of a call that has its own gradient, in a gradient that is differentiated again".to_string();
+            let why = "part of a call with its own gradient, in a gradient that is differentiated again".to_string();
             *choice = Choice { home: RecomputeScope::Program, number: None, why };
         }
     }

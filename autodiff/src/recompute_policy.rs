@@ -27,11 +27,7 @@ pub(crate) fn choose(facts: &Facts<'_>, request: &Request<'_>, plan: &Plan) -> F
             None => {
                 let flipped = number.is_some_and(|n| request.flipped.contains(&n));
                 let (keep, why) = decide(facts, symbol, &request.tape);
-                if flipped {
-                    (!keep, "that was estimated to take less time".into(), number)
-                } else {
-                    (keep, why, number)
-                }
+                if flipped { (!keep, "estimated to take less time".into(), number) } else { (keep, why, number) }
             }
         };
         // A segment is recomputed as a whole; a tensor kept in it is kept for that long.
@@ -69,9 +65,9 @@ fn given(facts: &Facts<'_>, symbol: &Symbol, plan: &Plan) -> Option<String> {
         return Some("the state of a loop that runs in segments".into());
     }
     if let Some(of) = plan.scattered.get(symbol) {
-        return Some(format!("it is needed where `{of}` is stored alone, and a tape of it cannot be stored there"));
+        return Some(format!("needed only where `{of}` is stored, and its tape cannot have that pattern"));
     }
-    plan.recomputed.contains(symbol).then(|| "a tape of it is more than the budget has room for".into())
+    plan.recomputed.contains(symbol).then(|| "its tape exceeds the memory budget".into())
 }
 
 /// Decides whether all values of a tensor are kept, and why.
@@ -83,7 +79,7 @@ fn decide(facts: &Facts<'_>, symbol: &Symbol, tape: &Tape) -> (bool, String) {
         Tape::None => (false, "`tape=\"none\"`".into()),
         Tape::Named(names) => (listed(names), "`tape=` names the tensors that are kept".into()),
         Tape::Auto if operations > WORTH_A_TAPE => {
-            (true, format!("{operations:.0} operations an element, and a tape costs as much as {WORTH_A_TAPE}"))
+            (true, format!("{operations:.0} operations an element, more than the {WORTH_A_TAPE} that a tape costs"))
         }
         Tape::Auto => {
             (false, format!("{operations:.0} operations an element, less than the {WORTH_A_TAPE} that a tape costs"))

@@ -26,7 +26,7 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
     let mut inverted: Vec<_> = values.inverted.iter().filter(|(t, _)| values.used.contains(t)).collect();
     inverted.sort_by_key(|(t, _)| t.name().to_string());
     for (symbol, inverted) in inverted {
-        let why = "integers that are added to: subtracted again, which is exact".to_string();
+        let why = "integer additions, which subtractions undo exactly".to_string();
         let place = (inverted.now.clone(), Vec::new(), RecomputeScope::Program);
         out.push(residual(facts, symbol, Decision::Inverted, why, place, Vec::new()));
     }
@@ -46,7 +46,7 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
                     true => format!("the loop `{}`", facts.called(&s.anchor)),
                     false => "a statement".to_string(),
                 };
-                (t.clone(), Decision::Copies, format!("overwritten later: all of it before {what}"))
+                (t.clone(), Decision::Copies, format!("overwritten later: copied whole before {what}"))
             }
             Saved::Value(e) => {
                 of(e);
@@ -54,12 +54,12 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
                     ExprKind::Load(t, _) => t.clone(),
                     _ => facts.tensor_of(s.anchor, &AccessedValue::Target),
                 };
-                (symbol, Decision::Copies, "overwritten later: the element before the statement".into())
+                (symbol, Decision::Copies, "overwritten later: the element is copied before the statement".into())
             }
             Saved::Last { cond, .. } => {
                 of(cond);
                 let symbol = facts.tensor_of(s.anchor, &AccessedValue::Target);
-                (symbol, Decision::Marks, "which iteration made it the least or the greatest".into())
+                (symbol, Decision::Marks, "the iteration that set the minimum or maximum".into())
             }
         };
         let reads = reads.iter().map(|t| (facts.declared[t].tensor.clone(), facts.declared[t].loops.clone())).collect();

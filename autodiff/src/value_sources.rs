@@ -208,7 +208,7 @@ fn element(facts: &Facts<'_>, stmt: StmtId, what: &AccessedValue) -> Expr {
         (_, StmtKind::Store { tensor, indices, value } | StmtKind::ReduceTo { tensor, indices, value, .. }) => {
             Expr::load(tensor, indices.clone(), value.dtype())
         }
-        _ => unreachable!("only what writes has a target"),
+        _ => unreachable!("only stores and reductions have a target"),
     }
 }
 
@@ -236,14 +236,15 @@ fn unbounded(facts: &Facts<'_>, stmt: StmtId, tensor: &Symbol) -> Diagnostic {
     let d = Diagnostic::new(
         "grad::versions",
         format!(
-            "the gradient needs what `{tensor}` is here, which is overwritten later, and how many such values there are is not known before the program runs"
+            "the gradient needs the values of `{tensor}` here, which are overwritten later, and their number is not \
+             known before the program runs"
         ),
     );
     let mut d =
-        d.at(place).help("give `range` bounds that are made of sizes and iterators, and leave the rest to an `if`");
+        d.at(place).help("use `range` bounds of sizes and iterators, with an `if` inside the loop for the rest");
     for l in &facts.around[&stmt] {
         if facts.loops[l].most.is_none() {
-            d = d.label(facts.stmts[l].origin().span(), "this loop's bounds are values that the program reads");
+            d = d.label(facts.stmts[l].origin().span(), "the bounds of this loop are read while the program runs");
         }
     }
     d

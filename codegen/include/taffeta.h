@@ -1,26 +1,26 @@
 /*
- * taffeta.h: the C interface of programs that Taffeta compiled.
+ * taffeta.h: the C interface of programs compiled by Taffeta.
  *
- * An entry `f` of a program is two functions:
+ * An entry `f` of a program has two functions:
  *
  *   int taffeta_f(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes);
  *   int taffeta_f_plan(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes,
  *                      size_t *arena_bytes);
  *
  * `args` holds the parameters in order, then the results in order. `sizes` holds the entry's size parameters in order;
- * it may be NULL, and an element may be -1, where the shapes of the parameters fix the size.
+ * it may be NULL, and an element may be -1, where the shapes of the parameters determine the size.
  *
  * `taffeta_f_plan` writes the results' shapes into `args[k].shape` (room for `ndim` numbers) and the bytes of scratch
- * memory that the call will need, and runs nothing. `taffeta_f` runs the program. A result whose `data` is NULL is
- * allocated by the callee, which also writes its shape; give it back with `taffeta_free`. Otherwise its shape must be
+ * memory that the call needs, without running the program. `taffeta_f` runs the program. A result whose `data` is NULL
+ * is allocated by the callee, which also writes its shape; release it with `taffeta_free`. Otherwise its shape must be
  * the planned one.
  *
- * Both return TAFFETA_OK or an error code, and then `ctx->message` says what happened and `ctx->line` is the line of
- * the source. Nothing here exits, prints but what the program itself prints, or keeps state, but for this: how parallel
- * loops that a thread called fared of late, so that they run on fewer threads where cores are taken, and whether the
- * process was forked from one with threads. (Calls in such a child run on one thread: OpenMP has none there. A library
- * must be loaded before the fork to know.) One `taffeta_ctx` serves one call at a time; different contexts may be used
- * by different threads at once.
+ * Both return TAFFETA_OK or an error code; on an error, `ctx->message` describes it and `ctx->line` is the source line.
+ * Calls do not exit, and print only the output of the program. They keep no state, with two exceptions: recent delays
+ * of the parallel loops of each thread, so that they run on fewer threads while cores are busy, and whether the process
+ * was forked from one with threads. (Calls in such a child run on one thread, since OpenMP has no others there. This
+ * requires that the library was loaded before the fork.) One `taffeta_ctx` serves one call at a time; several threads
+ * may use different contexts at the same time.
  */
 #ifndef TAFFETA_H
 #define TAFFETA_H
@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-/* The version of this interface: part of every context, so that a library refuses callers of another one. */
+/* Version of this interface: part of every context, so that a library refuses callers of another version. */
 #define TAFFETA_ABI 2
 
 /* Element types. f16 and bf16 are 16 bits of storage, bool is one byte that holds 0 or 1. */
@@ -52,24 +52,24 @@ typedef enum taffeta_dtype {
     TAFFETA_F64 = 12
 } taffeta_dtype;
 
-/* What a call returns. */
+/* Status that a call returns. */
 typedef enum taffeta_status {
     TAFFETA_OK = 0,
-    TAFFETA_ERROR_ASSERT = 1,     /* an assert of the program failed, or sizes that must agree do not */
+    TAFFETA_ERROR_ASSERT = 1,     /* an assertion of the program failed, or sizes disagree */
     TAFFETA_ERROR_INDEX = 2,      /* an index is out of range */
     TAFFETA_ERROR_ARITHMETIC = 3, /* division by zero, a cast of NaN … */
-    TAFFETA_ERROR_CALL = 4,       /* the call is wrong: number of arguments, a null pointer, another ABI version */
+    TAFFETA_ERROR_CALL = 4,       /* invalid call: number of arguments, null pointer, other ABI version */
     TAFFETA_ERROR_DTYPE = 5,      /* an argument's element type */
     TAFFETA_ERROR_SHAPE = 6,      /* an argument's dimensions or sizes */
     TAFFETA_ERROR_LAYOUT = 7,     /* an argument is not row-major and contiguous, or misaligned */
     TAFFETA_ERROR_ALIAS = 8,      /* an output shares memory with another argument */
-    TAFFETA_ERROR_MEMORY = 9,     /* no memory */
-    TAFFETA_ERROR_SIZE = 10,      /* sizes whose product does not fit */
-    TAFFETA_ERROR_NONFINITE = 11, /* a statement made a NaN or an infinity (programs compiled to check that) */
+    TAFFETA_ERROR_MEMORY = 9,     /* out of memory */
+    TAFFETA_ERROR_SIZE = 10,      /* a size, or the product of sizes, is out of range */
+    TAFFETA_ERROR_NONFINITE = 11, /* a statement made a NaN or an infinity (only with this check compiled in) */
     TAFFETA_ERROR_STORAGE = 12    /* the levels of a structured argument are not those of its format, or break its rules */
 } taffeta_status;
 
-/* How the coordinates of a level are stored. The manual draws the arrays of each kind. */
+/* Kinds of levels. The manual shows the arrays of each kind. */
 typedef enum taffeta_level_kind {
     TAFFETA_LEVEL_DENSE = 0,
     TAFFETA_LEVEL_COMPRESSED = 1,
@@ -92,70 +92,70 @@ typedef enum taffeta_level_kind {
     TAFFETA_LEVEL_SLICED = 18
 } taffeta_level_kind;
 
-/* Who frees what `data` points to. */
+/* Owner of the memory at `data`, who frees it. */
 typedef enum taffeta_owner {
     TAFFETA_OWNER_CALLER = 0,
     TAFFETA_OWNER_CALLEE = 1 /* taffeta_free */
 } taffeta_owner;
 
-/* A list of numbers: one of the arrays that a level consists of (positions, coordinates …). */
+/* List of numbers: one of the arrays of a level (positions, coordinates …). */
 typedef struct taffeta_array {
-    void *data;     /* may be NULL if there are none */
+    void *data;     /* may be NULL if length is 0 */
     int32_t dtype;  /* taffeta_dtype */
     int32_t owner;  /* taffeta_owner */
     size_t length;  /* elements */
 } taffeta_array;
 
-/* One level of a structured tensor. */
+/* Level of a structured tensor. */
 typedef struct taffeta_level {
     int32_t kind;                /* taffeta_level_kind */
-    int32_t n_arrays;            /* 0 for levels that have none, such as dense ones */
+    int32_t n_arrays;            /* 0 for levels without arrays, such as dense ones */
     const taffeta_array *arrays; /* in the order in which the entry's header lists them */
 } taffeta_level;
 
-/* A tensor. Dense is the case of one buffer: levels and fill are NULL, n_levels and n_stored are 0. */
+/* Tensor. A dense tensor is one buffer: levels and fill are NULL, n_levels and n_stored are 0. */
 typedef struct taffeta_tensor {
     int32_t dtype;               /* taffeta_dtype */
     int32_t ndim;                /* 0 for a scalar */
     int64_t *shape;              /* ndim sizes; may be NULL for a scalar */
     const int64_t *strides;      /* in elements; NULL: row-major and contiguous. NULL for structured tensors */
-    void *data;                  /* the elements; of a structured tensor those that are stored, n_stored of them */
+    void *data;                  /* elements; of a structured tensor the n_stored stored ones */
     const taffeta_level *levels; /* NULL: dense; else n_levels, outermost first */
-    const void *fill;            /* the value of elements that are not stored; NULL: what the entry's format says */
+    const void *fill;            /* value of elements that are not stored; NULL: the fill of the entry's format */
     int32_t n_levels;
     int32_t owner;               /* taffeta_owner, of data */
-    size_t n_stored;             /* the elements at data, for structured tensors alone */
+    size_t n_stored;             /* elements at data, for structured tensors only */
 } taffeta_tensor;
 
-/* Takes a line that a program prints: `length` bytes of UTF-8, without the end of the line. Threads of a parallel loop
-   call it, one at a time. */
+/* Receives a line that a program prints: `length` bytes of UTF-8, without the newline. Threads of a parallel loop call
+   it one at a time. */
 typedef void taffeta_print_fn(void *data, const char *text, size_t length);
 
-/* What a call works with. Start with TAFFETA_CTX_INIT, end with taffeta_ctx_release. */
+/* Context of a call. Start with TAFFETA_CTX_INIT, end with taffeta_ctx_release. */
 typedef struct taffeta_ctx {
     uint32_t abi;          /* TAFFETA_ABI */
-    int32_t threads;       /* of parallel loops, of which at most 1024 run; 0: as OpenMP decides */
+    int32_t threads;       /* of parallel loops, at most 1024; 0: OpenMP decides */
     int32_t status;        /* of the last call */
     int32_t line;          /* of the source, where the last call failed; 0 if there is none */
-    int32_t site;          /* which check failed, for Taffeta itself; -1 if none */
-    int32_t arena_owner;   /* TAFFETA_OWNER_CALLER: `arena` is the caller's and is never replaced */
-    void *arena;           /* scratch memory, kept from call to call; NULL at first */
-    size_t arena_capacity; /* its bytes */
+    int32_t site;          /* number of the failed check, for Taffeta itself; -1 if none */
+    int32_t arena_owner;   /* TAFFETA_OWNER_CALLER: `arena` belongs to the caller and is never replaced */
+    void *arena;           /* scratch memory, kept between calls; NULL at first */
+    size_t arena_capacity; /* in bytes */
     size_t memory_used;    /* bytes of scratch memory in use */
-    size_t memory_peak;    /* the most that the last call used beyond its arguments */
-    taffeta_print_fn *print; /* takes the lines that the program prints; NULL: they go to stdout */
+    size_t memory_peak;    /* peak of the last call, without its arguments */
+    taffeta_print_fn *print; /* receives the lines that the program prints; NULL: stdout */
     void *print_data;      /* its first argument */
     char message[512];     /* of the last error */
     uint32_t flags;        /* TAFFETA_TRUST_ARRAYS or 0 */
 } taffeta_ctx;
 
-/* The caller vouches for the arrays of structured arguments: their lengths and types are still compared, but nobody
-   looks at what they hold. Without this flag every call looks at all of it first (positions that do not fall,
-   coordinates in range and in order), which takes time in proportion to what is stored. With it, arrays that are not
-   what their levels promise are undefined behaviour. */
+/* Trusts the arrays of structured arguments: their lengths and types are checked, but not their contents. Without this
+   flag every call first checks the contents (positions do not decrease, coordinates are in range and in order), in time
+   proportional to the number of stored elements. With it, arrays that violate the invariants of their levels are
+   undefined behaviour. */
 #define TAFFETA_TRUST_ARRAYS 1u
 
-/* Structures are the same bytes for every compiler and every language that calls (here: where pointers have 64
+/* The layout of structures is the same for all compilers and calling languages (checked where pointers have 64
    bits). */
 #if UINTPTR_MAX == 0xffffffffffffffffu
 #if defined(__cplusplus) && __cplusplus >= 201103L
@@ -205,22 +205,22 @@ TAFFETA_LAYOUT(ctx_flags, offsetof(taffeta_ctx, flags) == 584);
 
 #define TAFFETA_CTX_INIT {TAFFETA_ABI, 0, 0, 0, -1, TAFFETA_OWNER_CALLEE, NULL, 0, 0, 0, NULL, NULL, {0}, 0}
 
-/* Gives back the arena, unless it is the caller's. */
+/* Releases the arena, unless it belongs to the caller. */
 void taffeta_ctx_release(taffeta_ctx *ctx);
 
-/* Gives back the elements of a result that the callee allocated; does nothing to others. */
+/* Releases the elements of a result that the callee allocated; does nothing to other tensors. */
 void taffeta_free(taffeta_tensor *tensor);
 
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
-/* Room for the levels of a matrix in CSR. */
+/* Storage for the levels of a CSR matrix. */
 typedef struct taffeta_csr_levels {
     taffeta_array arrays[2];
     taffeta_level levels[2];
 } taffeta_csr_levels;
 
-/* Describes a matrix in CSR by the pointers that other libraries keep: `indptr` (rows + 1 positions) and `indices`
-   (n_stored columns), both of the type `index`, and n_stored values. Nothing is copied: `levels`, `shape` (rows,
-   columns) and the arrays must outlive the tensor. */
+/* Describes a CSR matrix by the arrays that other libraries use: `indptr` (rows + 1 positions) and `indices` (n_stored
+   columns), both of type `index`, and n_stored values. Nothing is copied: `levels`, `shape` (rows, columns) and the
+   arrays must outlive the tensor. */
 static inline taffeta_tensor taffeta_csr(taffeta_csr_levels *levels, int64_t *shape, void *indptr, void *indices,
                                          taffeta_dtype index, void *values, taffeta_dtype dtype, size_t n_stored) {
     const taffeta_array none = {NULL, 0, TAFFETA_OWNER_CALLER, 0};

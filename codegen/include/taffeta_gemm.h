@@ -1,13 +1,12 @@
 /*
  * taffeta_gemm.h: matrix products of generated code, `C += alpha * A * B`. Included where a loop nest is one.
  *
- * A BLAS library that is there when the program runs does them, if it knows the processor and the matrices are ones
- * that it takes; otherwise the kernel at the end of this file. Nothing has to be there when a program is compiled or
- * started.
+ * A BLAS library found at run time computes them, if it supports the processor and the layout of the matrices;
+ * otherwise the kernel at the end of this file does. No library is needed to compile or start a program.
  *
- * TAFFETA_BLAS=libmkl_rt.so.2   names the library to load (or its path); TAFFETA_BLAS=none leaves only our own kernel.
+ * TAFFETA_BLAS=libmkl_rt.so.2   selects the library to load (name or path); TAFFETA_BLAS=none selects our own kernel.
  *
- * The file includes itself, once for each type: what stands below `#else` is for elements of type TAF_T.
+ * The file includes itself once for each type: the part below `#else` is for elements of type TAF_T.
  */
 #ifndef TAF_T
 #ifndef TAFFETA_GEMM_H
@@ -17,7 +16,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 
-/* A matrix: the element in row i and column k is `at[i * rows + k * columns]`. */
+/* Matrix: the element in row i and column k is `at[i * rows + k * columns]`. */
 #define TAF_MATRIX(T)                                                                                                     \
     {                                                                                                                    \
         T *at;                                                                                                           \
@@ -26,7 +25,7 @@
 typedef struct TAF_MATRIX(float) taf_matrix_f32;
 typedef struct TAF_MATRIX(double) taf_matrix_f64;
 
-/* CBLAS with integers of 32 bits. */
+/* CBLAS with 32-bit integers. */
 enum { TAF_ROW_MAJOR = 101, TAF_PLAIN = 111, TAF_TRANSPOSED = 112 };
 typedef void taf_gemm_fn_f32(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
 typedef void taf_gemm_fn_f64(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *,
@@ -35,8 +34,8 @@ typedef void taf_gemv_fn_f32(int, int, int, int, float, const float *, int, cons
 typedef void taf_gemv_fn_f64(int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
 
 typedef struct taf_blas {
-    int known; /* 1 once it was looked for */
-    int used; /* 1 once it has done a product */
+    int known; /* 1 after the search for it */
+    int used; /* 1 after its first product */
     const char *name; /* NULL if there is none */
     taf_gemm_fn_f32 *gemm_f32;
     taf_gemm_fn_f64 *gemm_f64;
@@ -45,15 +44,14 @@ typedef struct taf_blas {
     void (*set_threads)(int);
 } taf_blas;
 
-/* Copies an address: C does not convert pointers to functions. */
+/* Looks up a function. The address is copied, since C does not convert object pointers to function pointers. */
 static TAFFETA_COLD bool taf_symbol(void *library, const char *name, void *to) {
     void *found = dlsym(library, name);
     memcpy(to, &found, sizeof found);
     return found != NULL;
 }
 
-/* Whether the library computes what we expect: small numbers, rows with a gap behind them, and 0 * NaN, which is
-   NaN. */
+/* Tests the library: small numbers, rows with gaps between them, and 0 * NaN, which is NaN. */
 static TAFFETA_COLD bool taf_blas_works(const taf_blas *blas) {
     float a[6] = {1, 2, 9, 3, 0, 9}, b[6] = {5, 6, 9, 7, NAN, 9}, c[6] = {1, 1, 4, 1, 1, 4}, y[2] = {1, 1};
     blas->gemm_f32(TAF_ROW_MAJOR, TAF_PLAIN, TAF_PLAIN, 2, 1, 2, 2, a, 3, b, 3, 1, c, 3);
@@ -66,8 +64,8 @@ static TAFFETA_COLD bool taf_blas_works(const taf_blas *blas) {
     return f[0] == 27 && f[1] == 31 && f[2] == 39 && f[3] == 45 && z[0] == 18 && z[1] == 40;
 }
 
-/* Whether OpenBLAS knows less of this processor than our own kernel, which is faster then: a library that is older than
-   the processor takes it for one without AVX-512, or without AVX. */
+/* Returns whether OpenBLAS does not support the processor's AVX-512 or AVX, as a library older than the processor; our
+   own kernel is faster then. */
 static TAFFETA_COLD bool taf_blas_is_behind(void *library) {
 #ifdef __AVX__
     static const char behind[] =
@@ -88,13 +86,13 @@ static TAFFETA_COLD bool taf_blas_is_behind(void *library) {
 #endif
 }
 
-/* Loads a library. One that was not asked for by name must be one that is known to be fast: the reference BLAS is
-   slower than our own kernel. */
+/* Loads a library. Unless requested by name, it must be known to be fast: the reference BLAS is slower than our own
+   kernel. */
 static TAFFETA_COLD bool taf_blas_open(taf_blas *blas, const char *name, bool asked) {
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return false;
     int (*layer)(int);
-    /* MKL's threads are to be those of OpenMP that this program has already. */
+    /* MKL uses the OpenMP threads of this program. */
     if (taf_symbol(library, "MKL_Set_Threading_Layer", &layer)) layer(3);
     bool whole = taf_symbol(library, "cblas_sgemm", &blas->gemm_f32) && taf_symbol(library, "cblas_dgemm", &blas->gemm_f64) &&
                  taf_symbol(library, "cblas_sgemv", &blas->gemv_f32) && taf_symbol(library, "cblas_dgemv", &blas->gemv_f64);
@@ -103,20 +101,20 @@ static TAFFETA_COLD bool taf_blas_open(taf_blas *blas, const char *name, bool as
         taf_symbol(library, "bli_thread_set_num_threads", &blas->set_threads);
     const bool fast = asked || (blas->set_threads != NULL && !taf_blas_is_behind(library));
     if (!whole || !fast || !taf_blas_works(blas)) {
-        /* It stays in memory: libraries with threads of their own do not like to be unloaded. */
+        /* Not unloaded: libraries with threads of their own do not support it. */
         memset(blas, 0, sizeof *blas);
         return false;
     }
     return true;
 }
 
-/* What is known of the library by now. */
+/* Returns the state of the library, without a search. */
 static TAFFETA_UNUSED taf_blas *taf_blas_known(void) {
     static taf_blas blas;
     return &blas;
 }
 
-/* The library, which the first product for it looks for; its name is NULL if there is none. */
+/* Returns the library, after a search at the first call; its name is NULL if there is none. */
 static TAFFETA_UNUSED taf_blas *taf_blas_get(void) {
     taf_blas *blas = taf_blas_known();
     static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", "libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so",
@@ -136,23 +134,23 @@ static TAFFETA_UNUSED taf_blas *taf_blas_get(void) {
     return blas;
 }
 
-/* What has done matrix products, for people: the library's name, or an empty text. */
+/* Returns the name of the library that computed matrix products, or an empty string. */
 __attribute__((weak)) const char *taffeta_products(void);
 __attribute__((weak)) const char *taffeta_products(void) {
     const taf_blas *blas = taf_blas_known();
     return __atomic_load_n(&blas->used, __ATOMIC_RELAXED) ? blas->name : "";
 }
 
-/* Products of less work than this are done by our own kernel, on the threads that this program has already: those of a
- * library would be started, and wait for cores that ours still look for work on. */
+/* Smaller products are computed by our own kernel, on the threads of this program: threads of a library would be
+ * started, and wait for cores on which ours still spin. */
 #define TAF_WORTH_LIBRARY (640.0 * 640.0 * 640.0)
 
-/* Whether a library is to do a product of so many multiply-adds: one that was asked for does all of them. */
+/* Returns whether a library computes a product of this many multiply-adds; a requested one computes all. */
 static inline TAFFETA_UNUSED bool taf_for_library(double work) {
     return work >= TAF_WORTH_LIBRARY || getenv("TAFFETA_BLAS") != NULL;
 }
 
-/* Whether threads of ours run already: then a product is one of many, and done by the thread that asks for it. */
+/* Returns whether the call is inside a parallel region: the calling thread computes the product alone then. */
 static inline TAFFETA_UNUSED bool taf_in_parallel(void) {
 #ifdef _OPENMP
     return omp_in_parallel();
@@ -163,13 +161,13 @@ static inline TAFFETA_UNUSED bool taf_in_parallel(void) {
 
 static inline TAFFETA_UNUSED int64_t taf_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* As a leading dimension or an increment: at least `least`, and CBLAS's integers hold it. One row has none. */
+/* Checks a leading dimension or increment: from `least` to the largest integer of CBLAS. One row needs none. */
 static inline TAFFETA_UNUSED bool taf_leading(int64_t *stride, int64_t rows, int64_t least) {
     if (rows == 1) *stride = least;
     return *stride >= least && *stride <= INT_MAX;
 }
 
-/* Bytes of a vector register, and the rows of C whose sums fit in registers, two vectors each. */
+/* Bytes of a vector register, and number of rows of C whose sums, two vectors each, fit in registers. */
 #if defined(__AVX512F__)
 #define TAF_VECTOR 64
 #define TAF_ROWS 12
@@ -180,22 +178,21 @@ static inline TAFFETA_UNUSED bool taf_leading(int64_t *stride, int64_t rows, int
 #define TAF_VECTOR 16
 #define TAF_ROWS 6
 #endif
-/* Blocks of A, as many columns as a panel of B has rows: they stay in the second-level cache, the panel in the
-   first. */
+/* Block sizes: a block of A stays in the second-level cache, a panel of B in the first. */
 #define TAF_DEPTH 256
 #define TAF_HEIGHT 192
 #define TAF_WIDTH 4096
-/* Products of less work are not worth a second thread. */
+/* Smaller products run on one thread. */
 #define TAF_WORTH_THREADS (96.0 * 96.0 * 96.0)
 
-/* How many blocks of a thread's rows are taken. */
+/* Number of the next block of a thread's rows. */
 typedef struct taf_taken {
     int64_t next;
-    char apart[56]; /* a cache line each */
+    char apart[56]; /* pads to a cache line */
 } taf_taken;
 
-/* The next block of rows for a thread, -1 if all are taken. It gets its own ones first, which it has in static loops
-   around the product too, so that they are in its cache; then it helps others with theirs (`helped` counts them). */
+/* Returns the next block of rows for a thread, or -1 if all are taken. A thread first takes its own blocks, the same as
+   in static loops around the product, which are in its cache; then those of other threads (counted by `helped`). */
 static inline TAFFETA_UNUSED int64_t taf_take(taf_taken *taken, int64_t blocks, int parts, int thread, int *helped) {
     for (; *helped < parts; ++*helped) {
         const int part = (thread + *helped) % parts;
@@ -232,14 +229,14 @@ typedef TAF_T TAF_(unaligned) __attribute__((vector_size(TAF_VECTOR), aligned(si
 #define TAF_LANES ((int64_t)(TAF_VECTOR / sizeof(TAF_T)))
 #define TAF_COLUMNS (2 * TAF_LANES)
 
-/* `C += alpha * A * B` by the library: false if there is none, or if it does not take these matrices. */
+/* Computes `C += alpha * A * B` by the library; returns false if there is none, or it does not support the layout. */
 static TAFFETA_UNUSED bool TAF_(blas)(const taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, TAF_T alpha, TAF_(matrix) a, TAF_(matrix) b,
                                   TAF_(matrix) c) {
     if (taf_in_parallel() || m > INT_MAX || n > INT_MAX || k > INT_MAX) return false;
     if (!taf_for_library((double)m * (double)n * (double)k)) return false;
     taf_blas *blas = taf_blas_get();
     if (blas->name == NULL) return false;
-    /* Rows of C lie next to each other, and so do those of one of A's and B's dimensions each. */
+    /* Elements are adjacent in rows of C, and in rows or columns of A and B. */
     bool turn_a = a.columns != 1 && k > 1, turn_b = b.columns != 1 && n > 1;
     if (turn_a && a.rows != 1 && m > 1) return false;
     int64_t lead_a = turn_a ? a.columns : a.rows;
@@ -263,7 +260,7 @@ static TAFFETA_UNUSED bool TAF_(blas)(const taffeta_ctx *ctx, int64_t m, int64_t
                   (int)lead_b, 1, c.at, (int)lead_c);
     return true;
 }
-/* Rows `from` to `from + m` of A in panels of TAF_ROWS rows, the elements of one column next to each other. */
+/* Packs rows `from` to `from + m` of A into panels of TAF_ROWS rows, with adjacent elements of a column. */
 static TAFFETA_UNUSED void TAF_(pack_rows)(TAF_(matrix) a, int64_t from, int64_t m, int64_t column, int64_t k, TAF_T *to) {
     for (int64_t i = 0; i < m; i += TAF_ROWS) {
         const TAF_T *at = a.at + (from + i) * a.rows + column * a.columns;
@@ -275,7 +272,7 @@ static TAFFETA_UNUSED void TAF_(pack_rows)(TAF_(matrix) a, int64_t from, int64_t
     }
 }
 
-/* One panel of B: `n` columns from `from`, the elements of one row next to each other. */
+/* Packs a panel of B: `n` columns from `from`, with adjacent elements of a row. */
 static TAFFETA_UNUSED void TAF_(pack_columns)(TAF_(matrix) b, int64_t row, int64_t k, int64_t from, int64_t n, TAF_T *to) {
     const TAF_T *at = b.at + row * b.rows + from * b.columns;
     for (int64_t p = 0; p < k; p++, to += TAF_COLUMNS, at += b.rows) {
@@ -288,7 +285,7 @@ static TAFFETA_UNUSED void TAF_(pack_columns)(TAF_(matrix) b, int64_t row, int64
     }
 }
 
-/* A tile of C, of at most TAF_ROWS rows and TAF_COLUMNS columns: its sums stay in registers. */
+/* Computes a tile of C, of at most TAF_ROWS rows and TAF_COLUMNS columns, with its sums in registers. */
 static TAFFETA_UNUSED __attribute__((noinline)) void TAF_(tile)(int64_t k, TAF_T alpha, const TAF_T *restrict a, const TAF_T *restrict b,
                                                           TAF_(matrix) c, int64_t m, int64_t n) {
     TAF_(vector) sums[TAF_ROWS][2];
@@ -317,7 +314,7 @@ static TAFFETA_UNUSED __attribute__((noinline)) void TAF_(tile)(int64_t k, TAF_T
         for (int64_t j = 0; j < n; j++) c.at[i * c.rows + j * c.columns] += alpha * all[i][j];
 }
 
-/* `C += alpha * A * B` for rows of C from `i` on, and columns from `j` on: a block of A, packed, by a panel of B. */
+/* Multiplies a packed block of A by a panel of B, for rows of C from `i` on and columns from `j` on. */
 static TAFFETA_UNUSED void TAF_(block)(int64_t rows, int64_t columns, int64_t deep, TAF_T alpha, const TAF_T *panel_a,
                                       const TAF_T *panel_b, TAF_(matrix) c, int64_t i, int64_t j) {
     for (int64_t jj = 0; jj < columns; jj += TAF_COLUMNS)
@@ -329,13 +326,13 @@ static TAFFETA_UNUSED void TAF_(block)(int64_t rows, int64_t columns, int64_t de
         }
 }
 
-/* `C += alpha * A * B` by panels that fit in caches (Goto and van de Geijn 2008): false if there is no memory
+/* Computes `C += alpha * A * B` by panels that fit in caches (Goto and van de Geijn 2008); returns false without memory
    for them. */
 static TAFFETA_UNUSED TAFFETA_KERNEL bool TAF_(own)(taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, TAF_T alpha, TAF_(matrix) a,
                                            TAF_(matrix) b, TAF_(matrix) c) {
     const bool alone = taf_in_parallel() || (double)m * (double)n * (double)k < TAF_WORTH_THREADS;
     const int threads = alone ? 1 : taf_threads(ctx);
-    /* As many blocks as give every thread the same number of them. */
+    /* The number of blocks is a multiple of the number of threads. */
     int64_t blocks = (m + TAF_HEIGHT - 1) / TAF_HEIGHT;
     blocks = (blocks + threads - 1) / threads * threads;
     const int64_t height = ((m + blocks - 1) / blocks + TAF_ROWS - 1) / TAF_ROWS * TAF_ROWS;
@@ -380,7 +377,7 @@ static TAFFETA_UNUSED TAFFETA_KERNEL bool TAF_(own)(taffeta_ctx *ctx, int64_t m,
     return true;
 }
 
-/* `C += alpha * A * B` for one column: sums along rows of A, or a block of C's elements at once along its columns. */
+/* Computes `C += alpha * A * B` for one column: by sums along rows of A, or for a block of C along its columns. */
 static TAFFETA_UNUSED TAFFETA_KERNEL void TAF_(own_column)(const taffeta_ctx *ctx, int64_t m, int64_t k, TAF_T alpha, TAF_(matrix) a,
                                                   TAF_(matrix) b, TAF_(matrix) c) {
     const int threads = taf_in_parallel() || (double)m * (double)k < TAF_WORTH_THREADS ? 1 : taf_threads(ctx);
@@ -422,13 +419,13 @@ static TAFFETA_UNUSED TAFFETA_KERNEL void TAF_(own_column)(const taffeta_ctx *ct
     taf_join(&region);
 }
 
-/* `C += alpha * A * B` for A of m rows and k columns and B of n columns, none of which is 0. False if it was not done,
-   and nothing was written: the loops that mean it then run. */
+/* Computes `C += alpha * A * B` for nonzero m, n and k. Returns false if nothing was computed; the original loops run
+   then. */
 static TAFFETA_UNUSED bool TAF_(product)(taffeta_ctx *ctx, int64_t m, int64_t n, int64_t k, TAF_T alpha, TAF_(matrix) a, TAF_(matrix) b,
                                      TAF_(matrix) c) {
-    /* Libraries do not multiply by a zero, even if it meets an infinity. */
+    /* Libraries skip the product for alpha 0, even of infinities. */
     if (alpha == 0) return false;
-    /* Rows of C are the dimension that is farther apart; a column is no row. */
+    /* Rows of C are made the dimension with the larger stride; a single row becomes a column. */
     if ((n > 1 && m == 1) || (n > 1 && llabs(c.columns) > llabs(c.rows))) {
         const int64_t rows = m;
         const TAF_(matrix) left = a;
@@ -439,7 +436,7 @@ static TAFFETA_UNUSED bool TAF_(product)(taffeta_ctx *ctx, int64_t m, int64_t n,
         b.rows = b.columns, b.columns = steps[1];
         c.rows = c.columns, c.columns = steps[2];
     }
-    /* Every element of C is one sum. */
+    /* Elements of C must not overlap. */
     if ((n > 1 && c.columns == 0) || (m > 1 && (c.rows == 0 || llabs(c.rows) / n < llabs(c.columns) * (n > 1)))) return false;
     if (TAF_(blas)(ctx, m, n, k, alpha, a, b, c)) return true;
     if (n > 1) return TAF_(own)(ctx, m, n, k, alpha, a, b, c);

@@ -1,23 +1,23 @@
 /*
- * taffeta_levels.h: structured arguments of generated code. Included by generated C alone, where an entry has
+ * taffeta_levels.h: structured arguments of generated code. Included by generated C only, where an entry has
  * structured parameters.
  *
- * The kernel of such an entry takes arrays. What is here takes the arrays out of the levels of `taffeta_tensor`, and
- * checks that they are what the levels promise, since the kernel trusts that: everything in time proportional to what
- * is stored.
+ * The kernel of such an entry takes arrays. These functions extract the arrays from the levels of a `taffeta_tensor`,
+ * and check the invariants of the levels, on which the kernel relies. All checks take time proportional to the number
+ * of stored elements.
  */
 #ifndef TAFFETA_LEVELS_H
 #define TAFFETA_LEVELS_H
 
 #include "taffeta_runtime.h"
 
-/* A level that an entry expects. */
+/* Level that an entry expects. */
 typedef struct taf_level {
     int32_t kind;
     int32_t n_arrays;
 } taf_level;
 
-/* How an entry expects an argument to be stored. */
+/* Storage that an entry expects of an argument. */
 typedef struct taf_storage {
     const taf_level *levels;
     int32_t n_levels;
@@ -32,7 +32,7 @@ static TAFFETA_COLD const char *taf_level_name(int32_t kind) {
     return kind >= 0 && kind <= TAFFETA_LEVEL_SLICED ? names[kind] : "an unknown kind";
 }
 
-/* One array of a structured argument is where it should be. */
+/* Checks the type, length and address of one array of a structured argument. */
 static TAFFETA_UNUSED int taf_check_array(taffeta_ctx *ctx, const taf_spec *s, const void *data, int32_t dtype, size_t length) {
     if (dtype != s->dtype)
         return taf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
@@ -45,8 +45,8 @@ static TAFFETA_UNUSED int taf_check_array(taffeta_ctx *ctx, const taf_spec *s, c
     return TAFFETA_OK;
 }
 
-/* The arrays of a structured argument as dense tensors: those of its levels, outermost first, then its elements. `flat`
-   says what each of them is; `lengths` are their shapes. */
+/* Extracts the arrays of a structured argument as dense tensors: those of its levels, outermost first, then its
+   elements. `flat` specifies each array; `lengths` receives their shapes. */
 static TAFFETA_UNUSED int taf_arrays_of(taffeta_ctx *ctx, const taf_spec *s, const taf_storage *storage, const taf_spec *flat,
                                       const taffeta_tensor *t, taffeta_tensor *arrays, int64_t *lengths) {
     int status = taf_check_tensor(ctx, s, t);
@@ -60,7 +60,7 @@ static TAFFETA_UNUSED int taf_arrays_of(taffeta_ctx *ctx, const taf_spec *s, con
     if (t->strides != NULL)
         return taf_fail(ctx, TAFFETA_ERROR_LAYOUT, -1, 0, "`%s` is structured and has strides", s->name);
     if (t->fill != NULL && memcmp(t->fill, storage->fill, taf_dtype_size(t->dtype)) != 0)
-        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has another fill than its format", s->name);
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "the fill of `%s` differs from that of its format", s->name);
     size_t at = 0;
     for (int32_t l = 0; l <= t->n_levels; l++) {
         const taffeta_array values = {t->data, t->dtype, TAFFETA_OWNER_CALLER, t->n_stored};
@@ -89,7 +89,7 @@ static TAFFETA_UNUSED int taf_arrays_of(taffeta_ctx *ctx, const taf_spec *s, con
     return TAFFETA_OK;
 }
 
-/* An element of an array of indices. Inlined where the type is known, so that loops over an array test it once. */
+/* Reads an element of an index array. Inlined where the type is known, so that a loop tests the type once. */
 static TAFFETA_BODY int64_t taf_index(const void *data, int32_t dtype, int64_t k) {
     switch (dtype) {
     case TAFFETA_U8: return ((const uint8_t *)data)[k];
@@ -99,23 +99,23 @@ static TAFFETA_BODY int64_t taf_index(const void *data, int32_t dtype, int64_t k
     }
 }
 
-/* The last element, which says how many positions there are. */
+/* Reads the last element, the number of positions. */
 static TAFFETA_BODY int taf_last(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t *count) {
     if (a->shape[0] == 0)
-        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` is empty, and has one element at least", s->name);
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` is empty, expected at least one element", s->name);
     *count = taf_index(a->data, dtype, a->shape[0] - 1);
     if (*count < 0)
         return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` ends with %" PRId64 ", which is negative", s->name, *count);
     return TAFFETA_OK;
 }
 
-/* `pos` begins with 0, does not fall, and ends with `total`. */
+/* Checks that `pos` begins with 0, does not decrease, and ends with `total`. */
 static TAFFETA_BODY int taf_check_partition(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t dtype,
                                            int64_t total) {
     const int64_t last = pos->shape[0] - 1;
     int64_t before = taf_index(pos->data, dtype, 0);
     if (before != 0)
-        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` begins with %" PRId64 " and not with 0", s->name, before);
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` begins with %" PRId64 ", expected 0", s->name, before);
     for (int64_t k = 1; k <= last; k++) {
         const int64_t next = taf_index(pos->data, dtype, k);
         if (next < before)
@@ -130,7 +130,7 @@ static TAFFETA_BODY int taf_check_partition(taffeta_ctx *ctx, const taf_spec *s,
 }
 
 static TAFFETA_COLD int taf_twice(taffeta_ctx *ctx, const taf_spec *s, int64_t coordinate, int64_t part) {
-    return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has the coordinate %" PRId64 " twice under position %" PRId64, s->name,
+    return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` repeats coordinate %" PRId64 " under position %" PRId64, s->name,
                      coordinate, part);
 }
 
@@ -139,7 +139,7 @@ static TAFFETA_UNUSED int taf_compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* No coordinate of a part that is in no order comes twice in it. */
+/* Checks that the coordinates of an unordered part are unique. */
 static TAFFETA_BODY int taf_check_distinct(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
                                           int64_t part, int64_t begin, int64_t end) {
     if (end - begin < 2) return TAFFETA_OK;
@@ -155,8 +155,7 @@ static TAFFETA_BODY int taf_check_distinct(taffeta_ctx *ctx, const taf_spec *s, 
     return status;
 }
 
-/* The coordinates in the parts that the partition `pos` says: from 0 to `size`, in order and unique where they must
-   be. */
+/* Checks the coordinates of each part of the partition `pos`: below `size`, and ordered and unique where required. */
 static TAFFETA_BODY int taf_check_coordinates(taffeta_ctx *ctx, const taffeta_tensor *pos, int32_t pos_dtype, const taf_spec *s,
                                              const taffeta_tensor *crd, int32_t dtype, int64_t size, bool ordered,
                                              bool unique) {
@@ -167,7 +166,7 @@ static TAFFETA_BODY int taf_check_coordinates(taffeta_ctx *ctx, const taffeta_te
             const int64_t c = taf_index(crd->data, dtype, k);
             if (c < 0 || c >= size)
                 return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "element %" PRId64 " of `%s` is %" PRId64 ", and the dimension has size %" PRId64, k, s->name,
+                                 "element %" PRId64 " of `%s` is %" PRId64 ", out of range for a dimension of size %" PRId64, k, s->name,
                                  c, size);
             if (ordered && c < before)
                 return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
@@ -183,8 +182,7 @@ static TAFFETA_BODY int taf_check_coordinates(taffeta_ctx *ctx, const taffeta_te
     return TAFFETA_OK;
 }
 
-/* Each part that the partition `pos` says is a block of coordinates that begins at `start` (NULL: at 0) and ends in the
-   dimension. */
+/* Checks that each part of the partition `pos`, a block of coordinates from `start` (NULL: from 0), is in range. */
 static TAFFETA_BODY int taf_check_blocks(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t pos_dtype,
                                         const taffeta_tensor *start, int32_t dtype, int64_t size) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
@@ -192,38 +190,38 @@ static TAFFETA_BODY int taf_check_blocks(taffeta_ctx *ctx, const taf_spec *s, co
         const int64_t length = taf_index(pos->data, pos_dtype, p + 1) - taf_index(pos->data, pos_dtype, p);
         if (first < 0 || first > size || length > size - first)
             return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                             "`%s` has %" PRId64 " coordinates from %" PRId64 " on under position %" PRId64
-                             ", and the dimension has size %" PRId64,
+                             "`%s` has %" PRId64 " coordinates from %" PRId64 " under position %" PRId64
+                             ", out of range for a dimension of size %" PRId64,
                              s->name, length, first, p, size);
     }
     return TAFFETA_OK;
 }
 
-/* Each element is from 0 to `most`. */
+/* Checks that each element is from 0 to `most`. */
 static TAFFETA_BODY int taf_check_range(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t most,
                                        int64_t size) {
     for (int64_t k = 0; k < a->shape[0]; k++) {
         const int64_t c = taf_index(a->data, dtype, k);
         if (c < 0 || c > most)
             return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                             "element %" PRId64 " of `%s` is %" PRId64 ", and the dimension has size %" PRId64, k, s->name, c,
+                             "element %" PRId64 " of `%s` is %" PRId64 ", out of range for a dimension of size %" PRId64, k, s->name, c,
                              size);
     }
     return TAFFETA_OK;
 }
 
-/* Each element is larger than the one before it. */
+/* Checks that the elements increase. */
 static TAFFETA_BODY int taf_check_rises(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype) {
     for (int64_t k = 1; k < a->shape[0]; k++) {
         const int64_t before = taf_index(a->data, dtype, k - 1), c = taf_index(a->data, dtype, k);
         if (c <= before)
             return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                             "`%s` does not rise: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
+                             "`%s` does not increase: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
     }
     return TAFFETA_OK;
 }
 
-/* The coordinates of each fibre rise from slot to slot, up to those that are left over, which have the size. */
+/* Checks that the coordinates of each fibre increase from slot to slot, up to the unused slots, which hold the size. */
 static TAFFETA_BODY int taf_check_slots(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
                                        int64_t slots, int64_t size) {
     const int64_t fibres = slots > 0 ? crd->shape[0] / slots : 0;
@@ -233,7 +231,7 @@ static TAFFETA_BODY int taf_check_slots(taffeta_ctx *ctx, const taf_spec *s, con
             const int64_t c = taf_index(crd->data, dtype, k * fibres + p);
             if (c < before || (c == before && c != size))
                 return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "`%s` does not rise in fibre %" PRId64 ": slot %" PRId64 " has %" PRId64 ", after %" PRId64, s->name,
+                                 "`%s` does not increase in fibre %" PRId64 ": slot %" PRId64 " is %" PRId64 ", after %" PRId64, s->name,
                                  p, k, c, before);
             before = c;
         }
@@ -241,8 +239,8 @@ static TAFFETA_BODY int taf_check_slots(taffeta_ctx *ctx, const taf_spec *s, con
     return TAFFETA_OK;
 }
 
-/* Positions in a row that have all coordinates of the lists above in common, in one part of `pos`, have coordinates in
-   `crd` that do not fall, or rise. */
+/* Checks that coordinates in `crd` do not decrease (`unique`: increase) over consecutive positions of one part of `pos`
+   that agree in all coordinates of the lists above. */
 static TAFFETA_UNUSED int taf_check_tuples(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *const *lists,
                                          size_t n_lists, const taf_spec *s, const taffeta_tensor *crd, bool unique) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
@@ -258,16 +256,16 @@ static TAFFETA_UNUSED int taf_check_tuples(taffeta_ctx *ctx, const taffeta_tenso
                                  "`%s` is not in order: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
             if (unique && c == before)
                 return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "`%s` has the coordinate %" PRId64 " twice: element %" PRId64 " is as the one before", s->name, c,
+                                 "`%s` repeats coordinate %" PRId64 ": element %" PRId64 " equals the one before", s->name, c,
                                  k);
         }
     }
     return TAFFETA_OK;
 }
 
-/* In each part of `pos`, `end` has the coordinates after segments. Each has one coordinate at least and, where `ofs` is
-   not NULL, no more positions than coordinates; where they are to be full, they leave no coordinate out, and each has
-   one position or one for each coordinate. */
+/* Checks the segments of each part of `pos`, whose ends are in `end`: each has at least one coordinate and, unless
+   `ofs` is NULL, at most one position per coordinate. `full`: the segments cover the dimension, and each has one
+   position or one per coordinate. */
 static TAFFETA_UNUSED int taf_check_segments(taffeta_ctx *ctx, const taffeta_tensor *pos, const taf_spec *s,
                                            const taffeta_tensor *end, const taf_spec *ofs_spec, const taffeta_tensor *ofs,
                                            bool full, int64_t size) {
@@ -278,29 +276,29 @@ static TAFFETA_UNUSED int taf_check_segments(taffeta_ctx *ctx, const taffeta_ten
             const int64_t e = taf_index(end->data, end->dtype, b), room = e - before;
             if (e < 0 || e > size)
                 return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "element %" PRId64 " of `%s` is %" PRId64 ", and the dimension has size %" PRId64, b, s->name,
+                                 "element %" PRId64 " of `%s` is %" PRId64 ", out of range for a dimension of size %" PRId64, b, s->name,
                                  e, size);
             if (room <= 0)
                 return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "`%s` does not rise: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, b, e, before);
+                                 "`%s` does not increase: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, b, e, before);
             if (ofs != NULL) {
                 const int64_t n = taf_index(ofs->data, ofs->dtype, b + 1) - taf_index(ofs->data, ofs->dtype, b);
                 if (full ? n != 1 && n != room : n <= 0 || n > room)
                     return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                     "`%s` has %" PRId64 " positions in segment %" PRId64 ", which has room for %" PRId64,
+                                     "`%s` has %" PRId64 " positions in segment %" PRId64 ", which has %" PRId64 " coordinates",
                                      ofs_spec->name, n, b, room);
             }
             before = e;
         }
         if (full && before != size)
             return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                             "`%s` ends with %" PRId64 " under position %" PRId64 ", and the dimension has size %" PRId64, s->name,
+                             "`%s` ends with %" PRId64 " under position %" PRId64 ", expected the size %" PRId64, s->name,
                              before, p, size);
     }
     return TAFFETA_OK;
 }
 
-/* `map` has `size` numbers for each part of the list: those that are not 0 are those of its coordinates. */
+/* Checks that `map`, `size` numbers for each part of the list, is nonzero exactly at the coordinates of the part. */
 static TAFFETA_UNUSED int taf_check_map(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd, const taf_spec *s,
                                       const taffeta_tensor *map, int64_t size) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
@@ -309,26 +307,26 @@ static TAFFETA_UNUSED int taf_check_map(taffeta_ctx *ctx, const taffeta_tensor *
             const int64_t c = taf_index(crd->data, crd->dtype, k);
             if (taf_index(map->data, map->dtype, p * size + c) == 0)
                 return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "`%s` has 0 for the coordinate %" PRId64 " under position %" PRId64 ", which is stored", s->name,
+                                 "`%s` does not mark coordinate %" PRId64 " under position %" PRId64 ", which is stored", s->name,
                                  c, p);
         }
         int64_t marked = 0;
         for (int64_t c = 0; c < size; c++) marked += taf_index(map->data, map->dtype, p * size + c) != 0;
         if (marked != end - begin)
             return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                             "`%s` marks %" PRId64 " coordinates under position %" PRId64 ", and %" PRId64 " are stored", s->name,
+                             "`%s` marks %" PRId64 " coordinates under position %" PRId64 ", but %" PRId64 " are stored", s->name,
                              marked, p, end - begin);
     }
     return TAFFETA_OK;
 }
 
-/* The slot at which the search for a coordinate begins, in a table of `mask + 1` slots. */
+/* Returns the slot at which the search for a coordinate begins, in a table of `mask + 1` slots. */
 static inline TAFFETA_UNUSED int64_t taf_slot(int64_t coordinate, int64_t mask) {
     const uint64_t scattered = (uint64_t)(coordinate ^ (coordinate >> 32)) * UINT64_C(0x9E3779B97F4A7C15);
     return ((int64_t)scattered >> 32) & mask;
 }
 
-/* `tbl` has a hash table for each part of the list, which finds each of its coordinates, and has a free slot. */
+/* Checks that `tbl` has a hash table for each part of the list, with a slot for each coordinate and a free slot. */
 static TAFFETA_UNUSED int taf_check_table(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd,
                                         const taffeta_tensor *tpos, const taf_spec *s, const taffeta_tensor *tbl) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
@@ -338,13 +336,13 @@ static TAFFETA_UNUSED int taf_check_table(taffeta_ctx *ctx, const taffeta_tensor
         bool is_free = false;
         if (slots <= 0 || (slots & mask) != 0)
             return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                             "`%s` has %" PRId64 " slots under position %" PRId64 ", which is no power of two", s->name, slots, p);
+                             "`%s` has %" PRId64 " slots under position %" PRId64 ", which is not a power of two", s->name, slots, p);
         for (int64_t k = first; k < last; k++) {
             const int64_t t = taf_index(tbl->data, tbl->dtype, k);
             is_free |= t == 0;
             if (t != 0 && (t <= begin || t > end))
                 return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "`%s` has %" PRId64 " in slot %" PRId64 ", which is no position under %" PRId64, s->name, t, k, p);
+                                 "`%s` has %" PRId64 " in slot %" PRId64 ", which is not a position under %" PRId64, s->name, t, k, p);
         }
         if (!is_free)
             return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` has no free slot under position %" PRId64, s->name, p);

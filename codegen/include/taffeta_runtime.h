@@ -1,23 +1,22 @@
 /*
- * taffeta_runtime.h: what generated code shares. Included by generated C alone; programs that call it include
- * taffeta.h.
+ * taffeta_runtime.h: run-time library of generated code. Included by generated C only; callers include taffeta.h.
  *
- * Everything but taffeta_ctx_release and taffeta_free is static, and these two are weak, so that any number of
+ * All functions are static, except taffeta_ctx_release and taffeta_free, which are weak, so that any number of
  * generated files link into one program.
  */
 #ifndef TAFFETA_RUNTIME_H
 #define TAFFETA_RUNTIME_H
 
-/* Conditional loads that lie beside each other: gcc before 12.4 and 13.3 gives lanes of its masked loads the masks of
-   other lanes (https://gcc.gnu.org/PR114375). Before all functions, so that they can be inlined into each other. */
+/* Adjacent conditional loads: gcc before 12.4 and 13.3 gives lanes of its masked loads the masks of other lanes
+   (https://gcc.gnu.org/PR114375). Set before all functions, so that they can be inlined into each other. */
 #if defined(TAFFETA_CONDITIONAL_LOADS) && defined(__GNUC__) && !defined(__clang__)
 #if __GNUC__ < 12 || (__GNUC__ == 12 && __GNUC_MINOR__ < 4) || (__GNUC__ == 13 && __GNUC_MINOR__ < 3)
 #pragma GCC optimize("no-tree-loop-if-convert")
 #endif
 #endif
 
-/* One of two floats, as by `max` or where `exp` has its limits: gcc makes two branches of all that is computed from it
-   (partial redundancies, jumps threaded through them), and when it vectorises the loop, a selection of each result. */
+/* Selections of floats, as in `max` and in the clamps of `exp`: gcc would duplicate all computations on the result in
+   two branches (partial redundancy elimination, jump threading), and vectorise them with a selection each. */
 #if defined(TAFFETA_SELECTIONS) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-tree-pre", "no-thread-jumps")
 #endif
@@ -37,7 +36,7 @@
 #include <sys/stat.h>
 #endif
 
-/* Whether the compiler knows what a value is. */
+/* Returns whether the compiler knows the value. */
 #ifdef __GNUC__
 #define taf_is_known(x) __builtin_constant_p(x)
 #else
@@ -46,11 +45,11 @@
 #define TAFFETA_UNUSED __attribute__((unused))
 #define TAFFETA_COLD __attribute__((cold, noinline, unused))
 
-/* Sizes beyond this have no memory to stand for; below it, index arithmetic in 64 bits cannot overflow unnoticed. */
+/* Maximum size: larger arrays exceed any memory, and 64-bit index arithmetic cannot overflow below it. */
 #define TAFFETA_MAX_SIZE (INT64_C(1) << 47)
 
-/* Vector versions of mathematical functions (glibc's libmvec, at most 4 ulp), declared here because glibc itself
-   declares them for -ffast-math alone. */
+/* Vector versions of mathematical functions (glibc's libmvec, at most 4 ulp), declared here because glibc declares them
+   only for -ffast-math. */
 #define TAFFETA_SIMD
 #define TAFFETA_SIMD_2_35
 #if !defined(TAFFETA_NO_LIBMVEC) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
@@ -68,10 +67,10 @@
 #define TAFFETA_LIBMVEC 0
 #endif
 
-/* A kernel is a function of its own, so that its parameters' `restrict` counts and a profile shows it. */
+/* Kernels are separate functions, so that `restrict` of their parameters takes effect and profiles show them. */
 #define TAFFETA_KERNEL __attribute__((noinline))
 
-/* Whether halves of vectors can be named (gcc 12, clang). */
+/* Whether the compiler supports shuffles of vectors (gcc 12, clang). */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define TAFFETA_SHUFFLES 1
@@ -81,19 +80,19 @@
 #define TAFFETA_SHUFFLES 0
 #endif
 
-/* Whether single numbers of 16 bits can be converted by the processor, under the names that the compiler has for it. */
+/* Whether the processor converts single 16-bit floats, and the compiler has the builtins. */
 #if defined(__F16C__) && defined(__has_builtin)
 #if __has_builtin(__builtin_ia32_vcvtph2ps) && __has_builtin(__builtin_ia32_vcvtps2ph)
 #define TAFFETA_F16C 1
 #endif
 #endif
 
-/* The body of a parallel loop: inlined, so that it costs nothing, after compilers have seen `restrict`. */
+/* Body of a parallel loop: a function for the sake of `restrict`, inlined at no cost. */
 #define TAFFETA_BODY inline __attribute__((always_inline))
 
 #define TAFFETA_ALIGNED __attribute__((aligned(64)))
 
-/* Keeps the first error of a call; threads of one parallel loop may come here together. */
+/* Records the first error of a call; threads of a parallel loop may call it concurrently. */
 static TAFFETA_COLD __attribute__((format(printf, 5, 6))) int taf_fail(taffeta_ctx *ctx, int status, int site, int line,
                                                                      const char *format, ...) {
 #pragma omp critical(taf_fail)
@@ -110,7 +109,7 @@ static TAFFETA_COLD __attribute__((format(printf, 5, 6))) int taf_fail(taffeta_c
     return status;
 }
 
-/* Whether another thread has failed. */
+/* Returns the recorded error, possibly of another thread. */
 static inline TAFFETA_UNUSED int taf_failed(taffeta_ctx *ctx) {
     int status;
 #pragma omp atomic read
@@ -118,17 +117,16 @@ static inline TAFFETA_UNUSED int taf_failed(taffeta_ctx *ctx) {
     return status;
 }
 
-/* The most threads of a parallel loop: run-time libraries of OpenMP keep their teams on the stack, and crash beyond
-   it. */
+/* Maximum number of threads of a parallel loop: OpenMP run-time libraries keep teams on the stack, and crash
+   beyond it. */
 #define TAFFETA_MAX_THREADS 1024
 
-/* A child that is forked has the thread that forked it and no other, but OpenMP's library believes that its team is
-   there, and waits for it forever. So loops run on one thread in a child whose parent had threads, of whatever kind:
-   where there was one alone, there was no team. */
+/* A forked child has only the thread that forked it, but OpenMP's library waits forever for the threads of its team.
+   Therefore loops run on one thread in a child whose parent had several threads of any kind. */
 #ifdef _OPENMP
 static int taf_has_threads, taf_lost_threads;
 
-/* (A folder has two names, and one more from each folder in it. Where that is not so, there may be threads.) */
+/* The link count of a directory is 2 plus its number of subdirectories; other counts are taken for several threads. */
 static TAFFETA_COLD void taf_before_fork(void) {
     struct stat tasks;
     taf_has_threads = stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3;
@@ -143,7 +141,7 @@ __attribute__((constructor)) static TAFFETA_COLD void taf_expect_forks(void) {
 }
 #endif
 
-/* Threads of a parallel loop. */
+/* Returns the number of threads of a parallel loop. */
 static inline TAFFETA_UNUSED int taf_threads(const taffeta_ctx *ctx) {
 #ifdef _OPENMP
     if (taf_lost_threads) return 1;
@@ -155,11 +153,11 @@ static inline TAFFETA_UNUSED int taf_threads(const taffeta_ctx *ctx) {
 #endif
 }
 
-/* Partial results that threads beyond the first one reduce into take at most this many bytes; where they would take
-   more, fewer threads run. */
+/* Maximum bytes of the partial results of all threads but the first; a loop that would need more runs on fewer
+   threads. */
 #define TAFFETA_PARTIAL_BYTES ((size_t)1 << 28)
 
-/* Threads of a parallel loop of which each but the first needs so many bytes. */
+/* Returns the number of threads of a parallel loop in which each thread but the first needs `bytes`. */
 static inline TAFFETA_UNUSED int taf_team(const taffeta_ctx *ctx, size_t bytes) {
     int threads = taf_threads(ctx);
     if (bytes > 0 && (size_t)(threads > 1 ? threads - 1 : 0) > TAFFETA_PARTIAL_BYTES / bytes)
@@ -167,7 +165,7 @@ static inline TAFFETA_UNUSED int taf_team(const taffeta_ctx *ctx, size_t bytes) 
     return threads;
 }
 
-/* The number of this thread in its team, and how many there are. */
+/* Return the number of this thread in its team, and the size of the team. */
 static inline TAFFETA_UNUSED int taf_thread(void) {
 #ifdef _OPENMP
     return omp_get_thread_num();
@@ -184,51 +182,51 @@ static inline TAFFETA_UNUSED int taf_team_size(void) {
 #endif
 }
 
-/* Parallel regions where threads do not get their cores.
+/* Adaptation of parallel regions to busy cores.
 
-   The threads of a team begin and end every region together, and wait for each other by looking again and again, for
-   milliseconds. Where something else takes cores (another program, another library's pool of threads), one that the
-   system puts off holds up all others, and two that were put on one core hold up each other, a time slice of some 4 ms
-   at each turn: loops of microseconds take a hundred times as long. So every region says how long it stood still: until
-   the last thread had come, and from when the last one had done its part until all went on. How even the work is does
-   not enter into that. Where regions stand still for longer than threads are worth, those that follow have half as
-   many, until after a pause the others are tried again. Partial results do not depend on it (`taf_part`). */
+   The threads of a team begin and end each region together, and wait for each other by spinning, for milliseconds. If
+   other programs or thread pools occupy cores, a descheduled thread delays all others, and two threads on one core
+   delay each other by a time slice (about 4 ms) per barrier: loops of microseconds take a hundred times as long.
+   Therefore each region measures its stall: the time until the last thread has arrived, and from the end of the last
+   thread's work until all continue. Load imbalance is not counted. If stalls cost more than threads gain, later regions
+   run on half as many threads, and the others are tried again after a pause. Partial results do not depend on it
+   (`taf_part`). */
 typedef struct taf_region {
-    int threads;     /* that run it */
-    double forked;   /* when they were called (seconds); 0: nobody asks */
-    double last_in;  /* when the last thread came, if one came late */
-    double last_out; /* when the last one had done its part, unless that was soon */
-    /* Of one around a sequential loop: */
-    double until;           /* when it has lasted long enough; 0: nobody asks */
-    double met[2];          /* when the last thread came to a meeting, of even and of odd number */
-    double still, still_at; /* how long it stood still between meetings, and until when at last */
-    int64_t pause, failed;  /* the meeting at which it was found to have lasted, or to have failed; 0: none */
+    int threads;     /* of the team */
+    double forked;   /* time of the fork in seconds; 0: not measured */
+    double last_in;  /* arrival of the last thread, if one was late */
+    double last_out; /* end of the last thread's work, unless it was early */
+    /* Of a region around a sequential loop: */
+    double until;           /* time after which it pauses; 0: not measured */
+    double met[2];          /* last arrival at the latest even and odd barrier */
+    double still, still_at; /* total stall at barriers, and the end of the last one */
+    int64_t pause, failed;  /* barrier at which it pauses, or fails; 0: none */
 } taf_region;
 
 #ifdef _OPENMP
-/* What the regions that a thread opened have shown; in seconds. */
+/* Measurements of the regions that a thread opened, in seconds. */
 typedef struct taf_crowd {
-    int halvings;        /* how often the number of threads was halved */
-    double lost;         /* time lost of late, less what threads gained */
-    double pause, until; /* how long fewer threads run, and until when */
+    int halvings;        /* number of halvings of the team */
+    double lost;         /* recent stalls minus the gain by threads */
+    double pause, until; /* duration of the current halving, and its end */
 } taf_crowd;
 static __thread taf_crowd taf_crowded TAFFETA_UNUSED;
 
-/* Later than a thread that was asleep, or is new. */
+/* Delay beyond that of a sleeping or new thread. */
 #define TAF_LATE 0.2e-3
-/* So much is lost before there are fewer threads. */
+/* Loss at which the team is halved. */
 #define TAF_PATIENCE 5e-3
-/* A region gains so many times the time in which it runs; what was gained covers at most so much of later losses. */
+/* Assumed gain of a region per second of progress, and the maximum gain that offsets later losses. */
 #define TAF_GAIN 3.0
 #define TAF_MOST_GAINED 10e-3
-/* The first pause is so many times what was lost; each further one is twice as long, up to this. */
+/* Length of the first pause relative to the stall; each later pause is twice as long, up to the maximum. */
 #define TAF_FIRST_PAUSE 8.0
 #define TAF_LONGEST_PAUSE 0.5
 
-/* A region around a sequential loop ends after this, so that the next one may have another number of threads. */
+/* Time after which a region around a sequential loop ends, so that the next one may have another team. */
 #define TAF_SPAN 1e-3
 
-/* A region for at most so many threads. */
+/* Starts a region of at most `threads` threads. */
 static inline TAFFETA_UNUSED taf_region taf_fork(int threads) {
     taf_region region = {.threads = threads};
     if (threads <= 1 || omp_in_parallel()) return region;
@@ -236,7 +234,7 @@ static inline TAFFETA_UNUSED taf_region taf_fork(int threads) {
     const double now = omp_get_wtime();
     if (crowd->halvings > 0) {
         if (now >= crowd->until) {
-            /* On trial: whatever is lost next is too much. */
+            /* Trial of a larger team: any further loss halves it again. */
             crowd->halvings--;
             crowd->lost = TAF_PATIENCE;
             crowd->until = now + crowd->pause;
@@ -255,21 +253,21 @@ static inline TAFFETA_UNUSED void taf_latest(double *at, double now) {
     }
 }
 
-/* A thread begins with its part. */
+/* Marks the arrival of a thread. */
 static inline TAFFETA_UNUSED void taf_enter(taf_region *region) {
     if (region->forked == 0) return;
     const double now = omp_get_wtime();
     if (now - region->forked > TAF_LATE) taf_latest(&region->last_in, now);
 }
 
-/* A thread has done its part. */
+/* Marks the end of a thread's work. */
 static inline TAFFETA_UNUSED void taf_leave(taf_region *region) {
     if (region->forked == 0) return;
     const double now = omp_get_wtime();
     if (now - region->forked > TAF_LATE) taf_latest(&region->last_out, now);
 }
 
-/* A thread went on so late after the last one had come to a meeting. Such times may overlap. */
+/* Adds the stall between the last arrival at a barrier and the continuation of a thread. Stalls may overlap. */
 static TAFFETA_COLD void taf_stood_still(taf_region *region, double from, double now) {
 #pragma omp critical(taf_still)
     {
@@ -281,7 +279,7 @@ static TAFFETA_COLD void taf_stood_still(taf_region *region, double from, double
     }
 }
 
-/* The threads of a region wait for each other: none goes on before all have come. Each counts its meetings. */
+/* Barrier of the threads of a region; each thread counts its barriers. */
 static inline TAFFETA_UNUSED void taf_meet(taf_region *region, int64_t *meetings) {
     const int64_t meeting = ++*meetings;
     if (region->until == 0) {
@@ -289,7 +287,7 @@ static inline TAFFETA_UNUSED void taf_meet(taf_region *region, int64_t *meetings
         return;
     }
     double came = omp_get_wtime(), last;
-    /* The last one to come has the last word. Nobody comes to the next meeting but one before all have left this
+    /* The last arrival overwrites the others. No thread reaches the next barrier but one before all have left this
        one. */
     __atomic_store(&region->met[meeting & 1], &came, __ATOMIC_RELAXED);
     if (came > region->until && taf_thread() == 0 && region->pause == 0)
@@ -301,14 +299,14 @@ static inline TAFFETA_UNUSED void taf_meet(taf_region *region, int64_t *meetings
     if (now - last > TAF_LATE) taf_stood_still(region, last, now);
 }
 
-/* Whether a region ends with this iteration, for all of its threads: one may be at the next meeting already, and what
-   it says there is not meant. */
+/* Returns whether a region ends with this iteration, equally for all threads: a pause that a faster thread sets at the
+   next barrier is not counted. */
 static inline TAFFETA_UNUSED bool taf_pauses(taf_region *region, int64_t meetings) {
     const int64_t pause = __atomic_load_n(&region->pause, __ATOMIC_RELAXED);
     return pause != 0 && pause <= meetings;
 }
 
-/* All threads have. */
+/* Ends a region: all threads are done. */
 static inline TAFFETA_UNUSED void taf_join(const taf_region *region) {
     if (region->forked == 0) return;
     taf_crowd *crowd = &taf_crowded;
@@ -346,34 +344,34 @@ static inline TAFFETA_UNUSED bool taf_pauses(taf_region *region, int64_t meeting
 }
 #endif
 
-/* A meeting after what may have stopped the program: whether it was, for all threads alike. */
+/* Barrier after statements that may fail: returns whether one failed, equally for all threads. */
 static inline TAFFETA_UNUSED bool taf_meet_failed(taffeta_ctx *ctx, taf_region *region, int64_t *meetings) {
-    /* (Whoever failed comes here, and sees it.) */
+    /* A thread that failed arrives here as well. */
     if (taf_failed(ctx) != TAFFETA_OK) __atomic_store_n(&region->failed, *meetings + 1, __ATOMIC_RELAXED);
     taf_meet(region, meetings);
     const int64_t failed = __atomic_load_n(&region->failed, __ATOMIC_RELAXED);
     return failed != 0 && failed <= *meetings;
 }
 
-/* A region for exactly so many threads, on whose number its results depend. */
+/* Starts a region of exactly `threads` threads, for results that depend on their number. */
 static inline TAFFETA_UNUSED taf_region taf_fork_all(int threads) {
     taf_region region = {.threads = threads};
     return region;
 }
 
-/* Where part `k` of `parts` of so many iterations begins: the first ones have one more where they cannot be equal. */
+/* Returns the begin of part `k` of `parts` of the iterations; the first parts take the remainder. */
 static inline TAFFETA_UNUSED int64_t taf_part(int64_t iterations, int k, int parts) {
     const int64_t each = iterations / parts, more = iterations % parts;
     return each * k + (k < more ? k : more);
 }
 
-/* Iterations of range(begin, end, step), for a step that is not 0. */
+/* Returns the trip count of range(begin, end, step), for a nonzero step. */
 static inline TAFFETA_UNUSED uint64_t taf_trips(int64_t begin, int64_t end, int64_t step) {
     if (step > 0) return begin < end ? ((uint64_t)end - (uint64_t)begin - 1) / (uint64_t)step + 1 : 0;
     return begin > end ? ((uint64_t)begin - (uint64_t)end - 1) / (0 - (uint64_t)step) + 1 : 0;
 }
 
-/* A float in a message: the fewest digits, but at least 6, that read back as the same number. */
+/* Formats a float for a message: with the fewest digits, but at least 6, that read back as the same number. */
 static TAFFETA_COLD const char *taf_show(char *text, double value, bool is_f32) {
     if (value != value) return "nan";
     for (int digits = 6; digits <= 17; digits++) {
@@ -383,13 +381,13 @@ static TAFFETA_COLD const char *taf_show(char *text, double value, bool is_f32) 
     return text;
 }
 
-/* A line that is being printed. */
+/* Line that is being assembled. */
 typedef struct taf_line {
     char *text;
     size_t length, capacity;
 } taf_line;
 
-/* Appends text; where there is no memory for it, nothing. */
+/* Appends text; without memory for it, does nothing. */
 static TAFFETA_COLD void taf_line_text(taf_line *line, const char *text, size_t length) {
     if (length > line->capacity - line->length) {
         size_t capacity = 2 * line->capacity + length + 64;
@@ -412,7 +410,7 @@ static TAFFETA_COLD __attribute__((format(printf, 2, 3))) void taf_line_value(ta
     taf_line_text(line, text, strlen(text));
 }
 
-/* The number that 16 bits of an f16 are. */
+/* Converts the bits of an f16 to its number. */
 static TAFFETA_COLD double taf_half(uint16_t bits) {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
     const double sign = bits >> 15 ? -1.0 : 1.0;
@@ -446,11 +444,11 @@ static TAFFETA_COLD void taf_line_element(taf_line *line, const void *data, int 
     }
 }
 
-/* Tensors of more elements are not shown whole, but so many from either end of each dimension. */
+/* Larger tensors are abbreviated to this many elements at either end of each dimension. */
 #define TAFFETA_MOST_SHOWN 1000
 #define TAFFETA_EDGE 3
 
-/* Appends the part of a tensor that begins at element `start`, from dimension `d` on. */
+/* Appends the part of a tensor at element `start`, from dimension `d` on. */
 static TAFFETA_COLD void taf_line_below(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims, int d,
                                        int64_t start, bool all) {
     if (d == n_dims) {
@@ -475,7 +473,7 @@ static TAFFETA_COLD void taf_line_below(taf_line *line, const void *data, int dt
     taf_line_text(line, "]", 1);
 }
 
-/* Appends a tensor, as the interpreter shows it. */
+/* Appends a tensor, formatted as by the interpreter. */
 static TAFFETA_COLD void taf_line_tensor(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims) {
     int64_t count = 1;
     for (int d = 0; d < n_dims; d++) {
@@ -488,7 +486,7 @@ static TAFFETA_COLD void taf_line_tensor(taf_line *line, const void *data, int d
     taf_line_below(line, data, dtype, n_dims, dims, 0, 0, count <= TAFFETA_MOST_SHOWN);
 }
 
-/* Prints the line. Threads of one parallel loop may come here together. */
+/* Prints the line. Threads of a parallel loop may call it concurrently. */
 static TAFFETA_COLD void taf_print(taffeta_ctx *ctx, taf_line *line) {
     if (ctx->print == NULL) taf_line_text(line, "\n", 1);
 #pragma omp critical(taf_print)
@@ -499,7 +497,7 @@ static TAFFETA_COLD void taf_print(taffeta_ctx *ctx, taf_line *line) {
     free(line->text);
 }
 
-/* Sizes that do not fit are INT64_MIN, which is no size. */
+/* Arithmetic on sizes, in which INT64_MIN marks an overflow. */
 static inline TAFFETA_UNUSED int64_t taf_dim_if(int64_t operand, int64_t value) {
     return operand == INT64_MIN ? INT64_MIN : value;
 }
@@ -519,8 +517,8 @@ static inline TAFFETA_UNUSED int64_t taf_dim_mul(int64_t a, int64_t b) {
     return a == INT64_MIN || b == INT64_MIN || __builtin_mul_overflow(a, b, &c) ? INT64_MIN : c;
 }
 
-/* Local tensors end at multiples of this, so that the next one in the arena is aligned. Where AddressSanitizer watches,
-   memory of their own ends with their elements, so that it sees one element beyond. */
+/* Local tensors are padded to multiples of this, so that the next one in the arena is aligned. With AddressSanitizer,
+   separate allocations end with their elements, so that it detects accesses one element beyond. */
 #if defined(__SANITIZE_ADDRESS__)
 #define TAFFETA_LOCAL_UNIT ((size_t)1)
 #elif defined(__has_feature)
@@ -532,8 +530,8 @@ static inline TAFFETA_UNUSED int64_t taf_dim_mul(int64_t a, int64_t b) {
 #define TAFFETA_LOCAL_UNIT ((size_t)64)
 #endif
 
-/* The bytes of `n_dims` sizes, rounded up to the unit. False if a size is negative or there are more than
-   TAFFETA_MAX_SIZE elements, sizes of 0 counted as 1: index arithmetic may then rely on that. */
+/* Computes the bytes of a tensor, rounded up to the unit. Returns false if a size is negative or there are more than
+   TAFFETA_MAX_SIZE elements, counting sizes of 0 as 1; index arithmetic relies on that. */
 static inline TAFFETA_UNUSED bool taf_room(const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     int64_t count = 1;
     bool empty = false;
@@ -547,7 +545,7 @@ static inline TAFFETA_UNUSED bool taf_room(const int64_t *dims, int n_dims, size
     return true;
 }
 
-/* A local tensor can be made: its sizes are not negative and fit. */
+/* Checks that the sizes of a local tensor are not negative and their product fits. */
 static inline TAFFETA_UNUSED bool taf_local(taffeta_ctx *ctx, int site, int line, const char *where, const char *name,
                                           const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     size_t ignored;
@@ -563,8 +561,7 @@ static inline TAFFETA_UNUSED bool taf_local(taffeta_ctx *ctx, int site, int line
     return false;
 }
 
-/* Puts a local tensor at `start` of the arena, where there is room for one with such sizes. Where it ends; the arena
-   grows to hold it. */
+/* Places a local tensor of these sizes at `start` of the arena, which grows to hold it. Returns its end. */
 static inline TAFFETA_UNUSED size_t taf_put(size_t start, const int64_t *dims, int n_dims, size_t size, size_t *arena) {
     size_t bytes, end;
     taf_room(dims, n_dims, size, &bytes);
@@ -574,7 +571,7 @@ static inline TAFFETA_UNUSED size_t taf_put(size_t start, const int64_t *dims, i
     return end;
 }
 
-/* Puts a part of `bytes` for each thread of a parallel loop at `start` of the arena. Where the last one ends. */
+/* Places a part of `bytes` for each thread of a parallel loop at `start` of the arena. Returns the end of the last. */
 static inline TAFFETA_UNUSED size_t taf_put_threads(const taffeta_ctx *ctx, size_t start, size_t bytes) {
     size_t all, end;
     if (__builtin_mul_overflow((size_t)taf_threads(ctx), bytes, &all)) return SIZE_MAX;
@@ -582,7 +579,7 @@ static inline TAFFETA_UNUSED size_t taf_put_threads(const taffeta_ctx *ctx, size
     return end;
 }
 
-/* Memory aligned to 64 bytes; NULL if there is none. */
+/* Allocates memory aligned to 64 bytes; returns NULL on failure. */
 static TAFFETA_UNUSED void *taf_aligned(size_t bytes) {
     void *p = NULL;
     return posix_memalign(&p, 64, bytes ? bytes : 64) == 0 ? p : NULL;
@@ -592,7 +589,7 @@ static TAFFETA_UNUSED void *taf_aligned(size_t bytes) {
 static TAFFETA_UNUSED int taf_reserve(taffeta_ctx *ctx, size_t bytes) {
     if (bytes > ctx->arena_capacity) {
         if (ctx->arena != NULL && ctx->arena_owner == TAFFETA_OWNER_CALLER)
-            return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, and this call needs %zu",
+            return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, but this call needs %zu",
                              ctx->arena_capacity, bytes);
         free(ctx->arena);
         ctx->arena_capacity = 0;
@@ -609,20 +606,20 @@ static TAFFETA_UNUSED int taf_reserve(taffeta_ctx *ctx, size_t bytes) {
     return TAFFETA_OK;
 }
 
-/* A local tensor in the arena: where it is declared, its name, and its bytes. */
+/* Local tensor in the arena: location of its declaration, name, and bytes. */
 typedef struct {
     int site, line;
     const char *where, *name;
     size_t bytes;
 } taf_arena_slot;
 
-/* The bytes of a tensor with such sizes. */
+/* Returns the bytes of a tensor with these sizes. */
 static inline TAFFETA_UNUSED size_t taf_bytes(const int64_t *dims, int n_dims, size_t size) {
     size_t bytes;
     return taf_room(dims, n_dims, size, &bytes) ? bytes : 0;
 }
 
-/* Reports that there is no memory for an arena of `needed` bytes, and the largest tensor in it. */
+/* Reports that an arena of `needed` bytes cannot be allocated, with the largest tensor in it. */
 static TAFFETA_COLD TAFFETA_UNUSED int taf_no_memory(taffeta_ctx *ctx, const taf_arena_slot *slots, int n_slots,
                                                       size_t needed) {
     if (ctx->status != TAFFETA_ERROR_MEMORY) return ctx->status;
@@ -630,19 +627,19 @@ static TAFFETA_COLD TAFFETA_UNUSED int taf_no_memory(taffeta_ctx *ctx, const taf
     for (int k = 1; k < n_slots; k++)
         if (slots[k].bytes > most->bytes) most = &slots[k];
     const size_t given = ctx->arena_capacity;
-    /* The first error that is recorded stays: this one says more. */
+    /* Replaces the recorded error, since this one is more specific. */
     ctx->status = TAFFETA_OK;
     const char *colon = most->where[0] != 0 ? ": " : "";
     if (given > 0)
         return taf_fail(ctx, TAFFETA_ERROR_MEMORY, most->site, most->line,
-                         "%s%sno memory for the %zu bytes of `%s`: the arena has %zu bytes, and this call needs %zu",
+                         "%s%sno memory for the %zu bytes of `%s`: the arena has %zu bytes, but this call needs %zu",
                          most->where, colon, most->bytes, most->name, given, needed);
     return taf_fail(ctx, TAFFETA_ERROR_MEMORY, most->site, most->line,
                      "%s%sno memory for the %zu bytes of `%s`, of %zu bytes of local tensors", most->where, colon,
                      most->bytes, most->name, needed);
 }
 
-/* Memory of its own for a tensor whose size is known only where it is declared; NULL if there is none. */
+/* Allocates memory for a tensor whose size is known only at its declaration; returns NULL on failure. */
 static TAFFETA_UNUSED void *taf_heap_take(taffeta_ctx *ctx, size_t bytes) {
     void *p = taf_aligned(bytes);
     if (p != NULL) {
@@ -661,7 +658,7 @@ static TAFFETA_UNUSED void taf_heap_give(taffeta_ctx *ctx, void *p, size_t bytes
     ctx->memory_used -= bytes;
 }
 
-/* Starts a call: the context and the number of arguments. */
+/* Starts a call: checks the context and the number of arguments. */
 static TAFFETA_UNUSED int taf_begin(taffeta_ctx *ctx, const taffeta_tensor *args, size_t n_args, size_t expected) {
     if (ctx == NULL || ctx->abi != TAFFETA_ABI) return TAFFETA_ERROR_CALL;
     ctx->status = TAFFETA_OK;
@@ -688,7 +685,7 @@ static TAFFETA_UNUSED size_t taf_dtype_size(int32_t dtype) {
     return sizes[dtype];
 }
 
-/* What an entry expects of an argument, beside its sizes. */
+/* Requirements of an entry on an argument, besides its sizes. */
 typedef struct taf_spec {
     const char *name;
     int32_t dtype;
@@ -696,7 +693,7 @@ typedef struct taf_spec {
     char passing; /* 'i' in, 'x' inout, 'r' result */
 } taf_spec;
 
-/* Type and number of dimensions of an argument, and the sizes of a parameter. */
+/* Checks the type and number of dimensions of an argument, and the sizes of a parameter. */
 static TAFFETA_UNUSED int taf_check_tensor(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *t) {
     if (t->dtype != s->dtype)
         return taf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
@@ -713,7 +710,7 @@ static TAFFETA_UNUSED int taf_check_tensor(taffeta_ctx *ctx, const taf_spec *s, 
     return TAFFETA_OK;
 }
 
-/* The same of all arguments, which are dense. */
+/* Checks all arguments, which must be dense. */
 static TAFFETA_UNUSED int taf_check_args(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args) {
     for (size_t k = 0; k < n_args; k++) {
         int status = taf_check_tensor(ctx, &specs[k], &args[k]);
@@ -725,7 +722,7 @@ static TAFFETA_UNUSED int taf_check_args(taffeta_ctx *ctx, const taf_spec *specs
     return TAFFETA_OK;
 }
 
-/* A size: from `sizes` if it is given there, else `fixed`, which is -1 where no parameter fixes it. */
+/* Determines a size: from `sizes` if given there, else `fixed`, which is -1 if no parameter determines it. */
 static TAFFETA_UNUSED int taf_bind_size(taffeta_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
                                       int64_t *value) {
     *value = sizes != NULL && sizes[k] != -1 ? sizes[k] : fixed;
@@ -736,16 +733,16 @@ static TAFFETA_UNUSED int taf_bind_size(taffeta_ctx *ctx, const char *name, cons
     return TAFFETA_OK;
 }
 
-/* A size that is compiled in. */
+/* Checks a size that is compiled in. */
 static TAFFETA_UNUSED int taf_known_size(taffeta_ctx *ctx, const char *name, int64_t value, int64_t known) {
     if (value != known)
-        return taf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", and %" PRId64 " is compiled in", name,
+        return taf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", but %" PRId64 " is compiled in", name,
                          value, known);
     return TAFFETA_OK;
 }
 
-/* One dimension of an argument is `expected`, which the program writes as `what`. Of a result without elements (or if
-   the call is only planned), the dimension is written. */
+/* Checks that a dimension of an argument has size `expected`, written `what` in the program. For a result without data,
+   and if the call is only planned, writes the dimension. */
 static TAFFETA_UNUSED int taf_check_dim(taffeta_ctx *ctx, const taf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
                                       int64_t expected, const char *what) {
     if (expected == INT64_MIN)
@@ -762,7 +759,7 @@ static TAFFETA_UNUSED int taf_check_dim(taffeta_ctx *ctx, const taf_spec *s, taf
     return TAFFETA_OK;
 }
 
-/* The bytes of arguments whose shapes are known to be right. */
+/* Computes the bytes of arguments whose shapes are checked. */
 static TAFFETA_UNUSED int taf_check_extents(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
                                           size_t *bytes) {
     for (size_t k = 0; k < n_args; k++)
@@ -771,8 +768,8 @@ static TAFFETA_UNUSED int taf_check_extents(taffeta_ctx *ctx, const taf_spec *sp
     return TAFFETA_OK;
 }
 
-/* Elements are where they should be: not NULL, aligned, row-major and contiguous, and what is written shares no memory
-   with another argument. `bytes` may be rounded up, so sharing is asked of the exact number. */
+/* Checks that the data of arguments is not NULL, aligned, row-major and contiguous, and that outputs share no memory
+   with other arguments. `bytes` may be rounded up, so the check for sharing computes exact sizes. */
 static TAFFETA_UNUSED int taf_check_data(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
                                        const size_t *bytes) {
     for (size_t k = 0; k < n_args; k++) {
@@ -805,7 +802,7 @@ static TAFFETA_UNUSED int taf_check_data(taffeta_ctx *ctx, const taf_spec *specs
     return TAFFETA_OK;
 }
 
-/* Allocates the results that the caller left to the callee; `made` says which. */
+/* Allocates the results without data; `made` marks them. */
 static TAFFETA_UNUSED int taf_make_results(taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
                                          const size_t *bytes, bool *made) {
     memset(made, 0, n_args * sizeof *made);
@@ -821,7 +818,7 @@ static TAFFETA_UNUSED int taf_make_results(taffeta_ctx *ctx, const taf_spec *spe
     return TAFFETA_OK;
 }
 
-/* After an error: results that the callee made are nobody's. */
+/* Frees the results that the callee allocated, after an error. */
 static TAFFETA_UNUSED void taf_drop_results(taffeta_tensor *args, size_t n_args, const bool *made) {
     for (size_t k = 0; k < n_args; k++) {
         if (!made[k]) continue;

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_have_one_layout() {
+    fn c_and_rust_agree_on_layouts() {
         let mut expected: Vec<(String, i64)> = layouts().into_iter().map(|(e, v)| (e, v as i64)).collect();
         expected.push(("TAFFETA_ABI".into(), i64::from(ABI)));
         expected.push(("TAFFETA_OWNER_CALLER".into(), i64::from(OWNER_CALLER)));
@@ -205,7 +205,7 @@ mod tests {
 
     /// Checks that the tables are complete: a field or constant added to the header must be added here.
     #[test]
-    fn the_whole_header_is_compared() {
+    fn the_layout_tables_cover_the_header() {
         let enums = |prefix: &str| TAFFETA_H.lines().filter(|l| l.trim_start().starts_with(prefix)).count();
         assert_eq!(enums("TAFFETA_ERROR_"), status::ALL.len());
         assert_eq!(enums("TAFFETA_LEVEL_"), LevelKind::ALL.len());

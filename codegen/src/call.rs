@@ -115,8 +115,8 @@ impl CallError {
         let mut d = Diagnostic::new(self.kind.code(), self.message.clone());
         if self.kind == ErrorKind::Memory && self.site.is_some() {
             d = d.help(
-                "compute its elements where they are read, in a loop or by `inline` in a schedule; or store those of a \
-                 pattern alone: `t: f64[n, m] @ pattern(A) = …`",
+                "compute its elements where they are read (in a loop, or by `inline` in a schedule), or store only \
+                 those of a pattern: `t: f64[n, m] @ pattern(A) = …`",
             );
         }
         if let Some(site) = &self.site {
@@ -450,7 +450,7 @@ impl Compiled {
                 Arg::In(_) => {
                     return Err(CallError::new(
                         ErrorKind::Call,
-                        format!("`{}` is written, but is given to be read", t.name),
+                        format!("expected a writable argument for `{}`, found a read-only one", t.name),
                     ));
                 }
                 Arg::Out(a) => &a.view,
@@ -491,11 +491,11 @@ impl Compiled {
 
 fn check_view(view: &View, t: &TensorSig) -> Result<(), CallError> {
     if view.dtype != t.dtype {
-        let message = format!("`{}` has elements of type {}, not {}", t.name, t.dtype, view.dtype);
+        let message = format!("`{}` has elements of type {}, expected {}", t.name, view.dtype, t.dtype);
         return Err(CallError::new(ErrorKind::DType, message));
     }
     if view.shape.len() != t.shape.len() {
-        let message = format!("`{}` has {} dimensions, not {}", t.name, t.shape.len(), view.shape.len());
+        let message = format!("`{}` has {} dimensions, expected {}", t.name, view.shape.len(), t.shape.len());
         return Err(CallError::new(ErrorKind::Shape, message));
     }
     if view.bytes != 0 && !(view.data.as_ptr() as usize).is_multiple_of(t.dtype.size()) {

@@ -44,7 +44,7 @@ impl Compiled {
     pub unsafe fn load(path: &Path, signature: Signature) -> Result<Compiled, Diagnostic> {
         let refuse = |e: libloading::Error| {
             Diagnostic::new("internal::load", format!("cannot load `{}`: {e}", path.display()))
-                .help("if the file was changed or made on another machine, remove it, and it will be compiled again")
+                .help("if the file was changed or made on another machine, remove it to compile it again")
         };
         // SAFETY: by the caller's promise the library is generated C: it has no initialisers of its own, and those of
         // its dependencies libm and libgomp may run at any time.

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_the_users_alone_and_listed_while_it_is_there() {
+    fn folders_are_private_and_listed_until_removed() {
         let folder = Folder::new("taffeta-test-").expect("a folder");
         let path = folder.path().to_path_buf();
         let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_has_made_stays() {
+    fn folders_of_other_processes_stay() {
         let (ours, theirs) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         std::fs::write(ours.path().join("file"), "").expect("a file");
         let id = std::process::id();

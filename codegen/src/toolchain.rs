@@ -93,8 +93,8 @@ impl Toolchain {
         let program = words.first().and_then(|w| which(w)).or_else(|| which(command));
         let Some(program) = program else {
             let found = match wish {
-                Some(cc) => format!("there is no C compiler `{cc}`, which the environment variable CC names"),
-                None => "there is no C compiler: `cc` is not in PATH".to_string(),
+                Some(cc) => format!("cannot find the C compiler `{cc}`, named by the environment variable CC"),
+                None => "cannot find a C compiler: `cc` is not in PATH".to_string(),
             };
             return Err(Diagnostic::new("toolchain::missing", found).help(
                 "install one (`apt-get install gcc libc6-dev` on Debian and Ubuntu), or set CC to the one to use",
@@ -418,17 +418,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_compiler_that_is_not_there_is_named() {
-        let missing = Toolchain::find_as(Some("no-such-compiler -O2")).expect_err("there is none of that name");
+    fn missing_compilers_are_named() {
+        let missing = Toolchain::find_as(Some("no-such-compiler -O2")).expect_err("no compiler has this name");
         assert_eq!(missing.code, "toolchain::missing");
-        let expected = "there is no C compiler `no-such-compiler -O2`, which the environment variable CC names";
+        let expected = "cannot find the C compiler `no-such-compiler -O2`, named by the environment variable CC";
         assert_eq!(missing.message, expected);
         assert!(missing.help.is_some_and(|h| h.contains("apt-get install")));
     }
 
     /// Checks that tools are run by absolute path, since looking a name up in PATH forks.
     #[test]
-    fn programs_are_started_by_their_paths() {
+    fn tools_are_run_by_absolute_path() {
         let compiler = Toolchain::find_as(None).expect("there is one");
         let dir = std::env::temp_dir();
         let options = CompileOptions::default();
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_tell_compilers_apart() {
+    fn identities_distinguish_compilers() {
         // Any two programs will do, since they are not run.
         let of = |cc: &str| Toolchain::find_as(Some(cc)).expect("it is there").identity().to_string();
         assert_ne!(of("/bin/sh"), of("/bin/ls"));

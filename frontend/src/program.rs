@@ -382,7 +382,7 @@ impl Program {
                 }
                 continue;
             }
-            let message = format!("there is no `{target}` that `{}` could be a schedule of", f.name.text);
+            let message = format!("there is no entry `{target}` for the schedule `{}`", f.name.text);
             let d = Diagnostic::new("schedule::target", message).at(f.decorators[0].span);
             let entries: Vec<String> = self.entries().into_iter().map(|e| e.name).collect();
             all.push(match taffeta_ast::spelling::nearest(&target, entries.iter()) {
@@ -421,7 +421,7 @@ impl Program {
         match taffeta_ast::spelling::nearest(name, globals.chain(params).chain(self.library_names())) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if !f.decorators.is_empty() => {
-                d.help(format!("in a schedule, loops, statements and tensors are named by strings: `\"{name}\"`"))
+                d.help(format!("write names of loops, statements and tensors as strings: `\"{name}\"`"))
             }
             None => d,
         }

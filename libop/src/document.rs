@@ -70,7 +70,7 @@ mod tests {
     use crate::schedule_names;
 
     #[test]
-    fn everything_is_documented() {
+    fn every_operator_and_schedule_is_documented() {
         for name in names().chain(schedule_names()) {
             let d = document(name).unwrap_or_else(|| panic!("`{name}` has no docstring"));
             assert!(d.signature.starts_with(&format!("{name}(")) && d.signature.ends_with(')'), "{d:?}");

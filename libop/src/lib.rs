@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_finds_its_file() {
+    fn names_lead_to_their_files() {
         assert_eq!(source("log_softmax").map(|s| s.0), Some("softmax.ft"));
         assert!(source("_axes").is_some_and(|s| s.1.contains("def _axes(")));
         assert_eq!(source("no_such_operator"), None);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn helpers_are_no_operators() {
+    fn helpers_are_not_operators() {
         assert!(names().any(|n| n == "softmax"));
         assert!(!names().any(|n| n.starts_with('_')));
     }

@@ -133,7 +133,7 @@ impl Block {
         };
         match self.decls.iter().find(changed) {
             Some(d) => {
-                let text = format!("the shape of `{}` depends on what is computed in the block", d.tensor.symbol);
+                let text = format!("the shape of `{}` depends on values computed in the block", d.tensor.symbol);
                 Err(Refusal::illegal(condition, text).label(d.stmt.origin().span(), "declared here"))
             }
             None => Ok(()),
@@ -241,6 +241,6 @@ pub fn contains_assumption(s: &Stmt) -> bool {
 
 /// Builds the refusal of a step that would run an assumption earlier.
 pub fn assumption(condition: u32, s: &Stmt) -> Refusal {
-    Refusal::illegal(condition, "an assumption would be made earlier than it is written")
-        .label(s.origin().span(), "it stands in here")
+    Refusal::illegal(condition, "an assumption would run earlier than it is written")
+        .label(s.origin().span(), "the assumption is in here")
 }

@@ -144,20 +144,21 @@ pub(crate) fn shared(all: &Dependences<'_>, stmt: &Stmt) -> Result<Vec<Reduction
         let seen = all.meeting(&hidden, &other, &together);
         let sharing = match seen {
             Some(d) if props.vectorize.is_some() => {
-                let reason = "the element is used in the same iteration, and the update would wait in a partial result";
+                let reason =
+                    "the same iteration also uses the element, and would miss an update held in a partial result";
                 return Err(Obstacle::Reduction(Box::new(d), reason));
             }
             Some(_) => Sharing::Atomic,
             None if props.vectorize.is_some() && has_read_shape(&d.source) => {
                 let reason =
-                    "the shape of what it reduces into is read, and may be another one where partial results are made";
+                    "the shape of the reduced tensor reads data that may change before partial results are allocated";
                 return Err(Obstacle::Reduction(Box::new(d), reason));
             }
             None if props.vectorize.is_some() => Sharing::Partial,
             None => variant.sharing(&sites),
         };
         if sharing == Sharing::Atomic && sites.iter().any(|r| in_vector_loop(r)) {
-            let reason = "the update would be atomic, and stands in a vectorised loop";
+            let reason = "the update would be atomic inside a vectorised loop";
             return Err(Obstacle::Reduction(Box::new(d), reason));
         }
         shared.push(Reduction { tensor, op, sharing });

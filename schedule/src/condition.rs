@@ -23,7 +23,7 @@ pub fn read(text: &str, names: &[Symbol]) -> Result<Expr, String> {
     let mut r = Reader { tokens: &tokens, at: 0, names, depth: 0 };
     let e = r.or()?;
     if r.at < tokens.len() {
-        return Err(format!("`{}` is not expected in the condition", tokens[r.at]));
+        return Err(format!("unexpected `{}` in the condition", tokens[r.at]));
     }
     condition(e)
 }
@@ -44,7 +44,7 @@ fn tokens(text: &str) -> Result<Vec<String>, String> {
             '<' | '>' | '=' | '!' if next == Some('=') => 2,
             '/' if next == Some('/') => 2,
             '<' | '>' | '+' | '-' | '*' | '%' | '(' | ')' | ',' => 1,
-            _ => return Err(format!("`{c}` is not expected in the condition")),
+            _ => return Err(format!("unexpected `{c}` in the condition")),
         };
         out.push(chars[at..at + length].iter().collect());
         at += length;
@@ -55,14 +55,14 @@ fn tokens(text: &str) -> Result<Vec<String>, String> {
 fn condition(e: Expr) -> Result<Expr, String> {
     match e.dtype() {
         DType::Bool => Ok(e),
-        _ => Err("a condition is expected, and this is a number".into()),
+        _ => Err("expected a condition, found a number".into()),
     }
 }
 
 fn number(e: Expr) -> Result<Expr, String> {
     match e.dtype() {
         DType::I64 => Ok(e),
-        _ => Err("a number is expected, and this is a condition".into()),
+        _ => Err("expected a number, found a condition".into()),
     }
 }
 
@@ -89,7 +89,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let found = if self.peek().is_empty() { "the end" } else { self.peek() };
-        Err(format!("`{token}` is expected in the condition, and this is `{found}`"))
+        Err(format!("expected `{token}` in the condition, found `{found}`"))
     }
 
     fn or(&mut self) -> Result<Expr, String> {
@@ -167,7 +167,7 @@ impl Reader<'_> {
         let token = self.peek().to_string();
         self.at += 1;
         match token.as_str() {
-            "" => Err("the condition ends too early".into()),
+            "" => Err("unexpected end of the condition".into()),
             "-" => self.deeper(|r| Ok(Expr::apply(Op::Neg, vec![number(r.factor()?)?]))),
             "(" => self.deeper(|r| {
                 let e = r.or()?;
@@ -190,7 +190,10 @@ impl Reader<'_> {
                 Some(s) => Ok(Expr::var(s)),
                 None => {
                     let all: Vec<&str> = self.names.iter().map(|s| s.name()).collect();
-                    Err(format!("`{name}` is not a size, and no iterator around; there are {}", all.join(", ")))
+                    Err(format!(
+                        "`{name}` is neither a size nor the iterator of an enclosing loop; the names are {}",
+                        all.join(", ")
+                    ))
                 }
             },
         }
@@ -199,7 +202,7 @@ impl Reader<'_> {
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, String>) -> Result<T, String> {
         self.depth += 1;
         if self.depth > DEPTH {
-            return Err("the condition is too deep".into());
+            return Err("the condition is nested too deeply".into());
         }
         let r = f(self);
         self.depth -= 1;

@@ -83,9 +83,9 @@ impl Schedule {
                 None => selector::called(&change.func, l),
             };
             primitives::as_lib::fits(&change.func, &nest, &called).map_err(|mut r| {
-                r.message = format!("this nest is already a library call, and could not stay one: {}", r.message);
+                r.message = format!("the step would break a nest that is already a library call: {}", r.message);
                 r.condition = Refusal::ORDER_FREE;
-                r.help("take that step first, and `as_lib` after it")
+                r.help("take this step before `as_lib`")
             })?;
             if marks::proof_depends_on_outside(&change.func, &nest) {
                 change.asked_again.insert(nest.id());
@@ -98,10 +98,10 @@ impl Schedule {
         for Loop { stmt, .. } in marked.iter().filter_map(Loop::of) {
             let name = || selector::called(&self.func, &stmt);
             let StmtKind::For { props, .. } = stmt.kind() else { continue };
-            let again = "take that step first, and make loops parallel at the end";
+            let again = "take this step before `parallelize` and `vectorize`";
             if let Some(inner) = concurrent::threads_inside(&stmt) {
                 let message = format!(
-                    "the loop `{}` is already parallel or vectorised, and would have parallel loops inside",
+                    "the loop `{}` is already parallel or vectorised, and would contain a parallel loop",
                     name()
                 );
                 return Err(Refusal::illegal(Refusal::ORDER_FREE, message)

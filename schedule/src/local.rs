@@ -44,11 +44,8 @@ impl Local {
             Some((stmt, StmtKind::VarDef { tensor, body })) => {
                 Ok(Local { tensor: tensor.clone(), stmt: stmt.clone(), body: body.clone() })
             }
-            _ => Err(Refusal::illegal(
-                1,
-                format!("`{name}` is a parameter or a result: how it is stored is the caller's"),
-            )
-            .help(format!("use `s.cache(…, \"{name}\")`, and take this step on what it returns"))),
+            _ => Err(Refusal::illegal(1, format!("`{name}` is a parameter or a result, which the caller lays out"))
+                .help(format!("use `t = s.cache(…, \"{name}\")`, and take this step on `t`"))),
         }
     }
 
@@ -58,11 +55,8 @@ impl Local {
         let value = args.int("dim")?.unwrap_or(0);
         let from_start = if value < 0 { value + count as i64 } else { value };
         usize::try_from(from_start).ok().filter(|d| *d < count).ok_or_else(|| {
-            let text = format!(
-                "`dim` is between 0 and {} for `{}`, and this is {value}",
-                count as i64 - 1,
-                self.tensor.symbol
-            );
+            let text =
+                format!("expected `dim` from 0 to {} for `{}`, found {value}", count as i64 - 1, self.tensor.symbol);
             Refusal::value(text).at(arg.span)
         })
     }
@@ -78,8 +72,7 @@ impl Local {
         let name = &self.tensor.symbol;
         let out = self.index(func, dims, &|c, k, index| !c.in_range(name, k, index));
         let Some(index) = out else { return Ok(()) };
-        let text =
-            format!("the index `{index}` of `{name}` is not proved to be in range, and would not be checked any more");
+        let text = format!("the index `{index}` of `{name}` is not proved to be in range, and its check would be lost");
         Err(Refusal::illegal(condition, text)
             .label(self.stmt.origin().span(), "declared here")
             .help("assert before the access that it is in range"))
@@ -91,10 +84,10 @@ impl Local {
         let Some(index) = self.index(func, dims, &|c, _, index| c.may_stop(index)) else { return Ok(()) };
         let name = &self.tensor.symbol;
         let text =
-            format!("computing the index `{index}` of `{name}` may stop the program, and would not happen any more");
+            format!("evaluating the index `{index}` of `{name}` may stop the program, and the step would drop it");
         Err(Refusal::illegal(condition, text)
             .label(self.stmt.origin().span(), "declared here")
-            .help("assert before the access that what it reads is in range"))
+            .help("assert before the access that the elements that the index reads are in range"))
     }
 
     /// Returns the first index in one of these dimensions that satisfies the predicate.

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_concerns_the_marked_loops_that_it_changes() {
+    fn marked_loops_changed_by_a_step_are_found() {
         let loops: String = (0..6)
             .map(|k| {
                 format!(
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asserted_before_concerns_what_comes_after() {
+    fn changed_assertions_affect_later_marked_loops() {
         let with = |condition: &str| {
             program(&format!(
                 "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    assert {condition}\n    \
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_from_elsewhere_are_asked_about_again() {
+    fn proofs_that_depend_on_outer_integers_are_detected() {
         let f = program(
             "def f(x: f64[n]) -> f64[2 * n]:\n    y = zeros((2 * n,), f64)\n    h: i64 = n // 2\n    \
              for i in range(n):\n        y[h + i] = x[i]\n    for k in range(n):\n        y[k] = x[k]\n    \

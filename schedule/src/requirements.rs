@@ -19,8 +19,8 @@ pub(crate) fn require_any_order(func: &taffeta_ast::Func, dtype: taffeta_ast::DT
     if !func.keeps_order || !dtype.is_float() {
         return Ok(());
     }
-    let message = "floats would be added up in another order, and rules leave that alone under strict floats";
-    Err(Refusal::illegal(Refusal::ORDER_FREE, message.to_string()).help("a schedule function may ask for it"))
+    let message = "the step would reorder a reduction of floats, which `auto` does not do under strict floats";
+    Err(Refusal::illegal(Refusal::ORDER_FREE, message.to_string()).help("call the primitive in a schedule function"))
 }
 
 /// Refuses a loop whose body writes data that its bounds read, for primitives that evaluate the bounds in the body.
@@ -37,5 +37,5 @@ pub(crate) fn require_invariant_bounds(
     }
     Err(Refusal::illegal(condition, format!("the bounds of `{}` change in its body", called()))
         .label(l.stmt.origin().span(), "this loop")
-        .help("give the bound a name before the loop: `last = …`, and `range(…, last)`"))
+        .help("compute the bound before the loop: write `last = …`, then `range(…, last)`"))
 }

@@ -179,9 +179,9 @@ impl Schedule {
         match &arg.value {
             Value::Handle(Handle::Stmt(id)) => self.follow(*id, arg.span),
             Value::Str(s) => selector::stmt(&self.func, s).map_err(|r| r.at(arg.span)),
-            other => Err(Refusal::target(format!("a statement is expected, and this is {}", other.describe()))
+            other => Err(Refusal::target(format!("expected a statement, found {}", other.describe()))
                 .at(arg.span)
-                .help("name a loop by its iterator (\"i\"), a statement by its label (\"L1\"), or use what an earlier step returned")),
+                .help("pass a loop's iterator (\"i\"), a statement's label (\"L1\"), or a result of an earlier step")),
         }
     }
 
@@ -195,7 +195,7 @@ impl Schedule {
             _ => self.stmt(arg)?,
         };
         Loop::of(&s).ok_or_else(|| {
-            Refusal::target("this is not a loop over integers".to_string())
+            Refusal::target("expected a loop over integers".to_string())
                 .at(arg.span)
                 .label(s.origin().span(), "this statement")
         })
@@ -220,15 +220,14 @@ impl Schedule {
 
     fn named_tensor(&self, arg: &Arg, used_in: Option<&Stmt>) -> Result<Declared, Refusal> {
         match &arg.value {
-            Value::Handle(Handle::Tensor(t)) => {
-                selector::tensors(&self.func).into_iter().find(|d| d.symbol() == t).ok_or_else(|| {
-                    Refusal::target(format!("the tensor `{t}` is not in the program any more")).at(arg.span)
-                })
-            }
+            Value::Handle(Handle::Tensor(t)) => selector::tensors(&self.func)
+                .into_iter()
+                .find(|d| d.symbol() == t)
+                .ok_or_else(|| Refusal::target(format!("the tensor `{t}` is no longer in the program")).at(arg.span)),
             Value::Str(name) => selector::tensor(&self.func, name, used_in).map_err(|r| r.at(arg.span)),
-            other => Err(Refusal::target(format!("a tensor is expected, and this is {}", other.describe()))
+            other => Err(Refusal::target(format!("expected a tensor, found {}", other.describe()))
                 .at(arg.span)
-                .help("name it (\"t\"), or use what an earlier step returned")),
+                .help("pass the name of a tensor (\"t\"), or a result of an earlier step")),
         }
     }
 
@@ -239,12 +238,15 @@ impl Schedule {
         }
         let gone = |text: String| Err(Refusal::target(text).at(span));
         match self.moved.get(&id) {
-            None => gone("what this pointed at is not in the program any more".into()),
+            None => gone("the statement of this handle is no longer in the program".into()),
             Some(Moved { step: (n, name), to }) => match to.as_slice() {
                 [one] => self.follow(*one, span),
-                [] => gone(format!("step {n} (`{name}`) removed what this pointed at")),
-                many => gone(format!("step {n} (`{name}`) made {} statements of what this pointed at", many.len()))
-                    .map_err(|r: Refusal| r.help(format!("use one of those that `{name}` returned"))),
+                [] => gone(format!("step {n} (`{name}`) removed the statement of this handle")),
+                many => gone(format!(
+                    "step {n} (`{name}`) replaced the statement of this handle by {} statements",
+                    many.len()
+                ))
+                .map_err(|r: Refusal| r.help(format!("use one of the statements that `{name}` returned"))),
             },
         }
     }

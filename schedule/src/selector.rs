@@ -57,9 +57,7 @@ fn one(func: &Func, selector: &str, loops: bool) -> Result<Stmt, Refusal> {
         inside = match (number, found.len()) {
             (_, 0) => return Err(nothing(func, selector, name, loops)),
             (Some(n), count) if n == 0 || n > count => {
-                return Err(Refusal::target(format!(
-                    "there are {count} of `{name}`, counted from 1, and this asks for number {n}"
-                )));
+                return Err(Refusal::target(format!("expected a number from 1 to {count} for `{name}`, found {n}")));
             }
             (Some(n), _) => vec![found.swap_remove(n - 1)],
             (None, _) => found,
@@ -103,11 +101,11 @@ fn nothing(func: &Func, selector: &str, part: &str, loops: bool) -> Refusal {
     let r = if part == selector {
         Refusal::target(format!("there is no {what} `{selector}`"))
     } else {
-        Refusal::target(format!("there is no {what} `{selector}`: nothing is called `{part}` there"))
+        Refusal::target(format!("there is no {what} `{selector}`: cannot find `{part}`"))
     };
     match names.is_empty() {
         true => r.help("the program has no loops"),
-        false => r.help(format!("there are {}", names.join(", "))),
+        false => r.help(format!("choose one of {}", names.join(", "))),
     }
 }
 
@@ -182,11 +180,11 @@ pub fn tensor(func: &Func, selector: &str, used_in: Option<&Stmt>) -> Result<Dec
                 }
             }
             let r = Refusal::target(format!("there is no tensor `{name}`"));
-            Err(if names.is_empty() { r } else { r.help(format!("there are {}", names.join(", "))) })
+            Err(if names.is_empty() { r } else { r.help(format!("choose one of {}", names.join(", "))) })
         }
-        (Some(n), count) if n == 0 || n > count => Err(Refusal::target(format!(
-            "there are {count} tensors `{name}`, counted from 1, and this asks for number {n}"
-        ))),
+        (Some(n), count) if n == 0 || n > count => {
+            Err(Refusal::target(format!("expected a number from 1 to {count} for the tensor `{name}`, found {n}")))
+        }
         (Some(n), _) => Ok(found.swap_remove(n - 1)),
         (None, 1) => Ok(found.swap_remove(0)),
         (None, count) => {

@@ -75,13 +75,13 @@ pub fn notes(func: &Func, d: &Dependence) -> Vec<String> {
     let mut out = vec![format!("{kind}, {carrier}")];
     out.extend(witness(d));
     if !d.source.declared.format.is_injective() {
-        out.push(format!("one value that `{}` stores stands for several elements", d.source.tensor));
+        out.push(format!("one stored value of `{}` stands for several elements", d.source.tensor));
     }
     out
 }
 
 /// Note on a dependence that is not excluded, but has no known instances.
-const NOT_FOUND: &str = "no iterations are known in which it happens, and it is not proved that there are none";
+const NOT_FOUND: &str = "no iterations with this dependence are known, but it cannot be ruled out";
 
 /// Describes the element that both references touch, with the sizes, or the subscript that was not understood.
 pub fn witness(d: &Dependence) -> Option<String> {
@@ -107,16 +107,16 @@ fn not_understood(e: &Expr) -> String {
     };
     if let Some((inner, most)) = narrow.and_then(|e| Some((e, e.dtype().int_range()?.1))) {
         return format!(
-            "the subscript `{}` is computed in {}, where it may wrap around: bound what the loop runs over, \
+            "the subscript `{}` is computed in {}, where it may wrap around: bound the range of the loop, \
              `assert n <= {most}`, or compute it in i64, `cast(…, i64)`",
             print::expr(inner),
             inner.dtype()
         );
     }
-    let text = format!("the subscript `{}` is not understood: it may wrap around, or is not affine", print::expr(e));
+    let text = format!("cannot analyse the subscript `{}`: it may wrap around, or is not affine", print::expr(e));
     match names.first() {
         Some(name) => {
-            format!("{text}; where it does not wrap, an assertion says so: `assert 0 <= {name} and {name} < n`")
+            format!("{text}; if it cannot wrap around, add an assertion: `assert 0 <= {name} and {name} < n`")
         }
         None => text,
     }
@@ -133,6 +133,6 @@ fn place(r: &Reference, w: &Witness) -> Option<String> {
     let sizes = if w.sizes.is_empty() { String::new() } else { format!(" with {}", values(&w.sizes)) };
     let assumed: Vec<String> = w.assumed.iter().map(|(e, v)| format!("`{}` is {v}", print::expr(e))).collect();
     let assumed = if assumed.is_empty() { String::new() } else { format!(", if {}", assumed.join(" and ")) };
-    let sure = if w.exact { "" } else { ", as far as could be found out" };
+    let sure = if w.exact { "" } else { ", but this is not certain" };
     Some(format!("{element}{sizes}{assumed}{sure}"))
 }

@@ -61,16 +61,12 @@ impl Stage {
         let Some(pad) = args.positive("pad")? else { return Ok(()) };
         if pad > MOST_PADDING {
             let span = args.need("pad")?.span;
-            return Err(Refusal::value(format!("`pad` is at most {MOST_PADDING}, and this is {pad}")).at(span));
+            return Err(Refusal::value(format!("expected at most {MOST_PADDING} for `pad`, found {pad}")).at(span));
         }
         let name = &self.tensor.symbol;
         let refuse = |text: String, at: Span, label: &str| Err(Refusal::illegal(condition, text).label(at, label));
         let Some(last) = self.tensor.ndim().checked_sub(1) else {
-            return refuse(
-                format!("`{name}` is a scalar, and has no rows to pad"),
-                self.target.origin().span(),
-                "this statement",
-            );
+            return refuse(format!("cannot pad the scalar `{name}`"), self.target.origin().span(), "this statement");
         };
         let mut outside = None;
         region::at_accesses(s.func(), &self.target, name, &mut |facts, stmt, indices| {
@@ -86,9 +82,9 @@ impl Stage {
             };
             let dim = taffeta_ast::print::expr(&self.tensor.shape[last]);
             let text =
-                format!("the subscript `{index}` of `{name}` is not proved to be in range, and may meet padding");
+                format!("the subscript `{index}` of `{name}` is not proved to be in range, and may reach the padding");
             return refuse(text, at, "here")
-                .map_err(|r| r.help(format!("write `assert 0 <= {index} and {index} < {dim}` before it")));
+                .map_err(|r| r.help(format!("write `assert 0 <= {index} and {index} < {dim}` before the access")));
         }
         let mut facts = self.facts(s.func());
         let (size, by) = (&self.shape[last], Expr::int(pad));
@@ -293,10 +289,10 @@ pub(crate) fn rewritable(func: &Func, declared: &Declared) -> Result<(), Refusal
     });
     if let Some(s) = whole {
         let printed = s.kind().printed().contains(&name);
-        let what = if printed { "printed whole" } else { "given to a function outside the program" };
+        let what = if printed { "printed whole" } else { "passed to a function outside the program" };
         let refusal = Refusal::illegal(1, format!("`{name}` is {what}")).label(s.origin().span(), "here");
         return Err(match printed {
-            true => refusal.help(format!("print a copy: declare `shown = {name} + 0` before, and print that")),
+            true => refusal.help(format!("print a copy: write `shown = {name} + 0`, and print `shown`")),
             false => refusal,
         });
     }

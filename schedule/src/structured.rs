@@ -53,16 +53,19 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
         if TAKEN.contains(&primitive) || STORES.contains(&primitive) {
             return Ok(());
         }
-        let text = format!("the loop `{name}` traverses `{tensor}`, which is structured, and `{primitive}` {does}");
-        return refuse(text, format!("such loops take {} and {}", TAKEN[..2].join(", "), TAKEN[2]));
+        let text = format!("the loop `{name}` traverses the structured tensor `{tensor}`, and `{primitive}` {does}");
+        return refuse(text, format!("only {} and {} apply to such loops", TAKEN[..2].join(", "), TAKEN[2]));
     };
     let Err(why) = lowers(after) else { return Ok(()) };
     // A program that cannot be lowered before the step either is refused when it runs.
     if lowers(before).is_err() {
         return Ok(());
     }
-    let text = format!("there are no loops over what `{tensor}` stores for what `{primitive}` makes: {}", why.message);
-    refuse(text, format!("the loop `{name}` accesses `{tensor}`: leave it, or store that in another format"))
+    let text = format!("cannot lower loops over stored elements of `{tensor}` after `{primitive}`: {}", why.message);
+    refuse(
+        text,
+        format!("keep the loop `{name}`, which accesses `{tensor}`, as it is, or store the tensor in another format"),
+    )
 }
 
 /// Finds a local tensor that is structured after a step, and was not declared so before, with its declaration.
@@ -83,10 +86,10 @@ fn check_local(
     let why = match lowers.map(|lowers| (lowers(after), lowers(before).is_err())) {
         Some((Ok(_), _) | (Err(_), true)) => return Ok(()),
         Some((Err(why), false)) => why.message,
-        None => "nobody here knows what can be lowered".to_string(),
+        None => "the schedule has no lowering".to_string(),
     };
-    let text = format!("there is no rule for `{name}`, which `{primitive}` stores as {}: {why}", tensor.format);
-    Err(Refusal::unsupported(0, text).label(s.origin().span(), "for this"))
+    let text = format!("cannot lower `{name}`, which `{primitive}` stores as {}: {why}", tensor.format);
+    Err(Refusal::unsupported(0, text).label(s.origin().span(), "this tensor"))
 }
 
 /// Lists the structured tensors that a program declares.
@@ -114,7 +117,7 @@ fn touched(primitive: &str, before: &Func, after: &Func) -> Option<(Stmt, Symbol
     }
     let changed = old.iter().find_map(|(s, tensor)| {
         let same = tree::find(&after.body, s.id()).is_some_and(|now| is_same_loop(s, &now));
-        (!same).then(|| (s.clone(), tensor.clone(), "would make another loop of it"))
+        (!same).then(|| (s.clone(), tensor.clone(), "would replace it"))
     });
     let made = || {
         new.iter().find_map(|(s, tensor)| {

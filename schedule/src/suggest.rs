@@ -282,7 +282,7 @@ impl Attempt {
     fn said(&self) -> String {
         let code: Vec<String> = self.code.iter().map(|c| format!("`{c}`")).collect();
         let label = self.label.as_ref().map(|of| format!(", with `label(\"here\")` before `{of}`")).unwrap_or_default();
-        format!("this is legal: {}{label}", code.join(", then "))
+        format!("write instead: {}{label}", code.join(", then "))
     }
 
     /// Writes a call as code, on the current program.

@@ -176,11 +176,11 @@ impl Trace {
     /// # Errors
     /// If the text is not a trace, or has another version.
     pub fn from_json(text: &str) -> Result<Trace, Refusal> {
-        let trace: Trace = serde_json::from_str(text)
-            .map_err(|e| Refusal::usage(format!("this is not a trace of a schedule: {e}")))?;
+        let trace: Trace =
+            serde_json::from_str(text).map_err(|e| Refusal::usage(format!("cannot read the schedule trace: {e}")))?;
         if trace.version != VERSION {
             return Err(Refusal::usage(format!(
-                "this trace has version {}, and version {VERSION} is expected",
+                "expected a trace of version {VERSION}, found version {}",
                 trace.version
             )));
         }
@@ -195,8 +195,9 @@ impl Trace {
         let mut out = format!("@schedule({})\ndef {name}(s):\n    \"\"\"{doc}\"\"\"\n", self.entry);
         for (k, step) in self.steps.iter().enumerate() {
             if let Some(arg) = step.argument_without_notation() {
-                let message = format!("step {} works on something without a name: {}", k + 1, arg.value);
-                return Err(Refusal::target(message).help("`--trace FILE.json` keeps all steps"));
+                let message =
+                    format!("cannot write step {} in a schedule function: {} has no notation", k + 1, arg.value);
+                return Err(Refusal::target(message).help("save the steps with `--trace FILE.json`"));
             }
             out += &format!("    {step}\n");
         }
@@ -230,7 +231,7 @@ impl Recorded {
     /// If the program has no such statement or tensor.
     pub fn revive(&self, func: &Func) -> Result<Value, Refusal> {
         let changed =
-            |what: &str| Refusal::target(format!("{what} is not there: the program is not the one that was recorded"));
+            |what: &str| Refusal::target(format!("cannot find {what}: the trace was recorded on another program"));
         Ok(match self {
             Recorded::None => Value::None,
             Recorded::Bool(b) => Value::Bool(*b),

@@ -75,14 +75,14 @@ fn handles(v: Value) -> Vec<Handle> {
 impl Schedule {
     fn one(&mut self, method: &str, args: &[Arg]) -> Result<Handle, Refusal> {
         let mut made = handles(self.call(method, args)?);
-        made.pop().ok_or_else(|| Refusal::usage(format!("`{method}` gave no handle")))
+        made.pop().ok_or_else(|| Refusal::usage(format!("`{method}` returned no handle")))
     }
 
     fn two(&mut self, method: &str, args: &[Arg]) -> Result<(Handle, Handle), Refusal> {
         let mut made = handles(self.call(method, args)?).into_iter();
         match (made.next(), made.next()) {
             (Some(a), Some(b)) => Ok((a, b)),
-            _ => Err(Refusal::usage(format!("`{method}` gave less than two handles"))),
+            _ => Err(Refusal::usage(format!("`{method}` returned fewer than two handles"))),
         }
     }
 

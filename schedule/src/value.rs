@@ -52,7 +52,7 @@ impl Value {
             Value::Int(i) => format!("the integer {i}"),
             Value::Float(f) => format!("the float {f}"),
             Value::Str(s) => format!("the string \"{s}\""),
-            Value::List(v) => format!("a list of {}", v.len()),
+            Value::List(v) => format!("a list of length {}", v.len()),
             Value::Handle(Handle::Stmt(_)) => "a statement".into(),
             Value::Handle(Handle::Tensor(t)) => format!("the tensor `{t}`"),
             Value::Map(_) => "a function of indices".into(),
@@ -139,7 +139,7 @@ impl<'a> Args<'a> {
                         match &arg.name {
                             Some(n) => format!("there is no parameter `{n}`"),
                             None => {
-                                format!("there are {} arguments, and at most {} are taken", args.len(), params.len())
+                                format!("found {} arguments, expected at most {}", args.len(), params.len())
                             }
                         },
                         arg,
@@ -170,7 +170,7 @@ impl<'a> Args<'a> {
             None => Ok(None),
             Some((Value::Int(i), _)) => Ok(Some(*i)),
             Some((other, a)) => {
-                Err(Refusal::usage(format!("`{name}` is an integer, and this is {}", other.describe())).at(a.span))
+                Err(Refusal::usage(format!("expected an integer for `{name}`, found {}", other.describe())).at(a.span))
             }
         }
     }
@@ -181,7 +181,7 @@ impl<'a> Args<'a> {
         match value {
             Some(v) if v < 1 => {
                 let span = self.get(name).map_or(Span::NONE, |a| a.span);
-                Err(Refusal::value(format!("`{name}` is at least 1, and this is {v}")).at(span))
+                Err(Refusal::value(format!("expected at least 1 for `{name}`, found {v}")).at(span))
             }
             _ => Ok(value),
         }
@@ -193,7 +193,8 @@ impl<'a> Args<'a> {
             None => Ok(None),
             Some((Value::Bool(b), _)) => Ok(Some(*b)),
             Some((other, a)) => {
-                Err(Refusal::usage(format!("`{name}` is True or False, and this is {}", other.describe())).at(a.span))
+                Err(Refusal::usage(format!("expected True or False for `{name}`, found {}", other.describe()))
+                    .at(a.span))
             }
         }
     }
@@ -204,7 +205,7 @@ impl<'a> Args<'a> {
             None => Ok(None),
             Some((Value::Str(s), _)) => Ok(Some(s)),
             Some((other, a)) => {
-                Err(Refusal::usage(format!("`{name}` is a string, and this is {}", other.describe())).at(a.span))
+                Err(Refusal::usage(format!("expected a string for `{name}`, found {}", other.describe())).at(a.span))
             }
         }
     }
@@ -214,7 +215,9 @@ impl<'a> Args<'a> {
         let arg = self.need(name)?;
         match &arg.value {
             Value::List(v) => Ok(v.iter().map(|v| Arg { name: None, value: v.clone(), span: arg.span }).collect()),
-            other => Err(Refusal::usage(format!("`{name}` is a list, and this is {}", other.describe())).at(arg.span)),
+            other => {
+                Err(Refusal::usage(format!("expected a list for `{name}`, found {}", other.describe())).at(arg.span))
+            }
         }
     }
 }

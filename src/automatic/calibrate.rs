@@ -79,12 +79,12 @@ fn known_or_measured(key: &str, threads: usize, caches: &[Cache]) -> Option<Meas
         Ok(measured) => {
             tracing::debug!(ms = start.elapsed().as_millis() as u64, "measured this machine");
             if let Some(Err(d)) = cache.map(|c| store_measurement(&c, key, &measured)) {
-                tracing::warn!("what was measured of this machine cannot be kept: {d}");
+                tracing::warn!("cannot save the measurements of this machine: {d}");
             }
             Some(measured)
         }
         Err(d) => {
-            tracing::warn!("this machine cannot be measured, and is taken for one like others: {d}");
+            tracing::warn!("cannot measure this machine, so rules use a portable model: {d}");
             None
         }
     }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_becomes_prices() {
+    fn measurements_become_prices() {
         let target = target_of(&measured(), &PARTS, like());
         let p = target.prices;
         assert_eq!((p.simple, p.latency, p.region, p.atomic), (0.15, 0.93, 650.0, 9.3));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_that_are_done_in_halves_count_as_short_ones() {
+    fn vectors_executed_in_halves_count_as_short() {
         let halves = Measured { multiply_add: [0.15, 0.302], ..measured() };
         let target = target_of(&halves, &PARTS, like());
         assert_eq!((target.vector_bytes, target.prices.simple, target.prices.load), (32, 0.15, 0.1));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_threads_take_is_not_known_of_a_busy_machine() {
+    fn thread_costs_of_busy_machines_are_not_used() {
         let busy = Measured { share: 0.5, region: 8e6, atomic: 400.0, levels: vec![[0.01, 0.2]; 3], ..measured() };
         let target = target_of(&busy, &PARTS, like());
         assert_eq!((target.prices.region, target.prices.atomic), (like().prices.region, like().prices.atomic));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn areas_lie_between_the_levels() {
+    fn measured_areas_lie_between_cache_sizes() {
         let caches: Vec<Cache> = PARTS.into_iter().zip(1..).map(|(bytes, level)| Cache::own(level, bytes)).collect();
         let memory = |threads, free| areas(&caches, threads, free).bytes;
         assert_eq!(memory(1, 16 << 30), [[272 << 10; 2], [8448 << 10; 2], [64 << 20; 2]]);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_again() {
+    fn stored_measurements_are_found() {
         let folder = tempfile::tempdir().expect("a folder");
         let (cache, _) = cache::Cache::open_at(folder.path()).expect("it can be used");
         assert_eq!(load_measurement(&cache, "a"), None);

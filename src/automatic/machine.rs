@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_thread_can_count_on_is_told() {
+    fn caches_are_divided_among_threads() {
         let all = [
             ["1", "Data", "48K", "0,64"],
             ["1", "Instruction", "32K", "0,64"],
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_not_taken() {
+    fn unknown_descriptions_of_caches_are_ignored() {
         let first = ["1", "Data", "32K", "0"];
         assert_eq!(caches(Path::new("/nowhere/at/all")), None);
         assert_eq!(described(&[first]), None);

@@ -128,7 +128,7 @@ impl GradientArgs {
 pub fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.to_string())),
-        _ => Err("NAME=VALUE is expected".into()),
+        _ => Err("expected NAME=VALUE".into()),
     }
 }
 

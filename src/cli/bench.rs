@@ -32,10 +32,10 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Three warm-up runs, then up to 200 runs or 2 seconds. GB/s is that of the compulsory traffic: every parameter and \
+Three warm-up runs, then up to 200 runs or 2 seconds. GB/s refers to the compulsory traffic: every parameter and \
 result counts once (twice if `inout`). GFLOP/s needs --flops, the operations of one run. With several --schedule \
-options the runs are interleaved, and ratios are medians over pairs of neighbouring runs; estimates and rooflines are \
-the cost model's.
+options, runs are interleaved, and ratios are medians over pairs of neighbouring runs; estimates and rooflines come \
+from the cost model.
 
 Examples:
   taffeta bench mesh.ft diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --threads 2
@@ -226,11 +226,7 @@ fn comparison(args: &Args, all: &[Contender]) -> String {
             "  {name:<width$} {median:>10} {fastest:>10} {slowest:>10} {ratio:>7.2} {estimate:>10} {roof:>10}\n"
         );
     }
-    out + &format!(
-        "  ratio: how many times as fast as `{}`, the median of {} pairs\n",
-        name(&all[0]),
-        all[0].times.len()
-    )
+    out + &format!("  ratio: speed relative to `{}`, the median of {} pairs\n", name(&all[0]), all[0].times.len())
 }
 
 /// Returns the measurement as JSON: a flat document, with a list if there are several schedules.

@@ -35,10 +35,10 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Makes taffeta_ENTRY.c, taffeta_ENTRY.h and the headers taffeta.h and taffeta_runtime.h (with matrix products of a \
-library, also taffeta_gemm.h; with structured parameters, also taffeta_levels.h); libtaffeta_ENTRY.so and \
-libtaffeta_ENTRY.a if neither or both of --shared and --static are given. taffeta.h says how to call it. Sizes that \
---size or --in say are compiled in; the others stay arguments of every call.
+Writes taffeta_ENTRY.c, taffeta_ENTRY.h and the headers taffeta.h and taffeta_runtime.h (with matrix products of a \
+library, also taffeta_gemm.h; with structured parameters, also taffeta_levels.h), and the libraries \
+libtaffeta_ENTRY.so and libtaffeta_ENTRY.a (only one of them with either --shared or --static). taffeta.h documents \
+the calls. Sizes given by --size or --in are compiled in; all others are arguments of every call.
 
 Examples:
   taffeta build mesh.ft circular_diff -o out
@@ -58,8 +58,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let source = program.c_source(&entry, &options)?;
     if source.signature.logical.is_some() && !source.levels {
-        let text = format!("`{entry}` has a structured parameter whose arrays cannot be given from outside yet");
-        return Err(Diagnostic::new("command::unsupported", text).help("run it: `taffeta run`").into());
+        let text = format!("cannot build `{entry}`: the format of a structured parameter is not supported here yet");
+        return Err(Diagnostic::new("command::unsupported", text).help("run it by `taffeta run`").into());
     }
     let flags =
         CompileOptions { native: !args.portable, contract: !options.strict_floats, ..CompileOptions::default() };
@@ -126,5 +126,5 @@ fn publish(scratch: &Path, output: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
 }
 
 fn cannot_write(path: &Path, e: &std::io::Error) -> Diagnostic {
-    Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display()))
+    Diagnostic::new("output::write", format!("cannot write `{}`: {e}", path.display()))
 }

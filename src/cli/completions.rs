@@ -20,7 +20,7 @@ pub struct Args {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   taffeta man > taffeta.1                the page of the command line; `man ./taffeta.1` shows it
-  taffeta man run > taffeta-run.1        that of a command")]
+  taffeta man run > taffeta-run.1        the page of a command")]
 pub struct ManArgs {
     /// The command; the whole command line by default
     #[arg(value_name = "COMMAND")]
@@ -45,7 +45,7 @@ pub fn man(args: &ManArgs, mut all: clap::Command) -> Result<(), Failure> {
         },
     };
     let mut text = Vec::new();
-    let failed = |e: std::io::Error| Diagnostic::new("output::write", format!("the page cannot be made: {e}"));
+    let failed = |e: std::io::Error| Diagnostic::new("output::write", format!("cannot generate the page: {e}"));
     clap_mangen::Man::new(page).render(&mut text).map_err(failed)?;
     print(&String::from_utf8_lossy(&text))
 }
@@ -55,6 +55,6 @@ fn unknown(all: &clap::Command, name: &str) -> Diagnostic {
     let d = Diagnostic::new("name::unknown", format!("there is no command `{name}`"));
     match spelling::nearest(name, names.iter().copied()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
-        None => d.help(format!("there are {}", names.join(", "))),
+        None => d.help(format!("the commands are {}", names.join(", "))),
     }
 }

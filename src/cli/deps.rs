@@ -16,12 +16,13 @@ use taffeta::schedule::{selector, show as words};
 /// Print the dependences of a program, and the loops that carry them
 #[derive(clap::Args)]
 #[command(after_help = "\
-Two instances of statements depend on each other if they touch one element and one of them writes it: RAW (a read \
-after a write), WAR (a write after a read), WAW (a write after a write). A loop that carries none may run its \
-iterations in any order. Reductions of one operator into one element commute, and are listed with their loops alone.
+Two instances of statements depend on each other if both access the same element and at least one writes it: RAW (a \
+read after a write), WAR (a write after a read), WAW (a write after a write). A loop that carries no dependence may \
+run its iterations in any order. Reductions of one operator into one element commute, and are listed with their loops \
+only.
 
-A dependence that follows from others is left out: where three statements overwrite an element one after the other in \
-the same iterations, that the third depends on the first. What a loop is said to carry accounts for all of them.
+Transitive dependences are left out: if three statements overwrite an element one after the other in the same \
+iterations, the dependence of the third on the first. The list of the loops accounts for all dependences.
 
 Examples:
   taffeta deps f.ft
@@ -118,7 +119,7 @@ impl<'a> DependenceReport<'a> {
             1 => "1 dependence".to_string(),
             n => format!("{n} dependences"),
         };
-        let more = if self.more { ", and others that follow from these (`--all` lists them)" } else { "" };
+        let more = if self.more { ", and transitive ones (`--all` lists them)" } else { "" };
         let _ = writeln!(out, "{}: {count}{more}", self.func.name);
         let (mut places, mut tensors) = (HashMap::new(), Vec::new());
         for (d, distances) in &self.listed {

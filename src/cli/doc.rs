@@ -73,12 +73,12 @@ fn one(name: &str) -> Result<String, Diagnostic> {
         let text = "is part of the language: see \"Expressions\" in the reference";
         return Ok(format!("`{name}` {text}\n"));
     }
-    let d = Diagnostic::new("name::unknown", format!("the manual has no `{name}`"));
+    let d = Diagnostic::new("name::unknown", format!("the manual has no entry `{name}`"));
     let groups = groups();
     let known = groups.iter().flat_map(|(_, lines)| lines).map(|(name, _)| name.as_str());
     Err(match spelling::nearest(name, known) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
-        None => d.help("`taffeta doc` lists all that there is"),
+        None => d.help("`taffeta doc` lists all entries"),
     })
 }
 
@@ -129,8 +129,8 @@ fn level(name: &str) -> Option<String> {
 /// Describes parameters and results of a function that yields gradients.
 fn gradient(name: &str) -> Option<String> {
     let [signature, takes, gives] = row(GRADIENTS, name)?.try_into().ok()?;
-    let more = "Without `wrt`, all parameters of floating-point numbers are meant. \"Gradients\" in the manual has\n\
-                examples, and `taffeta run --grad`, `taffeta grad` and `taffeta check-grad` run, print and check them.";
+    let more = "Without `wrt`, all floating-point parameters are differentiated. `taffeta run --grad`, `taffeta grad`\n\
+                and `taffeta check-grad` run, print and check gradients. \"Gradients\" in the manual has examples.";
     Some(format!("{}\n\nParameters: {takes}.\nResults: {gives}.\n\n{more}\n", signature.trim_matches('`')))
 }
 
@@ -199,8 +199,8 @@ mod tests {
         }
         for (_, lines) in groups() {
             for (name, summary) in lines {
-                assert!(!summary.is_empty(), "nothing is said of `{name}`");
-                assert!(one(&name).is_ok(), "`taffeta doc {name}` knows nothing");
+                assert!(!summary.is_empty(), "`{name}` has no summary");
+                assert!(one(&name).is_ok(), "`taffeta doc {name}` finds nothing");
             }
         }
     }

@@ -11,9 +11,9 @@ use taffeta::doctor::{CompilerFindings, Findings, doctor};
 /// Show the tools that compile programs, and whether the C compiler computes correctly
 #[derive(clap::Args)]
 #[command(after_help = "\
-A small program is compiled with the flags that every program gets, and its results are compared with the reference \
-interpreter's: conversions of f16 and bf16, integers that wrap around, NaN and -0, division, casts, and the accuracy \
-of vectorised functions. Exit status 1: something is missing or wrong, without which nothing can be compiled.
+A small program is compiled with the flags of every compilation, and its results are compared with those of the \
+reference interpreter: conversions of f16 and bf16, integers that wrap around, NaN and -0, division, casts, and the \
+accuracy of vectorised functions. Exit status 1: a component that compilation needs is missing or faulty.
 
 Examples:
   taffeta doctor
@@ -27,7 +27,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let progress = progress::Work::new("asking the C compiler and this machine");
+    let progress = progress::Work::new("examining the C compiler and this machine");
     let mut found = doctor();
     drop(progress);
     let problems = std::mem::take(&mut found.problems);
@@ -59,7 +59,7 @@ fn text(found: &Findings) -> String {
     line(
         "cache",
         match &found.cache {
-            None => "none that can be used".to_string(),
+            None => "not usable".to_string(),
             Some(c) => {
                 let noun = if c.entries == 1 { "entry" } else { "entries" };
                 format!("{}: {} {noun}, {}", c.dir.display(), c.entries, amount(c.bytes))
@@ -75,7 +75,7 @@ fn text(found: &Findings) -> String {
 
 fn compiler(c: &CompilerFindings, found: &Findings, line: &mut dyn FnMut(&str, String)) {
     let facts = c.facts.as_ref();
-    let kind = facts.map_or("not known, since it does not work".to_string(), |f| format!("{} {}", f.kind, f.version));
+    let kind = facts.map_or("unknown, since it does not work".to_string(), |f| format!("{} {}", f.kind, f.version));
     line("compiler", format!("{kind} (`{}`, {})", c.command, c.path.display()));
     line("flags", c.flags.join(" "));
     if !c.added.trim().is_empty() {
@@ -94,12 +94,12 @@ fn compiler(c: &CompilerFindings, found: &Findings, line: &mut dyn FnMut(&str, S
     let functions =
         if facts.libmvec { "vector versions of mathematical functions" } else { "none: functions run one by one" };
     line("libmvec", functions.to_string());
-    line("BLAS", facts.blas.clone().unwrap_or_else(|| "none: matrix products by our own kernel".to_string()));
+    line("BLAS", facts.blas.clone().unwrap_or_else(|| "none: matrix products use Taffeta's own kernel".to_string()));
 }
 
 /// Formats the verdict of the probe.
 fn verdict(c: &CompilerFindings) -> String {
-    let Some(verdict) = &c.verdict else { return "not known".to_string() };
+    let Some(verdict) = &c.verdict else { return "unknown".to_string() };
     let mut out = match &verdict.workaround {
         Some(flags) if flags.is_empty() => "rightly".to_string(),
         Some(flags) => format!("rightly with {}; without, wrongly:", flags.join(" ")),

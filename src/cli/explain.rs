@@ -65,10 +65,10 @@ fn unknown(name: &str) -> Diagnostic {
     // A single word may be the area of a code, or its problem.
     let mut related = all.iter().filter(|c| c.split("::").any(|part| part == name)).peekable();
     if related.peek().is_some() {
-        return d.help(format!("codes with it: {}", related.map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ")));
+        return d.help(format!("related codes: {}", related.map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ")));
     }
     match spelling::nearest(name, all.iter().copied()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
-        None => d.help("`taffeta explain` lists all of them"),
+        None => d.help("`taffeta explain` lists all codes"),
     }
 }

@@ -33,8 +33,8 @@ impl ReportText<'_> {
         out += &self.against_roofs();
         out += &self.steps();
         if self.report.keeps_by_rules() {
-            out += "\nnote: rules chose what the gradient keeps. `--as-function`, `--steps` and `--trace` are of the \
-                    gradient that keeps what it does without rules\n";
+            out += "\nnote: rules chose the tapes of the gradient. `--as-function`, `--steps` and `--trace` apply to \
+                    the gradient with the tapes that it has without rules\n";
         }
         out
     }
@@ -65,7 +65,7 @@ impl ReportText<'_> {
         let kept = of(auto::MATERIALISE);
         if !kept.is_empty() {
             out +=
-                "# materialise: Decides what the gradient keeps for its backward pass, and what it computes again.\n";
+                "# materialise: Decides which values a gradient keeps for its backward pass and which it recomputes.\n";
             out += &format!("# Its place: the programs are compared under their schedules.\n\n{kept}");
         }
         for rule in auto::rules() {
@@ -102,7 +102,7 @@ impl ReportText<'_> {
     fn steps(&self) -> String {
         let steps = &self.schedule().trace().steps;
         let mut out = match steps.len() {
-            0 => "nothing is changed\n".to_string(),
+            0 => "no steps\n".to_string(),
             1 => "1 step:\n".to_string(),
             n => format!("{n} steps:\n"),
         };
@@ -132,7 +132,7 @@ impl ReportText<'_> {
         out += &format!("  {:<width$} {:>9}   roof {:>9}\n\n", "all", auto::time(estimate), auto::time(roof));
         for n in nests.iter().filter(|n| n.is_far) {
             let times = n.estimate / n.roof().max(1e-3);
-            out += &format!("warning: `{}` is expected to take {times:.0} times what the machine allows\n", n.site);
+            out += &format!("warning: the estimate of `{}` is {times:.0} times its roofline\n", n.site);
             for obstacle in &n.obstacles {
                 out += &format!("  in the way: {obstacle}\n");
             }

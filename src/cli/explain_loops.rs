@@ -47,13 +47,13 @@ impl Loops<'_> {
             }
             (Visited::Every, Some(kept)) => {
                 let (text, at) = (self.quoted(kept), self.sources.locate(kept));
-                format!("every coordinate: `{text}` ({at}) is done where nothing is stored too")
+                format!("every coordinate: `{text}` ({at}) also runs where nothing is stored")
             }
             (Visited::Every, None) => {
                 let searched =
                     l.operands.iter().find(|o| matches!(o.part, Part::Searched | Part::Probed | Part::Asked));
                 match searched {
-                    Some(o) => format!("every coordinate: `{}` is asked at each of them", o.tensor),
+                    Some(o) => format!("every coordinate: `{}` is looked up at each of them", o.tensor),
                     None => "every coordinate".to_string(),
                 }
             }

@@ -31,7 +31,7 @@ pub fn check(
     let names = signature.params().map(|p| p.name.as_str());
     if let Some(input) = names.zip(&inputs).find_map(|(name, v)| first(name, v)) {
         let message = format!(
-            "`{}` is {}: no statement made it of finite numbers, but the input `{}` is {} already",
+            "`{}` is {}: the input `{}` is already {}",
             found.place,
             shown(found.value),
             input.place,
@@ -46,7 +46,7 @@ pub fn check(
     let overflows = || {
         let message = format!("`{}` is {} with this schedule", found.place, shown(found.value));
         let d = Diagnostic::new("run::nonfinite", message);
-        Failure::from(d.help("a reduction whose iterations run in any order is not finite: add in a wider type"))
+        Failure::from(d.help("a reordered reduction is not finite: accumulate in a wider type"))
     };
     let plain = ProgramArgs { of: EntryArgs { schedules: vec!["none".into()], ..args.of.clone() }, ..args.clone() };
     let options = session::run_options(&plain, gradient)?.check_finite(true);

@@ -13,7 +13,7 @@ use taffeta::frontend::format::format;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   taffeta fmt f.ft g.ft           rewrite the files
-  taffeta fmt --check *.ft        only say which files would change; exit 1 if any
+  taffeta fmt --check *.ft        only list the files that would change; exit 1 if any
   cat f.ft | taffeta fmt -        from standard input to standard output")]
 pub struct Args {
     /// Programs; `-` is standard input
@@ -45,8 +45,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if names.is_empty() {
             return Ok(());
         }
-        return Err(Diagnostic::new("format::differs", format!("not in the usual layout: {}", names.join(", ")))
-            .help(format!("taffeta fmt {}", names.join(" ")))
+        return Err(Diagnostic::new("format::differs", format!("not formatted: {}", names.join(", ")))
+            .help(format!("run `taffeta fmt {}`", names.join(" ")))
             .into());
     }
     for (path, formatted) in changed {
@@ -67,7 +67,7 @@ fn one(path: &Path, sources: &mut SourceMap) -> Result<(String, String), Vec<Dia
 /// Replaces a file atomically, keeping its permissions.
 fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |e: std::io::Error| {
-        Failure::from(Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", path.display())))
+        Failure::from(Diagnostic::new("output::write", format!("cannot write `{}`: {e}", path.display())))
     };
     // Writes through a symbolic link.
     let path = path.canonicalize().map_err(failed)?;

@@ -18,14 +18,14 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-The program that is printed computes the results, then the gradients: `x.grad` for every parameter x that is asked \
-for, given a seed `y.grad` for every result y (and for the final value of every `inout` parameter, whose answer \
-replaces the seed). `t.tape` is a value that is kept for the backward pass, `i~b` the backward copy of the loop i.
+The printed program computes the results, then the gradients: `x.grad` for every requested parameter x, given a seed \
+`y.grad` for every result y (and for the final value of every `inout` parameter, whose gradient replaces the seed). \
+`t.tape` holds values of t for the backward pass, and `i~b` is the backward copy of loop i.
 
 Examples:
   taffeta grad f.ft loss --wrt w,b
   taffeta grad f.ft loss --wrt w --tape none
-  taffeta grad f.ft loss --wrt w --explain --size n=1000            what is kept, and why
+  taffeta grad f.ft loss --wrt w --explain --size n=1000            kept values, and reasons
   taffeta grad f.ft loss --wrt w --memory 512MB --in steps=100000  within a budget
   taffeta run f.ft loss --grad w --in w=rand --in x=rand --size n=100   run it: seeds are ones";
 
@@ -52,7 +52,7 @@ fn table(entry: &str, of: &Explanation, sources: &SourceMap, file: FileId) -> St
     if of.rows.is_empty() {
         let _ = writeln!(out, "{entry}: the backward pass needs no value of the forward pass");
     } else {
-        let _ = writeln!(out, "{entry}: what the backward pass needs of the forward pass\n");
+        let _ = writeln!(out, "{entry}: values of the forward pass that the backward pass needs\n");
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::NOTHING);
         let right = |t: &str| comfy_table::Cell::new(t).set_alignment(comfy_table::CellAlignment::Right);
@@ -81,9 +81,9 @@ fn table(entry: &str, of: &Explanation, sources: &SourceMap, file: FileId) -> St
         let _ = writeln!(out, "\n{note}");
     }
     let _ = match &of.peak {
-        Ok(bytes) => writeln!(out, "\nlocal tensors take {} at most ({bytes} bytes)", taffeta::amount(*bytes)),
+        Ok(bytes) => writeln!(out, "\nlocal tensors take at most {} ({bytes} bytes)", taffeta::amount(*bytes)),
         Err(missing) => {
-            writeln!(out, "\nhow much local tensors take depends on {}: give sizes with --size", missing.join(", "))
+            writeln!(out, "\nthe memory of local tensors depends on {}: give sizes with --size", missing.join(", "))
         }
     };
     out

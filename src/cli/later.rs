@@ -24,6 +24,6 @@ pub fn refuse(command: &'static str) -> Result<(), Failure> {
         }
         _ => "`taffeta check FILE.ft --json` gives diagnostics with their places, and `taffeta fmt -` formats",
     };
-    let text = format!("`taffeta {command}` is not there yet");
+    let text = format!("`taffeta {command}` is not supported yet");
     Err(Failure::from(Diagnostic::new("command::unsupported", text).help(nearest)))
 }

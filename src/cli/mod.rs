@@ -42,14 +42,14 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  taffeta run f.ft --in x=data.npy --out y=y.npy     compile it to C, run it, keep the result
+  taffeta run f.ft --in x=data.npy --out y=y.npy     compile to C, run, keep the result
   taffeta run f.ft main --in x=rand --size n=1000    random input of a given size
   taffeta check f.ft                                 diagnostics only
-  taffeta show f.ft --stage c                        the C that is generated
+  taffeta show f.ft --stage c                        the generated C
   taffeta build f.ft main -o out                     C source, header and libraries
 
-`taffeta COMMAND --help` has more. TAFFETA_LOG=debug shows each step, NO_COLOR=1 switches colours off, and \
-FORCE_COLOR=1 on where the text goes to no terminal.
+`taffeta COMMAND --help` has more. TAFFETA_LOG=debug shows each step, NO_COLOR=1 disables colours, and \
+FORCE_COLOR=1 enables them without a terminal.
 Exit status: 0; 1 a diagnostic about the program or its data; 2 wrong usage; 70 an internal error.";
 
 #[derive(Subcommand)]
@@ -146,7 +146,7 @@ fn advised(e: &mut clap::Error) -> std::io::Result<()> {
             e.insert(ContextKind::SuggestedSubcommand, ContextValue::String(near.to_string()));
         }
     } else if let Some(word) = word(ContextKind::InvalidArg).filter(|w| w.contains('=') && !w.starts_with('-')) {
-        e.insert(ContextKind::Suggested, tip(format!("an input stands behind an option: --in '{word}'")));
+        e.insert(ContextKind::Suggested, tip(format!("to give an input: --in '{word}'")));
     }
     e.print()
 }
@@ -227,14 +227,14 @@ mod tests {
                 }
             }
         }
-        assert!(options > 60, "{options} options were looked for");
+        assert!(options > 60, "only {options} options were checked");
         assert_eq!(missing, Vec::<String>::new());
     }
 
     /// Checks the line structure of help: clap wraps lines at the terminal's width, and would break hard-wrapped text
     /// twice.
     #[test]
-    fn paragraphs_of_help_are_lines_and_examples_fit() {
+    fn help_has_one_line_per_paragraph_and_examples_fit() {
         const WIDTH: usize = 100;
         for c in commands() {
             for text in

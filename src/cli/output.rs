@@ -90,7 +90,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 pub fn written(result: std::io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Diagnostic::new("output::write", format!("standard output cannot be written: {e}")).into())
+            Err(Diagnostic::new("output::write", format!("cannot write standard output: {e}")).into())
         }
         _ => Ok(()),
     }
@@ -127,8 +127,8 @@ fn terminal_width() -> usize {
 }
 
 const REPORT: &str = "\
-This is a mistake in Taffeta, not in your program. To get it mended, keep the command line, the program and its inputs,
-and all that is printed above, and give them to whoever gave you Taffeta. RUST_BACKTRACE=1 adds where it happened.
+This is a mistake in Taffeta, not in your program. To report it, keep the command line, the program, its inputs and the
+output above, and give them to whoever gave you Taffeta. RUST_BACKTRACE=1 adds a backtrace.
 ";
 
 /// Installs a panic hook that explains the panic and the information to keep, instead of a bare back-trace.

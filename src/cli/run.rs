@@ -39,8 +39,8 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Inputs are files (.npy .npz:key .csv .txt .mtx:rows .obj:faces .off:adjacency .png), literals (3, 2.5, [1, 2, 3], \
 true) or generators (rand, rand(seed=1), randn, randint(lo,hi), zeros, ones, arange, sprand(density=0.01)). \
-Structured parameters take the elements that .mtx .tns .tns.gz files and SciPy's .npz list, and dense files. Results \
-go to .npy .npz .csv .txt .png, structured ones to .npz .mtx .tns too.
+Structured parameters also take sparse files (.mtx .tns .tns.gz, SciPy's .npz). Results go to .npy .npz .csv .txt \
+.png, structured ones also to .npz .mtx .tns.
 
 Examples:
   taffeta run mesh.ft diff --in adj=bunny.off:adjacency --in e=rand --size feats=64 --out y=y.npy
@@ -138,7 +138,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         };
         let target = Target { name: name.clone(), path: PathBuf::from(path), format: format(t) };
         if target.is_stdout() && args.program.json {
-            let text = format!("`--json` prints its document where result `{name}` would go");
+            let text = format!("cannot write result `{name}` to standard output: `--json` prints there");
             errors.push(Diagnostic::new("output::format", text).help("write it to a file"));
             continue;
         }
@@ -151,7 +151,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
         if dir.exists() && !dir.is_dir() {
             errors.push(Diagnostic::new("output::directory", format!("`{}` is not a directory", dir.display())));
         } else if let Err(e) = folder_takes_files(dir) {
-            errors.push(Diagnostic::new("output::write", format!("`{}` cannot be written: {e}", dir.display())));
+            errors.push(Diagnostic::new("output::write", format!("cannot write `{}`: {e}", dir.display())));
         }
         for t in all.iter().filter(|t| !args.outputs.iter().any(|(n, _)| *n == t.name)) {
             let target = Target { name: t.name.clone(), path: dir.join(format!("{}.npy", t.name)), format: format(t) };
@@ -174,7 +174,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
 fn write_results(args: &Args, pairs: &[(Target, &Value)]) -> Result<(), Failure> {
     if let Some(dir) = &args.out_dir {
         std::fs::create_dir_all(dir).map_err(|e| {
-            Failure::from(Diagnostic::new("output::directory", format!("`{}` cannot be made: {e}", dir.display())))
+            Failure::from(Diagnostic::new("output::directory", format!("cannot create `{}`: {e}", dir.display())))
         })?;
     }
     write_all(pairs).map_err(Failure::from)

@@ -41,17 +41,17 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Stages: `parsed` is the syntax tree, `elaborated` the logical program (valid Taffeta again), `structured` that \
 program on the arrays of its structured tensors, `lowered` the program on flat buffers with its checks, `c` the C \
-that is compiled. `scheduled` is the logical program after its schedule. `grad` is the gradient with respect to all \
-floats; `taffeta grad` has more, and with --grad every other stage is that of the gradient. Where a schedule has \
-another name for a loop, it stands behind it (`i~o`).
+code. `scheduled` is the logical program after its schedule. `grad` is the gradient with respect to all floats; \
+`taffeta grad` has more options, and --grad shows every other stage of the gradient. If the name of a loop in \
+schedules differs, it follows the loop as a comment (`i~o`).
 
 Examples:
   taffeta show f.ft main
   taffeta show f.ft main --stage c --size n=1024
-  taffeta show f.ft main --explain --size n=1024       as it is written: why it is slow
+  taffeta show f.ft main --explain --size n=1024       as written: why it is slow
   taffeta show f.ft main --schedule fast --explain --size n=1024
   taffeta show f.ft main --schedule auto --explain --size n=1024
-  taffeta show f.ft main --schedule auto --as-function >> f.ft   what rules chose, to be changed
+  taffeta show f.ft main --schedule auto --as-function >> f.ft   the steps that rules chose, to edit
   taffeta show f.ft main --schedule fast --steps
   taffeta show f.ft main --schedule fast --trace fast.json";
 
@@ -147,7 +147,7 @@ fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> 
     let func = program.logical(entry, &plain)?;
     let text = |f: &taffeta::ast::Func| listing(f).trim_end().to_string() + "\n";
     let mut before = text(&func);
-    let mut out = format!("# as it is written\n{before}");
+    let mut out = format!("# as written\n{before}");
     let mut number = 0;
     let taken = last.trace().replay_on(last.afresh(func), &mut |step, now| {
         number += 1;
@@ -169,6 +169,6 @@ fn steps(program: &Program, entry: &str, options: &Options, last: &Schedule) -> 
     match taken {
         Ok(_) => Ok(out),
         // The steps were taken on this very program.
-        Err((n, _)) => Err(Diagnostic::new("internal::steps", format!("step {n} cannot be taken again")).into()),
+        Err((n, _)) => Err(Diagnostic::new("internal::steps", format!("cannot replay step {n}")).into()),
     }
 }

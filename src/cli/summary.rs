@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn clipping_is_told() {
+    fn clipped_numbers_are_reported() {
         assert_eq!(clipped(0, 10), "");
         assert_eq!(clipped(3, 8), "  3 of 8 numbers (37.5 %) are outside of 0 to 1, and were clipped\n");
         assert_eq!(clipped(8, 8), "  8 of 8 numbers (100 %) are outside of 0 to 1, and were clipped\n");

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn smooth_functions_settle() {
+    fn differences_of_smooth_functions_converge() {
         for (f, expected) in [
             (&(|h: f64| (1.0 + h).exp()) as &dyn Fn(f64) -> f64, 1f64.exp()),
             (&|h| (3.0 * h).sin(), 3.0),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn kinks_and_jumps_are_seen_at_the_point_and_avoided_beside_it() {
+    fn kinks_are_detected_at_the_point_and_avoided_near_it() {
         assert!(of(f64::abs).expect("it is finite").kink);
         assert!(of(|h| h.max(0.0) + h * h).expect("it is finite").kink);
         assert!(of(|h| (h + 1e-9).abs()).expect("it is finite").kink);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_that_vanish_on_both_sides_are_no_kinks() {
+    fn powers_that_vanish_on_both_sides_are_not_kinks() {
         for power in [1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0] {
             for p in [Precision::DOUBLE, Precision::SINGLE] {
                 let f = |h: f64| h.abs().powf(power);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drowns_in_rounding_does_not_settle() {
+    fn differences_dominated_by_rounding_do_not_converge() {
         let d = of(|h| (1e10 + h) - 1e10).expect("it is finite");
         assert!(!d.settled, "{d:?}");
     }

@@ -77,7 +77,7 @@ mod tests {
     use super::widened;
 
     #[test]
-    fn words_alone_are_widened() {
+    fn only_whole_words_are_widened() {
         let text = "def f32x(x: f32[n], f32_y: f32) -> f32:\n    return cast(x[0], f32) + f32_y";
         let wide = "def f32x(x: f64[n], f32_y: f64) -> f64:\n    return cast(x[0], f64) + f32_y";
         assert_eq!(widened(text), wide);

@@ -40,7 +40,7 @@ pub(super) fn like(value: &Value, numbers: Vec<f64>) -> Value {
         Some(own) => own.iter().map(|number| numbers[*number]).collect(),
         None => numbers,
     };
-    value.with_numbers(all).expect("as many floats")
+    value.with_numbers(all).expect("the value has as many floats")
 }
 
 /// Returns the indices of number `k`; of several elements that share it, those of the first.

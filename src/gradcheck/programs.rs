@@ -56,12 +56,12 @@ impl Programs<'_> {
         let moving: Vec<usize> = self.wrt.iter().copied().chain(others).collect();
         let tangent = |p: &usize| match &self.inputs.values[*p] {
             _ if *p == self.wrt[k] => direction.clone(),
-            still => still.with_numbers(vec![0.0; still.data().len()]).expect("as many floats"),
+            still => still.with_numbers(vec![0.0; still.data().len()]).expect("the value has as many floats"),
         };
         let params = self.inputs.values.iter().cloned().chain(moving.iter().map(tangent)).collect();
         let Ran { params, results, .. } = self.call(&self.forward, params)?;
         let first = self.inputs.values.len();
-        let at = |p| moving.iter().position(|m| *m == p).expect("what is changed has a tangent");
+        let at = |p| moving.iter().position(|m| *m == p).expect("every changed parameter has a tangent");
         let changed = self.changed().map(|(p, _)| params[first + at(p)].clone());
         Ok(floats(results).chain(changed).collect())
     }
@@ -76,7 +76,7 @@ impl Programs<'_> {
         let mut others = results.into_iter().skip(self.value.signature().results().count());
         let of = |p: &usize| match changed.iter().position(|c| c == p) {
             Some(k) => replaced[k].clone(),
-            None => others.next().expect("what is asked for has a gradient"),
+            None => others.next().expect("every requested parameter has a gradient"),
         };
         Ok(self.wrt.iter().map(of).collect())
     }

@@ -44,7 +44,7 @@ fn derivatives_of_another_program_are_wrong() {
 }
 
 #[test]
-fn one_wrong_element_does_not_hide() {
+fn single_wrong_elements_are_found() {
     let other = SQUARES.replace("    return y", "    y[2] = a * x[2] * x[2] * x[2]\n    return y");
     assert_eq!(verdicts(&other, &other)[0], Verdict::Wrong);
 }
@@ -52,7 +52,7 @@ fn one_wrong_element_does_not_hide() {
 /// Checks derivatives as entries, whose own derivatives need new names: `x.grad2` if `x.grad` exists, and seeds for
 /// both.
 #[test]
-fn derivatives_are_programs_that_are_checked_too() {
+fn derivatives_can_be_checked() {
     let text = "
 def f(x: f64) -> f64:
     return sin(x) * x

@@ -170,7 +170,7 @@ fn refused(from: DType, want: &Want, what: &str) -> Diagnostic {
     };
     match (from.kind(), want.dtype.kind()) {
         (Kind::Float, Kind::Int) => d.help(format!(
-            "rounding is not done silently: convert the file (in NumPy `x.astype(\"{numpy}\")`), or declare the parameter `{from}` and `cast`"
+            "convert the file (in NumPy `x.astype(\"{numpy}\")`), or declare the parameter `{from}` and use `cast`"
         )),
         (_, Kind::Bool) => d.help("convert the file (in NumPy `x != 0`)"),
         _ => d.help(format!("convert the file (in NumPy `x.astype(\"{numpy}\")`)")),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_rounded_but_do_not_overflow() {
+    fn floats_are_rounded_and_do_not_overflow() {
         assert_eq!(check(Buffer::F64(vec![0.1]), DType::F32), Ok(Buffer::F32(vec![0.1])));
         let nan = check(Buffer::F64(vec![f64::NAN, f64::INFINITY]), DType::F32).unwrap();
         assert!(matches!(nan, Buffer::F32(v) if v[0].is_nan() && v[1] == f32::INFINITY));

@@ -154,14 +154,14 @@ impl TextNumbers {
 pub(super) fn dense(value: &Value, path: &Path) -> Result<Value, Diagnostic> {
     let what = path.display().to_string();
     memory::check_tensor(value.dtype(), value.shape(), &what)?;
-    let too_large = || file_error("data::too_large", path, "there is no room for the tensor, which is wanted densely");
+    let too_large = || file_error("data::too_large", path, "the dense tensor does not fit in memory");
     value.dense().map(|(dense, _)| dense).ok_or_else(too_large)
 }
 
 /// Checks that no size exceeds the maximum.
 pub(super) fn check_sizes(shape: &[usize], path: &Path) -> Result<(), Diagnostic> {
     match shape.iter().find(|n| **n as u128 > MAX_SIZE as u128) {
-        Some(n) => Err(file_error("data::too_large", path, format!("a size of {n} is beyond {MAX_SIZE} (2^47)"))),
+        Some(n) => Err(file_error("data::too_large", path, format!("size {n} exceeds the maximum {MAX_SIZE} (2^47)"))),
         None => Ok(()),
     }
 }

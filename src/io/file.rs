@@ -28,7 +28,7 @@ pub(crate) fn os_error(path: &Path, e: &std::io::Error) -> Diagnostic {
         ErrorKind::NotFound => file_error("data::missing_file", path, "there is no such file")
             .help("check the path; relative paths start from the current directory"),
         ErrorKind::PermissionDenied => file_error("data::unreadable", path, "no permission to read this file"),
-        ErrorKind::IsADirectory => file_error("data::unreadable", path, "this is a directory, not a file"),
+        ErrorKind::IsADirectory => file_error("data::unreadable", path, "expected a file, found a directory"),
         ErrorKind::UnexpectedEof => truncated(path),
         _ => file_error("data::unreadable", path, e),
     }
@@ -37,7 +37,7 @@ pub(crate) fn os_error(path: &Path, e: &std::io::Error) -> Diagnostic {
 /// Creates the diagnostic for a truncated file.
 pub(crate) fn truncated(path: &Path) -> Diagnostic {
     file_error("data::truncated", path, "the file ends before its data does")
-        .help("the file is damaged or was not written to its end; make it again")
+        .help("the file is damaged or incomplete; write it again")
 }
 
 /// Reads a whole text file; `-` is standard input.
@@ -57,11 +57,7 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|e| os_error(path, &e))?;
     if bytes.len() as u64 > limit {
-        return Err(file_error(
-            "data::too_large",
-            path,
-            "more than 64 MB come from something that is not a regular file",
-        ));
+        return Err(file_error("data::too_large", path, "cannot read more than 64 MB from a pipe or a device"));
     }
     text(path, bytes)
 }
@@ -84,7 +80,7 @@ fn unpacked(file: std::fs::File, path: &Path) -> Result<Vec<u8>, Diagnostic> {
 pub(crate) fn broken(path: &Path, e: &std::io::Error) -> Diagnostic {
     match e.kind() {
         std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData => {
-            file_error("data::format", path, format!("this is not an intact compressed file ({e})"))
+            file_error("data::format", path, format!("not a valid compressed file ({e})"))
         }
         _ => os_error(path, e),
     }
@@ -98,7 +94,7 @@ pub fn is_stdin(path: &Path) -> bool {
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
-        line_error(path, line, "this is not a text file (not UTF-8)")
+        line_error(path, line, "not a text file (not valid UTF-8)")
     })
 }
 
@@ -106,7 +102,7 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Diagnostic> {
 pub(crate) fn open(path: &Path) -> Result<std::fs::File, Diagnostic> {
     let file = std::fs::File::open(path).map_err(|e| os_error(path, &e))?;
     if file.metadata().map_err(|e| os_error(path, &e))?.is_dir() {
-        return Err(file_error("data::unreadable", path, "this is a directory, not a file"));
+        return Err(file_error("data::unreadable", path, "expected a file, found a directory"));
     }
     Ok(file)
 }

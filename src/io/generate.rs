@@ -60,7 +60,7 @@ impl Generator {
         let bad = |what: String| Diagnostic::new("input::generator", format!("`{text}`: {what}"));
         let inner = match args {
             None => "",
-            Some(a) => a.strip_suffix(')').ok_or_else(|| bad("the closing parenthesis is missing".into()))?,
+            Some(a) => a.strip_suffix(')').ok_or_else(|| bad("expected a closing parenthesis".into()))?,
         };
         let mut positional = Vec::new();
         let mut named: Vec<(&str, i128)> = Vec::new();
@@ -73,12 +73,13 @@ impl Generator {
             if let (Some("density"), "sprand") = (key, name) {
                 density = value.parse::<f64>().ok().filter(|d| (0.0..=1.0).contains(d));
                 if density.is_none() {
-                    return Err(bad(format!("a density is a number from 0 to 1, and this is `{value}`")));
+                    return Err(bad(format!("expected a density from 0 to 1, found `{value}`")));
                 }
                 continue;
             }
             if let (None, "sprand", Ok(density)) = (key, name, value.parse::<f64>()) {
-                return Err(bad("the number needs its name".into()).help(format!("write `sprand(density={density})`")));
+                return Err(bad("expected a named argument, found a number".into())
+                    .help(format!("write `sprand(density={density})`")));
             }
             let value = match Scalar::parse(value) {
                 Some(Scalar::Int(v)) => v,
@@ -105,8 +106,8 @@ impl Generator {
             "sprand" => match density {
                 Some(density) => Kind::Sprand(density),
                 None => {
-                    return Err(bad("how many elements there are is missing".into())
-                        .help("write the part of them that is stored: `sprand(density=0.01)`"));
+                    return Err(bad("the density is missing".into())
+                        .help("give the share of stored elements: `sprand(density=0.01)`"));
                 }
             },
             _ => {
@@ -117,8 +118,8 @@ impl Generator {
                 };
                 match (bound("lo"), bound("hi")) {
                     (Some(lo), Some(hi)) if lo < hi => Kind::Randint(lo, hi),
-                    (Some(lo), Some(hi)) => return Err(bad(format!("no integer is at least {lo} and below {hi}"))),
-                    _ => return Err(bad("two bounds are needed: `randint(lo,hi)` gives lo <= x < hi".into())),
+                    (Some(lo), Some(hi)) => return Err(bad(format!("no integer x has {lo} <= x < {hi}"))),
+                    _ => return Err(bad("expected two bounds: `randint(lo,hi)` gives lo <= x < hi".into())),
                 }
             }
         };
@@ -129,7 +130,7 @@ impl Generator {
                 Kind::Sprand(_) => "`density=` and `seed=`",
                 Kind::Zeros | Kind::Ones | Kind::Arange => "no arguments",
             };
-            return Err(bad(format!("`{extra}` is not expected: `{name}` takes {has}")));
+            return Err(bad(format!("unexpected argument `{extra}`: `{name}` takes {has}")));
         }
         Ok(Generator { kind, seed, text: text.to_string() })
     }
@@ -202,7 +203,7 @@ impl Generator {
                 Kind::Zeros => 0.0,
                 Kind::Ones => 1.0,
                 Kind::Arange => i as f64,
-                Kind::Sprand(_) => unreachable!("it is not made element by element"),
+                Kind::Sprand(_) => unreachable!("`sprand` is not generated element by element"),
             };
             Ok(v)
         })
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn generators_make_what_they_say() {
+    fn generators_make_their_distributions() {
         assert_eq!(make("zeros", "x", DType::I8, &[2]), Ok(Buffer::I8(vec![0, 0])));
         assert_eq!(make("ones", "x", DType::Bool, &[2]), Ok(Buffer::Bool(vec![true, true])));
         assert_eq!(make("arange", "x", DType::F32, &[2, 2]), Ok(Buffer::F32(vec![0.0, 1.0, 2.0, 3.0])));
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_decide() {
+    fn values_depend_on_seed_and_parameter() {
         let x = make("rand", "x", DType::F64, &[4]).unwrap();
         assert_eq!(x, make("rand()", "x", DType::F64, &[4]).unwrap());
         assert_ne!(x, make("rand", "y", DType::F64, &[4]).unwrap());
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_ones_have_as_many_elements_as_their_density_says() {
+    fn sparse_tensors_have_the_requested_density() {
         let want = Want::new("A", DType::F64, 2);
         let sparse = |text: &str, shape: &[usize]| {
             Generator::parse(text).expect("a generator").expect("it makes sense").sparse(&want, shape).expect("it fits")
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_what_the_format_holds() {
+    fn generated_elements_fit_the_format() {
         use taffeta_ast::format::{Level, LevelKind, Named};
         let matrices = [Named::Symmetric, Named::LowerTriangular, Named::UpperTriangular].map(|f| f.format(2));
         let matrices = matrices.map(|f| f.expect("of matrices")).into_iter();
@@ -378,19 +379,19 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_generators_are_refused() {
         for (text, says) in [
             ("rand(", "closing parenthesis"),
-            ("rand(3)", "`3` is not expected: `rand` takes `seed=`"),
-            ("zeros(seed=1)", "`seed=` is not expected: `zeros` takes no arguments"),
+            ("rand(3)", "unexpected argument `3`: `rand` takes `seed=`"),
+            ("zeros(seed=1)", "unexpected argument `seed=`: `zeros` takes no arguments"),
             ("randint(3)", "two bounds"),
-            ("randint(3,3)", "no integer is at least 3 and below 3"),
+            ("randint(3,3)", "no integer x has 3 <= x < 3"),
             ("rand(seed=x)", "`x` is not an integer"),
             ("rand(seed=-1)", "between 0 and"),
-            ("sprand", "how many elements there are is missing"),
-            ("sprand(0.1)", "the number needs its name"),
-            ("sprand(density=2)", "a density is a number from 0 to 1, and this is `2`"),
-            ("sprand(density=0.5, hi=3)", "`hi=` is not expected: `sprand` takes `density=` and `seed=`"),
+            ("sprand", "the density is missing"),
+            ("sprand(0.1)", "expected a named argument, found a number"),
+            ("sprand(density=2)", "expected a density from 0 to 1, found `2`"),
+            ("sprand(density=0.5, hi=3)", "unexpected argument `hi=`: `sprand` takes `density=` and `seed=`"),
         ] {
             let e = make(text, "x", DType::F32, &[1]).unwrap_err();
             assert!(e.contains(says), "{text}: {e}");
@@ -404,7 +405,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_arguments_make_it_panic(args in "[a-z0-9=,() -]{0,20}") {
+        fn arbitrary_arguments_do_not_panic(args in "[a-z0-9=,() -]{0,20}") {
             for name in Generator::NAMES {
                 let _ = make(&format!("{name}({args}"), "x", DType::I16, &[3]);
                 let _ = make(&format!("{name}({args})"), "x", DType::F16, &[3]);

@@ -32,16 +32,16 @@ pub(super) fn read(
     let mut arrays = Vec::new();
     for name in names.iter().map(String::as_str).chain(["data"]) {
         if !archive.has(name) {
-            return Err(bad(format!("a tensor of the levels `{text}` has an array `{name}`, and there is none")));
+            return Err(bad(format!("array `{name}` of the levels `{text}` is missing")));
         }
         arrays.push(archive.array(name)?);
     }
     if let Some((name, _)) =
         names.iter().map(String::as_str).chain(["data"]).zip(&arrays).find(|(_, a)| a.shape().len() != 1)
     {
-        return Err(bad(format!("`{name}` has one dimension")));
+        return Err(bad(format!("expected `{name}` to have one dimension")));
     }
-    let Some((data, lists)) = arrays.split_last() else { unreachable!("there is `data`") };
+    let Some((data, lists)) = arrays.split_last() else { unreachable!("the last array is `data`") };
     let mut lent = Vec::new();
     for (name, list) in names.iter().zip(lists) {
         lent.push(match list.data() {
@@ -49,7 +49,7 @@ pub(super) fn read(
             Buffer::U16(a) => Indices::U16(a),
             Buffer::I32(a) => Indices::I32(a),
             Buffer::I64(a) => Indices::I64(a),
-            other => return Err(bad(format!("`{name}` holds indices, and here is {}", other.dtype()))),
+            other => return Err(bad(format!("expected u8, u16, i32 or i64 in `{name}`, found {}", other.dtype()))),
         });
     }
     let hidden = check("", shape, &format, &lent, data.data().len()).map_err(|unfit| bad(unfit.to_string()))?;
@@ -74,14 +74,15 @@ fn format_of(
     ndim: usize,
     bad: &dyn Fn(String) -> Diagnostic,
 ) -> Result<Format, Diagnostic> {
-    let levels = Level::parse_list(text).ok_or_else(|| bad(format!("`levels` lists levels, and here is `{text}`")))?;
+    let levels =
+        Level::parse_list(text).ok_or_else(|| bad(format!("expected a list of levels in `levels`, found `{text}`")))?;
     let fill = if archive.has("fill") { Some(archive.array("fill")?) } else { None };
-    let fill = fill.filter(|v| v.data().len() == 1).ok_or_else(|| bad("`fill` is one number".to_string()))?;
+    let fill = fill.filter(|v| v.data().len() == 1).ok_or_else(|| bad("expected one number in `fill`".to_string()))?;
     let fill = Some(fill.data().get(0));
     if archive.has("remap") {
         let remap = archive.text("remap")?;
         let (coords, keys) = coord::parse(&remap)
-            .ok_or_else(|| bad(format!("`remap` says what levels store, and here is `{remap}`")))?;
+            .ok_or_else(|| bad(format!("expected the coordinates of the levels in `remap`, found `{remap}`")))?;
         let format = Format { fill, ..Format::new(levels).remapped(coords, keys) };
         format.check(ndim).map_err(|why| bad(why.to_string()))?;
         return Ok(format);
@@ -90,9 +91,9 @@ fn format_of(
     let order: Option<Vec<usize>> =
         (0..order.data().len()).map(|k| order.data().get_int(k).and_then(|d| usize::try_from(d).ok())).collect();
     let order = order.filter(|o| o.len() == ndim && (0..ndim).all(|d| o.contains(&d)));
-    let order = order.ok_or_else(|| bad("`order` has each dimension once".to_string()))?;
+    let order = order.ok_or_else(|| bad("expected each dimension once in `order`".to_string()))?;
     if levels.len() != ndim {
-        return Err(bad(format!("`{text}` are {} levels, and the tensor has {ndim} dimensions", levels.len())));
+        return Err(bad(format!("`{text}` has {} levels, but the tensor has {ndim} dimensions", levels.len())));
     }
     Ok(Format { fill, ..Format::new(levels).ordered(&order) })
 }
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_files_round_trip() {
         for fill in [0.0, f64::INFINITY] {
             let fill = Literal::Float(fill);
             let given = |shape: &[usize], indices: &[i64]| {
@@ -221,18 +222,18 @@ mod tests {
     }
 
     #[test]
-    fn faults_say_what_was_expected() {
+    fn errors_name_the_expected_arrays() {
         let said = |levels: &str, arrays: &[(&str, &[i32])]| {
             read_back(&vector(levels, arrays, 3, 9), &Want::new("A", DType::F64, 1)).expect_err("it is broken")
         };
         let (pos, crd): (&[i32], &[i32]) = (&[0, 3], &[3, 4, 5]);
         for (levels, arrays, expected) in [
-            ("compressed", &[("pos0", pos)][..], "has an array `crd0`, and there is none"),
+            ("compressed", &[("pos0", pos)][..], "array `crd0` of the levels `compressed` is missing"),
             ("compressed", &[("pos0", pos), ("crd0", &[3, 5, 4])], "`crd0`"),
             ("compressed", &[("pos0", pos), ("crd0", &[3, 4, 9])], "`crd0`"),
             ("compressed", &[("pos0", &[0, 2]), ("crd0", crd)], "`pos0`"),
-            ("compressed, dense", &[("pos0", pos), ("crd0", crd)], "2 levels, and the tensor has 1 dimensions"),
-            ("csr", &[("pos0", pos), ("crd0", crd)], "`levels` lists levels, and here is `csr`"),
+            ("compressed, dense", &[("pos0", pos), ("crd0", crd)], "2 levels, but the tensor has 1 dimensions"),
+            ("csr", &[("pos0", pos), ("crd0", crd)], "expected a list of levels in `levels`, found `csr`"),
         ] {
             let message = said(levels, arrays);
             assert!(message.contains(expected), "{message}");
@@ -242,7 +243,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
-        fn numbers_that_make_no_sense_do_not_panic(
+        fn arbitrary_arrays_do_not_panic(
             kind in 0..VECTORS.len(),
             lists in proptest::collection::vec(proptest::collection::vec(-2i32..12, 0..6), 4),
             count in 0usize..12,

@@ -72,7 +72,7 @@ pub fn read(text: &str, want: &Want) -> Result<Value, Diagnostic> {
     parser.item(0)?;
     parser.blanks();
     if parser.at < text.len() {
-        return Err(parser.error("there is more after the end of the literal"));
+        return Err(parser.error("unexpected text after the end of the literal"));
     }
     let Parser { scalars, shape, .. } = parser;
     let data = buffer(&scalars, want, "the literal", |i| convert::at(&shape, i))?;
@@ -145,7 +145,7 @@ fn wrong(found: &str, want: &Want, what: &str, place: &str) -> Diagnostic {
     Diagnostic::new(
         "data::dtype",
         format!(
-            "{what}: found {found}{place}, but parameter `{}` is {}: {expected} is expected",
+            "{what}: expected {expected}{place} for parameter `{}` of type {}, found {found}",
             want.name, want.dtype
         ),
     )
@@ -189,7 +189,7 @@ impl Parser<'_> {
         let first_of_depth = self.shape.len() == depth;
         if first_of_depth {
             if !self.scalars.is_empty() {
-                return Err(self.error("a list stands beside a number"));
+                return Err(self.error("expected a number, found a list"));
             }
             self.shape.push(usize::MAX);
         }
@@ -205,13 +205,13 @@ impl Parser<'_> {
                 break;
             }
             if !self.eat(',') {
-                return Err(self.error("`,` or `]` is expected"));
+                return Err(self.error("expected `,` or `]`"));
             }
         }
         match self.shape[depth] {
             usize::MAX => self.shape[depth] = count,
             expected if expected != count => {
-                return Err(self.error(format!("a list of {count} where the one before has {expected}")));
+                return Err(self.error(format!("expected a list of length {expected}, found one of length {count}")));
             }
             _ => {}
         }
@@ -230,10 +230,10 @@ impl Parser<'_> {
         let word = rest[..end].trim_end();
         let Some(s) = Scalar::parse(word) else {
             let found = if word.is_empty() { "nothing" } else { word };
-            return Err(self.error(format!("a number is expected, found {found}")));
+            return Err(self.error(format!("expected a number, found {found}")));
         };
         if self.shape.len() != depth {
-            return Err(self.error("a number stands beside a list"));
+            return Err(self.error("expected a list, found a number"));
         }
         self.scalars.push(s);
         self.at += word.len();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_take_the_parameter_s_type() {
+    fn literals_take_the_type_of_the_parameter() {
         assert_eq!(check("3", DType::F32), Ok((vec![], Buffer::F32(vec![3.0]))));
         assert_eq!(check("-0.0", DType::F64).map(|v| v.1.get_f64(0).is_sign_negative()), Ok(true));
         assert_eq!(check("[1, 2, 0x10,]", DType::U8), Ok((vec![3], Buffer::U8(vec![1, 2, 16]))));
@@ -265,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn values_out_of_range_are_refused() {
         assert_eq!(
             check("[1, 256]", DType::U8).unwrap_err(),
             "the literal: 256 at [1] does not fit parameter `x` of type u8"
         );
         assert_eq!(
             check("2.5", DType::I32).unwrap_err(),
-            "the literal: found 2.5, but parameter `x` is i32: an integer is expected"
+            "the literal: expected an integer for parameter `x` of type i32, found 2.5"
         );
         assert!(check("true", DType::F32).is_err());
         let message = |text: &str, dtype| check(text, dtype).unwrap_err();
@@ -300,7 +300,7 @@ mod tests {
     fn ragged_and_broken_lists_are_refused() {
         assert_eq!(
             check("[[1, 2], [3]]", DType::F32).unwrap_err(),
-            "`[[1, 2], [3]]`, character 13: a list of 1 where the one before has 2"
+            "`[[1, 2], [3]]`, character 13: expected a list of length 2, found one of length 1"
         );
         for bad in ["[1, [2]]", "[[1], 2]", "[1", "[1 2]", "[a]", "[1]]", "[,]", "[[[1]], [2]]", "[[], [[1]]]"] {
             assert!(check(bad, DType::F32).is_err(), "{bad}");
@@ -310,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "[\\[\\],0-9eE.+x_a-fé -]{0,40}") {
+        fn arbitrary_text_does_not_panic(text in "[\\[\\],0-9eE.+x_a-fé -]{0,40}") {
             let _ = check(&text, DType::F32);
             let _ = check(&text, DType::I16);
         }

@@ -43,7 +43,7 @@ pub fn read(source: &Source, want: &Want) -> Result<Value, Diagnostic> {
         Source::Literal(text) => literal::read(text, want)?,
         Source::File { path, part } => read_file(path, part.as_deref(), want)?,
         Source::Generator(g) => {
-            return Err(Diagnostic::new("input::shape", format!("`{}` needs a shape before it can be made", g.text())));
+            return Err(Diagnostic::new("input::shape", format!("cannot generate `{}` without a shape", g.text())));
         }
     };
     check_rank(&value, source, want)?;

@@ -51,10 +51,10 @@ const PARTS: [&str; 5] = ["rows", "cols", "values", "indptr", "shape"];
 /// Reads a matrix or a part of it.
 pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagnostic> {
     if let Some(p) = part.filter(|p| !PARTS.contains(p)) {
-        let d = file_error("input::part", path, format!("a matrix has no `{p}`"));
+        let d = file_error("input::part", path, format!("a matrix has no part `{p}`"));
         return Err(match taffeta_ast::spelling::nearest(p, PARTS) {
             Some(near) => d.help(format!("did you mean `{}:{near}`?", path.display())),
-            None => d.help("it has `rows`, `cols`, `values`, `indptr` and `shape`"),
+            None => d.help("its parts are `rows`, `cols`, `values`, `indptr` and `shape`"),
         });
     }
     let matrix = parse(&super::file::read_text(path)?, path)?;
@@ -129,13 +129,13 @@ impl Matrix {
 fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
     let words: Vec<String> = line.split_whitespace().map(str::to_ascii_lowercase).collect();
     if words.first().map(String::as_str) != Some("%%matrixmarket") {
-        return Err(line_error(path, 1, "a Matrix Market file starts with `%%MatrixMarket matrix …`"));
+        return Err(line_error(path, 1, "not a Matrix Market file: expected `%%MatrixMarket matrix …`"));
     }
     let parts =
         ["`matrix`", "`coordinate` or `array`", "a type of numbers, such as `real`", "a symmetry, such as `general`"];
     if let Some(missing) = parts.get(words.len() - 1) {
         let what = format!("expected {missing} after `{}`: the line is incomplete", line.trim());
-        return Err(line_error(path, 1, what).help("a whole one is `%%MatrixMarket matrix coordinate real general`"));
+        return Err(line_error(path, 1, what).help("write for example `%%MatrixMarket matrix coordinate real general`"));
     }
     let word = |k: usize| words.get(k).map_or("", String::as_str);
     let refused = |what: String| line_error(path, 1, what);
@@ -150,7 +150,7 @@ fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
     };
     let field = match word(3) {
         "pattern" if coordinate => Field::Pattern,
-        "pattern" => return Err(refused("a `pattern` lists coordinates, and this is an `array`".into())),
+        "pattern" => return Err(refused("expected `coordinate` for a `pattern` matrix, found `array`".into())),
         "integer" => Field::Integer,
         "unsigned-integer" => Field::Unsigned,
         "real" | "double" => Field::Real,
@@ -165,7 +165,7 @@ fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
         // Real numbers equal their conjugates.
         "symmetric" | "hermitian" => Symmetry::Symmetric,
         "skew-symmetric" if field == Field::Pattern || field == Field::Unsigned => {
-            return Err(refused(format!("elements of a skew-symmetric matrix have signs, and `{}` has none", word(3))));
+            return Err(refused(format!("expected signed elements of a skew-symmetric matrix, found `{}`", word(3))));
         }
         "skew-symmetric" => Symmetry::Skew,
         w => return Err(unsupported(w)),
@@ -198,16 +198,16 @@ impl Entries {
         match self {
             Entries::Pattern(n) => {
                 *n += 1;
-                let extra = |w| line_error(path, line, format!("`{w}` is too much: a pattern has no values"));
+                let extra = |w| line_error(path, line, format!("unexpected value `{w}`: a pattern has no values"));
                 return word.map_or(Ok(()), |w| Err(extra(w)));
             }
             Entries::Integer(v) => {
                 let w = word.ok_or_else(missing)?;
-                v.push(w.parse().map_err(|_| bad(w, "an integer of 64 bits"))?);
+                v.push(w.parse().map_err(|_| bad(w, "a 64-bit integer"))?);
             }
             Entries::Unsigned(v) => {
                 let w = word.ok_or_else(missing)?;
-                v.push(w.parse().map_err(|_| bad(w, "an integer of 64 bits without sign"))?);
+                v.push(w.parse().map_err(|_| bad(w, "an unsigned 64-bit integer"))?);
             }
             Entries::Real(v) => {
                 let w = word.ok_or_else(missing)?;
@@ -261,12 +261,12 @@ fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
     let (rows, cols, count) = match (sizes.as_slice(), banner.coordinate) {
         ([n, m, count], true) => (*n, *m, *count),
         ([n, m], false) => (*n, *m, stored(*n, *m, banner.symmetry, path, line)?),
-        (_, true) => return Err(line_error(path, line, "rows, columns and number of entries are expected")),
-        (_, false) => return Err(line_error(path, line, "rows and columns are expected")),
+        (_, true) => return Err(line_error(path, line, "expected the numbers of rows, columns and entries")),
+        (_, false) => return Err(line_error(path, line, "expected the numbers of rows and columns")),
     };
     elements::check_sizes(&[rows, cols], path)?;
     if banner.symmetry != Symmetry::General && rows != cols {
-        return Err(line_error(path, line, format!("a symmetric matrix of {rows} × {cols}")));
+        return Err(line_error(path, line, format!("expected a symmetric matrix to be square, found {rows} × {cols}")));
     }
     // The announced number of entries is not trusted: memory grows with the lines read.
     let (mut indices, mut entries) = (Vec::new(), Entries::of(banner.field));
@@ -284,19 +284,19 @@ fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
         };
         entries.push(words.next(), path, line)?;
         if let Some(extra) = words.next() {
-            return Err(line_error(path, line, format!("`{extra}` is too much on this line")));
+            return Err(line_error(path, line, format!("unexpected `{extra}` at the end of the line")));
         }
         indices.extend([i as i64, j as i64]);
         if skew && i == j && !entries.ends_in_zero() {
-            return Err(line_error(path, line, "the diagonal of a skew-symmetric matrix is 0"));
+            return Err(line_error(path, line, "expected 0 on the diagonal of a skew-symmetric matrix"));
         }
         if i != j && banner.symmetry != Symmetry::General {
             indices.extend([j as i64, i as i64]);
-            entries.mirror(skew).ok_or_else(|| line_error(path, line, "the value has no negation in 64 bits"))?;
+            entries.mirror(skew).ok_or_else(|| line_error(path, line, "the negated value does not fit in 64 bits"))?;
         }
     }
     if let Some((line, _)) = lines.next() {
-        return Err(line_error(path, line, format!("more entries than the {count} that the file announces")));
+        return Err(line_error(path, line, format!("expected {count} entries, found more")));
     }
     let elements = Elements { indices, values: entries.numbers() };
     Ok(Matrix { shape: [rows, cols], dense: !banner.coordinate, elements })
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_run_down_the_columns() {
+    fn arrays_are_read_by_columns() {
         let general = "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4.5\n";
         assert_eq!(check(general, None, DType::F64, 2), Ok((vec![2, 2], Buffer::F64(vec![1.0, 3.0, 2.0, 4.5]))));
         let skew = "%%MatrixMarket matrix array integer skew-symmetric\n3 3\n1\n2\n3\n";
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_files_round_trip() {
         for data in [
             Buffer::F64(vec![0.1, f64::INFINITY, -1e300]),
             Buffer::F32(vec![0.1, 1e-40, -0.0]),
@@ -474,10 +474,10 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_the_line() {
+    fn errors_name_the_line() {
         let head = "%%MatrixMarket matrix coordinate real general\n";
         for (text, says) in [
-            ("1 2 3\n".to_string(), "a.mtx:1: a Matrix Market file starts with `%%MatrixMarket matrix …`"),
+            ("1 2 3\n".to_string(), "a.mtx:1: not a Matrix Market file: expected `%%MatrixMarket matrix …`"),
             (
                 "%%MatrixMarket matrix coordinate real\n1 1 1\n1 1 5\n".into(),
                 "a.mtx:1: expected a symmetry, such as `general` after `%%MatrixMarket matrix coordinate real`: \
@@ -493,23 +493,23 @@ mod tests {
             ),
             (
                 "%%MatrixMarket matrix array pattern general\n".into(),
-                "a.mtx:1: a `pattern` lists coordinates, and this is an `array`",
+                "a.mtx:1: expected `coordinate` for a `pattern` matrix, found `array`",
             ),
             (
                 "%%MatrixMarket matrix coordinate pattern skew-symmetric\n".into(),
-                "a.mtx:1: elements of a skew-symmetric matrix have signs, and `pattern` has none",
+                "a.mtx:1: expected signed elements of a skew-symmetric matrix, found `pattern`",
             ),
             (
                 "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 3\n".into(),
-                "a.mtx:3: the diagonal of a skew-symmetric matrix is 0",
+                "a.mtx:3: expected 0 on the diagonal of a skew-symmetric matrix",
             ),
             (
                 "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 9223372036854775808\n".into(),
-                "a.mtx:3: `9223372036854775808` is not an integer of 64 bits",
+                "a.mtx:3: `9223372036854775808` is not a 64-bit integer",
             ),
             (
                 "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 -9223372036854775808\n".into(),
-                "a.mtx:3: the value has no negation in 64 bits",
+                "a.mtx:3: the negated value does not fit in 64 bits",
             ),
             (
                 "%%MatrixMarket matrix coordinate pattern general\n2 2 1000000000000000\n1 1\n".into(),
@@ -521,27 +521,27 @@ mod tests {
             ),
             (
                 "%%MatrixMarket matrix coordinate real general\n999999999999999 2 1\n1 1 1\n".into(),
-                "a.mtx: a size of 999999999999999 is beyond 140737488355328 (2^47)",
+                "a.mtx: size 999999999999999 exceeds the maximum 140737488355328 (2^47)",
             ),
-            (format!("{head}2 2\n"), "a.mtx:2: rows, columns and number of entries are expected"),
+            (format!("{head}2 2\n"), "a.mtx:2: expected the numbers of rows, columns and entries"),
             (format!("{head}2 2 1\n3 1 1\n"), "a.mtx:3: row 3 is out of range: 1 to 2"),
             (format!("{head}2 2 1\n1 0 1\n"), "a.mtx:3: column 0 is out of range: 1 to 2"),
             (format!("{head}2 2 1\n1 1 x\n"), "a.mtx:3: `x` is not a number in the range of f64"),
             (format!("{head}2 2 1\n1 1 1e400\n"), "a.mtx:3: `1e400` is not a number in the range of f64"),
             (format!("{head}2 2 2\n1 1 1\n"), "a.mtx: the file ends before its data does"),
-            (format!("{head}2 2 1\n1 1 1\n1 2 1\n"), "a.mtx:4: more entries than the 1 that the file announces"),
+            (format!("{head}2 2 1\n1 1 1\n1 2 1\n"), "a.mtx:4: expected 1 entries, found more"),
         ] {
             assert_eq!(check(&text, Some("values"), DType::F64, 1).unwrap_err(), says);
         }
         let wide = format!("{head}999999999999 999999999999 0\n");
         assert!(check(&wide, None, DType::F64, 2).unwrap_err().contains("overflows"));
-        assert!(check(SYMMETRIC, Some("row"), DType::I32, 1).unwrap_err().contains("no `row`"));
+        assert!(check(SYMMETRIC, Some("row"), DType::I32, 1).unwrap_err().contains("no part `row`"));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
-        fn noise_does_not_panic(
+        fn arbitrary_text_does_not_panic(
             kind in "(coordinate|array) (real|integer|unsigned-integer|pattern) (general|symmetric|skew-symmetric|hermitian)",
             lines in proptest::collection::vec("[0-4]( [-0-4]){0,3}", 0..6),
         ) {

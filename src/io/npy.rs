@@ -51,10 +51,10 @@ pub(super) fn read_text(reader: &mut dyn Read, path: &Path) -> Result<String, Di
     let (bytes, length) = match (kind.get(..1), kind.get(1..).and_then(|n| n.parse::<usize>().ok())) {
         (Some("S"), Some(length)) => (1, length),
         (Some("U"), Some(length)) => (4, length),
-        _ => return Err(bad(&format!("a string is expected, and here are elements of type `{descr}`"))),
+        _ => return Err(bad(&format!("expected a string, found elements of type `{descr}`"))),
     };
     if !shape.is_empty() || length > 1000 {
-        return Err(bad("a short string is expected"));
+        return Err(bad("expected a single string of at most 1000 characters"));
     }
     let mut all = vec![0u8; bytes * length];
     reader.read_exact(&mut all).map_err(|e| os_error(path, &e))?;
@@ -70,9 +70,9 @@ fn read_header(reader: &mut dyn Read, path: &Path) -> Result<Header, Diagnostic>
 fn header_text(reader: &mut dyn Read, path: &Path) -> Result<String, Diagnostic> {
     let bad = |what: &str| file_error("data::format", path, what);
     let mut start = [0u8; 8];
-    reader.read_exact(&mut start).map_err(|_| bad("this is not a NumPy file (it has no NumPy header)"))?;
+    reader.read_exact(&mut start).map_err(|_| bad("not a NumPy file (it has no NumPy header)"))?;
     if &start[..6] != b"\x93NUMPY" {
-        return Err(bad("this is not a NumPy file (it does not start with \\x93NUMPY)"));
+        return Err(bad("not a NumPy file (it does not start with \\x93NUMPY)"));
     }
     let len = match start[6] {
         1 => {
@@ -85,7 +85,7 @@ fn header_text(reader: &mut dyn Read, path: &Path) -> Result<String, Diagnostic>
             reader.read_exact(&mut b).map_err(|e| os_error(path, &e))?;
             u32::from_le_bytes(b)
         }
-        v => return Err(bad(&format!("NumPy format version {v} is not known"))),
+        v => return Err(bad(&format!("NumPy format version {v} is not supported"))),
     };
     if len > 1_000_000 {
         return Err(bad("the NumPy header is longer than 1 MB"));
@@ -275,7 +275,7 @@ fn write_header(out: &mut dyn Write, descr: &str, shape: &[usize]) -> std::io::R
     // NumPy aligns the data to 64 bytes: magic, version, length, header and a newline.
     header.push_str(&" ".repeat((64 - (10 + header.len() + 1) % 64) % 64));
     header.push('\n');
-    let len = u16::try_from(header.len()).map_err(|_| std::io::Error::other("a shape of too many dimensions"))?;
+    let len = u16::try_from(header.len()).map_err(|_| std::io::Error::other("the shape has too many dimensions"))?;
     out.write_all(b"\x93NUMPY\x01\x00")?;
     out.write_all(&len.to_le_bytes())?;
     out.write_all(header.as_bytes())
@@ -313,11 +313,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_numbers_is_refused() {
-        assert_eq!(
-            check(b"hello, world").unwrap_err(),
-            "x.npy: this is not a NumPy file (it does not start with \\x93NUMPY)"
-        );
+    fn files_without_numbers_are_refused() {
+        assert_eq!(check(b"hello, world").unwrap_err(), "x.npy: not a NumPy file (it does not start with \\x93NUMPY)");
         assert!(check(b"").is_err());
         assert!(check(&bytes("'<c8'", "False", "(1,)", &[0; 8])).unwrap_err().contains("complex"));
         assert!(check(&bytes("'|O'", "False", "(1,)", &[0; 8])).unwrap_err().contains("not numbers"));
@@ -352,7 +349,7 @@ mod tests {
         }
 
         #[test]
-        fn noise_does_not_panic(noise in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn arbitrary_bytes_do_not_panic(noise in proptest::collection::vec(any::<u8>(), 0..80)) {
             let mut b = b"\x93NUMPY\x01\x00".to_vec();
             b.extend(noise);
             let _ = check(&b);

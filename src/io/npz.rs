@@ -38,7 +38,7 @@ impl<'a> Archive<'a> {
         // The zip reader verifies the checksum at the end of the entry.
         match entry.read(&mut [0]) {
             Ok(0) => Ok(value),
-            Ok(_) => Err(file_error("data::format", &shown, "there is more in it than the array")),
+            Ok(_) => Err(file_error("data::format", &shown, "unexpected data after the end of the array")),
             Err(e) => Err(file_error("data::format", &shown, format!("the archive is damaged ({e})"))),
         }
     }
@@ -71,12 +71,16 @@ pub fn read(path: &Path, key: Option<&str>, want: &Want) -> Result<Value, Diagno
         None if names.len() == 1 => names[0].clone(),
         None if names.contains(&want.name) => want.name.clone(),
         None => {
-            return Err(file_error("input::part", path, format!("which array is meant? It has {}", list(names)))
-                .help(format!("write `{}:KEY`", path.display())));
+            return Err(file_error(
+                "input::part",
+                path,
+                format!("expected the name of an array: the archive has {}", list(names)),
+            )
+            .help(format!("write `{}:KEY`", path.display())));
         }
     };
     if !names.contains(&key) {
-        let d = file_error("input::part", path, format!("there is no array `{key}`; there is {}", list(names)));
+        let d = file_error("input::part", path, format!("there is no array `{key}`: the archive has {}", list(names)));
         return Err(match taffeta_ast::spelling::nearest(&key, names.iter().map(String::as_str)) {
             Some(near) => d.help(format!("did you mean `{}:{near}`?", path.display())),
             None => d,
@@ -115,13 +119,13 @@ fn start<W: Write + Seek>(archive: &mut zip::ZipWriter<W>, key: &str, elements: 
 
 fn list(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
-    if quoted.is_empty() { "nothing in it".into() } else { quoted.join(", ") }
+    if quoted.is_empty() { "no arrays".into() } else { quoted.join(", ") }
 }
 
 fn zip_error(path: &Path, e: ZipError) -> Diagnostic {
     match e {
         ZipError::Io(e) => os_error(path, &e),
-        e => file_error("data::format", path, format!("this is not an intact `.npz` archive ({e})")),
+        e => file_error("data::format", path, format!("not a valid `.npz` archive ({e})")),
     }
 }
 
@@ -156,7 +160,7 @@ mod tests {
         assert_eq!(check(&archive(), None), expected);
         let e = check(&archive(), Some("wieghts")).unwrap_err();
         assert!(e.contains("there is no array `wieghts`") && e.contains("x.npz:weights`?"), "{e}");
-        assert!(check(b"PK no archive", None).unwrap_err().contains("an intact `.npz` archive"));
+        assert!(check(b"PK no archive", None).unwrap_err().contains("a valid `.npz` archive"));
     }
 
     #[test]

@@ -56,21 +56,21 @@ impl Target {
             }
             "mtx" | "tns" => self.check_sparse(dtype, ndim).map_err(|(what, help)| refuse(what).help(help))?,
             "" => {
-                return Err(refuse("a result's file needs an ending".into())
-                    .help("one of .npy .npz .csv .tsv .txt .png, or of a structured result .mtx .tns"));
+                return Err(refuse("the file name needs an ending".into())
+                    .help("use .npy .npz .csv .tsv .txt .png, or for a structured result also .mtx .tns"));
             }
             other => {
-                return Err(refuse(format!("files that end in `.{other}` cannot be written"))
-                    .help("one of .npy .npz .csv .tsv .txt .png, or of a structured result .mtx .tns"));
+                return Err(refuse(format!("cannot write files that end in `.{other}`"))
+                    .help("use .npy .npz .csv .tsv .txt .png, or for a structured result also .mtx .tns"));
             }
         }
         if !self.is_stdout() {
             return writable(&self.path);
         }
         if matches!(self.kind().as_str(), "npy" | "npz" | "png") && std::io::stdout().is_terminal() {
-            let what = format!("result `{}` would go to a terminal as a file of bytes", self.name);
+            let what = format!("cannot write result `{}` to a terminal in a binary format", self.name);
             return Err(
-                refuse(what).help(format!("text is `--out {}=-:txt`, or leave it out for a summary", self.name))
+                refuse(what).help(format!("write `--out {}=-:txt` for text, or omit it for a summary", self.name))
             );
         }
         Ok(())
@@ -80,12 +80,12 @@ impl Target {
     fn check_sparse(&self, dtype: DType, ndim: usize) -> Result<(), (String, &'static str)> {
         let Some(format) = &self.format else {
             return Err((
-                format!("result `{}` is dense, and this is a file of sparse tensors", self.name),
+                format!("result `{}` is dense, but this file format stores sparse tensors", self.name),
                 "write a `.npy` file",
             ));
         };
         if format.fill.is_some_and(|fill| fill != Literal::zero(dtype)) {
-            let what = format!("result `{}` has a fill, and this file has no place for it", self.name);
+            let what = format!("result `{}` has a fill, which this file format cannot store", self.name);
             return Err((what, "write a `.npz` file"));
         }
         if self.kind() == "mtx" && ndim > 2 {
@@ -222,14 +222,14 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
 pub fn writable(path: &Path) -> Result<(), Diagnostic> {
     let target = resolved(path);
     if target.is_symlink() {
-        return Err(Diagnostic::new("output::write", format!("`{}`: links that lead in a circle", path.display())));
+        return Err(Diagnostic::new("output::write", format!("`{}`: the symbolic links form a cycle", path.display())));
     }
     match std::fs::metadata(&target) {
         Ok(meta) if meta.is_dir() => {
-            return Err(Diagnostic::new("output::format", format!("`{}`: this is a directory", path.display())));
+            return Err(Diagnostic::new("output::format", format!("`{}` is a directory", path.display())));
         }
         Ok(meta) if !meta.is_file() => {
-            let what = format!("`{}`: this is not a file, and is not replaced by one", path.display());
+            let what = format!("`{}` is not a regular file", path.display());
             return Err(Diagnostic::new("output::format", what));
         }
         Ok(_) => drop(std::fs::OpenOptions::new().append(true).open(&target).map_err(|e| cannot_write(path, &e))?),
@@ -275,7 +275,7 @@ fn without_path(e: std::io::Error) -> std::io::Error {
 
 fn cannot_write(path: &Path, e: &std::io::Error) -> Diagnostic {
     let name = if path.as_os_str() == "-" { "standard output".to_string() } else { format!("`{}`", path.display()) };
-    Diagnostic::new("output::write", format!("{name} cannot be written: {e}"))
+    Diagnostic::new("output::write", format!("cannot write {name}: {e}"))
 }
 
 /// Follows symbolic links, also to missing files.
@@ -305,7 +305,7 @@ mod tests {
     use taffeta_ast::Buffer;
 
     #[test]
-    fn all_or_nothing() {
+    fn outputs_are_written_all_or_none() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let target = |name: &str| Target { name: name.into(), path: dir.path().join(name), format: None };
         let good = Value::new(vec![1, 1], Buffer::F32(vec![0.5])).expect("a value");
@@ -335,7 +335,7 @@ mod tests {
         for name in ["y.npy", "again.npy", "folder/y.npy", "./y.npy", "real/../y.npy", "hard.npy"] {
             assert!(one.same_file(&target(name)) && target(name).same_file(&one), "{name}");
         }
-        assert!(target("new.npy").same_file(&target("folder/new.npy")), "also where nothing is yet");
+        assert!(target("new.npy").same_file(&target("folder/new.npy")), "files that do not exist yet are compared too");
         assert!(!target("new.npy").same_file(&one));
         let value = Value::new(vec![1], Buffer::F32(vec![0.5])).expect("a value");
         write_all(&[(target("again.npy"), &value), (target("new.npy"), &value)]).expect("all are good");
@@ -363,9 +363,9 @@ mod tests {
         assert_eq!(check("y.npy", DType::F32, 7), Ok(()));
         assert!(check("y.csv", DType::F32, 3).unwrap_err().contains("at most 2 dimensions"));
         assert!(check("y.png", DType::I32, 2).unwrap_err().contains("floats from 0 to 1"));
-        assert!(check("y.jpg", DType::F32, 2).unwrap_err().contains("`.jpg` cannot be written"));
+        assert!(check("y.jpg", DType::F32, 2).unwrap_err().contains("cannot write files that end in `.jpg`"));
         assert!(check("y", DType::F32, 2).unwrap_err().contains("needs an ending"));
-        assert!(check("/proc/y.npy", DType::F32, 2).unwrap_err().starts_with("`/proc/y.npy` cannot be written: "));
+        assert!(check("/proc/y.npy", DType::F32, 2).unwrap_err().starts_with("cannot write `/proc/y.npy`: "));
         assert!(check("no/such/y.npy", DType::F32, 2).unwrap_err().contains("there is no directory `no/such`"));
     }
 }

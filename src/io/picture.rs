@@ -23,7 +23,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
         return Err(file_error(
             "data::rank",
             path,
-            format!("a picture of {channels} channels, but parameter `{}` has 2 dimensions", want.name),
+            format!("the picture has {channels} channels, but parameter `{}` has 2 dimensions", want.name),
         )
         .help("declare it `[height, width, channels]`, or convert the picture to greyscale"));
     }
@@ -52,7 +52,7 @@ fn png_error(path: &Path, e: png::DecodingError) -> Diagnostic {
     match e {
         png::DecodingError::IoError(e) => os_error(path, &e),
         png::DecodingError::LimitsExceeded => file_error("data::too_large", path, "the picture is too large"),
-        e => file_error("data::format", path, format!("this is not an intact PNG picture ({e})")),
+        e => file_error("data::format", path, format!("not a valid PNG picture ({e})")),
     }
 }
 
@@ -77,7 +77,7 @@ pub fn fault(value: &Value) -> Option<String> {
         return Some(format!("a picture has 1, 3 or 4 channels, but the shape is {}", super::want::shape_text(shape)));
     }
     if shape.iter().take(2).any(|d| *d == 0 || u32::try_from(*d).is_err()) {
-        return Some(format!("no picture has the shape {}", super::want::shape_text(shape)));
+        return Some(format!("a picture cannot have the shape {}", super::want::shape_text(shape)));
     }
     let data = value.data();
     (0..data.len()).find(|i| data.get_f64(*i).is_nan()).map(|i| format!("NaN{} has no colour", convert::at(shape, i)))
@@ -143,11 +143,11 @@ mod tests {
         assert_eq!(check(&grey, DType::F32, 2), Ok((vec![1, 3], Buffer::F32(vec![0.0, 0.2, 1.0]))));
         let rgb = picture(&[1, 1, 3], Buffer::U8(vec![1, 2, 3]));
         assert_eq!(check(&rgb, DType::I32, 3), Ok((vec![1, 1, 3], Buffer::I32(vec![1, 2, 3]))));
-        assert!(check(&rgb, DType::F32, 2).unwrap_err().contains("a picture of 3 channels"));
+        assert!(check(&rgb, DType::F32, 2).unwrap_err().contains("the picture has 3 channels"));
     }
 
     #[test]
-    fn what_is_clipped_is_counted() {
+    fn clipped_numbers_are_counted() {
         let count = |data: Buffer| clipped(&Value::new(vec![1, data.len()], data).expect("a picture"));
         assert_eq!(count(Buffer::F32(vec![0.0, -0.0, 1.0, 0.5])), 0);
         assert_eq!(count(Buffer::F64(vec![-1e-9, 1.0 + 1e-9, f64::INFINITY, f64::NEG_INFINITY, 0.5])), 4);
@@ -156,8 +156,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_refused() {
-        assert!(check(b"no png at all", DType::F32, 2).unwrap_err().contains("an intact PNG"));
+    fn other_arrays_than_pictures_are_refused() {
+        assert!(check(b"no png at all", DType::F32, 2).unwrap_err().contains("a valid PNG"));
         assert!(refusal(DType::F32, 1).is_some());
         assert!(refusal(DType::I64, 2).is_some());
         let nan = Value::new(vec![1, 2], Buffer::F64(vec![0.0, f64::NAN])).expect("a value");

@@ -37,7 +37,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     let mut file = File { path, format: &format, archive };
     let shape: Vec<usize> = file.integers("shape", i64::MAX)?.into_iter().map(|n| n as usize).collect();
     check_sizes(&shape, path)?;
-    let expects = |what: &str| file_error("data::format", path, format!("a `{format}` tensor has {what}"));
+    let expects = |what: &str| file_error("data::format", path, format!("a `{format}` tensor needs {what}"));
     let matrix = || match shape.as_slice() {
         [n, m] => Ok([*n, *m]),
         // SciPy stores vectors in `csr` as a row.
@@ -54,7 +54,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
         "csc" => file.compressed(matrix()?, true)?,
         "bsr" => file.blocks(matrix()?, want)?,
         "dia" => file.diagonals(matrix()?, want)?,
-        _ => return Err(file_error("data::unsupported", path, format!("the format `{format}` is not known"))),
+        _ => return Err(file_error("data::unsupported", path, format!("format `{format}` is not supported"))),
     };
     if shape.len() == 1 && format == "csr" {
         elements.indices = elements.indices.into_iter().skip(1).step_by(2).collect();
@@ -88,11 +88,11 @@ impl File<'_> {
 
     fn any_integers(&mut self, key: &str) -> Result<Vec<i64>, Diagnostic> {
         if !self.archive.has(key) {
-            return Err(self.bad(format!("a `{}` tensor has an array `{key}`, and there is none", self.format)));
+            return Err(self.bad(format!("array `{key}` of the `{}` tensor is missing", self.format)));
         }
         let value = self.archive.array(key)?;
         if value.shape().len() > 1 && key != "coords" {
-            return Err(self.bad(format!("`{key}` has one dimension, and here it has {}", value.shape().len())));
+            return Err(self.bad(format!("expected `{key}` to have one dimension, found {}", value.shape().len())));
         }
         let data = match value.into_parts().1 {
             Buffer::I64(list) => return Ok(list),
@@ -100,7 +100,7 @@ impl File<'_> {
         };
         let one = |k| data.get_int(k).and_then(|v| i64::try_from(v).ok());
         let list: Option<Vec<i64>> = (0..data.len()).map(one).collect();
-        list.ok_or_else(|| self.bad(format!("`{key}` holds integers, and here are others ({})", data.dtype())))
+        list.ok_or_else(|| self.bad(format!("expected integers within i64 in `{key}`, found {}", data.dtype())))
     }
 
     fn data(&mut self, ndim: usize) -> Result<(Vec<usize>, Buffer), Diagnostic> {
@@ -108,7 +108,7 @@ impl File<'_> {
         match shape.len() == ndim {
             true => Ok((shape, data)),
             false => Err(self.bad(format!(
-                "`data` of a `{}` tensor has {ndim} dimensions, not {}",
+                "expected {ndim} dimensions of `data` in a `{}` tensor, found {}",
                 self.format,
                 shape.len()
             ))),
@@ -121,16 +121,19 @@ impl File<'_> {
         let lists: Vec<Vec<i64>> = if self.archive.has("coords") {
             let all = self.any_integers("coords")?;
             if all.len() != data.len() * shape.len() {
-                return Err(self.bad(format!("`coords` has {} for each element", super::want::dimensions(shape.len()))));
+                return Err(self.bad(format!(
+                    "expected `coords` to have {} for each element",
+                    super::want::dimensions(shape.len())
+                )));
             }
             all.chunks(data.len().max(1)).map(<[i64]>::to_vec).collect()
         } else if shape.len() == 2 {
             vec![self.any_integers("row")?, self.any_integers("col")?]
         } else {
-            return Err(self.bad("a `coo` tensor has an array `coords`, and there is none"));
+            return Err(self.bad("array `coords` of the `coo` tensor is missing"));
         };
         if lists.iter().any(|l| l.len() != data.len()) {
-            return Err(self.bad("there are not as many coordinates as elements"));
+            return Err(self.bad("the numbers of coordinates and of elements differ"));
         }
         let mut indices = vec![0; data.len() * shape.len()];
         for (k, list) in lists.iter().enumerate() {
@@ -149,14 +152,14 @@ impl File<'_> {
     fn rows(&mut self, rows: usize, columns: usize) -> Result<(Vec<i64>, Vec<i64>), Diagnostic> {
         let (starts, indices) = (self.any_integers("indptr")?, self.integers("indices", columns as i64)?);
         if starts.len() != rows + 1 {
-            return Err(self.bad(format!("`indptr` has one number more than there are rows ({rows})")));
+            return Err(self.bad(format!("expected `indptr` to have one number more than the {rows} rows")));
         }
         if let Some(k) = (1..starts.len()).find(|k| starts[*k] < starts[k - 1]) {
             return Err(self.bad(format!("`indptr` falls from {} to {}", starts[k - 1], starts[k])));
         }
         if starts[0] != 0 || starts[rows] > indices.len() as i64 {
             let what = format!("`indptr` goes from {} to {}", starts[0], starts[rows]);
-            return Err(self.bad(format!("{what}, and there are {} elements", indices.len())));
+            return Err(self.bad(format!("{what}, but there are {} elements", indices.len())));
         }
         Ok((starts, indices))
     }
@@ -168,7 +171,7 @@ impl File<'_> {
         // SciPy may reserve room for more elements than there are.
         let count = starts[rows] as usize;
         if data.len() < count {
-            return Err(self.bad(format!("`data` has {} elements, and `indptr` counts {count}", data.len())));
+            return Err(self.bad(format!("`data` has {} elements, but `indptr` counts {count}", data.len())));
         }
         let mut indices = Vec::with_capacity(2 * count);
         for row in 0..rows {
@@ -181,14 +184,14 @@ impl File<'_> {
 
     fn blocks(&mut self, [n, m]: [usize; 2], want: &Want) -> Result<Elements, Diagnostic> {
         let (shape, data) = self.data(3)?;
-        let [_, r, c] = shape[..] else { unreachable!("it has three dimensions") };
+        let [_, r, c] = shape[..] else { unreachable!("`data` has three dimensions") };
         if r == 0 || c == 0 || n % r != 0 || m % c != 0 {
             return Err(self.bad(format!("blocks of {r} × {c} do not divide a matrix of {n} × {m}")));
         }
         let (starts, columns) = self.rows(n / r, m / c)?;
         let count = starts[n / r] as usize;
         if shape[0] < count {
-            return Err(self.bad(format!("`data` has {} blocks, and `indptr` counts {count}", shape[0])));
+            return Err(self.bad(format!("`data` has {} blocks, but `indptr` counts {count}", shape[0])));
         }
         let mut kept = NonFill::new(&data, want);
         for row in 0..n / r {
@@ -206,9 +209,9 @@ impl File<'_> {
     fn diagonals(&mut self, [n, m]: [usize; 2], want: &Want) -> Result<Elements, Diagnostic> {
         let (shape, data) = self.data(2)?;
         let offsets = self.any_integers("offsets")?;
-        let [count, width] = shape[..] else { unreachable!("it has two dimensions") };
+        let [count, width] = shape[..] else { unreachable!("`data` has two dimensions") };
         if offsets.len() != count {
-            return Err(self.bad(format!("`offsets` has {} diagonals, and `data` {count}", offsets.len())));
+            return Err(self.bad(format!("`offsets` has {} diagonals, but `data` has {count}", offsets.len())));
         }
         let mut kept = NonFill::new(&data, want);
         for (k, offset) in offsets.iter().enumerate() {
@@ -224,11 +227,11 @@ impl File<'_> {
     /// Checks that the fill of a file equals the parameter's.
     fn check_fill(&mut self, want: &Want) -> Result<(), Diagnostic> {
         if !self.archive.has("fill") {
-            return Err(self.bad("a `taffeta` tensor has an array `fill`, and there is none"));
+            return Err(self.bad("array `fill` of the `taffeta` tensor is missing"));
         }
         let value = self.archive.array("fill")?;
         if !value.shape().is_empty() {
-            return Err(self.bad("`fill` is one number"));
+            return Err(self.bad("expected one number in `fill`"));
         }
         let wanted = want.fill.unwrap_or(Literal::zero(want.dtype));
         let found = convert::to(value, want, &self.archive.shown("fill").display().to_string())?.data().get(0);
@@ -242,8 +245,7 @@ impl File<'_> {
             Literal::Float(v) => v.to_string(),
         };
         let (found, wanted) = (shown(found), shown(wanted));
-        let what =
-            format!("elements that are not stored are {found}, and of parameter `{}` they are {wanted}", want.name);
+        let what = format!("the fill of the file is {found}, but the fill of parameter `{}` is {wanted}", want.name);
         Err(file_error("data::storage", self.path, what).help(format!("declare the parameter with `fill={found}`")))
     }
 }
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_say_what_was_expected() {
+    fn errors_name_the_expected_arrays() {
         let shape = ("shape", list(&[2, 3]));
         let data = ("data", floats(&[2], &[1.0, 2.0]));
         let with = |format: &str, more: &[(&'static str, Value)]| {
@@ -380,14 +382,14 @@ mod tests {
         let starts = |v: &[i64]| ("indptr", list(v));
         for (found, says) in [
             (with("csr", &[indices(), starts(&[0, 2, 1])]), "`indptr` falls from 2 to 1"),
-            (with("csr", &[indices(), starts(&[0, 1, 9])]), "`indptr` goes from 0 to 9, and there are 2 elements"),
-            (with("csr", &[indices(), starts(&[1, 1, 2])]), "`indptr` goes from 1 to 2, and there are 2 elements"),
-            (with("csr", &[indices(), starts(&[0, 2])]), "`indptr` has one number more than there are rows (2)"),
+            (with("csr", &[indices(), starts(&[0, 1, 9])]), "`indptr` goes from 0 to 9, but there are 2 elements"),
+            (with("csr", &[indices(), starts(&[1, 1, 2])]), "`indptr` goes from 1 to 2, but there are 2 elements"),
+            (with("csr", &[indices(), starts(&[0, 2])]), "expected `indptr` to have one number more than the 2 rows"),
             (
                 with("csc", &[("indices", list(&[0, 2])), starts(&[0, 1, 2, 2])]),
                 "2 in `indices` is out of range: 0 to 1",
             ),
-            (with("csr", &[indices()]), "a `csr` tensor has an array `indptr`, and there is none"),
+            (with("csr", &[indices()]), "array `indptr` of the `csr` tensor is missing"),
             (
                 with("coo", &[("row", list(&[0, 1])), ("col", list(&[3, 0]))]),
                 "coordinate 3 of dimension 1 is out of range: 0 to 2",
@@ -398,21 +400,18 @@ mod tests {
             ),
             (
                 with("coo", &[("row", list(&[0])), ("col", list(&[2, 0]))]),
-                "there are not as many coordinates as elements",
+                "the numbers of coordinates and of elements differ",
             ),
-            (with("coo", &[("coords", list(&[0, 1]))]), "`coords` has 2 dimensions for each element"),
-            (with("dia", &[("offsets", list(&[0]))]), "`data` of a `dia` tensor has 2 dimensions, not 1"),
-            (with("lil", &[]), "the format `lil` is not known"),
-            (
-                with("taffeta", &[("coords", list(&[0, 1, 2, 2]))]),
-                "a `taffeta` tensor has an array `fill`, and there is none",
-            ),
+            (with("coo", &[("coords", list(&[0, 1]))]), "expected `coords` to have 2 dimensions for each element"),
+            (with("dia", &[("offsets", list(&[0]))]), "expected 2 dimensions of `data` in a `dia` tensor, found 1"),
+            (with("lil", &[]), "format `lil` is not supported"),
+            (with("taffeta", &[("coords", list(&[0, 1, 2, 2]))]), "array `fill` of the `taffeta` tensor is missing"),
         ] {
             assert!(found.contains(says), "{found}");
         }
         let fill = ("fill", floats(&[], &[f64::INFINITY]));
         let other = with("taffeta", &[("coords", list(&[0, 1, 2, 2])), fill]);
-        assert_eq!(other, "a.npz: elements that are not stored are inf, and of parameter `A` they are 0");
+        assert_eq!(other, "a.npz: the fill of the file is inf, but the fill of parameter `A` is 0");
         // A header that announces more data than the file has is not trusted.
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
         npz::add_text(&mut zip, "format", "coo").expect("memory");
@@ -427,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_files_round_trip() {
         for data in
             [Buffer::F32(vec![0.1, f32::INFINITY, -0.0]), Buffer::I16(vec![3, 0, -1]), Buffer::Bool(vec![true; 3])]
         {
@@ -457,7 +456,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn numbers_that_make_no_sense_do_not_panic(
+        fn arbitrary_arrays_do_not_panic(
             format in "(csr|csc|coo|dia|bsr|taffeta)",
             shape in proptest::collection::vec(prop_oneof![0i64..5, Just(-1), Just(i64::MAX), Just(1 << 46)], 0..4),
             lists in proptest::collection::vec(proptest::collection::vec(-2i64..6, 0..5), 3),

@@ -50,7 +50,7 @@ impl Source {
     pub fn parse(text: &str) -> Result<Source, Diagnostic> {
         let trimmed = text.trim();
         if trimmed.is_empty() {
-            return Err(Diagnostic::new("input::empty", "an empty value")
+            return Err(Diagnostic::new("input::empty", "the value is empty")
                 .help("give a file (`x.npy`), a literal (`3`, `[1, 2]`) or a generator (`rand`, `zeros`)"));
         }
         if literal::looks_like(trimmed) {
@@ -131,7 +131,7 @@ pub(crate) fn unknown_format(path: &Path, extension: &str) -> Diagnostic {
             format!("`{text}` is neither a literal, nor a generator, nor a file with a known ending"),
         )
     } else {
-        Diagnostic::new("input::unknown", format!("{text}: files that end in `.{extension}` cannot be read"))
+        Diagnostic::new("input::unknown", format!("{text}: cannot read files that end in `.{extension}`"))
     };
     let near = near_generator(&text);
     let known: Vec<String> = FORMATS.iter().filter(|(e, _)| !LATER.contains(e)).map(|(e, _)| format!(".{e}")).collect();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_told_apart() {
+    fn literals_generators_and_files_are_distinguished() {
         assert_eq!(kind("3"), "literal 3");
         assert_eq!(kind("-2.5e3"), "literal -2.5e3");
         assert_eq!(kind("[1, 2]"), "literal [1, 2]");
@@ -177,10 +177,10 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_what_there_is() {
+    fn unknown_values_are_refused_with_suggestions() {
         assert!(kind("ramd").contains("did you mean `rand`?"));
         assert!(kind("x.npy:3").contains("has no parts"));
-        assert!(kind("x.jpeg").contains("`.jpeg` cannot be read"));
-        assert!(kind("").contains("an empty value"));
+        assert!(kind("x.jpeg").contains("cannot read files that end in `.jpeg`"));
+        assert!(kind("").contains("the value is empty"));
     }
 }

@@ -94,7 +94,7 @@ mod tests {
     use super::extension;
 
     #[test]
-    fn formats_are_known_by_their_beginning() {
+    fn formats_are_detected_by_their_first_bytes() {
         for (bytes, expected) in [
             (&b"\x93NUMPY\x01"[..], "npy"),
             (b"PK\x03\x04", "npz"),

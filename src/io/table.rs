@@ -43,7 +43,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
                 "data::rank",
                 path,
                 format!(
-                    "a table of {rows} rows and {columns} columns, but parameter `{}` has {}",
+                    "the table has {rows} rows and {columns} columns, but parameter `{}` has {}",
                     want.name,
                     super::want::dimensions(want.ndim)
                 ),
@@ -70,11 +70,11 @@ fn nothing(header: Option<&[String]>, want: &Want, path: &Path) -> Result<Value,
         return Ok(value);
     }
     let found = match header {
-        Some(_) => "no numbers, only a line that is read as the header",
-        None => "an empty table",
+        Some(_) => "the table has only a header",
+        None => "the table is empty",
     };
-    Err(file_error("data::empty", path, format!("{found}, for parameter `{}`", want.name))
-        .help("if the parameter has no elements, say so with --size"))
+    Err(file_error("data::empty", path, format!("{found}: no numbers for parameter `{}`", want.name))
+        .help("if the parameter has no elements, give its sizes with --size"))
 }
 
 fn column(part: &str, header: Option<&[String]>, columns: usize, path: &Path) -> Result<usize, Diagnostic> {
@@ -183,7 +183,7 @@ fn collect(
             return Err(line_error(
                 path,
                 line,
-                format!("{} columns where the first row has {}", fields.len(), table.columns),
+                format!("found {} columns, but the first row has {}", fields.len(), table.columns),
             ));
         }
         for (k, (cell, field)) in parsed.into_iter().zip(&fields).enumerate() {
@@ -260,10 +260,10 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_line_and_column() {
+    fn errors_name_line_and_column() {
         assert_eq!(
             check("t.csv", "1,2\n3\n", None, DType::F32, 2).unwrap_err(),
-            "t.csv:2: 1 columns where the first row has 2"
+            "t.csv:2: found 1 columns, but the first row has 2"
         );
         assert_eq!(
             check("t.csv", "1,2\n3,x\n", None, DType::F32, 2).unwrap_err(),
@@ -271,7 +271,7 @@ mod tests {
         );
         assert_eq!(
             check("t.csv", "1,2\n3,4.5\n", None, DType::I32, 2).unwrap_err(),
-            "t.csv: found 4.5 on line 2, column 2, but parameter `x` is i32: an integer is expected"
+            "t.csv: expected an integer on line 2, column 2 for parameter `x` of type i32, found 4.5"
         );
         for (text, line) in [
             ("\"a\",\"b\"\n1,x\n", 2),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_numbers_is_empty_only_if_the_sizes_say_so() {
+    fn tables_without_numbers_need_given_sizes() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         for (name, text) in [("a.csv", ""), ("b.csv", "x,y\n"), ("c.txt", "# nothing\n"), ("d.tsv", "\n\n")] {
             let path = dir.path().join(name);
@@ -318,7 +318,7 @@ mod tests {
         }
 
         #[test]
-        fn noise_does_not_panic(text in "[0-9a-z,\"\n\r #.é-]{0,60}") {
+        fn arbitrary_text_does_not_panic(text in "[0-9a-z,\"\n\r #.é-]{0,60}") {
             for name in ["t.csv", "t.tsv", "t.txt"] {
                 let _ = check(name, &text, None, DType::F32, 2);
                 let _ = check(name, &text, Some("1"), DType::I8, 1);

@@ -63,15 +63,15 @@ impl Tensor<'_> {
             ([one], None, true) => {
                 let order = size(one)?;
                 if order == 0 {
-                    return Err(bad("a tensor has at least one dimension here".into()));
+                    return Err(bad("expected at least one dimension, found 0".into()));
                 }
                 self.order = Some(order);
                 return Ok(());
             }
             (sizes, Some(order), true) => {
                 if sizes.len() != order {
-                    let what = format!("{order} sizes are expected after the number of dimensions");
-                    return Err(bad(format!("{what}, and here are {}", sizes.len())));
+                    let what = format!("expected {order} sizes after the number of dimensions");
+                    return Err(bad(format!("{what}, found {}", sizes.len())));
                 }
                 self.given = sizes.iter().map(size).map(|n| n.map(Some)).collect::<Result<_, _>>()?;
                 self.sizes = vec![0; order];
@@ -81,7 +81,7 @@ impl Tensor<'_> {
         }
         self.check_header(&words)?;
         if words.len() == 1 {
-            return Err(bad("coordinates and a value are expected".into()));
+            return Err(bad("expected coordinates and a value".into()));
         }
         let Some((value, coordinates)) = words.split_last() else { return Ok(()) };
         if self.sizes.is_empty() {
@@ -94,8 +94,8 @@ impl Tensor<'_> {
             };
         }
         if coordinates.len() != self.sizes.len() {
-            let what = format!("{} coordinates and a value are expected", self.sizes.len());
-            return Err(bad(format!("{what}, and here are {} words", words.len())));
+            let what = format!("expected {} coordinates and a value", self.sizes.len());
+            return Err(bad(format!("{what}, found {} words", words.len())));
         }
         self.room()?;
         for (k, word) in coordinates.iter().enumerate() {
@@ -117,10 +117,9 @@ impl Tensor<'_> {
         if order == 0 || ![order, order.saturating_add(1)].contains(&words.len()) {
             return Ok(());
         }
-        let what = format!("`{order} {count}` is a header, the numbers of dimensions and of elements, and no element");
-        Err(line_error(self.path, number, what).help(format!(
-            "leave it out, or write it in two lines: the number of dimensions, `{order}`, and the sizes"
-        )))
+        let what = format!("unexpected header `{order} {count}` (the numbers of dimensions and of elements)");
+        Err(line_error(self.path, number, what)
+            .help(format!("remove it, or write two lines instead: the number of dimensions, `{order}`, and the sizes")))
     }
 
     /// Checks memory for more elements whenever the vectors would grow.
@@ -138,8 +137,12 @@ impl Tensor<'_> {
         let largest = |k: usize| self.sizes.get(k).copied().filter(|_| !self.indices.is_empty());
         let shape: Option<Vec<usize>> = given.iter().enumerate().map(|(k, n)| n.or(largest(k))).collect();
         let none = || {
-            file_error("data::empty", self.path, format!("no elements, for parameter `{}`", self.want.name))
-                .help("give its sizes with --size: the file does not say them")
+            file_error(
+                "data::empty",
+                self.path,
+                format!("no elements to determine the sizes of parameter `{}`", self.want.name),
+            )
+            .help("give its sizes with --size")
         };
         shape.filter(|s| !s.is_empty()).ok_or_else(none)
     }
@@ -172,7 +175,7 @@ impl Lines<'_> {
             }
         }
         let text = std::str::from_utf8(&self.line);
-        let text = text.map_err(|_| line_error(self.path, self.number, "this is not a text file (not UTF-8)"))?;
+        let text = text.map_err(|_| line_error(self.path, self.number, "not a text file (not valid UTF-8)"))?;
         Ok(Some((self.number, text.trim())))
     }
 }
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_the_line() {
+    fn errors_name_the_line() {
         let want = Want { sizes: vec![Some(4), None], ..Want::new("A", DType::F64, 2) };
         for (text, says) in [
             ("1 1 1\n5 1 1\n", "a.tns:2: coordinate 5 of dimension 0 is out of range: 1 to 4"),
@@ -268,21 +271,15 @@ mod tests {
             ),
             ("1 -1 1\n", "a.tns:1: `-1` is not a coordinate"),
             ("# x\n1 1 x\n", "a.tns:2: `x` is not a number in the range of f64"),
-            ("1 1 1\n1 1\n", "a.tns:2: 2 coordinates and a value are expected, and here are 2 words"),
-            ("1 1 1\n1\n", "a.tns:2: coordinates and a value are expected"),
-            (
-                "2 1\n4 4\n1 1 1\n",
-                "a.tns:1: `2 1` is a header, the numbers of dimensions and of elements, and no element",
-            ),
-            (
-                "3 9\n4 4 4\n1 1 1 1\n",
-                "a.tns:1: `3 9` is a header, the numbers of dimensions and of elements, and no element",
-            ),
-            ("1 9\n4\n1 1\n", "a.tns:1: `1 9` is a header, the numbers of dimensions and of elements, and no element"),
-            ("2 1.5\n1 1 1\n", "a.tns:2: 1 coordinates and a value are expected, and here are 3 words"),
-            ("3\n2 2\n", "a.tns:2: 3 sizes are expected after the number of dimensions, and here are 2"),
-            ("0\n", "a.tns:1: a tensor has at least one dimension here"),
-            ("", "a.tns: no elements, for parameter `A`"),
+            ("1 1 1\n1 1\n", "a.tns:2: expected 2 coordinates and a value, found 2 words"),
+            ("1 1 1\n1\n", "a.tns:2: expected coordinates and a value"),
+            ("2 1\n4 4\n1 1 1\n", "a.tns:1: unexpected header `2 1` (the numbers of dimensions and of elements)"),
+            ("3 9\n4 4 4\n1 1 1 1\n", "a.tns:1: unexpected header `3 9` (the numbers of dimensions and of elements)"),
+            ("1 9\n4\n1 1\n", "a.tns:1: unexpected header `1 9` (the numbers of dimensions and of elements)"),
+            ("2 1.5\n1 1 1\n", "a.tns:2: expected 1 coordinates and a value, found 3 words"),
+            ("3\n2 2\n", "a.tns:2: expected 3 sizes after the number of dimensions, found 2"),
+            ("0\n", "a.tns:1: expected at least one dimension, found 0"),
+            ("", "a.tns: no elements to determine the sizes of parameter `A`"),
         ] {
             assert_eq!(check(text, false, &want).unwrap_err(), says);
         }
@@ -291,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_files_round_trip() {
         let numbers = vec![0.1, f64::NAN, f64::INFINITY, -1e300, 5e-324, -0.0];
         let indices: Vec<i64> = (0..6).flat_map(|k| [k, 2 * k]).collect();
         let value = sparse(&[6, 11], &indices, Buffer::F64(numbers.clone())).expect("a value");

@@ -154,7 +154,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         let ways = [Tape::All, Tape::None].map(|tape| TapePlan { tape, ..TapePlan::default() });
         if self.trials > MOST_TRIALS {
             let why =
-                format!("rules try {} steps, and beyond {MOST_TRIALS} only one program is scheduled", self.trials);
+                format!("rules try {} steps, but beyond {MOST_TRIALS} only one program is scheduled", self.trials);
             return ways.into_iter().for_each(|way| self.refuse(way.name(), why.clone()));
         }
         let mut candidates = Vec::new();
@@ -260,7 +260,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     fn hopeless(&self, candidate: &Candidate<T>) -> Option<String> {
         let (before, best) = (candidate.before(), self.best.before());
         if before > HOPELESS * best {
-            return Some(format!("takes {} before schedules, and what there is {}", time(before), time(best)));
+            return Some(format!("takes {} before scheduling, the best so far {}", time(before), time(best)));
         }
         if self.trials > MOST_WITH_EXCESS
             && let Some(why) = candidate.is_too_large(&self.best)
@@ -268,7 +268,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
             return Some(why);
         }
         let differs = candidate.share_of_own(&self.best).max(self.best.share_of_own(candidate));
-        (differs < COUNTS).then(|| format!("what differs takes {:.1} % of the program", 100.0 * differs))
+        (differs < COUNTS).then(|| format!("the differing statements take {:.1} % of the time", 100.0 * differs))
     }
 
     fn refuse(&mut self, steps: String, why: String) {
@@ -276,7 +276,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     }
 
     fn taken(mut self) -> (Vec<Schedule>, T) {
-        let (site, options, taken) = ("what the gradient keeps".to_string(), self.outcomes, self.taken);
+        let (site, options, taken) = ("tapes of the gradient".to_string(), self.outcomes, self.taken);
         let decision = Decision { rule: MATERIALISE, site, span: Span::NONE, options, taken };
         self.schedules.iter_mut().for_each(|s| s.note(decision.clone()));
         (self.schedules, self.best.made.whole)

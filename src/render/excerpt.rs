@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_diagnostics_twenty_are_shown() {
+    fn at_most_twenty_diagnostics_are_shown() {
         let all: Vec<Diagnostic> = (0..20_000).map(|k| Diagnostic::new("data::file", format!("file {k}"))).collect();
         let shown = text(&all, &SourceMap::default(), Style { color: false, width: 100 });
         assert_eq!(shown.matches("× file").count(), 20);

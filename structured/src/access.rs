@@ -19,7 +19,7 @@ pub(crate) fn exprs(s: &Stmt) -> Vec<Expr> {
 
 /// Replaces the target of a write by `element`, which must be a load; other statements are returned unchanged.
 pub(crate) fn with_target(s: &Stmt, element: &Expr) -> Stmt {
-    let ExprKind::Load(to, at) = element.kind() else { unreachable!("what is written stays an element") };
+    let ExprKind::Load(to, at) = element.kind() else { unreachable!("the target of a write is an element") };
     let (tensor, indices) = (to.clone(), at.clone());
     match s.kind() {
         StmtKind::Store { value, .. } => s.with_kind(StmtKind::Store { tensor, indices, value: value.clone() }),
@@ -55,7 +55,7 @@ fn here(s: &Stmt, f: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
             let (tensor, indices, new) = (tensor.clone(), indices.clone(), f(value));
             if new == *value { s } else { s.with_kind(StmtKind::ReduceTo { tensor, indices, op: *op, value: new }) }
         }
-        _ => unreachable!("only these write"),
+        _ => unreachable!("only stores and reductions write"),
     }
 }
 

@@ -45,10 +45,10 @@ pub enum Unfit {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfit::Level(level) => write!(f, "the arrays of the level `{level}` cannot be given from outside yet"),
-            Unfit::Shape => f.write_str("arrays, format and shape do not fit each other"),
+            Unfit::Level(level) => write!(f, "passing the arrays of level `{level}` is not supported yet"),
+            Unfit::Shape => f.write_str("arrays, format and shape do not match"),
             Unfit::DType { name, expected, given } => {
-                write!(f, "`{name}` is {given}, and the program is compiled for {expected}")
+                write!(f, "expected {expected} elements in `{name}`, found {given}")
             }
             Unfit::Array(what) => f.write_str(what),
         }
@@ -164,7 +164,7 @@ pub fn check(
         Some(positions) if positions == stored as i64 => Ok(all_hidden),
         Some(positions) => {
             let values = called(name, "val");
-            Err(Unfit::Array(format!("`{values}` has {stored} elements, but there are {positions} positions")))
+            Err(Unfit::Array(format!("`{values}` has {stored} elements, expected {positions}, one for each position")))
         }
         None => Err(Unfit::Shape),
     }
@@ -205,13 +205,13 @@ impl<'a> Named<'a> {
         let have = self.indices.len();
         match length.as_int() {
             Some(n) if n == have as i64 => Ok(()),
-            Some(n) => self.broken(format_args!("has {have} elements, and not {n}")),
+            Some(n) => self.broken(format_args!("has {have} elements, expected {n}")),
             None => Err(Unfit::Shape),
         }
     }
 
     fn twice<T>(&self, coordinate: i64, part: usize) -> Result<T, Unfit> {
-        self.broken(format_args!("has the coordinate {coordinate} twice under position {part}"))
+        self.broken(format_args!("repeats coordinate {coordinate} under position {part}"))
     }
 }
 
@@ -220,7 +220,7 @@ fn counted(contract: &Contract, arrays: &[Named<'_>]) -> Result<Vec<i64>, Unfit>
     let one = |c: &Counted| match *c {
         Counted::Length(a) => Ok(arrays[a].indices.len() as i64),
         Counted::Last(a) => match arrays[a].indices.len().checked_sub(1).map(|k| arrays[a].indices.at(k)) {
-            None => arrays[a].broken(format_args!("is empty, and has one element at least")),
+            None => arrays[a].broken(format_args!("is empty, expected at least one element")),
             Some(last) if last < 0 => arrays[a].broken(format_args!("ends with {last}, which is negative")),
             Some(last) => Ok(last),
         },

@@ -29,7 +29,7 @@ pub(crate) fn spaces(format: &Format, shape: &[Expr]) -> Vec<Space> {
 /// Returns the least coordinate of each level and the number of its coordinates, for constant sizes.
 pub(crate) fn ranges(format: &Format, shape: &[usize]) -> Vec<(i64, Option<i64>)> {
     let shape: Vec<Expr> = shape.iter().map(|n| Expr::int(*n as i64)).collect();
-    let known = |e: &Expr| e.as_int().unwrap_or_else(|| unreachable!("it is computed of constants"));
+    let known = |e: &Expr| e.as_int().unwrap_or_else(|| unreachable!("constant sizes give a constant"));
     // The computed number of coordinates of an empty tensor may be negative.
     let one = |s: &Space| (known(&s.low), s.size.as_ref().map(|n| known(n).max(0)));
     spaces(format, &shape).iter().map(one).collect()

@@ -92,15 +92,15 @@ impl Part {
     /// Describes the part in a clause.
     pub fn says(self) -> &'static str {
         match self {
-            Part::Drives => "its positions are counted",
-            Part::Limits => "the loop goes from its first coordinate to its last one",
-            Part::Merged => "the loop goes from one of its coordinates to the next",
+            Part::Drives => "the loop counts its positions",
+            Part::Limits => "the loop runs from its first coordinate to its last",
+            Part::Merged => "the loop advances from one of its coordinates to the next",
             Part::Leaps => "the loop jumps to the largest of the leaders' coordinates",
-            Part::Follows => "it goes on to each coordinate that the others come to",
+            Part::Follows => "it advances to each coordinate that the drivers reach",
             Part::Located => "its position is computed",
-            Part::Asked => "its position is computed, and whether it is stored is asked",
-            Part::Probed => "the coordinate is found in its table",
-            Part::Searched => "it is searched for the coordinate",
+            Part::Asked => "its position is computed, and a test tells whether it is stored",
+            Part::Probed => "the coordinate is looked up in its hash table",
+            Part::Searched => "the coordinate is found by search",
         }
     }
 }

@@ -277,7 +277,7 @@ impl Lower {
                 let span = located.origin().span();
                 access::exprs(&located).iter().for_each(|e| self.refuse_rest(e, span));
                 if let Some(t) = located.kind().printed().into_iter().find(|t| self.tensors.contains_key(t)) {
-                    self.refuse_at(span, format!("`{t}`, which is structured, cannot be printed whole yet"));
+                    self.refuse_at(span, format!("cannot print the structured tensor `{t}` as a whole yet"));
                 }
                 located.map(&mut |s| self.stmt(s, bound), &mut Expr::clone)
             }

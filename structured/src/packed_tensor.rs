@@ -69,27 +69,25 @@ impl fmt::Display for Place<'_> {
 impl fmt::Display for Unpackable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unpackable::Level(level) => write!(f, "nothing can be stored in the level `{level}` yet"),
-            Unpackable::OutOfRange(at) => write!(f, "there is an element at {}, which is not in the tensor", Place(at)),
+            Unpackable::Level(level) => write!(f, "storing elements in level `{level}` is not supported yet"),
+            Unpackable::OutOfRange(at) => write!(f, "the element at {} is outside the tensor", Place(at)),
             Unpackable::Outside(level, at) => {
-                write!(f, "there is an element at {}, where `{level}` stores nothing", Place(at))
+                write!(f, "cannot store the element at {}: `{level}` stores nothing there", Place(at))
             }
-            Unpackable::Elsewhere(at) => {
-                write!(f, "there is an element at {}, which is not in the pattern", Place(at))
-            }
+            Unpackable::Elsewhere(at) => write!(f, "the element at {} is outside the pattern", Place(at)),
             Unpackable::Unequal(level, [a, b]) => {
-                write!(f, "the elements at {} and {} are not equal, and `{level}` stores one", Place(a), Place(b))
+                write!(f, "the elements at {} and {} differ, but `{level}` stores one for both", Place(a), Place(b))
             }
             Unpackable::Second(level, [a, b]) => {
                 let [a, b] = [Place(a), Place(b)];
-                write!(f, "there are elements at {a} and {b}, of which `{level}` stores one at most")
+                write!(f, "cannot store the elements at {a} and {b}: `{level}` stores at most one of them")
             }
-            Unpackable::Size(size) => write!(f, "a size of {size} is beyond {MAX_SIZE} (2^47)"),
+            Unpackable::Size(size) => write!(f, "size {size} exceeds {MAX_SIZE} (2^47)"),
             Unpackable::Memory(Some(most)) => {
-                write!(f, "{} for what the format stores do not fit in memory", bytes::amount(*most))
+                write!(f, "{} of stored arrays do not fit in memory", bytes::amount(*most))
             }
-            Unpackable::Memory(None) => f.write_str("there is no memory for all that the format stores"),
-            Unpackable::Shape => f.write_str("indices, elements and shape do not fit each other"),
+            Unpackable::Memory(None) => f.write_str("the arrays that the format stores do not fit in memory"),
+            Unpackable::Shape => f.write_str("indices, elements and shape do not match"),
             Unpackable::Index(dtype) => write!(f, "indices of type {dtype} are too small for the tensor"),
         }
     }
@@ -249,14 +247,14 @@ impl Stored {
         if let Some(values) = self.arrays.last().filter(|_| self.shape.contains(&0)) {
             let fill = self.format.fill.unwrap_or(Literal::zero(values.dtype()));
             let all = Value::summed(self.shape.clone(), Vec::new(), &none(values), fill);
-            return Ok(all.unwrap_or_else(|| unreachable!("there is nothing in it")));
+            return Ok(all.unwrap_or_else(|| unreachable!("an empty tensor has a value")));
         }
         let found = self.found()?;
         let (indices, elements) = self.elements_at(&found);
         let fill = self.format.fill.unwrap_or(Literal::zero(elements.dtype()));
         let sorted = |indices: Vec<i64>, elements: &Buffer, fill: Literal| {
             Value::summed(self.shape.clone(), indices, elements, fill)
-                .unwrap_or_else(|| unreachable!("coordinates are in the tensor"))
+                .unwrap_or_else(|| unreachable!("indices are in range"))
         };
         if self.format.is_injective() {
             // Levels that are not unique may store an element several times.
@@ -323,7 +321,7 @@ impl Stored {
             let below = entries.map(|e| (path(e.above).iter().copied().chain([e.coordinate]).collect(), e.position));
             let below = below.collect();
             let counts = Counts { above: Expr::int(count), size: Expr::int(size), hidden: own_hidden };
-            count = kind.positions(&counts).as_int().unwrap_or_else(|| unreachable!("it is computed of constants"));
+            count = kind.positions(&counts).as_int().unwrap_or_else(|| unreachable!("constant counts give a constant"));
             found = below;
         }
         Ok(self.placed(&found, &ranges))
@@ -406,6 +404,6 @@ fn filled(format: &Format, dtype: DType, count: i64) -> Result<Buffer, Unpackabl
 
 fn vector(buffer: Buffer) -> Value {
     let shape = vec![buffer.len()];
-    let Some(value) = Value::new(shape, buffer) else { unreachable!("a vector is as long as its elements are many") };
+    let Some(value) = Value::new(shape, buffer) else { unreachable!("a vector has the length of its buffer") };
     value
 }

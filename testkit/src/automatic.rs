@@ -34,12 +34,12 @@ pub fn automatic(seed: u64, sort: Sort, taken: &mut Taken) -> (Case, Option<Stri
     for d in s.decisions().iter().filter(|d| d.taken > 0) {
         *taken.entry(d.rule).or_default() += 1;
     }
-    let twice = run().expect("it was done before");
+    let twice = run().expect("`auto` succeeded before");
     if twice.trace() != s.trace() {
-        return (case, Some("another schedule the second time".into()));
+        return (case, Some("the second run chooses another schedule".into()));
     }
     if !s.marks_hold() {
-        return (case, Some("a marked loop may not run so".into()));
+        return (case, Some("a loop mark does not hold".into()));
     }
     let wrong = fault(&runs(&func, seed), s.func()).or_else(|| again(&func, &s));
     (case, wrong)

@@ -21,7 +21,8 @@ pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Resul
     let together = CSource { code, products, levels, ..first.clone() };
     Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
     let compiler = Toolchain::find().map_err(|d| d.to_string())?;
-    let library = compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler refuses it: {d:?}"))?;
+    let library =
+        compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler rejects the batch: {d:?}"))?;
     // SAFETY: the library was just built from this C, in a directory of this test.
     let load = |s: &CSource| unsafe { Compiled::load(&library, s.signature.clone()) };
     sources.iter().map(|s| load(s).map_err(|d| d.to_string())).collect()

@@ -122,7 +122,7 @@ fn run(func: &Func, d: &Dependence, inputs: &mut dyn FnMut(&[i64]) -> Inputs) ->
         return Seen::Stopped;
     }
     Seen::Wrong(format!(
-        "{} of `{}` at {sizes:?}: {:?} and then {:?} touch {:?}, one of them writing, but {} and {} of them happen",
+        "{} of `{}` at {sizes:?}: {:?} and then {:?} access {:?}, one of them writing, but {} and {} of them occur",
         d.kind.short(),
         d.source.tensor,
         w.source,

@@ -192,7 +192,7 @@ fn everything(runs: &[Trace], answers: &[Dependence], shown: &mut [bool], counts
             let Some(between) = relations(&a.instance, &b.instance) else { return };
             if wrong.is_none() && seen.insert((key_of(a), key_of(b), between.clone())) && !covered(&by, a, b, &between)
             {
-                wrong = Some(format!("not found, at {run:?}: {}", show(a, b)));
+                wrong = Some(format!("not found at {run:?}: {}", show(a, b)));
             }
         });
     }
@@ -293,7 +293,7 @@ fn question(func: &Func, analysis: &Dependences<'_>, runs: &[Trace], seed: u64, 
                 if !covered(&by, a, b, &between) {
                     let asked = a.instance.loops.iter().map(|l| relate[&l.stmt]).collect::<Vec<_>>();
                     let extra = with_extra.then_some(shifted);
-                    wrong = Some(format!("not found, at {run:?} for {asked:?}, {extra:?}, {order:?}: {}", show(a, b)));
+                    wrong = Some(format!("not found at {run:?} for {asked:?}, {extra:?}, {order:?}: {}", show(a, b)));
                 }
             }
         });
@@ -331,7 +331,7 @@ fn witnesses(func: &Func, answers: &[Dependence], seed: u64, seen: &mut [bool], 
         } else if trace.finished {
             // Otherwise the run stopped at an assertion elsewhere, or a subscript out of range.
             return Some(format!(
-                "{} of {}: the witness at {sizes:?} is wrong: {:?}, then {:?}, element {:?} ({} and {} of them happen)",
+                "{} of {}: the witness at {sizes:?} is wrong: {:?}, then {:?}, element {:?} ({} and {} of them occur)",
                 d.kind.short(),
                 d.source.tensor,
                 w.source,
@@ -375,7 +375,7 @@ fn kills(func: &Func, analysis: &Dependences<'_>, seed: u64, counts: &mut Counts
                 let head = text.lines().next().unwrap_or_default();
                 let values: Vec<i64> = e.instance.loops.iter().map(|l| l.value).collect();
                 return Some(format!(
-                    "`{head}` is said to write all it reads, but reads {tensor} {:?} at {values:?}",
+                    "`{head}` should write every element before it reads it, but reads {tensor} {:?} at {values:?}",
                     e.element
                 ));
             }

@@ -50,7 +50,7 @@ pub fn answers(func: &Func, counts: &mut Counts) -> Option<String> {
         })
         .or_else(|| {
             let (x, y) = (carriers(&direct.dependences), carriers(&all));
-            (x != y).then(|| format!("loops carry {y:?}, and directly {x:?}"))
+            (x != y).then(|| format!("loops carry {y:?}, but {x:?} by direct dependences"))
         })
         .or_else(|| reductions(&dependences))
 }
@@ -76,14 +76,14 @@ fn pair_by_pair(dependences: &Dependences<'_>, all: &[Dependence]) -> Option<Str
         }
     }
     let (x, y): (Vec<String>, Vec<String>) = (alone.iter().map(shown).collect(), all.iter().map(shown).collect());
-    let differs = x.iter().zip(&y).find(|(x, y)| x != y).map(|(x, y)| format!("alone {x}\nand    {y}"));
-    differs.or_else(|| (x.len() != y.len()).then(|| format!("{} alone, and {}", x.len(), y.len())))
+    let differs = x.iter().zip(&y).find(|(x, y)| x != y).map(|(x, y)| format!("alone    {x}\ntogether {y}"));
+    differs.or_else(|| (x.len() != y.len()).then(|| format!("{} dependences alone, {} together", x.len(), y.len())))
 }
 
 /// Checks that the direct dependences are among all, in the same order.
 fn among(direct: &[Dependence], all: &[Dependence]) -> Option<String> {
     let mut rest = all.iter().map(shown);
-    direct.iter().map(shown).find(|d| !rest.any(|a| a == *d)).map(|d| format!("direct, and not there: {d}"))
+    direct.iter().map(shown).find(|d| !rest.any(|a| a == *d)).map(|d| format!("direct dependence missing: {d}"))
 }
 
 /// Returns the loops that carry dependences, with the tensors.
@@ -101,7 +101,7 @@ fn reductions(dependences: &Dependences<'_>) -> Option<String> {
     });
     let alike: Vec<Dependence> = all.into_iter().filter(|d| d.source.kind == d.sink.kind).collect();
     let (x, y) = (carriers(&dependences.carried_reductions()), carriers(&alike));
-    (x != y).then(|| format!("loops carry reductions {y:?}, and are said to carry {x:?}"))
+    (x != y).then(|| format!("expected loops to carry reductions {y:?}, found {x:?}"))
 }
 
 /// Checks that direct dependences order all accesses to one element, one of them writing it.

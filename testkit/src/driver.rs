@@ -49,7 +49,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
         // Two threads suffice for races; the machine's default could start many.
         let mut command = Command::new(&program);
         command.arg(first.to_string()).current_dir(dir).env("OMP_NUM_THREADS", "2");
-        let output = command.output().expect("it can be run");
+        let output = command.output().expect("the program can be run");
         let printed = String::from_utf8_lossy(&output.stdout);
         // Programs print too.
         for line in printed.lines().filter(|l| l.starts_with("call ")) {

@@ -60,7 +60,7 @@ fn wrong(cases: &[Case]) -> Option<String> {
     let sources: Vec<CSource> = cases.iter().map(|c| c.source.clone()).collect();
     let compiled = match batch::compile(&sources, dir.path(), &flags) {
         Ok(compiled) => compiled,
-        Err(what) => return Some(format!("they are not compiled: {what}")),
+        Err(what) => return Some(format!("cannot compile the bodies: {what}")),
     };
     for (Case { seed, text, func, after, .. }, compiled) in cases.iter().zip(&compiled) {
         for size in SIZES {

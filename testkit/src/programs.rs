@@ -137,7 +137,7 @@ pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
         (Err(a), Err(b)) if [&a, &b].iter().all(|e| e.to_string().contains("out of range")) => return,
         // Iterations that storage skips raise no error.
         (Err(e), Ok(_)) if skips && e.to_string().contains("out of range") => return,
-        (expected, found) => panic!("seed {seed}: {expected:?} is not {found:?}\n{}", text()),
+        (expected, found) => panic!("seed {seed}: expected {expected:?}, found {found:?}\n{}", text()),
     };
     for ((t, a), b) in func.results.iter().zip(&expected.results).zip(&found.results) {
         // A result over a parameter's pattern is an array of values alone.
@@ -147,6 +147,6 @@ pub fn compared(func: &Func, structured: &Structured, seed: u64, skips: bool) {
         assert_eq!(a.places(), b.places());
         let same = |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-12 * x.abs();
         let same = a.numbers().iter().zip(b.numbers()).all(|(x, y)| same(*x, y));
-        assert!(a.shape() == b.shape() && same, "seed {seed}: {a:?} is not {b:?} with {logical:?}\n{}", text());
+        assert!(a.shape() == b.shape() && same, "seed {seed}: expected {a:?}, found {b:?}: {logical:?}\n{}", text());
     }
 }

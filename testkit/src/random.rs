@@ -135,7 +135,7 @@ fn packed(shape: &[usize], format: &Format, indices: Vec<i64>, elements: Vec<f64
     let fill = format.fill.unwrap_or(Literal::Float(0.0));
     let (stored, indices, elements) = fitted(shape, format, indices, elements, &Buffer::F64);
     let lists = Format::new(vec![Level::new(LevelKind::Compressed); shape.len()]);
-    let given = Stored::pack(shape, &lists, &indices, &Buffer::F64(elements)).expect("lists hold all");
+    let given = Stored::pack(shape, &lists, &indices, &Buffer::F64(elements)).expect("lists hold all elements");
     (stored, given.elements().with_fill(fill))
 }
 
@@ -149,7 +149,7 @@ pub fn fitted(
 ) -> (Stored, Vec<i64>, Vec<f64>) {
     let ndim = shape.len();
     loop {
-        let of = |at: &[i64]| indices.chunks_exact(ndim).position(|p| p == at).expect("it was given");
+        let of = |at: &[i64]| indices.chunks_exact(ndim).position(|p| p == at).expect("every element was given");
         match Stored::pack(shape, format, &indices, &typed(elements.clone())) {
             Ok(stored) => return (stored, indices, elements),
             Err(Unpackable::Outside(_, at) | Unpackable::Second(_, [_, at])) => {

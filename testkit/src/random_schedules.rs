@@ -26,7 +26,7 @@ pub fn flags() -> CompileOptions {
 /// Generates the C of an entry, under a name that is unique in its batch.
 pub fn source(func: &Func, number: usize) -> Result<CSource, String> {
     let named = Func { name: format!("case_{number}"), ..func.clone() };
-    let lowered = lower(&named, &LowerOptions::default()).map_err(|d| format!("lowering refuses it: {d}"))?;
+    let lowered = lower(&named, &LowerOptions::default()).map_err(|d| format!("lowering refuses the program: {d}"))?;
     Ok(c::emit(&lowered, &SourceMap::default()))
 }
 
@@ -47,7 +47,7 @@ fn differs(after: &Func, compiled: &Compiled, runs: &[Run]) -> Option<String> {
             let found = call(compiled, *threads, &r.inputs.params, &sizes);
             if !found.as_ref().is_ok_and(|out| close(&r.before, out)) {
                 return Some(format!(
-                    "in C it is otherwise: on {threads} threads at {:?}\nbefore {:?}\nin C   {found:?}",
+                    "different results in C on {threads} threads at {:?}\nbefore {:?}\nin C   {found:?}",
                     r.inputs, r.before
                 ));
             }
@@ -74,7 +74,7 @@ pub fn in_c(after: &Func, runs: &[Run], flags: &CompileOptions) -> Option<String
     let compiled = source(after, 0).and_then(|s| batch::compile(&[s], dir.path(), flags));
     match compiled.map(|c| differs(after, &c[0], runs)) {
         Ok(found) => found,
-        Err(refused) => Some(format!("it is not compiled: {refused}")),
+        Err(refused) => Some(format!("cannot compile the program: {refused}")),
     }
 }
 
@@ -97,17 +97,17 @@ pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>, flags: &Co
             wrong.push(small(&case, &what, &|_, _, _| None));
             continue;
         }
-        let after = case.trace.replay(case.func.clone()).map(|s| s.into_func()).expect("it was taken before");
+        let after = case.trace.replay(case.func.clone()).map(|s| s.into_func()).expect("the steps were taken before");
         match source(&after, cases.len()) {
             Ok(s) => {
                 sources.push(s);
                 cases.push((case, after));
             }
-            Err(what) => wrong.push(small(&case, &format!("it is not compiled: {what}"), alone)),
+            Err(what) => wrong.push(small(&case, &format!("cannot compile the program: {what}"), alone)),
         }
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut together = "it is otherwise in C with other programs, and not alone".to_string();
+    let mut together = "different results in C, but only in a batch with other programs".to_string();
     let suspects: Vec<usize> = match batch::compile(&sources, dir.path(), flags) {
         Ok(compiled) => {
             let bad = |((case, after), compiled): (&(Case, Func), &Compiled)| {
@@ -118,7 +118,7 @@ pub fn faults_of(tried: impl Iterator<Item = (Case, Option<String>)>, flags: &Co
         }
         // Each is compiled alone to find the culprits.
         Err(refused) => {
-            together = format!("it is not compiled with the others of its batch: {refused}");
+            together = format!("cannot compile the program in its batch: {refused}");
             (0..cases.len()).collect()
         }
     };
@@ -157,12 +157,12 @@ pub fn undefined(cases: impl IntoIterator<Item = Case>) -> Vec<(Case, String)> {
     let outcomes = driver::run(&calls, dir.path());
     let wrong = |((case, run, _), outcome): (&(Case, Run, CSource), Outcome)| {
         let what = match outcome {
-            Outcome::Stopped(why) => format!("a sanitizer stops it: at {:?}\n{why}", run.inputs),
+            Outcome::Stopped(why) => format!("a sanitizer stops the program at {:?}\n{why}", run.inputs),
             Outcome::Returned(0, written) if close(&written_only(&case.func, &run.before), &plain(written.clone())) => {
                 return None;
             }
             Outcome::Returned(status, written) => {
-                format!("under the sanitizers it is otherwise: at {:?}\nstatus {status}: {written:?}", run.inputs)
+                format!("different results under sanitizers at {:?}\nstatus {status}: {written:?}", run.inputs)
             }
         };
         Some((case.clone(), what))

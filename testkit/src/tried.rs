@@ -141,11 +141,11 @@ fn step(s: &mut Schedule, method: &str, args: &[Arg], seed: u64, counts: &mut Co
         return Err(format!("{method} panics"));
     };
     let Err(refusal) = answer else {
-        let held = if s.marks_hold() { Ok(true) } else { Err(format!("after {method} a marked loop may not run so")) };
+        let held = if s.marks_hold() { Ok(true) } else { Err(format!("after {method}, a loop mark does not hold")) };
         return held;
     };
     if print::func(s.func()) != print::func(before.func()) {
-        return Err(format!("{method} was refused and changed the program: {}", refusal.message));
+        return Err(format!("{method} was refused, but changed the program: {}", refusal.message));
     }
     refused(before.func(), method, &refusal, seed, counts).map_or(Ok(false), Err)
 }
@@ -155,7 +155,7 @@ fn refused(func: &Func, method: &str, refusal: &Refusal, seed: u64, counts: &mut
     let seen = confirm::seen(func, refusal, &|sizes| inputs(func, sizes, seed))?;
     *counts.refusals.entry(seen.word()).or_default() += 1;
     match seen {
-        Seen::Wrong(what) => Some(format!("{method} is refused wrongly: {}: {what}", refusal.message)),
+        Seen::Wrong(what) => Some(format!("{method} is wrongly refused: {}: {what}", refusal.message)),
         _ => None,
     }
 }
@@ -167,8 +167,8 @@ pub fn fault(runs: &[Run], now: &Func) -> Option<String> {
     }
     runs.iter().find_map(|r| match interp::run(now, &r.inputs) {
         Ok(after) if close(&r.before, &after) => None,
-        Ok(after) => Some(format!("another result: at {:?}\nbefore {:?}\nafter  {:?}", r.inputs, r.before, after)),
-        Err(e) => Some(format!("it stops: at {:?}: {e}", r.inputs)),
+        Ok(after) => Some(format!("different results at {:?}\nbefore {:?}\nafter  {:?}", r.inputs, r.before, after)),
+        Err(e) => Some(format!("the program stops at {:?}: {e}", r.inputs)),
     })
 }
 
@@ -176,8 +176,8 @@ pub fn fault(runs: &[Run], now: &Func) -> Option<String> {
 pub fn again(func: &Func, s: &Schedule) -> Option<String> {
     match s.trace().replay(func.clone()) {
         Ok(again) if print::func(again.func()) == print::func(s.func()) => None,
-        Ok(again) => Some(format!("taken again: it is another program:\n{}", print::func(again.func()))),
-        Err((k, r)) => Some(format!("taken again: step {k} is refused: {}", r.message)),
+        Ok(again) => Some(format!("the replay yields another program:\n{}", print::func(again.func()))),
+        Err((k, r)) => Some(format!("the replay refuses step {k}: {}", r.message)),
     }
 }
 

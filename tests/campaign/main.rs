@@ -2,7 +2,7 @@
 //!
 //! Each seed yields one random program on which all backends must agree, ten loop nests in which every dependence must
 //! be found, four batches of programs under random schedules that must compute the same results in the interpreter and
-//! in C (`schedules`; with four programs that must survive a round trip through their files, `kept`), a batch of
+//! in C (`schedules`; with four programs that must survive a round trip through their files, `saved`), a batch of
 //! vectorised loops with conditions in C (`lanes`), two batches of programs and gradients under automatic schedules,
 //! for right and wrong machines and sizes (`auto`), a batch of gradients compiled from source text to C under such
 //! schedules (`gradients`), a batch of programs on tensors in random formats (`structured`), and 120 texts, mutated
@@ -65,7 +65,7 @@ fn report(folder: &Path, name: &str, seed: u64, round: u64, finding: Finding) {
     let keep = |(extension, bytes): (&str, Vec<u8>)| {
         let path = folder.join(format!("{name}-{seed}.{extension}"));
         std::fs::write(&path, bytes).expect("the target directory can be written");
-        format!("kept in {}\n", path.display())
+        format!("saved in {}\n", path.display())
     };
     let kept: String = finding.files.into_iter().map(keep).collect();
     let text = format!("{name}, seed {seed}: {}\n{kept}{}\n", finding.what, again(round));
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
         ("programs", 1, Box::new(|seed| programs::fault(seed, scratch.path()))),
         ("nests", 10, Box::new(|seed| nest(seed, &nested))),
         ("schedules", 4, Box::new(|seed| schedules::fault(seed, &mut stepped.borrow_mut()))),
-        ("kept", 4, Box::new(schedules::kept)),
+        ("saved", 4, Box::new(schedules::saved)),
         ("lanes", 1, Box::new(lane_bodies)),
         ("auto", 2, Box::new(schedules::automatic)),
         ("gradients", 1, Box::new(gradients::fault)),

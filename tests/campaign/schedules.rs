@@ -96,7 +96,7 @@ pub fn again(path: &Path) -> (String, bool) {
 }
 
 /// Checks that programs and traces survive a round trip through their files.
-pub fn kept(seed: u64) -> Option<Finding> {
+pub fn saved(seed: u64) -> Option<Finding> {
     let (old, _) = random(seed, Class::Dense, &mut Counts::default());
     let text = text_of(&old);
     let finding = |what: String| Some(Finding { what, files: vec![("ft", text.clone().into_bytes())] });

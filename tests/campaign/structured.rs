@@ -28,7 +28,7 @@ const LONGEST: [usize; 2] = [150_000, 30_000];
 
 /// Start of the diagnostic for loops that would expand to too much C. Simplification may push a program over that
 /// limit.
-const TOO_MANY: &str = "there are more combinations of what is stored";
+const TOO_MANY: &str = "too many combinations of stored and absent elements";
 
 /// Time limit for shrinking; the smallest program found by then is reported.
 const SHRINKING: Duration = Duration::from_secs(60);

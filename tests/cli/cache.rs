@@ -53,7 +53,7 @@ fn errors_of_cached_programs_show_the_source() {
 }
 
 #[test]
-fn without_a_cache_programs_are_compiled_for_one_run() {
+fn programs_are_compiled_for_one_run_without_a_cache() {
     let folder = Folder::new(&[("f.ft", PROGRAM), ("file", ""), ("real/x", ""), ("tmp/x", "")]);
     std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).expect("a link");
     let temporary = folder.path().join("tmp");
@@ -75,7 +75,7 @@ fn without_a_cache_programs_are_compiled_for_one_run() {
     "#]]
     .assert_eq(&run("TAFFETA_CACHE_DIR", "file"));
     expect![[r#"
-        warning: cannot keep compiled programs in `link`: it is a symbolic link, which could be turned elsewhere
+        warning: cannot keep compiled programs in `link`: it is a symbolic link, whose target may change
           set TAFFETA_CACHE_DIR to a directory of your own
           compiled programs are kept for this run only
     "#]]
@@ -95,7 +95,7 @@ fn without_a_cache_programs_are_compiled_for_one_run() {
 }
 
 #[test]
-fn a_missing_compiler_says_what_to_install() {
+fn missing_compilers_are_reported_with_the_package() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[1]"]);
     let (status, _, err) = finish(command.env("CC", "no-such-compiler"));
@@ -103,7 +103,7 @@ fn a_missing_compiler_says_what_to_install() {
     expect![[r#"
         toolchain::missing
 
-          × there is no C compiler `no-such-compiler`, which the environment variable CC names
+          × cannot find the C compiler `no-such-compiler`, named by the environment variable CC
           help: install one (`apt-get install gcc libc6-dev` on Debian and Ubuntu), or set CC to the one
                 to use
 
@@ -116,7 +116,7 @@ fn a_missing_compiler_says_what_to_install() {
 }
 
 #[test]
-fn a_broken_entry_is_made_again() {
+fn broken_entries_are_remade() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let cache = folder.path().join("cache");
     let args = ["run", "f.ft", "power", "--in", "x=[3]"];
@@ -132,7 +132,7 @@ fn a_broken_entry_is_made_again() {
 }
 
 #[test]
-fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
+fn broken_compilers_are_named_and_leave_no_files() {
     let folder = Folder::new(&[
         ("f.ft", PROGRAM),
         (
@@ -159,27 +159,27 @@ fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
     let grumpy = format!("{}/grumpy", folder.path().display());
     let scribbler = format!("{}/scribbler", folder.path().display());
     for (cc, how, said) in [
-        ("false", "does not work: it failed (exit status: 1)", "it printed no error"),
-        ("true", "does not work: it ended well and made no file", "it printed no error"),
-        (&grumpy, "does not work: it failed (exit status: 4)", "it said: cannot find my assembler"),
+        ("false", "does not work: it failed (exit status: 1)", "it printed no errors"),
+        ("true", "does not work: it succeeded, but wrote no file", "it printed no errors"),
+        (&grumpy, "does not work: it failed (exit status: 4)", "it printed: cannot find my assembler"),
         // Its output is not a program.
-        (&scribbler, "makes programs that cannot be run", "Permission denied"),
+        (&scribbler, "builds programs that cannot be run", "Permission denied"),
     ] {
         let (status, err) = run(cc);
         assert_eq!(status, 1, "{err}");
         let flat = err.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(err.contains("toolchain::broken") && flat.contains("set CC to another"), "{err}");
         // Long paths are wrapped, so compare without spaces.
-        let (flat, what) = (flat.replace(' ', ""), format!("`{cc}`, which the environment variable CC names, {how}"));
+        let (flat, what) = (flat.replace(' ', ""), format!("`{cc}` (environment variable CC) {how}"));
         assert!(flat.contains(&what.replace(' ', "")), "{err}");
         assert!(flat.contains(&said.replace(' ', "")), "{err}");
-        assert!(cc == scribbler || err.contains("what was run: ") && err.contains("-shared"), "{err}");
-        assert_eq!(entries(), 1, "{cc} left something in the cache");
+        assert!(cc == scribbler || err.contains("command: ") && err.contains("-shared"), "{err}");
+        assert_eq!(entries(), 1, "{cc} leaves entries in the cache");
     }
     // A compiler that works but refuses the generated code, which another compiler accepts.
     let (status, err) = run(&format!("{}/picky", folder.path().display()));
     assert_eq!(status, 1, "{err}");
-    assert!(err.contains("toolchain::refused") && err.contains("no taste") && err.contains("`cc` takes it"), "{err}");
+    assert!(err.contains("toolchain::refused") && err.contains("no taste") && err.contains("`cc` accepts it"), "{err}");
     assert!(err.contains("unset CC"), "{err}");
     // It compiles the probe and computes correctly: that verdict is kept.
     assert_eq!((count("entries"), count("making")), (2, 0));
@@ -190,7 +190,7 @@ fn a_compiler_that_does_not_work_is_named_and_leaves_nothing() {
 
 /// Checks that user flags that break the generated code, but not an empty function, are named.
 #[test]
-fn flags_that_spoil_the_code_are_named() {
+fn flags_that_break_the_code_are_named() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let run = |name: &str, flags: &str| {
         let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
@@ -240,8 +240,9 @@ fn a_planted_library_is_not_run() {
     std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).expect("ours");
     let (status, out, err) = run();
     assert_eq!((status, out.as_str()), (0, "out: i64 = 2\n"), "{err}");
-    assert!(err.starts_with("warning: what the cache `") && err.contains("discarded: others could write it"), "{err}");
-    assert_eq!(run(), (0, "out: i64 = 2\n".into(), String::new()), "it is told once");
+    let told = "warning: discarded the contents of the cache `";
+    assert!(err.starts_with(told) && err.contains("`: others could write it"), "{err}");
+    assert_eq!(run(), (0, "out: i64 = 2\n".into(), String::new()), "the warning is printed once");
     // A cache in a directory that others can write is not used either.
     let parent = folder.path().join("open");
     std::fs::create_dir(&parent).expect("a folder");
@@ -249,13 +250,13 @@ fn a_planted_library_is_not_run() {
     let mut command = folder.command(&["run", "f.ft", "--in", "x=1"]);
     let (status, out, err) = finish(command.env("TAFFETA_CACHE_DIR", parent.join("cache")));
     assert_eq!((status, out.as_str()), (0, "out: i64 = 2\n"), "{err}");
-    assert!(err.contains("in which it lies, can be written by others"), "{err}");
+    assert!(err.contains("above it can be written by others"), "{err}");
     assert!(err.contains("compiled programs are kept for this run only"), "{err}");
     assert!(!parent.join("cache").exists());
 }
 
 #[test]
-fn a_cache_keeps_to_its_size() {
+fn the_cache_respects_its_size() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let cache = folder.path().join("cache");
     let run = |size: &str, k: usize| {
@@ -270,7 +271,7 @@ fn a_cache_keeps_to_its_size() {
     // A manifest and a library for each program, and the verdict on the compiler.
     assert_eq!(entries(), 7);
     assert_eq!(run("1KB", 4).0, 0);
-    assert_eq!(entries(), 1, "what was made last");
+    assert_eq!(entries(), 1, "only the newest entry stays");
     let (status, _, err) = run("plenty", 5);
     assert_eq!(status, 1);
     assert!(err.contains("cache::size") && err.contains("TAFFETA_CACHE_SIZE"), "{err}");
@@ -305,7 +306,7 @@ def by_a_rule(s):
     let measures = |schedule: &str, sizes: [&str; 2], machine: &str| {
         let (status, _, err) = run(schedule, sizes, machine);
         assert_eq!(status, 0, "{err}");
-        assert!(!err.contains("cannot be measured"), "{err}");
+        assert!(!err.contains("cannot measure"), "{err}");
         err.contains("measured this machine")
     };
     let small = ["n=2", "m=3"];
@@ -319,12 +320,12 @@ def by_a_rule(s):
     }
     let (status, _, err) = run("auto", small, "that");
     assert_eq!(status, 1);
-    assert!(err.contains("schedule::machine") && err.contains("`this` and `portable`"), "{err}");
+    assert!(err.contains("schedule::machine") && err.contains("`this` or `portable`"), "{err}");
 }
 
 /// Checks that a machine that cannot be measured is scheduled for as a typical one, and programs run.
 #[test]
-fn a_machine_that_cannot_be_measured_is_like_others() {
+fn unmeasurable_machines_use_typical_prices() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     // A compiler that refuses only the program that measures.
     let cc = "#!/bin/sh\ncase \"$*\" in *machine.c*) exit 1;; esac\nexec cc \"$@\"\n";
@@ -336,5 +337,5 @@ fn a_machine_that_cannot_be_measured_is_like_others() {
     let (status, out, err) = finish(&mut command);
     assert_eq!(status, 0, "{err}");
     assert!(out.starts_with("y: i64[2]\n  [1, 4]\n"), "{out}");
-    assert!(err.contains("this machine cannot be measured, and is taken for one like others"), "{err}");
+    assert!(err.contains("cannot measure this machine, so rules use a portable model"), "{err}");
 }

@@ -130,9 +130,9 @@ fn smooth_programs_agree() {
 }
 
 #[test]
-fn a_table_says_what_was_compared_and_made() {
+fn a_table_lists_comparisons_and_generated_inputs() {
     expect![[r#"
-        not given, and made: x=randn(seed=0)
+        generated inputs: x=randn(seed=0)
          input  along         finite differences  forward  reverse  error of differences  error of modes  verdict
          x      all elements             3.48964  3.48964  3.48964                < 1e-6          < 1e-9  agrees
         pick: 1 of 1 gradients agree, in 7 directions
@@ -162,7 +162,7 @@ fn kinks_are_warnings() {
 
 /// Checks that points where both one-sided derivatives are 0 are no kinks, to whatever order the function vanishes.
 #[test]
-fn flat_points_are_no_kinks() {
+fn flat_points_are_not_kinks() {
     let folder = folder();
     for zeros in ["x=[0]", "x=[0,0]", "x=[0,0,0]", "x=[0,0,0,0]", "x=[0,0,0,0,0]", "x=[0,2,0,0,-1]"] {
         let (status, found) = json(&folder, &["flat", "--in", zeros]);
@@ -172,10 +172,10 @@ fn flat_points_are_no_kinks() {
 
 /// Checks that errors explained by f32 rounding are not called mistakes, and that others are.
 #[test]
-fn rounding_in_f32_is_told_from_a_wrong_gradient() {
+fn rounding_in_f32_is_distinguished_from_wrong_gradients() {
     let folder = folder();
     let out = folder.succeeds(&["check-grad", "f.ft", "lost", "--in", "x=1"]);
-    assert!(out.contains("warning: `x`: what is computed in f32 is dominated by rounding error along "), "{out}");
+    assert!(out.contains("warning: `x`: rounding error dominates the results in f32 along "), "{out}");
     assert!(!out.contains("mistake"), "{out}");
     let last = out.lines().last().expect("a last line");
     assert!(last.starts_with("lost: 0 of 1 gradients agree, 1 is unclear, in "), "{out}");
@@ -198,16 +198,16 @@ fn wrong_gradients_are_status_1() {
         grad::check
 
           × the gradient of `hidden` with respect to `x` is wrong: in a direction in which all elements
-          │ change, it gives -0.572064 (as forward mode does), and finite differences 0.116593
+          │ change, it gives -0.572064 (as does forward mode), but finite differences give 0.116593
             ╭─[f.ft:49:15]
          48 │ 
          49 │ def hidden(x: f64[n]) -> f64:
             ·               ──────
          50 │     s: f64 = 0.0
             ╰────
-          help: try another point (--in, --seed): the derivative of a branch (`x if x != 0 else 0`) or an
-                operation (`sqrt` of 0) at this one alone is not that of the program
-          note: a gradient that is wrong at every point is a mistake in Taffeta: keep the command line, the program, its inputs and what was printed
+          help: try another point (--in, --seed): a branch (`x if x != 0 else 0`) or an operation (`sqrt`
+                of 0) may have another derivative at this point alone
+          note: a gradient that is wrong at every point is a mistake in Taffeta: keep the command line, the program, its inputs and the output
 
         1 error
     "#]]

@@ -7,12 +7,12 @@ use expect_test::expect;
 fn check(folder: &Folder, args: &[&str]) -> String {
     let before = folder.files();
     let err = folder.fails(&[args, &["--out", "y=y.npy"]].concat());
-    assert_eq!(folder.files(), before, "{args:?} left something behind");
+    assert_eq!(folder.files(), before, "{args:?} leaves files behind");
     err
 }
 
 #[test]
-fn files_that_are_missing_truncated_or_of_another_type() {
+fn missing_truncated_and_mistyped_files() {
     let folder =
         Folder::new(&[("f.ft", PROGRAM), ("text.npy", "not numbers"), ("x.xyz", ""), ("bad.csv", "1,2\n3,x\n")]);
     let header = b"\x93NUMPY\x01\x00\x40\x00{'descr': '<f8', 'fortran_order': False, 'shape': (9,), }        \n";
@@ -30,7 +30,7 @@ fn files_that_are_missing_truncated_or_of_another_type() {
     expect![[r#"
         data::format
 
-          × text.npy: this is not a NumPy file (it does not start with \x93NUMPY)
+          × text.npy: not a NumPy file (it does not start with \x93NUMPY)
 
         1 error
     "#]]
@@ -39,7 +39,7 @@ fn files_that_are_missing_truncated_or_of_another_type() {
         data::truncated
 
           × short.npy: the file ends before its data does
-          help: the file is damaged or was not written to its end; make it again
+          help: the file is damaged or incomplete; write it again
 
         1 error
     "#]]
@@ -47,7 +47,7 @@ fn files_that_are_missing_truncated_or_of_another_type() {
     expect![[r#"
         input::unknown
 
-          × parameter `x`: x.xyz: files that end in `.xyz` cannot be read
+          × parameter `x`: x.xyz: cannot read files that end in `.xyz`
           help: files: .npy .npz .csv .tsv .txt .obj .off .mtx .mtx.gz .png .tns .tns.gz; generators: rand
                 randn randint zeros ones arange sprand; literals: 3, 2.5, [1, 2, 3], true
 
@@ -65,7 +65,7 @@ fn files_that_are_missing_truncated_or_of_another_type() {
     expect![[r#"
         input::literal
 
-          × `[1, [2]]`, character 6: a list stands beside a number
+          × `[1, [2]]`, character 6: expected a number, found a list
 
         1 error
     "#]]
@@ -88,7 +88,7 @@ fn files_that_are_missing_truncated_or_of_another_type() {
     expect![[r#"
         data::dtype
 
-          × the literal: found 0.5 at [0], but parameter `index` is i32: an integer is expected
+          × the literal: expected an integer at [0] for parameter `index` of type i32, found 0.5
 
         1 error
     "#]]
@@ -106,7 +106,7 @@ fn files_that_are_missing_truncated_or_of_another_type() {
         data::truncated
 
           × short.npy: the file ends before its data does
-          help: the file is damaged or was not written to its end; make it again
+          help: the file is damaged or incomplete; write it again
 
         1 error
     "#]]
@@ -144,8 +144,8 @@ fn files_that_are_missing_truncated_or_of_another_type() {
     expect![[r#"
         data::empty
 
-          × empty.csv: an empty table, for parameter `x`
-          help: if the parameter has no elements, say so with --size
+          × empty.csv: the table is empty: no numbers for parameter `x`
+          help: if the parameter has no elements, give its sizes with --size
 
         1 error
     "#]]
@@ -156,7 +156,7 @@ fn files_that_are_missing_truncated_or_of_another_type() {
 }
 
 #[test]
-fn sizes_that_disagree_are_unknown_or_too_large() {
+fn conflicting_unknown_and_too_large_sizes() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let axpy = |args: &[&str]| folder.fails(&[&["run", "f.ft", "axpy", "--in", "a=1"], args].concat());
     expect![[r#"
@@ -218,7 +218,7 @@ fn sizes_that_disagree_are_unknown_or_too_large() {
     expect![[r#"
         size::mismatch
 
-          × parameter `x`, dimension 0: no size gives `n * 2` = 3
+          × parameter `x`, dimension 0: no size satisfies `n * 2` = 3
             ╭─[f.ft:23:19]
          22 │ 
          23 │ def halves(x: f32[2 * n]) -> (f32[n], f32[n]):
@@ -246,7 +246,7 @@ fn sizes_that_disagree_are_unknown_or_too_large() {
 }
 
 #[test]
-fn a_run_that_stops_writes_nothing() {
+fn failed_runs_write_nothing() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     for backend in ["c", "interp"] {
         let err =
@@ -288,8 +288,8 @@ fn outputs_are_checked_before_anything_runs() {
     expect![[r#"
         output::format
 
-          × `y.jpg`: files that end in `.jpg` cannot be written
-          help: one of .npy .npz .csv .tsv .txt .png, or of a structured result .mtx .tns
+          × `y.jpg`: cannot write files that end in `.jpg`
+          help: use .npy .npz .csv .tsv .txt .png, or for a structured result also .mtx .tns
 
         1 error
     "#]]
@@ -337,15 +337,15 @@ fn outputs_are_checked_before_anything_runs() {
 }
 
 #[test]
-fn programs_that_cannot_be_read() {
+fn unreadable_programs() {
     let folder =
         Folder::new(&[("dir/x.ft", ""), ("bad.ft", "def f(x: f32[n]) -> f32[n]:\n    y = x +\n    return z\n")]);
     folder.write("binary.ft", &[0xff, 0xfe, 0, 1]);
     assert!(folder.fails(&["check", "/dev/zero"]).contains("more than 64 MB"));
     for command in ["run", "check", "show"] {
         assert!(folder.fails(&[command, "nowhere.ft"]).contains("nowhere.ft: there is no such file"));
-        assert!(folder.fails(&[command, "dir"]).contains("dir: this is a directory"));
-        assert!(folder.fails(&[command, "binary.ft"]).contains("binary.ft:1: this is not a text file"));
+        assert!(folder.fails(&[command, "dir"]).contains("dir: expected a file, found a directory"));
+        assert!(folder.fails(&[command, "binary.ft"]).contains("binary.ft:1: not a text file"));
         assert!(folder.fails(&[command, "bad.ft"]).contains("bad.ft:2"));
     }
 }

@@ -81,7 +81,7 @@ fn dependences_are_printed_with_lines_loops_and_witnesses() {
 }
 
 #[test]
-fn constant_distances_are_said_for_every_loop() {
+fn constant_distances_are_printed_for_every_loop() {
     check(
         &["stencil"],
         expect![[r#"
@@ -101,7 +101,7 @@ fn constant_distances_are_said_for_every_loop() {
 }
 
 #[test]
-fn a_program_without_dependences_is_said_to_have_none() {
+fn programs_without_dependences() {
     check(
         &["twice"],
         expect![[r#"
@@ -115,11 +115,11 @@ fn a_program_without_dependences_is_said_to_have_none() {
 }
 
 #[test]
-fn what_follows_from_others_is_listed_if_it_is_asked_for() {
+fn transitive_dependences_are_listed_on_request() {
     let folder = Folder::new(&[("f.ft", CHAIN)]);
     let text = folder.succeeds(&["deps", "f.ft"]);
     expect![[r#"
-        chain: 2 dependences, and others that follow from these (`--all` lists them)
+        chain: 2 dependences, and transitive ones (`--all` lists them)
 
         y: inout f32[n]
           RAW within one iteration of `i`
@@ -149,7 +149,7 @@ fn what_follows_from_others_is_listed_if_it_is_asked_for() {
 }
 
 #[test]
-fn machines_get_json() {
+fn dependences_as_json() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let json: serde_json::Value =
         serde_json::from_str(&folder.succeeds(&["deps", "f.ft", "stencil", "--json"])).unwrap();
@@ -166,7 +166,7 @@ fn machines_get_json() {
 }
 
 #[test]
-fn a_wrong_program_or_entry_is_a_diagnostic() {
+fn wrong_programs_and_entries_are_diagnostics() {
     let folder = Folder::new(&[("f.ft", PROGRAM), ("bad.ft", "def f(:\n")]);
     assert!(folder.fails(&["deps", "f.ft"]).contains("scan"));
     assert!(!folder.fails(&["deps", "bad.ft"]).is_empty());

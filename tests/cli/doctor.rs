@@ -44,7 +44,7 @@ fn this_machine_computes_rightly() {
 }
 
 #[test]
-fn a_compiler_that_is_told_to_compute_wrongly_is_told_otherwise() {
+fn workarounds_override_flags_that_compute_wrongly() {
     // -ffast-math comes first, so that later flags override it.
     let (folder, compiler) = with_compiler("exec cc -ffast-math \"$@\"");
     let all = json(&taffeta(&folder, &compiler, &["doctor", "--json"]).1);
@@ -63,13 +63,13 @@ fn a_compiler_that_is_told_to_compute_wrongly_is_told_otherwise() {
 }
 
 #[test]
-fn a_compiler_that_computes_wrongly_is_refused_and_told_what() {
+fn compilers_that_compute_wrongly_are_refused_with_the_results() {
     // -ffinite-math-only comes last, so that no flag restores NaN.
     let (folder, compiler) = with_compiler("exec cc \"$@\" -ffinite-math-only");
     let (status, out, err) = taffeta(&folder, &compiler, &["run", "clip.ft", "--in", "x=[1,2]"]);
     assert_eq!((status, out.as_str()), (1, ""), "{err}");
     let flat = err.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(err.contains("toolchain::wrong") && flat.contains("computes wrongly:"), "{err}");
+    assert!(err.contains("toolchain::wrong") && flat.contains("computes wrong results:"), "{err}");
     assert!(flat.contains("isnan"), "{err}");
     let (status, out, err) = taffeta(&folder, &compiler, &["doctor"]);
     assert!(status == 1 && out.contains("wrongly:") && err.contains("toolchain::wrong"), "{out}\n{err}");
@@ -87,7 +87,7 @@ def f(a: f64[n], b: f64[n], c: f64[n]) -> f64[n]:
 ";
 
 #[test]
-fn flags_of_the_environment_are_the_last() {
+fn flags_of_the_environment_come_last() {
     let (folder, compiler) = with_compiler("echo \"$@\" >> \"$0.log\"; exec cc \"$@\"");
     folder.write("f.ft", CONTRACTED.as_bytes());
     let run = |args: &[&str], cflags: &str| {
@@ -148,7 +148,7 @@ def f(x: f16[n]) -> (f16[n], f16):
 ";
 
 #[test]
-fn a_warm_cache_asks_no_compiler() {
+fn warm_caches_run_no_compiler() {
     let (folder, compiler) = with_compiler("echo run >> \"$0.count\"; exec cc \"$@\"");
     let count = || std::fs::read_to_string(folder.path().join("compiler.count")).map_or(0, |t| t.lines().count());
     let run = |x: &str| {
@@ -167,7 +167,7 @@ fn a_warm_cache_asks_no_compiler() {
 }
 
 #[test]
-fn a_machine_without_a_compiler_is_told() {
+fn missing_compilers_are_reported() {
     let folder = Folder::new(&[]);
     let mut command = folder.command(&["doctor", "--json"]);
     let (status, out, err) = finish(command.env("CC", "no-such-compiler"));

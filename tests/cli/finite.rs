@@ -147,7 +147,7 @@ fn the_statement_the_operands_and_the_iteration_are_named() {
 }
 
 #[test]
-fn copies_constants_and_choices_are_made_by_nobody() {
+fn copies_constants_and_choices_are_not_reported() {
     let folder = folder();
     passes(&folder, &["safe", "--in", "x=[3,1]"]);
     passes(&folder, &["safe", "--in", "x=[]"]);
@@ -160,7 +160,7 @@ fn copies_constants_and_choices_are_made_by_nobody() {
     expect![[r#"
         run::nonfinite
 
-          × `m` is nan: no statement made it of finite numbers, but the input `x[1]` is nan already
+          × `m` is nan: the input `x[1]` is already nan
 
         1 error
     "#]]
@@ -168,7 +168,7 @@ fn copies_constants_and_choices_are_made_by_nobody() {
 }
 
 #[test]
-fn printed_lines_are_no_part_of_the_document() {
+fn printed_lines_are_not_part_of_the_json() {
     let folder = folder();
     for backend in ["c", "interp"] {
         let args = ["run", "f.ft", "counts", "--in", "n=2", "--backend", backend];

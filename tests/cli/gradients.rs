@@ -32,7 +32,7 @@ hessian = vjp(grad(loss))
 }
 
 #[test]
-fn runs_with_seeds_of_ones_or_others() {
+fn runs_with_default_and_given_seeds() {
     let folder = folder();
     let run = |more: &[&str]| {
         let all = [&["run", "f.ft", "f", "--in", "x=[1,2]", "--in", "k=1", "--in", "a=3"], more].concat();
@@ -52,13 +52,13 @@ fn runs_with_seeds_of_ones_or_others() {
 }
 
 #[test]
-fn what_has_no_derivative_is_refused() {
+fn refuses_inputs_and_results_without_derivatives() {
     let folder = folder();
     let wrong = |args: &[&str]| folder.fails(args);
     expect![[r#"
         grad::wrt
 
-          × `k` is of i32, which carries no derivative
+          × `k` has type i32, which carries no derivative
           help: differentiate with respect to floating-point parameters
 
         1 error
@@ -85,16 +85,15 @@ fn what_has_no_derivative_is_refused() {
     expect![[r#"
         grad::result
 
-          × `grad` is of functions with one floating-point number as result, and `count` has `c` of i32
-          │ with 0 dimensions
+          × `grad` needs one floating-point scalar result, but `count` has `c` of i32 with 0 dimensions
             ╭─[f.ft:20:10]
          19 │ dloss = grad(loss, wrt=["x"])
          20 │ dcount = grad(count)
             ·          ───────────
          21 │ hessian = vjp(grad(loss))
             ╰────
-          help: name one of them (`out=["loss"]`), sum it up, or use `vjp(count, …)`, which takes a seed
-                for every result
+          help: name a scalar result (`out=["loss"]`), sum the result, or use `vjp(count, …)`, which takes
+                a seed for each result
 
         1 error
     "#]]
@@ -102,7 +101,7 @@ fn what_has_no_derivative_is_refused() {
 }
 
 #[test]
-fn a_large_tape_is_said_unasked() {
+fn large_tapes_are_warned_of() {
     let folder = Folder::new(&[(
         "f.ft",
         "def f(x: f64[n], steps: i32) -> f64[n]:
@@ -120,7 +119,7 @@ fn a_large_tape_is_said_unasked() {
 }
 
 #[test]
-fn what_the_library_writes_is_placed_in_its_file() {
+fn tensors_of_the_library_are_located_in_its_files() {
     let text = "def loss(x: f64[n]) -> f64:\n    y = x * x\n    return sum(softmax(y) * y)\n";
     let folder = Folder::new(&[("f.ft", text)]);
     let table = folder.succeeds(&["grad", "f.ft", "loss", "--wrt", "x", "--explain"]);

@@ -49,7 +49,7 @@ fn every_command_takes_the_same_options() {
 }
 
 #[test]
-fn every_command_refuses_the_same() {
+fn every_command_refuses_the_same_values() {
     let folder = folder();
     let full = ["--in", "x=[1, 2]", "--in", "y=ones"];
     for (option, value, code) in [
@@ -119,7 +119,7 @@ fn possible(help: &str, option: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn help_offers_nothing_that_is_refused() {
+fn every_option_in_help_is_accepted() {
     let folder = folder();
     let help = folder.succeeds(&["--help"]);
     let commands: Vec<&str> = help

@@ -11,7 +11,7 @@ fn full() -> Stdio {
 }
 
 #[test]
-fn a_full_standard_output_is_an_error() {
+fn full_standard_output_is_an_error() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let run = ["run", "f.ft", "power", "--in", "x=[3]"];
     for args in [
@@ -32,12 +32,12 @@ fn a_full_standard_output_is_an_error() {
         let output = child.wait_with_output().expect("it ends");
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {err}");
-        assert!(err.contains("output::write") && err.contains("standard output cannot be written: No space"), "{err}");
+        assert!(err.contains("output::write") && err.contains("cannot write standard output: No space"), "{err}");
     }
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_pipes_are_not_errors() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     for args in
         [&["run", "f.ft", "power", "--in", "x=[3]"][..], &["show", "f.ft", "power", "--stage", "c"], &["--help"]]
@@ -50,7 +50,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_returned_parameter_is_a_result_of_its_name() {
+fn returned_parameters_are_results_of_their_name() {
     let folder = Folder::new(&[(
         "f.ft",
         "def f(x: f32[n], y: inout[f32[n]]) -> (f32[n], f32[n]):\n    y += x\n    return x, y\n",
@@ -102,7 +102,7 @@ fn links_to_one_file_are_one_file() {
 
 /// Checks that destinations are tested before the program runs, perhaps for minutes.
 #[test]
-fn places_are_asked_before_the_run() {
+fn destinations_are_checked_before_the_run() {
     let endless = "def f(x: f64[n]) -> f64[n]:\n    y = x + 0.0\n    for t in range(1000000000):\n        \
                    for i in range(n):\n            y[i] = sin(y[i])\n    return y\n";
     let folder = Folder::new(&[("f.ft", endless), ("file", ""), ("d.npy/x", ""), ("out/y.npy/x", "")]);
@@ -126,7 +126,7 @@ fn places_are_asked_before_the_run() {
 }
 
 #[test]
-fn pictures_say_what_they_clip() {
+fn clipping_in_pictures_is_reported() {
     let folder = Folder::new(&[("f.ft", "def f(x: f32[n, m]) -> f32[n, m]:\n    y = x + 0.0\n    return y\n")]);
     let run = |x: &str| folder.succeeds(&["run", "f.ft", "--in", &format!("x={x}"), "--out", "y=y.png"]);
     assert_eq!(

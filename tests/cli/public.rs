@@ -3,7 +3,7 @@
 use std::path::Path;
 
 #[test]
-fn the_command_line_uses_the_public_interface_alone() {
+fn the_command_line_uses_only_the_public_interface() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let files = std::fs::read_dir(root.join("cli")).unwrap().map(|e| e.unwrap().path());
     for path in files.chain([root.join("main.rs")]) {

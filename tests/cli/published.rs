@@ -55,7 +55,7 @@ fn file(name: &str) -> Option<String> {
 }
 
 #[test]
-fn meshes() {
+fn published_meshes() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     for (name, faces) in
         [("libigl_bunny.off", 6966), ("softras_spot_triangulated.obj", 5856), ("subdivnet_airplane.obj", 500)]
@@ -86,7 +86,7 @@ fn meshes() {
 }
 
 #[test]
-fn graphs_and_pictures() {
+fn published_graphs_and_pictures() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     if let Some(path) = file("graphs/cora_edges.mtx") {
         let input = |name: &str| format!("{name}={path}:{name}");

@@ -81,7 +81,7 @@ fn generic_and_specialised_agree() {
 }
 
 #[test]
-fn results_go_to_files_and_come_back() {
+fn results_round_trip_through_files() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let args = ["run", "f.ft", "axpy", "--in", "x=[1, 2, 3]", "--in", "y=zeros", "--in", "a=2"];
     let out = folder.succeeds(&[&args[..], &["--out", "y=y.npy", "--out", "total=t.csv"]].concat());
@@ -208,7 +208,7 @@ def ragged(x: f64[n]) -> f64[n]:
 ";
 
 #[test]
-fn memory_is_what_the_program_declares() {
+fn memory_of_runs_is_the_declared_memory() {
     let folder = Folder::new(&[("declared.ft", DECLARED)]);
     let memory = |entry: &str, n: usize, generic: bool| -> [u64; 3] {
         let size = format!("n={n}");
@@ -280,7 +280,7 @@ fn repeated_runs_start_from_the_same_inputs() {
 }
 
 #[test]
-fn steps_are_timed_apart() {
+fn steps_are_timed_separately() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let out = folder.succeeds(&["run", "f.ft", "power", "--in", "x=[1]", "--time"]);
     for step in ["load", "read inputs", "run", "memory, inputs", "memory, results", "memory, scratch"] {
@@ -289,14 +289,14 @@ fn steps_are_timed_apart() {
 }
 
 #[test]
-fn checking_counts_entries() {
+fn check_counts_entries() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     assert_eq!(folder.succeeds(&["check", "f.ft"]), "f.ft: no errors in 5 entries\n");
     assert_eq!(folder.succeeds(&["check", "f.ft", "--json"]), "{\"diagnostics\":[],\"status\":\"ok\"}\n");
 }
 
 #[test]
-fn stages_are_shown() {
+fn show_prints_every_stage() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     let elaborated = folder.succeeds(&["show", "f.ft", "pick"]);
     expect![[r#"

@@ -3,12 +3,12 @@
 use super::{Folder, PROGRAM, finish, finish_with};
 
 #[test]
-fn shells_and_man_are_told_of_the_command_line() {
+fn completions_and_man_pages_cover_the_command_line() {
     let folder = Folder::new(&[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let text = folder.succeeds(&["completions", shell]);
         for word in ["check-grad", "strict-floats", "schedule"] {
-            assert!(text.contains(word), "{shell} knows nothing of {word}");
+            assert!(text.contains(word), "the completions for {shell} lack {word}");
         }
     }
     let script = folder.succeeds(&["completions", "bash"]);
@@ -24,7 +24,7 @@ fn shells_and_man_are_told_of_the_command_line() {
 }
 
 #[test]
-fn colours_can_be_asked_for() {
+fn colours_can_be_requested() {
     let folder = Folder::new(&[("f.ft", "def f(x: f32[n]):\n    return z\n")]);
     let coloured = |variables: &[(&str, &str)]| {
         let mut command = folder.command(&["check", "f.ft"]);
@@ -32,7 +32,7 @@ fn colours_can_be_asked_for() {
         finish(&mut command).2.contains('\x1b')
     };
     assert!(coloured(&[("FORCE_COLOR", "1")]));
-    assert!(coloured(&[("FORCE_COLOR", "1"), ("NO_COLOR", "1")]), "who asks for colours has the last word");
+    assert!(coloured(&[("FORCE_COLOR", "1"), ("NO_COLOR", "1")]), "`FORCE_COLOR` overrides `NO_COLOR`");
     assert!(!coloured(&[]) && !coloured(&[("FORCE_COLOR", "0")]) && !coloured(&[("FORCE_COLOR", "")]));
 }
 
@@ -84,8 +84,8 @@ fn results_go_to_standard_output() {
     assert!(mtx.starts_with(b"%%MatrixMarket"), "{}", String::from_utf8_lossy(&mtx));
     for (more, told) in [
         (&["--out", "a=-", "--out", "b=-:csv"][..], "is written twice"),
-        (&["--out", "a=-", "--json"], "`--json` prints its document"),
-        (&["--out", "a=-:docx"], "files that end in `.docx` cannot be written"),
+        (&["--out", "a=-", "--json"], "`--json` prints there"),
+        (&["--out", "a=-:docx"], "cannot write files that end in `.docx`"),
     ] {
         let args = [&["run", "f.ft", "halves", "--in", "x=[1,2,3,4]"], more].concat();
         let (status, _, err) = folder.taffeta(&args);

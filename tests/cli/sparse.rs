@@ -113,7 +113,7 @@ fn every_kind_of_file_is_read() {
 /// Checks that two columns of text are edges if `:edges` says so, and otherwise a dense matrix, which no structured
 /// parameter takes.
 #[test]
-fn edge_lists_are_read_where_it_is_said() {
+fn edge_lists_are_read_on_request() {
     let folder = folder();
     folder.write("g.txt", b"# Nodes: 4 Edges: 3\n0\t3\n2\t1\n0\t3\n");
     let total = ["run", "f.ft", "total", "--in", "x=[1, 10, 100, 1000]", "--in"];
@@ -130,9 +130,9 @@ fn edge_lists_are_read_where_it_is_said() {
     expect![[r#"
         input::part
 
-          × g.txt: a table is dense, and parameter `A` is structured
-          help: an edge list (two vertices in a line, from 0) is read by `g.txt:edges`; write another
-                matrix as .mtx, .npz or .npy
+          × g.txt: a table is dense, but parameter `A` is structured
+          help: to read an edge list (two vertices in a line, from 0), write `g.txt:edges`; save other
+                matrices as .mtx, .npz or .npy
 
         1 error
     "#]]
@@ -160,7 +160,7 @@ fn elements_are_counted_beyond_64_bits() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_in_sparse_files() {
     let folder = folder();
     let total = |file: &str, more: &[&str]| {
         let input = format!("A={file}");
@@ -220,7 +220,7 @@ fn what_is_wrong_is_said() {
         data::truncated
 
           × lie.mtx: the file ends before its data does
-          help: the file is damaged or was not written to its end; make it again
+          help: the file is damaged or incomplete; write it again
 
         1 error
     "#]]
@@ -229,7 +229,7 @@ fn what_is_wrong_is_said() {
     expect![[r#"
         data::format
 
-          × broken.tns.gz: this is not an intact compressed file (corrupt deflate stream)
+          × broken.tns.gz: not a valid compressed file (corrupt deflate stream)
 
         1 error
     "#]]
@@ -238,8 +238,8 @@ fn what_is_wrong_is_said() {
     expect![[r#"
         data::empty
 
-          × empty.tns: no elements, for parameter `A`
-          help: give its sizes with --size: the file does not say them
+          × empty.tns: no elements to determine the sizes of parameter `A`
+          help: give its sizes with --size
 
         1 error
     "#]]
@@ -251,7 +251,7 @@ fn what_is_wrong_is_said() {
     expect![[r#"
         output::format
 
-          × `s.mtx`: result `s` is dense, and this is a file of sparse tensors
+          × `s.mtx`: result `s` is dense, but this file format stores sparse tensors
           help: write a `.npy` file
 
         1 error
@@ -289,7 +289,7 @@ fn indices_are_as_large_as_the_data_needs() {
 
 /// Checks that a file is refused if its sizes would need more memory in the format than there is.
 #[test]
-fn formats_that_have_no_room_are_refused() {
+fn formats_larger_than_memory_are_refused() {
     let folder = folder();
     let far =
         "%%MatrixMarket matrix coordinate real general\n10000000000000 10000000000000 2\n1 1 2\n1 9999999999999 1\n";
@@ -300,22 +300,19 @@ fn formats_that_have_no_room_are_refused() {
     };
     for backend in ["c", "interp"] {
         let rows = run("far_rows", "far.mtx", backend);
-        assert!(
-            rows.contains("data::too_large") && rows.contains("160.00 TB for what the format stores do not fit"),
-            "{rows}"
-        );
+        assert!(rows.contains("data::too_large") && rows.contains("160.00 TB of stored arrays do not fit"), "{rows}");
         let deep = run("deep", "far.tns", backend);
-        assert!(deep.contains("there is no memory for all that the format stores"), "{deep}");
+        assert!(deep.contains("the arrays that the format stores do not fit in memory"), "{deep}");
         folder.write("wide.mtx", far.replacen("10000000000000", "3", 1).as_bytes());
         let band = run("blocks", "wide.mtx", backend);
-        assert!(band.contains("80.00 TB for what the format stores do not fit"), "{band}");
+        assert!(band.contains("80.00 TB of stored arrays do not fit"), "{band}");
     }
 }
 
 /// Checks that warnings about loops come once, on standard error, for fresh and cached programs and for both backends;
 /// with `--json` they are in the document.
 #[test]
-fn runs_warn_of_loops() {
+fn runs_warn_of_slow_loops() {
     let text = "def scan(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += exp(a[j]) * cast(j, f64)\n    return s\n\ndef total(a: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += a[j]\n    return s\n";
     let folder = Folder::new(&[("w.ft", text)]);
     let args = |entry| ["run", "w.ft", entry, "--in", "a=[0, 0, 0]"];
@@ -363,7 +360,7 @@ fn loops_are_explained_in_json() {
 /// Checks that the gradient of a structured parameter is written to sparse files in the parameter's pattern, zeros
 /// included, and densely to other files; a value shared by several elements is shown at each of them.
 #[test]
-fn gradients_are_written_where_the_parameter_is_stored() {
+fn gradients_are_written_in_the_pattern_of_the_parameter() {
     const TEXT: &str = "\
 def spmv(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64[n]:
     y = zeros((n,), f64)
@@ -422,7 +419,7 @@ def back(G: f64[n, n] @ FORMAT) -> f64[n, n] @ pattern(G):
 /// Checks that diagonals and blocks, all-zero ones included, are written to `.npz` in SciPy's layouts and read back;
 /// blocks that do not divide the matrix have Taffeta's own layout.
 #[test]
-fn diagonals_and_blocks_are_written_as_scipy_has_them() {
+fn diagonals_and_blocks_are_written_in_the_layouts_of_scipy() {
     const TEXT: &str = "\
 def spmv(A: f64[n, n] @ FORMAT, x: f64[n]) -> f64[n]:
     y = zeros((n,), f64)
@@ -511,7 +508,7 @@ forward = jvp(scaled, wrt=[\"A\"])
 
 /// Checks that a result is refused if it fits in memory in its format but not as elements.
 #[test]
-fn results_that_do_not_fit_in_memory_are_refused() {
+fn results_larger_than_memory_are_refused() {
     let folder = Folder::new(&[
         ("runs.ft", "def squares(A: f64[n, m] @ rle) -> f64:\n    return sum(A * A)\n"),
         ("a.mtx", "%%MatrixMarket matrix coordinate real general\n300000 300000 2\n1 1 2\n5 5 3\n"),
@@ -523,7 +520,7 @@ fn results_that_do_not_fit_in_memory_are_refused() {
 
 /// Checks that the derivative of a bf16 value that stands for a row is summed in f32: a bf16 sum would stop at 256.
 #[test]
-fn gradients_of_halves_that_stand_for_many_elements_are_summed_in_f32() {
+fn gradients_of_shared_halves_are_summed_in_f32() {
     let folder = folder();
     let text = "def f(A: bf16[n, m] @ rle) -> f32:\n    s: f32 = 0.0\n    for i in range(n):\n        \
                 for j in range(m):\n            s += A[i, j]\n    return s\n\n\ng = grad(f, wrt=[\"A\"])\n";

@@ -76,7 +76,7 @@ fn inputs_and_traces_come_from_standard_input() {
 
 /// Checks that a reader that needs a file gets a hidden temporary one, which is removed in the end.
 #[test]
-fn an_input_from_standard_input_leaves_no_file_and_is_called_by_its_name() {
+fn inputs_from_standard_input_leave_no_file_and_have_a_name() {
     let program = "def f(A: f64[n, m] @ csr) -> f64:\n    return sum(A)\n\n\n\
                    def g(x: f64[n]) -> f64:\n    return sum(x)\n\n\ndef s(x: f64) -> f64:\n    return x\n";
     let folder = Folder::new(&[("f.ft", program), ("tmp/x", "")]);
@@ -99,6 +99,6 @@ fn an_input_from_standard_input_leaves_no_file_and_is_called_by_its_name() {
     assert!(run("g", b"1\n2\n").contains("= 3"));
     assert!(run("f", &matrix[..50]).contains("data::"));
     assert!(run("g", b"1\nno\n").contains("standard input:2"));
-    assert!(run("g", b"\x93NUMPY").contains("standard input: this is not a NumPy file"));
-    assert!(run("s", b"1,2\n3,4\n").contains("standard input: a table of 2 rows and 2 columns"));
+    assert!(run("g", b"\x93NUMPY").contains("standard input: not a NumPy file"));
+    assert!(run("s", b"1,2\n3,4\n").contains("standard input: the table has 2 rows and 2 columns"));
 }

@@ -151,18 +151,21 @@ fn compare(cc: &str, options: &[&[&str]]) {
         let expected = results(&folder, line, &["--backend", "interp"], cc);
         for more in options {
             let strict = [&["--strict-floats"][..], *more].concat();
-            assert!(results(&folder, line, &strict, cc) == expected, "{line} {more:?}: not the interpreter's bits");
+            assert!(
+                results(&folder, line, &strict, cc) == expected,
+                "{line} {more:?}: bits differ from the interpreter's"
+            );
         }
     }
 }
 
 #[test]
-fn c_computes_what_the_interpreter_does_to_the_last_bit() {
+fn c_agrees_with_the_interpreter_bit_by_bit() {
     compare("cc", &[&[], &["--generic"]]);
 }
 
 #[test]
-fn so_does_the_c_of_clang() {
+fn clang_agrees_with_the_interpreter_bit_by_bit() {
     match which("clang") {
         true => compare("clang", &[&[]]),
         false => eprintln!("skipped: there is no clang"),
@@ -171,7 +174,7 @@ fn so_does_the_c_of_clang() {
 
 /// Checks that bits differ without the option: otherwise the comparison would be vacuous.
 #[test]
-fn without_it_other_bits_come_out() {
+fn bits_differ_without_the_option() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     for line in [RUNS[0], RUNS[3], RUNS[4]] {
         let expected = results(&folder, line, &["--backend", "interp"], "cc");
@@ -185,7 +188,7 @@ fn which(name: &str) -> bool {
 
 /// Checks that a schedule function overrides `--strict-floats`, and rules obey it.
 #[test]
-fn what_a_schedule_function_asks_for_is_done() {
+fn schedule_functions_override_strict_floats() {
     let text = PROGRAM.to_string() + "\n\n@schedule(total)\ndef lanes(s):\n    s.vectorize(\"i\")\n";
     let folder = Folder::new(&[("f.ft", &text)]);
     let c = |more: &[&str]| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Checks that a log, which is copied into reports, shows no environment variables, which may hold passwords.
 #[test]
-fn a_log_shows_nothing_of_the_environment() {
+fn logs_contain_no_environment_variables() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
     for filter in ["debug", "trace"] {
         let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]"]);
@@ -38,13 +38,13 @@ fn too_many_threads_are_refused() {
         let (status, out, err) = run(&[], value);
         assert_eq!((status, out.as_str()), (1, ""), "{value}: {err}");
         let first = value.split(',').next().unwrap_or(value).trim();
-        let expected = format!("OMP_NUM_THREADS asks for {first} threads, and");
+        let expected = format!("OMP_NUM_THREADS asks for {first} threads, but");
         assert!(err.contains("input::threads") && err.contains(&expected), "{err}");
     }
     for value in ["3", "2,1000000", "many"] {
         assert_eq!(run(&[], value).0, 0, "{value}");
     }
-    assert_eq!(run(&["--threads", "2"], "1000000").0, 0, "the call says otherwise");
+    assert_eq!(run(&["--threads", "2"], "1000000").0, 0, "`--threads` overrides the environment");
     assert_eq!(run(&["--threads", "1025"], "2").0, 2);
 }
 
@@ -74,7 +74,7 @@ fn progress_is_shown_on_terminals_alone() {
         (&["bench", "f.ft", "--in", "x=rand", "--size", "n=10", "--repeat", "2"][..], "compiling"),
         (&["build", "f.ft", "-o", "out"], "compiling"),
         (&["check-grad", "f.ft", "--size", "n=2", "--backend", "interp"], "comparing derivatives"),
-        (&["doctor"], "asking the C compiler"),
+        (&["doctor"], "examining the C compiler"),
     ] {
         assert!(on_a_terminal(&folder, args).contains(what), "{args:?} shows nothing");
     }
@@ -85,22 +85,24 @@ fn progress_is_shown_on_terminals_alone() {
 
 /// Checks that a process ended by a signal removes its temporary files.
 #[test]
-fn nothing_temporary_is_left_by_a_process_that_is_told_to_end() {
+fn terminated_processes_remove_temporary_files() {
     use std::os::unix::process::ExitStatusExt;
-    // A compiler that runs until its parent process is gone.
-    let folder = Folder::new(&[
-        ("f.ft", PROGRAM),
-        ("tmp/x", ""),
-        ("cc", "#!/bin/sh\n: > \"$0.started\"\nwhile kill -0 $PPID; do sleep 0.05; done\n"),
-    ]);
-    let compiler = folder.path().join("cc");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&compiler, mode).expect("ours");
-    let count = |path: &str| std::fs::read_dir(folder.path().join(path)).map_or(0, Iterator::count);
     let run = ["run", "f.ft", "power", "--in", "x=[3]"];
     let build = ["build", "f.ft", "power", "-o", "out"];
     for (args, signal, number) in [(&run[..], "TERM", 15), (&build, "TERM", 15), (&["doctor"], "HUP", 1)] {
-        let mut command = folder.command(args);
+        // A compiler that runs until its parent process is gone.
+        let folder = Folder::new(&[
+            ("f.ft", PROGRAM),
+            ("tmp/x", ""),
+            ("cc", "#!/bin/sh\n: > \"$0.started\"\nwhile kill -0 $PPID; do sleep 0.05; done\n"),
+        ]);
+        let compiler = folder.path().join("cc");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&compiler, mode).expect("ours");
+        let count = |path: &str| std::fs::read_dir(folder.path().join(path)).map_or(0, Iterator::count);
+        // Under `nohup`, and in the background of a shell, signals are ignored, and a process inherits that.
+        let mut command = Command::new("env");
+        command.args(["--default-signal", env!("CARGO_BIN_EXE_taffeta")]).args(args).current_dir(folder.path());
         command.env("CC", &compiler).env("TMPDIR", folder.path().join("tmp")).env("TAFFETA_CACHE_DIR", "cache");
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
         let started = folder.path().join("cc.started");
@@ -108,11 +110,10 @@ fn nothing_temporary_is_left_by_a_process_that_is_told_to_end() {
             assert_eq!(child.try_wait().expect("it is ours"), None, "{args:?} ends early");
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(count("tmp") + count("cache/making") > 1, "{args:?} makes nothing");
+        assert!(count("tmp") + count("cache/making") > 1, "{args:?} creates no temporary files");
         let told = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
         assert!(told.expect("it runs").success());
-        assert_eq!(child.wait().expect("it is ours").signal(), Some(number), "{args:?} ends in another way");
-        assert_eq!((count("tmp"), count("cache/making")), (1, 0), "{args:?} leaves something");
-        std::fs::remove_file(started).expect("ours");
+        assert_eq!(child.wait().expect("it is ours").signal(), Some(number), "{args:?} does not end by the signal");
+        assert_eq!((count("tmp"), count("cache/making")), (1, 0), "{args:?} leaves files behind");
     }
 }

@@ -27,7 +27,7 @@ fn operators_are_shown() {
     assert!(status == 0 && out.contains("part of the language"), "{out}");
     let (status, out, err) = folder.taffeta(&["doc", "sofmax"]);
     assert_eq!((status, out.as_str()), (1, ""));
-    assert!(err.contains("the manual has no `sofmax`") && err.contains("did you mean `softmax`?"), "{err}");
+    assert!(err.contains("the manual has no entry `sofmax`") && err.contains("did you mean `softmax`?"), "{err}");
     assert_eq!(folder.taffeta(&["doc", "_axes"]).0, 1);
     for (name, parts) in [
         ("split", &["s.split(", "Legal when:", "i~o"][..]),
@@ -49,7 +49,7 @@ fn operators_are_shown() {
 }
 
 #[test]
-fn warnings_leave_the_status_alone() {
+fn warnings_do_not_change_the_status() {
     let folder = Folder::new(&[
         (
             "w.ft",
@@ -70,7 +70,7 @@ fn warnings_leave_the_status_alone() {
 }
 
 #[test]
-fn elements_that_nothing_writes_are_named() {
+fn unwritten_elements_are_named() {
     let program = |last: &str| {
         format!(
             "def f(x: f64[n]) -> f64[n]:\n    t = empty((n,), f64)\n    for i in range({last}):\n        t[i] = x[i]\n    \
@@ -79,7 +79,7 @@ fn elements_that_nothing_writes_are_named() {
     };
     let folder = Folder::new(&[("short.ft", &program("n - 1")), ("whole.ft", &program("n"))]);
     let (status, _, err) = folder.taffeta(&["check", "short.ft"]);
-    let told = "`t[0]` is read here with n = 1, and nothing writes it";
+    let told = "`t[0]` is read here with n = 1, but never written";
     assert!(status == 0 && err.contains("value::unwritten") && err.contains(told), "{err}");
     let (status, _, err) = folder.taffeta(&["check", "whole.ft"]);
     assert_eq!((status, err.as_str()), (0, ""));
@@ -87,14 +87,14 @@ fn elements_that_nothing_writes_are_named() {
 
 /// Checks the tips on a file in place of a command, a misspelt command, and an input without its option.
 #[test]
-fn commands_are_proposed() {
+fn commands_are_suggested() {
     let folder = folder();
     for (args, tip) in [
         (&["one.ft"][..], "tip: to run the program: taffeta run one.ft"),
         (&["one.ft", "--in", "x=[1]"], "tip: to run the program: taffeta run one.ft"),
         (&["rnu", "one.ft"], "tip: a similar subcommand exists: 'run'"),
         (&["chekc", "one.ft"], "tip: a similar subcommand exists: 'check'"),
-        (&["run", "one.ft", "only", "x=[1]"], "tip: an input stands behind an option: --in 'x=[1]'"),
+        (&["run", "one.ft", "only", "x=[1]"], "tip: to give an input: --in 'x=[1]'"),
     ] {
         let (status, out, err) = folder.taffeta(args);
         assert_eq!((status, out.as_str()), (2, ""), "{args:?}");
@@ -168,7 +168,7 @@ fn help_has_examples_for_every_command() {
 }
 
 #[test]
-fn later_commands_are_refused() {
+fn unimplemented_commands_are_refused() {
     let folder = folder();
     for (args, nearest) in [
         (&["convert", "a", "--to", "csr", "-o", "b"][..], "taffeta run"),
@@ -176,14 +176,14 @@ fn later_commands_are_refused() {
         (&["lsp"], "taffeta check"),
     ] {
         let err = folder.fails(args);
-        assert!(err.contains("command::unsupported") && err.contains("is not there yet"), "{args:?}: {err}");
-        assert!(err.contains(nearest), "{args:?} says nothing near: {err}");
+        assert!(err.contains("command::unsupported") && err.contains("is not supported yet"), "{args:?}: {err}");
+        assert!(err.contains(nearest), "{args:?} has no suggestion: {err}");
     }
     assert!(folder.fails(&["run", "one.ft", "--schedule", "fast"]).contains("there is no schedule `fast`"));
 }
 
 #[test]
-fn entries_are_found_or_proposed() {
+fn entries_are_found_or_suggested() {
     let folder = folder();
     assert!(folder.succeeds(&["run", "one.ft", "--in", "x=[1]"]).starts_with("y: f32[1]"));
     expect![[r#"
@@ -217,7 +217,7 @@ fn entries_are_found_or_proposed() {
 }
 
 #[test]
-fn names_are_proposed() {
+fn names_are_suggested() {
     let folder = folder();
     expect![[r#"
         input::name
@@ -259,7 +259,7 @@ fn names_are_proposed() {
         entry::static
 
           × `power` has no static parameter `kk`
-          help: it has k
+          help: its static parameters are k
 
         1 error
     "#]]
@@ -298,8 +298,8 @@ fn programs_are_formatted() {
     expect![[r#"
         format::differs
 
-          × not in the usual layout: ugly.ft
-          help: taffeta fmt ugly.ft
+          × not formatted: ugly.ft
+          help: run `taffeta fmt ugly.ft`
 
         1 error
     "#]]
@@ -326,8 +326,8 @@ fn codes_are_explained() {
     }
     for (wrong, help) in [
         ("shape::mismatsch", "did you mean `shape::mismatch`?"),
-        ("overflow", "codes with it: `shape::overflow`, `size::overflow`"),
-        ("nothing::like::it", "`taffeta explain` lists all of them"),
+        ("overflow", "related codes: `shape::overflow`, `size::overflow`"),
+        ("nothing::like::it", "`taffeta explain` lists all codes"),
     ] {
         let (status, out, err) = folder.taffeta(&["explain", wrong]);
         assert_eq!((status, out.as_str()), (1, ""), "{err}");
@@ -336,7 +336,7 @@ fn codes_are_explained() {
 }
 
 #[test]
-fn check_finds_elements_that_nobody_writes() {
+fn check_finds_unwritten_elements() {
     let folder = Folder::new(&[(
         "a.ft",
         "
@@ -351,17 +351,17 @@ def f(x: f32[n]) -> (f32[n], f32):
 ",
     )]);
     let shown = folder.fails(&["check", "a.ft"]);
-    assert!(shown.contains("`t` is read here, and nothing writes it"), "{shown}");
+    assert!(shown.contains("`t` is read here, but never written"), "{shown}");
     assert!(shown.contains("[a.ft:6:"), "{shown}");
     // A read inside the library is reported at the call.
-    assert!(shown.contains("`u` is read here, and nothing writes it") && shown.contains("[a.ft:8:9]"), "{shown}");
-    assert_eq!(shown.matches("it is declared here, without values").count(), 2, "{shown}");
+    assert!(shown.contains("`u` is read here, but never written") && shown.contains("[a.ft:8:9]"), "{shown}");
+    assert_eq!(shown.matches("declared here without values").count(), 2, "{shown}");
     assert!(shown.ends_with("\n2 errors\n"), "{shown}");
 }
 
 /// Checks that strings are kept byte for byte, in files and on standard output.
 #[test]
-fn strings_are_not_formatted() {
+fn formatting_preserves_strings() {
     let doc = "\"\"\"Head \x0c of it   \n\n  \x1c tabs\t \n\x0c\n \x1f\x1b end  \"\"\"";
     let text = format!("def f(x: f32[n]) -> f32[n]:\n  {doc}\n  y=x # more   \n  '''  \x1c\n\n  '''\n  return y\n");
     let expected =

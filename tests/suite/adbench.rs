@@ -121,7 +121,7 @@ fn count(inputs: &Inputs, name: &str) -> usize {
 fn assert_near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let largest = expected.iter().fold(0.0f64, |a, b| a.max(b.abs()));
-    assert!(largest > 0.0, "{what}: nothing but zeros");
+    assert!(largest > 0.0, "{what}: all values are zero");
     // A maximum must not lose a NaN.
     let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / largest);
     let error = apart.fold(0.0f64, |a, b| if b.is_nan() { b } else { a.max(b) });
@@ -190,7 +190,7 @@ fn mixture(text: &str) -> Inputs {
 }
 
 #[test]
-fn mixtures_of_gaussians_have_their_gradients() {
+fn gradients_of_mixtures_of_gaussians() {
     let (Some(small), Some(expected)) = (published("gmm_test.txt"), published("golden_gmm.json")) else { return };
     let objective = Objective::of("gmm.ft", &["alphas", "means", "icf"]);
     let (value, gradient) = objective.check("gmm", &mixture(&small), 20);
@@ -232,7 +232,7 @@ fn quotients_of_one(inputs: &Inputs) -> Vec<f64> {
 }
 
 #[test]
-fn bundle_adjustment_has_its_jacobian() {
+fn jacobian_of_bundle_adjustment() {
     let (Some(text), Some(expected)) = (published("ba_test.txt"), published("golden_ba.json")) else { return };
     let (inputs, _) = bundle(&text);
     let values = run(&compile("ba.ft", "objective", None, Tape::Auto), &inputs, &[]);
@@ -255,7 +255,7 @@ fn bundle_adjustment_has_its_jacobian() {
 /// Checks the gradient of the whole against the transpose of its sparse Jacobian, and the Jacobian against difference
 /// quotients.
 #[test]
-fn bundle_adjustment_of_many_cameras_has_its_jacobian() {
+fn jacobian_of_bundle_adjustment_with_many_cameras() {
     let Some(text) = published("ba_ba1_n49_m7776_p31843.txt") else { return };
     let (mut inputs, [n, m, p]) = bundle(&text);
     let jacobian = run(&compile("ba.ft", "jacobian", None, Tape::Auto), &inputs, &[]);
@@ -302,7 +302,7 @@ fn memory(text: &str) -> Inputs {
 }
 
 #[test]
-fn long_short_term_memories_have_their_gradients() {
+fn gradients_of_long_short_term_memories() {
     let objective = Objective::of("lstm.ft", &["main", "extra"]);
     for name in ["lstm_lstm_l2_c1024.txt", "lstm_lstm_l4_c1024.txt"] {
         let Some(text) = published(name) else { return };
@@ -402,7 +402,7 @@ fn check_hand(inputs: &Inputs, entry: &str, jacobian: &str, wrt: &[&str], expect
 }
 
 #[test]
-fn hands_have_their_jacobians() {
+fn jacobians_of_hand_tracking() {
     let (Some(expected), Some(simple), Some(complicated)) =
         (published("golden_hand.json"), published("hand_test.txt"), published("hand_hand_complicated.txt"))
     else {

@@ -86,7 +86,7 @@ fn steps(case: &Case) -> usize {
 }
 
 #[test]
-fn what_rules_chose_is_what_the_function_does() {
+fn schedule_functions_make_the_scheduled_programs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (programs, derived, least) in [("tests/polybench", true, 70), ("examples", false, 40)] {
         let cases = cases(programs, derived, folder.path());
@@ -113,7 +113,7 @@ back_f = vjp(f)
 ";
 
 #[test]
-fn loops_with_small_arrays_get_lanes() {
+fn schedule_functions_vectorise_loops_with_small_arrays() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("small.ft");
     std::fs::write(&file, SMALL_ARRAYS).expect("written");
@@ -155,7 +155,7 @@ def fast(s, by=4):
 ";
 
 #[test]
-fn functions_of_the_file_are_said_step_by_step() {
+fn schedule_functions_of_the_file_are_expanded() {
     let program = Program::from_source("f.ft", PROGRAM).unwrap_or_else(|e| panic!("{e}"));
     let function = |options: Options| program.schedule_function("f", &options);
     let said = |options: Options| function(options).unwrap_or_else(|e| panic!("{e}"));

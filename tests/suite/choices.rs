@@ -79,7 +79,7 @@ const PROGRAMS: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn what_was_not_chosen_has_no_part() {
+fn unchosen_operands_contribute_nothing() {
     let x = [4.0, -1.0, 0.0, 0.25, -0.0, 1.0, 2.5, f64::NEG_INFINITY];
     for (choice, branches) in PROGRAMS {
         let text = |body: &str| format!("def f(x: f64[n]) -> f64:\n{body}\n\ng = grad(f)\n\nt = jvp(f)\n");
@@ -118,7 +118,7 @@ fn what_was_not_chosen_has_no_part() {
 /// Checks that an operand named before the choice is computed everywhere and contributes its derivative; the manual
 /// says how to write it instead.
 #[test]
-fn what_is_named_before_the_choice_has_a_part() {
+fn operands_named_before_the_choice_contribute() {
     let gradient = |named: &str, backend| {
         let text =
             format!("def f(x: f64[n]) -> f64:\n    s = {named}\n    return sum(where(x > 0, s, 0.0))\n\ng = grad(f)\n");

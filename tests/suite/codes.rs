@@ -65,10 +65,10 @@ fn every_code_is_explained() {
 }
 
 #[test]
-fn every_explanation_is_of_a_code_that_is_used() {
+fn every_explained_code_is_used() {
     let used = used();
     assert!(used.len() > 200, "only {} codes were found", used.len());
     let unused: Vec<&str> =
         codes::groups().flat_map(|g| g.codes).map(|c| c.name).filter(|c| !used.contains_key(*c)).collect();
-    assert!(unused.is_empty(), "nothing reports {unused:?}");
+    assert!(unused.is_empty(), "no source reports {unused:?}");
 }

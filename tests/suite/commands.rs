@@ -149,7 +149,7 @@ fn failures(text: &Text, data: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_command_in_every_text_runs() {
+fn every_documented_command_runs() {
     let mut paths = below("examples", "ft");
     paths.extend(below("docs/src", "md"));
     paths.extend(["README.md", "examples/README.md"].map(|name| root().join(name)));
@@ -161,7 +161,7 @@ fn every_command_in_every_text_runs() {
         text.programs = book.iter().cloned().chain(own).collect();
     }
     texts.retain(|t| !t.commands.is_empty());
-    assert!(texts.iter().map(|t| t.commands.len()).sum::<usize>() >= 35, "where are they?");
+    assert!(texts.iter().map(|t| t.commands.len()).sum::<usize>() >= 35, "too few commands are found");
     let published = tempfile::tempdir().expect("a temporary folder");
     std::fs::create_dir(published.path().join("images")).expect("a folder");
     data(published.path());
@@ -171,7 +171,7 @@ fn every_command_in_every_text_runs() {
 
 /// Checks that brackets and parentheses are quoted: shells interpret them, zsh in the middle of a word too.
 #[test]
-fn literals_and_generators_are_quoted_in_every_text() {
+fn literals_and_generators_are_quoted_in_documentation() {
     let mut paths = below("examples", "ft");
     for folder in ["docs/src", "schedule/src", "ast/src"] {
         paths.extend(below(folder, "md"));

@@ -53,7 +53,7 @@ fn transcript(program: &Program) -> (String, Vec<String>) {
 }
 
 #[test]
-fn every_program_prints_what_is_expected() {
+fn every_command_prints_its_expected_output() {
     let all = programs::below("tests/corpus");
     assert!(all.len() > 50, "only {} programs: is the folder complete?", all.len());
     let faults: Vec<String> = programs::for_each(&all, |program| {

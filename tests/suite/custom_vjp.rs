@@ -66,8 +66,11 @@ fn changes_nothing(text: &str, params: &[Value], sizes: &[i64]) {
         found
     };
     let expected = of(&without, Backend::Interp, Tape::Auto, None);
-    assert!(!own.custom_vjps("loss", &Options::default()).expect("it elaborates").is_empty(), "nothing is tested");
-    let peak = taken(&own, "loss", None, &named).expect("without a budget nothing is too much");
+    assert!(
+        !own.custom_vjps("loss", &Options::default()).expect("it elaborates").is_empty(),
+        "the gradient has no calls to test"
+    );
+    let peak = taken(&own, "loss", None, &named).expect("any peak fits without a budget");
     let budgets =
         [peak * 3 / 4, peak / 2, peak / 4].into_iter().filter(|b| taken(&own, "loss", Some(*b), &named).is_ok());
     let plans = budgets.map(|b| (Tape::Auto, Some(b)));
@@ -97,7 +100,7 @@ pub(crate) fn taken(
     let options = Options::default().gradient(gradient).sizes(sizes.clone());
     match program.explained(entry, &options) {
         Ok((_, explanation)) => Ok(explanation.peak.expect("all sizes are known")),
-        Err(e) if e.to_string().contains("in the thriftiest way that was found") => Err(e.to_string()),
+        Err(e) if e.to_string().contains("the smallest gradient that was found takes") => Err(e.to_string()),
         Err(e) => panic!("{e}"),
     }
 }
@@ -123,7 +126,7 @@ fn matrix(dtype: DType, m: usize, n: usize) -> Vec<Value> {
 }
 
 #[test]
-fn arguments_are_those_of_the_call() {
+fn gradients_get_the_values_at_the_call() {
     // Rows are overwritten after the call by values computed from its result, which is overwritten as well.
     let text = format!(
         "{SOFTPLUS}
@@ -146,7 +149,7 @@ def loss(x: f64[m, n], k: f64) -> f64:
 }
 
 #[test]
-fn calls_stand_in_branches_and_loops() {
+fn calls_in_branches_and_loops() {
     let text = format!(
         "{SOFTPLUS}
 def twice(x, k):
@@ -242,7 +245,7 @@ whole = vjp(rounded)
 
 /// Checks that a given gradient is used although it is wrong: the function's derivative is 0.
 #[test]
-fn what_the_program_gives_is_used() {
+fn user_defined_gradients_are_used() {
     let program = program(ROUNDED);
     let x = f64s(&[3], &[0.3, 1.6, -0.9]);
     for backend in [Backend::C, Backend::Interp] {
@@ -266,7 +269,7 @@ def square_back(x: f64, y_grad: f64) -> f64:
 ";
 
 #[test]
-fn gradients_of_gradients_differentiate_what_the_program_gives() {
+fn gradients_of_gradients_differentiate_user_defined_gradients() {
     let once = format!("{SQUARE}\nd = grad(square)\ndd = grad(d)\nddd = grad(dd)\n");
     let x = 0.7;
     let of = |text: &str, entry: &str, params: &[Value], sizes: &[i64]| {
@@ -332,7 +335,7 @@ dd = vjp(d, wrt=\"x\")
 
 /// Checks that a pair of forward and backward pass uses the program's gradient too.
 #[test]
-fn pairs_of_passes_use_what_the_program_gives() {
+fn pairs_of_passes_use_user_defined_gradients() {
     let program = program(SQUARE);
     for backend in [Backend::Interp, Backend::C] {
         let pair = program.differentiate("square", &plain(backend)).unwrap_or_else(|e| panic!("{e}"));
@@ -345,7 +348,7 @@ fn pairs_of_passes_use_what_the_program_gives() {
 /// Checks that a backward pass undoes integer increments around calls and not inside of them, and that a call gets the
 /// integers' values at its own step.
 #[test]
-fn counters_stand_inside_and_around_calls() {
+fn counters_inside_and_around_calls() {
     let text = "
 def pick(x: f64[n], at: i32) -> (f64, i32):
     s: f64 = 0.0
@@ -387,7 +390,7 @@ pub(crate) fn assert_near(found: &[f64], expected: &[f64]) {
 
 /// Checks that a call stays one step when simplification of the gradient removes the loop over one element around it.
 #[test]
-fn calls_of_one_element_are_differentiated_again() {
+fn calls_in_loops_over_one_element_are_differentiated_again() {
     let text = "
 def power(x: f64[n], up: i32) -> f64[n]:
     y = empty((n,), f64)
@@ -468,38 +471,38 @@ pub(crate) fn refused(text: &str, entry: &str, options: &Options) -> String {
 fn tangents_and_schedules_before_gradients_are_refused() {
     for call in ["jvp(loss)", "jacobian(loss)", "grad(jvp(loss), wrt=\"x\")"] {
         let found = refused(&format!("{ROUNDED}\nJ = {call}\n"), "J", &Options::default());
-        assert!(found.contains("`rounded` has its own gradient, which goes backwards, and no tangent"), "{found}");
+        assert!(found.contains("`rounded` has its own gradient, which supports reverse mode alone"), "{found}");
     }
     let forward = Some(Gradient::default().mode(Mode::Forward));
     let found = refused(ROUNDED, "loss", &Options::default().gradient(forward));
-    assert!(found.contains("and no tangent"), "{found}");
+    assert!(found.contains("which supports reverse mode alone"), "{found}");
     let scheduled = format!("{ROUNDED}\n@schedule(loss)\ndef fast(s):\n    s.parallelize(s.loops()[0])\n");
     let options = Options::default().schedule("fast");
     let found = run(&program(&scheduled), "loss", &options, &[f64s(&[2], &[0.3, 1.6])], &[2]);
-    assert_eq!(found, [[10.0]], "a schedule of the program itself knows nothing of gradients");
+    assert_eq!(found, [[10.0]], "schedules of the program do not use `@gradient`");
     let found = refused(&scheduled, "loss", &options.gradient(Gradient::default()));
-    assert!(found.contains("and a schedule comes before the gradient here"), "{found}");
+    assert!(found.contains("cannot apply a schedule before differentiation: `"), "{found}");
 }
 
 /// Checks that an unfitting gradient is refused at its line, when a gradient is derived and when the file is checked.
 #[test]
-fn gradients_that_do_not_fit_are_refused() {
+fn mismatched_gradients_are_refused() {
     let f = "def f(x: f64[n], k: i32, w: f64) -> (f64[n], f64):\n    y = w * x\n    return y, w * k\n";
     let well = "def b(y_grad: f64[n], out1_grad: f64) -> (f64[n], f64):\n    return 1.0 * y_grad, out1_grad\n";
     let with = |back: &str| format!("{f}\n@gradient(f)\n{back}");
     assert!(program(&with(well)).check().is_empty());
     for (text, code, message) in [
-        (with("def b(y_grad: f64[n]) -> (f64[n], f64):\n    return 1.0 * y_grad, 0.0\n"), "parameter", "takes no seed of the result `out1`"),
+        (with("def b(y_grad: f64[n]) -> (f64[n], f64):\n    return 1.0 * y_grad, 0.0\n"), "parameter", "has no parameter for the seed of the result `out1`"),
         (with(&well.replace("y_grad", "z_grad")), "parameter", "`z_grad` is not a parameter, result or seed of `f`"),
         (with(&well.replace("(y_grad", "(k_grad: f64, y_grad")), "parameter", "`k_grad` is not a parameter, result or seed"),
-        (with(&well.replace("y_grad: f64[n]", "y_grad: f32[n]")), "type", "`y_grad` is `f32` with 1 dimension, and `y` is `f64`"),
+        (with(&well.replace("y_grad: f64[n]", "y_grad: f32[n]")), "type", "`y_grad` is `f32` with 1 dimension, but `y` is `f64`"),
         (with(&well.replace("y_grad: f64[n]", "y_grad: f64[n, 2]").replace("1.0 * y_grad", "y_grad[:, 0]")), "type", "with 2 dimensions"),
-        (with(&well.replace("(y_grad", "(x: f64[2 * n], y_grad")), "shape", "dimension 0 of `x` is n * 2, and n is expected"),
-        (with("def b(y_grad: f64[n], out1_grad: f64) -> f64[n]:\n    return 1.0 * y_grad\n"), "results", "`b` has 1 result, and `f` needs gradients of x, w"),
-        (with("def b(y_grad: f64[n], out1_grad: f64) -> (f64[n], f64[n]):\n    return 1.0 * y_grad, 2.0 * y_grad\n"), "type", "`out1` is `f64` with 1 dimension, and `w` is `f64` with 0 dimensions"),
+        (with(&well.replace("(y_grad", "(x: f64[2 * n], y_grad")), "shape", "dimension 0 of `x` is n * 2, expected n"),
+        (with("def b(y_grad: f64[n], out1_grad: f64) -> f64[n]:\n    return 1.0 * y_grad\n"), "results", "`b` has 1 result, but `f` needs gradients of x, w"),
+        (with("def b(y_grad: f64[n], out1_grad: f64) -> (f64[n], f64[n]):\n    return 1.0 * y_grad, 2.0 * y_grad\n"), "type", "`out1` is `f64` with 1 dimension, but `w` is `f64` with 0 dimensions"),
         (with("def b(y_grad: f64[n], out1_grad: f64):\n    return zeros((n + 1,), f64), out1_grad\n"), "shape", "dimension 0 of the gradient of `x` is n + 1"),
         (with(&well.replace("y_grad: f64[n],", "y_grad: inout[f64[n]],")), "function", "`y_grad` is `inout`"),
-        (with(&well.replace("y_grad: f64[n],", "y_grad,")), "function", "`b` is a template, and a gradient has types"),
+        (with(&well.replace("y_grad: f64[n],", "y_grad,")), "function", "`b` is a template, but a gradient needs types"),
         (with(&format!("{well}\n@gradient(f)\n{}", well.replace("def b", "def c"))), "twice", "`f` has two gradients"),
         (format!("{f}\n@gradient(g)\n{well}"), "target", "there is no function `g`"),
         (format!("{f}\nN = 3\n@gradient(N)\n{well}"), "target", "`N` is"),
@@ -507,8 +510,8 @@ fn gradients_that_do_not_fit_are_refused() {
         (format!("{f}\n@gradient(f, f)\n{well}"), "decorator", "`gradient` takes the name of one function"),
         (with(well).replace("k: i32", "k: static"), "function", "`k` is static"),
         (with(well).replace("x: f64[n], k", "x: inout[f64[n]], k"), "function", "`x` is `inout`"),
-        (with(well).replace("w: f64)", "w)"), "function", "`f` is a template, and a function with a gradient of its own has types"),
-        (with("def b(x: f64[n], w: f64, y_grad: f64[n], out1_grad: f64) -> (f64[n], f64):\n    a, c = f(x, 1, w)\n    return a, c\n"), "recursive", "the gradient of `f` is made of calls of `f` itself"),
+        (with(well).replace("w: f64)", "w)"), "function", "`f` is a template, but a function with a gradient of its own needs types"),
+        (with("def b(x: f64[n], w: f64, y_grad: f64[n], out1_grad: f64) -> (f64[n], f64):\n    a, c = f(x, 1, w)\n    return a, c\n"), "recursive", "the gradient of `f` calls `f` itself"),
         ("def f(k: i32) -> f64:\n    return 0.5 * k\n@gradient(f)\ndef b(out_grad: f64):\n    pass\n".into(), "function", "`f` has no floating-point parameter"),
         ("def f(x: f64) -> i32:\n    return cast(x, i32)\n@gradient(f)\ndef b(x: f64) -> f64:\n    return x\n".into(), "function", "`f` has no floating-point result"),
         ("def f(y: f64, y_grad: f64) -> f64:\n    z = y * y_grad\n    return z\n@gradient(f)\ndef b(y_grad: f64, z_grad: f64) -> (f64, f64):\n    return z_grad, y_grad\n".into(), "", ""),
@@ -529,12 +532,12 @@ fn gradients_that_do_not_fit_are_refused() {
         }
     }
     let called = format!("{}\ndef g(y: f64[n]) -> f64[n]:\n    a, b2 = b(y, 1.0)\n    return a\n", with(well));
-    assert!(refused(&called, "g", &Options::default()).contains("`b` is the gradient of another function"));
+    assert!(refused(&called, "g", &Options::default()).contains("cannot call `b` in a program: it is the gradient"));
 }
 
 /// Checks that a gradient is imported with its function from a module.
 #[test]
-fn gradients_come_with_modules() {
+fn gradients_are_imported_with_their_functions() {
     let folder = root().join("target/tmp/custom_vjps");
     std::fs::create_dir_all(&folder).expect("a folder for tests");
     std::fs::write(folder.join("quantise.ft"), ROUNDED.split("\ndef loss").next().expect("text")).expect("written");

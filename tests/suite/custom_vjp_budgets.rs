@@ -46,11 +46,11 @@ fn twice(x: f64) -> [f64; 2] {
 }
 
 #[test]
-fn budgets_of_memory_leave_calls_in_one_piece() {
+fn memory_budgets_do_not_split_calls() {
     let own = program(STEPS);
     let x = some(DType::F64, &[20], 0.7);
     let expected: Vec<f64> = x.numbers().into_iter().map(|x| twice(x)[0]).collect();
-    let peak = taken(&own, "loss", None, &BTreeMap::new()).expect("without a budget nothing is too much");
+    let peak = taken(&own, "loss", None, &BTreeMap::new()).expect("any peak fits without a budget");
     for percent in [100, 70, 50, 40] {
         let memory = Some(peak * percent / 100);
         let fits = taken(&own, "loss", memory, &BTreeMap::new());
@@ -67,7 +67,7 @@ fn budgets_of_memory_leave_calls_in_one_piece() {
 /// Checks that calls run once in a gradient that is differentiated again, however small its budget: the body of a
 /// recomputed call would be differentiated.
 #[test]
-fn budgets_of_memory_run_calls_once_in_gradients_of_gradients() {
+fn memory_budgets_do_not_recompute_calls_in_gradients_of_gradients() {
     let x = some(DType::F64, &[20], 0.7);
     let expected: Vec<f64> = x.numbers().into_iter().map(|x| twice(x)[1]).collect();
     for (budget, fits) in [("1MB", true), ("28KB", true), ("22KB", true), ("19KB", false), ("2KB", false)] {
@@ -75,7 +75,7 @@ fn budgets_of_memory_run_calls_once_in_gradients_of_gradients() {
         if !fits {
             // Arguments and results of 60 calls take 19.2 KB.
             let found = refused(&text, "dd", &Options::default());
-            assert!(found.contains("in the thriftiest way that was found"), "{budget}: {found}");
+            assert!(found.contains("the smallest gradient that was found takes"), "{budget}: {found}");
             continue;
         }
         for backend in [Backend::Interp, Backend::C] {

@@ -116,7 +116,7 @@ fn nothing_is_stale(stale: &[String]) {
 }
 
 #[test]
-fn every_command_of_the_book_prints_what_the_book_says() {
+fn every_command_of_the_book_prints_the_shown_output() {
     let mut stale = Vec::new();
     for path in pages() {
         let folder = tempfile::tempdir().unwrap();
@@ -182,7 +182,7 @@ fn page_of_primitives(steps: &[(Documentation, String)]) -> String {
 }
 
 #[test]
-fn the_page_of_primitives_is_made_of_their_files() {
+fn the_page_of_primitives_is_current() {
     let mut stale = Vec::new();
     let mut steps = Vec::new();
     for (d, path) in primitives() {
@@ -193,7 +193,7 @@ fn the_page_of_primitives_is_made_of_their_files() {
     current(&path, |_| page_of_primitives(&steps), &mut stale);
     nothing_is_stale(&stale);
     for (_, ours) in TABLE_1.iter().flat_map(|(_, rows)| *rows) {
-        assert!(steps.iter().any(|(d, _)| d.name == *ours), "`{ours}` of Table 1 is not there");
+        assert!(steps.iter().any(|(d, _)| d.name == *ours), "`{ours}` of Table 1 is missing");
     }
 }
 
@@ -271,7 +271,7 @@ fn page_of_diagnostics() -> String {
 }
 
 #[test]
-fn the_page_of_diagnostics_is_made_of_the_table() {
+fn the_page_of_diagnostics_is_current() {
     let mut stale = Vec::new();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src").join(DIAGNOSTICS);
     current(&path, |_| page_of_diagnostics(), &mut stale);
@@ -354,7 +354,7 @@ fn examples_of_primitives_compute_the_same_under_their_schedules() {
 
 /// Checks that the chapter on scheduling quotes the example's text.
 #[test]
-fn the_chapter_s_program_is_the_example() {
+fn the_chapter_on_scheduling_quotes_the_example() {
     let read = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let (chapter, example) = (read("docs/src/matmul.md"), read("examples/matmul/matmul.ft"));
     let program = &example[example.find("def matmul").unwrap()..];

@@ -88,7 +88,7 @@ fn circular_difference(e: &[f32], adjacency: &[f64], feats: usize) -> Vec<f32> {
 }
 
 #[test]
-fn circular_difference_is_right_on_meshes() {
+fn circular_difference_is_correct_on_meshes() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let torus = run("meshes/torus.ft", "torus", &[], &[("rings", "12"), ("sides", "8")], &[]);
     let mut meshes = vec![keep(&folder, "adjacency", &torus["adjacency"])];
@@ -103,7 +103,7 @@ fn circular_difference_is_right_on_meshes() {
         for (k, (a, b)) in found.iter().zip_eq(&expected).enumerate() {
             assert!((a - f64::from(*b)).abs() < 1e-6, "{mesh}: element {k}: {a} and {b}");
         }
-        assert!(found.iter().any(|v| *v > 0.1), "{mesh}: nothing but zeros");
+        assert!(found.iter().any(|v| *v > 0.1), "{mesh}: all values are zero");
     }
 }
 
@@ -206,7 +206,7 @@ fn attention_runs_on_cora() {
 }
 
 #[test]
-fn the_karate_club_splits_as_it_did() {
+fn the_karate_club_splits_into_its_factions() {
     let ties = root().join("examples/gat/karate.csv").display().to_string();
     let club = run("gat/karate.ft", "factions", &[("ties", &ties)], &[], &[]);
     let with_instructor = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 17, 19, 21];
@@ -221,7 +221,7 @@ fn the_karate_club_splits_as_it_did() {
 }
 
 #[test]
-fn filters_find_what_is_in_a_picture() {
+fn filters_find_edges_in_a_picture() {
     // A step from black to white between columns 3 and 4: Sobel's filter finds it there, at 4 × 255 clipped to 255.
     let image = format!("[{}]", ["[0,0,0,0,255,255,255,255]"; 6].join(","));
     let edges = run("conv/conv.ft", "sobel", &[("image", &image)], &[], &[]);
@@ -248,13 +248,13 @@ fn heat_spreads_and_stays_within_bounds() {
     let heat = plate["heat"].numbers();
     assert!(heat.iter().all(|t| (0.0..=1.0).contains(t)));
     assert_eq!(heat[..32], [0.0; 32], "the rim is cold");
-    assert!(heat[9 * 32 + 8] > 0.3, "beside the wire it is warm");
+    assert!(heat[9 * 32 + 8] > 0.3, "the plate is warm beside the wire");
 }
 
 /// Checks that callers may be rayon's workers: all of them wait for the threads that compile, which must not wait for
 /// them.
 #[test]
-fn all_workers_of_a_program_may_compile_at_once() {
+fn all_rayon_workers_may_compile_at_once() {
     let path = root().join("examples/matmul/matmul.ft");
     rayon::broadcast(|_| {
         let program = Program::load(&path).unwrap_or_else(|e| panic!("{e}"));

@@ -44,10 +44,10 @@ fn second(function: &Function) -> f64 {
 
 /// Checks the child of a process of its own, since other threads of this one may hold locks during the fork.
 #[test]
-fn a_child_compiles_and_runs() {
+fn forked_children_compile_and_run() {
     let this = std::env::current_exe().expect("a program");
     let mut command = Command::new(this);
-    command.args(["--exact", "forked::in_a_process_of_its_own", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.args(["--exact", "forked::forked_process", "--ignored", "--nocapture", "--test-threads=1"]);
     let cache = tempfile::tempdir().expect("a folder");
     let output = command.env("TAFFETA_CACHE_DIR", cache.path()).output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -55,8 +55,8 @@ fn a_child_compiles_and_runs() {
 }
 
 #[test]
-#[ignore = "forks: `a_child_compiles_and_runs` runs it"]
-fn in_a_process_of_its_own() {
+#[ignore = "forks: `forked_children_compile_and_run` runs it"]
+fn forked_process() {
     let scale = compiled("scale", "fast");
     assert_eq!(second(&scale), 3.0);
     // SAFETY: no other thread of this process holds a lock: all wait for work.
@@ -72,6 +72,6 @@ fn in_a_process_of_its_own() {
     let mut status = 0;
     // SAFETY: `status` outlives the call.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "the child ends with {status:#x} (0xe: it waits)");
+    assert_eq!(status, 0, "the child ends with {status:#x} (0xe: it hangs)");
     assert_eq!(second(&scale), 3.0);
 }

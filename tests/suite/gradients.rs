@@ -170,7 +170,7 @@ fn transposed(case: &Case<'_>) -> Outcome {
             .chain(vjp.params.iter().map(|p| p.tensor.symbol.name()).zip_eq(&out.params))
             .collect();
         let of = |name: &String| all.iter().find(|(n, _)| *n == format!("{name}.grad")).map(|(_, v)| (*v).clone());
-        let gradients: Vec<Value> = wrt.iter().map(|n| of(n).expect("it was asked for")).collect();
+        let gradients: Vec<Value> = wrt.iter().map(|n| of(n).expect("it was requested")).collect();
         let reverse = dot(&gradients, &directions);
         let parts = |a: &[Value], b: &[Value]| -> f64 {
             a.iter()
@@ -308,7 +308,7 @@ fn compiled(case: &Case<'_>) -> Result<(), String> {
 /// Checks that an element is wrong if its error exceeds the effect of rounded inputs, or a bound that no conditioning
 /// excuses.
 #[test]
-fn not_everything_is_rounding() {
+fn large_errors_are_not_taken_for_rounding() {
     let f32s = |v: [f32; 2]| vec![("x.grad".to_string(), Value::new(vec![2], Buffer::F32(v.to_vec())).expect("two"))];
     let f64s = |v: [f64; 2]| vec![Value::new(vec![2], Buffer::F64(v.to_vec())).expect("two")];
     let well = [f64s([1.0, 0.5]), f64s([1.0, 0.5])];
@@ -323,7 +323,7 @@ fn not_everything_is_rounding() {
 }
 
 #[test]
-fn every_program_has_its_gradients() {
+fn gradients_of_every_program() {
     let programs = all_programs();
     let cases: Vec<Case<'_>> =
         programs.iter().flat_map(|p| p.commands.iter().filter_map(move |c| Case::parse(p, c))).collect();
@@ -408,11 +408,12 @@ fn gradients_are(text: &str, given: &[(&str, &str)], sizes: &[(&str, i64)], expe
         let inputs = taffeta::inputs::read(function.signature(), &given, &sizes).unwrap_or_else(|d| panic!("{d:?}"));
         let ran = function.run(inputs.values, &inputs.sizes, 2).unwrap_or_else(|e| panic!("{e}"));
         for (name, expected) in expected {
-            let k = function.signature().results().position(|t| t.name == format!("{name}.grad")).expect("it is asked");
+            let k =
+                function.signature().results().position(|t| t.name == format!("{name}.grad")).expect("it is requested");
             let found = ran.results[k].numbers();
             assert!(
                 !found.is_empty() && found.iter().all(|v| v == expected),
-                "{name}.grad by {backend:?}, schedule {schedule:?}: {expected} expected, found {:?}",
+                "{name}.grad by {backend:?}, schedule {schedule:?}: expected {expected}, found {:?}",
                 &found[..found.len().min(8)]
             );
         }
@@ -421,7 +422,7 @@ fn gradients_are(text: &str, given: &[(&str, &str)], sizes: &[(&str, i64)], expe
 
 /// Checks sums over many rows in halves, as users write them.
 #[test]
-fn gradients_of_halves_are_collected_in_f32() {
+fn gradients_of_halves_accumulate_in_f32() {
     for dtype in ["bf16", "f16"] {
         let text = format!("def f(x: {dtype}[n], c: {dtype}) -> {dtype}:\n    return mean(x + c)\n");
         gradients_are(&text, &[("x", "zeros"), ("c", "1")], &[("n", 8192)], &[("c", 1.0), ("x", 1.0 / 8192.0)]);
@@ -443,7 +444,7 @@ fn gradients_of_halves_are_collected_in_f32() {
 
 /// Checks sums of `f32` into one element: 2^24 and a thousand ones, which in `f32` stay 2^24.
 #[test]
-fn sums_into_one_element_are_collected_in_f64() {
+fn sums_into_one_element_accumulate_in_f64() {
     let scalar = "
 def f(x: f32[n], c: f32) -> f32:
     s: f64 = 0.0

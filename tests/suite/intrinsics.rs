@@ -67,7 +67,7 @@ fn every_intrinsic_is_evaluated_and_printed() {
         for (i, at) in POINTS.iter().enumerate() {
             let (want, have, by_c) = (value(op, at), interpreted[k].numbers()[i], compiled[k].numbers()[i]);
             assert_eq!(want.to_bits(), have.to_bits(), "{op:?} of {at:?} in the interpreter");
-            assert!((want - by_c).abs() <= 1e-12 * want.abs(), "{op:?} of {at:?}: {want} and in C {by_c}");
+            assert!((want - by_c).abs() <= 1e-12 * want.abs(), "{op:?} of {at:?}: expected {want}, found {by_c} in C");
         }
         if let Some(name) = op.info().c_name {
             assert!(c.contains(&format!("{name}(")), "C has no call of {name}:\n{c}");
@@ -96,7 +96,7 @@ fn every_intrinsic_has_its_derivatives() {
                 let (step, have) = (1e-5, gradient.numbers()[0]);
                 let want = (moved(step) - moved(-step)) / (2.0 * step);
                 let close = (want - have).abs() <= 1e-7 * (1.0 + want.abs());
-                assert!(close, "{op:?} of {at:?} by operand {k}: {have}, and by differences {want}");
+                assert!(close, "{op:?} of {at:?} by operand {k}: found {have}, expected {want} by differences");
             }
         }
     }

@@ -111,7 +111,7 @@ fn network(dtype: DType, n: usize, m: usize) -> Vec<Value> {
 }
 
 #[test]
-fn rows_are_gradients_and_columns_are_quotients() {
+fn rows_agree_with_gradients_and_columns_with_differences() {
     for (n, m) in [(4, 3), (1, 1), (5, 1), (0, 2), (3, 0), (0, 0)] {
         check(NETWORK, (&[0, 1, 2], 0), &network(DType::F64, n, m), &[n as i64, m as i64]);
     }
@@ -122,14 +122,14 @@ fn rows_are_gradients_and_columns_are_quotients() {
 }
 
 #[test]
-fn a_number_has_one_row() {
+fn jacobians_of_scalars_have_one_row() {
     let text = NETWORK.replace("out=\"y\"", "out=\"out1\"");
     check(&text, (&[0, 1, 2], 1), &network(DType::F64, 4, 3), &[4, 3]);
 }
 
 /// Checks a loop that carries values, and an input that the result does not depend on.
 #[test]
-fn what_does_not_change_the_result_has_zeros() {
+fn unused_inputs_have_zeros() {
     let text = "
 def f(x: f64[n], unused: f64[2]) -> f64[n]:
     y = zeros((n,), f64)
@@ -148,7 +148,7 @@ V = vjp(f)
 
 /// Checks that a Jacobian is inlined where it is called, and that functions of it are differentiated.
 #[test]
-fn jacobians_are_programs() {
+fn jacobians_are_inlined_and_differentiated() {
     let text = "
 def f(x: f64[n]) -> f64[n]:
     y = empty((n,), f64)
@@ -177,7 +177,7 @@ dtrace = grad(trace)
 }
 
 #[test]
-fn bundle_adjustments_reprojection_has_its_jacobian() {
+fn jacobian_of_bundle_adjustment() {
     let text = std::fs::read_to_string(root().join("examples/adbench/ba.ft")).expect("it is there");
     // The file has a function named `jacobian` of its own.
     let (before, _) = text.split_once("\npull = ").expect("a gradient");
@@ -197,7 +197,7 @@ fn bundle_adjustments_reprojection_has_its_jacobian() {
 }
 
 #[test]
-fn what_has_no_jacobian_is_refused() {
+fn functions_without_jacobians_are_refused() {
     let refused = |text: &str| match Program::from_source("refused.ft", text)
         .and_then(|p| p.compile("J", &Options::default()).map(|_| ()))
     {
@@ -206,11 +206,11 @@ fn what_has_no_jacobian_is_refused() {
     };
     let one = "def f(x: f64[n], k: i32) -> (f64[n], f64, i32):\n    y = 2.0 * x\n    return y, sum(x), k\n\n";
     for (call, expected) in [
-        ("jacobian(f)", "`jacobian` is of one floating-point result, and `f` has"),
-        ("jacobian(f, out=[\"y\", \"out1\"])", "`jacobian` is of one floating-point result"),
-        ("jacobian(f, out=\"k\")", "`k` is of i32, which carries no derivative"),
+        ("jacobian(f)", "`jacobian` needs one floating-point result, but `f` has"),
+        ("jacobian(f, out=[\"y\", \"out1\"])", "`jacobian` needs one floating-point result"),
+        ("jacobian(f, out=\"k\")", "`k` has type i32, which carries no derivative"),
         ("jacobian(f, out=\"z\")", "`f` has no result `z`"),
-        ("jacobian(f, wrt=\"k\", out=\"y\")", "`k` is of i32, which carries no derivative"),
+        ("jacobian(f, wrt=\"k\", out=\"y\")", "`k` has type i32, which carries no derivative"),
         ("jacobian(f, wrt=\"z\", out=\"y\")", "`f` has no parameter `z`"),
         ("jacobian(f, tape=\"all\")", "`jacobian` takes a function, `wrt=[…]` and `out=`"),
     ] {
@@ -219,7 +219,7 @@ fn what_has_no_jacobian_is_refused() {
         assert_eq!(found.matches('×').count().max(1), 1, "{call}: one mistake, one report: {found}");
     }
     let written = "def f(x: inout[f64[n]]) -> f64:\n    x[...] = 2.0 * x\n    return sum(x)\n\nJ = jacobian(f)\n";
-    assert!(refused(written).contains("and `x` is written by it"), "{}", refused(written));
+    assert!(refused(written).contains("which writes its parameter `x`"), "{}", refused(written));
     let whole = "def f(k: i32) -> f64:\n    return 2.0 * k\n\nJ = jacobian(f)\n";
     assert!(refused(whole).contains("`f` has no floating-point parameters"), "{}", refused(whole));
 }

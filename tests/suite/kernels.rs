@@ -102,7 +102,7 @@ fn cell(format: &str, kernel: &str) -> String {
 }
 
 #[test]
-fn the_page_says_what_drives_each_loop() {
+fn the_page_of_kernels_is_current() {
     let mut page = String::from(
         "# Formats and kernels\n\nWhat each loop of a kernel does with a matrix `A`, by format. Of each loop that goes through a level of `A`: what is\ndone with the level, and whether the loop comes to `all` coordinates or to what is `stored` alone. A level that\n*drives* is gone through position by position, one that is *located* is dense and has the position of any coordinate;\n*limits*, *merged*, *follows*, *asked*, *probed* and *searched* are as `taffeta show --explain` says them\n([Loops over what is stored](../coiteration.md)). The test that makes this page asks the compiler.\n\nThe kernels:\n\n",
     );

@@ -265,7 +265,7 @@ fn examples_in_docstrings_hold() {
 }
 
 #[test]
-fn the_shim_has_the_language_s_values() {
+fn the_shim_has_the_semantics_of_the_language() {
     if let Some(output) = python::run("tests/numpy/test_shim.py", &[]) {
         assert!(output.contains(" tests passed"), "{output}");
     }

@@ -63,14 +63,14 @@ fn the_gradient_is_the_closed_form() {
 }
 
 #[test]
-fn training_finds_the_plane() {
+fn training_finds_the_separating_plane() {
     let (learn, test) = Data::made(1000, 20, 1).split(700);
     let plan = Plan { steps: 80, rate: 1.0, decay: 1e-4 };
     let course = train(&program(), &learn, &plan, |_, _| ()).unwrap_or_else(|e| panic!("{e}"));
     assert!(course.losses.windows(2).all(|l| l[1] < l[0]), "each step goes down: {:?}", course.losses);
     assert!(course.losses[80] < 0.35, "the loss is {} after 80 steps", course.losses[80]);
     let right = course.correct(&program(), &test).unwrap_or_else(|e| panic!("{e}"));
-    assert!(right > 0.9, "{right} of the samples are on their side, of which 0.95 can be");
+    assert!(right > 0.9, "{right} of the samples are classified correctly, of 0.95 possible");
 
     let folder = tempfile::tempdir().expect("a temporary folder");
     let picture = folder.path().join("below/curve.svg");
@@ -82,7 +82,7 @@ fn training_finds_the_plane() {
 
 /// Checks the losses on Cora against those of the same steps in NumPy. `tests/README.md` says where the data is.
 #[test]
-fn training_on_cora_goes_where_numpy_goes() {
+fn training_on_cora_agrees_with_numpy() {
     let folder = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let Some(data) = Data::published(&folder).unwrap_or_else(|e| panic!("{e}")) else {
         eprintln!("skipped: Cora is not in {} (TAFFETA_DATA names the folder of published data)", folder.display());

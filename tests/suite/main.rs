@@ -3,9 +3,9 @@
 
 mod adbench;
 mod as_function;
+mod borrowed;
 mod case;
 mod choices;
-mod circles;
 #[path = "../cli/mod.rs"]
 mod cli;
 mod codes;
@@ -13,6 +13,7 @@ mod commands;
 mod corpus;
 mod custom_vjp;
 mod custom_vjp_budgets;
+mod cycles;
 mod differential;
 mod docs;
 mod examples;
@@ -23,7 +24,6 @@ mod intrinsics;
 mod jacobian;
 mod kernel_size;
 mod kernels;
-mod lent;
 mod libop;
 mod logistic;
 mod materialise;

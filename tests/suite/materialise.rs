@@ -91,18 +91,18 @@ fn example(file: &str, function: &str, wrt: &[&str]) -> Program {
 /// Returns the chosen tapes of the gradient `free` of an example.
 fn kept_in(program: &Program, options: &Options) -> String {
     let (found, text) = decided_in(program, "free", options);
-    let found = found.unwrap_or_else(|| panic!("nothing was decided about\n{text}"));
+    let found = found.unwrap_or_else(|| panic!("no tapes were chosen for\n{text}"));
     found.options[found.taken].steps.clone()
 }
 
 fn taken(entry: &str, options: &Options) -> (String, String) {
     let (found, text) = decided(entry, options);
-    let found = found.unwrap_or_else(|| panic!("nothing was decided about `{entry}`"));
+    let found = found.unwrap_or_else(|| panic!("no tapes were chosen for `{entry}`"));
     (found.options[found.taken].steps.clone(), text)
 }
 
 #[test]
-fn what_fusion_makes_free_to_keep_is_kept() {
+fn values_that_fusion_keeps_in_registers_are_taped() {
     let (steps, text) = taken("beside", &large().gradient(by(&["x"])));
     assert_eq!(steps, "tape=\"all\"", "{text}");
     // In a register, and computed once.
@@ -111,17 +111,17 @@ fn what_fusion_makes_free_to_keep_is_kept() {
 }
 
 #[test]
-fn memory_counts_after_schedules() {
+fn memory_is_estimated_after_scheduling() {
     let options = Options::default().portable(true).size("n", 4096).size("m", 512);
     let (found, text) = decided("pairs", &options.gradient(by(&["x"])));
-    let found = found.unwrap_or_else(|| panic!("nothing was decided about `pairs`"));
+    let found = found.unwrap_or_else(|| panic!("no tapes were chosen for `pairs`"));
     let all = found.options.iter().find(|o| o.steps == "tape=\"all\"").map(|o| &o.answer);
     assert!(matches!(all, Some(Answer::Takes(_))), "{found:?}");
     assert!(!text.contains("tape = empty((n"), "there is a tape in memory:\n{text}");
 }
 
 #[test]
-fn what_is_cheap_where_its_operands_are_is_computed_again() {
+fn cheap_values_are_recomputed() {
     let (steps, text) = taken("cheap", &large().gradient(by(&["a"])));
     assert_eq!(steps, "tape=\"none\"", "{text}");
     assert!(!text.contains("tape"), "{text}");
@@ -132,7 +132,7 @@ fn what_is_cheap_where_its_operands_are_is_computed_again() {
 }
 
 #[test]
-fn tensors_are_decided_about_one_by_one() {
+fn each_tensor_has_its_own_decision() {
     let (steps, text) = taken("mixed", &large().gradient(by(&["u", "v", "w"])));
     assert_eq!(steps, "tape=\"auto\", `p` computed again, `q` computed again, `r` computed again", "{text}");
     assert_eq!(text.matches("_tape = empty(").count(), 1, "{text}");
@@ -146,13 +146,13 @@ fn of_convolution(feats: i64, channels: i64) -> (Decision, String) {
     let options = Options::default().portable(true).size("n_faces", 20_000).size("feats", feats);
     let options = options.size("channels", channels).gradient(by(&["e", "w0", "w1", "w2", "w3"]));
     let (found, text) = decided_in(&program, "mesh_conv", &options);
-    (found.unwrap_or_else(|| panic!("nothing was decided about\n{text}")), text)
+    (found.unwrap_or_else(|| panic!("no tapes were chosen for\n{text}")), text)
 }
 
 /// Checks that sums over neighbours are kept, although they take few operations: a library makes the gradients of
 /// weights from the sums of all faces, which are in memory in any case, and the forward pass has them.
 #[test]
-fn what_libraries_have_in_memory_is_kept() {
+fn operands_of_library_calls_are_taped() {
     let (found, text) = of_convolution(128, 8);
     let taken = &found.options[found.taken].steps;
     assert_eq!(taken, "tape=\"auto\", `near` on a tape, `around` on a tape, `across` on a tape", "{text}");
@@ -162,7 +162,7 @@ fn what_libraries_have_in_memory_is_kept() {
 /// Checks that nothing is kept if products take most of the time: tapes save less of it than the precision of
 /// estimates.
 #[test]
-fn what_saves_hardly_anything_is_not_kept() {
+fn tapes_with_little_gain_are_not_chosen() {
     let (found, text) = of_convolution(32, 32);
     let takes = |steps: &str| match found.options.iter().find(|o| o.steps == steps).map(|o| &o.answer) {
         Some(Answer::Takes(ns)) => *ns,
@@ -176,7 +176,7 @@ fn what_saves_hardly_anything_is_not_kept() {
 /// Checks that the dots of windows are recomputed: one pass takes no longer than two passes with a tape between them,
 /// since the next dots begin while one dot waits for its additions.
 #[test]
-fn sums_of_windows_are_computed_again() {
+fn sums_of_windows_are_recomputed() {
     let program = example("longformer/longformer.ft", "attention", &["q", "k", "v"]);
     let options = Options::default().portable(true).size("heads", 1).size("n", 4096).size("d", 64);
     let options = options.set("w", taffeta::StaticValue::Int(128));
@@ -186,7 +186,7 @@ fn sums_of_windows_are_computed_again() {
 /// Checks that scores of edges, computed from two elements that the edge points to, are kept: a branch in the backward
 /// pass reads them, and a misprediction would wait for elements anywhere in memory.
 #[test]
-fn what_branches_ask_is_kept_where_edges_point_to_it() {
+fn gathered_operands_of_branches_are_taped() {
     let program = example("gat/gat.ft", "gat", &["x", "w", "a_src", "a_dst"]);
     let options = Options::default().portable(true).size("n", 50_000).size("m", 500_000);
     let options = options.size("feats", 32).size("channels", 32);
@@ -194,7 +194,7 @@ fn what_branches_ask_is_kept_where_edges_point_to_it() {
 }
 
 #[test]
-fn nothing_is_decided_where_somebody_has_said_it() {
+fn explicit_tapes_are_not_changed() {
     let all = by(&["a"]).tape(Tape::All);
     let (found, text) = decided("cheap", &large().gradient(all));
     assert!(found.is_none() && text.contains("t_tape"), "{text}");
@@ -209,7 +209,7 @@ fn nothing_is_decided_where_somebody_has_said_it() {
 }
 
 #[test]
-fn the_same_is_decided_each_time() {
+fn decisions_are_deterministic() {
     for (entry, wrt) in [("beside", &["x"][..]), ("cheap", &["a"]), ("mixed", &["u", "v", "w"])] {
         let options = large().gradient(by(wrt));
         let said = || {
@@ -241,7 +241,7 @@ fn a_program_of_many_steps_is_scheduled_once() {
 }
 
 #[test]
-fn what_is_decided_computes_the_gradient() {
+fn decisions_preserve_the_gradient() {
     for (entry, wrt) in
         [("beside", &["x"][..]), ("cheap", &["a"]), ("mixed", &["x", "u", "v", "w", "c"]), ("asked", &[])]
     {
@@ -262,14 +262,14 @@ fn what_is_decided_computes_the_gradient() {
         let (expected, got) = (run(&compile(&plain)), run(&compile(&options)));
         for (expected, got) in expected.iter().zip_eq(&got) {
             for (e, g) in expected.numbers().into_iter().zip_eq(got.numbers()) {
-                assert!((e - g).abs() <= 1e-4 * e.abs().max(1.0), "{entry}: {g}, and not {e}");
+                assert!((e - g).abs() <= 1e-4 * e.abs().max(1.0), "{entry}: expected {e}, found {g}");
             }
         }
     }
 }
 
 #[test]
-fn both_passes_of_a_pair_are_decided_about_together() {
+fn both_passes_of_a_pair_share_one_decision() {
     let n = 501;
     let tape = |options: &Options| {
         let pair = program().differentiate("cheap", options).unwrap_or_else(|e| panic!("{e}"));

@@ -74,7 +74,7 @@ fn peaks_of_memory_are_predicted() {
                 assert!(predicted <= budget, "{}: {predicted} bytes within {budget}", case.entry);
                 assert_close(case, predicted, measured);
             }
-            Err(e) => assert!(e.contains("in the thriftiest way that was found"), "{}: {e}", case.entry),
+            Err(e) => assert!(e.contains("the smallest gradient that was found takes"), "{}: {e}", case.entry),
         }
     }
 }
@@ -89,7 +89,7 @@ fn assert_close(case: &Case, predicted: u64, measured: u64) {
 
 /// Checks that a budget in a program waits for the sizes of a run, and is kept then.
 #[test]
-fn budgets_in_programs_are_kept() {
+fn budgets_in_programs_are_respected() {
     let text = |budget: &str| {
         format!(
             "
@@ -129,7 +129,7 @@ def step(x: inout[f64[a]], steps: f64[b]) -> f64:
     assert!(within <= 2_000_000, "{within}");
     assert_eq!(expected, found);
     let refused = run(", memory=\"2MB\"", false).expect_err("sizes are not known");
-    assert!(refused.contains("cannot be told without the size"), "{refused}");
+    assert!(refused.contains("memory budget without the size"), "{refused}");
     let refused = run(", memory=\"much\"", true).expect_err("no amount");
     assert!(refused.contains("is not a unit of memory") || refused.contains("is not an amount of memory"), "{refused}");
 }

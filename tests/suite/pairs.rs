@@ -179,7 +179,7 @@ def rolled(x: inout[f64[n]], w: f64[n], steps: i32) -> f64:
 
 /// Checks a tape whose length depends on an argument of the call, an `inout` parameter, and several seeds.
 #[test]
-fn a_tape_as_long_as_a_number_of_the_call() {
+fn tapes_with_a_length_given_by_the_call() {
     let program = Program::from_source("rolled.ft", ROLLED).unwrap_or_else(|e| panic!("{e}"));
     let w = arr1(&[0.9, 1.1, -0.7]);
     let start = arr1(&[0.3, -0.4, 0.8]);
@@ -243,7 +243,7 @@ fn message(e: &Error) -> String {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn mismatched_tapes_and_seeds_are_refused() {
     let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
     let pair = program.differentiate("product", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let other = program.differentiate("product", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -251,7 +251,7 @@ fn what_does_not_belong_together_is_refused() {
     let (_, tape) = pair.forward().input("a", a.view()).input("x", x.view()).run().unwrap_or_else(|e| panic!("{e}"));
     let (seed, long) = (arr1(&[1.0, 2.0]), arr1(&[1.0, 2.0, 3.0]));
     let e = other.backward(&tape).seed("y", seed.view()).run().unwrap_err();
-    assert_eq!(message(&e), "this tape was left by the forward pass of another gradient");
+    assert_eq!(message(&e), "the tape comes from the forward pass of another gradient");
     let e = pair.backward(&tape).seed("y", long.view()).run().unwrap_err();
     assert!(message(&e).contains("`y.grad`, dimension 0: expected 2 (`n`), found 3"), "{e}");
     let e = pair.backward(&tape).seed("z", seed.view()).run().unwrap_err();
@@ -286,7 +286,7 @@ fn a_tape_may_outlive_its_arrays() {
 
 /// Checks that pairs with other inputs in `wrt` are other programs, even if the library comes from the cache.
 #[test]
-fn pairs_of_other_inputs_are_other_programs() {
+fn pairs_with_other_inputs_are_separate_programs() {
     let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
     let names = |wrt: &[&str]| -> Vec<String> {
         let gradient = Gradient::default().wrt(wrt);
@@ -318,14 +318,18 @@ fn both_times_the_same(text: &str, options: &Options, inputs: &[(&str, Value)], 
     for r in one.signature().results() {
         let Ok(found) = results.value(&r.name) else { continue };
         let [a, b] = [found, expected.value(&r.name).expect("it is a result")].map(Value::numbers);
-        assert!(a.len() == b.len() && a.iter().zip(&b).all(close), "`{}`: {b:?}, not {a:?}", r.name);
+        assert!(a.len() == b.len() && a.iter().zip(&b).all(close), "`{}`: expected {a:?}, found {b:?}", r.name);
     }
     for time in 1..=2 {
         let gradients = pair.backward(&tape).seed_scalar("s", seed).run().unwrap_or_else(|e| panic!("{e}"));
         for r in pair.backward_signature().results() {
             let [a, b] = [&expected, &gradients].map(|o| o.value(&r.name).expect("it is a result").numbers());
-            assert!(a.iter().any(|x| *x != 0.0), "`{}` says nothing: {a:?}", r.name);
-            assert!(a.len() == b.len() && a.iter().zip(&b).all(close), "`{}`, time {time}: {b:?}, not {a:?}", r.name);
+            assert!(a.iter().any(|x| *x != 0.0), "`{}` has only zeros: {a:?}", r.name);
+            assert!(
+                a.len() == b.len() && a.iter().zip(&b).all(close),
+                "`{}`, time {time}: expected {a:?}, found {b:?}",
+                r.name
+            );
         }
     }
     tape.bytes()
@@ -338,7 +342,7 @@ fn floats(n: usize) -> Value {
 
 /// Checks that the backward pass counts down in a copy: the tape stays as the forward pass left it.
 #[test]
-fn what_is_undone_starts_again_with_every_backward_pass() {
+fn backward_passes_do_not_change_the_tape() {
     let counter = "
 def f(x: f64[n], k: f64[m]) -> f64:
     s: f64 = 0.0
@@ -353,13 +357,13 @@ def f(x: f64[n], k: f64[m]) -> f64:
     let inputs = [("x", floats(9)), ("k", floats(5))];
     for backend in [Backend::Interp, Backend::C] {
         let bytes = both_times_the_same(counter, &Options::default().backend(backend), &inputs, 1.5);
-        assert_eq!(bytes, 8, "the counter alone, at its end");
+        assert_eq!(bytes, 8, "the tape holds only the last value of the counter");
     }
 }
 
 /// Checks that loops run again from checkpoints in the backward pass, and that the tape keeps to the budget.
 #[test]
-fn budgets_of_memory_hold_for_tapes() {
+fn memory_budgets_include_tapes() {
     let heat = "
 def f(x: f64[n], k: f64[n]) -> f64:
     u = empty((n,), f64)
@@ -394,7 +398,7 @@ def f(x: f64[n], k: f64[n]) -> f64:
 /// Checks that a budget includes the copy of a result that the backward pass reads: the result may be dropped or
 /// changed between both passes.
 #[test]
-fn budgets_of_memory_are_for_copies_too() {
+fn memory_budgets_include_copies() {
     let text = "
 def f(x: f64[n]) -> (f64, f64[n]):
     y = empty((n,), f64)
@@ -417,14 +421,14 @@ def f(x: f64[n]) -> (f64, f64[n]):
     assert_eq!(within(None).unwrap_or_else(|e| panic!("{e}")), 800);
     // The backward pass changes the seed of `y`, which takes the same number of bytes again.
     assert_eq!(within(Some(1600)).unwrap_or_else(|e| panic!("{e}")), 800);
-    let refused = within(Some(1599)).expect_err("there is no way around the copy").to_string();
+    let refused = within(Some(1599)).expect_err("the copy cannot be avoided").to_string();
     assert!(refused.contains("800 B of the budget are copies"), "{refused}");
 }
 
 /// Checks the pair of a derivative, which has tensors named like adjoints; those of its own backward pass are found by
 /// the names of their primals.
 #[test]
-fn a_derivative_has_two_passes_as_well() {
+fn pairs_of_derivatives() {
     let text = "
 def f(y: inout[f64[n]], x: f64):
     for i in range(n):

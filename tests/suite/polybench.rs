@@ -48,7 +48,7 @@ const ON_THREADS: [(&str, &[&str], usize); 6] = [
 ];
 
 #[test]
-fn loops_that_are_repeated_share_a_region() {
+fn repeated_parallel_loops_share_a_region() {
     for (kernel, loops, meetings) in ON_THREADS {
         let file = programs::root().join(format!("tests/polybench/{kernel}.ft"));
         let text = std::fs::read_to_string(&file).expect("a kernel");

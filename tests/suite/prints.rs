@@ -134,7 +134,7 @@ fn every_schedule_prints_every_line_once() {
 /// Checks that steps that inline, recompute or store a tensor in another way neither repeat nor lose a line, or are
 /// refused.
 #[test]
-fn steps_on_tensors_keep_lines_or_are_refused() {
+fn steps_on_tensors_preserve_lines_or_are_refused() {
     let source = |step: &str| {
         format!(
             "def f(x: f64[n]) -> f64[n]:
@@ -177,7 +177,7 @@ def steps(s):
 }
 
 #[test]
-fn what_prints_is_no_part_of_a_product() {
+fn loops_that_print_are_not_products() {
     let source = "
 def f(a: f64[n, n], b: f64[n, n]) -> f64[n, n]:
     c = zeros((n, n), f64)
@@ -204,7 +204,7 @@ def product(s):
 
 /// Checks that threads print whole lines, long ones too.
 #[test]
-fn lines_of_threads_do_not_mix() {
+fn threads_print_whole_lines() {
     let source = "
 def f(x: f64[n, m]) -> f64:
     for i in range(n):
@@ -238,7 +238,7 @@ def f(x: f64, steps: i32) -> f64:
 "#;
 
 #[test]
-fn gradients_print_what_the_program_prints() {
+fn gradients_print_the_lines_of_the_program() {
     let given = [("x", "0.3"), ("steps", "7")];
     let expected = lines(RECURRENCE, "f", &by(Backend::Interp), &given);
     assert_eq!(expected.len(), 8);

@@ -107,5 +107,5 @@ fn every_program_is_formatted() {
         }
     };
     let names: Vec<String> = for_each(&all, unformatted).into_iter().flatten().collect();
-    assert!(names.is_empty(), "not in the usual layout: taffeta fmt {}", names.join(" "));
+    assert!(names.is_empty(), "not formatted: run `taffeta fmt {}`", names.join(" "));
 }

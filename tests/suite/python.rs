@@ -57,7 +57,7 @@ pub fn run(script: &str, arguments: &[&Path]) -> Option<String> {
 }
 
 #[test]
-fn every_program_is_python() {
+fn every_program_parses_as_python() {
     if available("ast").is_none() {
         return;
     }
@@ -79,7 +79,7 @@ fn every_program_is_python() {
 
 /// Checks that a missing Python, and one without the module, fail the test unless they may be absent.
 #[test]
-fn what_is_missing_is_not_skipped_in_silence() {
+fn missing_python_fails_tests() {
     let [nowhere, without] =
         [missing("/nowhere/python", "ast"), missing(&interpreter(), "no_such_module")].map(|why| why.expect("missing"));
     assert!(nowhere.starts_with("/nowhere/python cannot be run ("), "{nowhere}");

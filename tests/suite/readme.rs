@@ -12,7 +12,7 @@ fn first_program(text: &str) -> &str {
 }
 
 #[test]
-fn the_first_program_runs_on_threads_and_in_vectors() {
+fn the_first_program_is_parallel_and_vectorised() {
     let readme = std::fs::read_to_string(root().join("README.md")).expect("a README");
     let program = Program::from_source("subdivnet.ft", first_program(&readme)).unwrap_or_else(|e| panic!("{e}"));
     // The sizes of the mesh that `make demo` makes, as a call would have them. (No machine is measured here.)
@@ -25,7 +25,7 @@ fn the_first_program_runs_on_threads_and_in_vectors() {
     let compiler = Toolchain::find().expect("a C compiler");
     let clang = compiler.program().canonicalize().is_ok_and(|p| p.to_string_lossy().contains("clang"));
     if clang || !cfg!(all(target_arch = "x86_64", target_env = "gnu")) {
-        eprintln!("skipped: the compiler does not say what it made vectors of");
+        eprintln!("skipped: the compiler does not report vectorised loops");
         return;
     }
     let dir = tempfile::tempdir().expect("a temporary directory");

@@ -125,7 +125,7 @@ fn faults(row: &Row) -> Vec<String> {
 }
 
 #[test]
-fn smooth_operators_have_their_true_derivatives() {
+fn smooth_operators_have_the_derivatives_of_their_closed_forms() {
     let faults = programs::for_each(&rows(), faults).concat();
     assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
 }
@@ -140,9 +140,9 @@ fn every_operator_has_a_closed_form_or_a_reason() {
     let missing: Vec<&str> = all.iter().copied().filter(|n| !smooth.contains(n) && !others.contains(n)).collect();
     assert!(missing.is_empty(), "neither a closed form in smooth/table.rs nor a reason: {missing:?}");
     let unknown: Vec<&str> = smooth.union(&others).copied().filter(|n| !all.contains(n)).collect();
-    assert!(unknown.is_empty(), "no operators: {unknown:?}");
+    assert!(unknown.is_empty(), "unknown operators: {unknown:?}");
     let both: Vec<&&str> = smooth.intersection(&others).collect();
-    assert!(both.is_empty(), "smooth and not: {both:?}");
+    assert!(both.is_empty(), "listed both as smooth and as not smooth: {both:?}");
 }
 
 /// Runs the program's gradient on a backend under a schedule.
@@ -157,7 +157,7 @@ fn gradient_of(text: &str, backend: Backend, schedule: Option<&str>, x: Value) -
 /// Checks that the maximum that is subtracted against overflow has no derivative: terms that go through it cancel only
 /// up to rounding, which exceeds the result where there are many elements.
 #[test]
-fn the_largest_element_has_the_derivative_of_the_others() {
+fn subtracted_maxima_have_no_derivative() {
     let all = [(Backend::Interp, None, 20_000), (Backend::C, None, 2_000_000), (Backend::C, Some("auto"), 2_000_000)];
     for dtype in [DType::F32, DType::Bf16] {
         for (text, target) in [("logsumexp(x)", 0.0), ("cross_entropy(x[None, :], zeros((1,), i32))", -1.0)] {

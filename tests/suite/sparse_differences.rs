@@ -221,7 +221,7 @@ fn stored(value: &Value, gradient: &Value) -> Value {
     let elements: BTreeMap<&[i64], f64> = given.indices.chunks_exact(ndim).zip_eq(value.numbers()).collect();
     let places = &gradient.places().expect("it is sparse").indices;
     let numbers = places.chunks_exact(ndim).map(|at| elements.get(at).copied().unwrap_or(0.0)).collect();
-    assert!(elements.keys().all(|at| places.chunks_exact(ndim).contains(at)), "what is stored has a derivative");
+    assert!(elements.keys().all(|at| places.chunks_exact(ndim).contains(at)), "stored values have derivatives");
     Value::sparse(value.shape().to_vec(), places.clone(), Buffer::F64(numbers), given.fill).expect("it is in order")
 }
 
@@ -278,7 +278,7 @@ fn compare(program: &Program, text: &str) -> (usize, usize) {
 }
 
 #[test]
-fn gradients_are_how_results_change() {
+fn gradients_agree_with_difference_quotients() {
     for kernel in KERNELS {
         for formats in kernel.formats {
             let replaced = kernel.words.iter().zip_eq(*formats);

@@ -64,7 +64,7 @@ fn difference(found: &Value, expected: &Value) -> Option<String> {
 }
 
 #[test]
-fn examples_compute_what_scipy_does() {
+fn examples_agree_with_scipy() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let mut arguments: Vec<&Path> = vec![folder.path()];
@@ -90,7 +90,7 @@ fn examples_compute_what_scipy_does() {
         for name in loaded.entries() {
             assert!(
                 entries.iter().any(|((f, e), _)| *f == file && *e == name.name),
-                "{file}: nothing tries {}",
+                "{file}: no test runs {}",
                 name.name
             );
         }
@@ -100,7 +100,7 @@ fn examples_compute_what_scipy_does() {
 
 /// Checks that sheets of pictures lent in runs are blended into the same picture as their pixels.
 #[test]
-fn runs_are_blended_into_a_picture() {
+fn pictures_in_runs_are_blended() {
     let program = Program::load(root().join("examples/sparse/pictures.ft")).unwrap_or_else(|e| panic!("{e}"));
     let function = program.compile("blend", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let data = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);

@@ -29,7 +29,7 @@ fn matrix(order: &[usize]) -> Format {
 }
 
 #[test]
-fn files_of_scipy_and_files_for_it() {
+fn files_round_trip_with_scipy() {
     let (given, ours) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     if python::run(SCRIPT, &[Path::new("make"), given.path()]).is_none() {
         return;
@@ -120,7 +120,7 @@ fn write(folder: &Path, name: &str, value: &Value, expected: &Value) -> usize {
 
 /// Checks the tensors of `TAFFETA_DATA`: their shapes, numbers of elements, and sums as counted from the text.
 #[test]
-fn published_tensors() {
+fn published_tensors_are_read() {
     let Some(data) = std::env::var_os("TAFFETA_DATA") else { return };
     for (name, shape, count) in
         [("openflights_routes", [547, 3246, 3246], 66765), ("parti_3D_12031", [100, 80, 60], 12031)]

@@ -60,7 +60,7 @@ fn options(backend: Backend) -> Options {
 }
 
 #[test]
-fn in_c_as_in_the_interpreter() {
+fn gradients_in_c_agree_with_the_interpreter() {
     for format in formats() {
         let (program, a, x) = (program(format), matrix(format), vector(2.5));
         for (entry, seed) in
@@ -87,7 +87,7 @@ fn backward(pair: &Pair, tape: &Residuals<'_>, seed: &Value) -> Value {
 
 /// Checks that the two passes share their arguments, and that an owned tape has copies of them.
 #[test]
-fn in_two_passes() {
+fn gradients_in_two_passes() {
     for format in formats() {
         let (program, a, x, seed) = (program(format), matrix(format), vector(2.5), vector(-1.5));
         let both = program.compile("spmv", &options(Backend::C)).unwrap_or_else(|e| panic!("{format}: {e}"));
@@ -105,7 +105,7 @@ fn in_two_passes() {
 }
 
 #[test]
-fn of_lent_arrays() {
+fn gradients_of_borrowed_arrays() {
     let program = program("csr");
     let (indptr, indices, values) = ([0u16, 2, 2, 3], [0u16, 2, 1], [1.0, 2.0, f64::INFINITY]);
     let a = Sparse::csr(&indptr, &indices, &values, [3, 3]);
@@ -128,7 +128,7 @@ fn of_lent_arrays() {
 /// Checks that the gradient takes the time and the memory of the stored elements, and that its loop is the program's:
 /// one cursor for both. Without a schedule: rules fuse the loop with that of the product, and share out its rows.
 #[test]
-fn a_sampled_product_is_what_an_expert_writes() {
+fn gradients_have_handwritten_loops() {
     let source =
         program("csr").c_source("spmv", &options(Backend::C).schedule("none")).unwrap_or_else(|e| panic!("{e}"));
     let lines: Vec<&str> = source.code.lines().map(str::trim).filter(|l| !l.starts_with("/*")).collect();
@@ -148,7 +148,7 @@ fn a_sampled_product_is_what_an_expert_writes() {
 /// Checks that a vectorised loop in which lowering puts a search runs without vectors, and does not fail: rules choose
 /// before structured tensors become arrays.
 #[test]
-fn what_rules_choose_never_fails() {
+fn automatic_schedules_never_fail() {
     for format in formats() {
         let program = program(format);
         for entry in ["spmv", "squares"] {

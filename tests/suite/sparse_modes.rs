@@ -83,7 +83,7 @@ fn program(format: &str) -> Program {
 }
 
 #[test]
-fn all_modes_agree_along_what_is_stored() {
+fn all_modes_agree_on_stored_elements() {
     for (format, entry) in traversed().cartesian_product(["dot", "sampled", "gradient"]) {
         if entry != "sampled" || !shares_values(format) {
             agree(format, entry, Tape::Auto);
@@ -93,7 +93,7 @@ fn all_modes_agree_along_what_is_stored() {
 
 /// Checks that all modes agree if the backward pass has all values on tapes, and if it has none.
 #[test]
-fn all_modes_agree_whatever_is_kept() {
+fn all_modes_agree_with_any_tape() {
     for format in traversed().filter(|f| !shares_values(f)) {
         agree(format, "scores", Tape::All);
         agree(format, "sampled", Tape::All);
@@ -126,7 +126,7 @@ fn agree(format: &str, entry: &str, tape: Tape) {
 
 /// Checks the gradients of network layers over sparse tensors, with respect to every parameter.
 #[test]
-fn sparse_layers_have_gradients() {
+fn gradients_of_sparse_layers() {
     let program = Program::load(crate::programs::root().join("examples/sparse/layers.ft")).expect("it is there");
     // Entry, structured input, and sizes.
     let cases = [
@@ -188,12 +188,12 @@ fn directions_are_in_the_pattern() {
     let inside = of(&read("[[3, 0], [0, 0]]")).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(inside.scalar::<f64>("s").expect("a number"), 3.0);
     let outside = of(&read("[[3, 0], [4, 5]]")).expect_err("it has another element").to_string();
-    assert!(outside.contains("parameter `B`: there is an element at (1, 0), which is not in the pattern"), "{outside}");
+    assert!(outside.contains("parameter `B`: the element at (1, 0) is outside the pattern"), "{outside}");
 
     let (indptr, indices, values) = ([0i32, 1, 2], [1i32, 0], [2.0, 3.0]);
     let a = taffeta::Sparse::csr(&indptr, &indices, &values, [2, 2]);
     let twice = function.call().sparse("A", &a).sparse("B", &a).run().expect_err("`B` has no arrays").to_string();
-    assert!(twice.contains("parameter `B` has the index arrays of `A`, and no other ones"), "{twice}");
+    assert!(twice.contains("parameter `B` shares the index arrays of `A`, and takes no others"), "{twice}");
     let b = read("[[0, 10], [100, 0]]").pop().expect("B");
     let lent = function.call().sparse("A", &a).value("B", &b).run().unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(lent.scalar::<f64>("s").expect("a number"), 320.0);
@@ -202,7 +202,7 @@ fn directions_are_in_the_pattern() {
 /// Checks that in two passes the seed of a structured result has the pattern of the parameter, whether its elements are
 /// needed or not.
 #[test]
-fn seeds_go_backward_in_two_passes() {
+fn two_passes_take_structured_seeds() {
     let text = "
 def doubled(A: f64[n, n] @ csr, x: f64[n]) -> f64[n, n] @ pattern(A):
     B = zeros((n, n), f64)
@@ -242,7 +242,7 @@ def scaled(A: f64[n, n] @ csr, x: f64[n]) -> f64[n, n] @ pattern(A):
 /// Checks that tapes between the two passes are stored in the pattern of a parameter, which comes along although
 /// nothing reads its elements.
 #[test]
-fn tapes_go_backward_in_two_passes() {
+fn two_passes_share_structured_tapes() {
     let text = "
 def scaled(A: f64[n, n] @ FORMAT, x: f64[n], z: f64[n]) -> f64[n]:
     y = zeros((n,), f64)

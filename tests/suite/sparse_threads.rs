@@ -291,14 +291,14 @@ fn compared(format: &str) -> (usize, Vec<(String, String)>) {
             }
             let first = first.get_or_insert_with(|| found.clone());
             let exact = !sums && func.results.iter().all(|t| t.format.is_injective());
-            assert!(!exact || *first == found, "{name}: {threads} threads round otherwise than one");
+            assert!(!exact || *first == found, "{name}: {threads} threads round differently from one");
         }
     }
     (taken.len(), refused)
 }
 
 #[test]
-fn all_numbers_of_threads_agree() {
+fn results_agree_on_all_numbers_of_threads() {
     let formats = traversed().chain(["bcsr(2, 3)"]).collect_vec();
     let (counts, refused): (Vec<usize>, Vec<_>) = for_each(&formats, |f| compared(f)).into_iter().unzip();
     // Formats that do not take a schedule, by reason.

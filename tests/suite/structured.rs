@@ -21,7 +21,7 @@ fn kernel(entry: &str, schedule: Option<&str>) -> String {
 
 /// Checks that the loop goes from one position to the next, without bounds checks, `while`, or tests of coordinates.
 #[test]
-fn a_row_times_a_vector_is_what_an_expert_writes() {
+fn rows_times_vectors_have_handwritten_loops() {
     for schedule in [None, Some("rows")] {
         let c = kernel("spmv", schedule);
         let lines: Vec<&str> = c.lines().map(str::trim).collect();
@@ -46,7 +46,7 @@ fn a_row_times_a_vector_is_what_an_expert_writes() {
 /// Checks that a vectorised row gathers vectors of elements if it has enough elements (more, if the list is long), and
 /// takes the rest one by one.
 #[test]
-fn a_vectorised_row_is_gathered() {
+fn vectorised_rows_are_gathered() {
     // The smallest vectors of any machine.
     let options = Options::default().schedule("vectors").portable(true);
     let source = products().c_source("spmv", &options).unwrap_or_else(|e| panic!("{e}"));
@@ -73,7 +73,7 @@ fn a_vectorised_row_is_gathered() {
 
 /// Checks that a block of a row is loaded as whole vectors: assumptions about its position are not conditional loads.
 #[test]
-fn a_vectorised_block_is_loaded_as_a_whole() {
+fn vectorised_blocks_have_contiguous_loads() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/shapes.ft");
     let program = Program::load(&file).unwrap_or_else(|e| panic!("{e}"));
     let code = program.c_source("banded", &Options::default().portable(true)).unwrap_or_else(|e| panic!("{e}")).code;
@@ -84,7 +84,7 @@ fn a_vectorised_block_is_loaded_as_a_whole() {
 /// Checks that two galloping lists continue at the larger of their coordinates, each in steps that double and then
 /// halve, without bounds checks.
 #[test]
-fn lists_that_leap() {
+fn galloping_lists() {
     let text = "def dot(a: f64[n] @ format(compressed), b: f64[n] @ format(compressed)):\n    s = 0.0\n    for j in range(n):\n        s += a[gallop(j)] * b[gallop(j)]\n    return s\n";
     let program = Program::from_source("dot.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let code = program.c_source("dot", &Options::default().schedule(None)).unwrap_or_else(|e| panic!("{e}")).code;
@@ -230,7 +230,7 @@ fn products_with_real_matrices() {
             let found = ran.results[0].numbers();
             assert_eq!(found.len(), expected.len());
             for (k, (a, b)) in expected.iter().zip(&found).enumerate() {
-                assert!((a - b).abs() <= 1e-12 * scale[k], "{}: row {k} is {b} and not {a}", path.display());
+                assert!((a - b).abs() <= 1e-12 * scale[k], "{}: row {k}: expected {a}, found {b}", path.display());
             }
         }
         compared += 1;
@@ -240,7 +240,7 @@ fn products_with_real_matrices() {
 
 /// Checks that a matrix of 10^9 times 10^9 takes the memory of its elements.
 #[test]
-fn memory_is_that_of_the_elements() {
+fn memory_is_proportional_to_stored_elements() {
     let text = "def total(A: f64[n, m] @ dcsr):\n    s = 0.0\n    for i in range(n):\n        for j in range(m):\n            s += A[i, j]\n    return s\n";
     let program = Program::from_source("total.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let total = program.compile("total", &Options::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -256,7 +256,7 @@ fn memory_is_that_of_the_elements() {
 
 /// Checks the number of triangles in real graphs against SciPy's (the sum of A A A elementwise, divided by six).
 #[test]
-fn triangles_of_real_graphs() {
+fn triangle_counts_of_real_graphs() {
     let Some(data) = std::env::var_os("TAFFETA_DATA") else { return };
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sparse/graphs.ft");
     let program = Program::load(&file).unwrap_or_else(|e| panic!("{e}"));
@@ -276,7 +276,7 @@ fn triangles_of_real_graphs() {
 
 /// Checks that sections of a program are lowered as in the whole, since schedules query them one by one.
 #[test]
-fn sections_are_lowered_as_in_the_whole() {
+fn sections_are_lowered_like_the_whole_program() {
     let told = |of: Result<Traversed, Diagnostics>| of.ok().map(|t| (t.scans.len(), t.seeks, t.disorder));
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut compared = 0;
@@ -299,7 +299,7 @@ fn sections_are_lowered_as_in_the_whole() {
 
 /// Checks that an `inout` parameter beside a structured one is written back.
 #[test]
-fn what_is_written_to_parameters_comes_back() {
+fn inout_parameters_are_written_back() {
     let text = "def f(A: f64[n, n] @ csr, x: inout[f64[n]]):\n    for i in range(n):\n        x[i] += A[i, i]\n";
     let program = Program::from_source("back.ft", text).unwrap_or_else(|e| panic!("{e}"));
     let value = |shape: &[usize], numbers: &[f64]| {
@@ -347,7 +347,7 @@ fn summed(a: &Elements, y: &[f64], f: Term) -> Vec<f64> {
 /// Checks that array expressions cost the number of stored elements, as the equivalent loops do: on matrices that no
 /// memory could hold.
 #[test]
-fn array_expressions_cost_what_is_stored() {
+fn array_expressions_take_time_of_stored_elements() {
     for (value, expected) in EXPRESSIONS {
         let text = format!("def f(A: f64[n, n] @ csr, y: f64[n]) -> f64[n]:\n    return {value}\n");
         let program = Program::from_source("expression.ft", &text).unwrap_or_else(|e| panic!("{e}"));
@@ -373,7 +373,7 @@ fn array_expressions_cost_what_is_stored() {
 /// Checks that an expression read by several statements stays a tensor, and so does one in a program with a schedule of
 /// its own.
 #[test]
-fn what_several_statements_read_stays_a_tensor() {
+fn expressions_read_by_several_statements_stay_tensors() {
     let text = "def f(A: f64[n, n] @ csr, x: f64[n]) -> (f64[n], f64[n]):\n    B = tanh(A)\n    return B @ x, x @ B\n\n\n\
                 def g(A: f64[n, n] @ csr, x: f64[n]) -> f64[n]:\n    return tanh(A) @ x\n\n\n\
                 @schedule(g)\ndef rows(s):\n    s.parallelize(\"i\")\n";
@@ -392,7 +392,7 @@ fn what_several_statements_read_stays_a_tensor() {
 
 /// Checks that a schedule that lowers without sizes lowers with any sizes compiled in.
 #[test]
-fn what_lowers_without_sizes_lowers_with_any() {
+fn schedules_lowered_without_sizes_lower_with_sizes() {
     let text = "
 def add(A: f64[n] @ format(compressed), x: f64[n]) -> f64[n]:
     y = zeros((n,), f64)
@@ -444,7 +444,7 @@ def at_once(s):
 /// Checks sums over two bytemaps in lanes: gcc before 12.4 makes wrong masks of two conditions on bytes and a sum of
 /// eight bytes.
 #[test]
-fn sums_over_two_bytemaps_are_right_in_lanes() {
+fn vectorised_sums_over_two_bytemaps_are_correct() {
     let text = "
 def f(x: f64[n], z: f64[n]) -> f64:
     t: f64[n] @ format(bytemap) = zeros((n,), f64)

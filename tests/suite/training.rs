@@ -100,7 +100,7 @@ fn learned(form: gat::Form) {
 }
 
 #[test]
-fn poses_are_found() {
+fn poses_are_fitted() {
     let program = program("softras/fit.ft");
     let mut cases = vec![("torus", fit::Mesh::torus(12, 8, 0.4).expect("it is made"))];
     match fit::Mesh::published(&data(), "subdivnet_airplane.obj").expect("it is readable") {

@@ -226,7 +226,7 @@ mod tests {
 
     /// Checks that reductions of loops and values in messages refer to the copies.
     #[test]
-    fn whatever_has_a_name_in_it() {
+    fn reductions_and_messages_refer_to_the_copies() {
         let mut b = Builder::new("f");
         let n = b.size("n");
         let y = b.result("y", DType::F32, [&n]);

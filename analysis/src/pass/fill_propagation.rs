@@ -304,7 +304,7 @@ impl Rewriter<'_> {
                 let (tensor, indices) = (tensor.clone(), indices.clone());
                 (keeps, StmtKind::ReduceTo { tensor, indices, op: *op, value: value.expr })
             }
-            _ => unreachable!("it is a write"),
+            _ => unreachable!("the statement is a write"),
         };
         if keeps {
             return Stmt::nop();

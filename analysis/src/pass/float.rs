@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_what_is_not_exact_or_not_decided() {
+    fn keeps_inexact_and_ambiguous_operations() {
         assert_eq!(folded(Op::Exp, DType::F64, &[1.0]), None);
         assert_eq!(folded(Op::Div, DType::F64, &[0.0, 0.0]), None);
         assert_eq!(folded(Op::Min, DType::F64, &[0.0, -0.0]), None);

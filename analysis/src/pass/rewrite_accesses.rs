@@ -73,7 +73,7 @@ fn shown(
             let probes = shape.iter().map(|_| Expr::var(&Symbol::new("below")));
             let old: Vec<Access> = at.into_iter().chain(probes).map(Access::from).collect();
             let new = indices(old.clone());
-            debug_assert!(new.ends_with(&old[first..]), "a print shows the dimensions that it showed");
+            debug_assert!(new.ends_with(&old[first..]), "a print keeps the dimensions that it shows");
             let at = new[..new.len() - below].iter().map(|a| a.index.clone()).collect();
             PrintPart::Tensor { tensor: names[&tensor].clone(), at, shape }
         }

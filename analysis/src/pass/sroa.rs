@@ -271,7 +271,7 @@ mod tests {
         };
         let mut loops = 0;
         f.body.walk(&mut |s| loops += usize::from(matches!(s.kind(), StmtKind::For { .. })));
-        assert!(loops > 1 || ids(&f).is_subset(&ids(&after)), "a statement lost its id");
+        assert!(loops > 1 || ids(&f).is_subset(&ids(&after)), "a statement lost its identifier");
         print::func(&after)
     }
 
@@ -301,7 +301,7 @@ mod tests {
 
     /// Checks elements with several subscripts, reductions, and an element without accesses.
     #[test]
-    fn matrices_and_sums() {
+    fn matrices_and_reductions() {
         let text = after(&[2, 2], |l, [x, y], i| {
             let [zero, one] = [0, 1].map(Expr::int);
             vec![
@@ -328,7 +328,7 @@ mod tests {
 
     /// Checks that loops over an array are unrolled, nested ones too.
     #[test]
-    fn loops_over_arrays() {
+    fn loops_over_arrays_are_unrolled() {
         let text = after(&[2, 2], |l, [x, y], i| {
             let [zero, one, two] = [0, 1, 2].map(Expr::int);
             let [j, k] = ["j", "k"].map(Symbol::new);
@@ -371,7 +371,7 @@ mod tests {
 
     /// Checks that arrays stay that are too large, or have a subscript that is not a number or is out of range.
     #[test]
-    fn what_stays_an_array() {
+    fn large_or_dynamically_indexed_arrays_stay() {
         let zero = Expr::int(0);
         for (shape, at) in [(vec![33], zero.clone()), (vec![4], Expr::int(4)), (vec![4], Expr::int(-1))] {
             let text = after(&shape, |l, [x, y], i| {

@@ -61,7 +61,7 @@ fn check_that(cond: Expr) -> Stmt {
 fn check(pass: fn(&Func) -> Func, before: &Func, after: Expect) {
     let once = pass(before);
     after.assert_eq(&print::func(&once));
-    assert_eq!(print::func(&pass(&once)), print::func(&once), "a second run changes something");
+    assert_eq!(print::func(&pass(&once)), print::func(&once), "a second run changes the program");
 }
 
 fn int(v: i64) -> Expr {
@@ -128,7 +128,7 @@ fn simplify_flattening() {
 }
 
 #[test]
-fn simplify_keeps_what_it_cannot_prove() {
+fn simplify_keeps_unproved_checks() {
     let p = Program::new();
     let i = Symbol::new("i");
     let at = p.idx.load([Expr::var(&i)]).cast(DType::I64);
@@ -242,7 +242,7 @@ fn simplify_leaves_floats() {
 }
 
 #[test]
-fn simplify_forgets_what_a_store_changes() {
+fn simplify_forgets_facts_about_stored_tensors() {
     let p = Program::new();
     let t = local("t", DType::I64, []);
     let i = Symbol::new("i");
@@ -343,7 +343,7 @@ fn dead_example() {
 }
 
 #[test]
-fn dead_removes_what_is_only_read_by_each_other() {
+fn dead_removes_tensors_read_only_by_each_other() {
     let p = Program::new();
     let i = Symbol::new("i");
     let vi = Expr::var(&i);
@@ -404,7 +404,7 @@ fn dead_removes_what_is_only_read_by_each_other() {
 }
 
 #[test]
-fn dead_keeps_what_could_stop_the_program() {
+fn dead_keeps_statements_that_may_fail() {
     let p = Program::new();
     let i = Symbol::new("i");
     let vi = Expr::var(&i);
@@ -485,7 +485,7 @@ fn hoist_example() {
 }
 
 #[test]
-fn hoist_leaves_what_is_in_a_loop_that_never_runs() {
+fn hoist_leaves_checks_in_empty_loops() {
     let p = Program::new();
     let i = Symbol::new("i");
     let never = build::range(&i, [&int(2), &int(2), &int(1)], check_that(p.n.equals(&p.m)));
@@ -503,7 +503,7 @@ fn hoist_leaves_what_is_in_a_loop_that_never_runs() {
 }
 
 #[test]
-fn hoist_stops_where_something_changes() {
+fn hoist_leaves_checks_of_changing_values() {
     let p = Program::new();
     let (i, j, k) = (Symbol::new("i"), Symbol::new("j"), Symbol::new("k"));
     let t = local("t", DType::I64, []);
@@ -572,7 +572,7 @@ fn shared_operands_are_visited_once() {
 }
 
 #[test]
-fn simplify_what_is_equal_to_itself() {
+fn simplify_comparisons_of_equal_operands() {
     let p = Program::new();
     let i = Symbol::new("i");
     let k = p.idx.load([Expr::var(&i)]);

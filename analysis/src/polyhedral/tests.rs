@@ -72,7 +72,7 @@ fn loops(region: &Region, order: &[Vec<Term>], dims: &[(&str, Style)], expected:
 }
 
 #[test]
-fn generates_loops_in_an_order() {
+fn generates_loops_in_a_given_order() {
     let region = jacobi();
     let plain = Style::Plain;
     let original = |k| vec![index(0), Term::Number(k), index(1)];
@@ -112,7 +112,7 @@ fn generates_loops_in_an_order() {
 }
 
 #[test]
-fn knows_which_orders_turn_dependences_round() {
+fn detects_orders_that_reverse_dependences() {
     let region = jacobi();
     // Each time step reads the results of the one before.
     let edges = [near(0, 1, 0), near(1, 0, 1), near(0, 0, 1), near(1, 1, 1)];
@@ -195,7 +195,7 @@ fn gives_up_on_cones_of_many_rays() {
 /// programming to see. While merging strongly connected components one by one, isl finds this halfway, and sorts along
 /// edges that it has left out of the order.
 #[test]
-fn orders_statements_whose_edges_a_loop_makes_empty() {
+fn orders_statements_whose_edges_become_empty_after_a_loop() {
     let domain = Condition::All(between(0, index(0), Term::Parameter(0), 0));
     let [inner, last] =
         [(1, domain), (0, Condition::All(vec![]))].map(|(indices, domain)| Statement { indices, domain });

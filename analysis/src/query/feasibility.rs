@@ -101,7 +101,7 @@ impl System {
             let mut out = vec![0; all.len() + 1];
             out[0] = row[0];
             for (a, c) in self.atoms.iter().zip(&row[1..]).filter(|(_, c)| **c != 0) {
-                let at = all.iter().position(|b| a == b).unwrap_or_else(|| unreachable!("`all` has every atom of it"));
+                let at = all.iter().position(|b| a == b).unwrap_or_else(|| unreachable!("`all` has every atom"));
                 out[1 + at] = *c;
             }
             out

@@ -235,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn ways_share_what_they_have_in_common() {
+    fn paths_share_common_prefixes() {
         let counts = [10, 20, 40].map(|n| nodes(&references(&chain(n))));
         assert_eq!((counts[1] - counts[0]) * 2, counts[2] - counts[1], "{counts:?}");
     }
 
     #[test]
-    fn ways_are_what_they_are_as_slices() {
+    fn paths_agree_with_slices() {
         let all = references(&chain(7));
         for a in &all {
             let way: &[Step] = &a.site.path;
@@ -267,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn a_way_may_be_longer_than_a_stack_is_deep() {
+    fn long_paths_do_not_overflow_the_stack() {
         let tensors = (0..200_000).map(|_| local("t", DType::F64, []));
         let way: Path = tensors.map(|tensor| Step::Scope { stmt: Stmt::nop(), tensor }).collect();
         assert_eq!((way.len(), way.constraints().len()), (200_000, 0));
     }
 
     #[test]
-    fn every_step_of_a_way_is_near() {
+    fn every_step_is_reached_in_few_jumps() {
         let way: Path = (0..5_000).map(|_| Step::Child { seq: Stmt::nop(), position: 0, asserted: false }).collect();
         let mut most = 0;
         for steps in 1..=way.len() {

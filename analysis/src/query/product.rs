@@ -130,7 +130,7 @@ pub fn product(nest: &Stmt, called: &Called<'_>) -> Result<Product, Mismatch> {
     };
     let dtype = value.dtype();
     if !matches!(dtype, DType::F32 | DType::F64) {
-        let text = format!("`{tensor}` has elements of type {dtype}, and libraries multiply f32 and f64");
+        let text = format!("expected elements of type f32 or f64, found `{tensor}` with elements of type {dtype}");
         return Err(Mismatch::new(2, text, &update, "this sum"));
     }
     let ([a, b], alpha) = factors(value, tensor, &loops, &update)?;
@@ -148,16 +148,16 @@ pub fn product(nest: &Stmt, called: &Called<'_>) -> Result<Product, Mismatch> {
     let names = || loops.iter().map(|l| format!("`{}`", called(&l.stmt))).collect::<Vec<_>>().join(", ");
     let Some(sum) = sum else {
         let text =
-            format!("no loop of {} sums: one is needed that both factors depend on and `{tensor}` does not", names());
+            format!("no loop of {} sums: expected a loop that both factors depend on and `{tensor}` does not", names());
         return Err(Mismatch::new(4, text, &update, "this sum"));
     };
     if row.is_none() && column.is_none() {
         let text = format!(
-            "no loop of {} goes over rows or columns: one is needed that `{tensor}` and one of the factors depend on, and the other \
-             factor does not",
+            "no loop of {} goes over rows or columns: expected a loop that `{tensor}` and one of the factors depend \
+             on, and the other factor does not",
             names()
         );
-        return Err(Mismatch::new(4, text, &update, "this sum").help("a sum of products is `s.vectorize`'s"));
+        return Err(Mismatch::new(4, text, &update, "this sum").help("use `s.vectorize` for a sum of products"));
     }
     // A matrix in one dimension has a row's length as the stride between rows.
     let mixes = |d: &Vec<Expr>, r: usize, k: usize| match c.indices.len() {
@@ -184,7 +184,7 @@ fn loops(nest: &Stmt, called: &Called<'_>) -> Result<(Vec<Counter>, Stmt), Misma
     let mut at = nest.clone();
     while let StmtKind::For { iter, extent, props, body } = at.kind() {
         let Extent::Range { begin, end, step } = extent else {
-            return Err(Mismatch::new(1, "a loop over the reals is in the nest", &at, "this loop"));
+            return Err(Mismatch::new(1, "there is a loop over the reals in the nest", &at, "this loop"));
         };
         let own = if loops.is_empty() {
             LoopProps { library: props.library, ..LoopProps::default() }
@@ -201,7 +201,7 @@ fn loops(nest: &Stmt, called: &Called<'_>) -> Result<(Vec<Counter>, Stmt), Misma
         };
         if let Some(outer) = loops.iter().find(|l| [begin, end].into_iter().any(|e| effects::mentions(e, &[&l.iter]))) {
             let (inner, outer) = (called(&at), called(&outer.stmt));
-            let text = format!("the bounds of `{inner}` change with `{outer}`: the matrices are not rectangles");
+            let text = format!("the bounds of `{inner}` change with `{outer}`: the matrices are not rectangular");
             return Err(Mismatch::new(1, text, &at, "this loop"));
         }
         let span = if step > 0 { end.minus(begin) } else { begin.minus(end) };
@@ -258,20 +258,17 @@ fn factors<'e>(
                 let text =
                     format!("the factor `{}` is converted from {} to {}", print::expr(e), inner.dtype(), e.dtype());
                 let r = Mismatch::new(2, text, update, "this sum");
-                return Err(r.help("all three matrices must have one type"));
+                return Err(r.help("give all three matrices the same type"));
             }
             _ => {
                 let text = format!("`{}` is not an element of a tensor", print::expr(e));
                 let r = Mismatch::new(2, text, update, "this sum");
-                return Err(
-                    r.help("the value must be a product of two elements, and of what does not change in the nest")
-                );
+                return Err(r.help("write a product of two elements, and of values that do not change in the nest"));
             }
         }
     }
     let [a, b] = elements.as_slice() else {
-        let text =
-            format!("the value is a product of {} elements that change in the nest, and not of two", elements.len());
+        let text = format!("expected a product of two elements that change in the nest, found {}", elements.len());
         return Err(Mismatch::new(2, text, update, "this sum"));
     };
     let alpha = fixed.into_iter().cloned().reduce(|x, y| x.times(&y));
@@ -312,7 +309,7 @@ fn operand(
             return Err(Mismatch::new(3, text("changes in the nest"), update, "this sum"));
         }
         let found = coefficients(index, loops).map_err(|l| {
-            let how = format!("is not a multiple of `{}` and something that does not change", called(&l.stmt));
+            let how = format!("is not affine in `{}`", called(&l.stmt));
             Mismatch::new(3, text(&how), update, "this sum")
         })?;
         factors.push(found);

@@ -122,7 +122,7 @@ const ROUNDS: u64 = 400;
 const SEED: u64 = 20_240_229;
 
 #[test]
-fn what_is_proved_holds_at_every_point() {
+fn proved_conditions_hold_at_every_point() {
     let (mut true_everywhere, mut proved) = (0, 0);
     for round in 0..ROUNDS {
         let mut rng = Rng::new(SEED + round);
@@ -137,8 +137,8 @@ fn what_is_proved_holds_at_every_point() {
             let truths: Vec<bool> = points.iter().filter_map(|p| p.holds(&cond)).collect();
             let text = || format!("seed {}: {}: {}", SEED + round, scope.describe(), print::expr(&cond));
             let (yes, no) = (facts.prove(&cond), facts.refute(&cond));
-            assert!(!yes || truths.iter().all(|t| *t), "proved, and not true: {}", text());
-            assert!(!no || truths.iter().all(|t| !*t), "refuted, and true: {}", text());
+            assert!(!yes || truths.iter().all(|t| *t), "proved but false: {}", text());
+            assert!(!no || truths.iter().all(|t| !*t), "refuted but true: {}", text());
             if !facts.may_stop(&cond) {
                 assert_eq!(truths.len(), points.len(), "stops: {}", text());
             }
@@ -231,7 +231,7 @@ fn flattened_indices_are_in_range() {
 
 /// Checks that facts about a remainder hold for the dividend once a later fact makes both equal.
 #[test]
-fn a_remainder_may_turn_out_to_be_the_number() {
+fn facts_about_remainders_hold_for_equal_dividends() {
     let (mut c, sizes, iters) = below(&[("n", "i"), ("m", "j")]);
     let ([n, m], [i, j], one) = (&sizes[..], &iters[..], Expr::int(1)) else { unreachable!("there are two of each") };
     let at = i.minus(&one).modulo(n);
@@ -242,7 +242,7 @@ fn a_remainder_may_turn_out_to_be_the_number() {
 }
 
 #[test]
-fn what_is_at_least_the_smaller_one_is_at_least_one_of_both() {
+fn a_lower_bound_by_a_minimum_is_split_into_cases() {
     // The tail of a block aligned to the end: `k >= min(m - o, 8)`, `k < 8` and `o + k < m`.
     let (m, o, k) = (Symbol::new("m"), Symbol::new("o"), Symbol::new("k"));
     let e = [&m, &o, &k].map(Expr::var);
@@ -269,7 +269,7 @@ fn what_is_at_least_the_smaller_one_is_at_least_one_of_both() {
 }
 
 #[test]
-fn where_a_product_is_positive_its_factors_are() {
+fn factors_of_positive_products_are_positive() {
     let (n, m, i) = (Symbol::new("n"), Symbol::new("m"), Symbol::new("i"));
     let [n_, m_, i_] = &[&n, &m, &i].map(Expr::var);
     let int = Expr::int;

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_ranges_are_in_sizes() {
+    fn upper_bounds_are_expressed_in_sizes() {
         let is = |text: &str, found: Option<String>| assert_eq!(found.as_deref(), Some(text));
         is("n", most(|i, _, _| i.plus(&Expr::int(1))));
         is("n", most(|i, _, n| n.minus(i)));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_bounded_by_sizes_has_no_end() {
+    fn indices_without_bounds_in_sizes_have_no_upper_bound() {
         let elsewhere = Expr::var(&Symbol::new("j"));
         assert_eq!(most(|i, k, _| i.times(k)), None);
         assert_eq!(most(|i, _, _| i.plus(&elsewhere)), None);

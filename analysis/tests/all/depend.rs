@@ -170,7 +170,7 @@ def f(x: inout[i64[n]], y: inout[i64[n]]):
 }
 
 #[test]
-fn quotient_and_remainder_are_one_number() {
+fn quotient_and_remainder_determine_the_dividend() {
     check(
         "
 def f(x: inout[f32[n, m]]):
@@ -255,7 +255,7 @@ def f(x: inout[f32[n]]):
 }
 
 #[test]
-fn shapes_are_what_they_were_at_the_declaration() {
+fn shapes_have_the_values_of_their_declaration() {
     use taffeta_ast::build::{Builder, block, branch, local, looped, store, var_def};
     use taffeta_ast::{DType, Expr, Symbol};
     let mut b = Builder::new("f");
@@ -296,7 +296,7 @@ fn a_while_evaluates_its_condition_before_every_iteration() {
 
 /// Checks that an `or` with a refuted operand, which makes the other operand a fact, still splits that operand's cases.
 #[test]
-fn a_witness_stays_off_the_one_value_that_is_left_out() {
+fn a_witness_avoids_the_excluded_value() {
     check(
         "
 def f(s: inout[f32], n_: i32[n]):
@@ -312,7 +312,7 @@ def f(s: inout[f32], n_: i32[n]):
 
 /// Checks that a subscript that no fact mentions is computed from its definition.
 #[test]
-fn elements_of_witnesses_are_those_of_their_iterations() {
+fn elements_of_witnesses_belong_to_their_iterations() {
     check(
         "def f(y: inout[i64[n + m + 6, n + m + 6]]):
     for i in range(n):

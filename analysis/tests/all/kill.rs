@@ -28,7 +28,7 @@ fn exposed_in(text: &str, tensor: &str) -> Option<String> {
 }
 
 #[test]
-fn what_was_written_before_in_the_iteration_is_killed() {
+fn reads_after_writes_of_the_iteration_are_killed() {
     let all = "
         for k in range(n):
             t[k] = x[k]
@@ -67,7 +67,7 @@ fn what_was_written_before_in_the_iteration_is_killed() {
 }
 
 #[test]
-fn what_may_come_from_outside_is_exposed() {
+fn reads_of_outer_values_are_exposed() {
     let too_few = "
         for k in range(1, n):
             t[k] = x[k]
@@ -104,7 +104,7 @@ fn what_may_come_from_outside_is_exposed() {
 }
 
 #[test]
-fn a_condition_that_changes_is_not_the_same_twice() {
+fn changing_conditions_are_not_assumed_equal() {
     let changed = "
         y[i] = 1
         if y[i] > 0:
@@ -127,7 +127,7 @@ fn a_condition_that_changes_is_not_the_same_twice() {
 
 /// Checks that a tensor that is declared in an inner loop keeps no values from earlier iterations.
 #[test]
-fn a_tensor_of_an_inner_loop_keeps_nothing() {
+fn a_tensor_of_an_inner_loop_loses_its_values() {
     let counts = "            u = k if k == 0 else u + 1\n            y[k] = u\n";
     let outside = "        u = empty((), i64)\n        for k in range(n):\n";
     let inside = "        for k in range(n):\n            u = empty((), i64)\n";

@@ -3,5 +3,5 @@
 mod depend;
 mod kill;
 mod oracle;
-mod questions;
+mod queries;
 mod uninitialized;

@@ -21,7 +21,7 @@ fn one(tensor: &str, line: usize) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn what_no_run_writes_before_is_found() {
+fn reads_before_any_write_are_found() {
     let never = "    t = empty((n,), f32)\n    for i in range(n):\n        y[i] = t[i]\n";
     assert_eq!(found(never), one("t", 3));
     let later = "    t = empty((n,), f32)\n    for i in range(n):\n        y[i] = t[i]\n    t[...] = x\n";
@@ -43,7 +43,7 @@ fn what_no_run_writes_before_is_found() {
 }
 
 #[test]
-fn what_some_run_writes_before_is_not() {
+fn reads_after_possible_writes_are_not_reported() {
     let whole = "    t = empty((n,), f32)\n    t[...] = x\n    for i in range(n):\n        y[i] = t[i]\n";
     let some = "    t = empty((n,), f32)\n    for i in range(n):\n        if x[i] > 0.0:\n            t[i] = x[i]\n        y[i] = t[i]\n";
     let gathered = "    t = empty((n,), f32)\n    for i in range(n):\n        t[p[i]] = x[i]\n    for i in range(n):\n        y[i] = t[i]\n";
@@ -71,7 +71,7 @@ fn never_written(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn single_elements_that_nothing_writes_are_found() {
+fn single_unwritten_elements_are_found() {
     let head = "def f(x: f32[n], p: i32[n], y: inout[f32[n]]):\n    t = empty((n,), f32)\n";
     let of = |body: &str| never_written(&format!("{head}{body}"));
     let whole = "    for i in range(n):\n        y[i] = t[i]\n";
@@ -95,7 +95,7 @@ fn single_elements_that_nothing_writes_are_found() {
 }
 
 #[test]
-fn elements_of_results_are_read_by_the_caller() {
+fn unwritten_elements_of_results_are_found() {
     let border = "def f(x: f32[n, m]) -> f32[n, m]:
     y = empty((n, m), f32)
     for i in range(1, n - 1):
@@ -117,7 +117,7 @@ fn elements_of_results_are_read_by_the_caller() {
 }
 
 #[test]
-fn elements_that_may_be_written_are_not() {
+fn elements_that_may_be_written_are_not_reported() {
     let head = "def f(x: f32[n], p: i32[n], y: inout[f32[n]]):\n    t = empty((n,), f32)\n";
     let whole = "    for i in range(n):\n        y[i] = t[i]\n";
     for body in [

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_go_by_turns() {
+    fn bits_are_interleaved() {
         assert_eq!(interleaved(&[0b11, 0b00]), Some(0b1010));
         assert_eq!(interleaved(&[0b01, 0b11]), Some(0b0111));
         assert_eq!(interleaved(&[1, 0, 1]), Some(0b101));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_those_of_their_indices() {
+    fn ranges_follow_from_the_ranges_of_indices() {
         let of = |c: &Coord| c.range(&[Expr::int(5), Expr::int(7)]).map(|[a, b]| (a.as_int(), b.as_int()));
         let (i, j) = (Coord::Dim(0), Coord::Dim(1));
         let apply = |op, a: &Coord, b: i64| Coord::apply(op, a.clone(), Coord::Int(b));

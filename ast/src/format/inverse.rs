@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn indices_come_back() {
+    fn indices_are_recovered_from_coordinates() {
         let (i, j) = (Coord::Dim(0), Coord::Dim(1));
         let diagonal = Coord::apply(Op::Sub, j.clone(), i.clone());
         let block = |op, by_: [i64; 2]| [by(op, &i, by_[0]), by(op, &j, by_[1])];
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_level_says_is_not_known() {
+    fn indices_without_enough_levels_are_unknown() {
         let (i, j) = (Coord::Dim(0), Coord::Dim(1));
         let half = format(&[by(Op::FloorDiv, &i, 2), j.clone()]);
         assert_eq!(half.indices(2), [None, Some(Coord::Dim(1))]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_others_above_determine_are_derived() {
+    fn levels_determined_by_levels_above_are_derived() {
         let (i, j) = (Coord::Dim(0), Coord::Dim(1));
         let dia = format(&[Coord::apply(Op::Sub, j.clone(), i.clone()), i, j]);
         assert_eq!(dia.derived(2).map(|c| c.value(&[-3, 5])), Some(Some(2)));

@@ -42,14 +42,17 @@ impl Format {
                 1 => "one level".to_string(),
                 n => format!("{n} levels"),
             };
-            return whole(format!("a format of {levels} cannot store {ndim} dimensions"), "give it one level for each");
+            return whole(
+                format!("a format of {levels} cannot store {ndim} dimensions"),
+                "give it one level for each dimension",
+            );
         }
         let order = self.order().unwrap_or_default();
         let mut sorted = order.clone();
         sorted.sort_unstable();
         if !sorted.iter().copied().eq(0..ndim) {
             let stored: Vec<String> = order.iter().map(usize::to_string).collect();
-            let text = format!("`order=` stores the dimensions {}, and there are {ndim}", stored.join(", "));
+            let text = format!("`order=` names the dimensions {}, but there are {ndim}", stored.join(", "));
             return whole(text, "name each dimension once: `order=(1, 0)`");
         }
         (0..ndim).try_for_each(|k| self.place(k))
@@ -62,38 +65,42 @@ impl Format {
         };
         let (given, levels) = (self.coords.len(), self.levels.len());
         if given != levels {
-            let text = format!("`remap=` gives {given} coordinates, and there are {levels} levels");
-            return err(None, text, "it returns one for each level, and any number of `order(…)`");
+            let text = format!("`remap=` gives {given} coordinates, but there are {levels} levels");
+            return err(None, text, "return one coordinate for each level, and any number of `order(…)`");
         }
         let all = || self.coords.iter().chain(self.keys.iter().map(|k| &k.coord));
         let most = all().flat_map(Coord::dims).max().map_or(0, |d| d + 1);
         if most > ndim {
-            return err(None, format!("`remap=` is one of {most} dimensions, and there are {ndim}"), "");
+            return err(None, format!("`remap=` takes {most} dimensions, but there are {ndim}"), "");
         }
         let names = coord::names(ndim);
         // Existence of a range does not depend on sizes, so any size serves.
         let some = vec![Expr::int(7); ndim];
         if let Some(large) = all().find(|c| !c.is_small()) {
             let text = format!("computing `{large}` may take more than 64 bits");
-            return err(None, text, "multiply by less than 256 in all");
+            return err(None, text, "keep the product of all factors at most 256");
         }
         if let Some(key) = self.keys.iter().find(|k| matches!(k.coord, Coord::Counter(_))) {
-            return err(None, format!("`order({})`: a counter says nothing of order", key.coord), "leave it out");
+            return err(None, format!("`order({})` cannot sort by a counter", key.coord), "leave out this key");
         }
         for (k, (c, level)) in self.coords.iter().zip(self.levels.iter()).enumerate() {
             match (c, level.kind) {
                 (Coord::Counter(of), LevelKind::Sliced) => self.check_slots(k, of)?,
                 (Coord::Counter(_), _) => {
-                    let text =
-                        format!("`{level}` stores the counter `{c}`, of which it is not known how far it counts");
-                    return err(Some(k), text, "the level of a counter is `sliced`");
+                    let text = format!("`{level}` cannot store the counter `{c}`, which has no known bound");
+                    return err(Some(k), text, "store a counter in a `sliced` level");
                 }
                 (_, LevelKind::Sliced) => {
-                    return err(Some(k), "`sliced` stores a counter, and there is none".into(), "write `counter(i)`");
+                    return err(
+                        Some(k),
+                        "expected a counter for the level `sliced`, found none".into(),
+                        "write `counter(i)`",
+                    );
                 }
                 _ if c.range(&some).is_none() => {
-                    let text = format!("`{level}` stores `{c}`, of which no bounds are known");
-                    let help = "dimensions with constants have some: `i + 1`, `j - i`, `i // 4`, `i % 4`, `i & 3`";
+                    let text = format!("`{level}` cannot store `{c}`, which has no known bounds");
+                    let help =
+                        "write an expression with bounds, such as `i + 1`, `j - i`, `i // 4`, `i % 4` or `i & 3`";
                     return err(Some(k), text, help);
                 }
                 _ => {}
@@ -103,11 +110,14 @@ impl Format {
             None => self.check_keys(),
             Some(d) => {
                 let name = &names[d];
-                let text = format!("no level says the index `{name}`: elements that differ in it alone would be one");
+                let text =
+                    format!("no level determines the index `{name}`: elements that differ only in it would be equal");
                 err(
                     None,
                     text,
-                    &format!("store `{name}`, or what it can be computed of, such as `{name} // 4` and `{name} % 4`"),
+                    &format!(
+                        "store `{name}`, or coordinates that determine it, such as `{name} // 4` and `{name} % 4`"
+                    ),
                 )
             }
         }
@@ -120,15 +130,15 @@ impl Format {
             Err(Misplaced { level: Some(k), message: message.to_string(), help: Some(help.to_string()) })
         };
         let [_, fibres @ .., last] = &self.levels[..] else {
-            return err("`sliced` has slots for what levels below say");
+            return err("`sliced` needs levels below it");
         };
         let computed = fibres.iter().all(|l| matches!(l.kind, LevelKind::Dense));
         if k > 0 || !computed || last.kind != LevelKind::Singleton || !last.ordered || !last.unique {
-            return err("`sliced` is the outermost level, above `dense` ones and `singleton`, which is in order");
+            return err("expected `sliced` as the outermost level, above `dense` levels and an ordered `singleton`");
         }
         let own = &self.coords[1..self.coords.len() - 1];
         if own.len() != of.len() || !own.iter().all(|c| of.contains(c)) || !self.keys.is_empty() {
-            return err("`sliced` counts the elements that have in common what the levels `dense` below it store");
+            return err("`sliced` can only count elements with equal coordinates in the `dense` levels below it");
         }
         Ok(())
     }
@@ -148,11 +158,12 @@ impl Format {
                     (false, false) => continue,
                 };
                 let (key, name) = (&key.coord, level.kind.name());
-                let message = format!("`order({key})` puts the coordinates of `{level}` in another order");
+                let message = format!("`order({key})` changes the order of the coordinates of `{level}`");
                 let help = match level.kind.has_lists() {
-                    true => format!("write `{name}({missing})`, or the key behind it"),
+                    true => format!("write `{name}({missing})`, or move the key after this coordinate"),
                     false => {
-                        "a level of lists can have any order: `compressed(unique=False, ordered=False)`".to_string()
+                        "use a level of lists, which can have any order: `compressed(unique=False, ordered=False)`"
+                            .to_string()
                     }
                 };
                 return Err(Misplaced { level: Some(k), message, help: Some(help) });
@@ -177,29 +188,29 @@ impl Format {
             && !above.unique
             && !level.kind.facts().branchless
         {
-            let (above, text) = (above.kind.name(), "stands below a level that is not unique");
-            let why = format!("`{name}` {text} (`{above}`), and is not branchless: the two could not be told apart");
-            return err(why, "below `compressed(unique=False)` stands `singleton`");
+            let (above, text) = (above.kind.name(), "cannot be below a level that is not unique");
+            let why =
+                format!("`{name}` {text} (`{above}`): it is not branchless, and duplicates could not be told apart");
+            return err(why, "write `singleton` below `compressed(unique=False)`");
         }
         let plain = |k: usize| matches!(self.coords[k], Coord::Dim(_));
         match level.kind {
             LevelKind::Range if !self.is_remapped() => err(
-                "`range` has the coordinates that those above leave room for, and nothing limits them here".into(),
-                "write `dense`, or say with `remap=` what the levels store",
+                "`range` needs coordinates above it that bound its own".into(),
+                "write `dense`, or give the coordinates of the levels with `remap=`",
             ),
             LevelKind::Offset if self.derived(k).is_none() => {
-                let text = "`offset` has the coordinate that those above determine, and they do not determine this one";
-                err(text.to_string(), "say with `remap=` what the levels store: `(j - i, i, j)`")
+                let text = "`offset` needs coordinates above it that determine its own";
+                err(text.to_string(), "give the coordinates of the levels with `remap=`: `(j - i, i, j)`")
             }
             LevelKind::Sliced if !matches!(self.coords[k], Coord::Counter(_)) => err(
-                "`sliced` stores a counter, and there is none".into(),
-                "say with `remap=` what the levels store: `(counter(i), i, j)`",
+                "expected a counter for the level `sliced`, found none".into(),
+                "give the coordinates of the levels with `remap=`: `(counter(i), i, j)`",
             ),
             // Empty slots are recognised by their coordinate.
             LevelKind::Singleton if self.levels[..k].iter().any(|l| l.kind == LevelKind::Sliced) => Ok(()),
             LevelKind::Singleton if above.is_none_or(|a| a.unique) => {
-                let text = "`singleton` has one coordinate for each position of a level above that is not unique, and \
-                            there is none";
+                let text = "`singleton` needs a level above it that is not unique";
                 err(
                     text.to_string(),
                     "write `compressed(unique=False)` above it, or `point` for at most one coordinate",
@@ -208,13 +219,13 @@ impl Format {
             LevelKind::LowerTriangular | LevelKind::UpperTriangular | LevelKind::Symmetric
                 if above.is_none_or(|a| a.kind != LevelKind::Dense) || !plain(k) || !plain(k - 1) =>
             {
-                let text = format!("`{name}` is half of a matrix, and needs a full level above it: `dense`");
+                let text = format!("`{name}` stores half of a matrix and needs a `dense` level above it");
                 err(text, &format!("write `format(dense, {level})`"))
             }
             // One value stands for many elements, so positions below it could not be told apart.
             _ if !level.kind.facts().injective && !last => {
                 let text = format!("`{name}` is not injective: it stores one value for several coordinates");
-                err(text, "it can be the last level alone")
+                err(text, "make it the last level")
             }
             _ => Ok(()),
         }

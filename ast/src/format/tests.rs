@@ -8,7 +8,7 @@ fn levels(kinds: &[LevelKind]) -> Format {
 }
 
 #[test]
-fn they_are_shown_as_programs_write_them() {
+fn formats_are_printed_as_source() {
     let coo = Named::Coo.format(3).expect("any number of dimensions");
     assert_eq!(coo.text(), "format(compressed(unique=False), singleton(unique=False), singleton)");
     let wide = Level { ordered: false, index: Some(DType::I64), ..Level::new(LevelKind::Compressed) };
@@ -20,7 +20,7 @@ fn they_are_shown_as_programs_write_them() {
 
 /// Checks that every named format is valid for every number of dimensions for which it exists.
 #[test]
-fn named_formats_are_formats() {
+fn named_formats_are_valid() {
     for (name, named) in Named::ALL {
         assert_eq!((named.name(), Named::find(name)), (*name, Some(*named)));
         let found: Vec<usize> = (0..5).filter(|n| named.format(*n).is_some()).collect();
@@ -34,24 +34,24 @@ fn named_formats_are_formats() {
 }
 
 #[test]
-fn levels_need_facts_of_what_is_above_them() {
+fn levels_require_properties_of_the_levels_above() {
     use LevelKind::*;
     let message = |format: &Format| format.check(format.levels.len()).expect_err("it is not a format").to_string();
-    assert!(message(&levels(&[Dense, Singleton])).starts_with("`singleton` has one coordinate for each position"));
-    assert!(message(&levels(&[Compressed, Symmetric])).contains("needs a full level above it"));
+    assert!(message(&levels(&[Dense, Singleton])).starts_with("`singleton` needs a level above it"));
+    assert!(message(&levels(&[Compressed, Symmetric])).contains("needs a `dense` level above it"));
     assert!(message(&levels(&[RunLength, Dense])).contains("`runlength` is not injective"));
     let twice = Level { unique: false, ..Level::new(Compressed) };
     assert!(message(&Format::new(vec![twice])).contains("an element would be stored twice"));
     assert!(message(&Format::new(vec![twice, Level::new(Compressed)])).contains("is not branchless"));
     let message = levels(&[Dense, Compressed]).check(3).expect_err("a dimension is missing").message;
     assert_eq!(message, "a format of 2 levels cannot store 3 dimensions");
-    let message = levels(&[Dense, Compressed]).ordered(&[0, 0]).check(2).expect_err("0 stands twice").message;
-    assert_eq!(message, "`order=` stores the dimensions 0, 0, and there are 2");
+    let message = levels(&[Dense, Compressed]).ordered(&[0, 0]).check(2).expect_err("0 occurs twice").message;
+    assert_eq!(message, "`order=` names the dimensions 0, 0, but there are 2");
 }
 
 /// Checks that triangular and symmetric levels report their two dimensions, whatever the order of the levels.
 #[test]
-fn halves_are_of_square_matrices() {
+fn triangular_and_symmetric_levels_report_their_dimensions() {
     use LevelKind::*;
     let squares = |f: &Format| f.squares().map(|(l, d)| (l.kind, d)).collect::<Vec<_>>();
     assert_eq!(squares(&levels(&[Dense, Compressed])), []);
@@ -62,7 +62,7 @@ fn halves_are_of_square_matrices() {
 
 /// Checks that tensors with equal levels have equal formats exactly if they share a pattern.
 #[test]
-fn patterns_tell_formats_apart() {
+fn formats_differ_by_pattern() {
     let csr = levels(&[LevelKind::Dense, LevelKind::Compressed]);
     let (a, b) = (Pattern::fresh(), Pattern::fresh());
     let with = |p: Pattern| Format { pattern: Some(p), ..csr.clone() };

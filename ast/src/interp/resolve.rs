@@ -307,7 +307,7 @@ impl<'a> Resolver<'a> {
                 CodeKind::While { cond, body: self.block(body)? }
             }
             StmtKind::Seq(_) | StmtKind::VarDef { .. } => {
-                return Err(at(ErrorKind::Malformed("a block where one statement belongs".to_string())));
+                return Err(at(ErrorKind::Malformed("expected one statement, found a block".to_string())));
             }
             StmtKind::For { extent: Extent::Reals, .. } => return Err(at(ErrorKind::Unsupported("loops over reals"))),
             StmtKind::Eval { .. } => return Err(at(ErrorKind::Unsupported("calls of library functions"))),
@@ -353,7 +353,7 @@ impl<'a> Resolver<'a> {
 
     fn typed(&self, e: &Expr, dtype: DType) -> Resolved<Node> {
         if e.dtype() != dtype {
-            return malformed(format!("an expression of type {} where {dtype} belongs", e.dtype()));
+            return malformed(format!("found an expression of type {}, expected {dtype}", e.dtype()));
         }
         self.expr(e)
     }

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_free_again_where_scopes_end() {
+    fn suffixes_are_reused_after_scopes_end() {
         let mut names = Names::default();
         let bind = |names: &mut Names, text: &str| {
             let symbol = Symbol::new(text);

@@ -104,14 +104,14 @@ impl<'a> Checker<'a> {
         if let Err(why) = t.format.check(t.ndim()) {
             self.report(Invariant::Format, format!("the storage of `{}`: {why}", t.symbol));
         } else if let Some((level, _)) = t.format.squares().find(|(_, [a, b])| t.shape[*a] != t.shape[*b]) {
-            self.report(Invariant::Format, format!("`{level}` of `{}` is half of no square matrix", t.symbol));
+            self.report(Invariant::Format, format!("`{level}` of `{}` needs a square matrix", t.symbol));
         }
     }
 
     fn stmt(&mut self, s: &'a Stmt) {
         self.origin = s.origin().clone();
         let new = self.ids.insert(s.id());
-        self.require(new, Invariant::UniqueIds, || format!("{:?} stands twice", s.id()));
+        self.require(new, Invariant::UniqueIds, || format!("{:?} occurs twice", s.id()));
         match s.kind() {
             StmtKind::Seq(v) => {
                 let nested = v.iter().any(|s| matches!(s.kind(), StmtKind::Seq(_)));
@@ -139,12 +139,12 @@ impl<'a> Checker<'a> {
                     self.alive(&r.tensor);
                     let once = props.reductions.iter().filter(|o| o.tensor == r.tensor && o.op == r.op).count() == 1;
                     self.require(once && props.is_concurrent(), Invariant::Reduction, || {
-                        format!("`{}` is listed as shared by iterations that do not share it", r.tensor)
+                        format!("`{}` is listed as a reduction twice, or of a loop that is not concurrent", r.tensor)
                     });
                 }
                 let alone = !props.is_concurrent() && !props.unroll;
                 self.require(!props.library || alone, Invariant::Library, || {
-                    format!("the loop `{iter}` is a library's, and runs in another special way")
+                    format!("the library loop `{iter}` is also concurrent or unrolled")
                 });
                 self.bind(iter);
                 self.vars.insert(iter, dtype);

@@ -32,12 +32,12 @@ fn stmt(checker: &mut Checker<'_>, s: &Stmt) {
             placed(checker, tensor, s);
         }
         StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } => {
-            checker.violation(Invariant::Plain, s.origin(), "a statement that C has no form for");
+            checker.violation(Invariant::Plain, s.origin(), "a statement without a form in C");
         }
         StmtKind::Print { parts } => {
             let begins = |p: &PrintPart| !matches!(p, PrintPart::Tensor { at, .. } if at.len() != 1);
             if !parts.iter().all(begins) {
-                checker.violation(Invariant::Flat, s.origin(), "a tensor is shown that is not a flat buffer");
+                checker.violation(Invariant::Flat, s.origin(), "a printed tensor is not a flat buffer");
             }
         }
         _ => {}
@@ -52,7 +52,7 @@ fn stmt(checker: &mut Checker<'_>, s: &Stmt) {
 
 fn check_expr(checker: &mut Checker<'_>, e: &Expr, s: &Stmt) {
     if matches!(e.kind(), ExprKind::Measure(..)) {
-        checker.violation(Invariant::Plain, s.origin(), "an expression that C has no form for");
+        checker.violation(Invariant::Plain, s.origin(), "an expression without a form in C");
     }
 }
 

@@ -77,6 +77,6 @@ impl Invalid {
         if self.0.len() > Self::LISTED {
             d = d.note(format!("and {} more", self.0.len() - Self::LISTED));
         }
-        d.help("this is a mistake in Taffeta, not in your program; keep the program, its inputs and what was printed")
+        d.help("this is a mistake in Taffeta, not in your program; keep the program, its inputs and the output")
     }
 }

@@ -38,7 +38,8 @@ fn run_with(f: &Func, fill: f64, a: &[Option<f64>], x: &[f64]) -> Vec<f64> {
 #[track_caller]
 fn same(found: &[f64], expected: &[f64]) {
     let equal = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
-    assert!(found.len() == expected.len() && found.iter().zip(expected).all(equal), "{found:?} is not {expected:?}");
+    let all_equal = found.len() == expected.len() && found.iter().zip(expected).all(equal);
+    assert!(all_equal, "expected {expected:?}, found {found:?}");
 }
 
 /// Checks that 0 times infinity is 0 where the 0 is not stored, and NaN where it is.
@@ -65,7 +66,7 @@ impl More for Expr {
 }
 
 #[test]
-fn the_left_side_of_a_division() {
+fn fill_zero_annihilates_dividends() {
     let left = program(0.0, 0.0, |y, i, a, x| store(y, [i], &Expr::apply(Op::Div, vec![a.clone(), x.clone()])));
     same(&run_with(&left, 0.0, &[None, Some(0.0), Some(1.0)], &[0.0, 0.0, 2.0]), &[0.0, NAN, 0.5]);
     let right = program(0.0, 0.0, |y, i, a, x| store(y, [i], &Expr::apply(Op::Div, vec![x.clone(), a.clone()])));
@@ -103,7 +104,7 @@ fn reductions() {
 
 /// Checks that conditions, comparisons and other operators evaluate with the fill.
 #[test]
-fn everything_else_is_computed() {
+fn other_operators_evaluate_with_the_fill() {
     let zero = Expr::float(0.0, DType::F64);
     let equal = program(0.0, 7.0, |y, i, a, x| branch(&a.equals(&zero), store(y, [i], x), None));
     same(&run_with(&equal, 0.0, &[None, Some(0.0), Some(1.0)], &[1.0, 2.0, 3.0]), &[1.0, 2.0, 7.0]);
@@ -117,7 +118,7 @@ fn everything_else_is_computed() {
 
 /// Checks that an operand that would stop the program does not, where the other one is not stored.
 #[test]
-fn what_is_annihilated_stops_nothing() {
+fn annihilated_operands_do_not_fail() {
     let mut b = Builder::new("f");
     let n = b.size("n");
     let a = b.stored("a", DType::F64, [&n], list(0.0));
@@ -135,6 +136,6 @@ fn what_is_annihilated_stops_nothing() {
         let x = Value::new(vec![2], Buffer::F64(vec![2.0, 3.0])).expect("a vector");
         run(&f, &Inputs { params: vec![a, at, x], ..Inputs::default() })
     };
-    assert_eq!(with([false, true]).expect("99 is not asked for").results[0].numbers(), [0.0, 10.0]);
+    assert_eq!(with([false, true]).expect("index 99 is not evaluated").results[0].numbers(), [0.0, 10.0]);
     assert_eq!(with([true, true]).expect_err("it is").kind.code(), "run::index");
 }

@@ -57,7 +57,7 @@ fn matrix_product() {
 }
 
 #[test]
-fn ranges_are_python_s() {
+fn ranges_match_python() {
     // `order[k]` collects the iterators of range(begin, end, step).
     let collect = |begin: i64, end: i64, step: i64| -> Vec<i64> {
         let mut b = Builder::new("collect");
@@ -88,7 +88,7 @@ fn ranges_are_python_s() {
 }
 
 #[test]
-fn operands_that_are_not_needed_are_not_evaluated() {
+fn unneeded_operands_are_not_evaluated() {
     let guarded = |i: &Expr, n: &Expr| {
         // (1 // (i - i) if False…) is guarded by conditions that are never true.
         let never = n.less(&Expr::int(0));
@@ -102,7 +102,7 @@ fn operands_that_are_not_needed_are_not_evaluated() {
 }
 
 #[test]
-fn a_tensor_lives_once_for_each_iteration() {
+fn local_tensors_are_fresh_in_each_iteration() {
     // Contents do not survive from one iteration to the next.
     let mut b = Builder::new("f");
     let y = b.result("y", DType::I64, []);
@@ -116,7 +116,7 @@ fn a_tensor_lives_once_for_each_iteration() {
 }
 
 #[test]
-fn long_blocks_are_not_deep() {
+fn long_blocks_do_not_overflow_the_stack() {
     let one = Expr::float(1.0, DType::F64);
     let body = (0..3000).fold(Stmt::nop(), |rest, _| {
         let t = local("t", DType::F64, []);
@@ -126,7 +126,7 @@ fn long_blocks_are_not_deep() {
 }
 
 #[test]
-fn inout_parameters_come_back() {
+fn inout_parameters_are_returned() {
     let mut b = Builder::new("f");
     let n = b.size("n");
     let x = b.inout("x", DType::F64, [&n]);
@@ -140,7 +140,7 @@ fn inout_parameters_come_back() {
 }
 
 #[test]
-fn elements_that_nobody_wrote_are_told() {
+fn unwritten_elements_are_reported() {
     let mut b = Builder::new("f");
     let y = b.result("y", DType::F64, [&Expr::int(2), &Expr::int(2)]);
     let f = b.finish(store(&y, [&Expr::int(1), &Expr::int(0)], &Expr::float(5.0, DType::F64)));
@@ -149,7 +149,7 @@ fn elements_that_nobody_wrote_are_told() {
 }
 
 #[test]
-fn an_index_out_of_range_is_told_with_its_place() {
+fn out_of_range_indices_are_reported_with_tensor_and_dimension() {
     let x = f64s(&[3], &[1.0, 2.0, 3.0]);
     let e = error(&gather(|i, _| i.plus(&Expr::int(1))), &inputs(&[], std::slice::from_ref(&x)));
     assert_eq!(*e.kind, ErrorKind::Index { tensor: "x".into(), dim: 0, index: 3, size: 3 });
@@ -159,7 +159,7 @@ fn an_index_out_of_range_is_told_with_its_place() {
 }
 
 #[test]
-fn the_diagnostic_has_the_statement_and_its_calls() {
+fn diagnostics_locate_the_statement_and_its_calls() {
     let span = |a, b| Span::new(FileId(0), a, b);
     let chain = vec![taffeta_ast::stmt::CallSite { function: "inner".into(), span: span(1, 2) }];
     let origin = Origin::Source { span: span(5, 9), labels: Vec::new(), chain: chain.into() };
@@ -190,7 +190,7 @@ fn assertions_show_values() {
 }
 
 #[test]
-fn what_has_no_value_stops_the_program() {
+fn undefined_arithmetic_stops_the_program() {
     let stops = |make: fn(&Expr) -> Expr, expected: &str| {
         let mut b = Builder::new("f");
         let (n, y) = (b.size("n"), b.result("y", DType::I64, []));
@@ -216,7 +216,7 @@ fn what_has_no_value_stops_the_program() {
 }
 
 #[test]
-fn tensors_that_cannot_be_are_refused() {
+fn tensors_of_invalid_sizes_are_refused() {
     let mut b = Builder::new("f");
     let n = b.size("n");
     let negative = local("t", DType::F64, [&Expr::int(2), &n.minus(&Expr::int(5))]);
@@ -256,7 +256,7 @@ fn inputs_are_checked() {
 }
 
 #[test]
-fn what_is_not_there_yet_is_refused() {
+fn unsupported_statements_are_refused() {
     let refused = |s: StmtKind| {
         let e = error(&Builder::new("f").finish(Stmt::new(s, Origin::none())), &Inputs::default());
         assert_eq!(e.kind.code(), "run::unsupported");

@@ -36,7 +36,7 @@ fn index_arithmetic_has_a_normal_form() {
 }
 
 #[test]
-fn what_may_fail_is_kept() {
+fn operations_that_may_fail_are_kept() {
     let n = Expr::var(&Symbol::new("n"));
     let fails = Expr::int(1).floor_div(&n);
     text(&fails.times(&Expr::int(0)), "1 // n * 0");
@@ -50,7 +50,7 @@ fn what_may_fail_is_kept() {
 }
 
 #[test]
-fn sizes_are_equal_where_their_polynomials_are() {
+fn sizes_with_equal_polynomials_are_equal() {
     let [n, m] = ["n", "m"].map(|s| Expr::var(&Symbol::new(s)));
     let int = Expr::int;
     assert_eq!(poly::equal(&n.plus(&n), &int(2).times(&n)), Some(true));
@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn rewriting_with_nothing_to_do_changes_nothing(raw in raw()) {
+    fn identity_rewrites_change_nothing(raw in raw()) {
         let vars: Vec<Expr> = (0..VARS).map(|k| Expr::var(&Symbol::new(format!("v{k}")))).collect();
         let e = build(&raw, DType::I64, &vars);
         let rebuilt = e.rewrite(&mut |e| match e.kind() {

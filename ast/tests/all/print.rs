@@ -58,7 +58,7 @@ fn parentheses_are_where_python_needs_them() {
 }
 
 #[test]
-fn literals_are_bare_where_their_type_follows() {
+fn literals_of_inferred_type_have_no_cast() {
     let float = |v, dtype| Expr::float(v, dtype);
     let x = scalar("x", DType::F32);
     expr(&x.times(&float(2.0, DType::F32)), "x * 2.0");
@@ -81,7 +81,7 @@ fn literals_are_bare_where_their_type_follows() {
 }
 
 #[test]
-fn numbers_are_read_back_as_they_are() {
+fn printed_numbers_round_trip() {
     expr(&Expr::float(0.1, DType::F64), "0.1");
     expr(&Expr::float(1e300, DType::F64), "1e300");
     expr(&Expr::float(-0.0, DType::F64), "-0.0");
@@ -103,7 +103,7 @@ fn numbers_are_read_back_as_they_are() {
 }
 
 #[test]
-fn a_program_with_everything() {
+fn a_program_with_every_construct() {
     let mut b = Builder::new("everything");
     let (n, m) = (b.size("n"), b.size("m"));
     let x = b.input("x", DType::F32, [&n, &m.times(&Expr::int(2))]);
@@ -200,7 +200,7 @@ fn docstrings_are_quoted() {
 }
 
 #[test]
-fn names_that_meet_are_told_apart() {
+fn conflicting_names_get_suffixes() {
     let mut b = Builder::new("names");
     let k = b.size("k");
     let y = b.result("y", DType::I64, []);
@@ -228,7 +228,7 @@ fn names_that_meet_are_told_apart() {
 }
 
 #[test]
-fn a_name_is_free_again_after_its_scope() {
+fn names_are_reused_after_their_scope() {
     let (i, j) = (Symbol::new("i"), Symbol::new("i"));
     let n = Expr::var(&Symbol::new("n"));
     let [t, u] = ["t", "t"].map(|name| local(name, DType::F64, [&n]));
@@ -251,7 +251,7 @@ fn a_name_is_free_again_after_its_scope() {
 }
 
 #[test]
-fn what_the_language_has_no_word_for_is_a_comment_or_a_call() {
+fn internal_constructs_print_as_comments_or_calls() {
     let (i, n) = (Symbol::new("i"), Expr::var(&Symbol::new("n")));
     let t = Arc::new(Tensor { memory: Memory::Stack, ..(*local("t", DType::F64, [&n])).clone() });
     let synthetic = |kind| Stmt::new(kind, Origin::none());

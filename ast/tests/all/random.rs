@@ -30,7 +30,7 @@ fn programs_are_valid_and_run() {
 }
 
 #[test]
-fn errors_are_the_user_s() {
+fn errors_have_codes_of_user_errors() {
     let mut codes = BTreeSet::new();
     each(&Options { errors: true, ..Options::default() }, |seed, case| {
         assert_eq!(validate::logical(&case.func), Ok(()), "seed {seed}");
@@ -51,7 +51,7 @@ fn errors_are_the_user_s() {
 }
 
 #[test]
-fn everything_occurs() {
+fn every_construct_is_generated() {
     let (mut kinds, mut dtypes, mut ops) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     each(&Options { floats: Floats::Any, ..Options::default() }, |_, case| {
         case.func.body.walk(&mut |s| {
@@ -108,7 +108,7 @@ fn rebuilding_keeps_the_program() {
 }
 
 #[test]
-fn shrinking_keeps_what_matters() {
+fn shrinking_keeps_the_failure() {
     let backward = |case: &taffeta_ast::random::Case| {
         case.func.body.any(&mut |s| matches!(s.kind(), StmtKind::For { extent: Extent::Range { step, .. }, .. } if step.as_int() < Some(0)))
     };
@@ -157,7 +157,7 @@ fn broken(case: &taffeta_ast::random::Case, seed: u64) -> Stmt {
 }
 
 #[test]
-fn broken_trees_are_found_and_never_panic() {
+fn broken_trees_are_rejected_and_never_panic() {
     let mut found = 0;
     each(&Options { statements: 8, ..Options::default() }, |seed, case| {
         let func = case.func.with_body(broken(&case, seed));
@@ -174,7 +174,7 @@ fn broken_trees_are_found_and_never_panic() {
 
 /// Checks that nodes' cached write sets match their contents, also after an edit deep inside.
 #[test]
-fn writes_are_those_of_the_tree_as_it_is() {
+fn cached_write_sets_match_the_tree() {
     fn writes(s: &Stmt) -> FxHashSet<Symbol> {
         let mut all = FxHashSet::default();
         s.walk(&mut |s| match s.kind() {

@@ -45,7 +45,7 @@ fn integers_wrap_in_their_type() {
 }
 
 #[test]
-fn integer_division_is_python_s() {
+fn integer_division_matches_python() {
     for (a, b, q, r) in [(7, 2, 3, 1), (-7, 2, -4, 1), (7, -2, -4, -1), (-7, -2, 3, -1), (6, -2, -3, 0), (0, -5, 0, 0)]
     {
         ints(Op::FloorDiv, DType::I32, a, b, q);
@@ -76,7 +76,7 @@ fn powers_and_shifts() {
 }
 
 #[test]
-fn float_division_and_remainder_are_numpy_s() {
+fn float_division_and_remainder_match_numpy() {
     // np.floor_divide and np.remainder, in float64 and float32
     for (a, b, q, r) in [
         (7.0, 2.0, 3.0, 1.0),
@@ -221,7 +221,7 @@ fn casts() {
 }
 
 #[test]
-fn values_print_alike_here_and_in_c() {
+fn values_print_as_in_c() {
     let text = |v, dtype, expected: &str| assert_eq!(show::value(v, dtype), expected);
     text(Int(-3), DType::I8, "-3");
     text(Bool(true), DType::Bool, "True");
@@ -249,7 +249,7 @@ fn values_print_alike_here_and_in_c() {
 }
 
 #[test]
-fn promotion_is_jax_s() {
+fn promotion_matches_jax() {
     use DType::*;
     for (a, b, c) in [
         (I32, F32, F32),
@@ -275,7 +275,7 @@ fn promotion_is_jax_s() {
 }
 
 #[test]
-fn every_operator_has_a_value_on_its_domain_and_nowhere_else() {
+fn operators_have_values_exactly_on_their_domain() {
     for &op in Op::ALL {
         for dtype in DType::ALL {
             let info = op.info();
@@ -295,7 +295,7 @@ fn every_operator_has_a_value_on_its_domain_and_nowhere_else() {
 }
 
 #[test]
-fn rows_of_functions_are_whole() {
+fn rows_of_functions_are_complete() {
     for op in Op::ALL {
         let info = op.info();
         if let Some(function) = info.function {

@@ -37,7 +37,7 @@ fn zero() -> Expr {
 }
 
 #[test]
-fn what_builders_make_is_valid() {
+fn built_programs_are_valid() {
     let f = program(|x, y, n| {
         let (i, t) = (Symbol::new("i"), local("t", DType::F64, []));
         let vi = Expr::var(&i);
@@ -324,7 +324,7 @@ fn placed_somewhere() {
 }
 
 #[test]
-fn what_a_stage_breaks_is_a_diagnostic_that_names_it() {
+fn a_broken_tree_is_a_diagnostic_naming_its_stage() {
     let many = |n: usize| {
         program(move |_, y, _| {
             let wrong = || store(y, [&zero()], &zero());

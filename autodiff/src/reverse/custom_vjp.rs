@@ -140,7 +140,8 @@ impl Reverse<'_, '_> {
             }
             if loads {
                 let message = format!(
-                    "`{}` has its own gradient and is called in a loop whose bounds are read from a tensor; this gradient cannot be differentiated again",
+                    "cannot differentiate the own gradient of `{}` again: it is called in a loop whose bounds are read \
+                     from a tensor",
                     call.function
                 );
                 self.problem(Diagnostic::new("gradient::bounds", message).at(call.span));

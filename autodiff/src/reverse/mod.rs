@@ -330,7 +330,7 @@ impl Reverse<'_, '_> {
     fn is_last(&mut self, x: &Target<'_>, last: &[Snapshot]) -> Expr {
         let at = self.accesses(x.stmt.id(), x.indices);
         let one = |r: &mut Self, s: &Snapshot| {
-            let Saved::Last { iteration, .. } = &s.saved else { unreachable!("they are of this kind") };
+            let Saved::Last { iteration, .. } = &s.saved else { unreachable!("the snapshots are `Last`") };
             let now = r.slots(&[*iteration]).swap_remove(0).index;
             r.in_snapshot(s, &at).equals(&now)
         };

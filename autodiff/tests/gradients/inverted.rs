@@ -63,7 +63,7 @@ fn counters_are_undone() {
 }
 
 #[test]
-fn what_cannot_be_undone_is_kept() {
+fn irreversible_updates_are_taped() {
     // Stored again, multiplied, added to itself, added to under a condition on itself, read after an addition in a
     // recomputed iteration.
     for (before, update) in [

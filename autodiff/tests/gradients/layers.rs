@@ -93,7 +93,7 @@ fn modules() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn paths_are_read_from_the_text() {
+fn module_paths_are_parsed() {
     let text = "use crate::a::{B, c};\nuse crate::{d, e::{self, F}, g};\nfn f() { crate::h::i(); xcrate::j }";
     assert_eq!(used(text), ["a", "d", "e", "g", "h"]);
 }
@@ -117,7 +117,7 @@ fn no_module_uses_a_later_one() {
 }
 
 #[test]
-fn what_makes_a_backward_pass_has_no_public_fields() {
+fn the_builder_of_backward_passes_has_no_public_fields() {
     let text = code(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/reverse/mod.rs"));
     let at = text.find("struct Reverse<").expect("the struct");
     let fields = &text[at..at + text[at..].find("\n}").expect("its end")];

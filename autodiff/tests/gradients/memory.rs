@@ -54,7 +54,7 @@ fn thrifty(text: &str, params: &[Value], sizes: &[(&str, i64)]) -> usize {
             );
         }
     }
-    assert!(peak < start, "nothing is saved of {start} bytes");
+    assert!(peak < start, "the budget saves nothing of {start} bytes");
     cut
 }
 
@@ -113,7 +113,7 @@ fn loops_over_time_run_from_checkpoints() {
 }
 
 #[test]
-fn tapes_are_computed_again_first() {
+fn tapes_are_recomputed_before_checkpointing() {
     let rows = "def f(x: f64[n], w: f64[n]) -> f64:
     s: f64 = 0.0
     for i in range(n):
@@ -130,7 +130,7 @@ fn tapes_are_computed_again_first() {
 }
 
 #[test]
-fn segments_as_text() {
+fn programs_with_segments() {
     let text = "def f(u: inout[f64[n]]):
     for t in range(100):
         for i in range(n):
@@ -176,7 +176,7 @@ fn segments_as_text() {
                     u_grad[u_now.d0_b] += u_now_grad[u_now.d0_b]
     "#]]
     .assert_eq(&print::func(&func));
-    expect![[r#"["the loop `t` runs in segments of 10 iterations, again from copies of `u`"], Ok(176000)"#]]
+    expect![[r#"["the loop `t` runs in segments of 10 iterations, recomputed from copies of `u`"], Ok(176000)"#]]
         .assert_eq(&format!("{:?}, {:?}", explanation.notes, explanation.peak));
 }
 
@@ -214,19 +214,19 @@ fn loops_are_named_as_schedules_do() {
             u[i] = sin(u[i])
 ";
     expect![[r#"
-        u: overwritten later: all of it before the loop `i#2`
+        u: overwritten later: copied whole before the loop `i#2`
     "#]]
     .assert_eq(&why(overwritten, None));
     expect![[r#"
-        u.now: overwritten later: all of it before the loop `i#2`
-        u: overwritten later: all of it before the loop `u_now.d0`
-        the loop `t#2` runs in segments of 10 iterations, again from copies of `u`
+        u.now: overwritten later: copied whole before the loop `i#2`
+        u: overwritten later: copied whole before the loop `u_now.d0`
+        the loop `t#2` runs in segments of 10 iterations, recomputed from copies of `u`
     "#]]
     .assert_eq(&why(overwritten, Some(300_000)));
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused() {
+fn unreachable_budgets_are_refused() {
     let text = "def f(x: f64[n]) -> f64:
     y = empty((n,), f64)
     for i in range(n):
@@ -238,18 +238,18 @@ fn what_cannot_be_kept_is_refused() {
 ";
     let refused = |memory, sizes: &Sizes| within(&program(text), sizes, Some(memory)).expect_err("it is refused");
     let all = refused(100, &BTreeMap::from([("n".to_string(), 1000)]));
-    assert!(all.contains("in the thriftiest way that was found, and the budget is 100 B"), "{all}");
+    assert!(all.contains("the smallest gradient that was found takes"), "{all}");
     let (func, wrt) = (program(text), ["x".to_string()]);
     let sizes = BTreeMap::from([("n".to_string(), 1000)]);
     let tangents = Request { memory: Some(100), sizes, ..Request::new(Kind::Jvp, "tangents", &func, &wrt) };
-    let forward = explain(&tangents).expect_err("forward mode has no thriftier way").to_string();
-    assert!(forward.contains("the budget is 100 B"), "{forward}");
+    let forward = explain(&tangents).expect_err("forward mode cannot use less memory").to_string();
+    assert!(forward.contains("but the budget is 100 B"), "{forward}");
     let unknown = refused(100, &Sizes::new());
-    assert!(unknown.contains("cannot be told without the size `n`"), "{unknown}");
+    assert!(unknown.contains("fits in its memory budget without the size `n`"), "{unknown}");
 }
 
 #[test]
-fn windows_are_as_wide_as_their_bounds_say() {
+fn windows_have_the_size_of_their_bounds() {
     let window = "def f(q: f64[n], k: f64[n]) -> f64[n]:
     y = zeros((n,), f64)
     for i in range(n):
@@ -275,7 +275,7 @@ fn windows_are_as_wide_as_their_bounds_say() {
 }
 
 #[test]
-fn much_more_memory_than_inputs_and_results_is_said() {
+fn excessive_memory_is_reported() {
     let time = "def f(x: f64[n], steps: i32) -> f64[n]:
     u = empty((n,), f64)
     for i in range(n):
@@ -292,10 +292,10 @@ fn much_more_memory_than_inputs_and_results_is_said() {
         let request = Request { sizes, ..Request::new(Kind::Vjp, "g", func, &wrt) };
         explain(&request).unwrap_or_else(|d| panic!("{d}")).1.excess.map(|e| e.message)
     };
-    expect![[r#"the local tensors of the gradient take much more memory than its inputs and results, of which `u.tape` max(cast(steps, i64), 0) * n * 8 bytes"#]]
+    expect![[r#"the local tensors of the gradient take much more memory than its inputs and results; largest: `u.tape` max(cast(steps, i64), 0) * n * 8 bytes"#]]
         .assert_eq(&said(&func, &[]).expect("much more"));
     expect![
-        "the local tensors of the gradient take 80.02 MB, and its inputs and results 24.00 kB, of which `u.tape` 80.00 MB"
+        "the local tensors of the gradient take 80.02 MB, its inputs and results 24.00 kB; largest: `u.tape` 80.00 MB"
     ]
     .assert_eq(&said(&func, &[("n", 1000), ("steps", 10000)]).expect("much more"));
     assert_eq!(said(&func, &[("n", 10), ("steps", 10000)]), None, "less than a megabyte");

@@ -34,7 +34,7 @@ const SHIFTED: &str = "def f(x: f32[n], c: f32) -> f32:
 ";
 
 #[test]
-fn a_scalar_that_a_loop_adds_is_collected_in_f64() {
+fn adjoints_of_scalars_in_loops_accumulate_in_f64() {
     check(
         SHIFTED,
         Kind::Grad,
@@ -49,7 +49,7 @@ fn a_scalar_that_a_loop_adds_is_collected_in_f64() {
 }
 
 #[test]
-fn short_loops_and_what_is_stored_again_are_collected_as_they_are_computed() {
+fn short_loops_and_overwritten_elements_accumulate_in_their_own_type() {
     let text = "def f(x: f32[n], c: f32) -> f32[n]:
     y = empty((n,), f32)
     for i in range(n):
@@ -74,7 +74,7 @@ fn short_loops_and_what_is_stored_again_are_collected_as_they_are_computed() {
 }
 
 #[test]
-fn vectors_that_are_added_are_collected_in_f64_and_products_are_not() {
+fn added_vectors_accumulate_in_f64_and_products_do_not() {
     let text = "def f(x: f32[n, d], W: f32[d, k], b: f32[k], g: f32[d]) -> f32[n, k]:
     y = empty((n, k), f32)
     for i in range(n):
@@ -101,7 +101,7 @@ fn vectors_that_are_added_are_collected_in_f64_and_products_are_not() {
 }
 
 #[test]
-fn elements_that_data_picks_are_collected_as_they_are_computed() {
+fn gathered_elements_accumulate_in_their_own_type() {
     let text = "def f(table: f32[m, d], k: i32[n]) -> f32[n, d]:
     y = empty((n, d), f32)
     for i in range(n):
@@ -120,7 +120,7 @@ fn elements_that_data_picks_are_collected_as_they_are_computed() {
 }
 
 #[test]
-fn halves_are_collected_in_f32() {
+fn adjoints_of_halves_accumulate_in_f32() {
     let text = "def f(x: bf16[n, d], W: f16[d], z: inout[f16[n]]) -> (f16[n], f16):
     y = empty((n,), f16)
     s: f32 = 0.0
@@ -199,7 +199,7 @@ fn sums_of_halves_are_rounded_once() {
 }
 
 #[test]
-fn budgets_count_what_is_wider() {
+fn budgets_count_wider_accumulators() {
     let text = "def f(x: TYPE[n], y: TYPE[n]) -> TYPE:
     s: f64 = 0.0
     for i in range(n):

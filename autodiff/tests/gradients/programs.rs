@@ -6,7 +6,7 @@ use taffeta_ast::{Buffer, Func, Value};
 use taffeta_autodiff::{Kind, Request, Tape, differentiate};
 
 #[test]
-fn straight_lines_and_every_way_to_write() {
+fn straight_line_code_with_every_kind_of_write() {
     check(
         "def f(a: f64[n], b: f64[n], c: f64[n], d: f64[n]):
     y = empty((n,), f64)
@@ -24,7 +24,7 @@ fn straight_lines_and_every_way_to_write() {
 
 /// Checks a triangular solve in place: each row reads those before it, and a snapshot copies all rows.
 #[test]
-fn copies_are_made_of_what_is_not_written_yet() {
+fn snapshots_include_unwritten_elements() {
     let solve = |first: &str| {
         format!(
             "def f(l: f64[n, n], b: f64[n]) -> f64[n]:
@@ -61,7 +61,7 @@ fn copies_are_made_of_what_is_not_written_yet() {
 }
 
 #[test]
-fn values_that_are_overwritten_come_back() {
+fn overwritten_values_are_restored() {
     // Scalars and arrays in time loops, read before and after they are written, in one statement and in several.
     check(
         "def f(h: f64[n], w: f64[n, n]) -> f64[n]:
@@ -110,7 +110,7 @@ fn sweeps_in_place() {
 }
 
 #[test]
-fn numbers_of_steps_that_are_given() {
+fn trip_counts_from_parameters() {
     for (begin, end) in [(0, 4), (3, 3), (5, 2)] {
         check(
             "def f(x: f64[n], begin: i32, end: i64) -> f64[n]:
@@ -221,7 +221,7 @@ fn reductions_of_every_kind() {
 }
 
 #[test]
-fn elements_that_are_read_where_they_are_changed() {
+fn elements_read_by_their_own_updates() {
     // The addend of a sum reads the tensor twice, one time possibly the written element itself.
     check(
         "def f(x: inout[f64[n]], k: i32[n]):
@@ -340,7 +340,7 @@ fn rows_of_a_sparse_matrix() {
 }
 
 #[test]
-fn triangles_steps_and_nothing() {
+fn triangular_strided_and_empty_loops() {
     for n in [0, 1, 2, 7] {
         check(
             "def f(x: f64[n]) -> f64[n]:
@@ -363,7 +363,7 @@ fn triangles_steps_and_nothing() {
 }
 
 #[test]
-fn windows() {
+fn windows_of_attention() {
     check(
         "def f(q: f64[n, d], k: f64[n, d], v: f64[n, d]) -> f64[n, d]:
     y = empty((n, d), f64)
@@ -411,7 +411,7 @@ fn gradients_of_gradients() {
 }
 
 #[test]
-fn choices_that_would_be_nan_elsewhere() {
+fn operands_of_choices_that_would_be_nan() {
     // Nothing is computed for an operand that is not chosen, where 0 times infinity would be NaN.
     let f = program(
         "def f(x: f64[n]) -> f64[n]:
@@ -477,7 +477,7 @@ fn one_of_several_results() {
     let tangents = run(&of(Kind::Jvp), &jvp).expect("it runs");
     assert_eq!(tangents.results.len(), 1);
     assert_eq!(tangents.results[0].numbers(), [123.0]);
-    for (out, what) in [("c", "is of i32"), ("z", "no result `z`"), ("y", "with 1 dimensions")] {
+    for (out, what) in [("c", "has type i32"), ("z", "no result `z`"), ("y", "with 1 dimensions")] {
         let out = [out.to_string()];
         let request = Request { out: &out, ..Request::new(Kind::Grad, "d", &f, &wrt) };
         let wrong = differentiate(&request).expect_err("it has none").to_string();
@@ -486,7 +486,7 @@ fn one_of_several_results() {
 }
 
 #[test]
-fn extrema_with_numbers_ask_one_question() {
+fn extrema_with_constants_use_one_comparison() {
     let text = "def f(x: f64[n]) -> f64:
     s: f64 = 0.0
     for i in range(n):
@@ -510,7 +510,7 @@ fn names(f: &Func) -> [Vec<&str>; 2] {
 }
 
 #[test]
-fn names_in_an_interface_are_given_once() {
+fn names_in_an_interface_are_unique() {
     let f = program("def f(y: inout[f64[n]], x: f64):\n    for i in range(n):\n        y[i] = y[i] * x\n");
     let vjp = derivative(&f, Kind::Vjp, Tape::Auto);
     assert_eq!(names(&vjp), [vec!["y", "x", "y.grad"], vec!["x.grad"]]);

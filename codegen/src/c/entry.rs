@@ -67,7 +67,7 @@ pub(super) fn header(lowered: &Lowered) -> String {
     text.push_str(&super::entry_interface::described(lowered));
     text.push_str(&format!("{};\n\n", run_head(name)));
     text.push_str(&format!(
-        "/* The results' shapes and the bytes of scratch memory of such a call. */\n{};\n",
+        "/* Writes the shapes of results and the bytes of scratch memory of a call. */\n{};\n",
         plan_head(name)
     ));
     text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
@@ -144,11 +144,11 @@ impl Unit {
         let slots: Vec<Slot> = e.lowered.slots().to_vec();
         for slot in &slots {
             let at = e.offset(&slot.tensor.symbol);
-            e.out.line(format!("size_t {at}; {}", comment("where it lies in the arena")));
+            e.out.line(format!("size_t {at}; {}", comment("offset in the arena")));
         }
         if slots.iter().any(|s| s.of_thread) {
-            e.out.line(format!("size_t threads_at; {}", comment("where the parts of threads begin")));
-            e.out.line(format!("size_t thread_bytes; {}", comment("what each of them has")));
+            e.out.line(format!("size_t threads_at; {}", comment("offset of the parts of threads")));
+            e.out.line(format!("size_t thread_bytes; {}", comment("bytes of each part")));
         }
         e.out.line("size_t arena_bytes;");
         e.out.line(format!("size_t bytes[{}];", self.tensors.len().max(1)));

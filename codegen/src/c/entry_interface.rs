@@ -26,21 +26,21 @@ pub(super) fn described(lowered: &Lowered) -> String {
     let mut text = String::new();
     let elements = |sig: &TensorSig, flat: &TensorSig| {
         let of = sig.of.map(|k| &logical.signature.tensors[k].name)?;
-        Some(format!("/* {}, as elements alone, one for each of {of}: {} */\n", sig.name, shown(flat)))
+        Some(format!("/* {}: elements alone, one for each element of {of}: {} */\n", sig.name, shown(flat)))
     };
     for (sig, levels) in logical.signature.params().zip(&logical.levels) {
         if levels.is_empty() {
             text.extend(arrays.next().and_then(|flat| elements(sig, flat)));
             continue;
         }
-        text += &format!("/* {}, level by level, with the arrays of each:\n", sig.name);
+        text += &format!("/* Levels of {}, with their arrays:\n", sig.name);
         for level in levels {
             let own: Vec<String> = arrays.by_ref().take(level.arrays).map(shown).collect();
             let own = if own.is_empty() { "none".to_string() } else { own.join(", ") };
             text += &format!(" *   {}: {own}\n", abi::level(level.kind));
         }
         let values = arrays.next().map(shown).unwrap_or_default();
-        text += &format!(" * and in data, n_stored of them: {values} */\n");
+        text += &format!(" * and n_stored elements in data: {values} */\n");
     }
     for (sig, flat) in logical.signature.results().zip(lowered.signature().results()) {
         text.extend(elements(sig, flat));
@@ -148,7 +148,7 @@ fn constant(value: Literal, dtype: DType) -> String {
 fn unpack(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit, params: &Params) {
     let (base, signature) = (&flat.base, &logical.signature);
     let (n_args, n_arrays) = (signature.tensors.len(), flat.tensors.len());
-    e.out.line(comment("Arguments as arrays, with their sizes. Everything that levels promise is checked."));
+    e.out.line(comment("Converts arguments to arrays, reads their sizes, and checks the invariants of levels."));
     e.out.open(format!(
         "static int {base}_unpack(taffeta_ctx *ctx, taffeta_tensor *args, size_t n_args, const int64_t *sizes, bool planned, taffeta_tensor *arrays, int64_t *lengths, int64_t *counts) {{"
     ));
@@ -224,7 +224,7 @@ impl Placed<'_> {
     fn contract(&self) -> &Contract {
         match &self.level.contract {
             Some(contract) => contract,
-            None => unreachable!("`can_be_borrowed` was asked"),
+            None => unreachable!("`can_be_borrowed` holds"),
         }
     }
 }

@@ -405,32 +405,32 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "Operands: `sqrt` of bool")]
-    fn an_operator_out_of_its_domain_is_not_its_operand() {
+    fn operators_on_types_outside_their_domain_panic() {
         printed(&Expr::raw(ExprKind::Apply(Op::Sqrt, vec![Expr::bool(true)]), DType::Bool));
     }
 
     #[test]
     #[should_panic(expected = "Operands: `/` of i64")]
-    fn nor_one_of_integers() {
+    fn float_operators_on_integers_panic() {
         printed(&Expr::raw(ExprKind::Apply(Op::Div, vec![Expr::int(1), Expr::int(2)]), DType::I64));
     }
 
     #[test]
     #[should_panic(expected = "Plain: a measure over the reals")]
-    fn what_c_has_no_form_for_is_not_0() {
+    fn measures_panic() {
         let measure = ExprKind::Measure(taffeta_ast::expr::Measure::Counting, Symbol::new("x"));
         printed(&Expr::raw(measure, DType::F64));
     }
 
     #[test]
     #[should_panic(expected = "Scope: `t` is not declared")]
-    fn a_tensor_that_is_not_declared_is_no_array() {
+    fn undeclared_tensors_panic() {
         printed(&Expr::load(&Symbol::new("t"), Vec::new(), DType::F64));
     }
 
     /// Checks that every operator has a text on every type of its domain, and no `unreachable!` is reached.
     #[test]
-    fn every_operator_is_printed_on_its_domain() {
+    fn every_operator_prints_on_its_domain() {
         for op in Op::ALL {
             for dtype in DType::ALL.iter().copied().filter(|d| op.info().domain.accepts(*d)) {
                 let one = match dtype.kind() {

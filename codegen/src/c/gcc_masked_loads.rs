@@ -96,7 +96,7 @@ impl Inside {
         match e.kind() {
             ExprKind::Load(_, indices) if !indices.is_empty() => self.load(e, times, conditional),
             ExprKind::Apply(op @ (Op::And | Op::Or | Op::Select), args) => {
-                let (first, rest) = args.split_first().unwrap_or_else(|| unreachable!("`{op:?}` of nothing"));
+                let (first, rest) = args.split_first().unwrap_or_else(|| unreachable!("`{op:?}` without operands"));
                 self.expr(first, times, conditional);
                 rest.iter().for_each(|e| self.expr(e, times, true));
                 return;

@@ -76,7 +76,7 @@ static inline TAFFETA_UNUSED uint16_t taf_f16_store(float f) {
     uint32_t bits, tiny, rest, h;
     memcpy(&bits, &f, 4);
     rest = bits & 0x7fffffff;
-    /* Adding 0.5 rounds what is below the smallest normal number to units of 2^-24. */
+    /* Adding 0.5 rounds subnormal numbers to units of 2^-24. */
     float least = fabsf(f) + 0.5f;
     memcpy(&tiny, &least, 4);
     h = (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13;

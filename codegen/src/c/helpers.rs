@@ -252,7 +252,7 @@ fn define(what: &str, dtype: DType) -> &'static str {
         "sign" if float => "static inline T NAME(T a) { return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a; }",
         "sign" => "static inline T NAME(T a) { return (T)((a > 0) - (a < 0)); }",
         "floordiv" if float => {
-            "/* NumPy's: made from the remainder, so that it agrees with it where a / b would round up. */
+            "/* As NumPy: computed from the remainder, to agree with it where a / b would round up. */
 static inline T NAME(T a, T b) {
     if (b == 0) return a / b;
     T r = FMOD(a, b);
@@ -264,7 +264,7 @@ static inline T NAME(T a, T b) {
 }"
         }
         "mod" if float => {
-            "/* NumPy's: the remainder has the sign of the divisor, even if it is a zero. */
+            "/* As NumPy: the remainder has the sign of the divisor, even if it is zero. */
 static inline T NAME(T a, T b) {
     T r = FMOD(a, b);
     if (b == 0 || r != r) return r;
@@ -273,11 +273,11 @@ static inline T NAME(T a, T b) {
 }"
         }
         "floordiv" => {
-            "/* Python's //: rounds down. */
+            "/* As Python's //: rounds down. */
 static inline T NAME(T a, T b) { return (T)(a / b - (a % b != 0 && (a < 0) != (b < 0))); }"
         }
         "mod" => {
-            "/* Python's %: has the sign of the divisor. */
+            "/* As Python's %: has the sign of the divisor. */
 static inline T NAME(T a, T b) {
     T r = (T)(a % b);
     return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);
@@ -298,7 +298,7 @@ static inline T NAME(T a, T b) {
         "shr" => {
             "static inline T NAME(T a, T count) { return (T)(a >> (count >= BITS ? BITS - 1 : count) >> (count >= BITS)); }"
         }
-        other => unreachable!("no helper of the name `{other}`"),
+        other => unreachable!("unknown helper `{other}`"),
     }
 }
 

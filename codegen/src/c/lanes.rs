@@ -78,7 +78,7 @@ impl Emitter<'_> {
             | StmtKind::Assert { .. }
             | StmtKind::Assume { .. }
             | StmtKind::Print { .. }
-            | StmtKind::Eval { .. } => unreachable!("lower/vectors: a loop over lanes holds other statements"),
+            | StmtKind::Eval { .. } => unreachable!("lower/register_arrays: other statements in a loop over lanes"),
         }
     }
 
@@ -89,13 +89,13 @@ impl Emitter<'_> {
             StmtKind::Store { tensor, indices, value } => (tensor, indices, value, "="),
             StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } => (tensor, indices, value, "+="),
             StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Mul, value } => (tensor, indices, value, "*="),
-            _ => unreachable!("lower/vectors: a loop over lanes holds other statements"),
+            _ => unreachable!("lower/register_arrays: other statements in a loop over lanes"),
         };
         // Name of the thread's copy of the array.
         let own = match s.kind() {
             StmtKind::ReduceTo { op, .. } => match self.shared.get(&(tensor.clone(), *op)) {
                 Some(Shared::Copy(own)) => Some(own.clone()),
-                Some(Shared::Atomic) => unreachable!("lower/vectors: `{tensor}` is updated atomically"),
+                Some(Shared::Atomic) => unreachable!("lower/register_arrays: `{tensor}` is updated atomically"),
                 None => None,
             },
             _ => None,
@@ -123,7 +123,9 @@ impl Emitter<'_> {
         let [a] = indices else { unreachable!("Flat: {} indices of `{tensor}`", indices.len()) };
         let index = at(&a.index, lane.iter, &lane.first);
         if self.lowered.vectors().arrays.contains(tensor) {
-            let Some(first) = index.as_int() else { unreachable!("lower/vectors: no whole vector of `{tensor}`") };
+            let Some(first) = index.as_int() else {
+                unreachable!("lower/register_arrays: part of a vector of `{tensor}`")
+            };
             return format!("{name}[{}]", first / lane.lanes);
         }
         let of_type = self.helpers.vector(lane.dtype, lane.lanes as usize);
@@ -341,7 +343,7 @@ impl Emitter<'_> {
                 (Text::new(format!("{} {sign} {}", a.at(level), b.at(level + 1)), level), true)
             }
             ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Measure(..) => {
-                unreachable!("lower/lanes: a lane's own number")
+                unreachable!("lower/lanes: the number of a lane")
             }
         }
     }
@@ -351,7 +353,7 @@ impl Emitter<'_> {
 fn computed(s: &Stmt) -> &Expr {
     match s.kind() {
         StmtKind::Store { value, .. } | StmtKind::ReduceTo { value, .. } => value,
-        _ => unreachable!("lower/vectors: a loop that adds up holds other statements"),
+        _ => unreachable!("lower/register_arrays: other statements in a summing loop"),
     }
 }
 
@@ -359,6 +361,6 @@ fn computed(s: &Stmt) -> &Expr {
 fn summed(s: &Stmt) -> (&Symbol, &[Access], &Expr) {
     match s.kind() {
         StmtKind::ReduceTo { tensor, indices, op: ReduceOp::Add, value } => (tensor, indices, value),
-        _ => unreachable!("lower/vectors: a loop that adds up holds other statements"),
+        _ => unreachable!("lower/register_arrays: other statements in a summing loop"),
     }
 }

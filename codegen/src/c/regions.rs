@@ -138,7 +138,7 @@ impl Emitter<'_> {
 
     /// Prints statements that one thread runs while others wait.
     pub fn alone(&mut self, v: &[Stmt]) {
-        let Some(region) = self.region.take() else { unreachable!("it is in a region") };
+        let Some(region) = self.region.take() else { unreachable!("outside of a region") };
         let all = Stmt::seq(v.iter().cloned(), Origin::none());
         let start = self.out.position();
         let may_fail = self.outlined(&format!("{}_alone", region.iter), &all);
@@ -150,7 +150,7 @@ impl Emitter<'_> {
 
     /// Prints a barrier, with an error exit if the preceding statement may fail.
     pub fn meet(&mut self, may_fail: bool) {
-        let Some(Region { name, meetings, end, .. }) = self.region.clone() else { unreachable!("it is in a region") };
+        let Some(Region { name, meetings, end, .. }) = self.region.clone() else { unreachable!("outside of a region") };
         if may_fail {
             self.leaves += 1;
             self.out.line(format!("if (taf_meet_failed(ctx, &{name}, &{meetings})) goto {end};"));

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_read_back() {
+    fn constants_round_trip() {
         let int = |i, t| literal(Literal::Int(i), t, false);
         assert_eq!(int(5, DType::I64), "5");
         assert_eq!(int(1 << 40, DType::I64), "INT64_C(1099511627776)");

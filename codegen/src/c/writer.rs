@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_cannot_leave_its_comment_or_string() {
+    fn text_cannot_escape_comments_and_strings() {
         assert_eq!(comment("y = x */ evil() /* z"), "/* y = x * / evil() / * z */");
         assert_eq!(comment("a\nb\\"), "/* a b\\ */");
         assert_eq!(string("a\"b\\n?? é\n"), r#""a\"b\\n\?\? \303\251\012""#);

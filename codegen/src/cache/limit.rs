@@ -25,7 +25,7 @@ impl Cache {
     /// Failures are logged only, since a cache works without its total.
     pub(super) fn account(&self, size: u64, made: &Path) {
         if let Err(e) = self.try_account(size, made) {
-            tracing::debug!("cannot count what the cache `{}` holds: {e}", self.dir.display());
+            tracing::debug!("cannot update the size of the cache `{}`: {e}", self.dir.display());
         }
     }
 

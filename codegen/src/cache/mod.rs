@@ -100,7 +100,7 @@ impl Cache {
             // Forget the parent's folder: dropping it in the child would remove it.
             std::mem::forget(stands_in.replace(StandsIn { process: std::process::id(), dir, told: Vec::new() }));
         }
-        let Some(stands_in) = stands_in.as_mut() else { unreachable!("it was made") };
+        let Some(stands_in) = stands_in.as_mut() else { unreachable!("the replacement was made") };
         let (cache, _) = Cache::open_at(stands_in.dir.path())?;
         let new = !stands_in.told.contains(&warning.message);
         stands_in.told.extend(new.then(|| warning.message.clone()));
@@ -117,9 +117,9 @@ impl Cache {
     pub fn open_at(dir: &Path) -> Result<(Cache, Option<Diagnostic>), Diagnostic> {
         let Opened { dir, owner, discarded } = private::open(dir)?;
         let warning = discarded.map(|why| {
-            let what = format!("what the cache `{}` held was discarded: {why}", dir.display());
+            let what = format!("discarded the contents of the cache `{}`: {why}", dir.display());
             Diagnostic::new("cache::discarded", what)
-                .help("compiled programs run as you do, so nobody else may write them; programs are compiled again")
+                .help("compiled programs run with your permissions, so only you may write them; they are recompiled")
         });
         Ok((Cache { dir, owner, limit: DEFAULT_LIMIT }, warning))
     }
@@ -234,7 +234,7 @@ impl Cache {
         let mut size = 0;
         for file in std::fs::read_dir(dir)? {
             let file = file?;
-            let name = file.file_name().into_string().map_err(|_| std::io::Error::other("a name that is not text"))?;
+            let name = file.file_name().into_string().map_err(|_| std::io::Error::other("a name that is not UTF-8"))?;
             private::close(&file.path())?;
             let data = self.owner.read(&file.path())?;
             size += data.len() as u64;

@@ -62,11 +62,11 @@ pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
         let parent = dir.parent().unwrap_or(Path::new("/"));
         owner.check_parents(parent).map_err(|(at, why)| {
             let help = format!(
-                "others could put programs of theirs there: close `{}` (chmod go-w), or set TAFFETA_CACHE_DIR to a \
-                 directory of your own",
+                "others could add programs: remove their write permission from `{}` (chmod go-w), or set \
+                 TAFFETA_CACHE_DIR to a directory of your own",
                 at.display()
             );
-            distrust(format!("`{}`, in which it lies, {why}", at.display()), help)
+            distrust(format!("the directory `{}` above it {why}", at.display()), help)
         })
     };
     on_the_way()?;
@@ -79,7 +79,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
     on_the_way()?;
     let meta = std::fs::symlink_metadata(&dir).map_err(|e| refuse(e.to_string()))?;
     if meta.file_type().is_symlink() {
-        return Err(refuse("it is a symbolic link, which could be turned elsewhere".into()));
+        return Err(refuse("it is a symbolic link, whose target may change".into()));
     }
     if !meta.is_dir() {
         return Err(refuse("it is not a directory".into()));
@@ -92,8 +92,8 @@ pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
     let held = names(&dir).map_err(failed)?;
     let is_cache = held.iter().all(|n| [ENTRIES, MAKING, FAILED, STATE].iter().any(|ours| n == ours));
     if open && !is_cache {
-        let help = "set TAFFETA_CACHE_DIR to a directory of its own, or close this one (chmod go-w)";
-        return Err(distrust("others can write it, and it holds other things".into(), help.into()));
+        let help = "set TAFFETA_CACHE_DIR to an empty directory, or remove others' write permission (chmod go-w)";
+        return Err(distrust("others can write it, and it contains other files".into(), help.into()));
     }
     // Permissions of a directory with other contents stay as they are, if others may only read it.
     if is_cache && meta.mode() & 0o077 != 0 {
@@ -175,7 +175,7 @@ impl Owner {
             }
             links += 1;
             if !self.trusts(meta.uid()) || links > MOST_LINKS {
-                return Err((next, "is a link of another user's".into()));
+                return Err((next, "is a symbolic link of another user".into()));
             }
             let target = std::fs::read_link(&next).map_err(|e| (next, e.to_string()))?;
             if target.is_absolute() {

@@ -221,7 +221,7 @@ impl Seen {
                 loaded.insert(e.clone());
             }
             ExprKind::Apply(op, args) if op.is_lazy() => {
-                let (first, rest) = args.split_first().unwrap_or_else(|| unreachable!("`{op:?}` of nothing"));
+                let (first, rest) = args.split_first().unwrap_or_else(|| unreachable!("`{op:?}` without operands"));
                 self.expr(first, conditional);
                 return rest.iter().for_each(|e| self.expr(e, true));
             }
@@ -324,11 +324,11 @@ impl Lanes<'_, '_> {
             state.sums.insert(key, all);
         } else if indices.is_empty() {
             if !self.declared.contains(tensor) {
-                return Err(NotConvertible("iterations write one scalar"));
+                return Err(NotConvertible("several iterations write one scalar"));
             }
             let new = match (op, state.locals.get(tensor)) {
                 (Some(op), Some(before)) => combined(op, before, &new),
-                (Some(_), None) => return Err(NotConvertible("a scalar has no value")),
+                (Some(_), None) => return Err(NotConvertible("a scalar may be read before it is set")),
                 (None, _) => new,
             };
             let new = self.held(tensor, new);
@@ -467,7 +467,7 @@ impl Lanes<'_, '_> {
             ExprKind::Var(v) if v == self.iter.0 => Ok(self.iter.1.clone()),
             ExprKind::Var(_) => Ok(e.clone()),
             ExprKind::Load(t, at) if at.is_empty() && self.declared.contains(t) => {
-                state.locals.get(t).cloned().ok_or(NotConvertible("a scalar has no value"))
+                state.locals.get(t).cloned().ok_or(NotConvertible("a scalar may be read before it is set"))
             }
             ExprKind::Load(t, at) => match under {
                 Some(under) if !at.is_empty() => self.element(e, (t, &at[..]), state, under),
@@ -494,7 +494,7 @@ impl Lanes<'_, '_> {
                 }
                 Ok(Expr::raw(ExprKind::Apply(*op, new), e.dtype()))
             }
-            ExprKind::Measure(..) => Err(NotConvertible("it measures")),
+            ExprKind::Measure(..) => Err(NotConvertible("it contains a measure over the reals")),
         }
     }
 
@@ -539,7 +539,7 @@ impl Lanes<'_, '_> {
         under: &Expr,
     ) -> Result<Expr, NotConvertible> {
         if e.dtype() == DType::Bool && !self.pass.written.contains(tensor) {
-            return Err(NotConvertible("a `bool` that is loaded under a condition may not have been written"));
+            return Err(NotConvertible("a `bool` that is loaded under a condition may be uninitialised"));
         }
         let mut new = self.indices(at, state, Some(under))?;
         for (k, (old, new)) in at.iter().zip(&mut new).enumerate() {
@@ -565,7 +565,7 @@ impl Lanes<'_, '_> {
         }
         let size = self.pass.tensors.get(tensor).and_then(|t| t.shape.get(k));
         let size = size.filter(|size| effects::loads(size).is_empty());
-        let cond = Expr::int(0).less(size.ok_or(NotConvertible("whether there is an element is read from memory"))?);
+        let cond = Expr::int(0).less(size.ok_or(NotConvertible("the size of a tensor is read from memory"))?);
         if !self.non_empty.contains(&cond) {
             self.non_empty.push(cond);
         }

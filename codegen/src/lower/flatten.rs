@@ -123,7 +123,7 @@ mod tests {
 
     /// Checks a size that is an element of a two-dimensional tensor.
     #[test]
-    fn sizes_of_locals_are_flat_too() {
+    fn sizes_of_locals_are_flattened() {
         let mut b = Builder::new("f");
         let n = b.size("n");
         let y = b.result("y", DType::I64, [&Expr::int(1)]);

@@ -42,7 +42,7 @@ fn stmt(s: &Stmt) -> Stmt {
         load
     });
     let shape = sizes.collect();
-    let origin = || s.origin().derive("shapes", "size");
+    let origin = || s.origin().derive("freeze_shapes", "size");
     let declared =
         s.with_kind(StmtKind::VarDef { tensor: Arc::new(Tensor { shape, ..(**tensor).clone() }), body: body.clone() });
     let stores = kept.iter().map(|(scalar, size)| {

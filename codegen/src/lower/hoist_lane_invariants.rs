@@ -39,7 +39,7 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
         let mut moved = Hoister { iter, written: effects::writes(body), found: Vec::new() };
         let body = moved.block(body);
         let kind = StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body };
-        let origin = s.origin().derive("invariants", "value");
+        let origin = s.origin().derive("hoist_lane_invariants", "value");
         let new = moved.found.iter().rev().fold(s.with_kind(kind), |inside, (tensor, value)| {
             let store = StmtKind::Store { tensor: tensor.symbol.clone(), indices: Vec::new(), value: value.clone() };
             let body = Stmt::seq([Stmt::new(store, origin.clone()), inside], origin.clone());

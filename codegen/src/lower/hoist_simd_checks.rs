@@ -61,7 +61,7 @@ fn stmt(s: &Stmt, facts: &mut Context) -> Stmt {
 fn checked_before(s: &Stmt, facts: &mut Context) -> Stmt {
     let StmtKind::For { iter, extent, body, .. } = s.kind() else { return s.clone() };
     let Some(needed) = needed(body) else { return s.clone() };
-    let origin = s.origin().derive("vectorise", "checks");
+    let origin = s.origin().derive("hoist_simd_checks", "checks");
     let Some(checks) = for_assertions(body, &needed) else { return s.clone() };
     let new = iter.fresh();
     let mut copier = Copier::new("vectorise", "check");

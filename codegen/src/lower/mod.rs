@@ -146,7 +146,7 @@ impl Lowered {
 pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics> {
     // First, so that later passes meet no statement for which they have no rule.
     supported::check(func)?;
-    validate::dense_stage(func, "what runs before lowering")?;
+    validate::dense_stage(func, "the stage before lowering")?;
 
     // Constant sizes come before all proofs: the more facts, the fewer checks remain.
     let signature = Signature::of(func, &options.sizes);
@@ -154,7 +154,7 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     let interface: Vec<Arc<Tensor>> = func.interface().cloned().collect();
 
     // Before any pass computes with shapes.
-    let func = valid("shapes", freeze_shapes::run(&func))?;
+    let func = valid("freeze_shapes", freeze_shapes::run(&func))?;
 
     // Before the passes that transform vectorised loops.
     let func = serialize_effects::run(&func);
@@ -174,13 +174,13 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     let func = valid("hoist", taffeta_analysis::pass::hoist::run(&func))?;
 
     // Checks are already proved from the guards; without guards loop bodies are free of branches.
-    let func = valid("guards", guards_to_bounds::run(&func))?;
+    let func = valid("guards_to_bounds", guards_to_bounds::run(&func))?;
 
     // With checks hoisted, unconditional invariants can leave vectorised loops too.
-    let func = valid("invariants", hoist_lane_invariants::run(&func))?;
+    let func = valid("hoist_lane_invariants", hoist_lane_invariants::run(&func))?;
 
     // After hoisting: the checks that remain in vectorised loops are moved before them.
-    let func = valid("vectorise", hoist_simd_checks::run(&func))?;
+    let func = valid("hoist_simd_checks", hoist_simd_checks::run(&func))?;
 
     // Partial results are ordinary tensors that need placement. Their combination gets its own range conditions, not
     // checks.
@@ -230,7 +230,7 @@ mod tests {
     use taffeta_ast::{DType, Expr};
 
     #[test]
-    fn a_broken_tree_is_told_and_not_lowered() {
+    fn broken_trees_are_reported_and_not_lowered() {
         let mut b = Builder::new("f");
         let y = b.result("y", DType::F64, [&Expr::int(4)]);
         let broken = b.finish(store(&y, [&Expr::float(0.5, DType::F64)], &Expr::float(1.0, DType::F64)));

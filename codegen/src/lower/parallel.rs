@@ -45,11 +45,11 @@ fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mu
     if let StmtKind::For { extent, props, body, .. } = s.kind() {
         let refuse = |what| (s.clone(), what);
         if props.parallel.is_some() && concurrent {
-            found.push(refuse("parallel: it is inside a loop that is"));
+            found.push(refuse("parallel: it is inside a parallel or vectorised loop"));
         }
         let copied = |r: &&Reduction| r.sharing == Sharing::Partial;
         if props.reductions.iter().filter(copied).any(|r| unsure.contains(&r.tensor)) {
-            found.push(refuse("parallel: the shape of what it reduces into may have changed since it was declared"));
+            found.push(refuse("parallel: the shape of its reduction target may have changed since the declaration"));
         }
         if props.vectorize.is_some() {
             if !is_plain(body) {
@@ -66,7 +66,7 @@ fn walk(s: &Stmt, concurrent: bool, tensors: [&FxHashSet<Symbol>; 2], found: &mu
             }
         }
         if props.unroll && props.parallel.is_none() && length(extent).is_none() {
-            found.push(refuse("unrolled: its length is not a constant up to 64"));
+            found.push(refuse("unrolled: its length is not a constant of at most 64"));
         }
         concurrent |= props.is_concurrent();
     }
@@ -132,6 +132,7 @@ mod tests {
         let second = loop_("i", true, &|_| loop_("k", true, &one));
         let func = b.finish(block([first, second]));
         let Err(refused) = check(&func) else { panic!("it is not refused") };
-        assert_eq!(refused.0[0].message, "the loop `k#2` cannot be parallel: it is inside a loop that is");
+        let expected = "the loop `k#2` cannot be parallel: it is inside a parallel or vectorised loop";
+        assert_eq!(refused.0[0].message, expected);
     }
 }

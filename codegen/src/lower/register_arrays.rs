@@ -238,7 +238,7 @@ fn write_out(s: &Stmt, iters: &FxHashSet<Symbol>) -> Option<Stmt> {
             copier.scalars.insert(iter.clone(), Expr::int(k));
             copier.stmt(&body)
         });
-        return Some(Stmt::seq(copies, s.origin().derive("vectors", "copy")));
+        return Some(Stmt::seq(copies, s.origin().derive("register_arrays", "copy")));
     }
     let mut ok = true;
     let new = s.map(

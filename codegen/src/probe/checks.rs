@@ -103,7 +103,7 @@ impl Program {
             if let Some(i) = wrong {
                 let of: Vec<String> = check.of.iter().map(|k| shown(self.inputs[*k].data().get(i))).collect();
                 let (want, have) = (shown(want.data().get(i)), shown(have.get(i)));
-                let text = format!("{} gives {have}, and {want} is right", of.join(", "));
+                let text = format!("{} gives {have}, expected {want}", of.join(", "));
                 found.push(Wrong { what: check.name.clone(), found: text });
             }
         }

@@ -1,4 +1,4 @@
-/* What a compiler and the machine have, as `taffeta doctor` shows it: one line for each, to standard output. */
+/* Prints facts about the compiler and the machine for `taffeta doctor`, one per line. */
 #define _POSIX_C_SOURCE 200112L
 #include "taffeta_gemm.h"
 

@@ -43,8 +43,8 @@ pub fn facts(toolchain: &Toolchain, options: &CompileOptions) -> Result<Facts, D
     let binary = toolchain.executable(dir.path(), "facts", &[], options)?;
     let (status, output) = finished(&binary).map_err(failed)?;
     if !status.is_some_and(|s| s.success()) {
-        let how = status.map_or("it does not end".to_string(), |s| s.to_string());
-        let message = format!("a program that `{}` made does not run: {how}", toolchain.command());
+        let how = status.map_or("it does not terminate".to_string(), |s| s.to_string());
+        let message = format!("a program compiled by `{}` does not run: {how}", toolchain.command());
         return Err(Diagnostic::new("toolchain::broken", message).help("set CC to another compiler"));
     }
     Ok(read(&String::from_utf8_lossy(&output)))
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_program_says_is_read() {
+    fn output_of_the_probe_is_parsed() {
         let all = read("openmp 201511\nthreads 4\nlibmvec 1\nblas libopenblas.so.0\nkind gcc\nversion 12.2.0\n");
         let blas = Some("libopenblas.so.0".to_string());
         let (kind, version, openmp) = ("gcc".to_string(), "12.2.0".to_string(), Some("4.5".to_string()));

@@ -1,9 +1,9 @@
-/* What instructions, memory and threads take on this machine: a line for each to standard output, a name and numbers in
-   nanoseconds. `machine.h` says VECTOR (bytes), THREADS, and AREAS: for each level of the cache behind the first one,
-   and for memory, the bytes that one thread goes through alone, and those of each where all of them run.
+/* Measures the times of instructions, memory and threads on this machine, and prints them, one per line: a name and
+   numbers in nanoseconds. `machine.h` defines VECTOR (bytes), THREADS, and AREAS: for each cache level behind the first
+   one, and for memory, the bytes that one thread traverses alone, and the bytes of each thread if all run.
 
-   Everything is run several times, and the fastest run counts: whatever else the machine does only makes things slower.
-   What is computed with is volatile, so that nothing is known while compiling. */
+   Each measurement is the fastest of several runs, since other load only makes runs slower. Operands are volatile, so
+   that the compiler knows none of them. */
 #define _POSIX_C_SOURCE 200112L
 #include "machine.h"
 #include "taffeta_runtime.h"
@@ -30,7 +30,7 @@ static double of_clock(clockid_t clock) {
 
 static double now(void) { return of_clock(CLOCK_MONOTONIC); }
 
-/* What one of `count` takes, which `work` does. */
+/* Returns the time of one of the `count` operations of `work`. */
 static double fastest(void (*work)(void), double count) {
     double least = 1e300;
     for (int run = 0; run < RUNS; run++) {
@@ -42,7 +42,7 @@ static double fastest(void (*work)(void), double count) {
     return least / count;
 }
 
-/* Multiply-adds that do not wait for each other. */
+/* Independent multiply-adds. */
 enum { MULTIPLY_ADDS = 12 * 10000 };
 #define MULTIPLY(type)                                                                                                 \
     const float m = one, b = tiny;                                                                                     \
@@ -60,8 +60,8 @@ static void multiply_adds(void) { MULTIPLY(vector); }
 
 static void shortest_multiply_adds(void) { MULTIPLY(shortest); }
 
-/* Each addition waits for the one before; the products do not, and a compiler may move them out of the loop. Where a
-   chain of multiply-adds is slower than one of additions, gcc makes no chains of multiply-adds. */
+/* Chain of dependent additions of independent products, which a compiler may move out of the loop. If a chain of
+   multiply-adds is slower than one of additions, gcc forms no chains of multiply-adds. */
 enum { ADDITIONS = 40000 };
 static void additions_in_a_chain(void) {
     const float b = tiny, c[4] = {one, tiny, one, tiny};
@@ -70,7 +70,7 @@ static void additions_in_a_chain(void) {
     sink = sum;
 }
 
-/* Of the first level; vectors that are loaded are added to different sums. */
+/* Loads from the first-level cache, added to different sums. */
 enum { TIMES = 100 };
 static TAFFETA_KERNEL void load(const vector *p) {
     vector a = p[0], b = a, c = a, d = a, e = a, f = a, g = a, h = a;
@@ -102,9 +102,8 @@ static void gathers(void) {
     for (int t = 0; t < TIMES; t++) gather(y, x, far);
 }
 
-/* The largest of sums of a row and a column: gcc 12 puts vectors of integers together in memory, where a store of eight
-   bytes is waited for by a load of 32. (It does so where it knows how far apart they are, as where sizes are compiled
-   in.) */
+/* Maximum of sums of a row and a column: gcc 12 assembles vectors of integers in memory, where a load of 32 bytes waits
+   for stores of 8. (It does so for constant strides, as with compiled-in sizes.) */
 enum { COLUMN = 128, APART = 300 };
 static float floats[COLUMN * APART];
 static int32_t integers[COLUMN * APART];
@@ -126,7 +125,7 @@ static int32_t integers[COLUMN * APART];
 STRIDED(strided_floats, float, x, floats)
 STRIDED(strided_integers, int32_t, same, integers)
 
-/* Where it is stored is read, and may be where something is loaded: no compiler makes vectors of it. */
+/* Stores at indices that are read, and may alias loads: compilers do not vectorise it. */
 static TAFFETA_KERNEL void quotient(double *to, const double *from, const int32_t *at) {
     for (int i = 0; i < N; i++) to[at[i]] = 1.0 / from[at[i]];
 }
@@ -161,8 +160,8 @@ static void vector_exponentials(void) {
     for (int t = 0; t < TIMES / 10; t++) vector_exponential(y, x);
 }
 
-/* A parallel loop, as programs have them: between two of them one thread works for some microseconds, in which the
-   others may go to sleep. */
+/* Parallel loops with some microseconds of sequential work between them, in which the other threads may go to
+   sleep. */
 enum { REGIONS = 20 };
 static float of_threads[16 * THREADS];
 static double region(void) {
@@ -181,7 +180,7 @@ static double region(void) {
     return least / REGIONS;
 }
 
-/* A byte that another core has written. */
+/* Load of bytes that another core has written. */
 enum { TRANSFERS = 20 };
 static double transfer(void) {
     double least = 1e300;
@@ -200,7 +199,7 @@ static double transfer(void) {
     return least / TRANSFERS / sizeof y;
 }
 
-/* Atomic additions of each thread, where all of them add to elements of one array. */
+/* Atomic additions of all threads to elements of one array. */
 enum { ATOMICS = 20000 };
 static void atomics(void) {
 #pragma omp parallel for schedule(static) num_threads(THREADS)
@@ -214,11 +213,11 @@ static void atomics(void) {
     }
 }
 
-/* Two arrays that each of some threads goes through several times; one of them is written too. */
+/* Two arrays that each thread traverses several times; one of them is also written. */
 static float *area;
 static size_t half;
 static int threads, times;
-/* How long all threads ran together, and what they had of the cores in that time: others may have the rest. */
+/* Wall time of all threads together, and their CPU time; other load takes the rest. */
 static double ran, had;
 
 static TAFFETA_KERNEL void add(float *restrict to, const float *restrict from, float a) {
@@ -234,14 +233,14 @@ static void bytes(void) {
     }
 }
 
-/* One thread goes through `alone` bytes, then each of all threads through `each`, in turn. */
+/* Times one thread traversing `alone` bytes, and all threads traversing `each` bytes, alternately. */
 static bool level(size_t alone, size_t each) {
     enum { TURNS = 10, PASS = 1 << 21, ENOUGH = 200000000 };
     const size_t all = alone > each * THREADS ? alone : each * THREADS;
     void *memory = NULL;
     if (posix_memalign(&memory, 64, all) != 0) return false;
     area = memory;
-    /* Each thread's part is written by that thread first. */
+    /* Each thread writes its part first. */
 #pragma omp parallel for schedule(static) num_threads(THREADS)
     for (int k = 0; k < THREADS; k++) {
         const size_t own = all / THREADS;
@@ -273,7 +272,7 @@ int main(void) {
         far[i] = (i * 797) % N;
         same[i] = i;
     }
-    /* A core that was idle takes a while to reach its speed. */
+    /* Warm-up: an idle core takes a while to reach its speed. */
     const double start = now();
     while (now() - start < 2e7) multiply_adds();
 

@@ -84,12 +84,12 @@ fn header(areas: &Areas) -> String {
 
 fn run(binary: &Path, areas: &Areas) -> Result<Measured, Diagnostic> {
     let (status, output) = finished(binary).map_err(failed)?;
-    let wrong = |what: String| Diagnostic::new("toolchain::probe", format!("the program that measures {what}"));
+    let wrong = |what: String| Diagnostic::new("toolchain::probe", format!("the measuring program {what}"));
     if !status.is_some_and(|s| s.success()) {
-        return Err(wrong(status.map_or("does not end".to_string(), |s| format!("ends with {s}"))));
+        return Err(wrong(status.map_or("does not terminate".to_string(), |s| format!("ends with {s}"))));
     }
     let text = String::from_utf8_lossy(&output);
-    read(&text, areas.bytes.len()).ok_or_else(|| wrong(format!("says what cannot be: {text}")))
+    read(&text, areas.bytes.len()).ok_or_else(|| wrong(format!("prints invalid results: {text}")))
 }
 
 /// Parses the program's output; `None` if a number is missing, or is not a valid time.
@@ -132,7 +132,7 @@ mod tests {
                         level 0.015 2\nlevel 0.1 1.5\nshare 0.9\n";
 
     #[test]
-    fn what_the_program_says_is_read() {
+    fn output_of_the_measurement_is_parsed() {
         let all = read(SAID, 2).expect("it is whole");
         assert_eq!((all.multiply_add, all.region, all.levels), ([0.17, 0.18], 2000.0, vec![[0.015, 2.0], [0.1, 1.5]]));
         for (what, instead) in [

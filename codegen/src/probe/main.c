@@ -1,4 +1,4 @@
-/* Runs the probe's program on its operands and writes the results, one after the other, to standard output. */
+/* Runs the probe's program on its operands, and writes the results to standard output. */
 #include <stdio.h>
 
 int main(void) {

@@ -78,12 +78,12 @@ impl Verdict {
         const TOLD: usize = 5;
         let what: Vec<&str> = self.wrong.iter().take(TOLD).map(|w| w.what.as_str()).collect();
         let more = if self.wrong.len() > TOLD { " and more" } else { "" };
-        let text = format!("the C compiler `{compiler}` computes wrongly: {}{more}", what.join(", "));
+        let text = format!("the C compiler `{compiler}` computes wrong results: {}{more}", what.join(", "));
         let mut d = Diagnostic::new("toolchain::wrong", text);
         for w in self.wrong.iter().take(TOLD) {
             d = d.note(format!("{}: {}", w.what, w.found));
         }
-        let help = "set CC to another compiler, and look at what CFLAGS holds; no flags are known that would mend it";
+        let help = "set CC to another compiler, or check CFLAGS; no known flags correct the results";
         Some(d.help(help))
     }
 }
@@ -106,7 +106,7 @@ pub fn conforming(
     let flags = verdict.workaround.as_deref().unwrap_or_default();
     if !flags.is_empty() {
         let what: Vec<&str> = verdict.wrong.iter().map(|w| w.what.as_str()).collect();
-        tracing::info!(flags = flags.join(" "), wrong = what.join(", "), "the C compiler computes wrongly without");
+        tracing::info!(flags = flags.join(" "), wrong = what.join(", "), "the C compiler needs workarounds");
     }
     Ok(verdict.placed(toolchain, flags))
 }
@@ -138,7 +138,7 @@ fn key(toolchain: &Toolchain, options: &CompileOptions, stamp: &str) -> String {
 /// Stores a verdict in the cache.
 pub fn keep(verdict: &Verdict, toolchain: &Toolchain, options: &CompileOptions, cache: &Cache, stamp: &str) {
     let kept = cache.get_or_make(&key(toolchain, options, stamp), |dir| {
-        let failed = |e: String| Diagnostic::new("cache::write", format!("cannot keep the verdict of a probe: {e}"));
+        let failed = |e: String| Diagnostic::new("cache::write", format!("cannot cache the compiler probe: {e}"));
         let text = serde_json::to_vec(&verdict).map_err(|e| failed(e.to_string()))?;
         std::fs::write(dir.join(VERDICT), text).map_err(|e| failed(e.to_string()))
     });
@@ -218,7 +218,7 @@ struct Part {
 impl Part {
     fn new(program: Program) -> Result<Part, Diagnostic> {
         let lowered = lower(&program.func, &LowerOptions::default())
-            .map_err(|d| d.0.into_iter().next().unwrap_or_else(|| internal("it cannot be lowered")))?;
+            .map_err(|d| d.0.into_iter().next().unwrap_or_else(|| internal("its program cannot be lowered")))?;
         let source = c::emit(&lowered, &SourceMap::default());
         let main = main(&program, &source);
         Ok(Part { program, source, main })
@@ -235,24 +235,24 @@ impl Part {
         let binary = compiled.map_err(|d| match d.code {
             "internal::c" => Diagnostic {
                 code: "toolchain::broken",
-                message: format!("the C compiler `{}` refuses a program in plain C", toolchain.command()),
+                message: format!("the C compiler `{}` rejects a program in plain C", toolchain.command()),
                 // The log is removed with the temporary folder.
                 notes: d.notes.clone().into_iter().filter(|n| !n.starts_with("log: ")).collect(),
-                help: Some("repair it, or set CC to another one, and look at what CFLAGS holds".to_string()),
+                help: Some("repair it, set CC to another compiler, or check CFLAGS".to_string()),
                 labels: Vec::new(),
                 ..d
             },
             _ => d,
         })?;
         let (status, output) = finished(&binary).map_err(|e| useless(toolchain, &e))?;
-        let crashed = |how: String| vec![Wrong { what: "a program of its own".to_string(), found: how }];
+        let crashed = |how: String| vec![Wrong { what: "the probe program".to_string(), found: how }];
         let Some(status) = status else { return Ok(crashed(format!("it runs longer than {MOST_TIME:?}"))) };
         if !status.success() {
             return Ok(crashed(format!("it ends with {status}")));
         }
         match self.results(&output) {
             Some(results) => Ok(self.program.wrong(&results)),
-            None => Ok(crashed("its results are not complete".to_string())),
+            None => Ok(crashed("its results are incomplete".to_string())),
         }
     }
 
@@ -271,19 +271,19 @@ impl Part {
 
 /// Makes the diagnostic for a compiler whose output cannot be run.
 fn useless(toolchain: &Toolchain, e: &std::io::Error) -> Diagnostic {
-    Diagnostic::new("toolchain::broken", format!("{} makes programs that cannot be run: {e}", toolchain.name())).help(
-        "repair it, or set CC to another one; if TMPDIR forbids programs, set it to a directory where they may run",
+    Diagnostic::new("toolchain::broken", format!("{} builds programs that cannot be run: {e}", toolchain.name())).help(
+        "repair it, or set CC to another compiler; if TMPDIR forbids running programs, set it to another directory",
     )
 }
 
 /// Makes the diagnostic for a probe that could not be run.
 fn failed(e: std::io::Error) -> Diagnostic {
-    Diagnostic::new("toolchain::probe", format!("cannot run programs that ask what the C compiler does: {e}"))
-        .help("make room for temporary files, or set TMPDIR to a directory whose programs may run")
+    Diagnostic::new("toolchain::probe", format!("cannot run the probe of the C compiler: {e}"))
+        .help("make room for temporary files, or set TMPDIR to a directory that permits running programs")
 }
 
 fn internal(what: &str) -> Diagnostic {
-    Diagnostic::new("internal::probe", format!("the probe of C compilers: {what}"))
+    Diagnostic::new("internal::probe", format!("the probe of the C compiler: {what}"))
 }
 
 /// Makes the C `main` around the probe: it defines the operands and passes them.

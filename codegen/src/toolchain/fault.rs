@@ -34,20 +34,17 @@ impl Toolchain {
         let openmp = !self.tool(job, true)?.is_like_clang();
         let flags = flag_variables();
         if !flags.is_empty() && self.run(self.plain(job, openmp), job)?.ok() {
-            return Ok(disliked(
-                format!("the C compiler does not take the generated code with {}", list(&flags)),
-                first,
-            )
-            .note("without these flags it does")
-            .help(format!("look at what {} holds, or unset it", names(&flags))));
+            return Ok(disliked(format!("the C compiler rejects the generated code with {}", list(&flags)), first)
+                .note("it accepts the code without these flags")
+                .help(format!("check {}, or unset it", names(&flags))));
         }
         let default = which("cc").filter(|cc| self.named && *cc != self.program);
         if let Some(cc) = default
             && self.run(with(Command::new(cc), self.ours(job, true)), job)?.ok()
         {
-            return Ok(disliked(format!("{} does not take the generated code", self.name()), first)
-                .note("`cc` takes it")
-                .help("unset CC, or set it to another compiler; C99 with OpenMP and GNU extensions is needed"));
+            return Ok(disliked(format!("{} rejects the generated code", self.name()), first)
+                .note("`cc` accepts it")
+                .help("unset CC, or set it to another compiler that supports C99, OpenMP and GNU extensions"));
         }
         Ok(refused(first, &job.dir.join(format!("{stem}.log"))))
     }
@@ -71,8 +68,8 @@ impl Toolchain {
         match loads(&library) {
             Ok(()) => ours,
             Err(why) => {
-                let what = format!("{} makes libraries that cannot be loaded", self.name());
-                let d = Diagnostic::new("toolchain::broken", what).note(format!("what was run: {}", probed.command));
+                let what = format!("{} builds libraries that cannot be loaded", self.name());
+                let d = Diagnostic::new("toolchain::broken", what).note(format!("command: {}", probed.command));
                 self.useless(d.note(why))
             }
         }
@@ -102,7 +99,7 @@ impl Toolchain {
     }
 
     pub(crate) fn name(&self) -> String {
-        let from = if self.named { ", which the environment variable CC names," } else { "" };
+        let from = if self.named { " (environment variable CC)" } else { "" };
         format!("the C compiler `{}`{from}", self.command)
     }
 
@@ -110,7 +107,7 @@ impl Toolchain {
         let flags = flag_variables();
         let look = match flags.as_slice() {
             [] => String::new(),
-            some => format!(", and look at {}", list(some)),
+            some => format!(", or check {}", list(some)),
         };
         d.help(format!(
             "repair it (`apt-get install gcc libc6-dev` on Debian and Ubuntu; OpenMP is needed), or set CC to another \
@@ -135,7 +132,7 @@ fn names(variables: &[(String, String)]) -> String {
 
 /// Makes the diagnostic for failures caused by the user's environment.
 fn disliked(what: String, ran: &ToolOutcome) -> Diagnostic {
-    let d = Diagnostic::new("toolchain::refused", what).note(format!("what was run: {}", ran.command));
+    let d = Diagnostic::new("toolchain::refused", what).note(format!("command: {}", ran.command));
     errors(ran).into_iter().fold(d, Diagnostic::note)
 }
 
@@ -148,21 +145,21 @@ fn errors(ran: &ToolOutcome) -> Vec<String> {
 /// Makes the diagnostic for a tool that does not work at all.
 pub(super) fn broken(tool: &str, ran: &ToolOutcome) -> Diagnostic {
     let how = if ran.status.success() {
-        "it ended well and made no file".to_string()
+        "it succeeded, but wrote no file".to_string()
     } else {
         format!("it failed ({})", ran.status)
     };
     let d = Diagnostic::new("toolchain::broken", format!("{tool} does not work: {how}"));
-    let d = d.note(format!("what was run: {}", ran.command));
+    let d = d.note(format!("command: {}", ran.command));
     match ran.said.lines().filter(|l| !l.trim().is_empty()).take(5).collect::<Vec<_>>().as_slice() {
-        [] => d.note("it printed no error"),
-        lines => d.note(format!("it said: {}", lines.join("\n"))),
+        [] => d.note("it printed no errors"),
+        lines => d.note(format!("it printed: {}", lines.join("\n"))),
     }
 }
 
 /// Makes the diagnostic for generated code that a working compiler refuses, and writes the log.
 fn refused(ran: &ToolOutcome, log: &Path) -> Diagnostic {
-    let d = Diagnostic::new("internal::c", "the C compiler refused the generated code")
+    let d = Diagnostic::new("internal::c", "the C compiler rejects the generated code")
         .help("this is a mistake in Taffeta, not in your program; keep the program, the log and what was printed");
     let d = match std::fs::write(log, format!("{}\n{}\n{}", ran.command, ran.status, ran.said)) {
         Ok(()) => d.note(format!("log: {}", log.display())),

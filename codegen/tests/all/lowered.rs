@@ -41,7 +41,7 @@ fn disagreement(case: &Case, known: bool) -> Option<[String; 2]> {
 }
 
 #[test]
-fn lowered_programs_do_the_same() {
+fn lowered_programs_compute_the_same() {
     for seed in 0..400 {
         let floats = if seed % 3 == 0 { Floats::Any } else { Floats::Exact };
         let options =

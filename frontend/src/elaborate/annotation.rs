@@ -61,8 +61,8 @@ fn size_names(e: &syntax::Expr, out: &mut Vec<(String, Span)>) {
 }
 
 /// Help for a structured result.
-const STRUCTURED_RESULT: &str = "leave the format out, and the result is dense; or write `@ pattern(A)`, with the name of \
-                                 the structured parameter that it is stored like";
+const STRUCTURED_RESULT: &str = "leave out the format for a dense result, or write `@ pattern(A)` with the name of the \
+                                 structured parameter that has the pattern";
 
 impl Elab<'_> {
     /// Splits an annotation into its parts.
@@ -97,7 +97,7 @@ impl Elab<'_> {
                             return self.error_help(
                                 "annotation::size",
                                 d.span,
-                                "a size is an integer expression over names",
+                                "expected a size: an integer expression over names",
                                 "give every dimension a size: `f32[n, 3]`",
                             );
                         }
@@ -132,8 +132,8 @@ impl Elab<'_> {
             return Ok(d);
         }
         if Storage::find(name).is_some() || name == "format" {
-            let text = format!("`{name}` is a format, and no element type");
-            let help = format!("the element type comes first, the format last: `f64[n, m] @ {name}`");
+            let text = format!("expected an element type, found the format `{name}`");
+            let help = format!("write the element type first and the format last: `f64[n, m] @ {name}`");
             return self.error_help("annotation::type", span, text, help);
         }
         let all: Vec<String> = DType::ALL.iter().map(|d| d.name().to_string()).collect();
@@ -158,7 +158,7 @@ impl Elab<'_> {
         self.error_help(
             "annotation::form",
             span,
-            "this is not a type of a tensor",
+            "expected the type of a tensor",
             "write `f32`, `f32[n, m]`, `inout[f32[n]]` or `static`",
         )
     }
@@ -189,7 +189,7 @@ impl Elab<'_> {
     /// Reports a name in a shape that is bound to something other than a size in this file.
     fn hidden_size(&mut self, name: &str, v: &Value, span: Span) -> R<Expr> {
         let found = v.describe();
-        let message = format!("`{name}` is {found} here, which hides a size of that name");
+        let message = format!("expected the size `{name}`, found {found} of that name");
         let d = Diagnostic::new("shape::type", message).at(span).help("give the size another name");
         let d = match v {
             Value::Function(f) => d.label(self.function(*f).name.span, "defined here"),
@@ -225,7 +225,7 @@ impl Elab<'_> {
             );
         }
         let found = v.describe();
-        self.error("shape::type", span, format!("a size is an integer expression over sizes, and this is {found}"))
+        self.error("shape::type", span, format!("expected an integer expression over sizes, found {found}"))
     }
 
     /// Returns whether a name in a shape is bound already, as a size or as another value.
@@ -253,12 +253,12 @@ impl Elab<'_> {
             {
                 let d = Diagnostic::new(
                     "shape::data",
-                    format!("`{name}` is a parameter whose value is known only when the program runs, and no size"),
+                    format!("expected a size, found the parameter `{name}`, whose value is known only at run time"),
                 )
                 .at(span)
                 .label(p.name.span, "declared here")
                 .help(format!(
-                    "leave the parameter out: `{name}` is then the size of the dimension; or annotate it `static`"
+                    "leave out the parameter, so that `{name}` is the size of the dimension, or annotate it `static`"
                 ));
                 return Err(self.report(d));
             }
@@ -266,7 +266,7 @@ impl Elab<'_> {
                 return self.error_help(
                     "annotation::size",
                     span,
-                    format!("`{name}` is an element type, and no size"),
+                    format!("expected a size, found the element type `{name}`"),
                     "give the size another name",
                 );
             }
@@ -290,7 +290,7 @@ impl Elab<'_> {
                 return self.error(
                     "call::argument",
                     *at,
-                    format!("`{name}` of `{}` is a tensor, and this is {found}", f.name.text),
+                    format!("expected a tensor for `{name}` of `{}`, found {found}", f.name.text),
                 );
             };
             if shape.len() != a.dims.len() {
@@ -299,7 +299,7 @@ impl Elab<'_> {
                 return self.error(
                     "call::argument",
                     *at,
-                    format!("{what} is {found}, and the parameter `{name}` of `{}` has {rank}", f.name.text),
+                    format!("{what} is {found}, but the parameter `{name}` of `{}` has {rank}", f.name.text),
                 );
             }
             let role = self.frame().find(name).map_or(Role::Param(None), |(_, b)| b.role);
@@ -338,7 +338,7 @@ impl Elab<'_> {
 
     /// Returns the format of a local tensor: dense, that of another tensor, or one that elements are inserted into.
     fn local_format(&mut self, a: &Annotation<'_>, shape: &[Expr]) -> R<Format> {
-        let what = "a structured local tensor in another format than `pattern(A)` or rows of a `bytemap`";
+        let what = "a structured local tensor in a format other than `pattern(A)` or rows of a `bytemap`";
         let Some(storage) = a.storage else { return Ok(Format::dense(shape.len())) };
         if let Value::Storage(Storage::Pattern(_)) = self.storage_value(storage)? {
             return self.followed(storage, shape, what, None);
@@ -376,7 +376,7 @@ impl Elab<'_> {
             return self.error(
                 "shape::mismatch",
                 at,
-                format!("{what} is {}, and {} is expected", show(found), show(expected)),
+                format!("{what} is {}, expected {}", show(found), show(expected)),
             );
         }
         Ok(())
@@ -401,7 +401,7 @@ impl Elab<'_> {
             return self.error(
                 "call::argument",
                 at,
-                format!("`{name}` is written, so a tensor of `{}` is expected, and this is {found}", a.dtype),
+                format!("expected a tensor of `{}` for the written parameter `{name}`, found {found}", a.dtype),
             );
         }
         let Some(l) = v.lazy() else { return Ok(v.clone()) };
@@ -431,7 +431,7 @@ impl Elab<'_> {
                 "return::count",
                 returns.span,
                 format!(
-                    "`{}` returns {} values, and its annotation says {}",
+                    "`{}` returns {} values, but its annotation has {}",
                     f.name.text,
                     values.len(),
                     annotations.len()
@@ -486,7 +486,7 @@ impl Elab<'_> {
                     "return::rank",
                     span,
                     format!(
-                        "result {k} is annotated with {}, and {found} is returned",
+                        "result {k} is annotated with {}, but is {found}",
                         counted(a.dims.len() as i128, "dimension")
                     ),
                 )
@@ -497,6 +497,6 @@ impl Elab<'_> {
 
     pub(crate) fn not_a_result<T>(&mut self, v: &Value, k: usize, span: Span) -> R<T> {
         let found = v.describe();
-        self.error("return::type", span, format!("result {k} is {found}; an entry returns tensors and numbers"))
+        self.error("return::type", span, format!("expected a tensor or a number as result {k}, found {found}"))
     }
 }

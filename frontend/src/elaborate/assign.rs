@@ -51,7 +51,7 @@ impl Elab<'_> {
             _ => self.error_help(
                 "assign::target",
                 target.span,
-                "this cannot be assigned to",
+                "cannot assign to this expression",
                 "assign to a name (`t = …`) or to elements (`t[i] = …`)",
             ),
         }
@@ -97,14 +97,14 @@ impl Elab<'_> {
         span: Span,
         out: &mut Vec<(&'t syntax::Expr, Value)>,
     ) -> R<()> {
-        let names = if targets.len() == 1 { "1 name stands".into() } else { format!("{} names stand", targets.len()) };
+        let names = if targets.len() == 1 { "1 value".into() } else { format!("{} values", targets.len()) };
         let Some(items) = v.items() else {
             let found = v.describe();
-            return self.error("type::unpack", span, format!("{names} on the left for {found}"));
+            return self.error("type::unpack", span, format!("expected {names} to unpack, found {found}"));
         };
         if items.len() != targets.len() {
             let m = counted(items.len() as i128, "value");
-            return self.error("type::unpack", span, format!("{names} on the left for {m}"));
+            return self.error("type::unpack", span, format!("expected {names} to unpack, found {m}"));
         }
         for (t, v) in targets.iter().zip(items) {
             match &t.kind {
@@ -155,32 +155,30 @@ impl Elab<'_> {
                 self.error_help(
                     "assign::static",
                     site,
-                    format!(
-                        "`{name}` is {found} that is known when compiling, and cannot change when the program runs"
-                    ),
-                    "use another name, or assign it under conditions that are static",
+                    format!("cannot change `{name}` at run time: it is {found} known when compiling"),
+                    "use another name, or assign it under static conditions",
                 )
             }
             (Role::Param(_), value) => {
                 let scalar = value.shape().is_some_and(|s| s.is_empty());
                 let write = if scalar { format!("{name} += …") } else { format!("{name}[...] = …") };
                 let help = format!(
-                    "for a tensor of your own, use another name: `{name}_new = …`; to write into the caller's, \
-                     `{write}`, which a parameter of an entry takes if it is `inout[…]`"
+                    "use another name for a new tensor: `{name}_new = …`; to write into the caller's, `{write}` \
+                     (in an entry, annotate the parameter with `inout[…]`)"
                 );
-                let text = format!("`{name}` is a parameter, which names a tensor of the caller");
+                let text = format!("cannot assign to `{name}`: it is a parameter, which names a tensor of the caller");
                 self.error_help("assign::parameter", site, text, help)
             }
             (Role::Iterator, _) => self.error_help(
                 "assign::iterator",
                 site,
-                format!("`{name}` is the iterator of a loop around"),
+                format!("cannot assign to `{name}`: it is the iterator of an enclosing loop"),
                 "use another name; the next value comes from the `range`",
             ),
             (Role::Size, _) => self.error_help(
                 "assign::size",
                 site,
-                format!("`{name}` is a size, which does not change"),
+                format!("cannot assign to `{name}`: it is a size"),
                 "use another name",
             ),
             (Role::Local, _) => unreachable!("locals are tensors"),
@@ -192,7 +190,7 @@ impl Elab<'_> {
         Err(self.report(
             Diagnostic::new(
                 "shape::assign",
-                format!("`{name}` has shape {}, and the value has shape {found}", show_shape(shape)),
+                format!("`{name}` has shape {}, but the value has shape {found}", show_shape(shape)),
             )
             .at(site)
             .label(span, "the value")
@@ -210,7 +208,7 @@ impl Elab<'_> {
             return self.error_help(
                 "elaborate::too_large",
                 span,
-                format!("the expression that `{name}` stands for has more than {MAX_OPERATORS} operators"),
+                format!("the expression assigned to `{name}` has more than {MAX_OPERATORS} operators"),
                 format!("make it a tensor: `{name}: i64 = …`"),
             );
         }
@@ -296,15 +294,15 @@ impl Elab<'_> {
             return self.error_help(
                 "annotation::static",
                 annotation.span,
-                "`static` stands for parameters",
-                format!("`{} = …` is static if its value is", name.text),
+                "`static` is only for parameters",
+                format!("write `{} = …`: it is static if its value is", name.text),
             );
         }
         let Some(value) = value else {
             return self.error_help(
                 "assign::no_value",
                 name.span,
-                format!("`{}` gets no value", name.text),
+                format!("expected a value for `{}`", name.text),
                 "write `= empty(shape, dtype)` if it is written later",
             );
         };
@@ -313,10 +311,10 @@ impl Elab<'_> {
         if let Some((_, b)) = self.frame().find(&name.text) {
             let before = b.site;
             return Err(self.report(
-                Diagnostic::new("assign::declared", format!("`{}` is declared already", name.text))
+                Diagnostic::new("assign::declared", format!("`{}` is already declared", name.text))
                     .at(name.span)
-                    .label(before, "here")
-                    .help("a declaration with a type makes a new tensor: use another name, or leave the type out to write into the old one"),
+                    .label(before, "first here")
+                    .help("use another name for a new tensor, or leave out the type to write into the existing one"),
             ));
         }
         self.check_shape(&ty.shape, annotation.span)?;
@@ -329,7 +327,7 @@ impl Elab<'_> {
                     "shape::declare",
                     value.span,
                     format!(
-                        "`{}` is declared as `{}{}`, and this is {found}",
+                        "`{}` is declared as `{}{}`, but its value is {found}",
                         name.text,
                         ty.dtype,
                         show_shape(&ty.shape)

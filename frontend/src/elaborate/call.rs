@@ -164,19 +164,19 @@ impl Elab<'_> {
                 }
                 self.call_builtin(*b, args, span)
             }
-            Value::Gradient(_) if self.schedule.is_some() => self.not_for_schedules("this is a program", span),
+            Value::Gradient(_) if self.schedule.is_some() => self.not_for_schedules("a gradient is a program", span),
             Value::Gradient(g) => self.call_gradient(&g.clone(), args, span),
             Value::Type(t) => self.call_type(*t, args, span),
             Value::Storage(s) => self.call_storage(&s.clone(), args, span),
             Value::DType(d) => self.error_help(
                 "type::call",
                 span,
-                format!("the type `{d}` is not called"),
+                format!("cannot call the type `{d}`"),
                 format!("convert with `cast(x, {d})`"),
             ),
             other => {
                 let found = other.describe();
-                self.error("type::call", span, format!("{found} cannot be called"))
+                self.error("type::call", span, format!("cannot call {found}"))
             }
         }
     }
@@ -186,13 +186,11 @@ impl Elab<'_> {
         match (t, args.as_slice()) {
             (StaticType::Tuple, [(None, v, at)]) => Ok(Value::Tuple(self.static_items(v, *at)?.into())),
             (StaticType::List, [(None, v, at)]) => Ok(Value::List(self.static_items(v, *at)?.into())),
-            (StaticType::Tuple | StaticType::List, _) => {
-                self.error("call::arguments", span, "one sequence is expected here")
-            }
+            (StaticType::Tuple | StaticType::List, _) => self.error("call::arguments", span, "expected one sequence"),
             _ => self.error_help(
                 "type::call",
                 span,
-                "types of static values are not called",
+                "cannot call a type of static values",
                 "convert with `cast(x, i64)` or `cast(x, f64)`",
             ),
         }
@@ -212,7 +210,7 @@ impl Elab<'_> {
                 "call::arguments",
                 span,
                 format!(
-                    "`{name}` takes {n} positional argument{}, and {} are given",
+                    "`{name}` takes {n} positional argument{}, found {}",
                     if n == 1 { "" } else { "s" },
                     args.len()
                 ),
@@ -262,7 +260,7 @@ impl Elab<'_> {
             let op = if name == "min" { Op::Min } else { Op::Max };
             let items = items.to_vec();
             let Some((first, rest)) = items.split_first() else {
-                return self.error("static::sequence", *at, format!("`{name}` of an empty sequence"));
+                return self.error("static::sequence", *at, format!("`{name}` of an empty sequence has no value"));
             };
             let mut best = first.clone();
             for v in rest {
@@ -285,7 +283,7 @@ impl Elab<'_> {
             None => self.error(
                 "name::unknown",
                 span,
-                format!("`{name}` over axes is the operator library's, which is not there"),
+                format!("`{name}` over axes needs the operator library, which is not loaded"),
             ),
         }
     }
@@ -297,14 +295,19 @@ impl Elab<'_> {
             self.callable_in_schedule(target, &args, span)?;
         } else if super::custom_vjp::decorator(f).is_some() {
             let name = &f.name.text;
-            let message = format!("`{name}` is the gradient of another function, and is not called by programs");
-            return self.error_help("call::decorated", span, message, "call a function that both have in common");
+            let message = format!("cannot call `{name}` in a program: it is the gradient of another function");
+            return self.error_help(
+                "call::decorated",
+                span,
+                message,
+                "move their common part into a function, and call that",
+            );
         } else if !f.decorators.is_empty() {
             return self.error_help(
                 "call::decorated",
                 span,
-                format!("`{}` has a decorator, and is not called by programs", f.name.text),
-                format!("a schedule is chosen with `--schedule {}`, and called by other schedules", f.name.text),
+                format!("cannot call `{}` in a program: it has a decorator", f.name.text),
+                format!("choose a schedule with `--schedule {}`, or call it in another schedule", f.name.text),
             );
         }
         self.call_depth(target, span)?;
@@ -350,7 +353,7 @@ impl Elab<'_> {
                     return self.error(
                         "call::arguments",
                         at,
-                        format!("`{name}` takes {n} argument{}, and more are given", if n == 1 { "" } else { "s" }),
+                        format!("`{name}` takes {n} argument{}, but more are given", if n == 1 { "" } else { "s" }),
                     );
                 }
                 Some(key) => match f.params.iter().position(|p| p.name.text == *key) {
@@ -379,7 +382,7 @@ impl Elab<'_> {
                 (None, Some(default)) => (self.default_value(f, default)?, default.span),
                 (None, None) => {
                     let missing = &p.name.text;
-                    return self.error("call::arguments", span, format!("`{name}` needs its parameter `{missing}`"));
+                    return self.error("call::arguments", span, format!("`{name}` needs an argument for `{missing}`"));
                 }
             });
         }
@@ -407,7 +410,7 @@ impl Elab<'_> {
                 return self.error_help(
                     "static::argument",
                     *at,
-                    format!("`{name}` of `{}` is static, and this is {found}", f.name.text),
+                    format!("expected a static value for `{name}` of `{}`, found {found}", f.name.text),
                     "static values are known when compiling; sizes and values of tensors are not",
                 );
             }

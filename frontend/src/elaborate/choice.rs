@@ -41,7 +41,7 @@ impl Elab<'_> {
                     return self.error_help(
                         "type::condition",
                         span,
-                        format!("a condition is one `bool`, and this is {}", v.describe()),
+                        format!("expected one `bool` as a condition, found {}", v.describe()),
                         "reduce it with `any(…)` or `all(…)`",
                     );
                 }
@@ -104,7 +104,7 @@ impl Elab<'_> {
             return self.error(
                 "type::choice",
                 odd.span,
-                format!("a choice that is made when the program runs is between tensors, and this is {found}"),
+                format!("expected a tensor or a number in a choice made at run time, found {found}"),
             );
         };
         let dtype = meet(&[&la, &lb]);

@@ -76,7 +76,7 @@ impl Elab<'_> {
         let at = decorator(g).map_or(g.name.span, |d| d.span);
         if let [_, second, ..] = g.decorators.as_slice() {
             let message = format!("`{}` has several decorators", g.name.text);
-            return self.error_help("gradient::decorator", second.span, message, "a gradient is that of one function");
+            return self.error_help("gradient::decorator", second.span, message, "leave only one `@gradient(f)`");
         }
         let Some((name, at)) = target(g) else {
             let message = "`gradient` takes the name of one function";
@@ -87,14 +87,14 @@ impl Elab<'_> {
             Some(Value::Function(f)) => Ok(f),
             Some(v) => {
                 let found = v.describe();
-                self.error("gradient::target", at, format!("`{name}` is {found}, and a function is expected"))
+                self.error("gradient::target", at, format!("expected a function, but `{name}` is {found}"))
             }
             None => {
                 let d = Diagnostic::new("gradient::target", format!("there is no function `{name}`")).at(at);
                 let all: Vec<String> = self.program.modules[gradient.module.0].globals.keys().cloned().collect();
                 Err(self.report(match super::nearest(&name, all.iter()) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
-                    None => d.help("a gradient stands in the file that defines its function, or imports it"),
+                    None => d.help("put the gradient into a file that defines or imports its function"),
                 }))
             }
         }
@@ -151,8 +151,8 @@ impl Elab<'_> {
         let g = self.function(gradient);
         if self.within.contains(&f) {
             let name = &self.function(f).name.text;
-            let message = format!("the gradient of `{name}` is made of calls of `{name}` itself");
-            let help = "take what it returned as a parameter: by the name that its result has";
+            let message = format!("the gradient of `{name}` calls `{name}` itself");
+            let help = "take its result as a parameter: give the parameter the name of the result";
             return self.error_help("gradient::recursive", g.name.span, message, help);
         }
         let none = entry::Statics::new();
@@ -167,7 +167,7 @@ impl Elab<'_> {
         let gives = self.given(&forward, &backward, g, &sizes)?;
         let sizes = backward.sizes.iter().map(|s| sizes.get(s).cloned()).collect::<Option<Vec<Expr>>>();
         let Some(sizes) = sizes else {
-            let message = format!("no parameter of `{}` says what its sizes are", g.name.text);
+            let message = format!("cannot infer the sizes of `{}` from its parameters", g.name.text);
             return self.error("gradient::shape", g.name.span, message);
         };
         Ok(CustomVjpRule { forward, backward: Arc::new(backward), takes, gives, sizes })
@@ -191,20 +191,16 @@ impl Elab<'_> {
         let at = target(g).map_or(g.name.span, |(_, at)| at);
         let code = "gradient::function";
         if !function.decorators.is_empty() {
-            return self.error(
-                code,
-                at,
-                format!("`{name}` has a decorator itself, and is not a function of a program"),
-            );
+            return self.error(code, at, format!("expected a function of a program, but `{name}` has a decorator"));
         }
         for (f, what) in [(function, "a function with a gradient of its own"), (g, "a gradient")] {
             if !is_typed(f) {
                 let name = &f.name.text;
-                let message = format!("`{name}` is a template, and {what} has types");
+                let message = format!("`{name}` is a template, but {what} needs types");
                 return self.error_help(code, f.name.span, message, "annotate all its parameters: `x: f64[n]`");
             }
             if let Some(p) = f.params.iter().find(|p| p.annotation.as_ref().is_some_and(is_static_annotation)) {
-                let message = format!("`{}` is static, and {what} has only tensors", p.name.text);
+                let message = format!("`{}` is static, but {what} takes only tensors", p.name.text);
                 return self.error_help(
                     code,
                     p.name.span,
@@ -213,8 +209,8 @@ impl Elab<'_> {
                 );
             }
             if let Some(p) = f.params.iter().find(|p| p.annotation.as_ref().is_some_and(is_inout)) {
-                let message = format!("`{}` is `inout`, and {what} writes nothing of its caller's", p.name.text);
-                return self.error_help(code, p.name.span, message, "take it as it is, and return what is made of it");
+                let message = format!("`{}` is `inout`, but {what} cannot write its arguments", p.name.text);
+                return self.error_help(code, p.name.span, message, "leave out `inout`, and return the new value");
             }
         }
         Ok(())
@@ -224,7 +220,7 @@ impl Elab<'_> {
     fn taken(&mut self, forward: &Func, backward: &Func, g: &Function, sizes: &mut Sizes) -> R<Vec<Takes>> {
         let floats = |t: &&Arc<Tensor>| t.dtype.is_float();
         if !forward.results.iter().any(|t| t.dtype.is_float()) {
-            let message = format!("`{}` has no floating-point result that could have a gradient", forward.name);
+            let message = format!("`{}` has no floating-point result to differentiate", forward.name);
             return self.error("gradient::function", g.name.span, message);
         }
         let mut later = Vec::new();
@@ -271,12 +267,16 @@ impl Elab<'_> {
             .find(|k| forward.results[*k].dtype.is_float() && !takes.contains(&Takes::Seed(*k)));
         if let Some(k) = missing {
             let y = &forward.results[k];
-            let message = format!("`{}` takes no seed of the result `{}` of `{}`", g.name.text, y.symbol, forward.name);
+            let message = format!(
+                "`{}` has no parameter for the seed of the result `{}` of `{}`",
+                g.name.text, y.symbol, forward.name
+            );
             let help = format!("give it a parameter `{}_grad` of the type and shape of `{}`", y.symbol, y.symbol);
             return self.error_help("gradient::parameter", g.name.span, message, help);
         }
         if !forward.params.iter().any(|p| floats(&&p.tensor)) {
-            let message = format!("`{}` has no floating-point parameter that could have a gradient", forward.name);
+            let message =
+                format!("`{}` has no floating-point parameter to differentiate with respect to", forward.name);
             return self.error("gradient::function", g.name.span, message);
         }
         Ok(takes)
@@ -289,7 +289,7 @@ impl Elab<'_> {
         let d = Diagnostic::new("gradient::parameter", message).at(at);
         Err(self.report(match super::nearest(name, all.iter()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
-            None => d.help(format!("a gradient of it may take {}", all.join(", "))),
+            None => d.help(format!("its gradient can take {}", all.join(", "))),
         }))
     }
 
@@ -302,7 +302,7 @@ impl Elab<'_> {
             let count = super::report::counted(backward.results.len() as i128, "result");
             let at = g.returns.as_ref().map_or(g.name.span, |r| r.span);
             let message = format!(
-                "`{}` has {count}, and `{}` needs gradients of {}",
+                "`{}` has {count}, but `{}` needs gradients of {}",
                 g.name.text,
                 forward.name,
                 names.join(", ")
@@ -311,7 +311,7 @@ impl Elab<'_> {
                 "gradient::results",
                 at,
                 message,
-                "return one for each floating-point parameter, in order",
+                "return one gradient for each floating-point parameter, in order",
             );
         }
         let annotations = g.returns.as_ref().map(super::annotation::results);
@@ -333,8 +333,8 @@ impl Elab<'_> {
         }
         let shown =
             |t: &Tensor| format!("`{}` with {}", t.dtype, super::report::counted(t.ndim() as i128, "dimension"));
-        let message = format!("`{}` is {}, and `{}` is {}", own.symbol, shown(own), of.symbol, shown(of));
-        self.error_help("gradient::type", at, message, "a gradient has the types of the function that it is of")
+        let message = format!("`{}` is {}, but `{}` is {}", own.symbol, shown(own), of.symbol, shown(of));
+        self.error_help("gradient::type", at, message, "give both the same element type and number of dimensions")
     }
 
     fn same_shape(&mut self, own: &Expr, of: &Expr, what: &str, at: Span) -> R<()> {
@@ -342,12 +342,12 @@ impl Elab<'_> {
             return Ok(());
         }
         let (found, expected) = (super::broadcast::show(own), super::broadcast::show(of));
-        let message = format!("{what} is {found}, and {expected} is expected");
+        let message = format!("{what} is {found}, expected {expected}");
         self.error_help(
             "gradient::shape",
             at,
             message,
-            "in terms of the sizes of the function that it is the gradient of",
+            "the expected size is in terms of the sizes of the differentiated function",
         )
     }
 
@@ -362,11 +362,11 @@ impl Elab<'_> {
         for (p, (v, at)) in func.params.iter().zip(&args) {
             let Some(l) = v.lazy().filter(|_| p.mode == ParamMode::In) else {
                 let found = v.describe();
-                return self.error("call::argument", *at, format!("a tensor is expected here, and this is {found}"));
+                return self.error("call::argument", *at, format!("expected a tensor, found {found}"));
             };
             self.fixed_shape(&l.shape, &func.name, *at)?;
             if !p.tensor.format.is_dense() || !v.format().is_dense() {
-                return self.unsupported(*at, "a structured argument of a function that has its own gradient");
+                return self.unsupported(*at, "a structured argument of a function with its own gradient");
             }
             let copy = match v {
                 // A temporary that is passed is a copy already.
@@ -422,12 +422,12 @@ impl Elab<'_> {
         }
         if read {
             let message =
-                format!("the length of this is read from a tensor, and `{function}` has a gradient of its own");
+                format!("the shape of this argument is read from a tensor, but `{function}` has its own gradient");
             return self.error_help(
                 "gradient::length",
                 at,
                 message,
-                "pass a tensor whose shape is made of sizes and iterators",
+                "pass a tensor whose shape is computed from sizes and iterators",
             );
         }
         Ok(())

@@ -100,8 +100,9 @@ impl Elab<'_> {
             && dtype != DType::Bool
             && !(lo..=hi).contains(&i)
         {
-            let message = format!("{i} does not fit in `{dtype}`, the type of `{name}`, which goes from {lo} to {hi}");
-            return self.error_help("type::literal", span, message, format!("say its type: `{name}: i64 = {i}`"));
+            let message =
+                format!("{i} does not fit in `{dtype}`, the type of `{name}`, which ranges from {lo} to {hi}");
+            return self.error_help("type::literal", span, message, format!("declare its type: `{name}: i64 = {i}`"));
         }
         let tensor = self.local(name, dtype, l.shape.clone());
         let kind = l.expr.dtype().kind();

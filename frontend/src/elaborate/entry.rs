@@ -250,7 +250,7 @@ impl Elab<'_> {
             return self.error_help(
                 "entry::parameter",
                 p.name.span,
-                format!("`{}` is an element type, and no name for a parameter", p.name.text),
+                format!("cannot name a parameter `{}`: it is an element type", p.name.text),
                 "use another name",
             );
         }
@@ -259,7 +259,7 @@ impl Elab<'_> {
                 return self.error_help(
                     "entry::default",
                     d.span,
-                    format!("`{}` is a tensor, which has no default in an entry", p.name.text),
+                    format!("`{}` is a tensor and cannot have a default in an entry", p.name.text),
                     "annotate it `static` if its value is known when compiling",
                 );
             }
@@ -276,8 +276,8 @@ impl Elab<'_> {
             let d = Diagnostic::new("entry::static", format!("`{}` has no static parameter `{odd}`", f.name.text));
             let d = match taffeta_ast::spelling::nearest(odd, all.iter()) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
-                None if all.is_empty() => d.help("it has none"),
-                None => d.help(format!("it has {}", all.join(", "))),
+                None if all.is_empty() => d.help("it has no static parameters"),
+                None => d.help(format!("its static parameters are {}", all.join(", "))),
             };
             return Err(self.report(d));
         }
@@ -292,7 +292,7 @@ impl Elab<'_> {
                         return self.error(
                             "static::argument",
                             default.span,
-                            format!("a static value is expected, and this is {found}"),
+                            format!("expected a static value, found {found}"),
                         );
                     }
                     v
@@ -325,7 +325,7 @@ impl Elab<'_> {
             let (n, m) = (values.len(), a.len());
             let span = f.returns.as_ref().map_or(f.name.span, |r| r.span);
             let s = if n == 1 { "" } else { "s" };
-            let text = format!("`{}` returns {n} value{s}, and its annotation says {m}", f.name.text);
+            let text = format!("`{}` returns {n} value{s}, but its annotation has {m}", f.name.text);
             let d = Diagnostic::new("return::count", text).at(span);
             return Err(self.report(match returned(&f.body, m) {
                 Some(what) => d.help(format!("end it with `return {what}`")),
@@ -358,7 +358,7 @@ impl Elab<'_> {
                     return self.error(
                         "return::shape",
                         span,
-                        format!("{what} is annotated as {expected} and is {found}"),
+                        format!("{what} is annotated as {expected}, but is {found}"),
                     );
                 }
                 annotated.push(expected);
@@ -385,7 +385,7 @@ impl Elab<'_> {
         {
             if let ExprKind::Var(_) | ExprKind::Const(_) = found.kind() {
                 let n = super::broadcast::show(found);
-                let text = format!("no parameter has the size `{name}`, and the result has `{n}` in its place");
+                let text = format!("no parameter has the size `{name}`, and the result has the size `{n}`");
                 return self.error_help("annotation::size", dim.span, text, format!("write `{n}`"));
             }
             sizes.retain(|other| other != s);

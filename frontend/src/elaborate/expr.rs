@@ -69,7 +69,7 @@ const METHODS: [(&str, &str); 12] = [
     ("dot", "`_ @ y`"),
     ("mm", "`_ @ y`"),
     ("view", "`reshape(_, (n, m))`"),
-    ("copy", "`t = _` with a new name: a tensor of your own is a copy"),
+    ("copy", "`t = _` with a new name, which copies it"),
     ("item", "`_` itself: a scalar is a number"),
 ];
 
@@ -126,12 +126,12 @@ impl Elab<'_> {
                 let v = self.eval_operand(of)?;
                 self.subscript(v, of.span, items, e.span)
             }
-            ExprKind::Ellipsis => self.error("syntax::misplaced", e.span, "`...` stands in subscripts alone"),
-            ExprKind::Slice { .. } => self.error("syntax::misplaced", e.span, "a slice stands in subscripts alone"),
+            ExprKind::Ellipsis => self.error("syntax::misplaced", e.span, "`...` is only allowed in subscripts"),
+            ExprKind::Slice { .. } => self.error("syntax::misplaced", e.span, "a slice is only allowed in subscripts"),
             ExprKind::Lambda { .. } => self.error_help(
                 "syntax::lambda",
                 e.span,
-                "there are no lambdas in the language",
+                "lambdas are not supported",
                 "define a function with `def`; calls of it are inlined",
             ),
         }
@@ -211,7 +211,11 @@ impl Elab<'_> {
     pub(crate) fn binary(&mut self, op: BinOp, a: (Value, Span), b: (Value, Span), span: Span) -> R<Value> {
         let Some(tree_op) = binary_op(op) else {
             let Some(matmul) = self.library("matmul")? else {
-                return self.error("name::unknown", span, "`@` is the operator library's `matmul`, which is not there");
+                return self.error(
+                    "name::unknown",
+                    span,
+                    "`@` needs `matmul` of the operator library, which is not loaded",
+                );
             };
             return self.call_value(&matmul, vec![(None, a.0, a.1), (None, b.0, b.1)], span);
         };
@@ -231,7 +235,7 @@ impl Elab<'_> {
                 if v.lazy().is_some_and(|l| l.expr.dtype() != DType::Bool) {
                     return Ok(v);
                 }
-                return self.error("type::operand", span, format!("`+` takes numbers, and this is {}", v.describe()));
+                return self.error("type::operand", span, format!("`+` takes numbers, found {}", v.describe()));
             }
         };
         self.apply(op, &[(v, at)], span)
@@ -259,7 +263,7 @@ impl Elab<'_> {
             let is = match (&a.0, &b.0) {
                 (v, Value::None) | (Value::None, v) => matches!(v, Value::None),
                 _ => {
-                    return self.error_help("syntax::is", span, "`is` compares with `None` alone", "write `==`");
+                    return self.error_help("syntax::is", span, "`is` only compares with `None`", "write `==`");
                 }
             };
             return Ok(Value::Bool(is == (op == CmpOp::Is)));
@@ -276,7 +280,7 @@ impl Elab<'_> {
             return match static_eval::compare(op, &a.0, &b.0) {
                 Some(truth) => Ok(Value::Bool(truth)),
                 None => {
-                    let found = format!("{} and {} cannot be compared in this way", a.0.describe(), b.0.describe());
+                    let found = format!("cannot compare {} and {} with this operator", a.0.describe(), b.0.describe());
                     self.error("type::operand", span, found)
                 }
             };
@@ -358,8 +362,8 @@ impl Elab<'_> {
                 self.error_help(
                     "static::sequence",
                     span,
-                    format!("a list, a tuple or a range that is known when compiling is expected, and this is {found}"),
-                    "sizes are not static; run over them with `for i in range(n)`",
+                    format!("expected a list, a tuple or a range known when compiling, found {found}"),
+                    "sizes are not static: loop over them with `for i in range(n)`",
                 )
             }
         }
@@ -379,9 +383,11 @@ impl Elab<'_> {
                 }
                 Ok(())
             }
-            _ => {
-                self.error("type::unpack", span, format!("{} names stand here for {}", targets.len(), item.describe()))
-            }
+            _ => self.error(
+                "type::unpack",
+                span,
+                format!("expected {} values to unpack, found {}", targets.len(), item.describe()),
+            ),
         }
     }
 
@@ -396,7 +402,7 @@ impl Elab<'_> {
                     return self.error(
                         "static::format",
                         span,
-                        format!("a string holds values that are known when compiling, and this is {}", v.describe()),
+                        format!("expected a value known when compiling in a string, found {}", v.describe()),
                     );
                 }
             }
@@ -417,7 +423,7 @@ impl Elab<'_> {
             return self.error_help(
                 "schedule::value",
                 of.span.to(name.span),
-                format!("`{s}.{method}` is a method, and no value"),
+                format!("`{s}.{method}` is a method, not a value"),
                 format!("call it: `{s}.{method}(…)`"),
             );
         }
@@ -436,10 +442,10 @@ impl Elab<'_> {
                     || self.program.prelude_names.iter().any(|n| n == other);
                 let help = if method {
                     let object = self.program.sources().text(of.span);
-                    format!("there are no methods; write `{other}({object})`")
+                    format!("methods are not supported; write `{other}({object})`")
                 } else if let Some((_, instead)) = METHODS.iter().find(|(m, _)| *m == other) {
                     let object = self.program.sources().text(of.span);
-                    format!("there are no methods; write {}", instead.replace('_', object))
+                    format!("methods are not supported; write {}", instead.replace('_', object))
                 } else {
                     "a tensor has `shape`, `ndim`, `dtype`, `mtype` and `T`".to_string()
                 };
@@ -458,7 +464,7 @@ impl Elab<'_> {
             Value::Tensor(view) => Ok(Value::Tensor(view.reindexed(&at, shape, false))),
             other => match other.lazy() {
                 Some(l) => Ok(Value::Lazy(Lazy { expr: axis::subscripted_expr(&l.expr, &at), shape, weak: l.weak })),
-                None => self.error("type::operand", span, format!("{} cannot be transposed", other.describe())),
+                None => self.error("type::operand", span, format!("cannot transpose {}", other.describe())),
             },
         }
     }

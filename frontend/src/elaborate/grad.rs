@@ -163,7 +163,7 @@ impl Elab<'_> {
                 (None, 1, v) | (Some("wrt"), _, v) => wrt = Some(self.names_argument("wrt", &v, at)?),
                 (Some("out"), _, v) => out = self.names_argument("out", &v, at)?,
                 (Some("tape" | "memory"), ..) if kind == GradientKind::Jacobian => {
-                    return self.error_help("call::arguments", at, takes, "forward mode keeps nothing on a tape");
+                    return self.error_help("call::arguments", at, takes, "leave it out: forward mode has no tape");
                 }
                 (Some("tape"), _, Value::Str(s)) if &*s == "all" => tape = Tape::All,
                 (Some("tape"), _, Value::Str(s)) if &*s == "none" => tape = Tape::None,
@@ -172,7 +172,7 @@ impl Elab<'_> {
                 (Some("memory"), _, Value::Str(s)) => memory = Some(s.to_string()),
                 (None, 0, v) => {
                     let found = v.describe();
-                    return self.error("grad::target", at, format!("`{name}` takes a function, and this is {found}"));
+                    return self.error("grad::target", at, format!("`{name}` takes a function, found {found}"));
                 }
                 (Some(key), ..) => {
                     let known = match kind {
@@ -206,7 +206,8 @@ impl Elab<'_> {
         }
         if let Some(p) = wrt.iter().flatten().find_map(|n| f.params.iter().find(|p| is_static(p) && p.name.text == *n))
         {
-            let message = format!("`{}` of `{}` is static, and carries no derivative", p.name.text, f.name.text);
+            let message =
+                format!("cannot differentiate with respect to `{}` of `{}`: it is static", p.name.text, f.name.text);
             return self.error_help("grad::wrt", span, message, "differentiate with respect to floating-point tensors");
         }
         Ok(Value::Gradient(Arc::new(Gradient { kind, target, wrt, out, tape, memory, span })))
@@ -228,11 +229,16 @@ impl Elab<'_> {
             Some(names) if !names.is_empty() => Ok(names),
             _ => {
                 let (of, example) = match what {
-                    "out" => ("results' names", "out=[\"loss\"]"),
-                    "tape" => ("tensors' names, or \"all\", \"none\" or \"auto\"", "tape=[\"hidden\"]"),
-                    _ => ("parameters' names", "wrt=[\"W\", \"b\"]"),
+                    "out" => ("names of results", "out=[\"loss\"]"),
+                    "tape" => ("names of tensors, or \"all\", \"none\" or \"auto\"", "tape=[\"hidden\"]"),
+                    _ => ("names of parameters", "wrt=[\"W\", \"b\"]"),
                 };
-                self.error_help("grad::wrt", span, format!("`{what}` is a list of {of}"), format!("write `{example}`"))
+                self.error_help(
+                    "grad::wrt",
+                    span,
+                    format!("`{what}` takes a list of {of}"),
+                    format!("write `{example}`"),
+                )
             }
         }
     }
@@ -242,8 +248,8 @@ impl Elab<'_> {
         let of = g.target.innermost();
         let name = self.function(of).name.text.clone();
         if self.differentiating.contains(&of) {
-            let message = format!("the gradient of `{name}` is made of calls of that gradient itself");
-            let help = format!("`{name}` is differentiated as it is written: let it call no gradient of its own");
+            let message = format!("the gradient of `{name}` depends on itself");
+            let help = format!("differentiate a function that does not call the gradient of `{name}`");
             return self.error_help("grad::recursion", span, message, help);
         }
         let (statics, args) = self.static_arguments(g, args, span)?;
@@ -300,11 +306,11 @@ impl Elab<'_> {
                 let found = v.describe();
                 let help = match g.kind {
                     GradientKind::Vjp | GradientKind::Jvp if v.is_tensor() => {
-                        format!("give `{param}` its value; seeds and tangents come after all parameters of `{name}`")
+                        format!("pass a value for `{param}`; seeds and tangents come after all parameters of `{name}`")
                     }
                     _ => "static values are known when compiling; sizes and values of tensors are not".to_string(),
                 };
-                let message = format!("`{param}` of `{name}` is static, and this is {found}");
+                let message = format!("expected a static value for `{param}` of `{name}`, found {found}");
                 return self.error_help("static::argument", at, message, help);
             }
             if statics.insert(param.clone(), v).is_some() {
@@ -313,7 +319,7 @@ impl Elab<'_> {
         }
         let missing = |p: &&Parameter| is_static(p) && p.default.is_none() && !statics.contains_key(&p.name.text);
         if let Some(p) = f.params.iter().find(missing) {
-            let message = format!("`{name}` needs its parameter `{}`", p.name.text);
+            let message = format!("`{name}` needs an argument for `{}`", p.name.text);
             return self.error("call::arguments", span, message);
         }
         Ok((statics, others))
@@ -366,8 +372,8 @@ fn request(
 ) -> Result<GradientRequest, Diagnostics> {
     let order = g.target.order();
     if order > MAX_ORDER {
-        let message = format!("this is a derivative of order {order}, and the highest is {MAX_ORDER}");
-        let help = "each order is a program several times as large as the one before";
+        let message = format!("derivatives of order {order} are not supported; the highest order is {MAX_ORDER}");
+        let help = "each order makes the program several times larger";
         return Err(Diagnostic::new("grad::order", message).at(g.span).help(help).into());
     }
     let again = underway.again;

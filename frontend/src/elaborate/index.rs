@@ -79,11 +79,11 @@ impl Elab<'_> {
             Value::Missing(_) => {}
             Value::Offset(by) => return self.offset_item(&by.clone(), items, span),
             Value::Function(_) | Value::Operator(_) | Value::Builtin(_) => {
-                return self.error("type::subscript", of_span, "a function is called with `(…)`");
+                return self.error("type::subscript", of_span, "a function cannot be indexed; call it with `(…)`");
             }
             other => {
                 let found = other.describe();
-                return self.error("type::subscript", of_span, format!("{found} cannot be indexed"));
+                return self.error("type::subscript", of_span, format!("cannot index {found}"));
             }
         }
         let of_value = match &of {
@@ -120,7 +120,7 @@ impl Elab<'_> {
     /// Returns an item or a slice of a static sequence.
     fn sequence_item(&mut self, values: &[Value], list: bool, items: &[syntax::Expr], span: Span) -> R<Value> {
         let [item] = items else {
-            return self.error("type::subscript", span, "a list or a tuple has one index");
+            return self.error("type::subscript", span, "expected one index for a list or a tuple");
         };
         let n = values.len() as i128;
         if let ExprKind::Slice { lower, upper, step } = &item.kind {
@@ -132,7 +132,7 @@ impl Elab<'_> {
             };
             let (lower, upper, step) = (part(lower)?, part(upper)?, part(step)?.unwrap_or(1));
             if step == 0 {
-                return self.error("static::sequence", item.span, "the step of a slice is not 0");
+                return self.error("static::sequence", item.span, "the step of a slice cannot be 0");
             }
             // Slices of static sequences clamp as in Python.
             let clamp = |v: i128, lo: i128, hi: i128| (if v < 0 { v + n } else { v }).clamp(lo, hi);
@@ -168,7 +168,7 @@ impl Elab<'_> {
                 self.error_help(
                     "static::integer",
                     e.span,
-                    format!("an integer that is known when compiling is expected, and this is {found}"),
+                    format!("expected an integer known when compiling, found {found}"),
                     "sizes and values of tensors are not static",
                 )
             }
@@ -196,7 +196,7 @@ impl Elab<'_> {
                 "index::rank",
                 span,
                 format!(
-                    "{} has {}, and {taken} {} given",
+                    "{} has {}, but {taken} {} given",
                     self.quote(of_span),
                     counted(shape.len() as i128, "dimension"),
                     if taken == 1 { "index is" } else { "indices are" }
@@ -247,12 +247,12 @@ impl Elab<'_> {
             let given = self.static_int(e)?;
             match (&mut subs[k], i64::try_from(given)) {
                 (Sub::Slice { step, .. }, Ok(s)) if s != 0 => *step = s,
-                _ => return self.error("index::slice", e.span, "the step of a slice is an integer that is not 0"),
+                _ => return self.error("index::slice", e.span, "expected a nonzero integer as the step of a slice"),
             }
         }
         if subs.iter().filter(|s| matches!(s, Sub::Ellipsis)).count() > 1 {
             let span = items[0].span.to(items[items.len() - 1].span);
-            return self.error("index::slice", span, "`...` stands once in a subscript");
+            return self.error("index::slice", span, "a subscript can have only one `...`");
         }
         if let [Sub::At(Value::Tuple(all), Protocol::Default, span)] = subs.as_slice() {
             // A tuple that was computed: one index for each dimension.
@@ -282,12 +282,12 @@ impl Elab<'_> {
             return self.error("call::arguments", item.span, format!("{name} takes one index"));
         };
         if of(self, value)?.is_some() {
-            let text = "an index is found in one way, and this says two";
-            return self.error_help("storage::protocol", item.span, text, "leave one of them out");
+            let text = "conflicting access protocols for one index";
+            return self.error_help("storage::protocol", item.span, text, "leave out one of them");
         }
         if let ExprKind::None | ExprKind::Ellipsis = value.kind {
-            let text = format!("{name} says how an index is found, and there is none");
-            return self.error_help("storage::protocol", item.span, text, "put it around an integer");
+            let text = format!("expected an integer index in {name}, found `None` or `...`");
+            return self.error_help("storage::protocol", item.span, text, "write an integer index in the parentheses");
         }
         Ok((protocol, value))
     }
@@ -310,11 +310,11 @@ impl Elab<'_> {
                 return self.error_help(
                     "index::type",
                     span,
-                    "an index is an integer, and this is a list",
-                    "for one index in each dimension write a tuple: `x[tuple(at)]`; to gather, index with a tensor of integers",
+                    "expected an integer index, found a list",
+                    "index each dimension with a tuple: `x[tuple(at)]`, or gather with a tensor of integers",
                 );
             }
-            return self.error("index::type", span, format!("an index is an integer, and this is {found}"));
+            return self.error("index::type", span, format!("expected an integer index, found {found}"));
         };
         match l.expr.dtype().kind() {
             Kind::Int if l.shape.is_empty() => Ok(Sub::At(v, protocol, span)),
@@ -322,8 +322,8 @@ impl Elab<'_> {
             Kind::Bool => self.error_help(
                 "index::type",
                 span,
-                "a `bool` is not an index",
-                "shapes are known before the program runs, so there are no masks; choose with `where(mask, a, b)`",
+                "expected an integer index, found a `bool`",
+                "masks are not supported as indices; choose elements with `where(mask, a, b)`",
             ),
             Kind::Float => {
                 let quotient = matches!(l.expr.kind(), taffeta_ast::ExprKind::Apply(Op::Div, _));
@@ -335,7 +335,7 @@ impl Elab<'_> {
                     _ if quotient => "`/` gives a float; `//` divides integers".to_string(),
                     _ => "convert it: `cast(x, i64)`".to_string(),
                 };
-                self.error_help("index::type", span, "an index is an integer, and this is a float", help)
+                self.error_help("index::type", span, "expected an integer index, found a float", help)
             }
         }
     }
@@ -470,9 +470,7 @@ impl Elab<'_> {
                     self.error("index::range", span, message)
                 }
                 Some(l) => Ok(l.expr.cast(DType::I64)),
-                None => {
-                    self.error("index::type", span, format!("an index is an integer, and this is {}", v.describe()))
-                }
+                None => self.error("index::type", span, format!("expected an integer index, found {}", v.describe())),
             },
         }
     }
@@ -497,7 +495,7 @@ impl Elab<'_> {
                 Some(l) if l.shape.is_empty() && l.expr.dtype().is_int() => Ok(l.expr.cast(DType::I64)),
                 _ => {
                     let found = v.describe();
-                    self.error("index::type", span, format!("a bound of a slice is an integer, and this is {found}"))
+                    self.error("index::type", span, format!("expected an integer as a bound of a slice, found {found}"))
                 }
             },
         }
@@ -567,7 +565,7 @@ impl Elab<'_> {
                     return self.error_help(
                         "index::range",
                         span,
-                        format!("this slice goes {ends}, and dimension {d} has size {size}"),
+                        format!("invalid slice {ends}: dimension {d} has size {size}"),
                         format!("slices do not clamp: {rule}"),
                     );
                 }
@@ -585,9 +583,9 @@ impl Elab<'_> {
             }
         }
         if let Some(cond) = unproved {
-            let dimension = format!(", and dimension {d} has size ");
+            let dimension = format!(": dimension {d} has size ");
             let tail = [Part::Text(&dimension), Part::Size(n)];
-            let message = message([Part::Text("a slice goes ")].iter().chain(ends).chain(&tail).copied());
+            let message = message([Part::Text("invalid slice ")].iter().chain(ends).chain(&tail).copied());
             self.emit(StmtKind::Assert { cond, message, kind: AssertKind::Program });
         }
         Ok(())

@@ -64,7 +64,7 @@ pub(crate) fn with_stack<T: Send>(f: impl FnOnce() -> Result<T, Diagnostics> + S
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(e) => {
                 let message =
-                    format!("there is no room for a stack of {}: {e}", taffeta_ast::bytes::amount(STACK_BYTES as u64));
+                    format!("cannot allocate a stack of {}: {e}", taffeta_ast::bytes::amount(STACK_BYTES as u64));
                 Err(Diagnostic::new("elaborate::stack", message).into())
             }
         }
@@ -80,10 +80,10 @@ impl Elab<'_> {
         let stack = if begin == 0 { 0 } else { begin.abs_diff(stack_position()) };
         let unroll = "unroll less: use `range(…)` instead of `static(range(…))` where the loop is long";
         let (what, help) = if stack > STACK_LIMIT {
-            let what = "is nested too deeply to be compiled: calls, and the expressions and blocks that they stand in";
-            (what.to_string(), "let fewer functions call each other, or give parts of large expressions names")
+            let what = "is nested too deeply to be compiled: calls, with the expressions and blocks around them";
+            (what.to_string(), "shorten the chains of calls, or name parts of large expressions")
         } else if self.steps > MAX_STEPS && self.schedule.is_some() {
-            (format!("is too long: it takes over {MAX_STEPS} steps"), "its loops and recursion are to end sooner")
+            (format!("is too long: it takes over {MAX_STEPS} steps"), "end its loops and recursion sooner")
         } else if alive > MAX_ALIVE {
             (format!("becomes too large while compiling (over {MAX_ALIVE} tensors that are alive at once)"), unroll)
         } else if self.emitted > MAX_STATEMENTS {
@@ -110,13 +110,12 @@ impl Elab<'_> {
         if self.calls.iter().filter(|f| **f == target).count() >= MAX_RECURSION {
             let message =
                 format!("the recursion of `{name}` does not end: it calls itself more than {MAX_RECURSION} deep");
-            let help = "recursion ends where a condition on static values (`ndim`, static parameters) stops it";
+            let help = "stop the recursion by a condition on static values (`ndim`, static parameters)";
             return self.error_help("call::depth", span, message, help);
         }
         if self.chain.len() >= MAX_CALLS {
-            let message =
-                format!("calls are nested more than {MAX_CALLS} deep, and `{name}` is called in the last one");
-            let help = "every call is inlined where it stands: let fewer functions call each other in a chain";
+            let message = format!("calls are nested more than {MAX_CALLS} deep, at the call of `{name}`");
+            let help = "shorten the chain of calls: every call is inlined";
             return self.error_help("call::depth", span, message, help);
         }
         Ok(())
@@ -125,14 +124,14 @@ impl Elab<'_> {
     /// Checks the size of a new static value, and counts its items.
     pub(crate) fn bounded(&mut self, v: &Value, span: Span) -> R<()> {
         let fault = match v {
-            Value::Str(s) if s.len() > MAX_TEXT => Err(format!("a static string has at most {MAX_TEXT} bytes")),
+            Value::Str(s) if s.len() > MAX_TEXT => Err(format!("a static string is longer than {MAX_TEXT} bytes")),
             Value::Tuple(_) | Value::List(_) => weight(v),
             _ => Ok(0),
         };
         match fault {
             Ok(items) => self.steps += items / ITEMS_PER_STEP,
             Err(why) => {
-                return self.error_help("static::size", span, why, "static values are small: numbers go into tensors");
+                return self.error_help("static::size", span, why, "put numbers into tensors: static values are small");
             }
         }
         Ok(())
@@ -143,9 +142,7 @@ impl Elab<'_> {
         if within(e, &mut { MAX_OPERATORS }) {
             return Ok(());
         }
-        let message = format!(
-            "this expression, with what is inlined into it, has more than {MAX_OPERATORS} operands and operators"
-        );
+        let message = format!("the expression has more than {MAX_OPERATORS} operands and operators after inlining");
         let help = "give parts of it names, which makes them tensors: `t: f64 = …`";
         self.error_help("elaborate::too_large", span, message, help)
     }
@@ -157,10 +154,10 @@ fn weight(v: &Value) -> Result<usize, String> {
         let Some(items) = v.items() else { return Ok(()) };
         *total += items.len();
         if *total > MAX_ITEMS {
-            return Err(format!("a static sequence has at most {MAX_ITEMS} items, with those of the sequences in it"));
+            return Err(format!("a static sequence has more than {MAX_ITEMS} items, including nested ones"));
         }
         if depth > MAX_NESTING {
-            return Err(format!("static sequences are nested at most {MAX_NESTING} deep"));
+            return Err(format!("static sequences are nested more than {MAX_NESTING} deep"));
         }
         items.iter().try_for_each(|item| count(item, depth + 1, total))
     }

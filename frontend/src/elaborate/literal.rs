@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_it_shows() {
+    fn printed_values_parse() {
         for text in ["32", "-3", "0.5", "True", "None", "(1, 2)", "(3,)", "[1, 'a']", "f32", "inf"] {
             let v: StaticValue = text.parse().unwrap();
             assert_eq!(v.to_string(), text);

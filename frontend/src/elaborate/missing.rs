@@ -63,7 +63,7 @@ impl Elab<'_> {
                 let expr = self.in_type(l.expr, l.weak, DType::I64, at)?;
                 Ok(Value::Permit(Lazy { expr, ..l }))
             }
-            _ => self.error("index::type", at, format!("an index is an integer, and this is {}", index.describe())),
+            _ => self.error("index::type", at, format!("expected an integer index, found {}", index.describe())),
         }
     }
 
@@ -163,12 +163,12 @@ impl Elab<'_> {
     pub(crate) fn present(&mut self, v: Value, span: Span) -> R<Value> {
         match v {
             Value::Missing(_) => {
-                let text = "this may be missing, since an index in it is permitted to be out of range";
+                let text = "the value may be missing: an index in it is permitted to be out of range";
                 let d = Diagnostic::new("index::missing", text).at(span);
-                Err(self.report(d.help("say what it is then: `coalesce(…, 0.0)`")))
+                Err(self.report(d.help("give a value for that case: `coalesce(…, 0.0)`")))
             }
             Value::Permit(_) => {
-                let text = "this is an index that may be out of range, and no index of a tensor";
+                let text = "expected a value, found an index that may be out of range";
                 let d = Diagnostic::new("index::missing", text).at(span);
                 Err(self.report(d.help("put it into a subscript: `A[permit(j)]`")))
             }

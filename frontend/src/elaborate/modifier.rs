@@ -34,7 +34,7 @@ impl Elab<'_> {
     /// Evaluates `offset(d)[j]`.
     pub(crate) fn offset_item(&mut self, by: &Lazy, items: &[syntax::Expr], span: Span) -> R<Value> {
         let [item] = items else {
-            return self.error("type::subscript", span, "`offset(d)` has one index");
+            return self.error("type::subscript", span, "`offset(d)` takes one index");
         };
         let v = self.eval(item)?;
         let weak = by.weak && v.is_weak_scalar();
@@ -44,7 +44,7 @@ impl Elab<'_> {
             }
             _ => {
                 let found = v.describe();
-                return self.error("index::type", item.span, format!("an index is an integer, and this is {found}"));
+                return self.error("index::type", item.span, format!("expected an integer index, found {found}"));
             }
         };
         let expr: Expr = index.minus(&by.expr);

@@ -117,7 +117,7 @@ impl Elab<'_> {
                 None => {
                     let takes = if self.schedule.is_some() { "numbers" } else { "tensors and numbers" };
                     let (name, found) = (op.info().name, v.describe());
-                    self.error("type::operand", span, format!("`{name}` takes {takes}, and this is {found}"))
+                    self.error("type::operand", span, format!("`{name}` takes {takes}, found {found}"))
                 }
             },
         }
@@ -139,22 +139,22 @@ impl Elab<'_> {
             Domain::Bool => self.error_help(
                 "type::operand",
                 span,
-                format!("`{name}` takes `bool`, and this is {found}"),
-                "compare first: `x != 0`; for the bits of integers there are `&`, `|` and `~`",
+                format!("`{name}` takes `bool`, found {found}"),
+                "compare first: `x != 0`; for the bits of integers, write `&`, `|` or `~`",
             ),
             Domain::Number | Domain::Float | Domain::Int if met == DType::Bool => {
                 let help = match op {
-                    Op::Add => "`|` is true if one of them is; to count, `cast(x, i32)`",
-                    Op::Mul => "`&` is true if both are; to compute, `cast(x, i32)`",
-                    Op::Sub => "`^` is true if they differ; to compute, `cast(x, i32)`",
+                    Op::Add => "write `|` for a logical or, or convert with `cast(x, i32)` to count",
+                    Op::Mul => "write `&` for a logical and, or convert with `cast(x, i32)` to compute",
+                    Op::Sub => "write `^` to test whether they differ, or convert with `cast(x, i32)` to compute",
                     _ => "convert first: `cast(x, i32)`",
                 };
-                self.error_help("type::bool", span, format!("`{name}` computes with numbers, and `bool` is none"), help)
+                self.error_help("type::bool", span, format!("`{name}` takes numbers, found `bool`"), help)
             }
             _ => self.error_help(
                 "type::operand",
                 span,
-                format!("`{name}` takes integers, and this is {found}"),
+                format!("`{name}` takes integers, found {found}"),
                 "convert first: `cast(x, i64)`",
             ),
         }
@@ -170,7 +170,7 @@ impl Elab<'_> {
             return self.error_help(
                 "type::literal",
                 span,
-                format!("{i} does not fit in `{dtype}`, which goes from {lo} to {hi}"),
+                format!("{i} does not fit in `{dtype}`, which ranges from {lo} to {hi}"),
                 "convert the other operand to a wider type with `cast`",
             );
         }
@@ -182,8 +182,8 @@ impl Elab<'_> {
         self.error_help(
             "type::condition",
             span,
-            format!("a condition is a `bool`, and this is {found}"),
-            "compare it with something: `x != 0`",
+            format!("expected a `bool` as a condition, found {found}"),
+            "compare it: `x != 0`",
         )
     }
 
@@ -196,7 +196,7 @@ impl Elab<'_> {
             return self.error(
                 "type::operand",
                 span,
-                format!("`cast` takes tensors and numbers, and this is {}", v.describe()),
+                format!("`cast` takes tensors and numbers, found {}", v.describe()),
             );
         };
         if let (Some(Literal::Float(f)), Some((lo, hi))) = (l.expr.as_literal(), dtype.int_range())
@@ -204,7 +204,7 @@ impl Elab<'_> {
         {
             let t = f.trunc();
             if !(t >= lo as f64 && t <= hi as f64) {
-                return self.error("type::literal", span, format!("{f} has no value in `{dtype}`"));
+                return self.error("type::literal", span, format!("{f} does not fit in `{dtype}`"));
             }
             return Ok(Value::Lazy(Lazy {
                 shape: l.shape,
@@ -222,7 +222,7 @@ impl Elab<'_> {
         if from.kind() > dtype.kind() {
             let d = Diagnostic::new(
                 "type::store",
-                format!("{} is stored into `{dtype}`, which needs a conversion", type_name(value)),
+                format!("cannot store {} into `{dtype}` without a conversion", type_name(value)),
             )
             .at(span);
             let d = match dtype.kind() {

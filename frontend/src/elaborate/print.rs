@@ -28,7 +28,7 @@ impl Elab<'_> {
                     "call::arguments",
                     name.span,
                     format!("`print` has no parameter `{}`", name.text),
-                    "it writes a line, with a space between its arguments; put text together with f\"…\"",
+                    "compose the text with f\"…\": `print` writes a line with spaces between its arguments",
                 );
             }
             let parts = match &arg.value.kind {
@@ -90,7 +90,7 @@ impl Elab<'_> {
                 return self.error(
                     "type::operand",
                     span,
-                    format!("`print` shows tensors and values that are known when compiling, and this is {found}"),
+                    format!("`print` takes tensors and values known when compiling, found {found}"),
                 );
             }
         });

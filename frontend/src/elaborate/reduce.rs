@@ -118,7 +118,7 @@ impl Elab<'_> {
                 return self.error_help(
                     "assign::target",
                     target.span,
-                    "this cannot be assigned to",
+                    "cannot assign to this expression",
                     "augment a name (`t += …`) or elements (`t[i] += …`)",
                 );
             }
@@ -127,12 +127,7 @@ impl Elab<'_> {
         self.check_writable(&place, target.span)?;
         let dtype = place.tensor.dtype;
         if dtype == DType::Bool && matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul) {
-            return self.error_help(
-                "type::bool",
-                span,
-                "arithmetic computes with numbers, and `bool` is none",
-                "write `|=` or `&=`",
-            );
+            return self.error_help("type::bool", span, "arithmetic takes numbers, found `bool`", "write `|=` or `&=`");
         }
         let reduce = match op {
             BinOp::Add | BinOp::Sub => Some(ReduceOp::Add),

@@ -44,7 +44,7 @@ impl Elab<'_> {
     /// Evaluates the function that is given as `remap=`.
     pub(crate) fn remap_argument(&mut self, v: &Value, at: Span) -> R<Remap> {
         let Value::Function(target) = v else {
-            let text = format!("`remap=` is a function of the dimensions, and this is {}", v.describe());
+            let text = format!("`remap=` takes a function of the dimensions, found {}", v.describe());
             let help = "write `def diagonals(i, j): return (j - i, i, j)`, and `remap=diagonals`";
             return self.error_help("storage::remap", at, text, help);
         };
@@ -59,25 +59,25 @@ impl Elab<'_> {
             match part {
                 Part::Coord(c) => remap.coords.push(c),
                 Part::Key(coord) => remap.keys.push(Key { before: remap.coords.len(), coord }),
-                Part::Tuple(_) => return self.remap_error(at, "it returns a tuple in a tuple"),
+                Part::Tuple(_) => return self.remap_error(at, "its function returns a nested tuple"),
             }
         }
         Ok(remap)
     }
 
     fn remap_error<T>(&mut self, at: Span, what: &str) -> R<T> {
-        let help = "a remapping has integers, dimensions, `+ - * // % << >> & | ^`, `counter(…)`, `morton(…)`, \
-                    `order(…)`, and names for what is made of them";
-        self.error_help("storage::remap", at, format!("this is not what a level can store: {what}"), help)
+        let help = "use integers, dimensions, `+ - * // % << >> & | ^`, `counter(…)`, `morton(…)`, `order(…)`, and \
+                    names for such values";
+        self.error_help("storage::remap", at, format!("invalid remapping: {what}"), help)
     }
 
     fn remap_call(&mut self, target: FuncRef, args: Vec<Part>, at: Span, depth: usize) -> R<Part> {
         let f = self.function(target);
         if depth > MOST_CALLS {
-            return self.remap_error(at, "functions call each other without an end");
+            return self.remap_error(at, "its functions call each other endlessly");
         }
         if f.params.len() != args.len() {
-            let text = format!("`{}` takes {} arguments, and there are {}", f.name.text, f.params.len(), args.len());
+            let text = format!("`{}` takes {} arguments, found {}", f.name.text, f.params.len(), args.len());
             return self.remap_error(at, &text);
         }
         let mut names: Names = f.params.iter().map(|p| p.name.text.clone()).zip(args).collect();
@@ -88,10 +88,10 @@ impl Elab<'_> {
                     self.remap_assign(targets, v, value.span, &mut names)?;
                 }
                 StmtKind::Return { value: Some(value) } => return self.remap_expr(value, &names, target, depth),
-                _ => return self.remap_error(s.span, "its function gives names to values, and returns"),
+                _ => return self.remap_error(s.span, "expected an assignment or `return`"),
             }
         }
-        self.remap_error(f.name.span, "the function returns nothing")
+        self.remap_error(f.name.span, "its function returns nothing")
     }
 
     /// Binds `name = value`, or `a, (b, c) = value` for a tuple.
@@ -103,14 +103,14 @@ impl Elab<'_> {
                     Ok(())
                 }
                 ExprKind::Tuple(targets) => self.remap_assign(targets, v, at, names),
-                _ => self.remap_error(target.span, "names alone are given values"),
+                _ => self.remap_error(target.span, "expected a name to assign to"),
             };
         }
         let Part::Tuple(parts) = v else {
-            return self.remap_error(at, &format!("{} names stand on the left for one value", targets.len()));
+            return self.remap_error(at, &format!("expected {} values to unpack, found 1", targets.len()));
         };
         if parts.len() != targets.len() {
-            let text = format!("{} names stand on the left for {} values", targets.len(), parts.len());
+            let text = format!("expected {} values to unpack, found {}", targets.len(), parts.len());
             return self.remap_error(at, &text);
         }
         targets.iter().zip(parts).try_for_each(|(t, part)| self.remap_assign(std::slice::from_ref(t), part, at, names))
@@ -120,7 +120,7 @@ impl Elab<'_> {
         match &e.kind {
             ExprKind::Int(Some(v)) => match i64::try_from(*v) {
                 Ok(v) => Ok(Part::Coord(Coord::Int(v))),
-                Err(_) => self.remap_error(e.span, "the number is beyond 64 bits"),
+                Err(_) => self.remap_error(e.span, "the integer does not fit in 64 bits"),
             },
             ExprKind::Name(name) => match names.get(name) {
                 Some(part) => Ok(part.clone()),
@@ -151,7 +151,7 @@ impl Elab<'_> {
                     BinOp::BitOr => Op::BitOr,
                     BinOp::BitXor => Op::BitXor,
                     BinOp::Div | BinOp::Pow | BinOp::MatMul => {
-                        return self.remap_error(e.span, "it is not an operator that gives an index");
+                        return self.remap_error(e.span, "the operator does not give an index");
                     }
                 };
                 let a = self.remap_coord(a, names, within, depth)?;
@@ -159,15 +159,15 @@ impl Elab<'_> {
                 Ok(Part::Coord(Coord::apply(op, a, b)))
             }
             ExprKind::Call { callee, args } => self.remap_named((callee, args), names, within, depth, e.span),
-            _ => self.remap_error(e.span, "it is another kind of expression"),
+            _ => self.remap_error(e.span, "the expression is not supported"),
         }
     }
 
     fn remap_coord(&mut self, e: &syntax::Expr, names: &Names, within: FuncRef, depth: usize) -> R<Coord> {
         match self.remap_expr(e, names, within, depth)? {
             Part::Coord(c) => Ok(c),
-            Part::Key(_) => self.remap_error(e.span, "`order(…)` stands by itself"),
-            Part::Tuple(_) => self.remap_error(e.span, "it is a tuple"),
+            Part::Key(_) => self.remap_error(e.span, "`order(…)` cannot be part of an expression"),
+            Part::Tuple(_) => self.remap_error(e.span, "expected an index, found a tuple"),
         }
     }
 
@@ -181,10 +181,10 @@ impl Elab<'_> {
         at: Span,
     ) -> R<Part> {
         let ExprKind::Name(name) = &callee.kind else {
-            return self.remap_error(callee.span, "functions are called by their names");
+            return self.remap_error(callee.span, "expected the name of a function");
         };
         if let Some(named) = args.iter().find(|a| a.name.is_some()) {
-            return self.remap_error(named.value.span, "arguments are given by their places");
+            return self.remap_error(named.value.span, "expected a positional argument");
         }
         if let Some(Value::Function(f)) = self.global(within.module, name)? {
             let args: R<Vec<Part>> = args.iter().map(|a| self.remap_expr(&a.value, names, within, depth)).collect();
@@ -196,7 +196,7 @@ impl Elab<'_> {
             ("counter", _) => Ok(Part::Coord(Coord::Counter(given.into()))),
             ("morton", [_, ..]) => Ok(Part::Coord(Coord::Morton(given.into()))),
             ("order", [key]) => Ok(Part::Key(key.clone())),
-            ("morton" | "order", _) => self.remap_error(at, &format!("`{name}` is of something")),
+            ("morton" | "order", _) => self.remap_error(at, &format!("wrong number of arguments of `{name}`")),
             _ => self.remap_error(callee.span, &format!("there is no function `{name}`")),
         }
     }

@@ -189,7 +189,7 @@ pub(crate) fn scheduled(
         return Err(match taffeta_ast::spelling::nearest(odd, all.iter()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if all.is_empty() => d.help("they have none"),
-            None => d.help(format!("they have {}", all.join(", "))),
+            None => d.help(format!("their parameters are {}", all.join(", "))),
         }
         .into());
     }
@@ -221,7 +221,9 @@ fn find(program: &Program, name: &str, hooks: &dyn Hooks) -> Result<FuncRef, Dia
     let d = Diagnostic::new("schedule::unknown", format!("there is no schedule `{name}`"));
     Err(match taffeta_ast::spelling::nearest(name, all.iter()) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
-        None if all.is_empty() => d.help("the file has none; `--schedule none` runs the program as it is written"),
+        None if all.is_empty() => {
+            d.help("the file has no schedules; run the program as written with `--schedule none`")
+        }
         None => d.help(format!("the schedules are {}", all.join(", "))),
     }
     .into())
@@ -252,25 +254,25 @@ pub fn fault_of_form(f: &Function) -> Option<Diagnostic> {
             ExprKind::Call { callee, .. } => word(callee),
             _ => word(decorator),
         };
-        let d = Diagnostic::new("schedule::decorator", "this decorator is not known").at(decorator.span);
+        let d = Diagnostic::new("schedule::decorator", "unknown decorator").at(decorator.span);
         return Some(if schedule {
             let d = Diagnostic::new("schedule::decorator", "`schedule` takes the name of one entry");
             d.at(decorator.span).help("write `@schedule(f)` for a schedule of the entry `f`")
         } else {
-            d.help("the decorators are `@schedule(f)` and `@gradient(f)`")
+            d.help("write `@schedule(f)` or `@gradient(f)`")
         });
     }
     if let [_, second, ..] = f.decorators.as_slice() {
         let d = Diagnostic::new("schedule::decorator", format!("`{name}` has several decorators")).at(second.span);
-        return Some(d.help("write a schedule for each entry, and call a function with what they have in common"));
+        return Some(d.help("write a schedule for each entry, and move their common part into a function"));
     }
     let code = "schedule::parameter";
     let Some(first) = f.params.first() else {
         let d = Diagnostic::new(code, format!("the schedule `{name}` has no parameter")).at(f.name.span);
-        return Some(d.help(format!("its first one is the schedule: `def {name}(s):`")));
+        return Some(d.help(format!("write the schedule as its first parameter: `def {name}(s):`")));
     };
     if let Some(default) = &first.default {
-        let d = Diagnostic::new(code, format!("`{}` is the schedule, which has no default", first.name.text));
+        let d = Diagnostic::new(code, format!("`{}` is the schedule and cannot have a default", first.name.text));
         return Some(d.at(default.span).help(format!("put `s` before the other parameters: `def {name}(s, …):`")));
     }
     typed_parameter(f)
@@ -282,6 +284,6 @@ fn typed_parameter(f: &Function) -> Option<Diagnostic> {
         p.annotation.as_ref().filter(|a| k == 0 || !is_static_annotation(a)).map(|a| a.span)
     };
     let span = f.params.iter().enumerate().find_map(odd).or(f.returns.as_ref().map(|r| r.span))?;
-    let d = Diagnostic::new("schedule::annotation", "a schedule's values are known when compiling, and have no types");
-    Some(d.at(span).help("leave the annotation out"))
+    let d = Diagnostic::new("schedule::annotation", "type annotations are not supported in a schedule");
+    Some(d.at(span).help("leave out the annotation"))
 }

@@ -201,7 +201,7 @@ impl<'p> Elab<'p> {
         match self.globals.get(&key) {
             Some(Some(v)) => return Ok(v.clone()),
             Some(None) => {
-                return self.error("name::cycle", name.span, format!("`{}` is defined by itself", name.text));
+                return self.error("name::cycle", name.span, format!("`{}` is defined in terms of itself", name.text));
             }
             None => {}
         }
@@ -216,8 +216,8 @@ impl<'p> Elab<'p> {
                 return self.error_help(
                     "static::module",
                     value.span,
-                    format!("`{}` is {}, not a static value", name.text, v.describe()),
-                    "at the top level of a file, names stand for values that are known when compiling",
+                    format!("expected a static value for `{}`, found {}", name.text, v.describe()),
+                    "move it into a function: values at the top level of a file are known when compiling",
                 );
             }
             Err(e) => {

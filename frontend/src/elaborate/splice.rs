@@ -103,7 +103,7 @@ impl Elab<'_> {
                     };
                     let message = match &key {
                         Some(key) if slot.is_none() => format!("`{}` has no parameter `{key}`", func.name),
-                        _ => format!("`{}` has no place for this argument", func.name),
+                        _ => format!("unexpected argument of `{}`", func.name),
                     };
                     return self.error_help("call::arguments", at, message, help);
                 }
@@ -117,7 +117,7 @@ impl Elab<'_> {
                     return self.error(
                         "call::arguments",
                         span,
-                        format!("`{}` needs its parameter `{}`", func.name, in_text(name)),
+                        format!("`{}` needs an argument for `{}`", func.name, in_text(name)),
                     );
                 }
             }
@@ -137,7 +137,7 @@ impl Elab<'_> {
                 return self.error(
                     "call::argument",
                     *at,
-                    format!("`{name}` of `{}` has {rank}, and this is {found}", func.name),
+                    format!("`{name}` of `{}` has {rank}, but the argument is {found}", func.name),
                 );
             };
             for (d, (expected, found)) in p.tensor.shape.iter().zip(shape).enumerate() {
@@ -157,7 +157,7 @@ impl Elab<'_> {
             self.same_size(&expected, &found, &what, at)?;
         }
         if let Some(unbound) = func.sizes.iter().find(|s| !meaning.scalars.contains_key(s)) {
-            let message = format!("no argument of `{}` says what its size `{unbound}` is", func.name);
+            let message = format!("cannot infer the size `{unbound}` from the arguments of `{}`", func.name);
             let at = args.first().map_or(self.span, |a| a.1);
             return self.error("call::argument", at, message);
         }
@@ -190,7 +190,7 @@ impl Elab<'_> {
             return self.error(
                 "call::argument",
                 at,
-                format!("`{name}` is written, so a tensor of `{}` is expected, and this is {found}", p.tensor.dtype),
+                format!("expected a tensor of `{}` for the written parameter `{name}`, found {found}", p.tensor.dtype),
             );
         };
         let expr = self.stored(&l, p.tensor.dtype, at)?;

@@ -70,8 +70,10 @@ fn int_binary(op: Op, a: i128, b: i128) -> Option<Result<Value, String>> {
         Ok(Some(v)) => Some(checked(v)),
         Ok(None) if op.is_comparison() => evaluated(op, DType::I64, &[Literal::Int(a), Literal::Int(b)]).map(Ok),
         Ok(None) => floats(op, &[a as f64, b as f64]).map(Ok),
-        Err(Fault::NegativeExponent(_)) => Some(Err("an integer has no negative power: write `2.0 ** -1`".to_string())),
-        Err(Fault::NegativeShift(_)) => Some(Err("a shift by a negative number".to_string())),
+        Err(Fault::NegativeExponent(_)) => {
+            Some(Err("negative powers of integers are not supported: write `2.0 ** -1`".to_string()))
+        }
+        Err(Fault::NegativeShift(_)) => Some(Err("cannot shift by a negative number".to_string())),
         Err(fault) => Some(Err(fault.to_string())),
     }
 }
@@ -99,7 +101,7 @@ pub(crate) fn sequence(op: Op, a: &Value, b: &Value) -> Option<Result<Value, Str
         let n = usize::try_from((*n).max(0)).unwrap_or(usize::MAX);
         match items.len().checked_mul(n) {
             Some(total) if total <= MAX_ITEMS => Ok(items.iter().cloned().cycle().take(total).collect()),
-            _ => Err(format!("a static sequence has at most {MAX_ITEMS} items")),
+            _ => Err(format!("a static sequence has more than {MAX_ITEMS} items")),
         }
     };
     match (op, a, b) {
@@ -110,7 +112,7 @@ pub(crate) fn sequence(op: Op, a: &Value, b: &Value) -> Option<Result<Value, Str
         (Op::Add, a, b) => {
             let all: Vec<Value> = a.items()?.iter().chain(b.items()?).cloned().collect();
             Some(if all.len() > MAX_ITEMS {
-                Err(format!("a static sequence has at most {MAX_ITEMS} items"))
+                Err(format!("a static sequence has more than {MAX_ITEMS} items"))
             } else {
                 Ok(Value::List(all.into()))
             })
@@ -207,7 +209,7 @@ pub(crate) fn iterate(v: &Value) -> Option<Result<Vec<Value>, String>> {
     let span = if s > 0 { b - a } else { a - b };
     let count = if span <= 0 { 0 } else { (span + s.abs() - 1) / s.abs() };
     if count > MAX_ITEMS as i128 {
-        return Some(Err(format!("a static sequence has at most {MAX_ITEMS} items, and this has {count}")));
+        return Some(Err(format!("a static sequence can have at most {MAX_ITEMS} items, found {count}")));
     }
     Some(Ok((0..count).map(|k| Value::Int(a + k * s)).collect()))
 }

@@ -67,8 +67,8 @@ impl Elab<'_> {
             Some(last) if !labels.is_empty() => self.error_help(
                 "syntax::label",
                 last.span,
-                "a label names the statement after it, and there is none",
-                "write it before the statement",
+                "expected a statement after the label",
+                "write the label before the statement that it names",
             ),
             _ => Ok(Flow::Next),
         }
@@ -90,7 +90,7 @@ impl Elab<'_> {
             Value::Str(text) => Ok(Some(text.to_string())),
             v => {
                 let found = v.describe();
-                self.error("type::operand", arg.value.span, format!("`label` takes a string, and this is {found}"))
+                self.error("type::operand", arg.value.span, format!("`label` takes a string, found {found}"))
             }
         }
     }
@@ -187,7 +187,7 @@ impl Elab<'_> {
             return self.error_help(
                 "syntax::return",
                 last,
-                "`return` stands here under a condition or in a loop of the running program",
+                "`return` under a run-time condition or in a run-time loop is not supported",
                 "assign the result to a name, and return it at the end of the function",
             );
         }
@@ -217,7 +217,7 @@ impl Elab<'_> {
         match &over {
             Value::Range(r) => {
                 let [name] = targets else {
-                    return self.error("type::unpack", span, "a `range` gives one number at a time");
+                    return self.error("type::unpack", span, "a loop over a `range` takes one loop variable");
                 };
                 self.dynamic_loop(&[(name, r.clone())], iter.span, body)?;
                 Ok(Flow::Next)
@@ -228,7 +228,7 @@ impl Elab<'_> {
                     return self.error(
                         "type::unpack",
                         targets[0].span,
-                        format!("{n} name{} here for {m} ranges", if n == 1 { " stands" } else { "s stand" }),
+                        format!("found {n} loop variable{} for {m} ranges", if n == 1 { "" } else { "s" }),
                     );
                 }
                 let mut loops = Vec::new();
@@ -243,7 +243,7 @@ impl Elab<'_> {
             Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) | Value::Int(_) => self.error_help(
                 "type::iterate",
                 iter.span,
-                format!("a loop runs over a range, and this is {}", over.describe()),
+                format!("expected a range to loop over, found {}", over.describe()),
                 "write `for i in range(x.shape[0]):` and `x[i]` inside",
             ),
             _ => {
@@ -272,7 +272,7 @@ impl Elab<'_> {
             let mut bound = |v: &Value| self.loop_bound(v, span);
             let (begin, end, step) = (bound(begin)?, bound(end)?, bound(step)?);
             if step.as_int() == Some(0) {
-                return self.error("range::step", span, "the step of a range is not 0");
+                return self.error("range::step", span, "the step of a range cannot be 0");
             }
             let symbol = Symbol::new(name.text.clone());
             if step.as_int().is_some_and(|s| s > 0) && self.is_nonnegative(&begin) {
@@ -312,7 +312,7 @@ impl Elab<'_> {
                     Some(d) if v.shape().is_some_and(|s| s.is_empty()) => format!("`{d}`"),
                     _ => v.describe(),
                 };
-                self.error("range::type", span, format!("the bounds of a range are integers, and this is {found}"))
+                self.error("range::type", span, format!("expected an integer as a bound of a range, found {found}"))
             }
         }
     }
@@ -391,7 +391,7 @@ impl Elab<'_> {
                     return self.error(
                         "assert::message",
                         p.span,
-                        format!("a message shows scalars, and this is {found}"),
+                        format!("expected a scalar in the message, found {found}"),
                     );
                 }
             }

@@ -62,7 +62,7 @@ impl Storage {
             Storage::Named(n) => format!("the format `{}`", n.name()),
             Storage::Format(f) => format!("the format `{}`", f.format),
             Storage::Pattern(p) => format!("the pattern of `{}`", p.name),
-            Storage::Blocks => "the format `bcsr`, which takes the size of its blocks".to_string(),
+            Storage::Blocks => "the format `bcsr` without the size of its blocks".to_string(),
         }
     }
 }
@@ -90,7 +90,7 @@ impl Elab<'_> {
                     "storage::call",
                     span,
                     format!("{} takes no options", s.describe()),
-                    "options belong to levels: `format(dense, compressed(index=i64))`",
+                    "give options to levels: `format(dense, compressed(index=i64))`",
                 );
             }
         };
@@ -104,8 +104,8 @@ impl Elab<'_> {
                 (Some("index"), Value::DType(d)) if level.kind.has_indices() => match d {
                     DType::U8 | DType::U16 | DType::I32 | DType::I64 => level.index = Some(*d),
                     _ => {
-                        let text = format!("index arrays are of type u8, u16, i32 or i64, and this is {d}");
-                        return self.error_help("storage::option", at, text, "leave `index=` out for i32 or i64");
+                        let text = format!("expected u8, u16, i32 or i64 as the type of index arrays, found {d}");
+                        return self.error_help("storage::option", at, text, "leave out `index=` for i32 or i64");
                     }
                 },
                 _ => return self.no_option(level, name.as_deref(), &v, at),
@@ -124,7 +124,7 @@ impl Elab<'_> {
             })
             .collect();
         let [Some(rows), Some(columns)] = sizes[..] else {
-            let text = "`bcsr` takes the numbers of rows and of columns in a block, which are from 1 to 2^20";
+            let text = "`bcsr` takes the numbers of rows and columns of a block, each from 1 to 2^20";
             return self.error_help("storage::option", span, text, "write `bcsr(4, 4)`");
         };
         let format = presets::bcsr(rows, columns);
@@ -146,7 +146,7 @@ impl Elab<'_> {
         let (kind, found) = (level.kind.name(), v.describe());
         let text = match name {
             Some(name) => format!("`{kind}` has no option `{name}` that takes {found}"),
-            None => format!("the options of `{kind}` are given by name, and this is {found}"),
+            None => format!("expected an option of `{kind}` by name, found {found}"),
         };
         let help = match options.is_empty() {
             true => "it has no options".to_string(),
@@ -171,7 +171,7 @@ impl Elab<'_> {
                     Some(f) => fill = Some(f),
                     None => {
                         let found = v.describe();
-                        let text = format!("`fill=` is a number that is known when compiling, and this is {found}");
+                        let text = format!("`fill=` takes a number known when compiling, found {found}");
                         return self.error("storage::fill", at, text);
                     }
                 },
@@ -182,10 +182,10 @@ impl Elab<'_> {
                     spans.push(at);
                 }
                 (None, v) => {
-                    let text = format!("`format` is made of levels, and this is {}", v.describe());
+                    let text = format!("`format` takes levels, found {}", v.describe());
                     let mut names: Vec<&str> = LevelKind::ALL.iter().map(|k| k.name()).collect();
                     names.dedup();
-                    return self.error_help("storage::level", at, text, format!("levels are {}", names.join(", ")));
+                    return self.error_help("storage::level", at, text, format!("the levels are {}", names.join(", ")));
                 }
                 (Some(name), _) => {
                     let d = Diagnostic::new("storage::option", format!("`format` has no option `{name}`")).at(at);
@@ -194,15 +194,20 @@ impl Elab<'_> {
             }
         }
         if levels.is_empty() {
-            return self.error_help("storage::level", span, "`format` needs a level", "`format(dense, compressed)`");
+            return self.error_help(
+                "storage::level",
+                span,
+                "`format` needs a level",
+                "write `format(dense, compressed)`",
+            );
         }
         let mut format = Format { fill, ..Format::new(levels) };
         if let (Some((_, at)), Some(_)) = (&remap, &order) {
             return self.error_help(
                 "storage::option",
                 *at,
-                "`format` has `order=`, and `remap=` says what the levels store, too".to_string(),
-                "leave `order=` out",
+                "`format` cannot have both `order=` and `remap=`".to_string(),
+                "leave out `order=`",
             );
         }
         if let Some((remap, at)) = remap {
@@ -221,7 +226,7 @@ impl Elab<'_> {
             if order.len() != format.levels.len() {
                 let (named, levels) =
                     (counted(order.len() as i128, "dimension"), counted(spans.len() as i128, "level"));
-                let text = format!("`order=` names {named}, and `format` has {levels}");
+                let text = format!("`order=` names {named}, but `format` has {levels}");
                 return self.error("storage::order", at, text);
             }
             format = format.ordered(&order);
@@ -252,7 +257,7 @@ impl Elab<'_> {
         match all {
             Some(order) => Ok(order),
             None => {
-                let text = format!("`order=` lists dimensions, counted from 0, and this is {}", v.describe());
+                let text = format!("`order=` takes dimensions, counted from 0, found {}", v.describe());
                 self.error_help("storage::order", at, text, "write `order=(1, 0)`")
             }
         }
@@ -294,8 +299,11 @@ impl Elab<'_> {
         let Some(format) = found else {
             let rank = counted(ndim as i128, "dimension");
             let text = format!("`{name}` is not a format of tensors of {rank}");
-            let help =
-                if ndim == 0 { "a scalar is stored as it is" } else { "compose one: `format(dense, compressed, …)`" };
+            let help = if ndim == 0 {
+                "leave out the format of a scalar"
+            } else {
+                "compose one: `format(dense, compressed, …)`"
+            };
             return self.error_help("storage::rank", e.span, text, help);
         };
         let fill = match format.fill {
@@ -340,8 +348,8 @@ impl Elab<'_> {
         if found.pattern == wanted.pattern && found.is_dense() == wanted.is_dense() {
             return Ok(());
         }
-        let text = format!("`{name}` is stored where `{of}` is, and the argument is not stored where that one's is");
-        let help = format!("store it there: `@ pattern({of})`");
+        let text = format!("`{name}` needs the pattern of `{of}`, but its argument has another pattern");
+        let help = format!("store the argument with `@ pattern({of})`");
         self.error_help("storage::pattern", at, text, help)
     }
 
@@ -357,12 +365,12 @@ impl Elab<'_> {
                 (Some("drop"), Value::Bool(b)) => drops = b,
                 (Some("sum"), Value::Bool(b)) => sums = b,
                 (_, v) => {
-                    let text = format!("`pattern` is that of a whole tensor, and this is {}", v.describe());
+                    let text = format!("`pattern` takes a whole tensor, found {}", v.describe());
                     return self.error_help("storage::pattern", at, text, help);
                 }
             }
         }
-        let Some(view) = of else { return self.error_help("storage::pattern", span, "`pattern` of what?", help) };
+        let Some(view) = of else { return self.error_help("storage::pattern", span, "`pattern` needs a tensor", help) };
         let (tensor, shape) = (view.tensor.clone(), view.shape.clone());
         let format = match drops {
             true if sums => tensor.format.derivative(),
@@ -388,7 +396,8 @@ impl Elab<'_> {
         if !same {
             let sizes = |all: &[Expr]| all.iter().map(print::expr).collect::<Vec<_>>().join(", ");
             let (own, its, name) = (sizes(shape), sizes(&of.shape), &of.name);
-            let text = format!("a tensor of shape [{own}] cannot be stored where `{name}` is, whose shape is [{its}]");
+            let text =
+                format!("cannot store a tensor of shape [{own}] with the pattern of `{name}`, whose shape is [{its}]");
             return self.error("storage::pattern", e.span, text);
         }
         Ok(of.format.clone())
@@ -399,8 +408,8 @@ impl Elab<'_> {
         let Some((level, [a, b])) = format.squares().find(|(_, [a, b])| shape[*a] != shape[*b]) else { return Ok(()) };
         let (kind, sizes) = (level.kind.name(), [a, b].map(|d| print::expr(&shape[d])));
         let [a, b] = &sizes;
-        let text = format!("`{kind}` is half of a square matrix, and its dimensions have the sizes `{a}` and `{b}`");
-        self.error_help("storage::square", at, text, format!("give both the size `{a}`"))
+        let text = format!("`{kind}` needs a square matrix, found the sizes `{a}` and `{b}`");
+        self.error_help("storage::square", at, text, format!("give both dimensions the size `{a}`"))
     }
 
     /// Converts the fill value to an element; `None` if it is 0.
@@ -416,7 +425,7 @@ impl Elab<'_> {
     }
 
     fn not_storage<T>(&mut self, v: &Value, span: Span) -> R<T> {
-        let text = format!("a format is expected after `@`, and this is {}", v.describe());
+        let text = format!("expected a format after `@`, found {}", v.describe());
         let help = match v {
             Value::Storage(Storage::Blocks) => "give the rows and columns of a block: `bcsr(4, 4)`",
             _ => "write `csr`, or compose one: `format(dense, compressed)`",

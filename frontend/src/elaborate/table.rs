@@ -92,7 +92,7 @@ impl Elab<'_> {
     /// Collects the elements of a list at some depth of nesting, and checks that the nesting is rectangular.
     fn collect(&mut self, values: &[Value], depth: usize, out: &mut Contents, span: Span) -> R<()> {
         let n = values.len() as i64;
-        let ragged = |found: String| format!("this list is indexed while the program runs, and {found}");
+        let ragged = |found: String| format!("cannot index this list at run time: {found}");
         match out.0.get(depth) {
             None if out.2.is_empty() => out.0.push(n),
             Some(first) if *first == n => {}
@@ -102,7 +102,7 @@ impl Elab<'_> {
                     "static::table",
                     span,
                     ragged(format!("its rows have {a} and {b}")),
-                    "a table has rows of one length",
+                    "give all rows the same length",
                 );
             }
             None => return self.mixed(span),
@@ -121,7 +121,7 @@ impl Elab<'_> {
                 }
                 other => {
                     let found = ragged(format!("one of its items is {}", other.describe()));
-                    let help = "a table holds numbers that are known when compiling; index it by a static value, or use a tensor";
+                    let help = "use numbers known when compiling, index the list by a static value, or use a tensor";
                     return self.error_help("static::table", span, found, help);
                 }
             };
@@ -138,8 +138,8 @@ impl Elab<'_> {
     }
 
     fn mixed<T>(&mut self, span: Span) -> R<T> {
-        let message = "this list is indexed while the program runs, and some of its items are lists, and some are not";
-        self.error_help("static::table", span, message, "a table has the same depth everywhere")
+        let message = "cannot index this list at run time: some of its items are lists, others are not";
+        self.error_help("static::table", span, message, "nest all items to the same depth")
     }
 
     /// Returns the type in which a table's elements are kept.
@@ -150,8 +150,8 @@ impl Elab<'_> {
         let ints = any(|e| matches!(e, Literal::Int(_)));
         let wide = any(|e| matches!(e, Literal::Int(i) if i64::try_from(*i).is_err()));
         let message = match (bools, floats || ints) {
-            (false, false) => "this list is indexed while the program runs, and it is empty",
-            (true, true) => "this list is indexed while the program runs, and mixes `bool` with numbers",
+            (false, false) => "cannot index this list at run time: it is empty",
+            (true, true) => "cannot index this list at run time: it mixes `bool` with numbers",
             (true, false) => return Ok(DType::Bool),
             (false, true) if wide && !floats => "an integer of this list does not fit in `i64`",
             (false, true) if floats => return Ok(DType::F64),

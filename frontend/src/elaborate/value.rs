@@ -255,11 +255,11 @@ impl Value {
             Value::Function(_) | Value::Operator(_) | Value::Builtin(_) | Value::Type(_) => "a function".into(),
             Value::Gradient(_) => "a gradient function".into(),
             Value::Storage(s) => s.describe(),
-            Value::Offset(_) => "an offset, which is for indices: `offset(d)[j]`".into(),
+            Value::Offset(_) => "an offset without an index: `offset(d)[j]`".into(),
             Value::Permit(_) => "an index that may be out of range".into(),
             Value::Missing(_) => "a value that may be missing".into(),
             Value::Schedule => "the schedule".into(),
-            Value::Handle(h) => format!("a handle that `{}` returned", h.method),
+            Value::Handle(h) => format!("a handle returned by `{}`", h.method),
             Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..) => {
                 let n = self.shape().map_or(0, |s| s.len());
                 match n {

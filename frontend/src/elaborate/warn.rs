@@ -30,12 +30,12 @@ impl Elab<'_> {
             return;
         }
         let lost = if to.is_float() { "rounds it" } else { "wraps it around" };
-        let message = format!("{name} is `{to}` and gets a value of type `{from}`, which {lost}");
+        let message = format!("storing a value of type `{from}` into {name} of type `{to}` {lost}");
         let whole = match name.split_once('[') {
             Some((tensor, _)) => format!("{tensor}`"),
             None => name.to_string(),
         };
-        let help = format!("declare {whole} with `{from}`, or write `cast(…, {to})` if this is meant");
+        let help = format!("declare {whole} with `{from}`, or write `cast(…, {to})` if this is intended");
         self.warn(Diagnostic::warning("type::narrowing", message).at(span).help(help));
     }
 
@@ -50,7 +50,7 @@ impl Elab<'_> {
             return;
         }
         let name = symbol.name().to_string();
-        let message = format!("`{name}` has the type of what is stored into it, `{dtype}`, and adds up in it");
+        let message = format!("`{name}` accumulates in `{dtype}`, the type of the values stored into it");
         let wide = if dtype.is_float() { "f32" } else { "i64" };
         let help = format!("declare it with a wider type: `{name}: {wide} = …`");
         self.warn(Diagnostic::warning("type::narrow_sum", message).at(span).help(help));

@@ -18,7 +18,7 @@ impl Elab<'_> {
         let Some((_, b)) = self.frame().find(name) else {
             let v = self.lookup(name, span)?;
             let found = v.describe();
-            return self.error("assign::target", span, format!("`{name}` is {found}, and cannot be written"));
+            return self.error("assign::target", span, format!("cannot write to `{name}`: it is {found}"));
         };
         let (role, value, site) = (b.role, b.value.clone(), b.site);
         match (role, value) {
@@ -29,19 +29,21 @@ impl Elab<'_> {
             (Role::Param(None), v) if self.is_nameable(&v) => self.error_help(
                 "assign::value",
                 span,
-                format!("`{name}` is a value here, not a tensor that could be written"),
+                format!("cannot write to `{name}`: it is a value, not a tensor"),
                 "pass a tensor: give the argument a name first, `t: f64 = …`",
             ),
-            (Role::Iterator, _) => {
-                self.error("assign::iterator", span, format!("`{name}` is the iterator of a loop around"))
-            }
-            (Role::Size, _) => self.error("assign::size", span, format!("`{name}` is a size, which does not change")),
+            (Role::Iterator, _) => self.error(
+                "assign::iterator",
+                span,
+                format!("cannot assign to `{name}`: it is the iterator of an enclosing loop"),
+            ),
+            (Role::Size, _) => self.error("assign::size", span, format!("cannot assign to `{name}`: it is a size")),
             (_, v) => {
                 let found = v.describe();
                 self.error_help(
                     "assign::static",
                     span,
-                    format!("`{name}` is {found} that is known when compiling, and its items cannot be written"),
+                    format!("cannot write to items of `{name}`: it is {found} known when compiling"),
                     "make a tensor: `zeros((n,), f32)`",
                 )
             }
@@ -57,7 +59,7 @@ impl Elab<'_> {
                 return self.error_help(
                     "assign::target",
                     of.span,
-                    "the result of a call cannot be written",
+                    "cannot write to the result of a call",
                     "give it a name first",
                 );
             }
@@ -65,7 +67,7 @@ impl Elab<'_> {
                 Value::Tensor(view) => view,
                 v => {
                     let found = v.describe();
-                    return self.error("assign::target", of.span, format!("this is {found}, which cannot be written"));
+                    return self.error("assign::target", of.span, format!("cannot write to {found}"));
                 }
             },
         };
@@ -73,7 +75,7 @@ impl Elab<'_> {
             return self.error_help(
                 "assign::gathered",
                 of.span,
-                "an index tensor makes a copy, which would be written in place of the tensor",
+                "cannot write through an index tensor: it makes a copy of the elements",
                 "put all indices into one subscript: `x[idx, j] = …`",
             );
         }
@@ -83,7 +85,7 @@ impl Elab<'_> {
             return self.error_help(
                 "storage::protocol",
                 at,
-                "a protocol says how what is read is found, and this is written",
+                "access protocols are not supported in writes",
                 "leave it out: write the index alone",
             );
         }
@@ -91,7 +93,7 @@ impl Elab<'_> {
             return self.error_help(
                 "index::missing",
                 span,
-                "what is written is in the tensor, and an index is permitted to be out of range here",
+                "cannot write with an index that is permitted to be out of range",
                 "write under a condition: `if 0 <= j and j < n:`",
             );
         }
@@ -136,7 +138,7 @@ impl Elab<'_> {
             None => (symbol.name(), show_shape(&target.tensor.shape)),
         };
         let copy = if name == "t" { "own" } else { "t" };
-        let message = format!("`{name}` is a parameter that is only read");
+        let message = format!("cannot write to `{name}`: it is a read-only parameter");
         let help = format!("annotate it with `inout[{ty}{dots}]` to write it, or copy it: `{copy} = {name}`");
         self.error_help("assign::read_only", site, message, help)
     }
@@ -148,7 +150,7 @@ impl Elab<'_> {
                 return self.error("value::empty", span, "a tensor made by `empty` has no values yet");
             }
             let found = v.describe();
-            return self.error("type::store", span, format!("a tensor holds numbers, and this is {found}"));
+            return self.error("type::store", span, format!("expected a number to store, found {found}"));
         };
         self.check_assignable(&l, target, site, span)?;
         let expr = stretch(&l, &target.shape);
@@ -167,8 +169,9 @@ impl Elab<'_> {
 
     /// Checks that a value's shape broadcasts to the target's.
     fn check_assignable(&mut self, l: &Lazy, target: &View, site: Span, span: Span) -> R<()> {
-        let shapes =
-            |a: &[Expr], b: &[Expr]| format!("the target has shape {}, and the value {}", show_shape(a), show_shape(b));
+        let shapes = |a: &[Expr], b: &[Expr]| {
+            format!("the target has shape {}, but the value has shape {}", show_shape(a), show_shape(b))
+        };
         let Some(offset) = target.shape.len().checked_sub(l.shape.len()) else {
             let d = Diagnostic::new("shape::assign", shapes(&target.shape, &l.shape)).at(site).label(span, "the value");
             let d = if target.shape.is_empty() { d.help("reduce the value first: `sum(…)`") } else { d };

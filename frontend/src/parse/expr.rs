@@ -80,7 +80,7 @@ impl Builder<'_, '_> {
         match inner.peek() {
             Some(first) if first.as_rule() == Rule::lambda => {
                 self.diags.push(
-                    Diagnostic::new("python::lambda", "there are no lambdas, except in `s.permute` of a schedule")
+                    Diagnostic::new("python::lambda", "lambdas are not supported, except in `s.permute` of a schedule")
                         .at(self.span(&first))
                         .help("write a function with `def` and use its name"),
                 );
@@ -257,7 +257,7 @@ impl Builder<'_, '_> {
         self.diags.push(
             Diagnostic::new("syntax::argument", "expected a name before `=` in a call")
                 .at(span)
-                .help("`name=value` gives a parameter its value; `==` compares"),
+                .help("write `name=value` to pass an argument by name, or `==` to compare"),
         );
         None
     }
@@ -341,9 +341,9 @@ impl Builder<'_, '_> {
             match part.as_rule() {
                 Rule::kw_for if iter.is_some() => {
                     self.diags.push(
-                        Diagnostic::new("python::comprehension", "a comprehension has one `for`")
+                        Diagnostic::new("python::comprehension", "a second `for` in a comprehension is not supported")
                             .at(self.span(&part))
-                            .help("write `for i, j in ndrange(n, m)`, or a comprehension inside the other"),
+                            .help("write `for i, j in ndrange(n, m)`, or nest the comprehensions"),
                     );
                     break;
                 }
@@ -382,7 +382,7 @@ impl Builder<'_, '_> {
         }
         if comma && names.len() == 1 {
             self.diags.push(
-                Diagnostic::new("syntax::target", "a comma after a single loop variable unpacks a tuple of one")
+                Diagnostic::new("syntax::target", "unexpected `,` after a single loop variable")
                     .at(span)
                     .help(format!("write `for {} in …`", names[0].text)),
             );

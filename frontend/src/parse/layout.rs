@@ -55,7 +55,7 @@ fn logical_lines(source: &Source<'_>, tokens: &[Token], diags: &mut Vec<Diagnost
         let head = &tokens[line.tokens.start];
         if head.kind == TokenKind::Continuation {
             diags.push(
-                Diagnostic::new("syntax::continuation", "a line starts with `\\`, which continues the line before it")
+                Diagnostic::new("syntax::continuation", "unexpected `\\` at the start of a line")
                     .at(source.span(head.start, head.start + 1))
                     .help("remove the `\\`"),
             );
@@ -82,7 +82,7 @@ fn logical_line(source: &Source<'_>, tokens: &[Token], first: usize, diags: &mut
             }
             TokenKind::Continuation if tokens.get(at + 1).is_none() => {
                 diags.push(
-                    Diagnostic::new("syntax::continuation", "the file ends after `\\`, which continues a line")
+                    Diagnostic::new("syntax::continuation", "expected a line after `\\`, found the end of the file")
                         .at(source.span(token.start, token.end))
                         .help("remove the `\\`, or write the rest of the line"),
                 );
@@ -161,7 +161,7 @@ fn wrong_close(source: &Source<'_>, open: Option<Token>, close: &Token) -> Diagn
                 .label(source.span(open.start, open.end), "opened here")
                 .help(format!("close `{text}` with `{}`", closing(text)))
         }
-        None => Diagnostic::new("syntax::bracket", format!("`{found}` closes a bracket that was not opened"))
+        None => Diagnostic::new("syntax::bracket", format!("unmatched closing bracket `{found}`"))
             .at(span)
             .help(format!("remove the `{found}`, or open it")),
     }
@@ -228,12 +228,9 @@ fn nest(source: &Source<'_>, tokens: &[Token], flat: Vec<Line>, diags: &mut Vec<
             order = indent.compare(blocks[blocks.len() - 1].0);
             if order == Some(Greater) {
                 diags.push(
-                    Diagnostic::new("syntax::indentation", "the line is indented like no block around it")
-                        .at(word)
-                        .help(format!(
-                            "indent it by {} columns, like the block before",
-                            blocks[blocks.len() - 1].0.wide
-                        )),
+                    Diagnostic::new("syntax::indentation", "the indentation matches no enclosing block").at(word).help(
+                        format!("indent it by {} columns, like the block before", blocks[blocks.len() - 1].0.wide),
+                    ),
                 );
                 order = Some(Equal);
             }

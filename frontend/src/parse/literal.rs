@@ -20,7 +20,7 @@ pub fn number(text: &str, span: Span, diags: &mut Vec<Diagnostic>) -> ExprKind {
     };
     if text.len() > MAX_DIGITS {
         diags.push(
-            Diagnostic::new("syntax::number", format!("a number of more than {MAX_DIGITS} characters"))
+            Diagnostic::new("syntax::number", format!("a number is longer than {MAX_DIGITS} characters"))
                 .at(span)
                 .help("write it shorter: a 64-bit float has 17 significant digits"),
         );
@@ -30,7 +30,7 @@ pub fn number(text: &str, span: Span, diags: &mut Vec<Diagnostic>) -> ExprKind {
         let value: f64 = rest.parse().unwrap_or(f64::INFINITY);
         if value.is_infinite() {
             diags.push(
-                Diagnostic::new("syntax::number", format!("`{text}` is larger than every 64-bit float"))
+                Diagnostic::new("syntax::number", format!("`{text}` does not fit in a 64-bit float"))
                     .at(span)
                     .help("the largest is about 1.797e308; write `inf` for infinity"),
             );
@@ -40,9 +40,9 @@ pub fn number(text: &str, span: Span, diags: &mut Vec<Diagnostic>) -> ExprKind {
     let value = u64::from_str_radix(rest, radix).ok().map(i128::from);
     if value.is_none() {
         diags.push(
-            Diagnostic::new("syntax::number", "an integer that fits in no integer type")
+            Diagnostic::new("syntax::number", "the integer does not fit in any integer type")
                 .at(span)
-                .help("the largest is 18446744073709551615 (u64); write a float such as `1e40` otherwise"),
+                .help("write at most 18446744073709551615 (u64), or a float such as `1e40`"),
         );
     }
     ExprKind::Int(value)
@@ -58,8 +58,9 @@ pub fn string(b: &mut Builder<'_, '_>, raw: &str, start: usize, depth: usize, pa
     let body_start = start + prefix_len + quotes;
     let span = b.source.span(start, start + raw.len());
     if prefix.contains('b') {
-        b.diags
-            .push(Diagnostic::new("python::bytes", "there are no strings of bytes").at(span).help("leave the `b` out"));
+        b.diags.push(
+            Diagnostic::new("python::bytes", "byte strings are not supported").at(span).help("leave out the `b`"),
+        );
         return false;
     }
     let is_raw = prefix.contains('r');
@@ -70,7 +71,7 @@ pub fn string(b: &mut Builder<'_, '_>, raw: &str, start: usize, depth: usize, pa
     }
     if b.in_format {
         b.diags.push(
-            Diagnostic::new("syntax::format_string", "an f-string inside an f-string")
+            Diagnostic::new("syntax::format_string", "an f-string inside an f-string is not supported")
                 .at(span)
                 .help("write its pieces into the outer one"),
         );
@@ -151,9 +152,12 @@ fn field_value(b: &mut Builder<'_, '_>, field: &str, start: usize, depth: usize)
     let problem = if field.trim().is_empty() {
         refuse("an empty field in an f-string", "write an expression between the braces, or `{{}}` for the characters")
     } else if field.contains(['\\', '#']) {
-        refuse("a field of an f-string has `\\` or `#`", "give the value a name first, and write `{name}`")
+        refuse(
+            "`\\` and `#` are not supported in a field of an f-string",
+            "give the value a name first, and write `{name}`",
+        )
     } else if field.trim_end().ends_with('=') {
-        refuse("a field of an f-string ends with `=`", "write the text yourself: `x={x}`")
+        refuse("`=` at the end of a field of an f-string is not supported", "write the text yourself: `x={x}`")
     } else {
         None
     };
@@ -198,7 +202,7 @@ fn bad_field(b: &Builder<'_, '_>, body: &str, body_start: usize, open: usize, st
             .help("close the field with `}`, or write `{{` for the character");
     };
     let what = if body.as_bytes()[stop] == b':' { "a format after `:`" } else { "a conversion after `!`" };
-    Diagnostic::new("syntax::format_string", format!("{what} in an f-string"))
+    Diagnostic::new("syntax::format_string", format!("{what} in an f-string is not supported"))
         .at(b.source.span(body_start + stop, body_start + stop + 1))
         .help("write the value alone: `{x}`")
 }
@@ -254,7 +258,13 @@ fn escape(rest: &str) -> (usize, Result<String, EscapeProblem>) {
         'U' => return code(after, 8),
         'N' => {
             let len = if after.starts_with("N{") { after.find('}').map_or(1, |i| i + 1) } else { 1 };
-            return (1 + len, Err(("a character by its name", "write the character itself, or its number: `\\u03b1`")));
+            return (
+                1 + len,
+                Err((
+                    "a character name in an escape is not supported",
+                    "write the character itself, or its number: `\\u03b1`",
+                )),
+            );
         }
         '0'..='7' => {
             let digits = after.bytes().take(3).take_while(|b| matches!(b, b'0'..=b'7')).count();
@@ -272,10 +282,11 @@ fn code(after: &str, digits: usize) -> (usize, Result<String, EscapeProblem>) {
     let found = after[1..].bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
     if found < digits {
         let help = "`\\x` takes 2 hexadecimal digits, `\\u` 4 and `\\U` 8; write `\\\\` for a backslash";
-        return (2 + found, Err(("an escape with too few digits", help)));
+        return (2 + found, Err(("the escape has too few digits", help)));
     }
     let value = u32::from_str_radix(&after[1..1 + digits], 16).ok().and_then(char::from_u32);
-    let value =
-        value.map(String::from).ok_or(("an escape that is not a character", "write the number of a Unicode character"));
+    let value = value
+        .map(String::from)
+        .ok_or(("the escape is not a Unicode character", "write the number of a Unicode character"));
     (2 + digits, value)
 }

@@ -14,63 +14,73 @@ const STATEMENTS: [Row; 20] = [
     (
         "while",
         "python::while",
-        "there are no `while` loops",
-        "write `for i in range(n)` with the largest number of rounds, and `if` inside it",
+        "`while` loops are not supported",
+        "write `for i in range(n)` with the maximum number of iterations, and an `if` in its body",
     ),
     (
         "break",
         "python::break",
-        "a loop cannot be left early",
-        "put what must not run any more under `if not done:`, with `done` a bool",
+        "`break` is not supported",
+        "put the rest of the body under `if not done:`, with `done` a `bool`",
     ),
-    ("continue", "python::continue", "a round of a loop cannot be cut short", "put the rest of the body under `if`"),
-    ("class", "python::class", "there are no classes", "write functions, and pass tensors to them"),
+    ("continue", "python::continue", "`continue` is not supported", "put the rest of the body under `if`"),
+    ("class", "python::class", "classes are not supported", "write functions, and pass tensors to them"),
     (
         "try",
         "python::exception",
-        "there are no exceptions",
-        "test first: `if`, or `assert cond, \"message\"`; in a schedule `if s.can(…)`",
+        "exceptions are not supported",
+        "check first with `if` or `assert cond, \"message\"`; in a schedule, with `if s.can(…)`",
     ),
-    ("except", "python::exception", "there are no exceptions", "test first: `if`, or `assert cond, \"message\"`"),
-    ("finally", "python::exception", "there are no exceptions", "write the statements after the others"),
-    ("raise", "python::exception", "there are no exceptions", "write `assert cond, \"message\"`"),
+    (
+        "except",
+        "python::exception",
+        "exceptions are not supported",
+        "check first with `if` or `assert cond, \"message\"`",
+    ),
+    ("finally", "python::exception", "exceptions are not supported", "write the statements after the others"),
+    ("raise", "python::exception", "exceptions are not supported", "write `assert cond, \"message\"`"),
     (
         "with",
         "python::with",
-        "there are no `with` blocks",
-        "write the statements one after the other; tensors end with their block",
+        "`with` blocks are not supported",
+        "write the statements without `with`; a tensor ends with its block",
     ),
-    ("yield", "python::generator", "there are no generators", "return a tensor, or write to an `inout` parameter"),
+    ("yield", "python::generator", "generators are not supported", "return a tensor, or write to an `inout` parameter"),
     (
         "async",
         "python::async",
-        "there is nothing asynchronous",
-        "write a plain function; loops are made parallel by a schedule",
+        "asynchronous code is not supported",
+        "write a plain function, and run its loops in parallel by a schedule",
     ),
-    ("await", "python::async", "there is nothing asynchronous", "write a plain call"),
+    ("await", "python::async", "asynchronous code is not supported", "write a plain call"),
     (
         "global",
         "python::global",
-        "there are no global variables",
+        "global variables are not supported",
         "pass the tensor as a parameter, and return it or make it `inout`",
     ),
-    ("nonlocal", "python::global", "there are no variables of an enclosing function", "pass the tensor as a parameter"),
+    (
+        "nonlocal",
+        "python::global",
+        "variables of an enclosing function are not supported",
+        "pass the tensor as a parameter",
+    ),
     (
         "del",
         "python::del",
-        "nothing is deleted by hand",
+        "`del` is not supported",
         "leave it out: a tensor ends with the block where it was first assigned",
     ),
     (
         "import",
         "python::import",
-        "a module is not imported as a whole",
-        "import names from it: `from mymodule import f, g`; libop's need no import",
+        "importing a whole module is not supported",
+        "import names from it: `from mymodule import f, g`; names of libop need no import",
     ),
-    ("match", "python::match", "there is no `match`", "write `if … elif … else`"),
-    ("case", "python::match", "there is no `match`", "write `if … elif … else`"),
-    ("switch", "python::match", "there is no `switch`", "write `if … elif … else`"),
-    ("type", "python::class", "there are no type aliases", "write the type where it is used"),
+    ("match", "python::match", "`match` is not supported", "write `if … elif … else`"),
+    ("case", "python::match", "`match` is not supported", "write `if … elif … else`"),
+    ("switch", "python::match", "`switch` is not supported", "write `if … elif … else`"),
+    ("type", "python::class", "type aliases are not supported", "write the type where it is used"),
 ];
 
 /// Soft keywords of the table: names, unless the line looks like the statement.
@@ -109,25 +119,27 @@ pub fn has_statements(word: &str) -> bool {
 /// there.
 pub fn expression(found: &str, previous: &str, operand: bool) -> Option<(&'static str, &'static str, &'static str)> {
     let row = match found {
-        ":=" => ("python::walrus", "there is no `:=`", "assign on a line of its own: `t = e`"),
+        ":=" => ("python::walrus", "`:=` is not supported", "assign on a line of its own: `t = e`"),
         "*" | "**" if operand && matches!(previous, "(" | "," | "[" | "=" | "return") => {
-            ("python::star", "there is no unpacking with `*`", "write the elements one by one")
+            ("python::star", "unpacking with `*` is not supported", "write the elements one by one")
         }
-        "{" if operand => {
-            ("python::dict", "there are no dictionaries and sets", "use a list or tuple of static values, or a tensor")
-        }
+        "{" if operand => (
+            "python::dict",
+            "dictionaries and sets are not supported",
+            "use a list or tuple of static values, or a tensor",
+        ),
         "lambda" => (
             "python::lambda",
-            "there are no lambdas, except in `s.permute` of a schedule",
+            "lambdas are not supported, except in `s.permute` of a schedule",
             "write a function with `def` and use its name",
         ),
         "yield" => {
-            ("python::generator", "there are no generators", "return a tensor, or write to an `inout` parameter")
+            ("python::generator", "generators are not supported", "return a tensor, or write to an `inout` parameter")
         }
-        "await" | "async" => ("python::async", "there is nothing asynchronous", "write a plain call"),
+        "await" | "async" => ("python::async", "asynchronous code is not supported", "write a plain call"),
         "for" if !operand => (
             "python::generator",
-            "there are no generator expressions",
+            "generator expressions are not supported",
             "write a list: `[f(k) for k in range(3)]` (static), or a loop for tensors",
         ),
         _ => return None,

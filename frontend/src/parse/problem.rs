@@ -135,9 +135,9 @@ impl StopPoint<'_, '_> {
         }
         let operand = matches!(wanted, Wanted::Expression | Wanted::Name);
         if self.first == "def" && matches!(found, "*" | "**" | "/") && wanted == Wanted::Name {
-            return Diagnostic::new("python::star", format!("`{found}` among the parameters"))
+            return Diagnostic::new("python::star", format!("`{found}` among the parameters is not supported"))
                 .at(self.span())
-                .help("name each parameter; every one can be given by position or by name");
+                .help("name each parameter; calls can pass any of them by position or by name");
         }
         if wanted == Wanted::Expression
             && previous == ":"
@@ -171,10 +171,11 @@ impl StopPoint<'_, '_> {
             return None;
         }
         let (message, help) = match found {
-            "*" => ("a module is not imported as a whole", "name what you need: `from mymodule import f, g`"),
-            "." | "..." if self.text(self.previous) == "from" => {
-                ("a relative import", "a module is a file beside this one: `from mymodule import f`")
-            }
+            "*" => ("importing a whole module is not supported", "list the names: `from mymodule import f, g`"),
+            "." | "..." if self.text(self.previous) == "from" => (
+                "relative imports are not supported",
+                "write `from mymodule import f` for the file `mymodule.ft` beside this one",
+            ),
             _ => return None,
         };
         Some(Diagnostic::new("python::import", message).help(help))
@@ -184,19 +185,19 @@ impl StopPoint<'_, '_> {
         let next = self.text(self.next);
         match (wanted, found) {
             (_, "=") if matches!(self.first, "if" | "elif" | "assert") || self.open == Some("[") => {
-                "`==` compares; `=` assigns, on a line of its own".into()
+                "write `==` to compare; assign with `=` on a line of its own".into()
             }
-            (_, "=") => "`=` follows a name or elements of a tensor: `t = e`, `t[i] = e`".into(),
+            (_, "=") => "assign to a name or to elements of a tensor: `t = e`, `t[i] = e`".into(),
             (_, "&") if previous == "&" => "write `and`, or `&` for bits and bools element by element".into(),
             (_, "|") if previous == "|" => "write `or`, or `|` for bits and bools element by element".into(),
             (_, ">") if previous == "<" => "write `!=`".into(),
             (_, "if") if self.first == "else" => "write `elif cond:`".into(),
             (Wanted::Colon, _) if self.first == "else" => "write `else:`, or `elif cond:` with a condition".into(),
             (Wanted::Colon, _) if previous == "]" && is_format(found) => {
-                format!("the storage of a tensor stands behind `@`: `@ {found}`")
+                format!("write the storage of a tensor after `@`: `@ {found}`")
             }
-            (Wanted::Colon, _) => format!("the line starts with `{}`, so it ends with `:`", self.first),
-            (Wanted::Else, _) => "a conditional expression has both cases: `a if cond else b`".into(),
+            (Wanted::Colon, _) => format!("write `:` at the end of a line that starts with `{}`", self.first),
+            (Wanted::Else, _) => "write both cases: `a if cond else b`".into(),
             (Wanted::In, _) => "write `for i in range(n):`".into(),
             (Wanted::Import, _) => "write `from module import name`".into(),
             (Wanted::LoopVariable, _) => "write `for i in range(n):` or `for i, j in ndrange(n, m):`".into(),
@@ -205,23 +206,23 @@ impl StopPoint<'_, '_> {
             (Wanted::Expression, "") if matches!(previous, "+" | "-") => {
                 "write the right operand; to count, write `i += 1`".into()
             }
-            (Wanted::Expression, "elif" | "else") => "it belongs to an `if` and starts a line".into(),
+            (Wanted::Expression, "elif" | "else") => "write it at the start of a line, after an `if`".into(),
             (Wanted::Expression, _) if is_keyword(found) => {
-                format!("`{found}` starts no expression; names cannot be keywords")
+                format!("write an expression; the keyword `{found}` cannot be a name")
             }
             (Wanted::Expression, "") => format!("write an expression after `{previous}`"),
             (Wanted::Expression, _) => format!("write an expression before `{found}`, or remove it"),
             (Wanted::More, ":") if self.open.is_none() => {
-                "a `:` ends the first line of `if`, `for` and `def`, or stands before a type: `t: f32 = e`".into()
+                "write `:` only at the end of an `if`, `for` or `def` line, or before a type: `t: f32 = e`".into()
             }
             (Wanted::More, "->") => {
-                "`->` stands before the type of a function's result: `def f(x: f32) -> f32:`".into()
+                "write `->` only before the type of a function's result: `def f(x: f32) -> f32:`".into()
             }
             (Wanted::More, "for") if self.open == Some("[") => {
-                "a comprehension makes one expression for each: `[(i, j) for i, j in …]`".into()
+                "write one expression before `for`: `[(i, j) for i, j in …]`".into()
             }
             (Wanted::More, _) if previous == "]" && is_format(found) => {
-                format!("the storage of a tensor stands behind `@`: `@ {found}`")
+                format!("write the storage of a tensor after `@`: `@ {found}`")
             }
             (Wanted::More, _) if self.open.is_some() => format!("is a comma missing before `{found}`?"),
             (Wanted::More, "if" | "for") if !next.is_empty() => "write the statement on a line of its own".into(),
@@ -252,17 +253,17 @@ fn bad_character(span: Span, found: &str) -> Diagnostic {
         Some('?') => ("`?`".to_string(), "write `a if cond else b`".to_string()),
         Some('$' | '`' | '\\') => (format!("`{found}`"), "remove it".to_string()),
         Some('“' | '”' | '„' | '‘' | '’') => {
-            (format!("`{found}`"), "strings stand between `\"` or `'`".to_string())
+            (format!("`{found}`"), "enclose strings in `\"` or `'`".to_string())
         }
         Some(c) if c.is_alphanumeric() => {
-            (format!("`{found}`"), "names are written in ASCII letters, digits and `_`: `alpha`, `dx`".to_string())
+            (format!("`{found}`"), "write names in ASCII letters, digits and `_`: `alpha`, `dx`".to_string())
         }
         Some(c) if c.is_whitespace() || c.is_control() || !is_visible(c) => {
-            (format!("the invisible character U+{:04X}", u32::from(c)), "replace it by a plain space".to_string())
+            (format!("invisible character U+{:04X}", u32::from(c)), "replace it with a space".to_string())
         }
         _ => (format!("`{found}`"), "outside strings and comments, write ASCII".to_string()),
     };
-    Diagnostic::new("syntax::character", format!("{what} cannot stand here")).at(span).help(help)
+    Diagnostic::new("syntax::character", format!("unexpected {what}")).at(span).help(help)
 }
 
 fn is_visible(c: char) -> bool {
@@ -274,13 +275,13 @@ fn bad_number(span: Span, found: &str) -> Diagnostic {
     let digits = lower.trim_start_matches('0');
     let help = match () {
         () if lower.ends_with('j') => {
-            "there are no complex numbers: keep the real and the imaginary part in two tensors"
+            "complex numbers are not supported: keep the real and the imaginary part in two tensors"
         }
         () if lower.len() > 1 && lower.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_') => {
-            "a decimal number has no leading zeros; write `0o17` for octal"
+            "remove the leading zeros, or write `0o17` for octal"
         }
-        () if lower.contains('_') => "a `_` stands between two digits: `1_000`",
-        () if lower.ends_with('f') => "leave the `f` out: a literal takes the type of what it meets",
+        () if lower.contains('_') => "write `_` only between two digits: `1_000`",
+        () if lower.ends_with('f') => "leave out the `f`: a literal takes the type of the operand beside it",
         () => "write `12`, `1.5`, `1e-3`, `0xff`, `0o17` or `0b11`; put a space before a word that follows",
     };
     Diagnostic::new("syntax::number", format!("`{found}` is not a number")).at(span).help(help)
@@ -331,13 +332,13 @@ pub fn is_keyword(word: &str) -> bool {
 /// Reports an `else` or `elif` that belongs to no `if`; `before` is the first word of the statement before it.
 pub fn lone_else(span: Span, word: &str, before: Option<&str>) -> Diagnostic {
     match before {
-        Some("for") => Diagnostic::new("python::for_else", format!("`{word}` after a `for`"))
+        Some("for") => Diagnostic::new("python::for_else", format!("`{word}` after a `for` is not supported"))
             .at(span)
             .help("loops always run to their end: write the statements after the loop"),
-        Some("while") => Diagnostic::new("python::for_else", format!("`{word}` after a `while`"))
+        Some("while") => Diagnostic::new("python::for_else", format!("`{word}` after a `while` is not supported"))
             .at(span)
             .help("write the statements after the loop"),
-        Some("else") => Diagnostic::new("syntax::unexpected", format!("`{word}` after `else`"))
+        Some("else") => Diagnostic::new("syntax::unexpected", format!("unexpected `{word}` after `else`"))
             .at(span)
             .help("`else` is the last branch: write `elif` for the ones before it"),
         _ => Diagnostic::new("syntax::unexpected", format!("`{word}` without an `if` before it"))
@@ -348,20 +349,20 @@ pub fn lone_else(span: Span, word: &str, before: Option<&str>) -> Diagnostic {
 
 /// Reports a left-hand side that cannot be assigned to.
 pub fn bad_target(span: Span, what: &str, help: &str) -> Diagnostic {
-    Diagnostic::new("syntax::target", format!("{what} on the left of an assignment")).at(span).help(help)
+    Diagnostic::new("syntax::target", format!("cannot assign to {what}")).at(span).help(help)
 }
 
 /// Reports a NUL, which no text file has and which Python refuses even in comments.
 pub fn nul(source: &Source<'_>) -> Option<Diagnostic> {
     let at = source.text.find('\0')?;
-    let message = "the file holds a NUL character, so it is not a text file";
+    let message = "the file contains a NUL character, so it is not a text file";
     Some(Diagnostic::new("syntax::character", message).at(source.span(at, at + 1)).help("save it as UTF-8 text"))
 }
 
 /// Reports the first name that is too long to be repeated in messages and generated code.
 pub fn long_name(source: &Source<'_>, tokens: &[Token]) -> Option<Diagnostic> {
     let long = tokens.iter().find(|t| t.kind == TokenKind::Name && t.end - t.start > MAX_NAME)?;
-    let message = format!("a name of more than {MAX_NAME} characters");
+    let message = format!("a name is longer than {MAX_NAME} characters");
     let span = source.span(long.start, long.end);
     Some(Diagnostic::new("syntax::name", message).at(span).help("give it a shorter name"))
 }
@@ -384,9 +385,12 @@ pub fn check_encoding(source: &Source<'_>, diags: &mut Vec<Diagnostic>) {
             let glued = trimmed[at + 6..].starts_with([':', '=']);
             if glued && !name.is_empty() && !matches!(name.to_ascii_lowercase().as_str(), "utf-8" | "utf8" | "utf_8") {
                 diags.push(
-                    Diagnostic::new("syntax::encoding", format!("the file says that it is written in `{name}`"))
-                        .at(source.span(start, start + line.len()))
-                        .help("write it in UTF-8, and remove the line"),
+                    Diagnostic::new(
+                        "syntax::encoding",
+                        format!("expected UTF-8, found a declaration of the encoding `{name}`"),
+                    )
+                    .at(source.span(start, start + line.len()))
+                    .help("save the file as UTF-8, and remove this line"),
                 );
             }
         }

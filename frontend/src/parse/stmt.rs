@@ -121,9 +121,12 @@ impl<'a> Reader<'a, '_> {
             }
             "if" | "for" => {
                 self.diags.push(
-                    Diagnostic::new("syntax::top_level", format!("`{word}` at the top level of a file"))
-                        .at(self.head_word(line))
-                        .help("a file holds imports, assignments of static values and functions: put this into a function"),
+                    Diagnostic::new(
+                        "syntax::top_level",
+                        format!("`{word}` is not supported at the top level of a file"),
+                    )
+                    .at(self.head_word(line))
+                    .help("move it into a function: a file holds imports, assignments of static values and functions"),
                 );
                 self.block(&line.block);
             }
@@ -162,7 +165,7 @@ impl<'a> Reader<'a, '_> {
                     module.items.push(Item::Assign { name: Name { text, span }, value });
                     return;
                 }
-                _ => "an assignment to something other than one name",
+                _ => "an assignment to anything but one name",
             },
             StmtKind::Expr(Expr { kind: ExprKind::Str(text), .. }) => {
                 if first && module.doc.is_none() && module.items.is_empty() {
@@ -178,8 +181,8 @@ impl<'a> Reader<'a, '_> {
             _ => "an expression",
         };
         self.diags.push(
-            Diagnostic::new("syntax::top_level", format!("{problem} at the top level of a file")).at(span).help(
-                "a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function",
+            Diagnostic::new("syntax::top_level", format!("{problem} is not supported at the top level of a file")).at(span).help(
+                "move it into a function: a file holds imports, assignments of static values (`n = 64`) and functions",
             ),
         );
     }
@@ -187,7 +190,7 @@ impl<'a> Reader<'a, '_> {
     fn lost_decorators(&mut self, decorators: &[Expr]) {
         if let Some(last) = decorators.last() {
             self.diags.push(
-                Diagnostic::new("syntax::decorator", "a decorator without a function after it")
+                Diagnostic::new("syntax::decorator", "expected a function after the decorator")
                     .at(last.span)
                     .help("write `def` on the next line"),
             );
@@ -229,9 +232,9 @@ impl<'a> Reader<'a, '_> {
                 }
                 "def" | "@" => {
                     self.diags.push(
-                        Diagnostic::new("python::closure", "a function inside a function")
+                        Diagnostic::new("python::closure", "a function inside a function is not supported")
                             .at(self.head_word(line))
-                            .help("there are no closures: move it to the top level, and pass it what it uses as parameters"),
+                            .help("move it to the top level, and pass the values it uses as parameters"),
                     );
                     // One report for a decorator and its function.
                     at += lines[at..].iter().take_while(|_| self.word(line) == "@").take(1).count();
@@ -313,7 +316,7 @@ impl<'a> Reader<'a, '_> {
     fn if_(&mut self, chain: &[Line]) -> Option<Stmt> {
         if chain.len() > MAX_DEPTH {
             self.diags.push(
-                Diagnostic::new("syntax::depth", format!("more than {MAX_DEPTH} branches of one `if`"))
+                Diagnostic::new("syntax::depth", format!("an `if` has more than {MAX_DEPTH} branches"))
                     .at(self.head_word(&chain[MAX_DEPTH]))
                     .help("split the cases into groups, each with its own `if`"),
             );
@@ -394,7 +397,7 @@ impl<'a> Reader<'a, '_> {
             let name = &param.name;
             if let Some(other) = params.iter().find(|p| p.name.text == name.text) {
                 self.diags.push(
-                    Diagnostic::new("syntax::parameter", format!("two parameters are called `{}`", name.text))
+                    Diagnostic::new("syntax::parameter", format!("two parameters are named `{}`", name.text))
                         .at(name.span)
                         .label(other.name.span, "first here")
                         .help("rename one of them"),
@@ -404,7 +407,7 @@ impl<'a> Reader<'a, '_> {
                 self.diags.push(
                     Diagnostic::new(
                         "syntax::parameter",
-                        format!("`{}` has no default, but the one before has", name.text),
+                        format!("the parameter `{}` without a default follows a parameter with a default", name.text),
                     )
                     .at(name.span)
                     .help("give it a default too, or move it to the front"),
@@ -463,7 +466,7 @@ impl<'a> Reader<'a, '_> {
             }
             Rule::import_stmt => {
                 b.diags.push(
-                    Diagnostic::new("python::import", "an import inside a function")
+                    Diagnostic::new("python::import", "an import inside a function is not supported")
                         .at(span)
                         .help("move it to the top of the file"),
                 );
@@ -488,7 +491,7 @@ fn expr_stmt(b: &mut Builder<'_, '_>, pair: Pair<'_, Rule>) -> Option<StmtKind> 
     let Some(tail) = parts.next() else { return Some(StmtKind::Expr(b.value(left))) };
     if let Some(chained) = parts.next() {
         b.diags.push(
-            Diagnostic::new("python::chained_assignment", "a chained assignment")
+            Diagnostic::new("python::chained_assignment", "chained assignment is not supported")
                 .at(b.span(&chained))
                 .help("write one assignment per line"),
         );
@@ -525,7 +528,7 @@ fn expr_stmt(b: &mut Builder<'_, '_>, pair: Pair<'_, Rule>) -> Option<StmtKind> 
                 _ => {
                     b.diags.push(problem::bad_target(
                         target.span,
-                        "something other than a name, with a type",
+                        "an annotated target that is not a name",
                         "declare one name: `t: f32[n] = zeros((n,), f32)`",
                     ));
                     None

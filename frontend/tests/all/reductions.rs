@@ -63,7 +63,7 @@ fn sums_and_extrema_of_several_terms() {
 }
 
 #[test]
-fn calls_in_and_and_or() {
+fn calls_in_operands_of_and_and_or() {
     let count = |functions: &str, body: &str| {
         let text = format!(
             "{functions}\ndef f(x: i32[n, m], y: inout[bool[n]], z: inout[i32[m]]):\n    for i in range(n):\n        {body}\n"

@@ -18,7 +18,7 @@ fn comes_back(case: &Case) -> bool {
 }
 
 #[test]
-fn random_programs_come_back() {
+fn random_programs_round_trip() {
     for seed in 0..400 {
         let options = Options {
             floats: if seed % 2 == 0 { Floats::Exact } else { Floats::Any },
@@ -51,7 +51,7 @@ fn printed_twice(text: &str, entry: &str, printed_entry: &str) -> (String, Strin
 }
 
 #[test]
-fn words_that_the_text_needs_are_names_too() {
+fn keywords_of_the_printed_text_can_be_names() {
     let words = "\
 def min(range: f32[cast, inf], exp2: f32[cast], empty: f64) -> f64:
     log = 0.0
@@ -71,7 +71,7 @@ def min(range: f32[cast, inf], exp2: f32[cast], empty: f64) -> f64:
 
 /// Checks that operands which a reduction combines first are folded as other constants are.
 #[test]
-fn constants_that_a_reduction_combines_are_folded() {
+fn combined_constants_of_reductions_are_folded() {
     let text = "\
 def f(x: f32[n]) -> f32[n]:
     y = zeros((n,), f32)

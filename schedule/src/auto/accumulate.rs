@@ -25,8 +25,9 @@ use taffeta_ast::{Stmt, StmtId, StmtKind, Symbol};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_accumulate",
-    summary: "Keeps what loops add up in registers.",
-    why_here: "after blocks of contractions, which are in registers already, and before lanes, which these sums get too",
+    summary: "Keeps sums of loops in registers.",
+    why_here: "after contractions are tiled, whose sums are in registers already, and before lanes, which these sums \
+               get too",
     gain: crate::auto::rule::MARK,
     min_gain_sparse: Some(-STORED),
     objective: None,

@@ -19,7 +19,7 @@ use taffeta_ast::{Stmt, StmtId};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_blend",
-    summary: "Jams loops of a few iterations into the loops inside of them.",
+    summary: "Unrolls loops of a few iterations and jams them into the loops inside.",
     why_here: "before loops are fused, which then have no short loops between them",
     gain: crate::auto::rule::MARK,
     min_gain_sparse: None,

@@ -22,8 +22,8 @@ use taffeta_ast::{Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_fission",
-    summary: "Parts what threads cannot share out from what they can.",
-    why_here: "after loops were fused, so that it cuts what is left, and before the nests that it makes are put in order",
+    summary: "Separates statements that threads cannot share from the rest of a loop.",
+    why_here: "after loops are fused, so that it cuts fused loops, and before the nests that it makes are reordered",
     gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,
@@ -54,7 +54,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
         return Vec::new();
     }
     let cuts = nest::scatters(&l);
-    let steps = format!("fission(\"{}\") around what it scatters", s.called(&l));
+    let steps = format!("fission(\"{}\") around its scatters", s.called(&l));
     let before = nest::loops_in(&s.func().body).iter().map(Stmt::id).collect::<Vec<_>>();
     vec![Candidate {
         steps,

@@ -24,9 +24,9 @@ use taffeta_ast::{Stmt, StmtId, StmtKind, Symbol, poly};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_fuse",
-    summary: "Makes one loop of several that use the same tensors, and keeps less of what is between them.",
-    why_here: "after libraries have taken their products, and before loops are put in order: it makes the nests that \
-               later rules look at",
+    summary: "Fuses loops that use the same tensors, and shrinks the tensors between them.",
+    why_here: "after libraries have taken their products, and before loops are reordered: it makes the nests that \
+               later rules work on",
     gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: Some(crate::auto::rule::STRUCTURE),
     objective: None,
@@ -101,7 +101,7 @@ fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result
     let before = s.trying();
     let made = s.call("fuse", &[Arg::from(a.clone()), Arg::from(b.clone())])?;
     if !free(s, &made) && free(&before, &a) && free(&before, &b) {
-        return Err(Refusal::illegal(0, "the loop could not run on threads any more"));
+        return Err(Refusal::illegal(0, "the fused loop could no longer run on threads"));
     }
     let l = s.loop_(&Arg::from(made.clone()))?;
     for pair in Block::of(&l.body).items.windows(2) {

@@ -100,7 +100,7 @@ impl Reporter<'_> {
                 false => self.without(l, parallelize::RULE.method, "parallelize").into(),
             };
         };
-        let mut how = format!("shared out {}", parallel.distribution.name());
+        let mut how = format!("{} distribution", parallel.distribution.name());
         if let Some(n) = parallel.above {
             how += &format!(", above {n} iterations");
         }
@@ -112,7 +112,7 @@ impl Reporter<'_> {
             return Execution::Yes("a matrix product by a library".into());
         }
         if let Some(vectorize) = props.vectorize {
-            let width = vectorize.width.map_or_else(|| "as wide as the machine's".to_string(), |w| format!("{w}"));
+            let width = vectorize.width.map_or_else(|| "the machine's width".to_string(), |w| format!("{w}"));
             return Execution::Yes(format!("lanes: {width}{}", shared(&props.reductions)));
         }
         let without = self.without(l, vectorize::RULE.method, "vectorize");
@@ -124,7 +124,7 @@ impl Reporter<'_> {
             (Unmarked::Refused(why), _) => Execution::No(why),
             (Unmarked::Legal(_), None) => Execution::Yes("by the C compiler, without a mark".into()),
             (Unmarked::Legal(why), Some(obstacle)) => {
-                Execution::No(format!("{why}; a C compiler does not by itself: {obstacle}"))
+                Execution::No(format!("{why}; the C compiler does not vectorise it by itself: {obstacle}"))
             }
         }
     }

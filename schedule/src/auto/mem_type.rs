@@ -20,8 +20,8 @@ use taffeta_ast::{Func, Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_mem_type",
-    summary: "Keeps scratch arrays of changing size in memory that is laid out once.",
-    why_here: "at the end, when all arrays are there that rules make",
+    summary: "Puts local arrays of changing size into an arena, which is laid out once.",
+    why_here: "at the end, when the other rules have made all of their arrays",
     gain: crate::auto::rule::MARK,
     min_gain_sparse: Some(crate::auto::rule::MARK),
     objective: None,

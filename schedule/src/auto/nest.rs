@@ -114,7 +114,7 @@ pub(super) fn halves(made: Value) -> Result<(Value, Value), Refusal> {
         Value::List(both) => <[Value; 2]>::try_from(both).ok(),
         _ => None,
     };
-    let [first, second] = both.ok_or_else(|| Refusal::target("the loop was not made into two"))?;
+    let [first, second] = both.ok_or_else(|| Refusal::target("the loop was not cut into two"))?;
     Ok((first, second))
 }
 

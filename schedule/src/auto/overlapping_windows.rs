@@ -26,8 +26,8 @@ use taffeta_ast::{ExprKind, Stmt, StmtId};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_window",
-    summary: "Has a few iterations go through overlapping windows together.",
-    why_here: "before short loops are jammed, which it makes, and before loops are fused, which would hide windows",
+    summary: "Runs a few iterations over overlapping windows together.",
+    why_here: "before short loops are jammed, as it makes some, and before loops are fused, which would hide windows",
     gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,

@@ -25,7 +25,7 @@ use taffeta_ast::{Distribution, LoopProps, Parallel, Stmt, StmtId, StmtKind};
 pub(super) const RULE: Rule = Rule {
     method: "auto_parallelize",
     summary: "Runs outer loops on several threads.",
-    why_here: "last: threads take what is left, and no step splits or moves a parallel loop",
+    why_here: "after all rules that change loops, since no step splits or moves a parallel loop",
     gain: crate::auto::rule::MARK,
     min_gain_sparse: Some(crate::auto::rule::MARK),
     objective: None,

@@ -26,7 +26,7 @@ use taffeta_ast::{Stmt, StmtId, StmtKind, Symbol};
 pub(super) const RULE: Rule = Rule {
     method: "auto_polyhedral",
     summary: "Skews and tiles nests in which every loop carries a dependence, for threads.",
-    why_here: "after the order of loops is chosen, which is fixed for what it makes, and before lanes",
+    why_here: "after the order of loops is chosen, since the loops that it makes keep their order, and before lanes",
     gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,
@@ -87,7 +87,7 @@ fn fronts(s: &mut Schedule, site: StmtId, depth: usize, sizes: &[i64]) -> Result
     let band = s.call("polyhedral", &[Arg::from(site)])?;
     match &band {
         Value::List(loops) if loops.len() == depth && loops.iter().all(|l| matches!(l, Value::Handle(_))) => {}
-        _ => return Err(Refusal::target("the nest is not one band of loops any more")),
+        _ => return Err(Refusal::target("the nest is no longer a single band of loops")),
     }
     let sizes = Value::List(sizes.iter().map(|n| Value::Int(*n)).collect());
     let made = s.call("tile", &[Arg::from(band), Arg::from(sizes), Arg::named("wavefront", true)])?;

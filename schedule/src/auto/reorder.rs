@@ -33,7 +33,7 @@ use taffeta_ast::{Access, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_reorder",
-    summary: "Orders nested loops so that what lies side by side is accessed one after the other.",
+    summary: "Orders nested loops so that consecutive iterations access adjacent elements.",
     why_here: "before marks, which fix the order of loops",
     gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,

@@ -91,7 +91,7 @@ impl Schedule {
             out.push("it runs on one thread".into());
         }
         if gathers {
-            out.push("it goes where a tensor says".into());
+            out.push("it accesses elements at indices read from a tensor".into());
         }
         for (steps, why) in refused {
             let text = format!("{steps}: {why}");

@@ -22,8 +22,8 @@ use taffeta_ast::{Access, ExprKind, Op, Stmt, StmtId, Symbol};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_storage",
-    summary: "Orders loops over structured tensors as these store their levels.",
-    why_here: "before other rules look at loops over what is stored, which keep their order from then on",
+    summary: "Orders loops over structured tensors by the order of the stored levels.",
+    why_here: "before all other rules, which keep the order of loops over stored elements",
     gain: 0.0,
     min_gain_sparse: Some(0.0),
     objective: Some(weight),
@@ -148,7 +148,7 @@ fn apply(s: &mut Schedule, nest: &[StmtId], order: &[LoopCoord], threads: bool) 
     }
     let half = |k: usize, which: usize| {
         let found = blocks.iter().find(|(b, _)| *b == k).map(|(_, halves)| halves[which].clone());
-        found.ok_or_else(|| Refusal::target("what is stored of an index is a remainder alone"))
+        found.ok_or_else(|| Refusal::target("the format stores the remainder of an index, but not its quotient"))
     };
     if let Some(LoopCoord::Diagonal(a, b)) = order.iter().find(|p| matches!(p, LoopCoord::Diagonal(..))) {
         return diagonals(s, &loops, (*a, *b), (order, threads), steps);
@@ -188,7 +188,7 @@ fn diagonals(
 ) -> Result<ExtraSteps, Refusal> {
     let along = match order {
         [LoopCoord::Diagonal(..), LoopCoord::Loop(k)] if *k == a || *k == b => k,
-        _ => return Err(Refusal::target("what is stored beside the diagonal is not one index of it")),
+        _ => return Err(Refusal::target("the coordinate stored beside the diagonal is not one of its indices")),
     };
     // Makes the pair adjacent; the loops between them move inside.
     let pair = [a.min(b), a.max(b)];

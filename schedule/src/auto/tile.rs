@@ -34,8 +34,8 @@ use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 pub(super) const RULE: Rule = Rule {
     method: "auto_tile",
     summary: "Sums blocks of contractions in registers.",
-    why_here: "after the order of loops is chosen, whose nests it takes apart, and before lanes and threads, which tiles \
-               get too",
+    why_here: "after the order of loops is chosen, since it takes nests apart, and before lanes and threads, which \
+               tiles get too",
     gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,

@@ -35,9 +35,9 @@ use taffeta_ast::{Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_transpose",
-    summary: "Goes through transposed tensors in blocks.",
-    why_here: "after the order of loops is chosen, where no order is good, and before lanes and threads, which blocks \
-               get too",
+    summary: "Traverses transposed tensors in blocks.",
+    why_here: "after the order of loops is chosen, for nests without a good order, and before lanes and threads, which \
+               blocks get too",
     gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: None,
     objective: None,

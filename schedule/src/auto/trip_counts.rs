@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn triangles_are_half_of_squares() {
+    fn triangular_loops_have_half_of_the_iterations() {
         let text = "
 def f(x: inout[f64[n, m]]):
     for i in range(n):
@@ -409,7 +409,7 @@ def f(x: inout[f64[n, m]]):
     }
 
     #[test]
-    fn loops_visit_what_is_stored() {
+    fn loops_visit_stored_elements() {
         let text = "
 def f(A: f64[n, m] @ csr, B: f64[n, m] @ format(compressed, compressed), x: f64[m], y: inout[f64[n]], z: inout[f64[n, m]]):
     for i in range(n):
@@ -433,7 +433,7 @@ def f(A: f64[n, m] @ csr, B: f64[n, m] @ format(compressed, compressed), x: f64[
     }
 
     #[test]
-    fn rows_share_the_elements() {
+    fn rows_divide_the_stored_elements() {
         let text = "
 def f(first: i64[n + 1], k: i32[m], v: f64[m], y: inout[f64[n]]):
     for i in range(n):

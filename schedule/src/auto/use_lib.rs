@@ -17,8 +17,8 @@ use taffeta_ast::{Stmt, StmtId, StmtKind};
 
 pub(super) const RULE: Rule = Rule {
     method: "auto_use_lib",
-    summary: "Has a library do large matrix products.",
-    why_here: "first, while products stand as they are written; what a library does is left alone by all others",
+    summary: "Replaces large matrix products by library calls.",
+    why_here: "before rules that change loops, while products stand as written; later rules leave library calls alone",
     gain: crate::auto::rule::STRUCTURE,
     min_gain_sparse: Some(crate::auto::rule::STRUCTURE),
     objective: None,

@@ -18,8 +18,8 @@ use taffeta_ast::{LoopProps, Stmt, StmtId, StmtKind, Symbol, Vectorize};
 pub(super) const RULE: Rule = Rule {
     method: "auto_vectorize",
     summary: "Runs innermost loops by vector instructions.",
-    why_here: "the order of loops decides which are innermost; lanes are marked before threads, since a mark asks again \
-               about the marked loops around it",
+    why_here: "after the order of loops is chosen, which determines the innermost ones, and before threads, since each \
+               new mark rechecks the marked loops around it",
     gain: crate::auto::rule::MARK,
     min_gain_sparse: Some(crate::auto::rule::MARK),
     objective: None,

@@ -56,7 +56,7 @@ pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> 
     let written = effects::writes(&normal);
     let func = tree::replace(func, target.id(), &normal);
     let Some(facts) = walk::at(&func, normal.id()) else {
-        return Err(Refusal::target("this statement is not in the program"));
+        return Err(Refusal::target("the statement is not in the program"));
     };
     let mut e = Extractor {
         func: func.clone(),
@@ -210,7 +210,7 @@ impl Extractor {
                 self.declared.push((s.clone(), tensor.clone()));
                 self.stmt(body)
             }
-            StmtKind::While { .. } => self.whole(s, Some("it is a `while`".into())),
+            StmtKind::While { .. } => self.whole(s, Some("it is a `while` loop".into())),
             _ => self.whole(s, None),
         }
     }

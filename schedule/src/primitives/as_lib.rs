@@ -18,7 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "as_lib",
     signature: "l = s.as_lib(L)",
     params: &["loop"],
-    summary: "Has a library do a nest that is a matrix product.",
+    summary: "Replaces a nest that is a matrix product by a library call.",
     doc: include_str!("as_lib.md"),
     run: Run::Primitive(run),
 };
@@ -72,9 +72,7 @@ fn apply(plan: &Plan) -> Change {
     }
     change.notes.push(note);
     if *threads {
-        change
-            .notes
-            .push("it is in a loop that runs on several threads: our own kernel does it, on one thread each".into());
+        change.notes.push("it is in a parallel loop: each product runs on one thread, by Taffeta's own kernel".into());
     }
     change
 }
@@ -111,11 +109,12 @@ pub(crate) fn fits(func: &Func, nest: &Stmt, called: &Called<'_>) -> Result<Prod
     let relate = |s: &Stmt| if around.contains(&s.id()) { Relation::Same } else { Relation::Any };
     if let Some(d) = all.meeting(&updates, &reads, &relate) {
         let text = format!("`{}` is read in the nest that writes it", p.c.tensor);
-        return Err(Refusal::dependence(5, text, d).help("copy what is read into another tensor first (`s.cache`)"));
+        return Err(Refusal::dependence(5, text, d)
+            .help("copy the elements that are read into another tensor first (`s.cache`)"));
     }
     // 6. All accesses are in range.
     let Some(mut facts) = walk::at(func, p.update.id()) else {
-        return Err(Refusal::target("the nest is not in the program any more"));
+        return Err(Refusal::target("the nest is no longer in the program"));
     };
     for o in [&p.c, &p.a, &p.b] {
         let indices: Vec<Access> = o.indices.iter().cloned().map(Access::from).collect();
@@ -128,14 +127,14 @@ pub(crate) fn fits(func: &Func, nest: &Stmt, called: &Called<'_>) -> Result<Prod
         }
     }
     if p.alpha.as_ref().is_some_and(|e| facts.may_stop(e)) {
-        let text = "computing what the product is multiplied by may stop the program";
+        let text = "computing the scalar factor of the product may stop the program";
         return Err(Refusal::illegal(6, text).label(p.update.origin().span(), "this sum"));
     }
     Ok(p)
 }
 
 fn refusal(m: Mismatch) -> Refusal {
-    let r = Refusal::illegal(m.condition, format!("this is not a matrix product: {}", m.message));
+    let r = Refusal::illegal(m.condition, format!("the nest is not a matrix product: {}", m.message));
     let r = m.labels.into_iter().fold(r, |r, (span, word)| r.label(span, word));
     match m.help {
         Some(h) => r.help(h),
@@ -151,13 +150,13 @@ fn alone(before: &Func, l: &Loop) -> Result<(Func, Stmt), Refusal> {
         let first = all.first().is_some_and(|s| s.id() == main.id());
         let Some(around) = Loop::of(&nest) else { break };
         let cut = fission::cut(before, &func, &around, &main, first).map_err(|mut r| {
-            r.message = format!("what stands beside the product cannot be cut off: {}", r.message);
+            r.message = format!("cannot separate the product from the statements beside it: {}", r.message);
             r.condition = 1;
             r
         })?;
         let id: StmtId = if first { cut.first } else { cut.second };
         func = cut.func;
-        nest = tree::find(&func.body, id).ok_or_else(|| Refusal::target("the nest is not in the program any more"))?;
+        nest = tree::find(&func.body, id).ok_or_else(|| Refusal::target("the nest is no longer in the program"))?;
     }
     Ok((func, nest))
 }

@@ -17,7 +17,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "blend",
     signature: "s.blend(L)",
     params: &["loop"],
-    summary: "Replaces a loop by copies of its body, statement by statement.",
+    summary: "Replaces a loop by copies of its body, interleaved statement by statement.",
     doc: include_str!("blend.md"),
     run: Run::Primitive(run),
 };
@@ -47,7 +47,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
         joined: &joined,
     };
     if let Some(d) = ask.turned(&l.body, &mut Vec::new()) {
-        let text = format!("an iteration of `{}` needs what an earlier one would do later", s.called(&l.stmt));
+        let text = format!("interleaving iterations of `{}` would reverse a dependence", s.called(&l.stmt));
         return Err(Refusal::dependence(4, text, d));
     }
     // 5. Assumptions and shapes.
@@ -65,7 +65,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     });
     match changed {
         Some((d, name)) => {
-            let text = format!("the shape of `{name}` depends on what is computed in the body");
+            let text = format!("the shape of `{name}` depends on values computed in the body");
             Err(Refusal::illegal(5, text).label(d.origin().span(), "declared here"))
         }
         None => Ok(Plan { copies, joined }),

@@ -11,7 +11,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "cache",
     signature: "t = s.cache(S, T)",
     params: &["stmt", "tensor", "pad"],
-    summary: "Keeps the part of a tensor that a statement uses in a smaller one.",
+    summary: "Copies the part of a tensor that a statement uses into a smaller tensor.",
     doc: include_str!("cache.md"),
     run: Run::Primitive(run),
 };
@@ -39,18 +39,20 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<Plan, Refusal> {
         let name = &stage.tensor.symbol;
         return Err(Refusal::illegal(
             2,
-            format!("elements of `{name}` that may not have been written yet would be fetched before the statement"),
+            format!("elements of `{name}` that may be unwritten would be copied before the statement"),
         )
         .label(stage.target.origin().span(), "this statement")
-        .help(format!("write all of `{name}` before it (`zeros` does), or choose a statement that does so itself")));
+        .help(format!(
+            "write all of `{name}` before the statement (`zeros` does), or choose one that writes all of it first"
+        )));
     }
     // 3. Padding is never accessed.
     stage.pad(s, args, 3)?;
     // 4. A structured tensor is only read, since the elements to store back are not known.
     if let Some(written) = stage.refs.iter().find(|r| stage.is_structured() && r.kind != Use::Read) {
-        let text = format!("`{}` is structured, and is written in the statement", stage.tensor.symbol);
+        let text = format!("cannot cache the structured tensor `{}`, which the statement writes", stage.tensor.symbol);
         let refusal = Refusal::unsupported(4, text).label(written.site.stmt.origin().span(), "here");
-        return Err(refusal.help("`cache_reduction` takes what is only reduced into"));
+        return Err(refusal.help("use `cache_reduction` for a tensor that is only reduced into"));
     }
     Ok(Plan { stage, fetched, stored })
 }

@@ -11,7 +11,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "cache_reduction",
     signature: "t = s.cache_reduction(S, T)",
     params: &["stmt", "tensor", "pad"],
-    summary: "Reduces into a small tensor first, and that into the large one.",
+    summary: "Reduces into a smaller tensor first, and then reduces that into the original one.",
     doc: include_str!("cache_reduction.md"),
     run: Run::Primitive(run),
 };
@@ -42,7 +42,7 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
             };
             let mut refusal = Refusal::illegal(2, format!("`{name}` {what} in the statement")).label(at, "here");
             if s.can("cache", &[stage.target.id().into(), name_of(&stage)]).unwrap_or(false) {
-                refusal = refusal.help("`cache` keeps the values themselves, and is possible here");
+                refusal = refusal.help("use `cache`, which is legal here");
             }
             return Err(refusal);
         }
@@ -51,10 +51,10 @@ fn check(s: &Schedule, args: &Args<'_>) -> Result<(Stage, ReduceOp), Refusal> {
     // 3. Every element that is reduced into was written before.
     let mut facts = stage.facts(s.func());
     if !stage.written_before(s.func(), &mut facts) && !stage.reads_all(&mut facts) {
-        let text = format!("elements of `{name}` that may not have been written yet would be reduced into");
+        let text = format!("elements of `{name}` that may be unwritten would be reduced into");
         return Err(Refusal::illegal(3, text)
             .label(stage.target.origin().span(), "this statement")
-            .help(format!("write all of `{name}` before it (`zeros` does)")));
+            .help(format!("write all of `{name}` before the statement (`zeros` does)")));
     }
     // 4. Padding is never accessed.
     stage.pad(s, args, 4)?;

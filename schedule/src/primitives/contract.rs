@@ -19,7 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "contract",
     signature: "t = s.contract(T)",
     params: &["tensor"],
-    summary: "Keeps of a local tensor what is alive at a time.",
+    summary: "Shrinks a local tensor to the elements that are live at one time.",
     doc: include_str!("contract.md"),
     run: Run::Primitive(run),
 };
@@ -201,26 +201,27 @@ impl Obstacle {
                 Refusal::dependence(3, text, *d)
             }
             Obstacle::Vectorised(l) => {
-                let text = format!("all of `{name}` is alive at once, around a loop that is vectorised already");
+                let text = format!("all of `{name}` is live at once, around a loop that is already vectorised");
                 Refusal::illegal(3, text)
                     .label(l.origin().span(), "this loop")
-                    .help("take this step first, and `vectorize` after it")
+                    .help("take this step before `vectorize`")
             }
             Obstacle::Used(stmts) => match stmts.as_slice() {
                 [first, .., last] => {
-                    let text = format!("all of `{name}` is alive at once, between statements that use it");
+                    let text = format!("all of `{name}` is live at once, between the statements that use it");
                     let refusal = Refusal::illegal(3, text)
                         .label(first.origin().span(), "first used here")
                         .label(last.origin().span(), "last used here");
                     match [first, last].iter().all(|s| matches!(s.kind(), StmtKind::For { .. })) {
-                        true => {
-                            refusal.help("fuse the loops that write and read it (`s.fuse`), and take this step then")
-                        }
+                        true => refusal.help("fuse the loops that write and read it (`s.fuse`), then take this step"),
                         false => refusal,
                     }
                 }
-                _ => Refusal::illegal(3, format!("`{name}` is declared where it is used, and all of it is used there"))
-                    .label(local.stmt.origin().span(), "declared here"),
+                _ => Refusal::illegal(
+                    3,
+                    format!("nothing to contract: `{name}` is declared where it is used, and all of it is used there"),
+                )
+                .label(local.stmt.origin().span(), "declared here"),
             },
         }
     }

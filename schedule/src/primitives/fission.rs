@@ -21,7 +21,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "fission",
     signature: "a, b = s.fission(L, after=S)",
     params: &["loop", "after", "before"],
-    summary: "Cuts the body of a loop in two loops.",
+    summary: "Cuts the body of a loop into two loops.",
     doc: include_str!("fission.md"),
     run: Run::Primitive(run),
 };
@@ -67,14 +67,14 @@ pub(crate) fn cut(before: &Func, func: &Func, l: &Loop, at: &Stmt, after: bool) 
     // 1. In the loop.
     let path = tree::path(&l.stmt, at.id()).filter(|p| p.len() > 1).ok_or_else(|| {
         let name = called_before(before, func, &l.stmt);
-        Refusal::illegal(1, format!("the statement does not stand in the loop `{name}`"))
+        Refusal::illegal(1, format!("the statement is not in the loop `{name}`"))
             .label(at.origin().span(), "this statement")
             .label(l.stmt.origin().span(), "this loop")
     })?;
     let inner = path[1..path.len() - 1].iter().rev().find(|s| matches!(s.kind(), StmtKind::For { .. }));
     let Some(inner) = inner else { return Ok(apply(func, &check(before, func, l, &path, after)?)) };
     let inner = Loop::of(inner).ok_or_else(|| {
-        Refusal::illegal(1, "a loop over the reals stands around the cut").label(inner.origin().span(), "this loop")
+        Refusal::illegal(1, "cannot cut a loop over the reals").label(inner.origin().span(), "this loop")
     })?;
     // The innermost loop is cut first; if it has nothing on one side, the cut goes beside it.
     match cut(before, func, &inner, at, after) {
@@ -82,7 +82,7 @@ pub(crate) fn cut(before: &Func, func: &Func, l: &Loop, at: &Stmt, after: bool) 
             let find = |id| tree::find(&c.func.body, id);
             match (find(l.stmt.id()).as_ref().and_then(Loop::of), find(c.first)) {
                 (Some(l), Some(first)) => cut(before, &c.func, &l, &first, true),
-                _ => Err(Refusal::illegal(1, "the loop is not there any more")),
+                _ => Err(Refusal::illegal(1, "the loop is no longer in the program")),
             }
         }
         Err(r) if r.condition == 1 => cut(before, func, l, &inner.stmt, after),
@@ -150,7 +150,7 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
         ..DependenceQuery::default()
     });
     if let Some(d) = found {
-        let text = format!("the first half needs what the second half does in earlier iterations of `{}`", name());
+        let text = format!("the first half depends on the second half in earlier iterations of `{}`", name());
         return Err(Refusal::dependence(5, text, d));
     }
     // 6. Assumptions.
@@ -330,7 +330,7 @@ impl Halves<'_> {
                 self.unchanged(&effects::loads(cond), &first, s, "a condition")?;
                 Ok((first, second))
             }
-            _ => Err(Refusal::illegal(1, "the cut is inside of a statement that cannot be cut")
+            _ => Err(Refusal::illegal(1, "the cut is inside a statement that cannot be cut")
                 .label(s.origin().span(), "this statement")),
         }
     }
@@ -339,7 +339,7 @@ impl Halves<'_> {
         if effects::writes(first).is_disjoint(loads) {
             return Ok(());
         }
-        Err(Refusal::illegal(3, format!("{what} around the cut reads what the first half writes"))
+        Err(Refusal::illegal(3, format!("{what} around the cut reads values that the first half writes"))
             .label(s.origin().span(), "this statement"))
     }
 }

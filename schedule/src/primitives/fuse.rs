@@ -16,7 +16,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "fuse",
     signature: "l = s.fuse(L1, L2)",
     params: &["first", "second", "shift"],
-    summary: "Makes one loop of two that follow each other.",
+    summary: "Fuses two loops that follow each other.",
     doc: include_str!("fuse.md"),
     run: Run::Primitive(run),
 };
@@ -50,7 +50,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     let (Some(p), Some(q)) = (place(&block, &one), place(&block, &two)) else {
         return Err(both(Refusal::illegal(
             1,
-            format!("`{}` and `{}` do not stand in one block", s.called(&one.stmt), s.called(&two.stmt)),
+            format!("`{}` and `{}` are not in the same block", s.called(&one.stmt), s.called(&two.stmt)),
         )));
     };
     if p >= q {
@@ -58,9 +58,9 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
             true => "a loop cannot be fused with itself".to_string(),
             false => format!("`{}` stands before `{}`", s.called(&two.stmt), s.called(&one.stmt)),
         };
-        return Err(both(Refusal::illegal(1, text)).help("give the loops in the order of the text"));
+        return Err(both(Refusal::illegal(1, text)).help("pass the loops in the order of the text"));
     }
-    let block = block.ok_or_else(|| Refusal::illegal(1, "the loop stands in no block"))?;
+    let block = block.ok_or_else(|| Refusal::illegal(1, "the loop is not in a block"))?;
     // 2. No marks, and known trip counts.
     crate::requirements::require_unmarked(s.func(), 2, &one)?;
     crate::requirements::require_unmarked(s.func(), 2, &two)?;
@@ -86,7 +86,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
     // 5. Dependences.
     if let Some(d) = turned(&plan.func, one, two, shift) {
         let text = format!(
-            "it would reverse a dependence: `{}` needs later iterations of `{}`",
+            "it would reverse a dependence: `{}` depends on later iterations of `{}`",
             s.called(&two.stmt),
             s.called(&one.stmt)
         );
@@ -96,7 +96,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
         }
         let legal = (1..=MOST_SHIFT).find(|more| turned(&plan.func, one, two, shift + more).is_none());
         return Err(match legal {
-            Some(more) => r.help(format!("make the second loop later: `shift={}`", shift + more)),
+            Some(more) => r.help(format!("delay the second loop: `shift={}`", shift + more)),
             None => r,
         });
     }
@@ -109,11 +109,11 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
         true => Ok(plan),
         false => {
             let text = format!(
-                "`{}` and `{}` may run so far apart that 64 bits cannot count it",
+                "the distance between iterations of `{}` and `{}` may not fit in 64 bits",
                 s.called(&one.stmt),
                 s.called(&two.stmt)
             );
-            let help = "bound what the loops run over: `assert n <= 1000000` before them";
+            let help = "bound the ranges of the loops: write `assert n <= 1000000` before them";
             Err(Refusal::illegal(7, text)
                 .label(one.stmt.origin().span(), "the first loop")
                 .label(two.stmt.origin().span(), "the second loop")
@@ -138,7 +138,7 @@ fn beside(func: &Func, block: &Block, p: usize, q: usize) -> Result<(Vec<usize>,
             continue;
         }
         if let Some(d) = depends(m, &[q]) {
-            let text = "what stands between the loops can neither move before them nor after them";
+            let text = "a statement between the loops can move neither before nor after them";
             return Err(Refusal::dependence(3, text, d).label(block.items[m].origin().span(), "this statement"));
         }
         after.push(m);

@@ -53,8 +53,7 @@ fn check(s: &Schedule, local: Local) -> Result<Plan, Refusal> {
     let element: Vec<Symbol> = indices.iter().map(|_| Symbol::new("x")).collect();
     let way = &write.site.path[write.scope()..];
     let witness = solved(func, write, way, &element).ok_or_else(|| {
-        let text =
-            format!("the iteration that writes an element of `{name}` does not follow from the element's indices");
+        let text = format!("the indices of an element of `{name}` do not determine the iteration that writes it");
         Refusal::illegal(3, text).label(at, "written here")
     })?;
     // 4. Every access is in range: without the tensor, nothing checks it.
@@ -195,12 +194,12 @@ fn require_same_stops(func: &Func, local: &Local, write: &Reference, all: &[Refe
         return Ok(());
     }
     let text = format!(
-        "computing the value of `{}` may stop the program, and would not happen any more where it is not read",
+        "computing the value of `{}` may stop the program, and elements that are not read would no longer be computed",
         local.tensor.symbol
     );
     Err(Refusal::illegal(5, text)
         .label(write.site.stmt.origin().span(), "written here")
-        .help("assert before that its indices are in range"))
+        .help("assert before the statement that its indices are in range"))
 }
 
 /// Loads, as tensors with subscripts.
@@ -248,7 +247,8 @@ fn alive(local: &Local, write: &Reference, value: &Expr, readers: &FxHashSet<Stm
         let way = tree::path(&local.body, d.id()).unwrap_or_default();
         let repeated = way.iter().any(|s| matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }));
         if repeated || readers.iter().any(|r| tree::find(&d, *r).is_none()) {
-            let text = format!("what `{}` is computed from is not alive where it is read", local.tensor.symbol);
+            let text =
+                format!("an operand of the value of `{}` is not live where the value is read", local.tensor.symbol);
             return Err(Refusal::illegal(7, text)
                 .label(write.site.stmt.origin().span(), "written here")
                 .label(d.origin().span(), "this tensor"));
@@ -297,7 +297,8 @@ fn unchanged(
     match found {
         None => Ok(()),
         Some(d) => {
-            let text = format!("what `{}` is computed from is overwritten before it is read", local.tensor.symbol);
+            let text =
+                format!("an operand of the value of `{}` is overwritten before the value is read", local.tensor.symbol);
             Err(Refusal::dependence(7, text, d))
         }
     }

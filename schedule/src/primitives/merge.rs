@@ -14,7 +14,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "merge",
     signature: "l = s.merge(outer, inner)",
     params: &["outer", "inner"],
-    summary: "Makes one loop of two nested ones.",
+    summary: "Merges two nested loops into one.",
     doc: include_str!("merge.md"),
     run: Run::Primitive(run),
 };
@@ -36,7 +36,7 @@ fn check(s: &Schedule, outer: &Loop, inner: &Loop) -> Result<Plan, Refusal> {
     let chain = chain(s, &[outer.clone(), inner.clone()])?;
     let refuse = |n, text: String| Err(Refusal::illegal(n, text).label(inner.stmt.origin().span(), "the inner loop"));
     if chain[0].id() != outer.stmt.id() {
-        return refuse(1, format!("`{}` is not inside of `{}`", s.called(&inner.stmt), s.called(&outer.stmt)));
+        return refuse(1, format!("`{}` is not inside `{}`", s.called(&inner.stmt), s.called(&outer.stmt)));
     }
     if chain[1..chain.len() - 1].iter().any(|s| matches!(s.kind(), StmtKind::For { .. })) {
         return refuse(

@@ -98,7 +98,7 @@ pub(crate) fn unknown(name: &str) -> Refusal {
     let r = Refusal::usage(format!("a schedule has no method `{name}`"));
     match taffeta_ast::spelling::nearest(name, entries().map(|e| e.name)) {
         Some(n) => r.help(format!("did you mean `{n}`?")),
-        None => r.help(format!("there are {}", entries().map(|e| e.name).collect::<Vec<_>>().join(", "))),
+        None => r.help(format!("the methods are {}", entries().map(|e| e.name).collect::<Vec<_>>().join(", "))),
     }
 }
 

@@ -46,10 +46,10 @@ fn check(s: &Schedule, stmt: &Stmt, to: &Stmt, after: bool) -> Result<Plan, Refu
         Some((b.position(stmt.id())?, b.position(to.id())?)).filter(|(p, q)| p != q)
     };
     let Some((mut p, _)) = places(&block) else {
-        return Err(Refusal::illegal(1, "the statement does not stand in the block of the other one")
+        return Err(Refusal::illegal(1, "the statement is not in the block of the other one")
             .label(stmt.origin().span(), "this statement")
             .label(to.origin().span(), "the other one")
-            .help("a statement is moved out of loops, not into them: `s.fuse(…)` joins loops"));
+            .help("statements move out of loops, not into them: use `s.fuse(…)` to join loops"));
     };
     // 2. Out of its loops.
     let mut moved = stmt.id();
@@ -58,7 +58,7 @@ fn check(s: &Schedule, stmt: &Stmt, to: &Stmt, after: bool) -> Result<Plan, Refu
         block = Block::around(&func, to.id());
         p = block.as_ref().and_then(|b| b.position(moved)).unwrap_or(0);
     }
-    let gone = || Refusal::illegal(1, "the statement stands in no block");
+    let gone = || Refusal::illegal(1, "the statement is not in a block");
     let block = block.ok_or_else(gone)?;
     let q = block.position(to.id()).ok_or_else(gone)?;
     let mut order: Vec<usize> = (0..block.items.len()).filter(|k| *k != p).collect();
@@ -72,7 +72,7 @@ fn check(s: &Schedule, stmt: &Stmt, to: &Stmt, after: bool) -> Result<Plan, Refu
 /// Cuts the loop around a statement before and after the statement. Returns the loop that holds nothing else.
 fn alone(before: &Func, outer: &Stmt, stmt: &Stmt) -> Result<(Func, StmtId), Refusal> {
     let inside = || {
-        Refusal::illegal(2, "the statement stands under a condition")
+        Refusal::illegal(2, "the statement is inside a statement that is not a loop over integers")
             .label(outer.origin().span(), "this one")
             .label(stmt.origin().span(), "the statement")
     };

@@ -26,7 +26,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     // 1. One level of threads.
     if let Some(l) = loops.iter().find(|l| is_parallel(&l.stmt)) {
         let name = s.called(&l.stmt);
-        return Err(Refusal::illegal(1, format!("the loop `{name}` is parallel already"))
+        return Err(Refusal::illegal(1, format!("the loop `{name}` is already parallel"))
             .label(l.stmt.origin().span(), "this loop"));
     }
     if parallel.distribution == Distribution::Positions {
@@ -54,7 +54,7 @@ fn distribution(args: &Args<'_>) -> Result<Parallel, Refusal> {
         Some(name) => Distribution::ALL.into_iter().find(|d| d.name() == name).ok_or_else(|| {
             Refusal::usage(format!("there is no schedule \"{name}\""))
                 .at(args.get("schedule").map_or(Span::NONE, |a| a.span))
-                .help("it is \"static\", \"dynamic\", \"guided\" or \"positions\"")
+                .help("use \"static\", \"dynamic\", \"guided\" or \"positions\"")
         })?,
     };
     let chunk = args.positive("chunk")?.map(|c| u32::try_from(c).unwrap_or(u32::MAX));
@@ -67,11 +67,10 @@ fn require_traversal(s: &Schedule, l: &Loop) -> Result<(), Refusal> {
     if structured::traversed(s.func(), &l.stmt).is_some() {
         return Ok(());
     }
-    let text =
-        format!("the loop `{}` indexes no structured tensor: there are no positions to count", s.called(&l.stmt));
+    let text = format!("the loop `{}` does not index a structured tensor, and has no positions", s.called(&l.stmt));
     Err(Refusal::unsupported(0, text)
         .label(l.stmt.origin().span(), "this loop")
-        .help("share out its iterations: schedule=\"static\" or \"dynamic\""))
+        .help("distribute its iterations: use schedule=\"static\" or \"dynamic\""))
 }
 
 /// Refuses threads and lanes around a loop that becomes parallel, and threads inside it.
@@ -80,9 +79,9 @@ fn one_level(after: &Func, l: &Loop, given: &[Loop]) -> Result<(), Refusal> {
     let marked = around.pop();
     let inside = marked.as_ref().and_then(concurrent::threads_inside);
     if let Some(o) = around.iter().find(|s| is_parallel(s)).cloned().or(inside) {
-        let text = "threads would start threads: the loops are nested in each other";
+        let text = "a parallel loop would be nested in another parallel loop";
         let too = given.iter().any(|g| g.stmt.id() == o.id());
-        let label = if too { "this loop would be parallel too" } else { "this loop is parallel already" };
+        let label = if too { "this loop would be parallel too" } else { "this loop is already parallel" };
         return Err(Refusal::illegal(1, text)
             .label(o.origin().span(), label)
             .help("merge both loops (`s.merge`), and make the result parallel"));
@@ -90,7 +89,7 @@ fn one_level(after: &Func, l: &Loop, given: &[Loop]) -> Result<(), Refusal> {
     match around.iter().find(|s| concurrent::is_marked(s)) {
         None => Ok(()),
         Some(o) => {
-            let text = "vector lanes would start threads: the loops are nested in each other".to_string();
+            let text = "a parallel loop would be nested in a vectorised loop".to_string();
             Err(Refusal::illegal(1, text).label(o.origin().span(), "this loop is vectorised"))
         }
     }

@@ -31,7 +31,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         Value::Map(m) if m.params.len() == loops.len() && m.results.len() == loops.len() => trace::coefficients(m),
         Value::Map(m) => {
             let text = format!(
-                "there are {} loops, {} parameters and {} new indices",
+                "expected one parameter and one new index per loop, found {} loops, {} parameters and {} new indices",
                 loops.len(),
                 m.params.len(),
                 m.results.len()
@@ -39,13 +39,13 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
             return Err(Refusal::illegal(1, text).at(map.span));
         }
         other => {
-            return Err(Refusal::usage(format!("a function of indices is expected, and this is {}", other.describe()))
+            return Err(Refusal::usage(format!("expected a function of indices, found {}", other.describe()))
                 .at(map.span)
                 .help("write `lambda i, j: (i + j, j)`"));
         }
     };
     let Some(rows) = rows else {
-        return Err(Refusal::illegal(3, "a new index is not a sum of the old ones").at(map.span));
+        return Err(Refusal::illegal(3, "a new index is not affine in the old ones").at(map.span));
     };
     Ok(apply(s, &check(s, &loops, rows)?))
 }
@@ -88,7 +88,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
     let constants = rows.iter().map(|r| r[wanted.len()]).collect();
     // 3. A one-to-one map of integer points.
     let Some(inverse) = polyhedron::inverse(&map) else {
-        let text = "the new indices do not stand for every iteration exactly once: the determinant is not 1 or -1";
+        let text = "the new indices do not enumerate every iteration exactly once: the determinant is not 1 or -1";
         return Err(Refusal::illegal(3, text).label(at(&nest.loops[0]), "the nest"));
     };
     // 4. Steps of 1 or -1, and no marks.
@@ -107,7 +107,8 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
         let loads: FxHashSet<Symbol> = [&l.begin, &l.end].into_iter().flat_map(effects::loads).collect();
         let found = plan.constraints(k).filter(|_| loads.is_disjoint(&written));
         let Some(found) = found else {
-            let text = format!("the bounds of `{}` are not sums of iterators around it in the nest", s.called(&l.stmt));
+            let text =
+                format!("the bounds of `{}` are not affine in the iterators of the nest around it", s.called(&l.stmt));
             return Err(Refusal::illegal(5, text).label(at(l), "this loop"));
         };
         plan.bounds.extend(found);
@@ -124,7 +125,7 @@ fn check(s: &Schedule, wanted: &[Loop], rows: Vec<Vec<i64>>) -> Result<Plan, Ref
     let names: Vec<Symbol> = iters.iter().map(|(_, i)| i.clone()).collect();
     let Some(ranges) = ranges(facts, &plan.bounds, &names) else {
         let text = "a new index may not fit in 64 bits";
-        let help = "bound what the loops run over: `assert n <= 1000000` before them";
+        let help = "bound the ranges of the loops: write `assert n <= 1000000` before them";
         return Err(Refusal::illegal(5, text).label(at(&plan.nest.loops[0]), "the nest").help(help));
     };
     let made = iters.into_iter().zip(ranges);

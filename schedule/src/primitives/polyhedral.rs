@@ -81,7 +81,7 @@ fn apply(plan: &Plan) -> Change {
         for (dimension, id) in &own {
             let name = tree::find(&made.func.body, *id).map(|l| crate::selector::called(&made.func, &l));
             if let (Some(name), true) = (name, band.coincident[dimension - band.first]) {
-                change.notes.push(format!("iterations of `{name}` depend on none of each other"));
+                change.notes.push(format!("iterations of `{name}` do not depend on each other"));
             }
         }
         if !own.is_empty() {

@@ -48,15 +48,15 @@ fn check(s: &Schedule, local: &Local, l: &Loop) -> Result<bool, Refusal> {
     let flow = Flow { all: &all, tensor: name };
     // 3. An iteration reads only values that it wrote itself.
     if let Some(d) = flow.entering(&l.stmt) {
-        let text = format!("an iteration of `{called}` may read of `{name}` what it did not write");
+        let text = format!("an iteration of `{called}` may read elements of `{name}` that it did not write");
         return Err(Refusal::dependence(3, text, d)
-            .help(format!("write all that an iteration reads of `{name}` in that iteration, before it reads it")));
+            .help(format!("write every element of `{name}` that an iteration reads earlier in the same iteration")));
     }
     // 4. No value leaves the loop.
     if let Some(d) = flow.leaving(&l.stmt) {
-        let text = format!("what iterations of `{called}` write to `{name}` is read outside of it");
+        let text = format!("values that iterations of `{called}` write to `{name}` are read outside of the loop");
         return Err(Refusal::dependence(4, text, d)
-            .help(format!("write what is read outside of `{called}` to another tensor than `{name}`")));
+            .help(format!("write the values that are read outside of `{called}` to another tensor than `{name}`")));
     }
     Ok(all.of(name).any(|r| !flow::in_body(r, &l.stmt)))
 }

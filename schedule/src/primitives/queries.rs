@@ -31,7 +31,7 @@ pub(crate) const INNERMOST: Entry = Entry {
     name: "innermost",
     signature: "s.innermost(L)",
     params: &["loop"],
-    summary: "The innermost loop of a nest: the only loop inside, again and again.",
+    summary: "The innermost loop of a nest that has one loop at each level.",
     doc: "",
     run: Run::Query(|s, args| {
         let mut l = s.loop_(args.need("loop")?)?;
@@ -70,7 +70,7 @@ pub(crate) const WRITES: Entry = Entry {
     name: "writes",
     signature: "s.writes(T)",
     params: &["tensor"],
-    summary: "The statements that store to a tensor or reduce into it, in the order of the text.",
+    summary: "The statements that store to a tensor or reduce into it, in textual order.",
     doc: "",
     run: Run::Query(|s, args| {
         let tensor = s.tensor(args.need("tensor")?)?;
@@ -95,7 +95,7 @@ pub(crate) const LENGTH: Entry = Entry {
     name: "length",
     signature: "s.length(L)",
     params: &["loop"],
-    summary: "The number of iterations where it is a constant, or None.",
+    summary: "The number of iterations if it is a constant, or None.",
     doc: "",
     run: Run::Query(|s, args| {
         let l = s.loop_(args.need("loop")?)?;
@@ -108,13 +108,12 @@ pub(crate) const CAN: Entry = Entry {
     name: "can",
     signature: "s.can(\"primitive\", …)",
     params: &[],
-    summary: "Whether a primitive would be taken with these arguments.",
+    summary: "Whether a primitive is legal with these arguments.",
     doc: "",
     run: Run::Meta(|s, args| {
         let Some((Arg { value: Value::Str(method), .. }, rest)) = args.split_first() else {
-            return Err(
-                Refusal::usage("the first argument is the name of a primitive").help("write `s.can(\"fuse\", a, b)`")
-            );
+            return Err(Refusal::usage("expected the name of a primitive as the first argument")
+                .help("write `s.can(\"fuse\", a, b)`"));
         };
         s.can(method, rest).map(Value::Bool)
     }),

@@ -111,7 +111,7 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
         match stmt.kind() {
             StmtKind::For { .. } => {
                 let l = Loop::of(stmt)
-                    .ok_or_else(|| Refusal::target("this is not a loop over integers").at(stmt.origin().span()))?;
+                    .ok_or_else(|| Refusal::target("expected a loop over integers").at(stmt.origin().span()))?;
                 nest.loops.push(l);
             }
             StmtKind::VarDef { tensor, .. } => {
@@ -130,7 +130,7 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
                 let is_written = uninitialized::early_read(s.func(), chain[0].id(), &[], &shape).is_none();
                 if !is_written || !tensor.shape.iter().all(sound) {
                     let text = format!(
-                        "the size of `{}` is not proved to be sound where the nest does not run",
+                        "the size of `{}` is not proved to be valid where the nest does not run",
                         tensor.symbol
                     );
                     return Err(Refusal::illegal(3, text).label(stmt.origin().span(), "declared between the loops"));
@@ -145,7 +145,7 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
                     return Err(Refusal::illegal(2, text).label(stmt.origin().span(), "this branch"));
                 }
                 if !effects::loads(cond).is_disjoint(&written) {
-                    let text = "a condition between the loops reads what is written in them".to_string();
+                    let text = "a condition between the loops reads values written in them".to_string();
                     return Err(Refusal::illegal(5, text).label(stmt.origin().span(), "this condition"));
                 }
                 wrappers.push((depth, Wrapper::Guard(stmt.clone())));
@@ -194,21 +194,21 @@ pub(crate) fn evaluated(
         });
         if !sound {
             let text = format!(
-                "the bounds of `{}` may stop the program outside of the conditions and loops around it",
+                "computing the bounds of `{}` outside of the conditions and loops around it may stop the program",
                 s.called(&l.stmt)
             );
             return Err(Refusal::illegal(condition, text)
                 .label(l.stmt.origin().span(), "this loop")
-                .help("give the bounds names before the nest, with an assertion that they are sound"));
+                .help("compute the bounds before the nest, and assert that they are valid"));
         }
         let staying: Vec<&Stmt> = (0..k).filter(|m| !leaves(k, *m)).map(|m| &nest.loops[m].stmt).collect();
         let read = uninitialized::early_read(s.func(), chain[0].id(), &staying, &[&l.begin, &l.end, &l.step]);
         if let Some(t) = read {
             let text =
                 format!("the bounds of `{}` read `{t}`, which may not be written before the nest", s.called(&l.stmt));
-            return Err(Refusal::illegal(condition, text).label(l.stmt.origin().span(), "this loop").help(format!(
-                "write `{t}` before the nest in every run, or begin with `zeros` where it is declared"
-            )));
+            return Err(Refusal::illegal(condition, text)
+                .label(l.stmt.origin().span(), "this loop")
+                .help(format!("write `{t}` before the nest in every run, or declare it with `zeros`")));
         }
     }
     Ok(())
@@ -293,7 +293,7 @@ impl Plan {
             let hull = self.hull(l, &crossed);
             let refused = || {
                 let text = format!(
-                    "the bounds of `{}` depend on the loop that it would leave in a way that is not affine",
+                    "the bounds of `{}` are not affine in the iterator of the loop that it would leave",
                     s.called(&l.stmt)
                 );
                 Refusal::illegal(4, text).label(l.stmt.origin().span(), "this loop")
@@ -301,7 +301,7 @@ impl Plan {
             let hull = Hull { position: k, ..hull.ok_or_else(refused)? };
             if !self.covers(s, &hull, &iters) {
                 let text = format!(
-                    "the bounds of `{}` over all iterations of the loop that it would leave may wrap",
+                    "the bounds of `{}` over all iterations of the loop that it would leave may wrap around",
                     s.called(&l.stmt)
                 );
                 return Err(Refusal::illegal(4, text).label(l.stmt.origin().span(), "this loop"));
@@ -393,7 +393,7 @@ impl Nest {
         let t = d.source.tensor.clone();
         let r = Refusal::dependence(6, "it would reverse a dependence", order::in_program_terms(func, d));
         match self.declared.iter().any(|(_, declared)| declared.symbol == t) {
-            true => r.note(format!("`{t}` would be declared before the nest, and be one tensor in all iterations")),
+            true => r.note(format!("`{t}` would be declared before the nest, and shared by all iterations")),
             false => r,
         }
     }

@@ -11,7 +11,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "scalarize",
     signature: "s.scalarize()",
     params: &[],
-    summary: "Makes scalars of the elements of small local arrays in loops.",
+    summary: "Replaces small local arrays in loops by a scalar for each element.",
     doc: include_str!("scalarize.md"),
     run: Run::Primitive(run),
 };
@@ -25,8 +25,8 @@ fn run(s: &Schedule, _: &Args<'_>) -> Result<Change, Refusal> {
 fn check(s: &Schedule) -> Result<Func, Refusal> {
     // 1. Some array can become scalars.
     sroa::scalarized(s.func()).ok_or_else(|| {
-        Refusal::illegal(1, "no array in a loop can become scalars".to_string())
-            .help("their subscripts must be numbers, or iterators of short loops: see `taffeta explain scalarize`")
+        Refusal::illegal(1, "no array in a loop can be replaced by scalars".to_string())
+            .help("use only numbers and iterators of short loops as subscripts: see `taffeta doc scalarize`")
     })
 }
 

@@ -26,12 +26,12 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         StmtKind::VarDef { tensor, body } => Some((d, tensor, body)),
         _ => None,
     }) else {
-        let text = format!("`{name}` is a parameter or a result: its annotation says how it is stored");
+        let text = format!("`{name}` is a parameter or a result: its annotation determines the format");
         return Err(Refusal::illegal(1, text).help(format!("write `{name}: … @ csr`, or another format")));
     };
     let at = stmt.origin().span();
     if tensor.ndim() == 0 {
-        let text = format!("`{name}` is a scalar, which is stored as it is");
+        let text = format!("`{name}` is a scalar, which has no format");
         return Err(Refusal::illegal(1, text).label(at, "declared here"));
     }
     rewritable(s.func(), &declared)?;
@@ -42,22 +42,22 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         Some(why) => Refusal::illegal(2, why).at(arg.span),
         None => {
             let workspace = Format::workspace(tensor.ndim(), None);
-            Refusal::usage(format!("a local tensor is not stored as `{text}`"))
+            Refusal::usage(format!("a local tensor cannot have the format `{text}`"))
                 .at(arg.span)
-                .help(format!("there are \"dense\", \"{workspace}\", and \"pattern(A)\" of a structured parameter `A`"))
+                .help(format!("use \"dense\", \"{workspace}\", or \"pattern(A)\" with a structured parameter `A`"))
         }
     })?;
     // 3. Writes are kept: no value stands for several elements, and no write is dropped.
     let shares = |f: &Format| !f.is_injective();
     if tensor.format.drops || shares(&tensor.format) || shares(&format) {
         let why = match tensor.format.drops {
-            true => "writes vanish where it is not stored".to_string(),
+            true => "it drops writes to elements that are not stored".to_string(),
             false => {
                 let of = if shares(&format) { &format } else { &tensor.format };
-                format!("one value of {of} stands for several elements")
+                format!("one stored value of {of} stands for several elements")
             }
         };
-        let text = format!("`{name}` would not hold what it does: {why}");
+        let text = format!("`{name}` would not keep its values: {why}");
         return Err(Refusal::illegal(3, text).label(at, "declared here"));
     }
     let new = Arc::new(Tensor { format, ..(**tensor).clone() });
@@ -86,7 +86,7 @@ fn parsed(func: &Func, tensor: &Tensor, text: &str) -> Result<Format, Option<Str
     let fill = match fill {
         None => None,
         Some(v) => {
-            let why = || Some(format!("the fill `{v}` is not a number of type {}", tensor.dtype));
+            let why = || Some(format!("the fill `{v}` is not a value of type {}", tensor.dtype));
             Some(literal(v, tensor.dtype).ok_or_else(why)?).filter(|v| *v != Literal::zero(tensor.dtype))
         }
     };
@@ -102,7 +102,7 @@ fn pattern(func: &Func, tensor: &Tensor, of: &str) -> Result<Format, String> {
     if found.shape != tensor.shape {
         let text = |t: &Tensor| t.shape.iter().map(taffeta_ast::print::expr).collect::<Vec<_>>().join(", ");
         let (own, its) = (text(tensor), text(found));
-        return Err(format!("a tensor of shape [{own}] cannot be stored where `{of}` is, whose shape is [{its}]"));
+        return Err(format!("cannot store a tensor of shape [{own}] in the pattern of `{of}`, whose shape is [{its}]"));
     }
     Ok(found.format.clone())
 }

@@ -13,7 +13,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "set_mem_type",
     signature: "s.set_mem_type(T, \"register\" | \"stack\" | \"heap\" | \"arena\")",
     params: &["tensor", "place"],
-    summary: "Chooses where a local tensor is kept.",
+    summary: "Chooses the memory of a local tensor.",
     doc: include_str!("set_mem_type.md"),
     run: Run::Primitive(run),
 };
@@ -27,10 +27,8 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         Some("heap") => Memory::Heap,
         Some("arena") => Memory::Arena,
         other => {
-            let text = format!("there is no place `{}`", other.unwrap_or_default());
-            return Err(Refusal::usage(text)
-                .at(arg.span)
-                .help("there are \"register\", \"stack\", \"heap\", \"arena\""));
+            let text = format!("expected a memory type, found `{}`", other.unwrap_or_default());
+            return Err(Refusal::usage(text).at(arg.span).help("use \"register\", \"stack\", \"heap\" or \"arena\""));
         }
     };
     // 1. A local tensor.
@@ -39,8 +37,8 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         StmtKind::VarDef { tensor, body } => Some((d, tensor, body)),
         _ => None,
     }) else {
-        return Err(Refusal::illegal(1, format!("`{name}` is a parameter or a result: the caller keeps it"))
-            .help(format!("use `s.cache(…, \"{name}\")`, and take this step on what it returns")));
+        return Err(Refusal::illegal(1, format!("`{name}` is a parameter or a result, which the caller allocates"))
+            .help(format!("use `t = s.cache(…, \"{name}\")`, and take this step on `t`")));
     };
     check(s, stmt, tensor, memory)?;
     let new = Arc::new(Tensor { memory, ..(**tensor).clone() });
@@ -58,7 +56,7 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
         Memory::Auto => Ok(()),
         // 2. A variable holds one element.
         Memory::Register if !scalar => {
-            let text = format!("`{name}` is an array, and registers have no addresses");
+            let text = format!("`{name}` is an array, and cannot be kept in a register");
             refuse(
                 2,
                 text,
@@ -67,7 +65,7 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
         }
         Memory::Register => Ok(()),
         // 3. A scalar is a variable.
-        _ if scalar => refuse(3, format!("`{name}` is a scalar: it is a variable"), "use \"register\""),
+        _ if scalar => refuse(3, format!("`{name}` is a scalar, and can only be in a register"), "use \"register\""),
         // 4. The stack is small, and its arrays have constant sizes.
         Memory::Stack => {
             let Some(bytes) = tensor.constant_bytes() else {
@@ -76,16 +74,16 @@ fn check(s: &Schedule, stmt: &Stmt, tensor: &Tensor, memory: Memory) -> Result<(
             let used = around(s, stmt);
             if bytes > Memory::STACK_ARRAY_BYTES || used + bytes > Memory::STACK_TOTAL_BYTES {
                 let text =
-                    format!("`{name}` has {bytes} bytes, and with {used} bytes around it there is room for less");
+                    format!("`{name}` has {bytes} bytes, which do not fit on the stack beside {used} bytes around it");
                 let most = Memory::STACK_ARRAY_BYTES.min(Memory::STACK_TOTAL_BYTES - used).max(0);
-                return refuse(4, text, &format!("at most {most} bytes fit there: use \"arena\" or \"heap\""));
+                return refuse(4, text, &format!("use \"arena\" or \"heap\": at most {most} bytes fit on the stack"));
             }
             Ok(())
         }
         // 5. The arena is laid out before the program runs.
         Memory::Arena => {
             if !has_room(s.func(), stmt, tensor) {
-                let text = format!("the shape of `{name}` has no bound that follows from the program's sizes alone");
+                let text = format!("the shape of `{name}` cannot be bounded by the program's sizes alone");
                 return refuse(5, text, "use \"heap\"");
             }
             Ok(())

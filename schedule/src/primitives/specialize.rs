@@ -36,7 +36,7 @@ fn check(s: &Schedule, stmt: &Stmt, text: &str, span: Span) -> Result<Expr, Refu
     // 2. The condition cannot stop the program.
     let stops = walk::at(s.func(), stmt.id()).is_none_or(|mut facts| facts.may_stop(&cond));
     if stops {
-        return Err(Refusal::illegal(2, "the condition may stop the program: it divides by what may be 0").at(span));
+        return Err(Refusal::illegal(2, "the condition may stop the program: a divisor may be 0").at(span));
     }
     Ok(cond)
 }

@@ -74,16 +74,13 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
     // 3. The body does not change the bounds, which are evaluated in it.
     crate::requirements::require_invariant_bounds(3, &target, &|| s.called(&target.stmt))?;
     if shift < 0 {
-        return Err(Refusal::value(format!("`shift` is at least 0, and this is {shift}")));
+        return Err(Refusal::value(format!("expected at least 0 for `shift`, found {shift}")));
     }
     let (By::Factor(whole) | By::Parts(whole)) = by;
     // 4. Shifted numbers of iterations fit in 64 bits.
     let fits = facts.sum_fits(&[(&length, 1)], i128::from(shift) + i128::from(whole) - 1);
     if shift > 0 && !fits {
-        let text = format!(
-            "the number of iterations of `{}` and the shift may not fit in 64 bits together",
-            s.called(&target.stmt)
-        );
+        let text = format!("the shifted iteration numbers of `{}` may not fit in 64 bits", s.called(&target.stmt));
         let help = "leave `shift` out, or bound the loop: `assert n <= 1000000` before it";
         return Err(Refusal::illegal(4, text).label(at, "this loop").help(help));
     }

@@ -32,11 +32,11 @@ fn check(s: &Schedule, wanted: &[Stmt]) -> Result<Plan, Refusal> {
     let first = wanted.first().ok_or_else(|| Refusal::value("no statement is given"))?;
     let at = |s: &Stmt| s.origin().span();
     let block = Block::around(s.func(), first.id())
-        .ok_or_else(|| Refusal::illegal(1, "the statement stands in no block").label(at(first), "this statement"))?;
+        .ok_or_else(|| Refusal::illegal(1, "the statement is not in a block").label(at(first), "this statement"))?;
     let mut named = Vec::new();
     for w in wanted {
         let Some(p) = block.items.iter().position(|i| i.id() == w.id()) else {
-            return Err(Refusal::illegal(1, "the statements do not stand in one block")
+            return Err(Refusal::illegal(1, "the statements are not in the same block")
                 .label(at(first), "one statement")
                 .label(at(w), "the other one"));
         };

@@ -38,13 +38,16 @@ fn sizes(args: &Args<'_>, count: usize) -> Result<Vec<i64>, Refusal> {
     let one = |a: &crate::value::Arg| match a.value {
         Value::Int(n) if n >= 1 => Ok(n),
         ref other => {
-            Err(Refusal::illegal(1, format!("a size is an integer of at least 1, and this is {}", other.describe()))
+            Err(Refusal::illegal(1, format!("expected an integer of at least 1 as a size, found {}", other.describe()))
                 .at(a.span))
         }
     };
     let all = given.iter().map(one).collect::<Result<Vec<_>, _>>()?;
     if all.len() != count {
-        return Err(Refusal::illegal(1, format!("there are {count} loops and {} sizes", all.len())));
+        return Err(Refusal::illegal(
+            1,
+            format!("expected one size for each loop, found {count} loops and {} sizes", all.len()),
+        ));
     }
     Ok(all)
 }
@@ -68,7 +71,7 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     let chain = chain(s, wanted)?;
     let at = |l: &Loop| l.stmt.origin().span();
     if how.wavefront && wanted.len() < 2 {
-        return Err(Refusal::illegal(1, "a wavefront runs through two loops of tiles, and there is one loop")
+        return Err(Refusal::illegal(1, "expected at least two loops for a wavefront, found one")
             .label(at(&wanted[0]), "this loop"));
     }
     // 2. Perfect.
@@ -113,7 +116,7 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
             if let Some(d) = turned(&edges, &order.terms) {
                 return Err(nest
                     .turned(s.func(), in_program_terms(s.func(), &model, d))
-                    .help("`s.polyhedral(…)` finds loops that can be tiled, if there are any"));
+                    .help("try `s.polyhedral(…)`, which finds loops that can be tiled"));
             }
             order
         }
@@ -122,7 +125,8 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     // 5. Loop generation.
     let made = rebuild(&model, &order.terms, &order.dimensions, "tile");
     let gave_up = || {
-        Refusal::illegal(5, "isl makes no loops of the nest within its budget").label(at(&nest.loops[0]), "the nest")
+        Refusal::illegal(5, "isl generates no loops for the nest within its budget")
+            .label(at(&nest.loops[0]), "the nest")
     };
     let made = made.ok_or_else(gave_up)?;
     // 7. Simpler bounds in full tiles.
@@ -130,8 +134,7 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
         true => {
             let tiles = Tiles { cut: tiled.into_iter().zip(sizes.iter().copied()).collect(), wavefront: how.wavefront };
             let nothing = || {
-                let text =
-                    "full tiles and partial ones have the same bounds and conditions inside, as far as is proved";
+                let text = "full tiles are not proved to have simpler bounds or conditions than partial tiles";
                 Refusal::illegal(7, text)
                     .label(at(&nest.loops[0]), "the nest")
                     .help("leave `separate` out: there is nothing to gain")

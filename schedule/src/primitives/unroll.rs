@@ -26,7 +26,10 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     // 2. Checked before the split, which makes unmarked loops.
     crate::requirements::require_unmarked(s.func(), 2, &l)?;
     if factor > MOST || l.length().is_none() {
-        let text = format!("`{}` would have {factor} copies, or its step is not a constant", s.called(&l.stmt));
+        let text = format!(
+            "cannot unroll `{}` by {factor}: the factor is too large, or the step of the loop is not a constant",
+            s.called(&l.stmt)
+        );
         return Err(Refusal::illegal(1, text).label(l.stmt.origin().span(), "this loop"));
     }
     let mut split = s.clone();

@@ -42,6 +42,6 @@ fn order(args: &Args<'_>, local: &Local) -> Result<Vec<usize>, Refusal> {
         return Ok(given);
     }
     let all: Vec<String> = (0..count).map(|k| k.to_string()).collect();
-    let text = format!("`order` holds each dimension of `{}` once: {}", local.tensor.symbol, all.join(", "));
+    let text = format!("expected each dimension of `{}` once in `order`: {}", local.tensor.symbol, all.join(", "));
     Err(Refusal::value(text).at(args.need("order")?.span))
 }

@@ -30,13 +30,13 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let loops = mark::targets(s, target)?;
     let width = args.positive("width")?;
     if let Some(w) = width.filter(|w| !(2..=64).contains(w) || w.count_ones() != 1) {
-        return Err(Refusal::value(format!("`width` is a power of two from 2 to 64, and this is {w}"))
+        return Err(Refusal::value(format!("expected a power of two from 2 to 64 for `width`, found {w}"))
             .at(args.get("width").map_or(taffeta_ast::Span::NONE, |a| a.span)));
     }
     for l in &loops {
         if matches!(l.stmt.kind(), StmtKind::For { props, .. } if props.vectorize.is_some()) {
             let name = s.called(&l.stmt);
-            return Err(Refusal::illegal(1, format!("the loop `{name}` is vectorised already"))
+            return Err(Refusal::illegal(1, format!("the loop `{name}` is already vectorised"))
                 .label(l.stmt.origin().span(), "this loop"));
         }
         // 1. and 4. The body can be vectorised.
@@ -52,7 +52,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
         }
         // 3. Reductions.
         Obstacle::Reduction(..) => obstacle
-            .refusal(3, format!("the loop `{}` has a reduction that lanes cannot keep apart", s.called(&l.stmt)))
+            .refusal(3, format!("vector lanes of the loop `{}` cannot share a reduction", s.called(&l.stmt)))
             .help("make the loop parallel instead: its updates are then atomic, or go into partial results"),
     })?;
     atomic_around(s, &loops, &change.func)?;
@@ -67,7 +67,7 @@ fn atomic_around(s: &Schedule, loops: &[Loop], after: &Func) -> Result<(), Refus
             let Some(outer) = tree::find(&after.body, outer.id()).filter(|o| asked.insert(o.id())) else { continue };
             if let Err(o) = concurrent::shared(&Dependences::inside(after, &[outer.id()]), &outer) {
                 let name = s.called(&l.stmt);
-                return Err(o.refusal(3, format!("updates in `{name}` are atomic in the parallel loop around it")));
+                return Err(o.refusal(3, format!("the parallel loop around `{name}` makes its updates atomic")));
             }
         }
     }

@@ -30,14 +30,14 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
     let part = match part {
         Some(part) if PARTS.contains(&part) => part,
         Some(part) => {
-            let d = file_error("input::part", path, format!("a mesh has no `{part}`"));
+            let d = file_error("input::part", path, format!("a mesh has no part `{part}`"));
             return Err(match taffeta_ast::spelling::nearest(part, PARTS) {
                 Some(near) => d.help(format!("did you mean `{}:{near}`?", path.display())),
-                None => d.help("it has `vertices`, `faces` and `adjacency`"),
+                None => d.help("its parts are `vertices`, `faces` and `adjacency`"),
             });
         }
         None => {
-            return Err(file_error("input::part", path, "which part of the mesh is meant?")
+            return Err(file_error("input::part", path, "expected the name of a part of the mesh")
                 .help(format!("write `{p}:vertices`, `{p}:faces` or `{p}:adjacency`", p = path.display())));
         }
     };
@@ -75,7 +75,7 @@ fn adjacency(mesh: &Mesh, path: &Path) -> Result<Vec<[usize; 3]>, Diagnostic> {
                 return Err(line_error(
                     path,
                     mesh.lines[i],
-                    format!("a face with vertex {} twice has no neighbours", e.0 + 1),
+                    format!("the face has vertex {} twice: its neighbours are not defined", e.0 + 1),
                 ));
             }
             match faces_of.get_mut(&e) {
@@ -94,7 +94,7 @@ fn adjacency(mesh: &Mesh, path: &Path) -> Result<Vec<[usize; 3]>, Diagnostic> {
                         ),
                     )
                     .note(format!("the others are on lines {} and {}", mesh.lines[*first], mesh.lines[*second]))
-                    .help("mend the mesh: split the vertices of that edge"));
+                    .help("split the vertices of that edge"));
                 }
             }
         }
@@ -165,14 +165,14 @@ f -4//1 -1//1 -2//1
     }
 
     #[test]
-    fn polygons_become_fans_and_boundaries_point_back() {
+    fn polygons_are_triangulated_and_boundary_faces_neighbour_themselves() {
         let square = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 \\\n 3 4\n";
         assert_eq!(check("s.obj", square, "faces"), Ok((vec![2, 3], Buffer::I32(vec![0, 1, 2, 0, 2, 3]))));
         assert_eq!(check("s.obj", square, "adjacency"), Ok((vec![2, 3], Buffer::I32(vec![0, 0, 1, 0, 1, 1]))));
     }
 
     #[test]
-    fn off_in_its_variants() {
+    fn off_files_in_all_variants() {
         let expected = Ok((vec![2, 3], Buffer::I32(vec![0, 1, 2, 0, 2, 3])));
         let body = "0 0 0\n1 0 0\n1 1 0\n0 1 0\n";
         assert_eq!(check("a.off", &format!("OFF\n4 2 0\n{body}3 0 1 2\n3 0 2 3\n"), "faces"), expected);
@@ -183,13 +183,13 @@ f -4//1 -1//1 -2//1
     }
 
     #[test]
-    fn faults_name_the_line() {
+    fn errors_name_the_line() {
         let three = "v 0 0 0\nv 1 0 0\nv 0 1 0\n";
         for (name, text, says) in [
             ("t.obj", format!("{three}f 1 2 4\n"), "t.obj:4: vertex 4 does not exist: there are 3"),
             ("t.obj", format!("{three}f 1 2 -4\n"), "t.obj:4: vertex -4 does not exist: there are 3"),
             ("t.obj", format!("{three}f 1 2 0\n"), "t.obj:4: vertices are numbered from 1"),
-            ("t.obj", format!("{three}f 1 2\n"), "t.obj:4: a face of 2 vertices"),
+            ("t.obj", format!("{three}f 1 2\n"), "t.obj:4: expected at least 3 vertices of a face, found 2"),
             ("t.obj", format!("{three}f 1 a 2\n"), "t.obj:4: `a` is not a vertex number"),
             ("t.obj", "v 1 2\n".into(), "t.obj:1: a vertex needs three coordinates"),
             ("t.obj", "v 1 2 x\n".into(), "t.obj:1: `x` is not a coordinate"),
@@ -211,13 +211,13 @@ f -4//1 -1//1 -2//1
                 .starts_with("t.obj:8: the edge between vertices 1 and 2 has a third face")
         );
         assert!(check("t.obj", &format!("{three}f 1 1 2\n"), "adjacency").unwrap_err().contains("twice"));
-        assert!(check("t.obj", three, "edges").unwrap_err().contains("no `edges`"));
+        assert!(check("t.obj", three, "edges").unwrap_err().contains("no part `edges`"));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
-        fn noise_does_not_panic(lines in proptest::collection::vec("(v|f|OFF|COFF|vt|#)?( ?[-0-9./]{0,4}){0,5}\\\\?", 0..8)) {
+        fn arbitrary_text_does_not_panic(lines in proptest::collection::vec("(v|f|OFF|COFF|vt|#)?( ?[-0-9./]{0,4}){0,5}\\\\?", 0..8)) {
             let text = lines.join("\n");
             for name in ["t.obj", "t.off"] {
                 for part in PARTS {

@@ -28,7 +28,11 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Mesh, Diagnostic> {
                     corners.push(corner(word, mesh.vertices.len(), path, line)?);
                 }
                 if corners.len() < 3 {
-                    return Err(line_error(path, line, format!("a face of {} vertices", corners.len())));
+                    return Err(line_error(
+                        path,
+                        line,
+                        format!("expected at least 3 vertices of a face, found {}", corners.len()),
+                    ));
                 }
                 polygons.push((line, corners.clone()));
             }

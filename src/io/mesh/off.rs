@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Mesh, Diagnostic> {
     });
     let (n, m) = match (numbers.next(), numbers.next()) {
         (Some(n), Some(m)) => (n?, m?),
-        _ => return Err(line_error(path, counts.0, "the numbers of vertices and faces are expected")),
+        _ => return Err(line_error(path, counts.0, "expected the numbers of vertices and faces")),
     };
     let mut mesh = Mesh::default();
     for _ in 0..n {
@@ -66,15 +66,11 @@ fn face(mesh: &mut Mesh, text: &str, n: usize, path: &Path, line: usize) -> Resu
         .map(|w| w.parse::<usize>().map_err(|_| line_error(path, line, format!("`{w}` is not a vertex number"))));
     let count = numbers.next().unwrap_or(Ok(0))?;
     if count < 3 {
-        return Err(line_error(path, line, format!("a face of {count} vertices")));
+        return Err(line_error(path, line, format!("expected at least 3 vertices of a face, found {count}")));
     }
     let corners = numbers.take(count).collect::<Result<Vec<_>, _>>()?;
     if corners.len() < count {
-        return Err(line_error(
-            path,
-            line,
-            format!("a face of {count} vertices, but only {} are given", corners.len()),
-        ));
+        return Err(line_error(path, line, format!("expected {count} vertices of the face, found {}", corners.len())));
     }
     if let Some(missing) = corners.iter().find(|c| **c >= n) {
         return Err(line_error(path, line, format!("vertex {missing} does not exist: there are {n}, numbered from 0")));

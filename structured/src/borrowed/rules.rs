@@ -59,7 +59,8 @@ impl Data<'_> {
         if (0..=most).contains(&c) {
             return Ok(c);
         }
-        let what = format!("element {k} of `{}` is {c}, and the dimension has size {}", array.name, self.size);
+        let what =
+            format!("element {k} of `{}` is {c}, out of range for a dimension of size {}", array.name, self.size);
         Err(Unfit::Array(what))
     }
 
@@ -99,7 +100,8 @@ impl Data<'_> {
             let (first, length) = (start.map_or(0, |a| a.at(p)), part.len() as i64);
             if first < 0 || first > size || length > size - first {
                 return pos.broken(format_args!(
-                    "has {length} coordinates from {first} on under position {p}, and the dimension has size {size}"
+                    "has {length} coordinates from {first} under position {p}, out of range for a dimension of size \
+                     {size}"
                 ));
             }
         }
@@ -115,7 +117,7 @@ impl Data<'_> {
             for s in 0..slots {
                 let c = crd.indices.at(s * fibres + p);
                 if c < before || c == before && c != self.size {
-                    return crd.broken(format_args!("does not rise in fibre {p}: slot {s} has {c}, after {before}"));
+                    return crd.broken(format_args!("does not increase in fibre {p}: slot {s} is {c}, after {before}"));
                 }
                 before = c;
             }
@@ -136,7 +138,7 @@ impl Data<'_> {
                     return crd.broken(format_args!("is not in order: element {k} is {c}, after {before}"));
                 }
                 if unique && c == before {
-                    return crd.broken(format_args!("has the coordinate {c} twice: element {k} is as the one before"));
+                    return crd.broken(format_args!("repeats coordinate {c}: element {k} equals the one before"));
                 }
             }
         }
@@ -156,22 +158,21 @@ impl Data<'_> {
         for b in part {
             let e = self.within(end, b, self.size)?;
             if e <= before {
-                return end.broken(format_args!("does not rise: element {b} is {e}, after {before}"));
+                return end.broken(format_args!("does not increase: element {b} is {e}, after {before}"));
             }
             if let Some(ofs) = ofs {
                 let (length, room) = (ofs.indices.at(b + 1) - ofs.indices.at(b), e - before);
                 let fits = if full { length == 1 || length == room } else { 0 < length && length <= room };
                 if !fits {
                     return ofs
-                        .broken(format_args!("has {length} positions in segment {b}, which has room for {room}"));
+                        .broken(format_args!("has {length} positions in segment {b}, which has {room} coordinates"));
                 }
             }
             before = e;
         }
         if full && before != self.size {
             let size = self.size;
-            return end
-                .broken(format_args!("ends with {before} under position {p}, and the dimension has size {size}"));
+            return end.broken(format_args!("ends with {before} under position {p}, expected the size {size}"));
         }
         Ok(())
     }
@@ -181,12 +182,12 @@ impl Data<'_> {
         for (p, part) in parts(pos).enumerate() {
             if let Some(k) = part.clone().find(|k| map.indices.at(p * size + crd.at(*k) as usize) == 0) {
                 let c = crd.at(k);
-                return map.broken(format_args!("has 0 for the coordinate {c} under position {p}, which is stored"));
+                return map.broken(format_args!("does not mark coordinate {c} under position {p}, which is stored"));
             }
             let marked = (p * size..(p + 1) * size).filter(|k| map.indices.at(*k) != 0).count();
             if marked != part.len() {
                 let n = part.len();
-                return map.broken(format_args!("marks {marked} coordinates under position {p}, and {n} are stored"));
+                return map.broken(format_args!("marks {marked} coordinates under position {p}, but {n} are stored"));
             }
         }
         Ok(())
@@ -197,7 +198,7 @@ fn rises(array: &Named<'_>) -> Result<(), Unfit> {
     for k in 1..array.indices.len() {
         let (before, c) = (array.indices.at(k - 1), array.indices.at(k));
         if c <= before {
-            return array.broken(format_args!("does not rise: element {k} is {c}, after {before}"));
+            return array.broken(format_args!("does not increase: element {k} is {c}, after {before}"));
         }
     }
     Ok(())
@@ -206,7 +207,7 @@ fn rises(array: &Named<'_>) -> Result<(), Unfit> {
 fn partition(pos: &Named<'_>, total: i64) -> Result<(), Unfit> {
     let mut before = pos.indices.at(0);
     if before != 0 {
-        return pos.broken(format_args!("begins with {before} and not with 0"));
+        return pos.broken(format_args!("begins with {before}, expected 0"));
     }
     for k in 1..pos.indices.len() {
         let next = pos.indices.at(k);
@@ -225,11 +226,11 @@ fn partition(pos: &Named<'_>, total: i64) -> Result<(), Unfit> {
 fn table(crd: Indices<'_>, tbl: &Named<'_>, p: usize, part: Range<usize>, slots: Range<usize>) -> Result<(), Unfit> {
     let own = |t: i64| t == 0 || (part.start as i64) < t && t <= part.end as i64;
     if !slots.len().is_power_of_two() {
-        return tbl.broken(format_args!("has {} slots under position {p}, which is no power of two", slots.len()));
+        return tbl.broken(format_args!("has {} slots under position {p}, which is not a power of two", slots.len()));
     }
     if let Some(k) = slots.clone().find(|k| !own(tbl.indices.at(*k))) {
         let t = tbl.indices.at(k);
-        return tbl.broken(format_args!("has {t} in slot {k}, which is no position under {p}"));
+        return tbl.broken(format_args!("has {t} in slot {k}, which is not a position under {p}"));
     }
     if slots.clone().all(|k| tbl.indices.at(k) != 0) {
         return tbl.broken(format_args!("has no free slot under position {p}"));

@@ -76,8 +76,7 @@ impl LevelFormat for Slots {
 
     fn fibre(&self, level: &TensorLevel, above: &Parent, _: &Expr, position: &Symbol) -> Looplet {
         let (slot, count) = (Expr::var(position), Expr::var(&level.hidden[0]));
-        let fibres =
-            level.slots.clone().unwrap_or_else(|| unreachable!("levels of slots know how many fibres there are"));
+        let fibres = level.slots.clone().unwrap_or_else(|| unreachable!("a sliced level has a number of fibres"));
         let at = slot.times(&fibres).plus(&above.positions.first);
         let (last, zero) = (level.load(CRD, &at), Expr::int(0));
         let assumptions = vec![
@@ -105,10 +104,10 @@ impl LevelFormat for Slots {
     }
 
     fn pack(&self, _: &mut Packing<'_>) -> Result<Packed, Misfit> {
-        unreachable!("the levels that it stands for are packed")
+        unreachable!("the levels below a sliced level are packed")
     }
 
     fn unpack(&self, _: &[Vec<i64>], _: &Unpacking<'_>) -> Vec<Entry> {
-        unreachable!("the levels that it stands for are unpacked")
+        unreachable!("the levels below a sliced level are unpacked")
     }
 }

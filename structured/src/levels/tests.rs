@@ -36,7 +36,11 @@ impl Scope {
             ExprKind::Var(s) => Literal::Int(self.numbers[s].into()),
             ExprKind::Load(t, at) => {
                 let (array, k) = (self.arrays[t].data(), self.int(&at[0].index));
-                assert!((0..array.len() as i64).contains(&k), "{t} has {} elements, and {k} is read", array.len());
+                assert!(
+                    (0..array.len() as i64).contains(&k),
+                    "index {k} of `{t}` is out of range for {} elements",
+                    array.len()
+                );
                 array.get(k as usize)
             }
             ExprKind::Cast(inner) => scalar::cast(self.value(inner), inner.dtype(), e.dtype()).expect("it fits"),
@@ -56,7 +60,7 @@ impl Scope {
     fn int(&self, e: &Expr) -> i64 {
         match self.value(e) {
             Literal::Int(v) => v as i64,
-            other => panic!("{other:?} is no integer"),
+            other => panic!("{other:?} is not an integer"),
         }
     }
 
@@ -112,7 +116,7 @@ impl Reader<'_> {
                     self.read(&phase.looplet, [next, after], scope, found);
                     next = after;
                 }
-                assert_eq!(next, end, "{}: phases end with what they are phases of", self.format);
+                assert_eq!(next, end, "{}: the last phase ends where its looplet ends", self.format);
             }
             Looplet::Stepper(stepper) => self.step(stepper, [begin, end], scope, found),
             Looplet::Switch { cond, then, otherwise } => {
@@ -205,7 +209,7 @@ fn fibre(flat: &TensorLevels, k: usize, above: &Parent, scope: &Scope) -> Found 
 
 fn constant(above: &[i64], coordinate: i64) -> Parent {
     let (first, last) = (above[0], above[above.len() - 1]);
-    assert_eq!(last - first + 1, above.len() as i64, "positions of one coordinate stand in a row");
+    assert_eq!(last - first + 1, above.len() as i64, "positions of one coordinate are consecutive");
     let positions = Positions { first: Expr::int(first), end: Expr::int(last + 1) };
     Parent { positions, coordinate: Expr::int(coordinate) }
 }
@@ -243,7 +247,10 @@ fn check(random::Drawn { format, stored, given }: random::Drawn) {
                 reached.extend(positions.iter().copied());
                 // In a list without order, a coordinate may recur after others.
                 for row in positions.chunk_by(|a, b| a + 1 == *b) {
-                    assert!(!level.level.ordered || row.len() == positions.len(), "{format}: they stand in a row");
+                    assert!(
+                        !level.level.ordered || row.len() == positions.len(),
+                        "{format}: positions of one coordinate are consecutive"
+                    );
                     inner.push((path.iter().copied().chain([i]).collect(), constant(row, i)));
                 }
             }

@@ -66,10 +66,10 @@ impl LevelFormat for Workspace {
     }
 
     fn pack(&self, _: &mut Packing<'_>) -> Result<Packed, Misfit> {
-        unreachable!("nobody passes a local tensor")
+        unreachable!("a workspace is never packed")
     }
 
     fn unpack(&self, _: &[Vec<i64>], _: &Unpacking<'_>) -> Vec<Entry> {
-        unreachable!("nobody reads a local tensor from outside")
+        unreachable!("a workspace is never unpacked")
     }
 }

@@ -77,7 +77,7 @@ impl<'b> Blend<'b> {
     }
 
     fn derived(&self, kind: StmtKind) -> Stmt {
-        Stmt::new(kind, self.origin.derive("structured", "told apart"))
+        Stmt::new(kind, self.origin.derive("structured", "case"))
     }
 
     fn stmt(&mut self, s: &Stmt) -> Option<Stmt> {
@@ -91,7 +91,7 @@ impl<'b> Blend<'b> {
         let done = done?;
         match own.is_empty() {
             true => Some(done),
-            false => Some(Stmt::seq(own.into_iter().chain([done]), self.origin.derive("structured", "told apart"))),
+            false => Some(Stmt::seq(own.into_iter().chain([done]), self.origin.derive("structured", "case"))),
         }
     }
 

@@ -82,7 +82,7 @@ impl Lower {
     /// Splits the loop into one over blocks around one in each of them. The outer loop takes the place of the original.
     pub(super) fn in_blocks(&mut self, s: &Stmt, block: &Block) -> Stmt {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, .. }, props, body } = s.kind() else {
-            unreachable!("it is a loop that counts")
+            unreachable!("loops split into blocks have a range")
         };
         let Block { shift, by, wraps } = block;
         let b = Symbol::new(format!("{}.b", iter.name()));

@@ -157,7 +157,7 @@ impl Lower {
 
     /// Replaces the value of a lazy operator by a scalar, which a branch sets before the statement.
     pub(super) fn branched(&mut self, s: &Stmt, lazy: &Expr, bound: &Bindings) -> Stmt {
-        let ExprKind::Apply(op, args) = lazy.kind() else { unreachable!("it is an operator") };
+        let ExprKind::Apply(op, args) = lazy.kind() else { unreachable!("a lazy value is an operator") };
         let [then, otherwise] = match op {
             Op::And => [args[1].clone(), Expr::bool(false)],
             Op::Or => [Expr::bool(true), args[1].clone()],

@@ -39,7 +39,7 @@ impl Lower {
             {
                 out.extend(checks);
                 if self.carried.len() == MOST_CASES {
-                    let text = format!("what is searched for `{tensor}` cannot be told apart in all that uses it");
+                    let text = format!("too many scalars depend on searched elements; `{tensor}` is one of them");
                     self.refuse_at(place(one), text);
                     return Stmt::nop();
                 }

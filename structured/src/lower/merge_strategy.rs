@@ -39,7 +39,7 @@ impl Lower {
         let name = self.tensor_of(first);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
         let d = Diagnostic::warning("structured::scan", text).at(nest.s.origin().span());
-        let text = format!("the level of `{name}` is not ordered: store it in one that is, to have its list merged");
+        let text = format!("the level of `{name}` is not ordered: use an ordered level, whose list can be merged");
         self.warn(d.help(text));
     }
 
@@ -135,8 +135,7 @@ impl Lower {
                             done = true;
                             let name = self.tensor_of(c);
                             let text = format!(
-                                "the loop `{iter}` goes through `{name}` in one way, and `walk` and `gallop` are said \
-                                 of it"
+                                "the loop `{iter}` traverses the same fibre of `{name}` with both `walk` and `gallop`"
                             );
                             let d = Diagnostic::new("storage::protocol", text).at(s.origin().span());
                             out.push(d.help("leave one of them out"));

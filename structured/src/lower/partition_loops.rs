@@ -111,7 +111,7 @@ impl Lower {
             if body.is_nop() {
                 continue;
             }
-            let StmtKind::For { props, .. } = s.kind() else { unreachable!("it is a loop") };
+            let StmtKind::For { props, .. } = s.kind() else { unreachable!("only loops are partitioned") };
             let [begin, end] = part;
             let extent = Extent::Range { begin, end, step: Expr::int(1) };
             let part = s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body });

@@ -163,8 +163,8 @@ impl Lower {
                 None => format!("`{}`", level.coord),
             };
             let text = format!(
-                "no loop traverses `{tensor}` here: its level {k}, `{}`, stores {stored}, and the index there is not the \
-                 iterator of a loop over the whole dimension, inside of the loops that the levels above need",
+                "no loop traverses `{tensor}` here: its level {k}, `{}`, stores {stored}, whose index is not the \
+                 iterator of a loop over the whole dimension inside the loops of the levels above",
                 level.level
             );
             self.refuse_at(span, text);
@@ -190,7 +190,7 @@ pub(super) fn coordinate(level: &TensorLevel, at: &[Access]) -> Access {
     }
     let indices: Vec<Expr> = at.iter().map(|a| a.index.clone()).collect();
     let Some(index) = level.coord.at(&indices) else {
-        unreachable!("counters are not gone through: `TensorLevels::levels`")
+        unreachable!("levels of counters are not traversed (`TensorLevels::levels`)")
     };
     let index = tidy(&index.minus(&level.low));
     let said = level.coord.dims().into_iter().map(|d| at[d].protocol).find(|p| *p != Protocol::Default);

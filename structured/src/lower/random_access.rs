@@ -20,7 +20,7 @@ impl Lower {
     /// statement has an effect.
     pub(super) fn searched(&mut self, s: &Stmt, access: &Expr, does: &Expr, bound: &Bindings) -> Stmt {
         let span = asking(s, access).origin().span();
-        let Some(mut cursor) = self.cursor(access) else { unreachable!("it is an access to a fibre") };
+        let Some(mut cursor) = self.cursor(access) else { unreachable!("the access loads from a fibre") };
         let written = effects::writes(s);
         if load(access).is_some_and(|(_, at)| at[..=PATH].iter().any(|a| loads(&a.index, &written)))
             && let Some(evaluated) = evaluated(s)
@@ -56,14 +56,14 @@ impl Lower {
         let (why, help) = match said {
             true => (
                 format!(
-                    "its level `{}` has no random access, as `locate` asks for",
+                    "its level `{}` has no random access, which `locate` requires",
                     self.tensors[tensor].levels[k].level
                 ),
-                "leave `locate` out where a loop can traverse it, or store it in `hashed`, `bytemap` or `bitmap`",
+                "remove `locate` if a loop can traverse the tensor, or store it in `hashed`, `bytemap` or `bitmap`",
             ),
             false => (
                 "no loop traverses it in the order of its storage".to_string(),
-                "put the loops in the order of its levels, or store it in that of the loops",
+                "put the loops in the order of its levels, or its levels in the order of the loops",
             ),
         };
         let text = format!("`{tensor}` is searched for each element: {why}");

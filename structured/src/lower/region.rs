@@ -32,9 +32,9 @@ const MOST_BODIES: usize = 256;
 const MOST_IN_ALL: usize = 1024;
 
 /// Message and help for loops with too many bodies.
-const TOO_MANY: &str = "there are more combinations of what is stored than can be told apart in one loop";
-const LESS: &str = "say `locate` at some of its accesses, as in `A[i, locate(j)]`: these are asked for one element \
-                    after the other; or run it with `--backend interp`";
+const TOO_MANY: &str = "too many combinations of stored and absent elements in one loop";
+const LESS: &str = "use `locate` in some of its accesses, as in `A[i, locate(j)]`, to look up one element at a time, \
+                    or run it with `--backend interp`";
 
 impl Lower {
     /// Lowers a region to loops.
@@ -59,7 +59,7 @@ impl Lower {
         let found = |of: fn(&Looplet) -> bool| rest.iter().position(|c| of(&c.looplet));
         if let Some(k) = found(|l| matches!(l, Looplet::Switch { .. })) {
             let c = rest.remove(k);
-            let Looplet::Switch { cond, then, otherwise } = c.looplet.clone() else { unreachable!("it is one") };
+            let Looplet::Switch { cond, then, otherwise } = c.looplet.clone() else { unreachable!("found a switch") };
             let [then, otherwise] = [then, otherwise].map(|looplet| {
                 let all = rest.iter().cloned().chain([c.with(*looplet, c.here.clone())]).collect();
                 self.region(nest, all, region, body.clone())
@@ -71,7 +71,7 @@ impl Lower {
         }
         if let Some(k) = found(|l| matches!(l, Looplet::Sequence(_))) {
             let c = rest.remove(k);
-            let Looplet::Sequence(phases) = c.looplet.clone() else { unreachable!("it is one") };
+            let Looplet::Sequence(phases) = c.looplet.clone() else { unreachable!("found a sequence") };
             return self.sequence(nest, (c, &phases), &rest, region, body);
         }
         if found(|l| matches!(l, Looplet::Stepper(_))).is_some() {
@@ -81,7 +81,7 @@ impl Lower {
             };
         }
         for c in rest {
-            let Looplet::Lookup(lookup) = &c.looplet else { unreachable!("nothing else is left") };
+            let Looplet::Lookup(lookup) = &c.looplet else { unreachable!("only lookups are left") };
             body = self.lookup(nest, &c, lookup, &body);
         }
         self.bodies(nest, region, &body)
@@ -110,8 +110,8 @@ impl Lower {
             return nest.branch(&all_here, then, Stmt::nop());
         }
         let k = cursors.iter().position(|c| matches!(c.looplet, Looplet::Spike(_)));
-        let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
-        let Looplet::Spike(fibre) = &c.looplet else { unreachable!("it is one") };
+        let c = cursors.remove(k.unwrap_or_else(|| unreachable!("a spike is left")));
+        let Looplet::Spike(fibre) = &c.looplet else { unreachable!("found a spike") };
         let run = |fibre: &Fibre| {
             cursors.iter().cloned().chain([c.with(Looplet::Run(fibre.clone()), None)]).collect::<Vec<_>>()
         };

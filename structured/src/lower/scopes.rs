@@ -18,7 +18,7 @@ pub(super) fn extended(s: &Stmt) -> Stmt {
     if let StmtKind::Seq(all) = s.kind()
         && let Some(k) = ends_early(all)
     {
-        let StmtKind::VarDef { body, .. } = all[k].kind() else { unreachable!("it is a declaration") };
+        let StmtKind::VarDef { body, .. } = all[k].kind() else { unreachable!("only declarations end early") };
         let longer = extended(&Stmt::seq([body].into_iter().chain(&all[k + 1..]).cloned(), s.origin().clone()));
         let declared = all[k].map(&mut |_| longer.clone(), &mut Expr::clone);
         return Stmt::seq(all[..k].iter().map(extended).chain([declared]), s.origin().clone());

@@ -152,8 +152,8 @@ impl Lower {
         body: Stmt,
     ) -> Stmt {
         let k = cursors.iter().position(|c| c.stepper().is_some());
-        let c = cursors.remove(k.unwrap_or_else(|| unreachable!("there is one")));
-        let Some(stepper) = c.stepper().cloned() else { unreachable!("it is one") };
+        let c = cursors.remove(k.unwrap_or_else(|| unreachable!("a stepper is left")));
+        let Some(stepper) = c.stepper().cloned() else { unreachable!("found a stepper") };
         if !stepper.ordered
             && c.kept.is_none()
             && let Some(lookup) = self.asks(&c, at)
@@ -168,7 +168,8 @@ impl Lower {
             }
             let name = self.tensor_of(&c);
             let text = format!(
-                "`{name}` is asked for one coordinate in a level that is not ordered, and may have it at several positions"
+                "cannot look up one coordinate of `{name}`: its level is not ordered, and may store it at several \
+                 positions"
             );
             self.refuse_at(place(nest.s), text);
             return Stmt::nop();
@@ -260,7 +261,7 @@ impl Lower {
         let p = Expr::var(&position);
         let own = |e: &Expr| replaced(e, &stepper.position, &p);
         let Looplet::Spike(fibre) = substituted(&stepper.body, &stepper.position, &p) else {
-            unreachable!("it ends where it begins")
+            unreachable!("a list of single coordinates consists of spikes")
         };
         others.push(c.with(Looplet::Run(fibre), None));
         let outer = nest.inside.clone();

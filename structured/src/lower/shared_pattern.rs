@@ -226,8 +226,8 @@ impl Lower {
         });
         if let Some(tensor) = meets {
             let text = format!(
-                "the loop `{iter}` is parallel or vectorised, and stores a constant into `{tensor}`, one value of which \
-                 stands for several elements"
+                "the loop `{iter}` cannot be parallel or vectorised: it stores a constant into `{tensor}`, whose \
+                 values each stand for several elements"
             );
             self.refuse_at(s.origin().span(), text);
         }
@@ -242,7 +242,7 @@ impl Lower {
                 kind => matches!(kind, StmtKind::While { .. }),
             });
             if props.vectorize.is_some() && loops {
-                let text = format!("the loop `{iter}` is vectorised, and something is searched in it, or gone through");
+                let text = format!("the loop `{iter}` cannot be vectorised: it contains a search or a traversal");
                 self.refuse_at(s.origin().span(), text);
             }
         });
@@ -285,6 +285,6 @@ fn reductions(s: &Stmt, other: &dyn Fn(&Symbol) -> Symbol) -> Stmt {
 }
 
 fn own_pattern(t: &Tensor, what: &str) -> Diagnostic {
-    let text = format!("the {what} `{}` is stored in a format whose pattern is no parameter's", t.symbol);
+    let text = format!("the {what} `{}` has a structured format without the pattern of a parameter", t.symbol);
     Diagnostic::new("lower::unsupported", text).help("run it with `--backend interp`, or store it densely")
 }

@@ -101,7 +101,7 @@ impl Choices<'_> {
     /// Splits a statement by a condition into the two cases.
     fn branch(&mut self, s: &Stmt, cond: &Expr) -> Stmt {
         if self.depth == MOST_CHOICES || s.declares_structured() {
-            let text = "there are more conditions on what is accessed than can be told apart in one statement";
+            let text = "too many conditional accesses in one statement";
             self.lower.refuse_at(place(s), text.to_string());
             return Stmt::nop();
         }

@@ -156,7 +156,7 @@ impl Lower {
         whole: bool,
         body: Stmt,
     ) -> Stmt {
-        let Some(stepper) = cursor.stepper() else { unreachable!("it is one") };
+        let Some(stepper) = cursor.stepper() else { unreachable!("the driver is a stepper") };
         // Without order, the coordinates of a range may be at any position.
         if whole || !stepper.ordered {
             let positions = [&stepper.begin, &stepper.end];
@@ -201,7 +201,7 @@ impl Lower {
         ([first, last], inside): ([&Expr; 2], bool),
         body: Stmt,
     ) -> Stmt {
-        let Some(stepper) = cursor.stepper().cloned() else { unreachable!("it is one") };
+        let Some(stepper) = cursor.stepper().cloned() else { unreachable!("the driver is a stepper") };
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
         self.does(cursor, Part::Drives);
         self.expects(&[cursor], Part::Drives);
@@ -238,7 +238,7 @@ impl Lower {
                 let last = Some(coordinate.clone()).filter(|_| sharp);
                 Region::Range { begin: next.load([]), end, last, whole: false }
             }
-            None => unreachable!("what is longer than a coordinate has a beginning"),
+            None => unreachable!("a segment has a first coordinate"),
         };
         // The loop over positions takes the place of the original; inner loops are derived from it.
         let stands = std::mem::replace(&mut nest.stands, true);
@@ -282,14 +282,14 @@ impl Lower {
         let iter = taffeta_ast::print::expr(iter);
         if keeps && props.is_concurrent() {
             return Some(format!(
-                "the loop `{iter}` is parallel or vectorised, traverses `{name}`, and does something where that stores \
-                 nothing"
+                "the loop `{iter}` cannot be parallel or vectorised: it has effects where `{name}`, which it \
+                 traverses, stores nothing"
             ));
         }
         let ordered = cursor.stepper().is_none_or(|s| s.ordered);
         if !ordered && (first_effect(skipped).is_some() || !only_reduces(body, cursor)) {
             return Some(format!(
-                "the loop `{iter}` traverses `{name}`, whose level is not ordered, and more than reduces what is stored"
+                "the loop `{iter}` traverses `{name}` without order, and does more than reduce its stored elements"
             ));
         }
         None
@@ -320,14 +320,14 @@ impl Lower {
         if nest.props.is_concurrent() {
             // A coordinate of a single list that is not unique may be at several positions.
             let what = if names.len() > 1 { "merges" } else { "joins positions of" };
-            let text = format!("the loop `{iter}` is parallel or vectorised, and {what} {}", names.join(" and "));
+            let text = format!("the loop `{iter}` cannot be parallel or vectorised: it {what} {}", names.join(" and "));
             self.refuse_at(place(nest.s), text);
             return Stmt::nop();
         }
         if let Some(c) = steppers.iter().find(|c| c.stepper().is_some_and(|s| !s.ordered)) {
             let name = self.tensor_of(c);
             let text =
-                format!("the loop `{iter}` merges {}, and the level of `{name}` is not ordered", names.join(" and "));
+                format!("the loop `{iter}` cannot merge {}: the level of `{name}` is not ordered", names.join(" and "));
             self.refuse_at(place(nest.s), text);
             return Stmt::nop();
         }
@@ -351,7 +351,7 @@ impl Lower {
         // If nothing is left once one of them has ended, there are no other sets.
         let varied = !self.is_intersection(&steppers, &body);
         if varied && listed.len() > MOST_LISTS {
-            let text = format!("the loop `{iter}` merges more lists than six: {}", names.join(", "));
+            let text = format!("the loop `{iter}` merges more than six lists: {}", names.join(", "));
             self.refuse_at(place(nest.s), text);
             return Stmt::nop();
         }
@@ -374,7 +374,7 @@ impl Lower {
             // Lists end with the dimension at the latest.
             let bounded = whole && (!full || set != 0);
             let conditions = conditions.chain((!bounded).then(|| next.load([]).less(end)));
-            let Some(cond) = conditions.reduce(|a, b| a.and(&b)) else { unreachable!("something is active") };
+            let Some(cond) = conditions.reduce(|a, b| a.and(&b)) else { unreachable!("a list is active") };
             let active: Vec<(&Cursor, &State)> = active.iter().map(|k| (&steppers[*k], &states[*k])).collect();
             let inner = self.step(nest, &active, &others, (between.then_some(&*next), end, whole), body);
             out.push(nest.while_loop(cond, inner));
@@ -427,7 +427,7 @@ impl Lower {
                 (false, false) => nest.branch(&ends, nest.set(&state.position, &after), Stmt::nop()),
             });
         }
-        let Some(first) = first else { unreachable!("something is active") };
+        let Some(first) = first else { unreachable!("a list is active") };
         let first = if whole { first } else { first.min_with(&end.minus(&Expr::int(1))) };
         inner.push(nest.set(&last, &first));
         let after = last.load([]).plus(&Expr::int(1));
@@ -500,7 +500,7 @@ impl Lower {
             };
             all.push(c.with(substituted(&looplet, &stepper.position, &at), None));
         }
-        let Some(largest) = largest else { unreachable!("something leads") };
+        let Some(largest) = largest else { unreachable!("a merge has a leader") };
         inner.push(nest.set(&last, &largest));
         inner.extend(seeks);
         let here = self.region(nest, all, &Region::Point(last.load([])), body);

@@ -178,7 +178,7 @@ impl Lower {
         }
         out.extend(between.then(|| nest.set(&next, begin)));
         let Some(first) = lanes.iter().map(|l| l.at.load([])).reduce(|a, b| a.min_with(&b)) else {
-            unreachable!("there are several")
+            unreachable!("a merge has several lists")
         };
         out.push(nest.set(&coordinate, &first));
         let mut inner = Vec::new();
@@ -380,9 +380,9 @@ impl Lower {
         let name = self.tensor_of(&lane.cursor);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
         let d = Diagnostic::warning("structured::scan", text).at(nest.s.origin().span());
-        self.warn(d.help(
-            "there are more combinations of its runs with others than can be told apart: access fewer of them in one loop",
-        ));
+        self.warn(
+            d.help("its runs have too many combinations with those of other tensors: access fewer tensors in one loop"),
+        );
     }
 }
 

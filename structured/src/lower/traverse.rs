@@ -138,7 +138,7 @@ impl Lower {
         let name = self.tensor_of(&cursors[0]);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
         let d = Diagnostic::warning("structured::scan", text).at(s.origin().span());
-        self.warn(d.label(left.origin().span(), "this is done where nothing is stored too"));
+        self.warn(d.label(left.origin().span(), "this also has an effect where nothing is stored"));
     }
 
     /// Surrounds the looplet of a cursor by the fill if the loop may leave the dimension.

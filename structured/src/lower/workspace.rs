@@ -250,7 +250,7 @@ impl Lower {
         });
         if let Some(tensor) = into {
             let text = format!(
-                "the loop `{iter}` is parallel or vectorised, and inserts into `{tensor}`, which is declared around it"
+                "the loop `{iter}` cannot be parallel or vectorised: it inserts into `{tensor}`, declared outside of it"
             );
             self.refuse_at(s.origin().span(), text);
         }

@@ -54,7 +54,7 @@ fn scheduled(func: &Func) -> Schedule {
 }
 
 #[test]
-fn what_rules_choose_computes_the_same() {
+fn automatic_schedules_preserve_results() {
     for format in FORMATS {
         for (name, kernel) in KERNELS {
             let func = program(format, kernel);

@@ -85,7 +85,7 @@ fn seeds(most: u64) -> (u64, u64) {
 }
 
 #[test]
-fn programs_agree() {
+fn random_programs_agree() {
     let (first, most) = seeds(4000);
     let counts = counted((first..first + most).map(case).collect(), plain);
     let refused: usize = counts.refused.values().sum();

@@ -231,7 +231,7 @@ fn leaders_of_runs_and_blocks() {
 /// Checks that leaders jump to the maximum of their coordinates, and that a follower is searched at the leader's
 /// coordinate.
 #[test]
-fn what_leads() {
+fn leaders_by_protocol() {
     let text = "def f(A: f64[n] @ format(compressed), B: f64[n] @ format(compressed)) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += A[j] * B[j]\n    return s\n";
     let shown = |protocols: &[(&str, Protocol)]| {
         let func = with_protocols(&programs::elaborate(text), protocols);
@@ -249,7 +249,7 @@ fn what_leads() {
 /// Checks the protocols that are chosen by cost: two lists are merged, and a level with a position for each coordinate
 /// is located.
 #[test]
-fn what_leads_by_cost() {
+fn leaders_by_cost() {
     let parts = |formats: [&str; 3], index: [&str; 3], value: &str| {
         let [a, b, c] = formats;
         let mut value = value.to_string();
@@ -296,7 +296,7 @@ fn what_leads_by_cost() {
 
 /// Checks that a row picked by an index tensor is traversed, instead of searched for each of its coordinates.
 #[test]
-fn rows_that_are_picked() {
+fn rows_selected_by_an_index_tensor() {
     let text = "def f(A: f64[n, m] @ csr, k: i64[p]) -> f64[m]:\n    y = zeros((m,), f64)\n    for q in range(p):\n        for j in range(m):\n            y[j] += A[k[q], j]\n    return y\n";
     let func = programs::elaborate(text);
     assert_eq!(lowered_equals(&func, text, 0..30), Ok(()));
@@ -307,7 +307,7 @@ fn rows_that_are_picked() {
 
 /// Checks accesses to a `singleton` row at another coordinate than the loop's: all positions of the row are examined.
 #[test]
-fn rows_of_coordinates_that_are_asked() {
+fn singleton_rows_at_other_coordinates() {
     let bodies =
         ["y[i, j] += 2.0 * A[i, k[j] % n]", "y[i, j] = A[i, j] * A[i, k[j] % n]", "y[i, j] += A[i, n - 1 - j]"];
     for format in ["compressed(unique=False), singleton", "compressed(unique=False), singleton, fill=2.0"] {
@@ -324,14 +324,14 @@ fn rows_of_coordinates_that_are_asked() {
 
 /// Checks that the protocols of one fibre must agree, while other fibres of the tensor may be traversed in another way.
 #[test]
-fn contradictions() {
+fn contradicting_protocols_are_refused() {
     let said = |value: &str| {
         let text = format!(
             "def f(A: f64[n, m] @ csr) -> f64:\n    s = 0.0\n    for i in range(n):\n        for j in range(m):\n            s += {value}\n    return s\n"
         );
         lower(&programs::elaborate(&text)).map(|_| ()).map_err(|e| (e.0[0].code, e.0[0].message.clone()))
     };
-    let text = "the loop `j` goes through `A` in one way, and `walk` and `gallop` are said of it".to_string();
+    let text = "the loop `j` traverses the same fibre of `A` with both `walk` and `gallop`".to_string();
     assert_eq!(said("A[i, walk(j)] * A[i, gallop(j)]"), Err(("storage::protocol", text)));
     assert_eq!(said("A[i, walk(j)] * A[0, gallop(j)]"), Ok(()));
     assert_eq!(said("A[i, walk(j)] * A[i, locate(j)] * A[i, j]"), Ok(()));
@@ -340,7 +340,7 @@ fn contradictions() {
 /// Checks that a loop over positions is not parallel if several positions share a coordinate, since they write one
 /// element; nor is a merge or a scan.
 #[test]
-fn what_cannot_be_parallel() {
+fn loops_that_cannot_be_parallel() {
     let rows = |storage: &str, body: &str| {
         format!(
             "def f(A: f64[n, m] @ {storage}, B: f64[n, m] @ csr, x: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            {body}\n    return y\n"
@@ -354,14 +354,14 @@ fn what_cannot_be_parallel() {
     assert_eq!(parallel(&rows("csr", "y[i] += A[i, j] * x[j]"), "i"), Ok(()));
     assert_eq!(parallel(&rows("dcsr", "y[i] += A[i, j] * x[j]"), "i"), Ok(()));
     let coo = parallel(&rows("coo", "y[i] += A[i, j] * x[j]"), "i");
-    assert_eq!(coo, Err("the loop `i` is parallel or vectorised, and joins positions of `A`".into()));
+    assert_eq!(coo, Err("the loop `i` cannot be parallel or vectorised: it joins positions of `A`".into()));
     // The loop may count the positions of one list among several, if the body has no effect where that list stores
     // nothing.
     assert_eq!(parallel(&rows("csr", "y[i] += A[i, j] * B[i, j]"), "j"), Ok(()));
     let merge = parallel(&rows("csr", "y[i] += A[i, j] * x[j] + B[i, j]"), "j");
-    assert_eq!(merge, Err("the loop `j` is parallel or vectorised, and merges `A` and `B`".into()));
+    assert_eq!(merge, Err("the loop `j` cannot be parallel or vectorised: it merges `A` and `B`".into()));
     let scan = parallel(&rows("csr", "y[i] += exp(A[i, j])"), "j");
-    assert!(scan.is_err_and(|e| e.contains("does something where that stores nothing")));
+    assert!(scan.is_err_and(|e| e.contains("it has effects where `A`")));
 }
 
 /// Marks the loop of that name as parallel.
@@ -410,7 +410,7 @@ fn loops_beyond_the_dimension() {
 
 /// Checks that an index is checked where it is evaluated, not before a loop in which no iteration evaluates it.
 #[test]
-fn indices_that_no_iteration_comes_to() {
+fn unevaluated_indices_are_not_checked() {
     let bodies = [
         "for j in range(3):\n        if j + 1 < n and j < m:\n            s += A[1, j] * x[j]",
         "for j in range(3):\n        if j + 1 < n and j < m:\n            s += A[1, j] * x[j] + A[0, j]",
@@ -440,7 +440,7 @@ fn indices_that_no_iteration_comes_to() {
 
 /// Checks accesses whose index is redefined between them: the fibre is located anew for each access.
 #[test]
-fn indices_that_change() {
+fn changing_indices() {
     let bodies = [
         "s += A[k, j] * x[j]\n        k = (k + 1) % n",
         "if A[k, j] > 2.0:\n            k = (k + 1) % n\n            s += A[k, j] * x[j]",

@@ -21,7 +21,7 @@ fn agrees(text: &str, seeds: u64) {
 }
 
 #[test]
-fn fills_that_are_found_one_after_the_other() {
+fn nested_values_derived_from_fills() {
     let values = [
         "min(max(A[i] - A[j], -1.0), 1.0)",
         "(A[i] - A[j]) * A[k[j]]",
@@ -64,7 +64,7 @@ fn fills_that_are_found_one_after_the_other() {
 /// Checks scalars that are computed from one another, and declared before the first of them is defined, as in
 /// gradients.
 #[test]
-fn scalars_that_are_computed_of_what_may_not_be_stored() {
+fn scalars_computed_from_unstored_elements() {
     let bodies = [
         "t = A[k[j] % n]\n        u = t / (x[j] - x[j])\n        y[j] += u * x[0]",
         "t = A[k[j] % n]\n        u = -t\n        y[j] += u * x[j]",
@@ -95,7 +95,7 @@ fn scalars_that_are_computed_of_what_may_not_be_stored() {
 
 /// Checks values that are set inside the scope of another scalar and read after it, as steps of a schedule leave them.
 #[test]
-fn scalars_that_are_set_in_the_scope_of_others() {
+fn scalars_set_in_the_scope_of_others() {
     let values = ["A[k[i] % n] * t", "A[i] if i > 1 else t", "B[i] if i > 1 else A[k[i] % n]"];
     for format in FORMATS {
         for value in values {
@@ -125,7 +125,7 @@ fn scalars_that_are_set_in_the_scope_of_others() {
 /// Checks that a scalar assigned in several branches does not count as a single definition, even where a region of the
 /// loops decides the condition and leaves one branch.
 #[test]
-fn scalars_that_are_set_in_branches() {
+fn scalars_set_in_branches() {
     let loops = "for i in range(n):\n        for j in range(n):\n            ";
     let branches = [
         ("i < n - 1", "A[i + 1, j]", "2.0"),
@@ -152,7 +152,7 @@ fn scalars_that_are_set_in_branches() {
 
 /// Checks operands that are evaluated in a branch whose condition follows from a fill.
 #[test]
-fn operands_that_a_fill_chooses() {
+fn operands_chosen_by_a_fill() {
     let values = [
         "(B[0] if A[k[0] % n] < 0.5 else 2.0) / (x[j] - x[j])",
         "(2.0 if A[(j + 1) % n] > 0.5 else B[0]) / (x[j] - x[j])",

@@ -36,7 +36,7 @@ fn counting(s: &Stmt) -> Vec<String> {
 }
 
 #[test]
-fn gaps_of_rows_are_runs() {
+fn gaps_between_rows_are_runs() {
     for format in ["dcsr", "coo", "hashmap", "csf", "format(hashed, compressed)", "format(compressed, hashed)"] {
         for body in BODIES {
             let func = elaborate(&text(format, body));
@@ -53,7 +53,7 @@ fn gaps_of_rows_are_runs() {
 /// Checks that a term that varies by row loops over the rows of a gap, if rows are stored in a list, but not over their
 /// columns.
 #[test]
-fn a_loop_that_changes_from_row_to_row_is_one_over_rows() {
+fn terms_that_vary_by_row_loop_over_rows() {
     for format in ["dcsr", "coo"] {
         let func = elaborate(&text(format, "s += exp(A[i, j]) * (i + 1)"));
         let structured = lower(&func).unwrap_or_else(|e| panic!("{format}: {}", e.0[0].message));
@@ -66,7 +66,7 @@ fn a_loop_that_changes_from_row_to_row_is_one_over_rows() {
 
 /// Checks that a store to one element per column runs once per column for all rows of a gap.
 #[test]
-fn a_loop_inside_of_a_run_is_done_once() {
+fn stores_per_column_run_once_per_gap() {
     let text = "def f(A: f64[n, m] @ dcsr, x: f64[m]) -> f64[m]:\n    y = zeros((m,), f64)\n    for i in range(n):\n        \
                 for j in range(m):\n            y[j] += exp(A[i, j]) * x[j]\n    return y\n";
     let func = elaborate(text);

@@ -237,13 +237,13 @@ fn all(ndim: usize, kernels: &[(&str, &str)]) -> (usize, BTreeMap<String, usize>
 }
 
 #[test]
-fn of_vectors_in_every_format() {
+fn gradients_of_vectors_in_every_format() {
     let (compared, refused) = all(1, &VECTORS);
     assert!(compared >= 20 && refused.is_empty(), "{compared} {refused:#?}");
 }
 
 #[test]
-fn of_matrices_in_every_format() {
+fn gradients_of_matrices_in_every_format() {
     let (compared, refused) = all(2, &MATRICES);
     let why: Vec<&String> = refused.keys().filter(|m| !m.contains("not ordered")).collect();
     assert!(compared > 500 && why.is_empty(), "{compared} {refused:#?}");
@@ -266,7 +266,7 @@ fn tapes(func: &Func) -> Vec<bool> {
 /// Checks that gradients are the same with every tape, and that values needed at stored elements are taped over the
 /// pattern.
 #[test]
-fn with_tapes_in_every_format() {
+fn gradients_with_tapes_in_every_format() {
     let (mut compared, mut kept) = (0, BTreeMap::<&str, [usize; 2]>::new());
     let mut refused: Vec<String> = Vec::new();
     for format in random::formats(2).into_iter().filter(|f| !f.is_dense()) {

@@ -62,7 +62,7 @@ fn stored(format: &Format, seed: u64) -> Result<(), Unpackable> {
 }
 
 #[test]
-fn sizes_of_all_kinds() {
+fn extreme_sizes() {
     let (mut went, mut memory, mut index, mut beyond) = (0, 0, 0, 0);
     for (ndim, seeds) in [(1, 100), (2, 40), (3, 4)] {
         for (k, format) in formats(ndim).iter().enumerate() {
@@ -78,13 +78,15 @@ fn sizes_of_all_kinds() {
             }
         }
     }
-    println!("{went} are stored, {memory} need too much memory, {index} larger indices, {beyond} smaller sizes");
+    println!(
+        "{went} are stored, {memory} need too much memory, {index} need larger indices, {beyond} need smaller sizes"
+    );
     assert!(went > 4000 && memory > 1000 && index > 300 && beyond > 1000, "{went} {memory} {index} {beyond}");
 }
 
 /// Checks bands whose rows span the dimension: together they have more elements than can be counted.
 #[test]
-fn bands_that_are_too_wide() {
+fn bands_wider_than_memory() {
     let size = 1i64 << 47;
     let indices: Vec<i64> = (0..1 << 17).flat_map(|i| [i, 0, i, size - 1]).collect();
     for kind in [LevelKind::Banded, LevelKind::Ragged] {

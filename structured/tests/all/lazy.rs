@@ -22,7 +22,7 @@ fn all_equal(texts: impl IntoIterator<Item = String>) {
 
 /// Checks indices that are out of range, or cannot be computed, where the condition does not hold.
 #[test]
-fn indices_that_a_condition_keeps_in_range() {
+fn indices_guarded_by_conditions() {
     let values = [
         "(A[j + 1] if j + 1 < n else 2.0)",
         "(A[j - 1] if j > 0 else 2.0) + (A[j + 1] if j + 1 < n else 2.0)",
@@ -63,7 +63,7 @@ fn indices_that_a_condition_keeps_in_range() {
 
 /// Checks conditions that are decided without an element that is out of range, which counts as not stored.
 #[test]
-fn conditions_that_are_decided_without_an_element() {
+fn conditions_decided_by_unstored_elements() {
     let values = [
         "cast(j + 1 < m and A[i, j + 1] > 2.0, f64)",
         "cast(i + 1 < n and A[i + 1, j] > 2.0, f64)",
@@ -87,7 +87,7 @@ fn conditions_that_are_decided_without_an_element() {
 
 /// Checks a condition that reads a structured tensor, around an index that needs a bounds check.
 #[test]
-fn conditions_that_are_stored() {
+fn conditions_on_stored_elements() {
     let text = |level: &str| {
         format!(
             "def f(A: f64[n, m] @ format({level}, dense), x: f64[m], k: i64[n]) -> f64[m]:\n    y = zeros((m,), f64)\n    for i in range(n // 3, n):\n        for j in range(m):\n            y[j] += A[i, j] if (A[i, k[i]] if A[i, j] == x[j] else x[j]) == A[i, j] else A[k[i], j]\n    return y\n"
@@ -98,7 +98,7 @@ fn conditions_that_are_stored() {
 
 /// Checks that an empty loop does not access a row that does not exist.
 #[test]
-fn loops_that_are_empty() {
+fn empty_loops() {
     let text = |level: &str| {
         format!(
             "def f(A: f64[n, m] @ format({level}), x: f64[m]) -> f64:\n    s = 0.0\n    for j in range(m):\n        s += A[0, j]\n    for j in range(m // 3, m):\n        s += A[n - 1, j] * x[j]\n    for j in range(n):\n        s += A[0, j % max(1, m)] if n > 0 else 2.0\n    return s\n"

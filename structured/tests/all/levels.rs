@@ -55,7 +55,7 @@ fn drawn(levels: &[Level], rows: &str, expect: Expect) {
 }
 
 #[test]
-fn the_pictures_of_levels() {
+fn arrays_of_every_level() {
     use LevelKind::*;
     let level = Level::new;
     let rows = ". a . b\n. . . .\nc . . .";
@@ -201,7 +201,7 @@ fn the_pictures_of_levels() {
 
 /// Checks which elements are joined in runs and in stretches: equal ones and NaNs, but not 0 and -0.
 #[test]
-fn runs_are_of_equal_elements() {
+fn runs_consist_of_equal_elements() {
     let nan = f64::from_bits(f64::NAN.to_bits() ^ 1);
     let row = [0.0, 0.0, -0.0, f64::NAN, nan, nan, 1.0, 2.0, 2.0];
     let indices: Vec<i64> = (0..9).collect();
@@ -215,7 +215,7 @@ fn runs_are_of_equal_elements() {
 
 /// Checks that an element that a level cannot hold is an error that names the element.
 #[test]
-fn what_levels_cannot_hold() {
+fn elements_that_levels_cannot_hold() {
     use LevelKind::*;
     let refused = |kind: LevelKind, rows: &str| {
         let (shape, indices, elements) = picture(rows);
@@ -223,15 +223,15 @@ fn what_levels_cannot_hold() {
         Stored::pack(&shape, &format(&levels), &indices, &elements).expect_err("it does not fit").to_string()
     };
     let text = refused(LowerTriangular, "a . .\nb c d\n. . e");
-    assert_eq!(text, "there is an element at (1, 2), where `triangular` stores nothing");
+    assert_eq!(text, "cannot store the element at (1, 2): `triangular` stores nothing there");
     let text = refused(UpperTriangular, "a . .\nb c d\n. . e");
-    assert_eq!(text, "there is an element at (1, 0), where `triangular(upper=True)` stores nothing");
+    assert_eq!(text, "cannot store the element at (1, 0): `triangular(upper=True)` stores nothing there");
     let text = refused(Symmetric, "a b .\n. c d\n. e .");
-    assert_eq!(text, "the elements at (1, 2) and (2, 1) are not equal, and `symmetric` stores one");
+    assert_eq!(text, "the elements at (1, 2) and (2, 1) differ, but `symmetric` stores one for both");
     let text = refused(Point, ". a\nb c\n. .");
-    assert_eq!(text, "there are elements at (1, 0) and (1, 1), of which `point` stores one at most");
+    assert_eq!(text, "cannot store the elements at (1, 0) and (1, 1): `point` stores at most one of them");
     let text = refused(Symmetric, "a b\nb c\n. .");
-    assert_eq!(text, "indices, elements and shape do not fit each other");
+    assert_eq!(text, "indices, elements and shape do not match");
     // In column order, the other half of the matrix is stored.
     let (shape, indices, elements) = picture("a b\n. c");
     let columns = format(&[Level::new(Dense), Level::new(LowerTriangular)]).ordered(&[1, 0]);
@@ -249,7 +249,7 @@ fn what_levels_cannot_hold() {
 
 /// Checks that duplicates are packed as one element, with their sum, even where the format has room for both.
 #[test]
-fn what_stands_twice_is_summed_before_it_is_stored() {
+fn duplicates_are_summed_when_packed() {
     let coo = format(&[Level { unique: false, ..Level::new(LevelKind::Compressed) }, Level::new(LevelKind::Singleton)]);
     let indices = [1, 1, 0, 2, 1, 1, 0, 2, 1, 0];
     let elements = Buffer::F32(vec![1e8, 2.0, 1.0, 3.0, 5.0]);
@@ -268,7 +268,7 @@ fn what_stands_twice_is_summed_before_it_is_stored() {
 
 /// Checks diagonals and blocks, with padding for coordinates outside of the matrix.
 #[test]
-fn pictures_of_remapped_formats() {
+fn arrays_of_remapped_formats() {
     let arrays = |format: &Format, rows: &str| {
         let (shape, indices, elements) = picture(rows);
         let stored = Stored::pack(&shape, format, &indices, &elements).unwrap_or_else(|e| panic!("{e}"));
@@ -297,7 +297,7 @@ fn holds(stored: &Stored, given: &Value, format: &Format) {
     };
     for (e, k) in wanted.indices.chunks_exact(ndim).zip(0..) {
         let (was, is) = (given.data().get_f64(k), at(&places.indices, &found, e));
-        assert!(is.is_some_and(|is| equal(was, is)), "{format}: {e:?} is {is:?} and was {was}");
+        assert!(is.is_some_and(|is| equal(was, is)), "{format}: {e:?}: expected {was}, found {is:?}");
     }
     let regions = format.levels.iter().any(|l| {
         let lists = [Compressed, Singleton, Hashed, Bytemap, Bitmap, Blocklist, Point];
@@ -316,7 +316,7 @@ fn holds(stored: &Stored, given: &Value, format: &Format) {
         });
         let expected = at(&wanted.indices, given, e).or(other).unwrap_or(fill);
         let is = found.data().get_f64(k);
-        assert!(equal(is, expected), "{format}: {e:?} is {is} and not {expected}");
+        assert!(equal(is, expected), "{format}: {e:?}: expected {expected}, found {is}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! Loops over one structured tensor: the text of the lowered programs, and their equality with the logical programs.
-//! `merges.rs` covers loops over several, `said.rs` refusals and warnings.
+//! `merges.rs` covers loops over several, `diagnostics.rs` refusals and warnings.
 
 use expect_test::expect;
 use testkit::{golden, programs};
@@ -9,7 +9,7 @@ use programs::equal;
 
 /// Checks that locals that are read only at stored elements are not computed elsewhere.
 #[test]
-fn locals_of_the_body() {
+fn locals_used_at_stored_elements() {
     check(
         "def sddmm(S: f64[n, m] @ csr, A: f64[n, k], B: f64[m, k]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(m):\n            dot = 0.0\n            for l in range(k):\n                dot += A[i, l] * B[j, l]\n            twice = dot + dot\n            y[i] += S[i, j] * twice\n    return y\n",
         expect![[r#"
@@ -170,7 +170,7 @@ fn matrix_matrix_products() {
 /// Checks that effects where nothing is stored take place between those of stored elements, in the order of the
 /// coordinates.
 #[test]
-fn loops_that_do_something_everywhere() {
+fn loops_with_effects_at_unstored_elements() {
     check(
         "def total(A: f64[n, m] @ csr) -> f64:
     s = 0.0

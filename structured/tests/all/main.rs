@@ -1,24 +1,24 @@
 //! Tests of structured tensors in one binary: lowering against the interpreter on elements, formats, levels, campaigns.
 
 mod auto;
+mod borrowed;
 mod campaign;
 mod coiterate;
+mod diagnostics;
 mod fills;
-mod full;
+mod full_blocks;
 mod gaps;
 mod gradients;
 mod hostile;
 mod identity;
 mod lazy;
-mod lent;
 mod levels;
 mod lower;
 mod merges;
 mod padding;
 mod remapped;
-mod said;
 mod schedules;
-mod shared;
+mod shared_values;
 mod table;
 mod together;
 mod workspaces;

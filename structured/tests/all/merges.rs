@@ -10,7 +10,7 @@ use golden::check;
 use programs::elaborate;
 
 #[test]
-fn several_fibres() {
+fn merges_of_several_fibres() {
     check(
         "def f(A: f64[n] @ format(compressed), B: f64[n] @ format(compressed)) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += A[j] * B[j]\n    return s\n",
         expect![[r#"
@@ -208,7 +208,7 @@ fn several_fibres() {
 /// Checks that elements of an unordered list are located by its hash table, and that a loop that no list drives visits
 /// every coordinate.
 #[test]
-fn tables() {
+fn merges_with_hash_tables() {
     let two = "def f(A: f64[n] @ format(hashed), B: f64[n] @ format(compressed), x: f64[n]) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += VALUE\n    return s\n";
     check(
         &two.replace("VALUE", "A[j] * B[j]"),
@@ -287,13 +287,13 @@ fn nested(outer: usize, inner: usize) -> String {
 /// combinations of inner loops are distinguished in one body; those of outer loops cannot be, since the inner loop
 /// depends on which values derive from the fill.
 #[test]
-fn combinations_of_all_loops_inside_are_limited() {
+fn combinations_of_nested_loops_are_limited() {
     assert!(lower(&elaborate(&nested(3, 3))).is_ok());
     assert!(lower(&elaborate(&nested(4, 4))).is_ok());
     let text = nested(6, 4);
     let refused = lower(&elaborate(&text)).expect_err("six lists by four are lowered");
     let [one] = &refused.0[..] else { panic!("{refused}") };
-    assert!(one.message.starts_with("there are more combinations of what is stored"), "{}", one.message);
+    assert!(one.message.starts_with("too many combinations of stored and absent elements"), "{}", one.message);
     let at = one.span().start as usize;
     assert!(text[at..].starts_with("for i in"), "{}", &text[at..]);
 }
@@ -301,7 +301,7 @@ fn combinations_of_all_loops_inside_are_limited() {
 /// Checks that a refusal points at the first statement of a sequence that has no span of its own, as steps and
 /// gradients make them.
 #[test]
-fn what_steps_put_together_is_refused_where_it_begins() {
+fn refusals_of_sequences_point_at_the_first_statement() {
     let others: Vec<String> = (2..12).map(|k| format!("(B[(k[i] + {k}) % n] + x[i])")).collect();
     let text = format!(
         "def f(A: f64[n] @ format(hashed), B: f64[n] @ format(hashed), x: f64[n], k: i64[n]) -> f64[n]:\n    \
@@ -311,7 +311,7 @@ fn what_steps_put_together_is_refused_where_it_begins() {
     );
     let func = elaborate(&text);
     let refused = lower(&func.with_body(without_places(&func.body))).expect_err("ten searches are lowered");
-    assert!(refused.0[0].message.starts_with("there are more combinations of what is stored"), "{refused}");
+    assert!(refused.0[0].message.starts_with("too many combinations of stored and absent elements"), "{refused}");
     let at = refused.0[0].span().start as usize;
     assert!(text[at..].starts_with("t = A"), "{}", &text[at..]);
 }

@@ -44,7 +44,7 @@ fn vector(level: &str, body: &str) -> String {
 }
 
 #[test]
-fn a_correlation() {
+fn correlation() {
     check(
         "def correlate(A: f64[n] @ format(compressed), w: f64[k]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(k):\n            y[i] += coalesce(A[permit(i + j - k // 2)], 0.0) * w[j]\n    return y\n",
         expect![[r#"
@@ -134,7 +134,7 @@ fn a_correlation() {
 }
 
 #[test]
-fn a_picture() {
+fn convolution() {
     check(
         "def f(A: f64[n, m] @ csr, w: f64[3, 3]) -> f64[n, m]:\n    y = zeros((n, m), f64)\n    for i in range(n):\n        for j in range(m):\n            for p in range(3):\n                for q in range(3):\n                    y[i, j] += coalesce(A[permit(i + p - 1), permit(j + q - 1)], 0.0) * w[p, q]\n    return y\n",
         expect![[r#"
@@ -234,7 +234,7 @@ fn a_picture() {
 
 /// Checks one tensor behind the other: each part of the split loop traverses one of them.
 #[test]
-fn two_tensors() {
+fn one_tensor_behind_another() {
     check(
         "def f(A: f64[n] @ format(compressed), B: f64[m] @ format(compressed), x: f64[1]) -> f64:\n    s = 0.0\n    for i in range(n + m):\n        s += coalesce(A[permit(i)], B[permit(i - n)], 0.0) * x[0]\n    return s\n",
         expect![[r#"
@@ -304,7 +304,7 @@ fn conditions_on_indices() {
 }
 
 #[test]
-fn vectors() {
+fn random_vectors() {
     let bodies = [
         "for i in range(n):\n        for j in range(k):\n            y[i] += coalesce(A[permit(i + j - k // 2)], 0.0) * w[j]",
         "for i in range(n):\n        for j in range(k):\n            y[i] += coalesce(A[permit(i + j)], 2.0) * w[j]",
@@ -321,7 +321,7 @@ fn vectors() {
 
 /// Checks bodies with further terms or statements beside the access, and accesses that are not traversed.
 #[test]
-fn more_than_an_access() {
+fn bodies_with_further_terms() {
     let bodies = [
         "for i in range(n):\n        for j in range(k):\n            if 0 <= i + j - 1 and i + j - 1 < n:\n                y[i] += A[i + j - 1] * w[j]\n            else:\n                y[i] += 0.0 * w[j]",
         "for i in range(n):\n        for j in range(k):\n            t = coalesce(A[permit(i + j - 1)], 0.0)\n            y[i] += t * w[j]\n            s += t * t * w[j]",
@@ -347,7 +347,7 @@ fn more_than_an_access() {
 }
 
 #[test]
-fn pictures() {
+fn random_convolutions() {
     let text = |format: &str, order: [&str; 4], value: &str| {
         let mut text = format!(
             "def f(A: f64[n, m] @ {format}, w: f64[k, k], x: f64[k]) -> f64[n, m]:\n    y = zeros((n, m), f64)\n"
@@ -384,7 +384,7 @@ fn pictures() {
 
 /// Checks that no loop scans if each index is the iterator plus a loop-invariant term.
 #[test]
-fn nothing_is_visited_where_nothing_is_stored() {
+fn unstored_elements_are_not_visited() {
     let bodies = [
         "for i in range(n):\n        for j in range(k):\n            y[i] += coalesce(A[permit(i + j - k // 2)], 0.0) * w[j]",
         "for i in range(n):\n        for j in range(k):\n            t = coalesce(A[permit(i + j - 1)], 0.0)\n            y[i] += t * w[j]",
@@ -396,7 +396,7 @@ fn nothing_is_visited_where_nothing_is_stored() {
 
 /// Checks that the parts of a split loop keep its marks, and that reductions remain.
 #[test]
-fn marks_stay() {
+fn parts_of_split_loops_keep_their_marks() {
     let text = vector("compressed", "for j in range(k):\n        s += coalesce(A[permit(j - 1)], 0.0) * w[j]");
     let func = programs::elaborate(&text);
     let marked = func.with_body(marked(&func.body));
@@ -425,7 +425,7 @@ fn marked(s: &Stmt) -> Stmt {
 
 /// Checks that the records of a split loop have the traversing part, once.
 #[test]
-fn what_is_told() {
+fn records_of_split_loops() {
     let (_, structured) =
         lowered(&vector("compressed", "for j in range(k):\n        s += coalesce(A[permit(j - 1)], 0.0) * w[j]"));
     let told: Vec<String> = structured.explained.iter().map(|e| format!("{} {:?}", e.iter, e.visited)).collect();

@@ -114,7 +114,7 @@ const VECTORS: &[&str] = &[
 
 /// Checks indices that are an iterator plus a loop-invariant term.
 #[test]
-fn indices_that_are_sums() {
+fn indices_with_invariant_offsets() {
     let kernels = [
         "for i in range(n - 2):\n        s += A[i + 2] * x[i]",
         "for i in range(1, n):\n        y[i] = A[i - 1] + A[i]",
@@ -146,7 +146,7 @@ fn indices_that_are_sums() {
 
 /// Checks indices that may be out of range, and cyclic indices.
 #[test]
-fn indices_that_may_be_outside() {
+fn indices_that_may_be_out_of_range() {
     let kernels = [
         "for i in range(n):\n        for l in range(3):\n            y[i] += coalesce(A[permit(i + l - 1)], 0.0) * x[l]",
         "for i in range(n + 2):\n        s += coalesce(A[permit(i - 1)], 2.5)",
@@ -177,7 +177,7 @@ fn indices_that_may_be_outside() {
 
 /// Checks that a part of a fibre is searched for at both ends, and the rest of the fibre is not traversed.
 #[test]
-fn a_part_of_a_list_is_sought_at_both_ends() {
+fn parts_of_fibres_are_searched_at_both_ends() {
     let text = "def f(A: f64[n] @ format(compressed), w: f64[k], at: i64) -> f64:\n    s = 0.0\n    for l in range(k):\n        s += A[at + l] * w[l]\n    return s\n";
     let structured = lower(&programs::elaborate(text)).expect("it is lowered");
     let shown = taffeta_ast::print::func(&structured.func);

@@ -89,7 +89,7 @@ const STEPS: &[&[Step]] = &[
 ];
 
 #[test]
-fn steps_that_are_taken_compute_the_same() {
+fn legal_steps_preserve_results() {
     let (mut taken, mut refused, mut illegal) = (0, std::collections::BTreeMap::<String, usize>::new(), 0);
     for format in FORMATS {
         for kernel in KERNELS {
@@ -102,7 +102,7 @@ fn steps_that_are_taken_compute_the_same() {
                 let went = steps.iter().try_for_each(|(method, args)| s.call(method, &args()).map(drop));
                 let shown: Vec<&str> = steps.iter().map(|(m, _)| *m).collect();
                 match went {
-                    Err(r) if r.code == "schedule::unsupported" && r.message.contains("stores for what") => {
+                    Err(r) if r.code == "schedule::unsupported" && r.message.contains("cannot lower loops") => {
                         *refused.entry(shown.join(", ")).or_default() += 1;
                         continue;
                     }
@@ -135,14 +135,14 @@ fn steps_that_are_taken_compute_the_same() {
 /// Checks that a loop with an access at a fixed coordinate is not vectorised: no loop traverses the access, so each
 /// iteration searches, which lanes cannot do.
 #[test]
-fn a_loop_in_which_something_is_searched_takes_no_lanes() {
+fn loops_with_searches_are_not_vectorised() {
     let func = programs::elaborate(
         "def f(A: f64[m, m] @ dcsr, x: f64[n]) -> f64:\n    y = 0.0\n    for i in range(n):\n        \
          y = max(y, A[m // 2, 0] if m > 0 else 2.0)\n    return y\n",
     );
     let mut s = Schedule::new(func).lowered_by(lowers);
-    let refused = s.call("vectorize", &[Arg::from("i")]).expect_err("it is searched in it");
-    assert!(refused.message.contains("stores for what `vectorize` makes"), "{}", refused.message);
+    let refused = s.call("vectorize", &[Arg::from("i")]).expect_err("each iteration searches");
+    assert!(refused.message.contains("after `vectorize`"), "{}", refused.message);
     s.call("parallelize", &[Arg::from("i")]).expect("threads can search");
     lower(&simplify::run(s.func())).expect("it can be lowered");
 }
@@ -150,7 +150,7 @@ fn a_loop_in_which_something_is_searched_takes_no_lanes() {
 /// Checks that a step that changes no loop over stored elements is refused, if it prevents the lowering of a marked
 /// loop.
 #[test]
-fn a_step_beside_a_loop_is_asked_about() {
+fn steps_that_break_marked_loops_are_refused() {
     let cases = [
         (
             "def f(A: f64[n, m] @ dcsr, x: f64[m]) -> f64[n]:\n    y = zeros((n,), f64)\n    for i in range(n):\n        \
@@ -171,14 +171,14 @@ fn a_step_beside_a_loop_is_asked_about() {
         let mut s = Schedule::new(func).lowered_by(lowers);
         s.call(mark, &[Arg::from(marked)]).unwrap_or_else(|r| panic!("{}", r.message));
         let refused = s.call("cache_reduction", &[Arg::from(at), Arg::from(tensor)]).expect_err("it cannot be lowered");
-        assert!(refused.message.contains("stores for what `cache_reduction` makes"), "{}", refused.message);
-        lower(&simplify::run(s.func())).expect("what is taken can be lowered");
+        assert!(refused.message.contains("after `cache_reduction`"), "{}", refused.message);
+        lower(&simplify::run(s.func())).expect("accepted schedules can be lowered");
     }
 }
 
 /// Checks that a stored index of another tensor is located before that tensor, where nothing proves the index in range.
 #[test]
-fn an_index_that_is_stored_in_a_row_behind_a_guard() {
+fn stored_indices_behind_a_guard() {
     let func = programs::elaborate(
         "def f(A: f64[n, l] @ csr, B: f64[m, k] @ csr, c: f64[n], x: f64[k]) -> f64[n]:\n    \
          y = zeros((n,), f64)\n    for i in range(n):\n        for j in range(l):\n            \
@@ -197,7 +197,7 @@ fn an_index_that_is_stored_in_a_row_behind_a_guard() {
 
 /// Checks a loop whose reduction is read only at stored elements: elsewhere, the loop runs without the reduction.
 #[test]
-fn a_loop_that_reduces_into_what_is_read_where_something_is_stored() {
+fn reductions_read_only_at_stored_elements() {
     let func = programs::elaborate(
         "def f(A: f64[n] @ format(bitmap), x: f64[m]) -> (f64[n], f64[m]):\n    y = zeros((n,), f64)\n    \
          z = zeros((m,), f64)\n    for i in range(n):\n        w = zeros((n,), f64)\n        \

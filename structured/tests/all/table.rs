@@ -92,7 +92,7 @@ fn table(rows: &[(&str, &str, &str, Steps)]) -> String {
 }
 
 #[test]
-fn cut() {
+fn steps_that_split_loops() {
     let found = table(&[
         ("split", "csr", SPMV, |s| step(s, "split", &[Arg::from("j"), Arg::from(8)])),
         ("split", "coo", SPMV, |s| step(s, "split", &[Arg::from("i"), Arg::from(8)])),
@@ -126,7 +126,7 @@ fn cut() {
             i from 0 to n
               j~o from 0 to (m + 7) // 8
                 A.p from A.pos1[i] to A.pos1[i + 1]
-        split, format(compressed(unique=False, ordered=False), singleton(ordered=False)): there are no loops over what `A` stores for what `split` makes: `A` is asked for one coordinate in a level that is not ordered, and may have it at several positions
+        split, format(compressed(unique=False, ordered=False), singleton(ordered=False)): cannot lower loops over stored elements of `A` after `split`: cannot look up one coordinate of `A`: its level is not ordered, and may store it at several positions
         separate_tail, csr: taken
             i from 0 to n
               j~o from 0 to m // 8
@@ -155,7 +155,7 @@ fn cut() {
 }
 
 #[test]
-fn merged() {
+fn steps_that_merge_loops() {
     let found = table(&[
         ("merge", "csr", SPMV, |s| step(s, "merge", &[Arg::from("i"), Arg::from("j")])),
         ("merge", "csr", SPMV, |s| {
@@ -196,7 +196,7 @@ fn merged() {
 }
 
 #[test]
-fn moved() {
+fn steps_that_move_loops() {
     let found = table(&[
         ("reorder", "csc", SPMV, |s| step(s, "reorder", &[names(&["j", "i"])])),
         ("reorder", "csr", SPMV, |s| step(s, "reorder", &[names(&["j", "i"])])),
@@ -222,7 +222,7 @@ fn moved() {
             j from 0 to m
               i from 0 to n
                 while j.A.more
-        reorder, format(compressed(unique=False, ordered=False), singleton(ordered=False)): there are no loops over what `A` stores for what `reorder` makes: `A` is asked for one coordinate in a level that is not ordered, and may have it at several positions
+        reorder, format(compressed(unique=False, ordered=False), singleton(ordered=False)): cannot lower loops over stored elements of `A` after `reorder`: cannot look up one coordinate of `A`: its level is not ordered, and may store it at several positions
         permute, dia: taken
             A.p from 0 to A.n0
               i from max(0, n - A.crd0[A.p] - 1) to min(n, m - (A.crd0[A.p] - (n - 1)))
@@ -240,7 +240,7 @@ fn moved() {
         reverse, csr: taken
             i from 0 to n
               j.p from A.pos1[i + 1] - 1 to A.pos1[i] - 1
-        reverse, format(compressed(unique=False, ordered=False), singleton(ordered=False)): there are no loops over what `A` stores for what `reverse` makes: `A` is asked for one coordinate in a level that is not ordered, and may have it at several positions
+        reverse, format(compressed(unique=False, ordered=False), singleton(ordered=False)): cannot lower loops over stored elements of `A` after `reverse`: cannot look up one coordinate of `A`: its level is not ordered, and may store it at several positions
         reverse, csr: taken
             i from 0 to n
               j from m - 1 to -1
@@ -255,7 +255,7 @@ fn moved() {
 }
 
 #[test]
-fn run_at_once() {
+fn steps_that_run_iterations_in_parallel() {
     let found = table(&[
         ("parallelize", "csr", SPMV, |s| step(s, "parallelize", &[Arg::from("i")])),
         ("parallelize", "csr", SPMV, |s| step(s, "parallelize", &[Arg::from("j")])),
@@ -281,8 +281,8 @@ fn run_at_once() {
         parallelize, csr: taken
             i from 0 to n
               j.p from A.pos1[i] to A.pos1[i + 1], parallel
-        parallelize, coo: there are no loops over what `A` stores for what `parallelize` makes: the loop `i` is parallel or vectorised, and joins positions of `A`
-        parallelize, csr: there are no loops over what `A` stores for what `parallelize` makes: the loop `j` is parallel or vectorised, and merges `A` and `B`
+        parallelize, coo: cannot lower loops over stored elements of `A` after `parallelize`: the loop `i` cannot be parallel or vectorised: it joins positions of `A`
+        parallelize, csr: cannot lower loops over stored elements of `A` after `parallelize`: the loop `j` cannot be parallel or vectorised: it merges `A` and `B`
         vectorize, csr: taken
             i from 0 to n
               j.p from A.pos1[i] to A.pos1[i + 1], vectorised
@@ -290,7 +290,7 @@ fn run_at_once() {
             i from 0 to n
               j.p from A.pos1[i] to A.pos1[i + 1]
                 k from 0 to 3, vectorised
-        vectorize, csr: there are no loops over what `A` stores for what `vectorize` makes: the loop `j` is parallel or vectorised, and merges `A` and `B`
+        vectorize, csr: cannot lower loops over stored elements of `A` after `vectorize`: the loop `j` cannot be parallel or vectorised: it merges `A` and `B`
         unroll, csr: taken
             i from 0 to n
               j.p from A.pos1[i] to A.pos1[i + 1]
@@ -332,7 +332,7 @@ fn run_at_once() {
                 while B.p < B.p.top
                 while B.p.probe < B.p.top
                 while B.p < B.p.top
-        unroll, format(compressed(unique=False, ordered=False), singleton(ordered=False)): there are no loops over what `A` stores for what `split` makes: `A` is asked for one coordinate in a level that is not ordered, and may have it at several positions
+        unroll, format(compressed(unique=False, ordered=False), singleton(ordered=False)): cannot lower loops over stored elements of `A` after `split`: cannot look up one coordinate of `A`: its level is not ordered, and may store it at several positions
         blend, csr: taken
             i from 0 to n
               j.p from A.pos1[i] to A.pos1[i + 1]
@@ -347,7 +347,7 @@ fn run_at_once() {
 }
 
 #[test]
-fn kept() {
+fn steps_that_cache_tensors() {
     let twice = "for i in range(n):\n    for j in range(m):\n        y[i] += A[i, j] * B[i, j]";
     let written = "C: f64[n, m] @ pattern(A) = zeros((n, m), f64)\nfor i in range(n):\n    for l in range(2):\n        for j in range(m):\n            C[i, j] += A[i, j] * x[j]\nfor i in range(n):\n    for j in range(m):\n        y[i] += C[i, j]";
     let found = table(&[
@@ -364,7 +364,7 @@ fn kept() {
               B.cache.d1.p from B.pos1[i] to B.pos1[i + 1]
               j.p from A.pos1[i] to A.pos1[i + 1]
               B_cache.p from 0 to B.cache.n1[0]
-        cache, csr: `C` is structured, and is written in the statement
+        cache, csr: cannot cache the structured tensor `C`, which the statement writes
         cache_reduction, csr: taken
             C_partial.at from 0 to m
             C.p from 0 to A.n1

@@ -80,7 +80,7 @@ fn vectors_in_all_kinds_of_lists() {
 }
 
 #[test]
-fn as_many_lists_as_one_likes() {
+fn many_lists_in_one_expression() {
     let all = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| format!("{name}[j]"));
     agrees(&vectors(&["compressed"; 8], &format!("y[j] = {}", all.join(" + "))), 20);
     agrees(&vectors(&["compressed"; 8], &format!("s += {}", all.join(" * "))), 20);

@@ -97,7 +97,7 @@ pub fn typed(dtype: DType, elements: Vec<f64>) -> Buffer {
             _ if dtype.is_float() => Literal::Float(v),
             _ => Literal::Int(v as i128),
         };
-        assert!(out.set(k, literal), "{v} is no {dtype}");
+        assert!(out.set(k, literal), "{v} is not a {dtype}");
     }
     out
 }
@@ -136,7 +136,7 @@ fn indices(v: &Value) -> Indices<'_> {
         Buffer::U16(a) => Indices::U16(a),
         Buffer::I32(a) => Indices::I32(a),
         Buffer::I64(a) => Indices::I64(a),
-        _ => unreachable!("indices are of these types"),
+        _ => unreachable!("index arrays are of type u8, u16, i32 or i64"),
     }
 }
 

@@ -98,7 +98,7 @@ pub const KERNELS: &[Kernel] = &[
 ];
 
 fn dims(of: &str) -> Vec<&'static str> {
-    let one = |c: char| NAMES.into_iter().find(|n| n.starts_with(c)).unwrap_or_else(|| panic!("{c} is no dimension"));
+    let one = |c: char| NAMES.into_iter().find(|n| n.starts_with(c)).unwrap_or_else(|| panic!("unknown dimension {c}"));
     of.chars().map(one).collect()
 }
 

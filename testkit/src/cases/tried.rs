@@ -99,7 +99,7 @@ impl Prepared {
             Err(e) => return refused(&e.0),
         };
         let text = || format!("\n{}", print::func(&structured.func));
-        validate::dense(&structured.func).map_err(|e| format!("its lowered program is not valid: {e}{}", text()))?;
+        validate::dense(&structured.func).map_err(|e| format!("the lowered program is not valid: {e}{}", text()))?;
         let found = run(&structured.func, &self.flat(&structured));
         // A value that a fill annihilates need not be evaluated: where its evaluation stops the program, either outcome
         // is right.
@@ -124,7 +124,7 @@ pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let found = catch_unwind(AssertUnwindSafe(f));
     found.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-        Err(format!("panics: {}", text.unwrap_or("with something that is not a text")))
+        Err(format!("panics: {}", text.unwrap_or("with a payload that is not text")))
     })
 }
 
@@ -135,8 +135,8 @@ fn all_agree(case: &Case) -> Result<Went, String> {
     let again = elaborated(&print::func(func).replacen(&format!("def {}", func.name), "def f", 1));
     match again {
         Ok(again) if func::same(func, &again) => {}
-        Ok(again) => return Err(format!("comes back from its text as\n{}", print::func(&again))),
-        Err(e) => return Err(format!("in its printed text, {e}")),
+        Ok(again) => return Err(format!("parses from its printed text as\n{}", print::func(&again))),
+        Err(e) => return Err(format!("its printed text {e}")),
     }
     for ((p, own), g) in case.params.iter().zip(&func.params).zip(given).filter(|((p, _), _)| p.of.is_none()) {
         let shape: Vec<usize> = p.dims.iter().map(|d| case.sizes[d] as usize).collect();
@@ -168,7 +168,7 @@ fn all_agree(case: &Case) -> Result<Went, String> {
 fn refused(all: &[Diagnostic]) -> Result<Went, String> {
     let Some(first) = all.first() else { return Err("is refused without a reason".into()) };
     match all.iter().find(|d| d.labels.first().is_none_or(|l| l.span == Span::NONE)) {
-        Some(d) => Err(format!("is refused without a place: {}", d.message)),
+        Some(d) => Err(format!("is refused without a span: {}", d.message)),
         None => Ok(Went::Refused(first.message.clone())),
     }
 }
@@ -195,5 +195,5 @@ pub fn unequal(a: &Value, b: &Value, tolerance: f64) -> Option<String> {
     let same = |x: f64, y: f64| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance * scale(x);
     let (x, y) = (a.numbers(), b.numbers());
     let all = a.shape() == b.shape() && x.iter().zip(&y).all(|(x, y)| same(*x, *y));
-    (!all).then(|| format!("gives {y:?} and not {x:?}"))
+    (!all).then(|| format!("gives {y:?}, expected {x:?}"))
 }

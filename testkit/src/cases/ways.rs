@@ -96,12 +96,13 @@ fn scheduled(case: &Case, own: Prepared) -> Result<Made, String> {
                 print::func(s.func())
             )
         };
-        validate::logical(s.func()).map_err(|e| format!("after {method} it is not valid: {e}\n{}", text()))?;
+        validate::logical(s.func())
+            .map_err(|e| format!("after {method}, the program is not valid: {e}\n{}", text()))?;
         // Programs that stop are not compared: a step may move the error, or leave out the iterations that raise it.
         let wrong = before.is_ok().then(|| differs(&before, &run(s.func(), &own.inputs), 1e-9)).flatten();
-        wrong.map_or(Ok(()), |d| Err(format!("after {method} it {d}\n{}", text())))?;
+        wrong.map_or(Ok(()), |d| Err(format!("after {method}, the program {d}\n{}", text())))?;
         if !s.marks_hold() {
-            return Err(format!("after {method} a marked loop may not run so\n{}", text()));
+            return Err(format!("after {method}, a loop mark does not hold\n{}", text()));
         }
     }
     let steps = s.trace().steps.iter().map(ToString::to_string).collect();
@@ -123,29 +124,29 @@ fn automatic(case: &Case, own: Prepared) -> Result<Made, String> {
     };
     let s = run_rules()?;
     let steps: Vec<String> = s.trace().steps.iter().map(ToString::to_string).collect();
-    let wrong = |what: &str| Err(format!("by rules {what}\n{}\n{}", steps.join("\n"), print::func(s.func())));
+    let wrong = |what: &str| Err(format!("under rules, {what}\n{}\n{}", steps.join("\n"), print::func(s.func())));
     if run_rules()?.trace() != s.trace() {
-        return wrong("the second time it has another schedule");
+        return wrong("the second run chooses another schedule");
     }
     if let Err(e) = validate::logical(s.func()) {
-        return wrong(&format!("it is not valid: {e}"));
+        return wrong(&format!("the program is not valid: {e}"));
     }
     if !s.marks_hold() {
-        return wrong("a marked loop may not run so");
+        return wrong("a loop mark does not hold");
     }
     let before = run(&own.func, &own.inputs);
     // Programs that stop are not compared: a step may move the error, or leave out the iterations that raise it.
     if let Some(d) = before.is_ok().then(|| differs(&before, &run(s.func(), &own.inputs), 1e-9)).flatten() {
-        return wrong(&format!("it {d}"));
+        return wrong(&format!("the program {d}"));
     }
     for func in [&own.func, s.func()] {
         let (whole, apart) = (lowers(func), lowers_in_sections(func));
         if whole.as_ref().ok() != apart.as_ref().ok() {
-            return wrong(&format!("it is lowered otherwise in sections: {whole:?} and {apart:?}"));
+            return wrong(&format!("lowering in sections differs: {whole:?} and {apart:?}"));
         }
     }
     if let (Ok(_), Err(d)) = (lowers(&own.func), lowers(s.func())) {
-        return wrong(&format!("it is not lowered any more: {}", d.message));
+        return wrong(&format!("lowering refuses the scheduled program: {}", d.message));
     }
     Ok(Made { prepared: Prepared { func: s.into_func(), ..own }, steps })
 }

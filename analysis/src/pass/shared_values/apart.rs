@@ -23,11 +23,11 @@ pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Result<Func, Diagnostics
     let origin = last.unwrap_or_else(Origin::none);
     if !tensor.format.levels.iter().all(|l| l.kind.facts().full) {
         let text = format!(
-            "one value of `{name}` stands for several elements, which are not proved to be equal, and `{}` does not \
-             store every element",
+            "one stored value of `{name}` stands for several elements, which are not proved to be equal, and `{}` does \
+             not store every element",
             tensor.format
         );
-        let help = format!("make `{name}` dense, or write it by loops over all of it from what is stored where it is");
+        let help = format!("make `{name}` dense, or write all of it in loops over tensors with the same elements");
         return Err(Diagnostic::new("lower::unsupported", text).at(origin.span()).help(help).into());
     }
     let symbol = Symbol::new(format!("{}.own", name.replace('.', "_")));

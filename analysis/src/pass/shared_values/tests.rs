@@ -56,7 +56,7 @@ fn example() {
 
 /// Checks that stores of a value that is equal for all elements of a run stay.
 #[test]
-fn what_is_written_alike_stays() {
+fn stores_of_equal_values_stay() {
     let func = program(&|[a, b, x], sizes| {
         over(sizes, &|at| {
             let value = a.load(at.map(Expr::clone)).times(&x.load([Expr::int(0)]));
@@ -68,7 +68,7 @@ fn what_is_written_alike_stays() {
 
 /// Checks that elements that may differ are compared.
 #[test]
-fn what_may_differ_is_compared() {
+fn values_that_may_differ_are_compared() {
     let func = program(&|[a, b, x], sizes| {
         let twice = over(sizes, &|at| store(b, at, &a.load(at.map(Expr::clone))));
         let scaled = over(sizes, &|at| reduce(b, at, ReduceOp::Mul, &x.load([at[1].clone()])));

@@ -31,7 +31,7 @@ fn campaign(class: Class, most: u64) -> Counts {
 }
 
 #[test]
-fn affine_nests_exactly() {
+fn affine_nests_match_brute_force() {
     let c = campaign(Class::Affine, 1000);
     // Dependences that no run shows need other sizes, or follow an assertion that fails.
     assert!(c.seen * 100 >= c.reported * 97, "precision fell: {c:?}");
@@ -39,25 +39,25 @@ fn affine_nests_exactly() {
 }
 
 #[test]
-fn the_long_campaign_takes_every_class() {
+fn the_long_campaign_covers_every_class() {
     assert!((0..3).all(|seed| either(seed, &mut Counts::default()).is_none()));
 }
 
 #[test]
-fn wild_nests_soundly() {
+fn indirect_nests_match_brute_force() {
     let c = campaign(Class::Wild, 600);
     assert!(c.seen * 100 >= c.reported * 33, "precision fell: {c:?}");
 }
 
 #[test]
-fn private_tensors_soundly() {
+fn private_tensors_match_brute_force() {
     let c = campaign(Class::Private, 500);
     assert!(c.private > 80, "too few are private: {c:?}");
     assert!(c.killed * 100 >= c.private * 70, "precision fell: {c:?}");
 }
 
 #[test]
-fn direct_dependences_order_what_all_of_them_do() {
+fn direct_dependences_imply_all_dependences() {
     let classes = [Class::Affine, Class::Wild, Class::Private];
     let all: Vec<(Option<String>, direct::Counts)> = (0..300u64)
         .into_par_iter()
@@ -71,5 +71,8 @@ fn direct_dependences_order_what_all_of_them_do() {
     let sum = |f: fn(&direct::Counts) -> u64| all.iter().map(|(_, c)| f(c)).sum::<u64>();
     let (direct, every, chains) = (sum(|c| c.direct), sum(|c| c.all), sum(|c| c.chains));
     println!("{direct} of {every} dependences are direct, {chains} pairs of touches are ordered by chains");
-    assert!(direct * 100 < every * 95 && chains > 1000, "too little follows: {direct} of {every}, {chains}");
+    assert!(
+        direct * 100 < every * 95 && chains > 1000,
+        "too few dependences are transitive: {direct} of {every} are direct, {chains} chains"
+    );
 }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn printed_coordinates_parse() {
         for (_, name) in Named::ALL {
             (0..9).filter_map(|n| name.format(n)).for_each(|f| both(&f));
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_not_read() {
+    fn invalid_texts_are_rejected() {
         let deep = format!("({}i{})", "(".repeat(1000), ")".repeat(1000));
         for text in [
             "",

@@ -121,7 +121,7 @@ int main(void) {
 "#;
 
 #[test]
-fn a_c_program_is_told_what_is_wrong() {
+fn errors_are_reported_to_c_programs() {
     let lowered =
         lower(&programs::matmul(taffeta_ast::DType::F32), &LowerOptions::default()).expect("it can be lowered");
     let dir = scratch_dir();
@@ -139,7 +139,7 @@ fn a_c_program_is_told_what_is_wrong() {
 
 /// Checks that two entries link into one C++ program without clashes.
 #[test]
-fn entries_link_together_and_headers_are_c_plus_plus() {
+fn entries_link_into_one_cpp_program() {
     let compiler = Toolchain::find().expect("a C compiler");
     let dir = scratch_dir();
     for func in [programs::matmul(taffeta_ast::DType::F32), programs::circular_diff()] {

@@ -37,7 +37,7 @@ def f(x: f64[n, m]) -> f64[n, m]:
 ";
 
 #[test]
-fn threads_have_parts_of_the_arena() {
+fn threads_have_separate_parts_of_the_arena() {
     for distribution in ["static", "dynamic"] {
         let steps = [taffeta_schedule::Arg::from("i"), taffeta_schedule::Arg::named("schedule", distribution)];
         let c = check(ROWS, &[("parallelize", &steps)]);
@@ -51,7 +51,7 @@ fn threads_have_parts_of_the_arena() {
 /// Checks that arrays alive at the same time are adjacent, that others share memory, and that every thread has its
 /// part.
 #[test]
-fn parts_are_as_large_as_what_lives_in_them() {
+fn parts_have_the_size_of_their_live_arrays() {
     let (_, after, _) = scheduled(ROWS, &[("parallelize", &[text("i")])]);
     let compiled = compile(&after, &LowerOptions::default());
     let x = Value::zeros(taffeta_ast::DType::F64, vec![10, 100]).expect("it fits");
@@ -65,7 +65,7 @@ fn parts_are_as_large_as_what_lives_in_them() {
 
 /// Checks that a loop that needs more memory than there is reports an error before it runs.
 #[test]
-fn parts_that_do_not_fit_are_refused() {
+fn parts_larger_than_memory_are_refused() {
     let program = "
 def f(x: f64[n]) -> f64[n]:
     y = empty((n,), f64)
@@ -109,7 +109,7 @@ def f(x: f64[n, m]) -> (f64[n], f64[m]):
 
 /// Checks that an array whose size changes with enclosing loops has room for the largest, on one and several threads.
 #[test]
-fn arrays_of_changing_size_have_room_for_the_largest() {
+fn arrays_of_varying_size_fit_their_maximum() {
     let prefixes = "
 def f(x: f64[n]) -> f64[n]:
     y = zeros((n,), f64)
@@ -135,7 +135,7 @@ def f(x: f64[n]) -> f64[n]:
 
 /// Checks that a small array of known size that only one thread touches is placed apart from shared memory.
 #[test]
-fn what_one_thread_has_lies_apart() {
+fn arrays_of_one_thread_are_placed_apart() {
     let program = "
 def f(x: f64[n]) -> f64:
     most: f64 = 0.0

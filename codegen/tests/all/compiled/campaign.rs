@@ -61,7 +61,7 @@ fn scheduled_programs_have_no_undefined_behaviour() {
 
 /// Checks that a difference in the results of C is detected.
 #[test]
-fn what_is_otherwise_is_found() {
+fn wrong_results_are_detected() {
     let (case, wrong) = random(1, Class::Dense, &mut Counts::default());
     assert_eq!(wrong, None);
     let runs = runs(&case.func, case.seed);
@@ -71,12 +71,12 @@ fn what_is_otherwise_is_found() {
     let more = store(&s.tensor, [], &Expr::float(1e6, DType::F64).cast(s.tensor.dtype));
     let other: Func = case.func.with_body(block([case.func.body.clone(), more]));
     let what = in_c(&other, &runs, &flags()).expect("it is another program");
-    assert!(what.starts_with("in C it is otherwise"), "{what}");
+    assert!(what.starts_with("different results in C"), "{what}");
 }
 
 /// Checks that shrinking a failing case drops unrelated steps and statements.
 #[test]
-fn failures_are_made_small() {
+fn failures_are_shrunk() {
     let splits = |_: &Func, after: &Func, _: &[testkit::tried::Run]| {
         let found = after
             .body

@@ -21,7 +21,7 @@ fn vectorised(s: &Stmt) -> Stmt {
 
 /// Hoisting of checks whose operands the loop does not write, beside a condition on written data.
 #[test]
-fn a_check_beside_a_condition_on_what_is_written() {
+fn checks_beside_conditions_on_written_tensors_are_hoisted() {
     let beside = "
 def f(k: i64[n], x: f64[n], y: inout[f64[n]], z: inout[i64[n]]):
     for i in range(n):
@@ -62,7 +62,7 @@ def f(first: i32[m], second: i64[m], x: f64[n]) -> f64[m]:
 
 /// Vectorised evaluation of checks that have a value whatever the outcome of the others.
 #[test]
-fn checks_alone_run_on_lanes() {
+fn independent_checks_are_vectorised() {
     let code = check(EDGES, &[("vectorize", &[text("e")])]);
     assert!(code.contains("reduction(|: fails)"), "{code}");
     assert_eq!(code.matches("fails |= ").count(), 2, "{code}");
@@ -70,7 +70,7 @@ fn checks_alone_run_on_lanes() {
 
 /// Checks that the first failing check is reported, as without lanes.
 #[test]
-fn the_first_check_that_fails_is_told() {
+fn the_first_failing_check_is_reported() {
     let (func, after, _) = scheduled(EDGES, &[("vectorize", &[text("e")])]);
     let (plain, lanes) = (compile(&func, &LowerOptions::default()), compile(&after, &LowerOptions::default()));
     let x = Value::zeros(DType::F64, vec![10]).expect("it fits");
@@ -101,7 +101,7 @@ fn the_first_check_that_fails_is_told() {
 
 /// Separate exits for checks that depend on each other, and for checks of loops as short as a stored row.
 #[test]
-fn checks_that_need_each_other_leave_one_by_one() {
+fn dependent_checks_have_separate_exits() {
     let nested = "
 def f(k: i64[m], of: i64[n], x: f64[n]) -> f64[m]:
     y = empty((m,), f64)

@@ -29,7 +29,7 @@ fn programs(m: usize, dtype: &str) -> Vec<String> {
 }
 
 #[test]
-fn lanes_load_under_their_own_conditions() {
+fn lanes_use_conditional_loads() {
     for (m, dtype) in [(3, "f64"), (8, "f64"), (16, "f64"), (7, "f32"), (16, "f32"), (5, "i64"), (7, "i32")] {
         for program in programs(m, dtype) {
             let code = check(&program, &[]);
@@ -39,7 +39,7 @@ fn lanes_load_under_their_own_conditions() {
 }
 
 #[test]
-fn they_do_so_where_schedules_unroll_and_vectorise() {
+fn lanes_use_conditional_loads_after_unrolling_and_vectorising() {
     let program = &programs(8, "f64")[0];
     let steps: [&[(&str, &[Arg])]; 3] = [
         &[("unroll", &[text("j")])],
@@ -71,7 +71,7 @@ fn other_loops_keep_their_masks() {
 /// and types for which gcc before 12.4 builds masks of the wrong width (a condition on four bytes, a reduction of
 /// eight).
 #[test]
-fn branches_reduce_into_one_scalar() {
+fn branches_become_one_reduction() {
     for (k, (compared, reduced)) in
         [("f32", "f64"), ("i64", "f32"), ("i32", "f64"), ("u8", "f64")].into_iter().enumerate()
     {
@@ -98,7 +98,7 @@ fn branches_reduce_into_one_scalar() {
 
 /// Checks that guarded operations stay guarded: elsewhere an index may be invalid, a divisor 0, or an array empty.
 #[test]
-fn what_conditions_guard_is_not_computed_without_them() {
+fn guarded_operations_stay_guarded() {
     let programs = [
         "if c[i] > 0:\n            s[0] += x[k[i]] / y[k[i]]\n        else:\n            s[0] += 1",
         "if c[i] > 0 and k[i] < m:\n            s[0] += x[k[i]]",

@@ -64,7 +64,7 @@ int main(void) {
 "#;
 
 #[test]
-fn a_child_of_a_process_with_threads_computes_on_one() {
+fn forked_children_run_on_one_thread() {
     let func = with_props(&programs::matmul(DType::F32), "i", &parallel());
     let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), &programs::sources());
     let dir = scratch_dir();

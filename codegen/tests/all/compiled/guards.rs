@@ -20,7 +20,7 @@ def f(x: f32[n], y: f32[n]) -> (f32[n], f32[n]):
 ";
 
 #[test]
-fn what_splits_leave_cuts_the_range() {
+fn guards_of_splits_become_upper_bounds() {
     let c = check(SCALED, &[("split", &[text("i"), Arg::from(16)])]);
     let c = kernel(&c);
     assert!(c.contains("i_i < taf_min_i64(16, n - i_o * 16); i_i++"), "{c}");
@@ -29,7 +29,7 @@ fn what_splits_leave_cuts_the_range() {
 
 /// Checks that a guard with a negated iterator becomes the lower bound.
 #[test]
-fn the_first_iterations_go_too() {
+fn guards_of_negated_iterators_become_lower_bounds() {
     let program = "
 def f(x: f32[n], k: static = 3) -> f32[n]:
     y = zeros((n,), f32)
@@ -49,7 +49,7 @@ def f(x: f32[n], k: static = 3) -> f32[n]:
 
 /// Checks that guards stay if they cover part of the body, have an `else`, read memory, scale the iterator, or differ.
 #[test]
-fn other_conditions_stay() {
+fn other_guards_stay() {
     let program = "
 def f(x: f32[n], k: i64[n]) -> f32[n]:
     y = zeros((n,), f32)

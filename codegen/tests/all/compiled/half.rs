@@ -61,7 +61,7 @@ fn check_both(func: &Func, x: &Value) {
 }
 
 #[test]
-fn every_number_becomes_wider_and_narrow_again() {
+fn every_half_round_trips_through_wider_types() {
     for dtype in HALVES {
         check_both(&casts(dtype, DType::F32), &all(dtype));
         let mut b = Builder::default();
@@ -101,7 +101,7 @@ fn a_rounding_between_wider_numbers_is_not_dropped() {
             if dtype == DType::F16 {
                 let want: Vec<f64> =
                     values.iter().map(|v| half_precision::to_f16(f64::from(*v as f32)).to_f64()).collect();
-                let Buffer::F64(got) = got[0].data() else { panic!("doubles were asked for") };
+                let Buffer::F64(got) = got[0].data() else { panic!("f64 was requested") };
                 assert!(want.iter().zip_eq(got).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()));
             }
         }
@@ -149,7 +149,7 @@ fn numbers_that_depend_on_each_other_are_rounded_each_time() {
 
 /// Checks compilers without the two builtins, one of which clang 22 dropped; gcc is told to lack them.
 #[test]
-fn a_compiler_without_names_for_the_instructions_gets_arithmetic() {
+fn compilers_without_conversion_builtins_use_arithmetic() {
     let compiler = Toolchain::find().expect("a C compiler");
     // In other compilers a macro does not hide a name from `__has_builtin`.
     if facts(&compiler, &CompileOptions::default()).expect("it works").kind != "gcc" {

@@ -200,7 +200,7 @@ fn operators_on_floats() {
 
 /// Checks constants on either side, for which C has a shorter form.
 #[test]
-fn the_least_and_the_greatest_of_a_constant() {
+fn minimum_and_maximum_with_constants() {
     for dtype in [DType::F32, DType::F64] {
         let constants = [0.0, -0.0, 1.0, -3.0, 1e30, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
         let both = [Op::Min, Op::Max].into_iter().flat_map(|op| [false, true].map(|first| (op, first)));

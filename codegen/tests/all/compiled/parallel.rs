@@ -56,7 +56,7 @@ int main(void) {
 /// Checks the limit on threads: OpenMP libraries end the process if more are requested than they can keep, so requests
 /// by the call or `OMP_NUM_THREADS` are cut. Every parallel loop asks the header.
 #[test]
-fn no_more_threads_than_openmp_bears() {
+fn requests_for_threads_are_limited() {
     let func = with_props(&programs::matmul(DType::F32), "i", &parallel());
     let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), &programs::sources());
     let lines = |what: &str| source.code.lines().filter(|l| l.contains(what)).map(str::trim).collect::<Vec<_>>();
@@ -122,7 +122,7 @@ int main(void) {
 "#;
 
 #[test]
-fn fewer_threads_where_they_do_not_get_their_cores() {
+fn busy_cores_reduce_the_number_of_threads() {
     let dir = scratch_dir();
     let func = with_props(&programs::matmul(DType::F32), "i", &parallel());
     let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), &programs::sources());
@@ -167,7 +167,7 @@ int main(void) {
 "#;
 
 #[test]
-fn results_do_not_depend_on_who_else_takes_cores() {
+fn results_do_not_depend_on_the_load_of_the_machine() {
     let program = "
 def sums(x: f64[n, m], y: inout[f64[m]]) -> f64:
     z = 0.0
@@ -195,7 +195,7 @@ def sums(x: f64[n, m], y: inout[f64[m]]) -> f64:
 }
 
 #[test]
-fn an_error_leaves_a_parallel_loop() {
+fn errors_leave_parallel_loops() {
     let func = with_props(&programs::circular_diff(), "i", &parallel());
     let compiled = compile(&func, &LowerOptions::default());
     let adj = |bad: Option<usize>| {
@@ -210,7 +210,7 @@ fn an_error_leaves_a_parallel_loop() {
 
 /// Checks that every iteration has an array of its own, of a size computed there, also if the iteration fails.
 #[test]
-fn threads_have_memory_of_their_own() {
+fn iterations_have_local_arrays() {
     let mut b = Builder::default();
     let (n, m) = (b.size("n"), b.size("m"));
     let at = b.input("at", DType::I64, &[&n]);

@@ -43,7 +43,7 @@ fn right(flags: &CompileOptions, count: u32) {
 }
 
 #[test]
-fn products_are_what_loops_compute() {
+fn products_agree_with_loops() {
     right(&CompileOptions::default(), 1000);
 }
 
@@ -54,7 +54,7 @@ fn products_for_any_machine() {
 }
 
 #[test]
-fn products_stay_in_their_matrices() {
+fn products_stay_within_their_matrices() {
     right(&CompileOptions { sanitize: true, ..CompileOptions::default() }, 300);
 }
 
@@ -62,7 +62,7 @@ fn products_stay_in_their_matrices() {
 /// built-in kernel, unless it is requested by name.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn libraries_that_do_not_know_the_processor_are_left_alone() {
+fn libraries_older_than_the_processor_are_not_used() {
     let dir = with_headers(&[("blas.c", include_str!("blas.c")), ("large.c", include_str!("large.c"))]);
     let compiler = Toolchain::find().expect("a C compiler");
     let flags = CompileOptions::default();

@@ -13,7 +13,7 @@ def f(a: f64[n, m], k: i64[n, m]) -> f64[n]:
 ";
 
 #[test]
-fn sums_under_conditions_are_in_scalars() {
+fn conditional_sums_are_promoted_to_scalars() {
     let c = check(ROWS, &[]);
     assert!(c.contains("double y_2 = y[i];"), "{c}");
     assert!(c.contains("y_2 += a[i * m + j];"), "{c}");
@@ -21,21 +21,21 @@ fn sums_under_conditions_are_in_scalars() {
 }
 
 #[test]
-fn rows_of_one_iteration_are_in_scalars_of_threads() {
+fn rows_of_parallel_loops_are_promoted_to_scalars() {
     let c = check(ROWS, &[("parallelize", &[text("i")])]);
     assert!(c.contains("y_2 += a[i * m + j];"), "{c}");
 }
 
 /// Checks that an element that every iteration writes is left to the C compiler.
 #[test]
-fn sums_of_all_iterations_stay() {
+fn unconditional_sums_are_not_promoted() {
     let c = check(&ROWS.replace("            if k[i, j] > 0:\n    ", ""), &[]);
     assert!(c.contains("y[i] += a[i * m + j];"), "{c}");
 }
 
 /// Checks that an element that only one iteration writes stays: others must not even store its old value.
 #[test]
-fn elements_of_several_iterations_stay() {
+fn elements_of_other_iterations_are_not_promoted() {
     let program = "
 def f(a: f64[n, m], y: inout[f64[n]]):
     for i in range(n):
@@ -49,7 +49,7 @@ def f(a: f64[n, m], y: inout[f64[n]]):
 
 /// Checks that elements without a value stay: some are never written, and an index may be out of range.
 #[test]
-fn elements_without_a_value_stay() {
+fn uninitialised_elements_are_not_promoted() {
     let program = "
 def f(k: i64[n, m]) -> f64[n]:
     y = empty((n,), f64)
@@ -76,7 +76,7 @@ def f(k: i64[n], y: inout[f64[m]]):
 
 /// Checks that partial initialisation does not count: a diagonal is not the whole matrix, and loops may not run.
 #[test]
-fn what_is_written_before_is_seen_to() {
+fn partially_initialised_tensors_are_not_promoted() {
     let program = "
 def f(k: i64[n, m]) -> f64[n, n]:
     y = empty((n, n), f64)

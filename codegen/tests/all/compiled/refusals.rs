@@ -15,7 +15,7 @@ fn refused(func: &Func, code: &str, message: &str) {
 }
 
 #[test]
-fn what_c_has_no_form_for() {
+fn unsupported_statements() {
     let unsupported = "lower::unsupported";
     let eval = stmt(1, StmtKind::Eval { function: "gemm".into(), args: Vec::new() });
     refused(
@@ -38,7 +38,7 @@ fn what_c_has_no_form_for() {
 }
 
 #[test]
-fn sizes_that_are_none() {
+fn unknown_and_invalid_sizes() {
     let func = programs::matmul(DType::F32);
     let with = |name: &str, value| {
         lower(
@@ -98,7 +98,7 @@ fn sizes_that_overflow() {
 /// Checks that an unread tensor without elements is refused if its sizes exceed the limit: by itself, in a loop that
 /// leaves its sizes unchanged, and in one that changes them.
 #[test]
-fn sizes_that_overflow_where_nobody_reads() {
+fn overflowing_sizes_of_unread_tensors() {
     let unread = |within: Option<bool>| {
         let mut b = Builder::default();
         let (n, m) = (b.size("n"), b.size("m"));
@@ -139,7 +139,7 @@ fn out(y: &mut [f32]) -> Arg<'_> {
 }
 
 #[test]
-fn calls_that_do_not_fit() {
+fn calls_with_mismatched_arguments() {
     let compiled = compile(&programs::matmul(DType::F32), &LowerOptions::default());
     let (a, b) = (vec![1.0f32; 6], vec![1.0f32; 6]);
     let mut y = vec![0.0f32; 4];
@@ -160,11 +160,11 @@ fn calls_that_do_not_fit() {
         "1 arguments are given, but `matmul` takes 3 (parameters, then results)",
     );
     let mut args = [input(&a, &[2, 3]), input(&b, &[3, 2]), input(&b, &[3, 2])];
-    refuse(&mut args, &[], ErrorKind::Call, "`y` is written, but is given to be read");
+    refuse(&mut args, &[], ErrorKind::Call, "expected a writable argument for `y`, found a read-only one");
     let mut args = [input(&a, &[2, 3]), input(&b, &[2, 3]), out(&mut y)];
     refuse(&mut args, &[], shape, "dimension 0 of `b` has size 2, but `p` is 3");
     let mut args = [input(&a, &[6]), input(&b, &[2, 3]), out(&mut y)];
-    refuse(&mut args, &[], shape, "`a` has 2 dimensions, not 1");
+    refuse(&mut args, &[], shape, "`a` has 1 dimensions, expected 2");
     let mut args = [input(&a, &[3, 2]), input(&b, &[2, 3]), out(&mut y)];
     refuse(&mut args, &[], shape, "dimension 0 of `y` has size 2, but `n` is 3");
     let mut args = [input(&a, &[2, 3]), input(&b, &[3, 2]), out(&mut y)];
@@ -173,7 +173,7 @@ fn calls_that_do_not_fit() {
     refuse(&mut args, &[("q", 5)], ErrorKind::Call, "`matmul` has no size `q`");
     let wrong = [1i32; 6];
     let mut args = [Arg::In(ArgRef::new(&wrong, &[2, 3]).expect("it fits")), input(&b, &[3, 2]), out(&mut y)];
-    refuse(&mut args, &[], ErrorKind::DType, "`a` has elements of type f32, not i32");
+    refuse(&mut args, &[], ErrorKind::DType, "`a` has elements of type i32, expected f32");
 
     let params = &mut [f32s(&[2, 3], |_| 1.0), f32s(&[3, 2], |_| 2.0)];
     let (results, _) = compiled.call_values(&mut cx, params, &[]).expect("this one fits");

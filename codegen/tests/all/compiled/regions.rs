@@ -27,7 +27,7 @@ fn counts(c: &str) -> (usize, usize) {
 
 /// Checks two parallel loops in a time loop, with sequential code between them; forwards, backwards and in steps.
 #[test]
-fn threads_are_called_once() {
+fn a_time_loop_starts_threads_once() {
     for (over_time, step) in [("range(k)", "t++"), ("range(k - 1, -1, -1)", "t--"), ("range(1, k, 3)", "t += 3")] {
         let program = format!(
             "
@@ -59,7 +59,7 @@ def f(x: f64[n], w: f64[k]) -> (f64[n], f64[n], f64[k]):
 
 /// Checks sequential loops in the time loop that may be empty, and arrays local to it and to each thread.
 #[test]
-fn what_is_around_parallel_loops() {
+fn sequential_code_around_parallel_loops() {
     let program = "
 def f(x: f64[n, m], k: i64[m]) -> f64[n, m]:
     y = zeros((n, m), f64)
@@ -102,7 +102,7 @@ def f(x: f64[n], w: f64[k]) -> f64[n]:
 
 /// Checks atomic updates, and printed lines.
 #[test]
-fn what_parallel_loops_do() {
+fn atomic_updates_and_prints_in_parallel_loops() {
     let program = "
 def f(k: i64[n, m], y: inout[f64[n]]):
     for t in range(5):
@@ -140,7 +140,7 @@ def f(x: i64[n], at: i64[n], y: inout[i64[n]]):
 
 /// Checks that threads start if any of the loops is worth it.
 #[test]
-fn small_loops_call_nobody() {
+fn threads_start_only_for_large_loops() {
     let program = |size: &str| {
         format!(
             "
@@ -253,7 +253,7 @@ int main(void) {
 "#;
 
 #[test]
-fn threads_leave_together() {
+fn threads_leave_a_region_together() {
     let dir = scratch_dir();
     let func = programs::matmul(taffeta_ast::DType::F32);
     let source = c::emit(&lower(&func, &LowerOptions::default()).expect("it can be lowered"), &programs::sources());

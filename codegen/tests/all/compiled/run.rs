@@ -75,12 +75,12 @@ pub fn compare(
             Ok(results)
         }
         (Err(want), Err(have)) => {
-            assert_eq!(want.kind.code(), have.kind.code(), "{want} is not {have}");
+            assert_eq!(want.kind.code(), have.kind.code(), "expected {want}, found {have}");
             let line = sources().line_col(want.origin.span()).map(|at| at.line as u32);
-            assert_eq!(line, have.site.as_ref().map(|s| s.line), "{want} is not at {have:?}");
+            assert_eq!(line, have.site.as_ref().map(|s| s.line), "expected {want}, found at {have:?}");
             Err(have)
         }
-        (want, have) => panic!("the interpreter says {want:?}, C says {have:?}"),
+        (want, have) => panic!("the interpreter gives {want:?}, C gives {have:?}"),
     }
 }
 
@@ -96,7 +96,7 @@ pub fn assert_same(want: &Value, have: &Value, unwritten: &[usize]) {
                 a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
             }
         };
-        assert!(same, "element {i}: {:?} is not {:?}", have.data().get_f64(i), want.data().get_f64(i));
+        assert!(same, "element {i}: found {:?}, expected {:?}", have.data().get_f64(i), want.data().get_f64(i));
     }
 }
 
@@ -133,7 +133,7 @@ fn sizes_can_be_compiled_in() {
     assert_eq!(error.to_string(), "dimension 0 of `b` has size 5, but `p` is 4");
     let error = compiled.call_values(&mut Context::new(1), &mut [f32s(&[2, 4], |_| 0.0), f32s(&[4, 5], |_| 0.0)], &[]);
     let error = error.expect_err("n is compiled in");
-    assert_eq!(error.to_string(), "the size `n` is 2, and 3 is compiled in");
+    assert_eq!(error.to_string(), "the size `n` is 2, but 3 is compiled in");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn results_by_reference_and_inout() {
 }
 
 #[test]
-fn sizes_that_nothing_fixes_are_given() {
+fn free_sizes_are_arguments() {
     let mut b = Builder::default();
     let n = b.size("n");
     let y = b.result("y", DType::I64, &[&n.times(&Expr::int(2))]);
@@ -320,7 +320,7 @@ fn sizes_that_nothing_fixes_are_given() {
 
 /// Checks names that have another meaning in C, its headers or the emitter, in every position.
 #[test]
-fn names_that_mean_something_in_c() {
+fn names_with_a_meaning_in_c() {
     for name in ["div", "exp", "free", "fail", "remove", "main", "int", "plan", "NULL"] {
         let mut b = Builder::default();
         let sizes: Vec<Expr> =

@@ -68,7 +68,7 @@ fn random_programs_have_no_undefined_behaviour() {
 /// Checks that the sanitizers detect an access one element beyond an argument, and beyond a local tensor with its own
 /// allocation, and that the statement is named.
 #[test]
-fn one_element_beyond_is_found() {
+fn accesses_one_element_out_of_bounds_are_detected() {
     let mut b = Builder::default();
     let n = b.size("n");
     let x = b.input("x", DType::F64, &[&n]);

@@ -67,7 +67,9 @@ pub fn compare(func: &Func, after: &Func, program: &Program, options: &LowerOpti
                     want.params.iter().zip_eq(&given).for_each(|(want, have)| assert_same(want, have, &[]));
                 }
                 (Err(want), Err(have)) => assert_eq!(want.kind.code(), have.kind.code()),
-                (want, have) => panic!("{sizes:?}, {threads} threads: {want:?} is not {have:?}\n{}", source.code),
+                (want, have) => {
+                    panic!("{sizes:?}, {threads} threads: expected {want:?}, found {have:?}\n{}", source.code)
+                }
             }
         }
     }
@@ -112,7 +114,7 @@ pub fn text(value: &str) -> Arg {
 }
 
 #[test]
-fn scalars_are_partial_results() {
+fn scalars_have_partial_results() {
     let program = "
 def f(x: f32[n], y: inout[f32], z: inout[f64]) -> i32:
     total: f32 = 1
@@ -142,7 +144,7 @@ def f(x: f32[n], y: inout[f32], z: inout[f64]) -> i32:
 /// Checks that other accesses to a reduction's target go to the tensor itself, not to the copies that hold partial
 /// results: no iteration has both, where the condition is the same in all of them.
 #[test]
-fn what_else_is_done_with_a_reduction_is_not_done_with_its_partial_result() {
+fn other_accesses_to_reduction_targets_bypass_partial_results() {
     let program = |other: &str| {
         format!(
             "
@@ -187,7 +189,7 @@ def f(v: f64[n], x: inout[f64[n, m]]) -> f64:
 
 /// Checks a target of lanes with indices of a merged loop, whose divisor is nonzero where the loop runs.
 #[test]
-fn lanes_add_to_an_element_of_a_merged_loop() {
+fn lanes_reduce_into_elements_of_merged_loops() {
     let program = "
 def f(a: f64[n], x: inout[f64[n, m]]):
     for i in range(n):
@@ -202,7 +204,7 @@ def f(a: f64[n], x: inout[f64[n, m]]):
 /// Checks a loop-invariant target whose index may have no value if the loop does not run: this is tested before partial
 /// results are combined into it.
 #[test]
-fn lanes_add_to_an_element_whose_index_may_stop_the_program() {
+fn lanes_reduce_into_elements_whose_index_may_fail() {
     let loaded = "
 def f(a: i64[n + 10], m: i64, x: inout[i64[n + 10]]):
     for j in range(max(m - 2, 0), min(m + 1, m)):
@@ -247,7 +249,7 @@ def f(a: i64[n], x: inout[i64[n * 3 + 10]]):
 
 /// Checks that lanes without reductions leave the element alone, which another thread may be changing.
 #[test]
-fn lanes_that_reduce_nothing_touch_nothing() {
+fn lanes_without_reductions_do_not_touch_the_target() {
     let program = "
 def f(a: f64[n], x: inout[f64[5]]):
     for i in range(10):
@@ -314,7 +316,7 @@ def f(x: {dtype}[n], k: i32[n], y: inout[{dtype}[m]]):
 
 /// Checks that an update is visible to a later read in its iteration, and so cannot be deferred to a copy.
 #[test]
-fn an_update_is_seen_in_its_iteration() {
+fn updates_are_visible_in_their_iteration() {
     let code = check(
         "
 def f(x: f32[n], y: inout[f32[n + 1]], z: inout[f32[n]], w: inout[f32[n + 6]]):
@@ -332,7 +334,7 @@ def f(x: f32[n], y: inout[f32[n + 1]], z: inout[f32[n]], w: inout[f32[n + 6]]):
 }
 
 #[test]
-fn small_arrays_are_copied_whatever_the_index() {
+fn small_arrays_with_any_index_are_copied_per_thread() {
     let code = check(
         "
 def f(k: i32[n], x: f32[n], h: inout[f32[256]], c: inout[bf16[256]]):
@@ -368,7 +370,7 @@ def f(x: i32[n], a: bool[n]) -> (bool, bool, i32, u8, i8):
 }
 
 #[test]
-fn errors_leave_the_loop() {
+fn errors_leave_reductions() {
     // An input index exceeds `n`: the interpreter stops there, and so does every number of threads.
     check(
         "
@@ -382,7 +384,7 @@ def f(k: i32[n], x: f32[n], y: inout[f32[n]], h: inout[f32[8]]):
 }
 
 #[test]
-fn a_loop_with_a_step_that_is_not_known() {
+fn loops_with_unknown_steps() {
     check(
         "
 def f(b: i32, s: i32, x: inout[f32[n]]) -> f32:
@@ -397,7 +399,7 @@ def f(b: i32, s: i32, x: inout[f32[n]]) -> f32:
 }
 
 #[test]
-fn signs_of_zero_and_nan_stay() {
+fn signs_of_zero_and_nan_are_preserved() {
     let (_, after, _) = scheduled(
         "
 def f(x: f32[n], s: inout[f32], least: inout[f32]):
@@ -576,7 +578,7 @@ def f(x: f32[n], z: f64[n], y: inout[f32[n]], w: inout[f64[n]]):
 }
 
 #[test]
-fn several_elements_of_one_tensor_have_accumulators_of_their_own() {
+fn several_elements_of_one_tensor_have_separate_accumulators() {
     let code = check_vector(
         "
 def f(x: f32[n], k: i32[2], y: inout[f32[n + 2]], z: inout[f32[n, 3]]):
@@ -677,7 +679,7 @@ def f(steps: i32, A: inout[f64[n, n]]):
 }
 
 #[test]
-fn what_nobody_reads_is_not_stored() {
+fn unread_elements_are_not_stored() {
     let code = check(
         "def f(x: f32[n]) -> f32[n]:
     z = empty((n,), f32)
@@ -696,7 +698,7 @@ fn what_nobody_reads_is_not_stored() {
 
 /// Checks that a loop whose reduction sits in a branch that a known size removes is vectorised.
 #[test]
-fn loops_that_reduce_into_nothing_any_more_are_vectorised() {
+fn loops_with_removed_reductions_are_vectorised() {
     let program = "
 def f(x: f64[n], z: inout[f64[n]], y: inout[f64]):
     for i in range(n):

@@ -6,7 +6,7 @@ use taffeta_ast::{Buffer, DType, Expr, Value};
 
 /// Checks that later writes to the memory of a shape do not change the tensor's shape.
 #[test]
-fn shapes_that_are_read_from_memory_stay() {
+fn writes_do_not_change_shapes_read_from_memory() {
     let mut b = Builder::new("f");
     let (s, k) = (b.inout("s", DType::I64, []), b.inout("k", DType::I64, [&Expr::int(2)]));
     let y = b.result("y", DType::I64, [&Expr::int(2)]);

@@ -36,7 +36,7 @@ fn count(dir: &Path) -> usize {
 }
 
 #[test]
-fn entries_are_made_once_and_again_when_they_are_broken() {
+fn entries_are_made_once_and_remade_when_broken() {
     let dir = scratch_dir().join("cache");
     let cache = open(&dir);
     assert_eq!(mode(&dir), 0o700);
@@ -52,7 +52,7 @@ fn entries_are_made_once_and_again_when_they_are_broken() {
 
 /// Checks that any damage to an entry invalidates it, and that it is made again.
 #[test]
-fn an_entry_is_exactly_what_its_list_says() {
+fn entries_that_differ_from_their_list_are_remade() {
     let dir = scratch_dir().join("cache");
     let cache = open(&dir);
     let elsewhere = scratch_dir();
@@ -100,7 +100,7 @@ fn an_entry_is_exactly_what_its_list_says() {
 }
 
 #[test]
-fn what_fails_to_be_made_is_no_entry() {
+fn failed_entries_are_not_stored() {
     let dir = scratch_dir().join("cache");
     let cache = open(&dir);
     let refused = cache.get_or_make("k", |_| Err(Diagnostic::new("test", "no")));
@@ -116,14 +116,14 @@ fn what_fails_to_be_made_is_no_entry() {
 }
 
 #[test]
-fn a_directory_that_others_could_turn_elsewhere_is_refused() {
+fn symbolic_links_are_refused() {
     let dir = scratch_dir();
     let real = dir.join("real");
     std::fs::create_dir(&real).expect("a directory");
     symlink(&real, dir.join("link")).expect("a link");
     let refused = Cache::open_at(&dir.join("link")).expect_err("it is a link");
     assert_eq!(refused.code, "cache::unusable");
-    assert!(refused.message.ends_with("it is a symbolic link, which could be turned elsewhere"), "{refused}");
+    assert!(refused.message.ends_with("it is a symbolic link, whose target may change"), "{refused}");
     std::fs::write(dir.join("file"), "").expect("a file");
     assert!(Cache::open_at(&dir.join("file")).is_err());
     assert!(Cache::open_at(&dir.join("file").join("inside")).is_err());
@@ -134,7 +134,7 @@ fn a_directory_that_others_could_turn_elsewhere_is_refused() {
 
 /// Checks that a cache that others could write is discarded: restricting its permissions is not enough.
 #[test]
-fn what_others_could_have_written_is_discarded() {
+fn caches_writable_by_others_are_discarded() {
     for open_to in [0o777, 0o770, 0o722] {
         let dir = scratch_dir().join("cache");
         let entry = open(&dir).get_or_make("k", make).expect("it is made");
@@ -142,9 +142,9 @@ fn what_others_could_have_written_is_discarded() {
         let (cache, warning) = Cache::open_at(&dir).expect("it is ours");
         let warning = warning.expect("the user is told");
         assert_eq!(warning.code, "cache::discarded");
-        assert!(warning.message.ends_with("was discarded: others could write it"), "{warning}");
+        assert!(warning.message.ends_with("`: others could write it"), "{warning}");
         assert_eq!(mode(&dir), 0o700, "it is closed");
-        assert!(cache.get("k").is_none() && !entry.exists(), "nothing is taken from it");
+        assert!(cache.get("k").is_none() && !entry.exists(), "its entries are discarded");
         // The warning comes once.
         open(&dir);
     }
@@ -165,7 +165,7 @@ fn what_others_could_have_written_is_discarded() {
 
 /// Checks that a directory that does not look like a cache is neither emptied nor restricted.
 #[test]
-fn directories_of_other_things_are_left_alone() {
+fn directories_with_other_files_are_left_alone() {
     let dir = scratch_dir();
     std::fs::write(dir.join("thesis.tex"), "years of work").expect("a file");
     std::fs::create_dir(dir.join("entries")).expect("a directory");
@@ -181,14 +181,14 @@ fn directories_of_other_things_are_left_alone() {
 
 /// Checks that an ancestor directory that others can write is refused, since they could replace the cache.
 #[test]
-fn the_way_to_it_must_be_closed_too() {
+fn parents_writable_by_others_are_refused() {
     let dir = scratch_dir();
     let (parent, inside) = (dir.join("parent"), dir.join("parent").join("inside"));
     std::fs::create_dir_all(&inside).expect("directories");
     set_mode(&parent, 0o777);
     let refused = Cache::open_at(&inside.join("cache")).expect_err("others can write what it lies in");
     assert_eq!(refused.code, "cache::unsafe");
-    assert!(refused.message.contains(&format!("`{}`, in which it lies, can be written by others", parent.display())));
+    assert!(refused.message.contains(&format!("the directory `{}` above it can be", parent.display())));
     assert!(!inside.join("cache").exists(), "nothing is made there");
     // Links and `..` are resolved.
     symlink(&inside, dir.join("link")).expect("a link");
@@ -201,7 +201,7 @@ fn the_way_to_it_must_be_closed_too() {
 
 /// Checks that the least recently used entries make room for new ones.
 #[test]
-fn a_cache_has_a_size() {
+fn old_entries_are_evicted() {
     let dir = scratch_dir().join("cache");
     let big = |dir: &Path| {
         std::fs::write(dir.join("a"), vec![b'x'; 1000]).expect("it can be written");
@@ -221,7 +221,7 @@ fn a_cache_has_a_size() {
     cache.get_or_make("k4", big).expect("it is made");
     cache.get_or_make("k5", big).expect("it is made");
     let there: Vec<usize> = (0..6).filter(|k| cache.get(&format!("k{k}")).is_some()).collect();
-    assert_eq!(there, [0, 3, 4, 5], "what was used last, and what is new");
+    assert_eq!(there, [0, 3, 4, 5], "the recently used and the new entries stay");
     // A corrupt size count is recomputed.
     std::fs::write(dir.join("state"), "many").expect("it is ours");
     cache.get_or_make("k6", big).expect("it is made");
@@ -263,7 +263,7 @@ fn processes_share_a_cache() {
 
 /// Checks that remains of a killed compilation are removed.
 #[test]
-fn what_an_interrupted_compilation_leaves_is_removed() {
+fn remains_of_interrupted_compilations_are_removed() {
     let dir = scratch_dir().join("cache");
     let cache = open(&dir);
     let making = dir.join("making");
@@ -308,11 +308,11 @@ fn libraries_are_found_and_loaded() {
     assert!(cache.library("data").is_none());
     // Another process may evict the entry at any time.
     std::fs::remove_dir_all(dir.join("entries").join("k")).expect("it is ours");
-    assert!(entry.load().expect("that is not an error").is_none());
+    assert!(entry.load().expect("an evicted entry is not an error").is_none());
 }
 
 #[test]
-fn keys_tell_parts_apart() {
+fn keys_depend_on_the_boundaries_of_parts() {
     assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
     assert_ne!(key(&["ab", ""]), key(&["", "ab"]));
     assert_ne!(key(&["a"]), key(&["a", ""]));

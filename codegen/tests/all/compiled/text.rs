@@ -14,7 +14,7 @@ fn check(func: &taffeta_ast::Func, expected: Expect) {
 }
 
 #[test]
-fn matmul_reads_as_a_person_would_write_it() {
+fn matmul_reads_like_handwritten_code() {
     check(
         &programs::matmul(taffeta_ast::DType::F32),
         expect![[r#"

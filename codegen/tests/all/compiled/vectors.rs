@@ -31,7 +31,7 @@ def matmul(a: f32[n, m], b: f32[m, p]) -> f32[n, p]:
 ";
 
 #[test]
-fn a_block_of_a_product_is_summed_up_in_registers() {
+fn blocks_of_products_are_summed_in_registers() {
     let codes = check(
         MATMUL,
         &[
@@ -54,7 +54,7 @@ fn a_block_of_a_product_is_summed_up_in_registers() {
 }
 
 #[test]
-fn values_of_lanes_are_loads_numbers_and_arithmetic() {
+fn lanes_compute_loads_constants_and_arithmetic() {
     let program = "
 def f(a: f64[n, 16], s: f64[n], y: inout[f64[n, 16]]):
     for i in range(n):
@@ -75,7 +75,7 @@ def f(a: f64[n, 16], s: f64[n], y: inout[f64[n, 16]]):
 }
 
 #[test]
-fn what_else_touches_an_array_keeps_it_in_memory() {
+fn other_accesses_keep_an_array_in_memory() {
     for other in
         ["t[k[i] % 16] = 1.0", "total += t[3]", "for j in range(15):\n            t[j] = 0.0", "t[15 - i % 16] = 2.0"]
     {
@@ -113,7 +113,7 @@ def f(a: f32[n, 17], y: inout[f32[n, 17]]):
 }
 
 #[test]
-fn vectors_reduce_into_the_copies_of_threads() {
+fn vectors_reduce_into_copies_of_threads() {
     let program = "
 def f(a: f32[n, 32], y: inout[f32[32]]):
     for i in range(n):
@@ -157,7 +157,7 @@ def f(x: f32[n, m], w: f32[m], z: f64[n, m]) -> (f32[n], f64[n]):
 
 /// Checks that the second lane of `x[j - 1]` is `x[j]`, and not `x[j + 1]`.
 #[test]
-fn lanes_gather_beside_where_the_loop_is() {
+fn lanes_gather_consecutive_rows() {
     let program = "
 def f(x: f64[m, 3], w: f64[m], y: inout[f64[3]]):
     for c in range(3):
@@ -173,7 +173,7 @@ def f(x: f64[m, 3], w: f64[m], y: inout[f64[3]]):
 
 /// Checks that four sums share the instructions that add up lanes.
 #[test]
-fn four_sums_are_added_up_at_once() {
+fn four_sums_share_their_horizontal_additions() {
     let program = |of_type: &str, length: &str| {
         format!(
             "
@@ -245,7 +245,7 @@ def f(x: f64[n]) -> f64:
 
 /// Checks compilation with contraction (fused multiply-add), as programs are compiled by default.
 #[test]
-fn the_default_flags_take_vectors() {
+fn the_default_flags_compile_vectors() {
     let mut s = taffeta_schedule::Schedule::new(program(MATMUL));
     s.call("split", &[text("j"), int(16)]).expect("a split");
     s.call("reorder", &[Arg::from(vec!["k", "j~i"])]).expect("an exchange");
@@ -255,7 +255,7 @@ fn the_default_flags_take_vectors() {
 
 /// Checks the built-in vector exponential of f32 against the interpreter over its whole range and beyond.
 #[test]
-fn exponentials_of_lanes_are_those_of_the_interpreter() {
+fn vector_exponentials_agree_with_the_interpreter() {
     let mut s = taffeta_schedule::Schedule::new(program(
         "
 def f(x: f32[n]) -> (f32[n], f32[n]):
@@ -289,12 +289,12 @@ def f(x: f32[n]) -> (f32[n], f32[n]):
         let (have, want) = (results[0].data().get_f64(k) as f32, f64::from(*x).exp() as f32);
         // Subnormals are rounded by up to half of the smallest one.
         let near = (f64::from(have) - f64::from(want)).abs() <= 2e-7 * f64::from(want) + 2e-45;
-        assert!(have == want || near || (have.is_nan() && want.is_nan()), "exp({x}) is {have} and not {want}");
+        assert!(have == want || near || (have.is_nan() && want.is_nan()), "exp({x}): expected {want}, found {have}");
         let clamped = if x.is_nan() { f64::NAN } else { f64::from(*x).clamp(-50.0, 50.0) };
         let (have, want) = (results[1].data().get_f64(k), 1.0 / (1.0 + (-clamped).exp()));
         assert!(
             (have - want).abs() <= 4e-7 * want || (have.is_nan() && want.is_nan()),
-            "sigmoid({x}) is {have} and not {want}"
+            "sigmoid({x}): expected {want}, found {have}"
         );
     }
 }
@@ -302,7 +302,7 @@ def f(x: f32[n]) -> (f32[n], f32[n]):
 /// Checks that lane-invariant values, selects included, are computed before the loop, and that conjunctions are
 /// evaluated at once.
 #[test]
-fn lanes_share_what_does_not_change() {
+fn invariant_values_are_computed_before_the_loop() {
     let program = "
 def f(p: f32[n, 2], x: f32[16], y: inout[f32[n, 16]]):
     for i in range(n):
@@ -319,7 +319,7 @@ def f(p: f32[n, 2], x: f32[16], y: inout[f32[n, 16]]):
 }
 
 #[test]
-fn what_is_stored_beside_sums_is_stored_in_vectors() {
+fn stores_beside_sums_are_vectorised() {
     let program = "
 def f(x: f32[n, m], w: f32[n], z: f64[m], g: inout[f32[n, m]], p: inout[f64[m]]) -> f32[n]:
     y = zeros((n,), f32)
@@ -358,7 +358,7 @@ def f(x: f32[n, m], w: f32[n], g: inout[f32[m]]) -> f32[n]:
 }
 
 #[test]
-fn what_cannot_be_stored_in_vectors_is_left_to_the_compiler() {
+fn other_stores_are_left_to_the_compiler() {
     for store in ["q[2 * k] = x[k]", "q[k] = abs(x[k])", "q[k] = cast(k, f32)", "q[k] = x[k] if x[k] > 0.0 else 1.0"] {
         let program = format!(
             "

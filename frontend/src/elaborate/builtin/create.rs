@@ -29,7 +29,7 @@ impl Elab<'_> {
                 self.error_help(
                     "type::dtype",
                     span,
-                    format!("an element type is expected, and this is {found}"),
+                    format!("expected an element type, found {found}"),
                     "write `f32`, `f64`, `i32`, `x.dtype` …",
                 )
             }
@@ -64,7 +64,7 @@ impl Elab<'_> {
             Some(l) if l.shape.is_empty() => l,
             _ => {
                 let found = value.describe();
-                return self.error("type::operand", value_at, format!("`full` takes one number, and this is {found}"));
+                return self.error("type::operand", value_at, format!("`full` takes one number, found {found}"));
             }
         };
         let own = if l.weak { crate::elaborate::call::default_type(l.expr.dtype()) } else { l.expr.dtype() };
@@ -87,7 +87,7 @@ impl Elab<'_> {
                     return this.error(
                         "shape::data",
                         at,
-                        format!("the bounds of `arange` are sizes, and this is {found}"),
+                        format!("expected a size as a bound of `arange`, found {found}"),
                     );
                 }
                 this.loop_bound(&v, at)
@@ -101,7 +101,7 @@ impl Elab<'_> {
             return self.error(
                 "range::step",
                 span,
-                "the step of `arange` is an integer that is known when compiling and not 0",
+                "expected a nonzero integer known when compiling as the step of `arange`",
             );
         };
         let (low, high) = if s > 0 { (&begin, &end) } else { (&end, &begin) };

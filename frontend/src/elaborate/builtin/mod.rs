@@ -128,13 +128,13 @@ impl Elab<'_> {
             Builtin::Label => self.error_help(
                 "syntax::label",
                 span,
-                "`label` is a statement of its own",
+                "`label` cannot be part of an expression",
                 "put `label(\"L1\")` on the line before the statement that it names",
             ),
             Builtin::Print => self.error_help(
                 "syntax::print",
                 span,
-                "`print` is a statement of its own, and has no value",
+                "`print` cannot be part of an expression: it has no value",
                 "put it on a line of its own",
             ),
             Builtin::Grad | Builtin::ValueAndGrad | Builtin::Vjp | Builtin::Jvp | Builtin::Jacobian => {
@@ -146,7 +146,7 @@ impl Elab<'_> {
                 self.error_help(
                     "storage::protocol",
                     span,
-                    format!("`{name}(…)` says how an index is found, and this is no index of a tensor"),
+                    format!("`{name}(…)` is only allowed as an index of a tensor"),
                     format!("put it around an index in a subscript: `A[i, {name}(j)]`"),
                 )
             }
@@ -198,7 +198,7 @@ impl Elab<'_> {
             }
         }
         if let Some(missing) = (0..required).find(|k| out[*k].is_none()) {
-            return self.error("call::arguments", span, format!("`{name}` needs its parameter `{}`", names[missing]));
+            return self.error("call::arguments", span, format!("`{name}` needs an argument for `{}`", names[missing]));
         }
         Ok(out)
     }

@@ -27,7 +27,7 @@ impl Elab<'_> {
             },
         };
         if let Value::Int(0) = range[2] {
-            return self.error("range::step", span, "the step of a range is not 0");
+            return self.error("range::step", span, "the step of a range cannot be 0");
         }
         Ok(Value::Range(Arc::new(range)))
     }
@@ -52,7 +52,7 @@ impl Elab<'_> {
             });
         }
         if ranges.is_empty() {
-            return self.error("call::arguments", span, "`ndrange` takes a size for every loop");
+            return self.error("call::arguments", span, "`ndrange` needs a size for each loop");
         }
         Ok(Value::NdRange(ranges.into()))
     }

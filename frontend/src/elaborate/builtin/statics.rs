@@ -22,7 +22,7 @@ impl Elab<'_> {
                 self.error_help(
                     "static::value",
                     at,
-                    format!("a value that is known when compiling is expected, and this is {found}"),
+                    format!("expected a value known when compiling, found {found}"),
                     "sizes and values of tensors are not static; a `static` parameter is",
                 )
             }
@@ -69,8 +69,8 @@ impl Elab<'_> {
                     return self.error_help(
                         "type::operand",
                         at,
-                        format!("`isinstance` compares with int, float, bool, str, tuple and list, and this is {what}"),
-                        "element types are compared by `x.dtype == f32`",
+                        format!("`isinstance` takes int, float, bool, str, tuple and list, found {what}"),
+                        "compare element types with `x.dtype == f32`",
                     );
                 }
             };

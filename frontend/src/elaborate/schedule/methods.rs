@@ -35,14 +35,14 @@ impl Elab<'_> {
                 "name::attribute",
                 name.span,
                 format!("{found} has no method `{}`", name.text),
-                format!("methods are those of the schedule: `s.{}({text}, …)`", name.text),
+                format!("call the method on the schedule: `s.{}({text}, …)`", name.text),
             );
         };
         if self.in_map() {
             return self.error_help(
                 "schedule::map",
                 span,
-                "a `lambda` only computes indices, and calls nothing on the schedule",
+                "cannot call a method of the schedule in a `lambda`",
                 "call it before, and use the name of its result",
             );
         }
@@ -98,8 +98,8 @@ impl Elab<'_> {
                 return self.error_help(
                     "schedule::argument",
                     span,
-                    format!("a schedule's methods do not take {found}"),
-                    "they take numbers, strings, tuples, lists, and the handles that earlier calls returned",
+                    format!("methods of a schedule do not take {found}"),
+                    "pass numbers, strings, tuples, lists, or handles returned by earlier calls",
                 );
             }
         })
@@ -112,13 +112,13 @@ impl Elab<'_> {
                 "schedule::map",
                 span,
                 "this `lambda` has no parameter",
-                "it has one for every loop: `lambda i, j: (j, i)`",
+                "write one parameter for each loop: `lambda i, j: (j, i)`",
             );
         }
         for (k, p) in params.iter().enumerate() {
             if let Some(first) = params[..k].iter().find(|q| q.text == p.text) {
-                let d = Diagnostic::new("schedule::map", format!("`{}` stands for two loops", p.text)).at(p.span);
-                return Err(self.report(d.label(first.span, "first here").help("give each loop a name of its own")));
+                let d = Diagnostic::new("schedule::map", format!("two parameters are named `{}`", p.text)).at(p.span);
+                return Err(self.report(d.label(first.span, "first here").help("give each loop its own name")));
             }
         }
         let symbols: Vec<Symbol> = params.iter().map(|p| Symbol::new(p.text.clone())).collect();
@@ -146,7 +146,7 @@ impl Elab<'_> {
                     return self.error_help(
                         "schedule::map",
                         body.span,
-                        format!("the indices of a `lambda` are integers, and this is {found}"),
+                        format!("expected an integer index from the `lambda`, found {found}"),
                         "compute them from its parameters, sizes and integers: `lambda i, j: (i + j, j)`",
                     );
                 }
@@ -171,7 +171,7 @@ impl Elab<'_> {
             Value::Schedule => self.error_help(
                 "schedule::value",
                 span,
-                "the schedule is not a value",
+                "cannot use the schedule as a value",
                 "call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)",
             ),
             Value::Lazy(l) if self.in_map() && l.weak && l.shape.is_empty() => Ok(()),
@@ -180,9 +180,7 @@ impl Elab<'_> {
                 self.error_help(
                     "schedule::tensor",
                     span,
-                    format!(
-                        "a schedule works with values that are known when compiling, and this is {found} of a program"
-                    ),
+                    format!("expected a value known when compiling, found {found} of a program"),
                     "compute it from integers, floats, strings, lists and tuples",
                 )
             }
@@ -206,7 +204,7 @@ impl Elab<'_> {
                 self.error_help(
                     "static::sequence",
                     span,
-                    format!("a schedule runs over lists, tuples and ranges, and this is {found}"),
+                    format!("expected a list, a tuple or a range known when compiling, found {found}"),
                     "write `for i in range(3):`, or a list of loops: `for l in [i, j]:`",
                 )
             }

@@ -29,10 +29,12 @@ impl Elab<'_> {
         let func = self.schedule.as_ref()?.func;
         let is = |s: &Symbol| s.name() == name;
         if func.sizes.iter().any(is) {
-            let message = format!("`{name}` is a size of `{}`, which is not known when compiling", func.name);
-            return Some(Diagnostic::new("schedule::size", message).at(span).help(
-                "a schedule does not depend on sizes; a condition on them is a string: `s.specialize(\"i\", \"n % 8 == 0\")`",
-            ));
+            let message = format!("the size `{name}` of `{}` is not known when compiling", func.name);
+            return Some(
+                Diagnostic::new("schedule::size", message)
+                    .at(span)
+                    .help("write a condition on sizes as a string: `s.specialize(\"i\", \"n % 8 == 0\")`"),
+            );
         }
         let tensors = func.params.iter().map(|p| &p.tensor).chain(&func.results);
         let mut what = tensors.into_iter().any(|t| is(&t.symbol)).then_some("tensor");
@@ -41,8 +43,8 @@ impl Elab<'_> {
             StmtKind::VarDef { tensor, .. } if is(&tensor.symbol) => what = what.or(Some("tensor")),
             _ => {}
         });
-        let message = format!("there is no `{name}` here, but a {} of `{}`", what?, func.name);
-        let help = format!("loops, statements and tensors are named by strings: `\"{name}\"`");
+        let message = format!("`{name}` is a {} of `{}`, not a name in the schedule", what?, func.name);
+        let help = format!("write names of loops, statements and tensors as strings: `\"{name}\"`");
         Some(Diagnostic::new("name::unknown", message).at(span).help(help))
     }
 
@@ -88,13 +90,13 @@ impl Elab<'_> {
             Some((_, (_, Value::Schedule, _))) => Ok(()),
             given => {
                 let (found, at) = match given {
-                    Some((_, (_, v, at))) => (format!("this is {}", v.describe()), *at),
-                    None => ("none is given".to_string(), span),
+                    Some((_, (_, v, at))) => (format!("found {}", v.describe()), *at),
+                    None => ("found none".to_string(), span),
                 };
                 self.error_help(
                     "schedule::argument",
                     at,
-                    format!("`{name}` takes the schedule first, and {found}"),
+                    format!("expected the schedule as the first argument of `{name}`, {found}"),
                     format!("write `{name}(s, …)`"),
                 )
             }
@@ -110,8 +112,8 @@ impl Elab<'_> {
         self.error_help(
             "schedule::call",
             span,
-            format!("{what}, and a schedule has only values that are known when compiling"),
-            "a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists",
+            format!("{what} and cannot be called in a schedule"),
+            "call methods of `s`, other schedules, or functions of numbers, strings and lists",
         )
     }
 }

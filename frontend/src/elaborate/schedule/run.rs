@@ -49,8 +49,8 @@ impl Elab<'_> {
                 self.error_help(
                     "schedule::result",
                     self.span,
-                    format!("the schedule `{name}` returns {found}, which nobody takes"),
-                    "leave the value out; what other schedules call for its result is a function without `@schedule`",
+                    format!("the schedule `{name}` cannot return a value, found {found}"),
+                    "leave out the value, or remove `@schedule` and call the function in other schedules",
                 )
             }
         }
@@ -79,8 +79,8 @@ impl Elab<'_> {
                 return self.error_help(
                     "schedule::annotation",
                     annotation.span,
-                    "a schedule's values are known when compiling, and have no types",
-                    "leave the annotation out",
+                    "type annotations are not supported in a schedule",
+                    "leave out the annotation",
                 );
             }
             StmtKind::For { targets, iter, body } => return self.schedule_loop(targets, iter, body).map(Some),
@@ -100,8 +100,8 @@ impl Elab<'_> {
         self.error_help(
             "schedule::condition",
             span,
-            "a schedule's conditions are known when compiling, and this one depends on the running program",
-            "choose between indices by `a if c else b`",
+            "expected a condition known when compiling, found one that depends on the running program",
+            "choose between indices with `a if c else b`",
         )
     }
 
@@ -131,7 +131,7 @@ impl Elab<'_> {
                     return self.error_help(
                         "schedule::value",
                         target.span,
-                        format!("`{name}` is the schedule, and cannot be another value too"),
+                        format!("cannot assign to `{name}`: it is the schedule"),
                         "use another name",
                     );
                 }
@@ -148,14 +148,14 @@ impl Elab<'_> {
             ExprKind::Subscript(..) => self.error_help(
                 "assign::target",
                 target.span,
-                "lists and tuples of a schedule do not change",
+                "cannot assign to items: lists and tuples of a schedule do not change",
                 "make a new one: `xs = xs + [x]`, `[f(x) for x in xs]`",
             ),
             _ => self.error_help(
                 "assign::target",
                 target.span,
-                "this cannot be assigned to",
-                "a schedule assigns to names (`a = …`) and tuples of them (`a, b = …`)",
+                "cannot assign to this expression",
+                "assign to names (`a = …`) or tuples of names (`a, b = …`)",
             ),
         }
     }
@@ -170,7 +170,7 @@ impl Elab<'_> {
         self.error_help(
             "syntax::no_effect",
             callee.span,
-            format!("`s.{method}` only answers a question, and its answer is not used here"),
+            format!("the result of `s.{method}` is not used"),
             if method == "can" { "write `if s.can(…):`" } else { "assign it to a name, or leave it out" },
         )
     }

@@ -4,7 +4,7 @@ use super::check;
 use expect_test::expect;
 
 #[test]
-fn shifts() {
+fn shifts_need_temporaries() {
     check(
         "def f(x: inout[f32[n]]):
     x[1:] = x[:-1]
@@ -13,7 +13,7 @@ fn shifts() {
 ",
         expect![[r#"
             def f(x: inout[f32[n]]):
-                assert 0 <= n - 1, f"a slice goes from 0 to {n - 1}, and dimension 0 has size {n}"
+                assert 0 <= n - 1, f"invalid slice from 0 to {n - 1}: dimension 0 has size {n}"
                 t = empty((n - 1,), f32)
                 for t.d0 in range(n - 1):
                     t[t.d0] = x[t.d0]
@@ -34,7 +34,7 @@ fn shifts() {
 }
 
 #[test]
-fn no_temporary_where_each_element_reads_itself() {
+fn elementwise_updates_need_no_temporary() {
     check(
         "def f(x: inout[f32[n, m]], y: inout[f32[n]]):
     x[...] = x * 2 + 1
@@ -77,7 +77,7 @@ fn transposition_in_place() {
 }
 
 #[test]
-fn an_element_that_all_read() {
+fn elements_read_by_all_updates_need_a_temporary() {
     check(
         "def f(x: inout[f32[n]]):
     x[...] = x - x[0]
@@ -100,7 +100,7 @@ fn an_element_that_all_read() {
 }
 
 #[test]
-fn the_place_is_read_first_too() {
+fn written_indices_are_read_first() {
     check(
         "def f(x: inout[i64[n]], y: inout[i64[n, m]]):
     x[x] = 1
@@ -122,7 +122,7 @@ fn the_place_is_read_first_too() {
 }
 
 #[test]
-fn swap() {
+fn swaps_need_temporaries() {
     check(
         "def f(x: inout[f32[n]]):
     x[0], x[1] = x[1], x[0]

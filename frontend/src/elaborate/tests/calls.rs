@@ -21,7 +21,7 @@ def f(x: inout[f32[n, m]], k: f32):
                     by = k * 2.0
                     for x.d0 in range(m):
                         x[i, x.d0] *= by
-                    assert 1 <= m, f"a slice goes from 1 to {m}, and dimension 1 has size {m}"
+                    assert 1 <= m, f"invalid slice from 1 to {m}: dimension 1 has size {m}"
                     for x.d0 in range(m - 1):
                         x[i, x.d0 + 1] *= 3.0
         "#]],
@@ -29,7 +29,7 @@ def f(x: inout[f32[n, m]], k: f32):
 }
 
 #[test]
-fn an_index_is_read_when_the_view_is_passed() {
+fn indices_of_views_are_read_at_the_call() {
     check(
         "def clear(p, q):
     q[...] = 0
@@ -99,7 +99,7 @@ def f(x: inout[f32[n]]):
 }
 
 #[test]
-fn static_conditions_end_functions() {
+fn returns_under_static_conditions() {
     check(
         "def kind(x, mode):
     if mode == \"sum\":
@@ -154,7 +154,7 @@ def f(x: f32[n]):
 }
 
 #[test]
-fn an_entry_is_called_like_a_template() {
+fn entries_are_called_like_templates() {
     check(
         "def dot(a: f64[n], b: f64[n]) -> f64:
     s: f64 = 0.0
@@ -196,7 +196,7 @@ def f(x: f32[p]) -> f32[p]:
 }
 
 #[test]
-fn calls_in_choices_run_where_they_are_chosen() {
+fn calls_in_choices_run_only_if_chosen() {
     check(
         "def f(x: f32[n], flag: bool):
     s = total(x) if flag else 0.0
@@ -340,7 +340,7 @@ fn nested_lists_and_shapes() {
 }
 
 #[test]
-fn three_operands_of_which_later_ones_write() {
+fn operands_are_read_before_two_later_ones_write() {
     check(
         "def bump(p, q):
     p += 1

@@ -4,7 +4,7 @@ use super::{check, check_file};
 use expect_test::expect;
 
 #[test]
-fn a_name_takes_the_type_of_what_is_stored_into_it() {
+fn names_take_the_type_of_stored_values() {
     check(
         "def f(x: f64[n], k: i64[n], h: f16[n], u: u64[n], a: f32[n]):
     t = 0.0
@@ -54,7 +54,7 @@ fn a_name_takes_the_type_of_what_is_stored_into_it() {
 }
 
 #[test]
-fn names_that_are_stored_into_each_other() {
+fn names_stored_into_each_other() {
     check(
         "def f(x: f64[n]):
     a = 0.0
@@ -94,7 +94,7 @@ fn names_that_are_stored_into_each_other() {
 }
 
 #[test]
-fn stores_through_views_and_under_conditions_count() {
+fn stores_through_views_and_under_conditions_determine_types() {
     check(
         "def bump(p, v):
     p += v
@@ -187,7 +187,7 @@ def f(x: f64[n], y: f32[m]):
 }
 
 #[test]
-fn each_declaration_lives_for_itself() {
+fn each_declaration_has_its_own_type() {
     check(
         "def f(x: f64[n], y: f32[n], z: inout[f64[n]]):
     for i in range(n):
@@ -231,7 +231,7 @@ fn each_declaration_lives_for_itself() {
 }
 
 #[test]
-fn nothing_typed() {
+fn names_without_typed_stores() {
     check(
         "def f(x: f64[n]):
     c = 0
@@ -279,7 +279,7 @@ fn nothing_typed() {
     return c
 ",
         expect![[r#"
-            [type::store] a float is stored into `i32`, which needs a conversion
+            [type::store] cannot store a float into `i32` without a conversion
               at t.ft:4 `0.5`
               help: write `cast(…, i32)`, which truncates, or make the target a float
         "#]],
@@ -292,7 +292,7 @@ fn nothing_typed() {
     return c
 ",
         expect![[r#"
-            [type::store] `f64` is stored into `i32`, which needs a conversion
+            [type::store] cannot store `f64` into `i32` without a conversion
               at t.ft:4 `c / 2`
               help: write `cast(…, i32)`, which truncates, or make the target a float
         "#]],
@@ -305,7 +305,7 @@ fn nothing_typed() {
     return b
 ",
         expect![[r#"
-            [type::store] `i32` is stored into `bool`, which needs a conversion
+            [type::store] cannot store `i32` into `bool` without a conversion
               at t.ft:4 `k[i]`
               help: compare: `x != 0`
         "#]],
@@ -318,9 +318,9 @@ fn nothing_typed() {
     return c
 ",
         expect![[r#"
-            [type::literal] 300 does not fit in `i8`, the type of `c`, which goes from -128 to 127
+            [type::literal] 300 does not fit in `i8`, the type of `c`, which ranges from -128 to 127
               at t.ft:2 `300`
-              help: say its type: `c: i64 = 300`
+              help: declare its type: `c: i64 = 300`
         "#]],
     );
 }
@@ -328,7 +328,7 @@ fn nothing_typed() {
 /// Checks that the number of walks stays small when every level declares names from weak values, before and after it
 /// calls itself.
 #[test]
-fn nested_calls_are_walked_a_few_times() {
+fn nested_calls_are_walked_few_times() {
     let started = std::time::Instant::now();
     for text in [
         "def down(x, k):\n    s = 0.0\n    s += x\n    if k > 0:\n        down(x, k - 1)\n    x += s\n\n",
@@ -341,7 +341,7 @@ fn nested_calls_are_walked_a_few_times() {
 }
 
 #[test]
-fn conversions_that_lose_are_warnings() {
+fn lossy_conversions_are_warnings() {
     check_file(
         "def mean(x: f32[n]) -> f32:
     return sum(x) / n
@@ -370,36 +370,36 @@ def f(x: f64[n], k: i64[n], y: inout[f32[n]], z: inout[i32[n]]) -> f32[n]:
     return x
 ",
         expect![[r#"
-            [type::narrow_sum] `t` has the type of what is stored into it, `f16`, and adds up in it
+            [type::narrow_sum] `t` accumulates in `f16`, the type of the values stored into it
               at t.ft:8 `t += h[i]`
               help: declare it with a wider type: `t: f32 = …`
-            [type::narrow_sum] `c` has the type of what is stored into it, `i8`, and adds up in it
+            [type::narrow_sum] `c` accumulates in `i8`, the type of the values stored into it
               at t.ft:9 `c += k[i]`
               help: declare it with a wider type: `c: i64 = …`
-            [type::narrowing] `s` is `f32` and gets a value of type `f64`, which rounds it
+            [type::narrowing] storing a value of type `f64` into `s` of type `f32` rounds it
               at t.ft:17 `x[i]`
-              help: declare `s` with `f64`, or write `cast(…, f32)` if this is meant
-            [type::narrowing] `u[i]` is `f32` and gets a value of type `f64`, which rounds it
+              help: declare `s` with `f64`, or write `cast(…, f32)` if this is intended
+            [type::narrowing] storing a value of type `f64` into `u[i]` of type `f32` rounds it
               at t.ft:19 `x[i]`
-              help: declare `u` with `f64`, or write `cast(…, f32)` if this is meant
-            [type::narrowing] `z[i]` is `i32` and gets a value of type `i64`, which wraps it around
+              help: declare `u` with `f64`, or write `cast(…, f32)` if this is intended
+            [type::narrowing] storing a value of type `i64` into `z[i]` of type `i32` wraps it around
               at t.ft:21 `k[i]`
-              help: declare `z` with `i64`, or write `cast(…, i32)` if this is meant
-            [type::narrowing] `y[...]` is `f32` and gets a value of type `f64`, which rounds it
+              help: declare `z` with `i64`, or write `cast(…, i32)` if this is intended
+            [type::narrowing] storing a value of type `f64` into `y[...]` of type `f32` rounds it
               at t.ft:23 `t`
-              help: declare `y` with `f64`, or write `cast(…, f32)` if this is meant
-            [type::narrowing] the parameter `x` is `f32` and gets a value of type `f64`, which rounds it
+              help: declare `y` with `f64`, or write `cast(…, f32)` if this is intended
+            [type::narrowing] storing a value of type `f64` into the parameter `x` of type `f32` rounds it
               at t.ft:24 `x`
-              help: declare the parameter `x` with `f64`, or write `cast(…, f32)` if this is meant
-            [type::narrowing] the result is `f32` and gets a value of type `f64`, which rounds it
+              help: declare the parameter `x` with `f64`, or write `cast(…, f32)` if this is intended
+            [type::narrowing] storing a value of type `f64` into the result of type `f32` rounds it
               at t.ft:12 `f32[n]`
-              help: declare the result with `f64`, or write `cast(…, f32)` if this is meant
+              help: declare the result with `f64`, or write `cast(…, f32)` if this is intended
         "#]],
     );
 }
 
 #[test]
-fn a_choice_of_literals_loses_nothing() {
+fn choices_of_literals_are_not_lossy() {
     check_file(
         "def f(x: f64[n], y: inout[f32[n]], z: inout[i32[n]]):
     for i in range(n):
@@ -409,12 +409,12 @@ fn a_choice_of_literals_loses_nothing() {
         y[i] = x[i] if x[i] > 1.0 else 0.0
 ",
         expect![[r#"
-            [type::narrowing] `z[i]` is `i32` and gets a value of type `i64`, which wraps it around
+            [type::narrowing] storing a value of type `i64` into `z[i]` of type `i32` wraps it around
               at t.ft:5 `5000000000 if x[i] > 1.0 else 0`
-              help: declare `z` with `i64`, or write `cast(…, i32)` if this is meant
-            [type::narrowing] `y[i]` is `f32` and gets a value of type `f64`, which rounds it
+              help: declare `z` with `i64`, or write `cast(…, i32)` if this is intended
+            [type::narrowing] storing a value of type `f64` into `y[i]` of type `f32` rounds it
               at t.ft:6 `x[i] if x[i] > 1.0 else 0.0`
-              help: declare `y` with `f64`, or write `cast(…, f32)` if this is meant
+              help: declare `y` with `f64`, or write `cast(…, f32)` if this is intended
         "#]],
     );
 }

@@ -22,7 +22,7 @@ impl Hooks for Echo {
     }
 
     fn schedule(&self, request: ScheduleRequest<'_>) -> Result<Func, Diagnostics> {
-        unreachable!("no schedule is asked for: {}", request.name)
+        unreachable!("no schedule is requested: {}", request.name)
     }
 }
 
@@ -110,20 +110,20 @@ fn a_gradient_is_inlined_where_it_is_called() {
 }
 
 #[test]
-fn shapes_of_a_gradients_arguments_are_checked() {
+fn shapes_of_arguments_of_gradients_are_checked() {
     check(
         &format!("{LOSS}\ndef f(x: f64[3], y: f64[2, 4]):\n    l = vjp(loss)(x, y)\n    return l\n"),
         "f",
         expect![[r#"
             vjp of loss as loss wrt ["w", "x"]
-            [shape::mismatch] dimension 1 of `y` (`x` of `loss`) is 4, and 3 is expected
+            [shape::mismatch] dimension 1 of `y` (`x` of `loss`) is 4, expected 3
               at t.ft:9 `y`
         "#]],
     );
 }
 
 #[test]
-fn a_jacobian_keeps_nothing() {
+fn jacobians_take_no_tape() {
     check(
         &format!("{LOSS}\nj = jacobian(loss, wrt=\"w\", tape=\"all\")\n"),
         "j",
@@ -131,7 +131,7 @@ fn a_jacobian_keeps_nothing() {
 
             [call::arguments] `jacobian` takes a function, `wrt=[…]` and `out=`
               at t.ft:8 `"all"`
-              help: forward mode keeps nothing on a tape
+              help: leave it out: forward mode has no tape
         "#]],
     );
 }
@@ -144,7 +144,7 @@ const POWER: &str = "def power(p: static, x: f64[n], scale: static = 0.5) -> f64
 ";
 
 #[test]
-fn static_parameters_go_through_gradients() {
+fn gradients_take_static_parameters() {
     let (asked, text) = answered(
         &format!(
             "{POWER}\ndef f(x: f64[n]) -> f64:
@@ -164,7 +164,7 @@ fn static_parameters_go_through_gradients() {
 }
 
 #[test]
-fn other_static_values_are_another_gradient() {
+fn each_static_value_has_its_own_gradient() {
     let (asked, text) = answered(
         &format!(
             "{POWER}\ndpower = grad(power)\ndef f(x: f64[n]) -> f64:
@@ -184,15 +184,18 @@ fn other_static_values_are_another_gradient() {
 #[test]
 fn mistakes_with_static_parameters_of_gradients() {
     for (call, message) in [
-        ("grad(power)(x=x)", "`power` needs its parameter `p`"),
-        ("grad(power)(2, x, 0.5, 0.5)", "`power` has no place for this argument"),
+        ("grad(power)(x=x)", "`power` needs an argument for `p`"),
+        ("grad(power)(2, x, 0.5, 0.5)", "unexpected argument of `power`"),
         ("grad(power)(2, x, p=2)", "`p` is given twice to `power`"),
-        ("grad(power)(x, 2)", "`p` of `power` is static, and this is a tensor of 1 dimension"),
+        ("grad(power)(x, 2)", "expected a static value for `p` of `power`, found a tensor of 1 dimension"),
         ("vjp(power)(2, x, x[0])", "seeds and tangents come after all parameters of `power`"),
-        ("grad(power, wrt=[\"x\", \"scale\"])(2, x)", "`scale` of `power` is static, and carries no derivative"),
-        ("grad(grad(power), wrt=\"p\")(2, x)", "`p` of `power` is static, and carries no derivative"),
+        (
+            "grad(power, wrt=[\"x\", \"scale\"])(2, x)",
+            "cannot differentiate with respect to `scale` of `power`: it is static",
+        ),
+        ("grad(grad(power), wrt=\"p\")(2, x)", "cannot differentiate with respect to `p` of `power`: it is static"),
     ] {
         let (_, found) = answered(&format!("{POWER}\ndef f(x: f64[n]) -> f64:\n    return {call}\n"), "f");
-        assert!(found.contains(message), "{call}: {message} expected, found\n{found}");
+        assert!(found.contains(message), "{call}: expected {message}, found\n{found}");
     }
 }

@@ -26,7 +26,7 @@ fn integers_and_slices() {
                 for b.d0 in range(n):
                     for b.d1 in range(m):
                         b[b.d0, b.d1] = x[b.d0, b.d1, 3]
-                assert 1 <= n, f"a slice goes from 1 to {n}, and dimension 0 has size {n}"
+                assert 1 <= n, f"invalid slice from 1 to {n}: dimension 0 has size {n}"
                 for c.d0 in range(n - 1):
                     for c.d1 in range(1):
                         for c.d2 in range(m):
@@ -34,7 +34,7 @@ fn integers_and_slices() {
                 for d.d0 in range(n):
                     for d.d1 in range(2):
                         d[d.d0, d.d1] = x[n - 1 - d.d0, 0, d.d1 * 2]
-                assert 2 <= n - 1, f"a slice goes from 2 to {n - 1}, and dimension 0 has size {n}"
+                assert 2 <= n - 1, f"invalid slice from 2 to {n - 1}: dimension 0 has size {n}"
                 for e.d0 in range(n - 3):
                     for e.d1 in range(2):
                         e[e.d0, e.d1] = x[e.d0 + 2, 0, e.d1 + 1]
@@ -77,7 +77,7 @@ fn index_tensors() {
                     for d.d1 in range(p):
                         for d.d2 in range(k):
                             d[d.d0, d.d1, d.d2] = x[cast(idx[d.d1], i64), jdx[d.d0, d.d1], d.d2]
-                assert 1 <= k, f"a slice goes from 1 to {k}, and dimension 2 has size {k}"
+                assert 1 <= k, f"invalid slice from 1 to {k}: dimension 2 has size {k}"
                 for e.d0 in range(p):
                     for e.d1 in range(k - 1):
                         e[e.d0, e.d1] = x[0, cast(idx[e.d0], i64), e.d1 + 1]
@@ -113,7 +113,7 @@ fn stores_by_index_tensor() {
 }
 
 #[test]
-fn indices_by_elements() {
+fn indices_read_from_elements() {
     check(
         "def f(x: f32[n, m], at: i32[n, 2]):
     y = zeros((n,), f32)
@@ -149,7 +149,7 @@ fn subscripts_of_values() {
                 out2 = empty((), f32)
                 out3 = empty((), f32)
                 a = x[1] + y[1]
-                assert 1 <= n, f"a slice goes from 1 to {n}, and dimension 0 has size {n}"
+                assert 1 <= n, f"invalid slice from 1 to {n}: dimension 0 has size {n}"
                 for b.d0 in range(n - 1):
                     b[b.d0] = x[b.d0 + 1] * 2.0
                 out2 = x[0]
@@ -160,7 +160,7 @@ fn subscripts_of_values() {
 }
 
 #[test]
-fn slices_backwards_are_named_as_they_are_written() {
+fn backward_slices_are_shown_as_written() {
     check(
         "def f(x: f32[n], y: f32[3]):
     a = x[1:0:-1]
@@ -170,7 +170,7 @@ fn slices_backwards_are_named_as_they_are_written() {
     return a, b, c
 ",
         expect![[r#"
-            [index::range] this slice goes backwards from 1 to 2, and dimension 0 has size 3
+            [index::range] invalid slice backwards from 1 to 2: dimension 0 has size 3
               at t.ft:5 `1:2:-1`
               help: slices do not clamp: 0 <= b <= a < n must hold for `x[a:b:-1]`
         "#]],
@@ -184,8 +184,8 @@ fn slices_backwards_are_named_as_they_are_written() {
                 out = empty((1,), f32)
                 out1 = empty((3,), f32)
                 out2 = empty(((n - 1) // 2,), f32)
-                assert 2 <= n, f"a slice goes backwards from 1 to 0, and dimension 0 has size {n}"
-                assert 3 <= n, f"a slice goes backwards from 2 to the beginning, and dimension 0 has size {n}"
+                assert 2 <= n, f"invalid slice backwards from 1 to 0: dimension 0 has size {n}"
+                assert 3 <= n, f"invalid slice backwards from 2 to the beginning: dimension 0 has size {n}"
                 for out.d0 in range(1):
                     out[out.d0] = x[1 - out.d0]
                 for out1.d0 in range(3):

@@ -4,7 +4,7 @@ use super::check;
 use expect_test::expect;
 
 #[test]
-fn windows_and_offsets_are_sums() {
+fn windows_and_offsets_shift_indices() {
     check(
         "def f(x: f64[n], w: f64[k], at: i64):
     s = 0.0
@@ -33,7 +33,7 @@ fn windows_and_offsets_are_sums() {
 
 /// Checks that an index is asserted unless it is proved to be in the window.
 #[test]
-fn windows_have_ends() {
+fn indices_outside_of_windows_are_refused() {
     check(
         "def f(x: f64[n], k: i64):
     return x[window(k, k + 2)[2]]
@@ -63,53 +63,53 @@ fn windows_have_ends() {
 }
 
 #[test]
-fn they_are_of_integers() {
+fn windows_and_offsets_take_integers() {
     check(
         "def f(x: f64[n]):\n    return x[window(1.5, n)[0]]\n",
         expect![[r#"
-        [range::type] the bounds of a range are integers, and this is `f64`
+        [range::type] expected an integer as a bound of a range, found `f64`
           at t.ft:2 `1.5`
     "#]],
     );
     check(
         "def f(x: f64[n]):\n    return x[window(1)[0]]\n",
         expect![[r#"
-        [call::arguments] `window` needs its parameter `end`
+        [call::arguments] `window` needs an argument for `end`
           at t.ft:2 `window(1)`
     "#]],
     );
     check(
         "def f(x: f64[n]):\n    return x[offset(1)]\n",
         expect![[r#"
-        [index::type] an index is an integer, and this is an offset, which is for indices: `offset(d)[j]`
+        [index::type] expected an integer index, found an offset without an index: `offset(d)[j]`
           at t.ft:2 `offset(1)`
     "#]],
     );
     check(
         "def f(x: f64[n]):\n    return x[offset(1)[0.5]]\n",
         expect![[r#"
-        [index::type] an index is an integer, and this is a float
+        [index::type] expected an integer index, found a float
           at t.ft:2 `0.5`
     "#]],
     );
     check(
         "def f(x: f64[n]):\n    return x[offset(1)[0, 1]]\n",
         expect![[r#"
-        [type::subscript] `offset(d)` has one index
+        [type::subscript] `offset(d)` takes one index
           at t.ft:2 `offset(1)[0, 1]`
     "#]],
     );
     check(
         "def f(x: f64[n]):\n    return offset(1) + 1\n",
         expect![[r#"
-        [type::operand] `+` takes tensors and numbers, and this is an offset, which is for indices: `offset(d)[j]`
+        [type::operand] `+` takes tensors and numbers, found an offset without an index: `offset(d)[j]`
           at t.ft:2 `offset(1)`
     "#]],
     );
 }
 
 #[test]
-fn what_is_missing_is_chosen_by_conditions() {
+fn coalesce_becomes_conditions() {
     check(
         "def f(x: f64[n], w: f64[k], y: f64[n, n]):
     a = coalesce(x[permit(k)], w[permit(n - 1)], 0.5)
@@ -143,8 +143,8 @@ fn what_is_missing_is_chosen_by_conditions() {
                 z = empty((k - 1,), f64)
                 for y.d0 in range(n + 2):
                     y[y.d0] = x[y.d0 - 1, 0] if 0 <= y.d0 - 1 and y.d0 - 1 < n and 0 < m else 0.0
-                assert 1 <= m, f"a slice goes from 1 to {m}, and dimension 1 has size {m}"
-                assert 1 <= k, f"a slice goes from 1 to {k}, and dimension 0 has size {k}"
+                assert 1 <= m, f"invalid slice from 1 to {m}: dimension 1 has size {m}"
+                assert 1 <= k, f"invalid slice from 1 to {k}: dimension 0 has size {k}"
                 assert 0 < m - 1, f"index 0 is out of range: the dimension has size {m - 1}"
                 for z.d0 in range(k - 1):
                     z[z.d0] = x[at[z.d0 + 1], 1] if 0 <= at[z.d0 + 1] and at[z.d0 + 1] < n else 0.0
@@ -154,7 +154,7 @@ fn what_is_missing_is_chosen_by_conditions() {
 }
 
 #[test]
-fn of_a_choice_what_is_chosen_counts() {
+fn missing_values_in_choices() {
     check(
         "def f(x: f64[n], i: i64):
     return coalesce(x[permit(i)] if x[0] > 0.0 else x[permit(i + 1)], 2.0), coalesce(x[permit(i)][()] if n > 3 else 1.0, 3.0)
@@ -172,77 +172,77 @@ fn of_a_choice_what_is_chosen_counts() {
 
 /// Checks that a value that may be missing is accepted in operators alone.
 #[test]
-fn what_may_be_missing_is_not_kept() {
+fn missing_values_cannot_be_stored() {
     let text = |s: &str| format!("def f(x: inout[f64[n]], i: i64[n]):\n{s}");
     for (body, found) in [
         (
             "    y = x[permit(0)]\n",
             expect![[r#"
-            [index::missing] this may be missing, since an index in it is permitted to be out of range
+            [index::missing] the value may be missing: an index in it is permitted to be out of range
               at t.ft:2 `x[permit(0)]`
-              help: say what it is then: `coalesce(…, 0.0)`
+              help: give a value for that case: `coalesce(…, 0.0)`
         "#]],
         ),
         (
             "    x[0] = x[permit(0)]\n",
             expect![[r#"
-            [index::missing] this may be missing, since an index in it is permitted to be out of range
+            [index::missing] the value may be missing: an index in it is permitted to be out of range
               at t.ft:2 `x[permit(0)]`
-              help: say what it is then: `coalesce(…, 0.0)`
+              help: give a value for that case: `coalesce(…, 0.0)`
         "#]],
         ),
         (
             "    x[0] += 2.0 * x[permit(0)]\n",
             expect![[r#"
-            [index::missing] this may be missing, since an index in it is permitted to be out of range
+            [index::missing] the value may be missing: an index in it is permitted to be out of range
               at t.ft:2 `2.0 * x[permit(0)]`
-              help: say what it is then: `coalesce(…, 0.0)`
+              help: give a value for that case: `coalesce(…, 0.0)`
         "#]],
         ),
         (
             "    return (x[permit(0)], 1)\n",
             expect![[r#"
-            [index::missing] this may be missing, since an index in it is permitted to be out of range
+            [index::missing] the value may be missing: an index in it is permitted to be out of range
               at t.ft:2 `x[permit(0)]`
-              help: say what it is then: `coalesce(…, 0.0)`
+              help: give a value for that case: `coalesce(…, 0.0)`
         "#]],
         ),
         (
             "    if x[permit(0)] > 0.0:\n        x[0] = 1.0\n",
             expect![[r#"
-            [index::missing] this may be missing, since an index in it is permitted to be out of range
+            [index::missing] the value may be missing: an index in it is permitted to be out of range
               at t.ft:2 `x[permit(0)] > 0.0`
-              help: say what it is then: `coalesce(…, 0.0)`
+              help: give a value for that case: `coalesce(…, 0.0)`
         "#]],
         ),
         (
             "    if i[0] > 0 and x[permit(0)] > 0.0:\n        x[0] = 1.0\n",
             expect![[r#"
-            [index::missing] this may be missing, since an index in it is permitted to be out of range
+            [index::missing] the value may be missing: an index in it is permitted to be out of range
               at t.ft:2 `x[permit(0)] > 0.0`
-              help: say what it is then: `coalesce(…, 0.0)`
+              help: give a value for that case: `coalesce(…, 0.0)`
         "#]],
         ),
         (
             "    x[0] = sum(x[permit(i)])\n",
             expect![[r#"
-            [index::missing] this may be missing, since an index in it is permitted to be out of range
+            [index::missing] the value may be missing: an index in it is permitted to be out of range
               at t.ft:2 `x[permit(i)]`
-              help: say what it is then: `coalesce(…, 0.0)`
+              help: give a value for that case: `coalesce(…, 0.0)`
         "#]],
         ),
         (
             "    x[0] = x[i[permit(0)]]\n",
             expect![[r#"
-            [index::missing] this may be missing, since an index in it is permitted to be out of range
+            [index::missing] the value may be missing: an index in it is permitted to be out of range
               at t.ft:2 `i[permit(0)]`
-              help: say what it is then: `coalesce(…, 0.0)`
+              help: give a value for that case: `coalesce(…, 0.0)`
         "#]],
         ),
         (
             "    x[permit(0)] = 1.0\n",
             expect![[r#"
-            [index::missing] what is written is in the tensor, and an index is permitted to be out of range here
+            [index::missing] cannot write with an index that is permitted to be out of range
               at t.ft:2 `x[permit(0)]`
               help: write under a condition: `if 0 <= j and j < n:`
         "#]],
@@ -250,14 +250,14 @@ fn what_may_be_missing_is_not_kept() {
         (
             "    x[0] = permit(0) + 1\n",
             expect![[r#"
-            [type::operand] `+` takes tensors and numbers, and this is an index that may be out of range
+            [type::operand] `+` takes tensors and numbers, found an index that may be out of range
               at t.ft:2 `permit(0)`
         "#]],
         ),
         (
             "    x[0] = x[permit(0.5)]\n",
             expect![[r#"
-            [index::type] an index is an integer, and this is a float
+            [index::type] expected an integer index, found a float
               at t.ft:2 `0.5`
         "#]],
         ),

@@ -4,7 +4,7 @@ use super::check;
 use expect_test::expect;
 
 #[test]
-fn a_value_of_sizes_is_a_name_for_it() {
+fn names_of_size_expressions_make_no_tensor() {
     check(
         "def f(x: f32[n]):
     half = n // 2
@@ -28,7 +28,7 @@ fn a_value_of_sizes_is_a_name_for_it() {
 }
 
 #[test]
-fn a_name_that_is_assigned_again_is_a_tensor() {
+fn reassigned_names_are_tensors() {
     check(
         "def f(x: f32[n]):
     s = 0.0
@@ -146,7 +146,7 @@ fn blocks_have_their_own_names() {
 }
 
 #[test]
-fn declarations_say_their_type() {
+fn declarations_have_their_annotated_type() {
     check(
         "def f(x: f32[n]):
     s: f64 = 0.0
@@ -217,14 +217,14 @@ def f(x: inout[f32[n]]):
     check(
         "def f(x: f32):\n    a, (b, c) = x, x\n",
         expect![[r#"
-        [type::unpack] 2 names stand on the left for a scalar
+        [type::unpack] expected 2 values to unpack, found a scalar
           at t.ft:2 `x, x`
     "#]],
     );
     check(
         "def f(x: f32):\n    a, (b, c) = x, (x, x, x)\n",
         expect![[r#"
-        [type::unpack] 2 names stand on the left for 3 values
+        [type::unpack] expected 2 values to unpack, found 3 values
           at t.ft:2 `x, (x, x, x)`
     "#]],
     );

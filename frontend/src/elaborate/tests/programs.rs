@@ -97,7 +97,7 @@ fn shift_needs_a_temporary() {
         "def f(x: inout[f32[n]]):\n    x[1:] = x[:-1]\n",
         expect![[r#"
             def f(x: inout[f32[n]]):
-                assert 0 <= n - 1, f"a slice goes from 0 to {n - 1}, and dimension 0 has size {n}"
+                assert 0 <= n - 1, f"invalid slice from 0 to {n - 1}: dimension 0 has size {n}"
                 t = empty((n - 1,), f32)
                 for t.d0 in range(n - 1):
                     t[t.d0] = x[t.d0]

@@ -57,7 +57,7 @@ def f(A: f64[n, m] @ csr, B: f64[m, n] @ csr, x: f64[m], k: i32[n]):
                     for j in range(m):
                         s_1 += A[locate(i), gallop(j)] * B[walk(j), i]
                     s += s_1
-                    assert 1 <= m, f"a slice goes from 1 to {m}, and dimension 1 has size {m}"
+                    assert 1 <= m, f"invalid slice from 1 to {m}: dimension 1 has size {m}"
                     s_2 = empty((), f64)
                     s_2 = 0.0
                     for j in range(m - 1):
@@ -106,7 +106,7 @@ def f(y: inout[f64[n, m]]):
 
 /// Checks that names of the program hide protocols.
 #[test]
-fn hidden() {
+fn names_of_the_program_hide_protocols() {
     let text = "def walk(j):
     return j + 1
 
@@ -127,7 +127,7 @@ def f(A: f64[n] @ format(compressed), gallop: f64[n]):
 }
 
 #[test]
-fn where_they_make_no_sense() {
+fn misplaced_protocols() {
     check_file(
         "def target(y: inout[f64[n]], A: f64[n] @ format(compressed)):
     for i in range(n):
@@ -177,33 +177,33 @@ def listed(A: f64[n] @ format(compressed)):
     return A[0]
 ",
         expect![[r#"
-            [storage::protocol] a protocol says how what is read is found, and this is written
+            [storage::protocol] access protocols are not supported in writes
               at t.ft:3 `gallop(i)`
               help: leave it out: write the index alone
-            [storage::protocol] a protocol says how what is read is found, and this is written
+            [storage::protocol] access protocols are not supported in writes
               at t.ft:7 `walk(i)`
               help: leave it out: write the index alone
-            [storage::protocol] `gallop(…)` says how an index is found, and this is no index of a tensor
+            [storage::protocol] `gallop(…)` is only allowed as an index of a tensor
               at t.ft:12 `gallop(i)`
               help: put it around an index in a subscript: `A[i, gallop(j)]`
-            [storage::protocol] `walk(…)` says how an index is found, and this is no index of a tensor
+            [storage::protocol] `walk(…)` is only allowed as an index of a tensor
               at t.ft:19 `walk(i)`
               help: put it around an index in a subscript: `A[i, walk(j)]`
-            [storage::protocol] an index is found in one way, and this says two
+            [storage::protocol] conflicting access protocols for one index
               at t.ft:25 `walk(gallop(i))`
-              help: leave one of them out
+              help: leave out one of them
             [call::arguments] `walk` takes one index
               at t.ft:31 `walk(i, i)`
-            [index::type] an index is an integer, and this is a float
+            [index::type] expected an integer index, found a float
               at t.ft:35 `gallop(0.5)`
               help: convert it: `cast(x, i64)`
-            [storage::protocol] `walk` says how an index is found, and there is none
+            [storage::protocol] expected an integer index in `walk`, found `None` or `...`
               at t.ft:38 `walk(None)`
-              help: put it around an integer
-            [storage::protocol] `walk` says how an index is found, and there is none
+              help: write an integer index in the parentheses
+            [storage::protocol] expected an integer index in `walk`, found `None` or `...`
               at t.ft:41 `walk(...)`
-              help: put it around an integer
-            [storage::protocol] `walk(…)` says how an index is found, and this is no index of a tensor
+              help: write an integer index in the parentheses
+            [storage::protocol] `walk(…)` is only allowed as an index of a tensor
               at t.ft:45 `walk(0)`
               help: put it around an index in a subscript: `A[i, walk(j)]`
         "#]],

@@ -121,13 +121,13 @@ fn sizes_of_results() {
 }
 
 #[test]
-fn sizes_that_only_results_have() {
+fn sizes_only_in_results() {
     check(
         "def f(x: f32[n]) -> f32[m]:\n    return x[1:]\n",
         expect![[r#"
         def f(x: f32[n]) -> f32[n - 1]:
             out = empty((n - 1,), f32)
-            assert 1 <= n, f"a slice goes from 1 to {n}, and dimension 0 has size {n}"
+            assert 1 <= n, f"invalid slice from 1 to {n}: dimension 0 has size {n}"
             for out.d0 in range(n - 1):
                 out[out.d0] = x[out.d0 + 1]
             return out
@@ -150,7 +150,7 @@ fn sizes_that_only_results_have() {
     check(
         "def f(x: f32[n]) -> (f32[m], f32[m]):\n    return x, x\n",
         expect![[r#"
-            [annotation::size] no parameter has the size `m`, and the result has `n` in its place
+            [annotation::size] no parameter has the size `m`, and the result has the size `n`
               at t.ft:1 `m`
               help: write `n`
         "#]],
@@ -181,7 +181,7 @@ fn static_parameters() {
 }
 
 #[test]
-fn weak_names() {
+fn results_of_weak_type() {
     check(
         "def f(x: f32[n]):
     half = n // 2

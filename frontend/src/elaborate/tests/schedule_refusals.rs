@@ -10,16 +10,16 @@ fn statements() {
         "    x: i32 = 3\n",
         expect![[r#"
         fast of gemm
-        [schedule::annotation] a schedule's values are known when compiling, and have no types
+        [schedule::annotation] type annotations are not supported in a schedule
           at t.ft:11 `i32`
-          help: leave the annotation out
+          help: leave out the annotation
     "#]],
     );
     body(
         "    x = [1]\n    x[0] = 2\n",
         expect![[r#"
         fast of gemm
-        [assign::target] lists and tuples of a schedule do not change
+        [assign::target] cannot assign to items: lists and tuples of a schedule do not change
           at t.ft:12 `x[0]`
           help: make a new one: `xs = xs + [x]`, `[f(x) for x in xs]`
     "#]],
@@ -28,7 +28,7 @@ fn statements() {
         "    x = [1]\n    x[0] += 2\n",
         expect![[r#"
         fast of gemm
-        [assign::target] lists and tuples of a schedule do not change
+        [assign::target] cannot assign to items: lists and tuples of a schedule do not change
           at t.ft:12 `x[0]`
           help: make a new one: `xs = xs + [x]`, `[f(x) for x in xs]`
     "#]],
@@ -37,9 +37,9 @@ fn statements() {
         "    s.x = 2\n",
         expect![[r#"
         fast of gemm
-        [assign::target] this cannot be assigned to
+        [assign::target] cannot assign to this expression
           at t.ft:11 `s.x`
-          help: a schedule assigns to names (`a = …`) and tuples of them (`a, b = …`)
+          help: assign to names (`a = …`) or tuples of names (`a, b = …`)
     "#]],
     );
     body(
@@ -65,7 +65,7 @@ fn statements() {
         "    s.can(\"fuse\", \"i\", \"j\")\n",
         expect![[r#"
         fast of gemm
-        [syntax::no_effect] `s.can` only answers a question, and its answer is not used here
+        [syntax::no_effect] the result of `s.can` is not used
           at t.ft:11 `s.can`
           help: write `if s.can(…):`
     "#]],
@@ -74,7 +74,7 @@ fn statements() {
         "    s.length(\"i\")\n",
         expect![[r#"
         fast of gemm
-        [syntax::no_effect] `s.length` only answers a question, and its answer is not used here
+        [syntax::no_effect] the result of `s.length` is not used
           at t.ft:11 `s.length`
           help: assign it to a name, or leave it out
     "#]],
@@ -83,7 +83,7 @@ fn statements() {
         "    for a, b in [1, 2]:\n        s.f()\n",
         expect![[r#"
         fast of gemm
-        [type::unpack] 2 names stand here for an integer
+        [type::unpack] expected 2 values to unpack, found an integer
           at t.ft:11 `[1, 2]`
     "#]],
     );
@@ -91,18 +91,18 @@ fn statements() {
         "    s.f(f32)\n",
         expect![[r#"
         fast of gemm
-        [schedule::argument] a schedule's methods do not take the type `f32`
+        [schedule::argument] methods of a schedule do not take the type `f32`
           at t.ft:11 `f32`
-          help: they take numbers, strings, tuples, lists, and the handles that earlier calls returned
+          help: pass numbers, strings, tuples, lists, or handles returned by earlier calls
     "#]],
     );
     body(
         "    s.f([1, max])\n",
         expect![[r#"
         fast of gemm
-        [schedule::argument] a schedule's methods do not take a function
+        [schedule::argument] methods of a schedule do not take a function
           at t.ft:11 `[1, max]`
-          help: they take numbers, strings, tuples, lists, and the handles that earlier calls returned
+          help: pass numbers, strings, tuples, lists, or handles returned by earlier calls
     "#]],
     );
     body(
@@ -122,7 +122,7 @@ fn calls_of_schedules() {
         &format!("{base}    base()\n"),
         expect![[r#"
         fast of gemm
-        [schedule::argument] `base` takes the schedule first, and none is given
+        [schedule::argument] expected the schedule as the first argument of `base`, found none
           at t.ft:15 `base()`
           help: write `base(s, …)`
     "#]],
@@ -131,7 +131,7 @@ fn calls_of_schedules() {
         &format!("{base}    base(\"i\")\n"),
         expect![[r#"
         fast of gemm
-        [schedule::argument] `base` takes the schedule first, and this is a string
+        [schedule::argument] expected the schedule as the first argument of `base`, found a string
           at t.ft:15 `"i"`
           help: write `base(s, …)`
     "#]],
@@ -140,7 +140,7 @@ fn calls_of_schedules() {
         &format!("{base}    base(t=3)\n"),
         expect![[r#"
         fast of gemm
-        [schedule::argument] `base` takes the schedule first, and none is given
+        [schedule::argument] expected the schedule as the first argument of `base`, found none
           at t.ft:15 `base(t=3)`
           help: write `base(s, …)`
     "#]],
@@ -158,7 +158,7 @@ fn calls_of_schedules() {
         &format!("{base}    base(s, 3, 4)\n"),
         expect![[r#"
         fast of gemm
-        [call::arguments] `base` takes 2 arguments, and more are given
+        [call::arguments] `base` takes 2 arguments, but more are given
           at t.ft:15 `4`
     "#]],
     );
@@ -175,28 +175,28 @@ fn calls_of_schedules() {
               note: in `fast`, called at t.ft:11
               note: in `fast`, called at t.ft:11
               note: in `fast`, called at t.ft:11
-              help: recursion ends where a condition on static values (`ndim`, static parameters) stops it
+              help: stop the recursion by a condition on static values (`ndim`, static parameters)
         "#]],
     );
     check(
         "def f(x: f32[n]):\n    tile2d(x, \"i\", \"j\")\n\n@schedule(gemm)\ndef fast(s):\n    f(s)\n",
         expect![[r#"
         fast of gemm
-        [schedule::call] `f` is a program, and a schedule has only values that are known when compiling
+        [schedule::call] `f` is a program and cannot be called in a schedule
           at t.ft:14 `f(s)`
-          help: a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists
+          help: call methods of `s`, other schedules, or functions of numbers, strings and lists
     "#]],
     );
 }
 
 #[test]
-fn schedules_are_not_for_programs() {
+fn programs_cannot_call_schedules() {
     check_file(
         "@schedule(f)\ndef fast(s):\n    s.f()\n\ndef f(x: f32[n]):\n    fast(x)\n    tile2d(x, 1, 2)\n",
         expect![[r#"
-            [call::decorated] `fast` has a decorator, and is not called by programs
+            [call::decorated] cannot call `fast` in a program: it has a decorator
               at t.ft:6 `fast(x)`
-              help: a schedule is chosen with `--schedule fast`, and called by other schedules
+              help: choose a schedule with `--schedule fast`, or call it in another schedule
             [name::unknown] there is no `tile2d` here
               at t.ft:7 `tile2d`
               help: it works on schedules: call it in a function under `@schedule(…)`
@@ -212,26 +212,26 @@ fn endless_schedules() {
         fast of gemm
         [elaborate::too_large] this schedule is too long: it takes over 4000000 steps
           at t.ft:13 `x = 1`
-          help: its loops and recursion are to end sooner
+          help: end its loops and recursion sooner
     "#]],
     );
 }
 
 #[test]
-fn forms() {
+fn malformed_schedules() {
     for (text, expect) in [
         (
             "@schedule(gemm)\ndef fast():\n    pass\n",
             expect![[r#"
             [schedule::parameter] the schedule `fast` has no parameter
               at t.ft:10 `fast`
-              help: its first one is the schedule: `def fast(s):`
+              help: write the schedule as its first parameter: `def fast(s):`
         "#]],
         ),
         (
             "@schedule(gemm)\ndef fast(s=1):\n    pass\n",
             expect![[r#"
-            [schedule::parameter] `s` is the schedule, which has no default
+            [schedule::parameter] `s` is the schedule and cannot have a default
               at t.ft:10 `1`
               help: put `s` before the other parameters: `def fast(s, …):`
         "#]],
@@ -239,25 +239,25 @@ fn forms() {
         (
             "@schedule(gemm)\ndef fast(s: f32):\n    pass\n",
             expect![[r#"
-            [schedule::annotation] a schedule's values are known when compiling, and have no types
+            [schedule::annotation] type annotations are not supported in a schedule
               at t.ft:10 `f32`
-              help: leave the annotation out
+              help: leave out the annotation
         "#]],
         ),
         (
             "@schedule(gemm)\ndef fast(s, t: f32 = 2.0):\n    pass\n",
             expect![[r#"
-            [schedule::annotation] a schedule's values are known when compiling, and have no types
+            [schedule::annotation] type annotations are not supported in a schedule
               at t.ft:10 `f32`
-              help: leave the annotation out
+              help: leave out the annotation
         "#]],
         ),
         (
             "@schedule(gemm)\ndef fast(s, t: static = 2) -> f32:\n    pass\n",
             expect![[r#"
-            [schedule::annotation] a schedule's values are known when compiling, and have no types
+            [schedule::annotation] type annotations are not supported in a schedule
               at t.ft:10 `f32`
-              help: leave the annotation out
+              help: leave out the annotation
         "#]],
         ),
         (
@@ -265,13 +265,13 @@ fn forms() {
             expect![[r#"
             [schedule::decorator] `fast` has several decorators
               at t.ft:10 `schedule(gemm)`
-              help: write a schedule for each entry, and call a function with what they have in common
+              help: write a schedule for each entry, and move their common part into a function
         "#]],
         ),
         (
             "@schedule(gamm)\ndef fast(s):\n    pass\n",
             expect![[r#"
-            [schedule::target] there is no `gamm` that `fast` could be a schedule of
+            [schedule::target] there is no entry `gamm` for the schedule `fast`
               at t.ft:9 `schedule(gamm)`
               help: did you mean `gemm`?
         "#]],
@@ -279,7 +279,7 @@ fn forms() {
         (
             "@schedule(something)\ndef fast(s):\n    pass\n",
             expect![[r#"
-            [schedule::target] there is no `something` that `fast` could be a schedule of
+            [schedule::target] there is no entry `something` for the schedule `fast`
               at t.ft:9 `schedule(something)`
               help: the entries are gemm
         "#]],
@@ -311,9 +311,9 @@ fn forms() {
         (
             "@jit\ndef fast(s):\n    pass\n",
             expect![[r#"
-            [schedule::decorator] this decorator is not known
+            [schedule::decorator] unknown decorator
               at t.ft:9 `jit`
-              help: the decorators are `@schedule(f)` and `@gradient(f)`
+              help: write `@schedule(f)` or `@gradient(f)`
         "#]],
         ),
         (
@@ -321,10 +321,10 @@ fn forms() {
             expect![[r#"
                 [name::unknown] there is no `whatever` here
                   at t.ft:11 `whatever`
-                  help: in a schedule, loops, statements and tensors are named by strings: `"whatever"`
+                  help: write names of loops, statements and tensors as strings: `"whatever"`
                 [name::unknown] there is no `i` here
                   at t.ft:12 `i`
-                  help: in a schedule, loops, statements and tensors are named by strings: `"i"`
+                  help: write names of loops, statements and tensors as strings: `"i"`
             "#]],
         ),
     ] {

@@ -12,45 +12,45 @@ fn names_of_the_program() {
         "    s.split(i, 32)\n",
         expect![[r#"
         fast of gemm
-        [name::unknown] there is no `i` here, but a loop of `gemm`
+        [name::unknown] `i` is a loop of `gemm`, not a name in the schedule
           at t.ft:11 `i`
-          help: loops, statements and tensors are named by strings: `"i"`
+          help: write names of loops, statements and tensors as strings: `"i"`
     "#]],
     );
     body(
         "    s.cache(c)\n",
         expect![[r#"
             fast of gemm
-            [name::unknown] there is no `c` here, but a tensor of `gemm`
+            [name::unknown] `c` is a tensor of `gemm`, not a name in the schedule
               at t.ft:11 `c`
-              help: loops, statements and tensors are named by strings: `"c"`
+              help: write names of loops, statements and tensors as strings: `"c"`
         "#]],
     );
     body(
         "    s.cache(a)\n",
         expect![[r#"
         fast of gemm
-        [name::unknown] there is no `a` here, but a tensor of `gemm`
+        [name::unknown] `a` is a tensor of `gemm`, not a name in the schedule
           at t.ft:11 `a`
-          help: loops, statements and tensors are named by strings: `"a"`
+          help: write names of loops, statements and tensors as strings: `"a"`
     "#]],
     );
     body(
         "    for t in range(n):\n        s.f(t)\n",
         expect![[r#"
         fast of gemm
-        [schedule::size] `n` is a size of `gemm`, which is not known when compiling
+        [schedule::size] the size `n` of `gemm` is not known when compiling
           at t.ft:11 `n`
-          help: a schedule does not depend on sizes; a condition on them is a string: `s.specialize("i", "n % 8 == 0")`
+          help: write a condition on sizes as a string: `s.specialize("i", "n % 8 == 0")`
     "#]],
     );
     body(
         "    if n > 3:\n        s.f()\n",
         expect![[r#"
         fast of gemm
-        [schedule::size] `n` is a size of `gemm`, which is not known when compiling
+        [schedule::size] the size `n` of `gemm` is not known when compiling
           at t.ft:11 `n`
-          help: a schedule does not depend on sizes; a condition on them is a string: `s.specialize("i", "n % 8 == 0")`
+          help: write a condition on sizes as a string: `s.specialize("i", "n % 8 == 0")`
     "#]],
     );
     body(
@@ -73,13 +73,13 @@ fn names_of_the_program() {
 }
 
 #[test]
-fn handles() {
+fn misused_handles() {
     body(
         "    a, b = s.split(\"i\", 2)\n    x = a + 1\n",
         expect![[r#"
             fast of gemm
             split("i", 2) -> (#0, #1)
-            [type::operand] `+` takes numbers, and this is a handle that `split` returned
+            [type::operand] `+` takes numbers, found a handle returned by `split`
               at t.ft:12 `a`
         "#]],
     );
@@ -88,7 +88,7 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [type::operand] a handle that `split` returned and a handle that `split` returned cannot be compared in this way
+        [type::operand] cannot compare a handle returned by `split` and a handle returned by `split` with this operator
           at t.ft:12 `a < b`
     "#]],
     );
@@ -97,9 +97,9 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [type::condition] a condition is a `bool`, and this is a handle that `split` returned
+        [type::condition] expected a `bool` as a condition, found a handle returned by `split`
           at t.ft:12 `a`
-          help: compare it with something: `x != 0`
+          help: compare it: `x != 0`
     "#]],
     );
     body(
@@ -107,9 +107,9 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [name::attribute] a handle that `split` returned has no method `split`
+        [name::attribute] a handle returned by `split` has no method `split`
           at t.ft:12 `split`
-          help: methods are those of the schedule: `s.split(a, …)`
+          help: call the method on the schedule: `s.split(a, …)`
     "#]],
     );
     body(
@@ -117,7 +117,7 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [name::attribute] a handle that `split` returned has no `length`
+        [name::attribute] a handle returned by `split` has no `length`
           at t.ft:12 `length`
     "#]],
     );
@@ -126,7 +126,7 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [type::subscript] a handle that `split` returned cannot be indexed
+        [type::subscript] cannot index a handle returned by `split`
           at t.ft:12 `a`
     "#]],
     );
@@ -135,7 +135,7 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [static::format] a string holds values that are known when compiling, and this is a handle that `split` returned
+        [static::format] expected a value known when compiling in a string, found a handle returned by `split`
           at t.ft:12 `f"{a}"`
     "#]],
     );
@@ -144,7 +144,7 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [static::sequence] a schedule runs over lists, tuples and ranges, and this is a handle that `split` returned
+        [static::sequence] expected a list, a tuple or a range known when compiling, found a handle returned by `split`
           at t.ft:12 `a`
           help: write `for i in range(3):`, or a list of loops: `for l in [i, j]:`
     "#]],
@@ -154,9 +154,9 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [type::condition] a condition is a `bool`, and this is a handle that `split` returned
+        [type::condition] expected a `bool` as a condition, found a handle returned by `split`
           at t.ft:12 `a`
-          help: compare it with something: `x != 0`
+          help: compare it: `x != 0`
     "#]],
     );
     body(
@@ -164,9 +164,9 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [type::condition] a condition is a `bool`, and this is a handle that `split` returned
+        [type::condition] expected a `bool` as a condition, found a handle returned by `split`
           at t.ft:12 `a`
-          help: compare it with something: `x != 0`
+          help: compare it: `x != 0`
     "#]],
     );
     body(
@@ -174,7 +174,7 @@ fn handles() {
         expect![[r#"
             fast of gemm
             split("i", 2) -> (#0, #1)
-            [type::operand] `not` takes numbers, and this is a handle that `split` returned
+            [type::operand] `not` takes numbers, found a handle returned by `split`
               at t.ft:12 `a`
         "#]],
     );
@@ -183,7 +183,7 @@ fn handles() {
         expect![[r#"
         fast of gemm
         split("i", 2) -> (#0, #1)
-        [type::unpack] 3 names stand on the left for 2 values
+        [type::unpack] expected 3 values to unpack, found 2 values
           at t.ft:11 `s.split("i", 2)`
     "#]],
     );
@@ -192,7 +192,7 @@ fn handles() {
         expect![[r#"
         fast of gemm
         merge("i", "j") -> #0
-        [type::unpack] 2 names stand on the left for a handle that `merge` returned
+        [type::unpack] expected 2 values to unpack, found a handle returned by `merge`
           at t.ft:11 `s.merge("i", "j")`
     "#]],
     );
@@ -201,14 +201,14 @@ fn handles() {
         expect![[r#"
         fast of gemm
         length("i") -> "n"
-        [range::type] the bounds of a range are integers, and this is a string
+        [range::type] expected an integer as a bound of a range, found a string
           at t.ft:11 `s.length("i")`
     "#]],
     );
 }
 
 #[test]
-fn which_schedule() {
+fn schedules_of_other_entries() {
     let program = load(&format!("{GEMM}def g(x: f32):\n    pass\n\n@schedule(g)\ndef fast(s):\n    pass\n"));
     let ask = |entry: &str, name: &str| match program.scheduled(entry, name, &BTreeMap::new(), &NoHooks) {
         Ok(_) => "done".to_string(),
@@ -237,7 +237,7 @@ fn which_schedule() {
     .assert_eq(&ask("g", "fast"));
     expect![[r#"
         [schedule::unknown] there is no schedule `fast`
-          help: the file has none; `--schedule none` runs the program as it is written
+          help: the file has no schedules; run the program as written with `--schedule none`
     "#]]
     .assert_eq(&{
         let program = load(GEMM);

@@ -4,12 +4,12 @@ use super::schedules::{body, check};
 use expect_test::expect;
 
 #[test]
-fn the_schedule_is_no_value() {
+fn the_schedule_as_a_value() {
     body(
         "    t = s\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is not a value
+        [schedule::value] cannot use the schedule as a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -18,7 +18,7 @@ fn the_schedule_is_no_value() {
         "    t = [s]\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is not a value
+        [schedule::value] cannot use the schedule as a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -27,7 +27,7 @@ fn the_schedule_is_no_value() {
         "    s = 3\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] `s` is the schedule, and cannot be another value too
+        [schedule::value] cannot assign to `s`: it is the schedule
           at t.ft:11 `s`
           help: use another name
     "#]],
@@ -36,7 +36,7 @@ fn the_schedule_is_no_value() {
         "    a, s = 3, 4\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] `s` is the schedule, and cannot be another value too
+        [schedule::value] cannot assign to `s`: it is the schedule
           at t.ft:11 `s`
           help: use another name
     "#]],
@@ -45,7 +45,7 @@ fn the_schedule_is_no_value() {
         "    s.f(s)\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is not a value
+        [schedule::value] cannot use the schedule as a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -54,7 +54,7 @@ fn the_schedule_is_no_value() {
         "    f = s.split\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] `s.split` is a method, and no value
+        [schedule::value] `s.split` is a method, not a value
           at t.ft:11 `s.split`
           help: call it: `s.split(…)`
     "#]],
@@ -72,7 +72,7 @@ fn the_schedule_is_no_value() {
         "    if s:\n        pass\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is not a value
+        [schedule::value] cannot use the schedule as a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -81,7 +81,7 @@ fn the_schedule_is_no_value() {
         "    x = len(s)\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is not a value
+        [schedule::value] cannot use the schedule as a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -99,7 +99,7 @@ fn the_schedule_is_no_value() {
         "    return s\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is not a value
+        [schedule::value] cannot use the schedule as a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -108,7 +108,7 @@ fn the_schedule_is_no_value() {
         "    s(\"i\")\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is not a value
+        [schedule::value] cannot use the schedule as a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -117,7 +117,7 @@ fn the_schedule_is_no_value() {
         "    x = s == s\n",
         expect![[r#"
         fast of gemm
-        [schedule::value] the schedule is not a value
+        [schedule::value] cannot use the schedule as a value
           at t.ft:11 `s`
           help: call its methods (`s.split(…)`), or pass it on as an argument (`f(s, …)`)
     "#]],
@@ -130,16 +130,16 @@ fn tensors() {
         "    x = zeros((3,), f32)\n",
         expect![[r#"
         fast of gemm
-        [schedule::call] `zeros` is for programs, and a schedule has only values that are known when compiling
+        [schedule::call] `zeros` is for programs and cannot be called in a schedule
           at t.ft:11 `zeros((3,), f32)`
-          help: a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists
+          help: call methods of `s`, other schedules, or functions of numbers, strings and lists
     "#]],
     );
     body(
         "    x = exp(1.0)\n",
         expect![[r#"
         fast of gemm
-        [schedule::tensor] a schedule works with values that are known when compiling, and this is a scalar of a program
+        [schedule::tensor] expected a value known when compiling, found a scalar of a program
           at t.ft:11 `exp(1.0)`
           help: compute it from integers, floats, strings, lists and tuples
     "#]],
@@ -148,25 +148,25 @@ fn tensors() {
         "    x = cast(1, f32)\n",
         expect![[r#"
         fast of gemm
-        [schedule::call] `cast` is for programs, and a schedule has only values that are known when compiling
+        [schedule::call] `cast` is for programs and cannot be called in a schedule
           at t.ft:11 `cast(1, f32)`
-          help: a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists
+          help: call methods of `s`, other schedules, or functions of numbers, strings and lists
     "#]],
     );
     body(
         "    x = relu(1)\n",
         expect![[r#"
         fast of gemm
-        [schedule::call] `relu` is an operator on tensors, and a schedule has only values that are known when compiling
+        [schedule::call] `relu` is an operator on tensors and cannot be called in a schedule
           at t.ft:11 `relu(1)`
-          help: a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists
+          help: call methods of `s`, other schedules, or functions of numbers, strings and lists
     "#]],
     );
     body(
         "    x = max([1, 2], axis=0)\n",
         expect![[r#"
         fast of gemm
-        [name::unknown] `max` over axes is the operator library's, which is not there
+        [name::unknown] `max` over axes needs the operator library, which is not loaded
           at t.ft:11 `max([1, 2], axis=0)`
     "#]],
     );
@@ -174,45 +174,45 @@ fn tensors() {
         "    x = [1] @ [2]\n",
         expect![[r#"
         fast of gemm
-        [schedule::call] `matmul` is an operator on tensors, and a schedule has only values that are known when compiling
+        [schedule::call] `matmul` is an operator on tensors and cannot be called in a schedule
           at t.ft:11 `[1] @ [2]`
-          help: a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists
+          help: call methods of `s`, other schedules, or functions of numbers, strings and lists
     "#]],
     );
     body(
         "    x = gemm(1, 2)\n",
         expect![[r#"
         fast of gemm
-        [schedule::call] `gemm` is a program, and a schedule has only values that are known when compiling
+        [schedule::call] `gemm` is a program and cannot be called in a schedule
           at t.ft:11 `gemm(1, 2)`
-          help: a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists
+          help: call methods of `s`, other schedules, or functions of numbers, strings and lists
     "#]],
     );
     body(
         "    x = grad(gemm)\n",
         expect![[r#"
         fast of gemm
-        [schedule::call] `grad` is for programs, and a schedule has only values that are known when compiling
+        [schedule::call] `grad` is for programs and cannot be called in a schedule
           at t.ft:11 `grad(gemm)`
-          help: a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists
+          help: call methods of `s`, other schedules, or functions of numbers, strings and lists
     "#]],
     );
     body(
         "    label(\"L1\")\n",
         expect![[r#"
         fast of gemm
-        [schedule::call] `label` is for programs, and a schedule has only values that are known when compiling
+        [schedule::call] `label` is for programs and cannot be called in a schedule
           at t.ft:11 `label("L1")`
-          help: a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists
+          help: call methods of `s`, other schedules, or functions of numbers, strings and lists
     "#]],
     );
     check(
         "dg = grad(gemm)\n\n@schedule(gemm)\ndef fast(s):\n    dg()\n",
         expect![[r#"
         fast of gemm
-        [schedule::call] `grad` is for programs, and a schedule has only values that are known when compiling
+        [schedule::call] `grad` is for programs and cannot be called in a schedule
           at t.ft:9 `grad(gemm)`
-          help: a schedule calls methods of `s`, other schedules, and functions of numbers, strings and lists
+          help: call methods of `s`, other schedules, or functions of numbers, strings and lists
     "#]],
     );
     check(
@@ -227,15 +227,15 @@ fn tensors() {
 }
 
 #[test]
-fn results_that_nobody_takes() {
+fn unused_results() {
     body(
         "    i0, i1 = s.split(\"i\", 32)\n    return i0\n",
         expect![[r#"
         fast of gemm
         split("i", 32) -> (#0, #1)
-        [schedule::result] the schedule `fast` returns a handle that `split` returned, which nobody takes
+        [schedule::result] the schedule `fast` cannot return a value, found a handle returned by `split`
           at t.ft:12 `return i0`
-          help: leave the value out; what other schedules call for its result is a function without `@schedule`
+          help: leave out the value, or remove `@schedule` and call the function in other schedules
     "#]],
     );
     body(
@@ -255,24 +255,24 @@ fn lambdas() {
         fast of gemm
         [schedule::map] this `lambda` has no parameter
           at t.ft:11 `lambda: 1`
-          help: it has one for every loop: `lambda i, j: (j, i)`
+          help: write one parameter for each loop: `lambda i, j: (j, i)`
     "#]],
     );
     body(
         "    s.permute([\"i\"], lambda i, i: (i, i))\n",
         expect![[r#"
         fast of gemm
-        [schedule::map] `i` stands for two loops
+        [schedule::map] two parameters are named `i`
           at t.ft:11 `i`
           at t.ft:11 `i`: first here
-          help: give each loop a name of its own
+          help: give each loop its own name
     "#]],
     );
     body(
         "    s.permute([\"i\"], lambda i: i / 2)\n",
         expect![[r#"
         fast of gemm
-        [schedule::map] the indices of a `lambda` are integers, and this is `f64`
+        [schedule::map] expected an integer index from the `lambda`, found `f64`
           at t.ft:11 `i / 2`
           help: compute them from its parameters, sizes and integers: `lambda i, j: (i + j, j)`
     "#]],
@@ -281,7 +281,7 @@ fn lambdas() {
         "    s.permute([\"i\"], lambda i: i < 2)\n",
         expect![[r#"
         fast of gemm
-        [schedule::map] the indices of a `lambda` are integers, and this is `bool`
+        [schedule::map] expected an integer index from the `lambda`, found `bool`
           at t.ft:11 `i < 2`
           help: compute them from its parameters, sizes and integers: `lambda i, j: (i + j, j)`
     "#]],
@@ -290,7 +290,7 @@ fn lambdas() {
         "    s.permute([\"i\"], lambda i: \"i\")\n",
         expect![[r#"
         fast of gemm
-        [schedule::map] the indices of a `lambda` are integers, and this is a string
+        [schedule::map] expected an integer index from the `lambda`, found a string
           at t.ft:11 `"i"`
           help: compute them from its parameters, sizes and integers: `lambda i, j: (i + j, j)`
     "#]],
@@ -299,16 +299,16 @@ fn lambdas() {
         "    s.permute([\"i\"], lambda i: (i, c))\n",
         expect![[r#"
             fast of gemm
-            [name::unknown] there is no `c` here, but a tensor of `gemm`
+            [name::unknown] `c` is a tensor of `gemm`, not a name in the schedule
               at t.ft:11 `c`
-              help: loops, statements and tensors are named by strings: `"c"`
+              help: write names of loops, statements and tensors as strings: `"c"`
         "#]],
     );
     body(
         "    s.permute([\"i\"], lambda i: s.length(\"k\"))\n",
         expect![[r#"
         fast of gemm
-        [schedule::map] a `lambda` only computes indices, and calls nothing on the schedule
+        [schedule::map] cannot call a method of the schedule in a `lambda`
           at t.ft:11 `s.length("k")`
           help: call it before, and use the name of its result
     "#]],
@@ -319,34 +319,34 @@ fn lambdas() {
         fast of gemm
         [name::attribute] a list has no method `permute`
           at t.ft:12 `permute`
-          help: methods are those of the schedule: `s.permute(t, …)`
+          help: call the method on the schedule: `s.permute(t, …)`
     "#]],
     );
     check(
         "def clamped(i):\n    x = 0\n    if i > 2:\n        x = 2\n    return x\n\n@schedule(gemm)\ndef fast(s):\n    s.permute([\"i\"], lambda i: clamped(i))\n",
         expect![[r#"
             fast of gemm
-            [schedule::condition] a schedule's conditions are known when compiling, and this one depends on the running program
+            [schedule::condition] expected a condition known when compiling, found one that depends on the running program
               at t.ft:11 `i > 2`
               note: in `clamped`, called at t.ft:17
-              help: choose between indices by `a if c else b`
+              help: choose between indices with `a if c else b`
         "#]],
     );
     check(
         "def checked(i):\n    assert i > 2\n    return i\n\n@schedule(gemm)\ndef fast(s):\n    s.permute([\"i\"], lambda i: checked(i))\n",
         expect![[r#"
             fast of gemm
-            [schedule::condition] a schedule's conditions are known when compiling, and this one depends on the running program
+            [schedule::condition] expected a condition known when compiling, found one that depends on the running program
               at t.ft:10 `assert i > 2`
               note: in `checked`, called at t.ft:15
-              help: choose between indices by `a if c else b`
+              help: choose between indices with `a if c else b`
         "#]],
     );
     check(
         "def summed(i):\n    x = 0\n    for k in range(i):\n        x += k\n    return x\n\n@schedule(gemm)\ndef fast(s):\n    s.permute([\"i\"], lambda i: summed(i))\n",
         expect![[r#"
             fast of gemm
-            [static::sequence] a schedule runs over lists, tuples and ranges, and this is a range of indices
+            [static::sequence] expected a list, a tuple or a range known when compiling, found a range of indices
               at t.ft:11 `range(i)`
               note: in `summed`, called at t.ft:17
               help: write `for i in range(3):`, or a list of loops: `for l in [i, j]:`

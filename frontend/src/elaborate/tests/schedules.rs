@@ -125,7 +125,7 @@ pub(super) fn body(body: &str, expect: Expect) {
 }
 
 #[test]
-fn the_contracts_example() {
+fn tiled_product() {
     check(
         "@schedule(gemm)
 def tiled(s, ti=64, tj=64):
@@ -334,7 +334,7 @@ def all(s):
 }
 
 #[test]
-fn recursion_ends_while_compiling() {
+fn recursive_schedules() {
     check(
         "def halve(s, l, times):
     if times > 0:
@@ -460,7 +460,7 @@ def fast(s):
 }
 
 #[test]
-fn the_sizes_of_a_lambda_are_those_of_the_program() {
+fn lambdas_use_sizes_of_the_program() {
     use taffeta_ast::ExprKind;
     #[derive(Default)]
     struct Keeps(Mutex<Option<V>>);
@@ -518,7 +518,7 @@ def fast(s, t, w=0, name=\"y.d0\"):
     expect![[r#"
         [schedule::parameter] neither `scaled` nor its schedule `fast` has a parameter `s` that could be set
           at t.ft:6 `fast`
-          help: they have w, u, t, name
+          help: their parameters are w, u, t, name
     "#]]
     .assert_eq(&run(&program, "scaled", "fast", &[("s", "3")]));
     expect![[r#"

@@ -115,7 +115,7 @@ fn assertions() {
 }
 
 #[test]
-fn shapes_that_may_differ_are_compared_once() {
+fn possibly_different_shapes_are_compared_once() {
     check(
         "def f(x: f32[n], y: f32[m]):
     z = x + y
@@ -149,17 +149,17 @@ fn slices_are_checked() {
                 s = empty((), f32)
                 s = 0.0
                 for i in range(n):
-                    assert i <= n, f"a slice goes from 0 to {i}, and dimension 0 has size {n}"
+                    assert i <= n, f"invalid slice from 0 to {i}: dimension 0 has size {n}"
                     s_1 = empty((), f32)
                     s_1 = 0.0
                     for i_1 in range(i):
                         s_1 += x[i_1]
-                    assert 2 <= n, f"a slice goes from 2 to {n}, and dimension 0 has size {n}"
+                    assert 2 <= n, f"invalid slice from 2 to {n}: dimension 0 has size {n}"
                     s_2 = empty((), f32)
                     s_2 = 0.0
                     for i_1 in range(n - 2):
                         s_2 += x[i_1 + 2]
-                    assert 0 <= cast(a, i64) and cast(a, i64) <= cast(a + 3, i64) and cast(a + 3, i64) <= n, f"a slice goes from {cast(a, i64)} to {cast(a + 3, i64)}, and dimension 0 has size {n}"
+                    assert 0 <= cast(a, i64) and cast(a, i64) <= cast(a + 3, i64) and cast(a + 3, i64) <= n, f"invalid slice from {cast(a, i64)} to {cast(a + 3, i64)}: dimension 0 has size {n}"
                     s_3 = empty((), f32)
                     s_3 = 0.0
                     for i_1 in range(cast(a + 3, i64) - cast(a, i64)):
@@ -247,7 +247,7 @@ fn labels() {
 }
 
 #[test]
-fn targets_that_are_nested_or_of_one() {
+fn nested_and_single_targets() {
     check(
         "def pair(x):
     return x[0], (x[1], x)
@@ -275,7 +275,7 @@ def f(x: f32[n]):
                     y[y.d0] = x[y.d0] * 2.0
                 for z.d0 in range(n):
                     z[z.d0] = x[z.d0] + cast(n + 1, f32)
-                assert 2 <= n, f"a slice goes from 1 to 2, and dimension 0 has size {n}"
+                assert 2 <= n, f"invalid slice from 1 to 2: dimension 0 has size {n}"
                 t = empty((n,), f32)
                 for t.d0 in range(n):
                     t[t.d0] = y[t.d0]
@@ -286,7 +286,7 @@ def f(x: f32[n]):
                     y[y.d0] = z[y.d0]
                 for z.d0 in range(n):
                     z[z.d0] = t[z.d0]
-                assert 1 <= n, f"a slice goes from 0 to 1, and dimension 0 has size {n}"
+                assert 1 <= n, f"invalid slice from 0 to 1: dimension 0 has size {n}"
                 for y.d0 in range(1):
                     y[y.d0] = t_1[y.d0]
                 out = 1.0 + b + c + e
@@ -301,18 +301,18 @@ def f(x: f32[n]):
     return x
 ",
         expect![[r#"
-            [type::unpack] 1 name stands on the left for a tensor of 1 dimension
+            [type::unpack] expected 1 value to unpack, found a tensor of 1 dimension
               at t.ft:2 `x`
-            [type::unpack] 2 names stand on the left for 3 values
+            [type::unpack] expected 2 values to unpack, found 3 values
               at t.ft:3 `1, (2, 3, 4)`
-            [type::unpack] 1 name stands on the left for 2 values
+            [type::unpack] expected 1 value to unpack, found 2 values
               at t.ft:4 `(1, 2)`
         "#]],
     );
 }
 
 #[test]
-fn a_label_before_nothing() {
+fn labels_without_a_statement() {
     check(
         "def f(x: f32[n]):
     y = x + 1
@@ -322,9 +322,9 @@ fn a_label_before_nothing() {
     return y
 ",
         expect![[r#"
-            [syntax::label] a label names the statement after it, and there is none
+            [syntax::label] expected a statement after the label
               at t.ft:5 `label("A")`
-              help: write it before the statement
+              help: write the label before the statement that it names
         "#]],
     );
 }
@@ -358,7 +358,7 @@ def f(x: f32[n, m], k: i32) -> f32[m]:
                 for i in range(n):
                     print(f"row 1 {x[i]}")
                     print(f"{{ {x[i, 0]}")
-                    assert 1 <= m, f"a slice goes from 1 to {m}, and dimension 1 has size {m}"
+                    assert 1 <= m, f"invalid slice from 1 to {m}: dimension 1 has size {m}"
                     shown = empty((m - 1,), f32)
                     for shown.d0 in range(m - 1):
                         shown[shown.d0] = x[i, shown.d0 + 1]
@@ -375,20 +375,20 @@ def f(x: f32[n, m], k: i32) -> f32[m]:
 }
 
 #[test]
-fn prints_that_are_refused() {
+fn refused_prints() {
     let refused = |line: &str, expect| check(&format!("def f(x: f32[n]):\n    {line}\n    return x\n"), expect);
     refused(
         "print(x, end=\"\")",
         expect![[r#"
             [call::arguments] `print` has no parameter `end`
               at t.ft:2 `end`
-              help: it writes a line, with a space between its arguments; put text together with f"…"
+              help: compose the text with f"…": `print` writes a line with spaces between its arguments
         "#]],
     );
     refused(
         "y = print(x)",
         expect![[r#"
-            [syntax::print] `print` is a statement of its own, and has no value
+            [syntax::print] `print` cannot be part of an expression: it has no value
               at t.ft:2 `print(x)`
               help: put it on a line of its own
         "#]],
@@ -396,14 +396,14 @@ fn prints_that_are_refused() {
     refused(
         "print(f)",
         expect![[r#"
-            [type::operand] `print` shows tensors and values that are known when compiling, and this is a function
+            [type::operand] `print` takes tensors and values known when compiling, found a function
               at t.ft:2 `f`
         "#]],
     );
     refused(
         "print(range(3))",
         expect![[r#"
-            [type::operand] `print` shows tensors and values that are known when compiling, and this is a range
+            [type::operand] `print` takes tensors and values known when compiling, found a range
               at t.ft:2 `range(3)`
         "#]],
     );

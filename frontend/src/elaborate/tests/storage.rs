@@ -114,7 +114,7 @@ fn formats_of_parameters() {
 /// Checks that names of the program hide names of storage, except for levels in `format(…)`: no value of a program is a
 /// level.
 #[test]
-fn names_of_the_program_come_first() {
+fn names_of_the_program_hide_formats() {
     check(
         "def banded(A: f64[n, m] @ band):\n    return A[0, 0]\n",
         expect![[r#"
@@ -137,7 +137,7 @@ fn names_of_the_program_come_first() {
         "csr = 3\n",
         "csr",
         expect![[r#"
-        [storage::format] a format is expected after `@`, and this is an integer
+        [storage::format] expected a format after `@`, found an integer
           at t.ft:3 `csr`
           help: write `csr`, or compose one: `format(dense, compressed)`
     "#]],
@@ -145,14 +145,14 @@ fn names_of_the_program_come_first() {
 }
 
 #[test]
-fn formats_that_are_none() {
+fn invalid_formats() {
     stored(
         "",
         "format()",
         expect![[r#"
         [storage::level] `format` needs a level
           at t.ft:2 `format()`
-          help: `format(dense, compressed)`
+          help: write `format(dense, compressed)`
     "#]],
     );
     stored(
@@ -161,23 +161,23 @@ fn formats_that_are_none() {
         expect![[r#"
         [storage::level] a format of one level cannot store 2 dimensions
           at t.ft:2 `format(dense)`
-          help: give it one level for each
+          help: give it one level for each dimension
     "#]],
     );
     stored(
         "",
         "format(dense, 3)",
         expect![[r#"
-            [storage::level] `format` is made of levels, and this is an integer
+            [storage::level] `format` takes levels, found an integer
               at t.ft:2 `3`
-              help: levels are dense, compressed, singleton, hashed, bytemap, bitmap, banded, ragged, blocklist, runlength, packbits, triangular, symmetric, point, range, offset, squeezed, sliced
+              help: the levels are dense, compressed, singleton, hashed, bytemap, bitmap, banded, ragged, blocklist, runlength, packbits, triangular, symmetric, point, range, offset, squeezed, sliced
         "#]],
     );
     stored(
         "",
         "format(dense, singleton)",
         expect![[r#"
-        [storage::level] `singleton` has one coordinate for each position of a level above that is not unique, and there is none
+        [storage::level] `singleton` needs a level above it that is not unique
           at t.ft:2 `singleton`
           help: write `compressed(unique=False)` above it, or `point` for at most one coordinate
     "#]],
@@ -186,9 +186,9 @@ fn formats_that_are_none() {
         "",
         "format(compressed(unique=False), compressed)",
         expect![[r#"
-        [storage::level] `compressed` stands below a level that is not unique (`compressed`), and is not branchless: the two could not be told apart
+        [storage::level] `compressed` cannot be below a level that is not unique (`compressed`): it is not branchless, and duplicates could not be told apart
           at t.ft:2 `compressed`
-          help: below `compressed(unique=False)` stands `singleton`
+          help: write `singleton` below `compressed(unique=False)`
     "#]],
     );
     stored(
@@ -204,16 +204,16 @@ fn formats_that_are_none() {
         "",
         "format(dense, triangular)",
         expect![[r#"
-        [storage::square] `triangular` is half of a square matrix, and its dimensions have the sizes `n` and `m`
+        [storage::square] `triangular` needs a square matrix, found the sizes `n` and `m`
           at t.ft:2 `format(dense, triangular)`
-          help: give both the size `n`
+          help: give both dimensions the size `n`
     "#]],
     );
     stored(
         "",
         "format(compressed, symmetric)",
         expect![[r#"
-        [storage::level] `symmetric` is half of a matrix, and needs a full level above it: `dense`
+        [storage::level] `symmetric` stores half of a matrix and needs a `dense` level above it
           at t.ft:2 `symmetric`
           help: write `format(dense, symmetric)`
     "#]],
@@ -224,14 +224,14 @@ fn formats_that_are_none() {
         expect![[r#"
         [storage::level] `runlength` is not injective: it stores one value for several coordinates
           at t.ft:2 `runlength`
-          help: it can be the last level alone
+          help: make it the last level
     "#]],
     );
     stored(
         "",
         "format(dense, compressed, order=(1, 2))",
         expect![[r#"
-        [storage::level] `order=` stores the dimensions 1, 2, and there are 2
+        [storage::level] `order=` names the dimensions 1, 2, but there are 2
           at t.ft:2 `format(dense, compressed, order=(1, 2))`
           help: name each dimension once: `order=(1, 0)`
     "#]],
@@ -240,7 +240,7 @@ fn formats_that_are_none() {
         "",
         "format(dense, compressed, order=1)",
         expect![[r#"
-            [storage::order] `order=` names 1 dimension, and `format` has 2 levels
+            [storage::order] `order=` names 1 dimension, but `format` has 2 levels
               at t.ft:2 `1`
         "#]],
     );
@@ -248,7 +248,7 @@ fn formats_that_are_none() {
         "",
         "format(dense, compressed, order=n)",
         expect![[r#"
-        [storage::order] `order=` lists dimensions, counted from 0, and this is a scalar
+        [storage::order] `order=` takes dimensions, counted from 0, found a scalar
           at t.ft:2 `n`
           help: write `order=(1, 0)`
     "#]],
@@ -257,9 +257,9 @@ fn formats_that_are_none() {
         "",
         "format(dense, compressed, remap=f)",
         expect![[r#"
-            [storage::remap] this is not what a level can store: it is another kind of expression
+            [storage::remap] invalid remapping: the expression is not supported
               at t.ft:3 `A[0, 0]`
-              help: a remapping has integers, dimensions, `+ - * // % << >> & | ^`, `counter(…)`, `morton(…)`, `order(…)`, and names for what is made of them
+              help: use integers, dimensions, `+ - * // % << >> & | ^`, `counter(…)`, `morton(…)`, `order(…)`, and names for such values
         "#]],
     );
     stored(
@@ -283,7 +283,7 @@ fn formats_that_are_none() {
         "",
         "f64",
         expect![[r#"
-        [storage::format] a format is expected after `@`, and this is the type `f64`
+        [storage::format] expected a format after `@`, found the type `f64`
           at t.ft:2 `f64`
           help: write `csr`, or compose one: `format(dense, compressed)`
     "#]],
@@ -294,14 +294,14 @@ fn formats_that_are_none() {
         expect![[r#"
         [storage::call] the format `csr` takes no options
           at t.ft:2 `csr(3)`
-          help: options belong to levels: `format(dense, compressed(index=i64))`
+          help: give options to levels: `format(dense, compressed(index=i64))`
     "#]],
     );
     stored(
         "",
         "dense",
         expect![[r#"
-        [storage::format] a format is expected after `@`, and this is the level `dense`
+        [storage::format] expected a format after `@`, found the level `dense`
           at t.ft:2 `dense`
           help: write `csr`, or compose one: `format(dense, compressed)`
     "#]],
@@ -317,7 +317,7 @@ fn formats_that_are_none() {
     check(
         "def f(A: i32[n, m] @ format(dense, compressed, fill=0.5)):\n    return A[0, 0]\n",
         expect![[r#"
-        [type::store] a float is stored into `i32`, which needs a conversion
+        [type::store] cannot store a float into `i32` without a conversion
           at t.ft:1 `format(dense, compressed, fill=0.5)`
           help: write `cast(…, i32)`, which truncates, or make the target a float
     "#]],
@@ -330,9 +330,9 @@ fn options_of_levels() {
         "",
         "format(dense, compressed(index=f32))",
         expect![[r#"
-        [storage::option] index arrays are of type u8, u16, i32 or i64, and this is f32
+        [storage::option] expected u8, u16, i32 or i64 as the type of index arrays, found f32
           at t.ft:2 `f32`
-          help: leave `index=` out for i32 or i64
+          help: leave out `index=` for i32 or i64
     "#]],
     );
     stored(
@@ -348,7 +348,7 @@ fn options_of_levels() {
         "",
         "format(dense, compressed(False))",
         expect![[r#"
-        [storage::option] the options of `compressed` are given by name, and this is a bool
+        [storage::option] expected an option of `compressed` by name, found a bool
           at t.ft:2 `False`
           help: its options are unique=False, ordered=False, index=i64
     "#]],
@@ -431,7 +431,7 @@ fn parameters_share_patterns() {
     check(
         "def f(A: f64[n] @ hashmap, B: f64[m] @ pattern(A)) -> f64:\n    return B[0]\n",
         expect![[r#"
-        [storage::pattern] a tensor of shape [m] cannot be stored where `A` is, whose shape is [n]
+        [storage::pattern] cannot store a tensor of shape [m] with the pattern of `A`, whose shape is [n]
           at t.ft:1 `pattern(A)`
     "#]],
     );
@@ -443,10 +443,10 @@ def f(A: f64[n] @ hashmap, B: f64[n] @ hashmap) -> f64:
     return g(A, B)
 ",
         expect![[r#"
-            [storage::pattern] `B` is stored where `A` is, and the argument is not stored where that one's is
+            [storage::pattern] `B` needs the pattern of `A`, but its argument has another pattern
               at t.ft:5 `B`
               note: in `g`, called at t.ft:5
-              help: store it there: `@ pattern(A)`
+              help: store the argument with `@ pattern(A)`
         "#]],
     );
     check(

@@ -97,7 +97,7 @@ def f(x: f32[n], at: i32[m]):
 }
 
 #[test]
-fn what_is_no_table() {
+fn invalid_tables() {
     for (list, expected) in [
         ("[[1, 2], [3]]", "its rows have 2 items and 1 item"),
         ("[[1, 2], 3]", "some of its items are lists"),

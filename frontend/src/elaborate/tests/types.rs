@@ -4,7 +4,7 @@ use super::check;
 use expect_test::expect;
 
 #[test]
-fn weak_values_yield() {
+fn weak_values_take_the_other_type() {
     check(
         "def f(x: f32[n], k: i32[n], b: bool[n], u: u8[n]):
     return 2 * x, x * n, k + 1, k * 0.5, k / 2, b * 2, b * 0.5, u + 1, sqrt(k), x * sqrt(1.0 * n), k // 2, -k % 3, x ** 2
@@ -268,7 +268,7 @@ fn constants() {
 
 /// Checks that static arithmetic gives the values of the operators' table, as the interpreter, the simplifier and C do.
 #[test]
-fn static_values_follow_the_table() {
+fn static_arithmetic_follows_the_operators_table() {
     check(
         "Z = max(0.0, -0.0)
 Y = min(-0.0, 0.0)

@@ -5,7 +5,7 @@ use expect_test::expect;
 
 /// Checks that elements beside a part are out of reach: for reads, for writes, and for index tensors.
 #[test]
-fn parts_have_ends_of_their_own() {
+fn indices_into_parts_are_checked_against_the_part() {
     check(
         "def last(v, k):
     return v[v.shape[0] + k]
@@ -17,9 +17,9 @@ def f(x: inout[f32[n]], idx: i32[m], k: i64) -> f32[m]:
         expect![[r#"
             def f(x: inout[f32[n]], idx: i32[m], k: i64) -> f32[m]:
                 out = empty((m,), f32)
-                assert 3 <= n, f"a slice goes from 0 to 3, and dimension 0 has size {n}"
+                assert 3 <= n, f"invalid slice from 0 to 3: dimension 0 has size {n}"
                 assert 0 <= k + 3 and k + 3 < 3, f"index {k + 3} is out of range: the dimension has size 3"
-                assert 4 <= n, f"a slice goes from 1 to 4, and dimension 0 has size {n}"
+                assert 4 <= n, f"invalid slice from 1 to 4: dimension 0 has size {n}"
                 assert 0 <= k and k < 3, f"index {k} is out of range: the dimension has size 3"
                 x[k + 1] = x[k + 3]
                 for index.d0 in range(m):
@@ -32,7 +32,7 @@ def f(x: inout[f32[n]], idx: i32[m], k: i64) -> f32[m]:
 }
 
 #[test]
-fn computed_values_have_ends_too() {
+fn indices_into_computed_values_are_checked() {
     check(
         "def f(x: f32[n], y: f32[m, m], k: i64) -> f32:
     return (x[1:4] + 1)[k] + arange(5)[k] + y[:, None][k, k, k] + (x * 2)[k]
@@ -40,7 +40,7 @@ fn computed_values_have_ends_too() {
         expect![[r#"
             def f(x: f32[n], y: f32[m, m], k: i64) -> f32:
                 out = empty((), f32)
-                assert 4 <= n, f"a slice goes from 1 to 4, and dimension 0 has size {n}"
+                assert 4 <= n, f"invalid slice from 1 to 4: dimension 0 has size {n}"
                 assert 0 <= k and k < 3, f"index {k} is out of range: the dimension has size 3"
                 assert 0 <= k and k < 5, f"index {k} is out of range: the dimension has size 5"
                 assert 0 <= k and k < 1, f"index {k} is out of range: the dimension has size 1"
@@ -52,7 +52,7 @@ fn computed_values_have_ends_too() {
 
 /// Checks that no assertion is made for iterators of loops over parts, which are provably in range.
 #[test]
-fn what_is_plain_to_see_is_not_asserted() {
+fn provable_indices_are_not_asserted() {
     check(
         "def f(x: f32[n], idx: i32[m]) -> f32:
     s: f32 = 0.0
@@ -68,7 +68,7 @@ fn what_is_plain_to_see_is_not_asserted() {
             def f(x: f32[n], idx: i32[m]) -> f32:
                 s = empty((), f32)
                 s = 0.0
-                assert 4 <= n, f"a slice goes from 1 to 4, and dimension 0 has size {n}"
+                assert 4 <= n, f"invalid slice from 1 to 4: dimension 0 has size {n}"
                 part = empty((3,), f32)
                 for part.d0 in range(3):
                     part[part.d0] = x[part.d0 + 1]

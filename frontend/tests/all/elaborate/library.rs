@@ -80,7 +80,7 @@ fn examples(text: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_schedule_of_the_library_does_what_its_example_asks() {
+fn every_library_schedule_runs_its_example() {
     let tree = Tree::new();
     let mut files: Vec<_> = std::fs::read_dir(root().join("libop/schedules"))
         .expect("libop is beside")

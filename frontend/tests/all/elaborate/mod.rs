@@ -122,7 +122,7 @@ fn needs_gradients(d: &taffeta_ast::Diagnostic) -> bool {
 }
 
 #[test]
-fn every_program_elaborates_and_prints_the_same() {
+fn every_program_elaborates_and_round_trips() {
     let tree = Tree::new();
     let mut files = Vec::new();
     for folder in ["examples", "tests/polybench", "tests/corpus/language", "tests/corpus/runtime"] {

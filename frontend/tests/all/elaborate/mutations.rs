@@ -85,7 +85,7 @@ fn mutants_of_schedules_never_panic() {
         });
         match outcome {
             Ok((p, a)) => {
-                assert!(k > 0 || a == 2, "the schedules are not accepted as they are");
+                assert!(k > 0 || a == 2, "the unchanged schedules are refused");
                 (parsed, accepted) = (parsed + p, accepted + a);
             }
             Err(_) => panic!("this mutant panics:\n{text}"),

@@ -28,7 +28,7 @@ fn programs_parse() {
 }
 
 #[test]
-fn every_code_is_named() {
+fn the_book_explains_every_syntax_code() {
     let sources = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/parse")).unwrap();
     let mut used = codes(include_str!("../../../src/parse.rs"));
     for source in sources {

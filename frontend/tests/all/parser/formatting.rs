@@ -32,19 +32,19 @@ fn hold(text: &str) -> bool {
 }
 
 #[test]
-fn holds_for_the_repository() {
+fn formats_the_repository() {
     let files = python::corpus();
     let formatted = files.iter().filter(|path| hold(&std::fs::read_to_string(path).unwrap())).count();
     assert!(formatted * 10 >= files.len() * 9, "{formatted} of {} parse", files.len());
 }
 
 #[test]
-fn holds_for_generated_programs() {
+fn formats_generated_programs() {
     assert!((0..500).filter(|seed| hold(&texts::program(*seed))).count() > 450);
 }
 
 #[test]
-fn holds_for_mutated_programs() {
+fn formats_mutated_programs() {
     assert!((0..1000).filter(|seed| hold(&texts::mutant(*seed))).count() > 50);
 }
 

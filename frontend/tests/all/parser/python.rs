@@ -82,26 +82,26 @@ pub fn corpus() -> Vec<PathBuf> {
 }
 
 #[test]
-fn on_every_file_of_the_repository() {
+fn agrees_on_every_file_of_the_repository() {
     agree(corpus().iter().map(|path| std::fs::read_to_string(path).unwrap()));
 }
 
 #[test]
-fn on_generated_programs() {
+fn agrees_on_generated_programs() {
     let formatted = (0..100).filter_map(|seed| format(&texts::program(seed), FileId(0)).ok());
     let count = agree((0..300).map(texts::program).chain(formatted));
     assert!(count >= 380, "the generator makes programs that the parser refuses: {count} of 400 accepted");
 }
 
 #[test]
-fn on_mutated_programs_and_token_soup() {
+fn agrees_on_mutated_programs_and_token_soup() {
     let count = agree((0..1500).map(texts::mutant).chain((0..4000).map(texts::soup)));
     assert!(count >= 250, "too few of the fuzzed sources are accepted to say anything: {count}");
 }
 
 /// Checks corner cases where the parser could easily accept more than Python, or read another tree.
 #[test]
-fn on_corners() {
+fn agrees_on_corner_cases() {
     let nested = |n: usize| format!("x = {}1{}\n", "(".repeat(n), ")".repeat(n));
     let sources = [
         "x = 1if 2else 3\n",

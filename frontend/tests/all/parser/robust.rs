@@ -12,8 +12,8 @@ fn hold(text: &str) {
     let (module, diags) = parse(text, FileId(7));
     spans::check(&module, text);
     for diag in &diags {
-        assert!(!diag.labels.is_empty() || text.is_empty(), "no place: {diag}");
-        assert!(diag.help.is_some(), "no help: {diag}");
+        assert!(!diag.labels.is_empty() || text.is_empty(), "the diagnostic has no position: {diag}");
+        assert!(diag.help.is_some(), "the diagnostic has no help: {diag}");
         for label in &diag.labels {
             let (start, end) = (label.span.start as usize, label.span.end as usize);
             assert!(text.get(start..end).is_some(), "{start}..{end} is not a part of {text:?}");
@@ -103,7 +103,7 @@ fn depth_is_bounded() {
 
 /// Checks that sources at the bounds are accepted, and sources one beyond are refused.
 #[test]
-fn bounds_are_what_they_say() {
+fn limits_are_exact() {
     let accepted = |text: &str| parse(text, FileId(0)).1.is_empty();
     let brackets = |n| format!("x = {}1{}\n", "f(".repeat(n), ")".repeat(n));
     let sum = |n| format!("x = a{}\n", " + a".repeat(n));

@@ -12,7 +12,7 @@ fn check(text: &str, expected: Expect) {
 }
 
 #[test]
-fn the_first_program() {
+fn circular_difference() {
     check(
         r#""""Circular difference on a triangle mesh (SubdivNet)."""
 

@@ -35,8 +35,8 @@ pub(in crate::auto) fn obstacle_to_compilers(l: &Loop, bounds: &[Expr], strided:
 /// Returns the obstacle in one statement of the body.
 fn obstacle_in(s: &Stmt, l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'static str> {
     let access = |value: &Expr, indices: &[Access]| match () {
-        () if !is_plain(value, l, strided) => Some("it has a costly function, a division, or elements that lie apart"),
-        () if !has_unit_stride(indices.iter().map(|a| &a.index), l) => Some("it stores elements that lie apart"),
+        () if !is_plain(value, l, strided) => Some("it has a costly function, a division, or non-adjacent elements"),
+        () if !has_unit_stride(indices.iter().map(|a| &a.index), l) => Some("it stores non-adjacent elements"),
         () => None,
     };
     match s.kind() {
@@ -47,7 +47,7 @@ fn obstacle_in(s: &Stmt, l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'s
         StmtKind::ReduceTo { indices, value, .. } => {
             let fixed = indices.iter().all(|a| grows(&a.index, &[&l.iter]) == [StrideClass::None]);
             match fixed && value.dtype().is_float() {
-                true => Some("it reduces floats into one element, whose order they keep"),
+                true => Some("it reduces floats into one element, and C compilers keep the order"),
                 false => access(value, indices),
             }
         }

@@ -166,7 +166,7 @@ def f(q: f32[n, 64], k: f32[n, 64], v: inout[f32[n, 64]], t: inout[f32[n, n]]):
     }
 
     #[test]
-    fn estimates_that_rest_on_others_are_those_that_rest_on_none() {
+    fn incremental_estimates_equal_fresh_ones() {
         let program = Program::load(Source::inline("f.ft", PROGRAM), &NoLoader);
         let func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
         // The tensors fit into the first cache level, into a later one, and into none.

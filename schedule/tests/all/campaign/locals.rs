@@ -86,7 +86,7 @@ fn programs_that_fill_locals_in_loops() {
 }
 
 #[test]
-fn programs_that_people_schedule_with_locals() {
+fn dense_programs_with_locals() {
     let counts = locals(Class::Dense, 300);
     taken(&counts, "privatize", 40);
     taken(&counts, "contract", 40);

@@ -65,7 +65,7 @@ fn programs_with_private_tensors() {
 
 /// Checks that every primitive applies to some programs, and so does every keyword that makes another rewrite of it.
 #[test]
-fn programs_that_people_schedule() {
+fn dense_programs() {
     const KEYWORDS: [&str; 5] =
         ["tile wavefront", "tile distribute", "tile separate", "cache pad", "cache_reduction pad"];
     let counts = campaign(Class::Dense, 1000);

@@ -130,7 +130,7 @@ fn recorded() -> (Vec<String>, Vec<(&'static str, Case)>, Counts) {
 }
 
 #[test]
-fn steps_are_taken_again_on_every_kind_of_program() {
+fn traces_replay_on_every_kind_of_program() {
     let (failures, cases, counts) = recorded();
     println!("{counts}");
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures[..failures.len().min(3)].join("\n\n"));

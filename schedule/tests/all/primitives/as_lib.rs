@@ -27,7 +27,7 @@ fn not_taken(text: &str, expected: Expect) {
 }
 
 #[test]
-fn statements_beside_the_sum_are_cut_off() {
+fn statements_beside_the_sum_are_split_off() {
     taken(
         "
 def f(a: f32[n, p], b: f32[p, m], c: inout[f32[n, m]]):
@@ -84,7 +84,7 @@ def f(a: f32[n, p], b: f32[p, m], bias: f32[m], c: inout[f32[n, m]]):
 }
 
 #[test]
-fn transposed_scaled_and_in_any_order() {
+fn transposed_and_scaled_products_in_any_loop_order() {
     check(
         "
 def f(a: f64[p, n], b: f64[m, p], s: f64, c: inout[f64[m, n]]):
@@ -104,7 +104,7 @@ def f(a: f64[p, n], b: f64[m, p], s: f64, c: inout[f64[m, n]]):
 }
 
 #[test]
-fn batches_and_further_sums_run_around() {
+fn batches_and_further_sums_are_outer_loops() {
     check(
         "
 def f(x: f32[h, n, d, e], y: f32[h, m, d, e], c: inout[f32[h, n, m]]):
@@ -176,7 +176,7 @@ def f(x: f32[n + p], w: f32[p, m], c: inout[f32[n, m]]):
 }
 
 #[test]
-fn parts_of_one_tensor_do_not_overlap() {
+fn disjoint_parts_of_one_tensor() {
     taken(
         "
 def f(x: inout[f32[3, n, n]]):
@@ -206,13 +206,13 @@ def f(x: inout[f32[n, n]], y: f32[n, n]):
               `x[i, j] += x[i, k] * y[k, j]` updates `x[i, j]` at i = 0, j = 0, k = 0, then reads `x[i, k]` at i = 0, j = 1, k = 0
               note: flow dependence (RAW), carried by the loop `j`
               note: the element is x[0, 0] with n = 2
-              help: copy what is read into another tensor first (`s.cache`)
+              help: copy the elements that are read into another tensor first (`s.cache`)
         "#]],
     );
 }
 
 #[test]
-fn a_product_in_a_parallel_loop_is_one_of_many() {
+fn products_in_parallel_loops_run_on_one_thread() {
     check(
         "
 def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
@@ -227,7 +227,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
             outermost(s)?;
             assert_eq!(
                 s.trace().steps[1].notes[1],
-                "it is in a loop that runs on several threads: our own kernel does it, on one thread each"
+                "it is in a parallel loop: each product runs on one thread, by Taffeta's own kernel"
             );
             Ok(())
         },
@@ -242,7 +242,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
 }
 
 #[test]
-fn the_nest_is_loops_around_one_statement() {
+fn nests_must_be_loops_around_one_statement() {
     not_taken(
         "
 def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
@@ -252,7 +252,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
                 c[i, j] += a[i, k] * b[k, j]
 ",
         expect![[r#"
-            schedule::illegal (1): this is not a matrix product: the bounds of `k` change with `i`: the matrices are not rectangles
+            schedule::illegal (1): the nest is not a matrix product: the bounds of `k` change with `i`: the matrices are not rectangular
               `for k in range(i):` this loop
         "#]],
     );
@@ -266,7 +266,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
                     c[i, j] += a[i, k] * b[k, j]
 ",
         expect![[r#"
-            schedule::illegal (1): this is not a matrix product: there is a condition in the nest
+            schedule::illegal (1): the nest is not a matrix product: there is a condition in the nest
               `if a[i, k] > 0:` here
         "#]],
     );
@@ -281,7 +281,7 @@ def f(a: inout[f32[n, n]], b: f32[n, n], c: inout[f32[n, n]]):
             a[i, 0] = c[i, j]
 ",
         expect![[r#"
-            schedule::dependence (1): what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `j`
+            schedule::dependence (1): cannot separate the product from the statements beside it: the first half depends on the second half in earlier iterations of `j`
               `a[i, 0] = c[i, j]` first writes `a[i, 0]` at i = 0, j = 0
               `c[i, j] += a[i, k] * b[k, j]` then reads `a[i, k]` at i = 0, j = 1, k = 0
               note: flow dependence (RAW), carried by the loop `j`
@@ -309,7 +309,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
 }
 
 #[test]
-fn the_statement_is_a_sum_of_products() {
+fn statements_must_be_sums_of_products() {
     let with = |update: &str, expected: Expect| {
         not_taken(
             &format!(
@@ -327,44 +327,44 @@ def f(a: f32[n, n], b: f32[n, n], g: f64[n, n], c: inout[f32[n, n]], d: inout[i3
     with(
         "c[i, j] = max(c[i, j], a[i, k] * b[k, j])",
         expect![[r#"
-        schedule::illegal (2): this is not a matrix product: the statement in the nest is not a sum `c[…] += …`
+        schedule::illegal (2): the nest is not a matrix product: the statement in the nest is not a sum `c[…] += …`
           `c[i, j] = max(c[i, j], a[i, k] * b[k, j])` this statement
     "#]],
     );
     with(
         "d[i, j] += e[i, k] * e[k, j]",
         expect![[r#"
-        schedule::illegal (2): this is not a matrix product: `d` has elements of type i32, and libraries multiply f32 and f64
+        schedule::illegal (2): the nest is not a matrix product: expected elements of type f32 or f64, found `d` with elements of type i32
           `d[i, j] += e[i, k] * e[k, j]` this sum
     "#]],
     );
     with(
         "w[i, j] += cast(a[i, k], f64) * g[k, j]",
         expect![[r#"
-        schedule::illegal (2): this is not a matrix product: the factor `cast(a[i, k], f64)` is converted from f32 to f64
+        schedule::illegal (2): the nest is not a matrix product: the factor `cast(a[i, k], f64)` is converted from f32 to f64
           `w[i, j] += cast(a[i, k], f64) * g[k, j]` this sum
-          help: all three matrices must have one type
+          help: give all three matrices the same type
     "#]],
     );
     with(
         "c[i, j] += a[i, k] + b[k, j]",
         expect![[r#"
-        schedule::illegal (2): this is not a matrix product: `a[i, k] + b[k, j]` is not an element of a tensor
+        schedule::illegal (2): the nest is not a matrix product: `a[i, k] + b[k, j]` is not an element of a tensor
           `c[i, j] += a[i, k] + b[k, j]` this sum
-          help: the value must be a product of two elements, and of what does not change in the nest
+          help: write a product of two elements, and of values that do not change in the nest
     "#]],
     );
     with(
         "c[i, j] += a[i, k] * a[i, j] * b[k, j]",
         expect![[r#"
-        schedule::illegal (2): this is not a matrix product: the value is a product of 3 elements that change in the nest, and not of two
+        schedule::illegal (2): the nest is not a matrix product: expected a product of two elements that change in the nest, found 3
           `c[i, j] += a[i, k] * a[i, j] * b[k, j]` this sum
     "#]],
     );
 }
 
 #[test]
-fn subscripts_are_affine_and_loops_have_a_part() {
+fn subscripts_must_be_affine_and_every_loop_used() {
     let with = |c: &str, a: &str, b: &str, expected: Expect| {
         not_taken(
             &format!(
@@ -384,7 +384,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "i, k",
         "at[k], j",
         expect![[r#"
-        schedule::illegal (3): this is not a matrix product: the index `at[k]` of `b` is not a multiple of `k` and something that does not change
+        schedule::illegal (3): the nest is not a matrix product: the index `at[k]` of `b` is not affine in `k`
           `c[i, j] += a[i, k] * b[at[k], j]` this sum
     "#]],
     );
@@ -393,7 +393,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "(i * k) % n, k",
         "k, j",
         expect![[r#"
-        schedule::illegal (3): this is not a matrix product: the index `i * k % n` of `a` is not a multiple of `i` and something that does not change
+        schedule::illegal (3): the nest is not a matrix product: the index `i * k % n` of `a` is not affine in `i`
           `c[i, j] += a[(i * k) % n, k] * b[k, j]` this sum
     "#]],
     );
@@ -402,7 +402,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "i, k",
         "k, j",
         expect![[r#"
-        schedule::illegal (3): this is not a matrix product: the index `i + j` of `c` mixes `i` and `j`
+        schedule::illegal (3): the nest is not a matrix product: the index `i + j` of `c` mixes `i` and `j`
           `c[i + j, 0] += a[i, k] * b[k, j]` this sum
     "#]],
     );
@@ -412,7 +412,7 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "i, 0",
         "0, j",
         expect![[r#"
-        schedule::illegal (4): this is not a matrix product: no loop of `i`, `j`, `k` sums: one is needed that both factors depend on and `c` does not
+        schedule::illegal (4): the nest is not a matrix product: no loop of `i`, `j`, `k` sums: expected a loop that both factors depend on and `c` does not
           `c[i, j] += a[i, 0] * b[0, j]` this sum
     "#]],
     );
@@ -421,15 +421,15 @@ def f(a: f32[2 * n, 2 * n], b: f32[n, n], at: i64[n], c: inout[f32[2 * n, n]]):
         "i, k",
         "i, k",
         expect![[r#"
-        schedule::illegal (4): this is not a matrix product: no loop of `i`, `j`, `k` goes over rows or columns: one is needed that `c` and one of the factors depend on, and the other factor does not
+        schedule::illegal (4): the nest is not a matrix product: no loop of `i`, `j`, `k` goes over rows or columns: expected a loop that `c` and one of the factors depend on, and the other factor does not
           `c[0, 0] += a[i, k] * b[i, k]` this sum
-          help: a sum of products is `s.vectorize`'s
+          help: use `s.vectorize` for a sum of products
     "#]],
     );
 }
 
 #[test]
-fn accesses_are_in_range() {
+fn accesses_must_be_in_range() {
     not_taken(
         "
 def f(a: f32[n, q], b: f32[p, m], c: inout[f32[n, m]]):
@@ -501,36 +501,36 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "split",
         "k",
         expect![[r#"
-        schedule::illegal (100): this nest is already a library call, and could not stay one: this is not a matrix product: there is a condition in the nest
+        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: there is a condition in the nest
           `for k in range(d):` here
-          help: take that step first, and `as_lib` after it
+          help: take this step before `as_lib`
     "#]],
     );
     then(
         "parallelize",
         "i",
         expect![[r#"
-        schedule::illegal (100): this nest is already a library call, and could not stay one: this is not a matrix product: the loop `i` is already parallel, vectorised or unrolled
+        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: the loop `i` is already parallel, vectorised or unrolled
           `for i in range(n):` this loop
-          help: take that step first, and `as_lib` after it
+          help: take this step before `as_lib`
     "#]],
     );
     then(
         "parallelize",
         "j",
         expect![[r#"
-        schedule::illegal (100): this nest is already a library call, and could not stay one: this is not a matrix product: the loop `j` is already parallel, vectorised or unrolled
+        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: the loop `j` is already parallel, vectorised or unrolled
           `for j in range(m):` this loop
-          help: take that step first, and `as_lib` after it
+          help: take this step before `as_lib`
     "#]],
     );
     then(
         "vectorize",
         "k",
         expect![[r#"
-        schedule::illegal (100): this nest is already a library call, and could not stay one: this is not a matrix product: the loop `k` is already parallel, vectorised or unrolled
+        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: the loop `k` is already parallel, vectorised or unrolled
           `for k in range(d):` this loop
-          help: take that step first, and `as_lib` after it
+          help: take this step before `as_lib`
     "#]],
     );
     then(
@@ -578,7 +578,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
 }
 
 #[test]
-fn loops_are_named_as_schedules_do() {
+fn refusals_name_loops_by_selector() {
     // Several loops are called `k`.
     let nest = |body: &str, expected: Expect| {
         let text = format!(
@@ -597,7 +597,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]], d: i64[n]):
         "for k in range(i):
                 c[i, j] += a[i, k] * b[k, j]",
         expect![[r#"
-            schedule::illegal (1): this is not a matrix product: the bounds of `k#2` change with `i`: the matrices are not rectangles
+            schedule::illegal (1): the nest is not a matrix product: the bounds of `k#2` change with `i`: the matrices are not rectangular
               `for k in range(i):` this loop
         "#]],
     );
@@ -605,7 +605,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]], d: i64[n]):
         "for k in range(n):
                 c[i, j] += a[i, d[k]] * b[k, j]",
         expect![[r#"
-            schedule::illegal (3): this is not a matrix product: the index `d[k]` of `a` is not a multiple of `k#2` and something that does not change
+            schedule::illegal (3): the nest is not a matrix product: the index `d[k]` of `a` is not affine in `k#2`
               `c[i, j] += a[i, d[k]] * b[k, j]` this sum
         "#]],
     );
@@ -613,7 +613,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]], d: i64[n]):
         "for k in range(n):
                 c[i, k] += a[i, k] * b[i, k]",
         expect![[r#"
-            schedule::illegal (4): this is not a matrix product: no loop of `i`, `j`, `k#2` sums: one is needed that both factors depend on and `c` does not
+            schedule::illegal (4): the nest is not a matrix product: no loop of `i`, `j`, `k#2` sums: expected a loop that both factors depend on and `c` does not
               `c[i, k] += a[i, k] * b[i, k]` this sum
         "#]],
     );
@@ -623,14 +623,14 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]], d: i64[n]):
             for k in range(j):
                 c[i, j] += a[i, k] * b[k, j]",
         expect![[r#"
-            schedule::illegal (1): this is not a matrix product: the bounds of `k#2` change with `j`: the matrices are not rectangles
+            schedule::illegal (1): the nest is not a matrix product: the bounds of `k#2` change with `j`: the matrices are not rectangular
               `for k in range(j):` this loop
         "#]],
     );
 }
 
 #[test]
-fn loops_that_cannot_be_cut_are_named_as_in_the_program() {
+fn refused_splits_name_loops_of_the_program() {
     // Statements before the product are cut off first.
     not_taken(
         "
@@ -643,7 +643,7 @@ def f(a: f32[n, n], b: inout[f32[n, n]], c: inout[f32[n, n]]):
             b[0, 0] = c[i, j]
 ",
         expect![[r#"
-            schedule::dependence (1): what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
+            schedule::dependence (1): cannot separate the product from the statements beside it: the first half depends on the second half in earlier iterations of `i`
               `b[0, 0] = c[i, j]` first writes `b[0, 0]` at i = 0, j = 0
               `c[i, j] += a[i, k] * b[k, j]` then reads `b[k, j]` at i = 1, j = 0, k = 0
               note: flow dependence (RAW), carried by the loop `i`
@@ -653,7 +653,7 @@ def f(a: f32[n, n], b: inout[f32[n, n]], c: inout[f32[n, n]]):
 }
 
 #[test]
-fn loops_of_calls_are_named_as_schedules_do() {
+fn refusals_name_loops_of_calls_by_selector() {
     not_taken(
         "
 def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
@@ -668,7 +668,7 @@ def add_product(a, b, c):
                 c[i, j] += a[i, k] * b[k, j]
 ",
         expect![[r#"
-            schedule::illegal (1): this is not a matrix product: the bounds of `add_product.k` change with `j`: the matrices are not rectangles
+            schedule::illegal (1): the nest is not a matrix product: the bounds of `add_product.k` change with `j`: the matrices are not rectangular
               `for k in range(j):` this loop
         "#]],
     );

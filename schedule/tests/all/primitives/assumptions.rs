@@ -26,7 +26,7 @@ fn refused(text: &str, step: impl FnOnce(&mut Schedule) -> Result<(), Refusal>, 
 }
 
 #[test]
-fn are_not_made_earlier() {
+fn assumptions_are_not_used_before_their_assertion() {
     let body = "
 def f(x: inout[f32[n]], k: i32[n], y: inout[f32[n]]):
     for i in range(4):
@@ -39,16 +39,16 @@ def f(x: inout[f32[n]], k: i32[n], y: inout[f32[n]]):
         body,
         |s| call(s, "fission", args!["i"; before = "B"]).map(drop),
         expect![[r#"
-        schedule::illegal (6): an assumption would be made earlier than it is written
-          `assert k[i] > 0, "assumed"` it stands in here
+        schedule::illegal (6): an assumption would run earlier than it is written
+          `assert k[i] > 0, "assumed"` the assumption is in here
     "#]],
     );
     refused(
         body,
         |s| call(s, "blend", args!["i"]).map(drop),
         expect![[r#"
-        schedule::illegal (5): an assumption would be made earlier than it is written
-          `for i in range(4):` it stands in here
+        schedule::illegal (5): an assumption would run earlier than it is written
+          `for i in range(4):` the assumption is in here
     "#]],
     );
     let block = "
@@ -63,40 +63,40 @@ def f(x: inout[f32[n]], k: i32[n], y: inout[f32[n]]):
         block,
         |s| call(s, "fuse", args!["i", "j"]).map(drop),
         expect![[r#"
-        schedule::illegal (6): an assumption would be made earlier than it is written
-          `for j in range(n):` it stands in here
+        schedule::illegal (6): an assumption would run earlier than it is written
+          `for j in range(n):` the assumption is in here
     "#]],
     );
     refused(
         block,
         |s| call(s, "swap", args![list(&["j", "i"])]).map(drop),
         expect![[r#"
-        schedule::illegal (2): an assumption would be made earlier than it is written
-          `for j in range(n):` it stands in here
+        schedule::illegal (2): an assumption would run earlier than it is written
+          `for j in range(n):` the assumption is in here
     "#]],
     );
     refused(
         block,
         |s| call(s, "move_to", args!["j"; before = "i"]).map(drop),
         expect![[r#"
-        schedule::illegal (3): an assumption would be made earlier than it is written
-          `for j in range(n):` it stands in here
+        schedule::illegal (3): an assumption would run earlier than it is written
+          `for j in range(n):` the assumption is in here
     "#]],
     );
     refused(
         block,
         |s| call(s, "polyhedral", args!["j"]).map(drop),
         expect![[r#"
-            schedule::illegal (2): an assumption would be made earlier than it is written
-              `assert k[j] < n, "assumed"` it stands in here
+            schedule::illegal (2): an assumption would run earlier than it is written
+              `assert k[j] < n, "assumed"` the assumption is in here
         "#]],
     );
     refused(
         block,
         |s| call(s, "tile", args![list(&["j"]), taffeta_schedule::Value::from(vec![4i64])]).map(drop),
         expect![[r#"
-            schedule::illegal (4): an assumption would be made earlier than it is written
-              `assert k[j] < n, "assumed"` it stands in here
+            schedule::illegal (4): an assumption would run earlier than it is written
+              `assert k[j] < n, "assumed"` the assumption is in here
         "#]],
     );
 }

@@ -124,7 +124,7 @@ def f(x: inout[f32[4]], y: inout[f32[4]]):
         y[i] = x[i] + 1
 ",
         expect![[r#"
-            schedule::dependence (4): an iteration of `i` needs what an earlier one would do later
+            schedule::dependence (4): interleaving iterations of `i` would reverse a dependence
               `y[i] = x[i] + 1` first writes `y[i]` at i = 1
               `x[i] = y[i - 1]` then reads `y[i - 1]` at i = 2
               note: flow dependence (RAW), carried by the loop `i`
@@ -140,7 +140,7 @@ def f(x: inout[f32[4, m]]):
             x[i, j] = x[i - 1, j + 1]
 ",
         expect![[r#"
-            schedule::dependence (4): an iteration of `i` needs what an earlier one would do later
+            schedule::dependence (4): interleaving iterations of `i` would reverse a dependence
               `x[i, j] = x[i - 1, j + 1]` writes `x[i, j]` at i = 1, j = 1, then reads `x[i - 1, j + 1]` at i = 2, j = 0
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[1, 1] with m = 3
@@ -156,7 +156,7 @@ def f(x: inout[f32[4, m]], y: inout[f32[4, m]]):
             y[i, j] = x[i, j] + 1
 ",
         expect![[r#"
-            schedule::dependence (4): an iteration of `i` needs what an earlier one would do later
+            schedule::dependence (4): interleaving iterations of `i` would reverse a dependence
               `y[i, j] = x[i, j] + 1` first writes `y[i, j]` at i = 1, j = 0
               `x[i, j] = y[i - 1, j]` then reads `y[i - 1, j]` at i = 2, j = 0
               note: flow dependence (RAW), carried by the loop `i`

@@ -166,7 +166,7 @@ def f(x: inout[f32[n]]):
 }
 
 #[test]
-fn loops_in_any_order_stay_proved() {
+fn proofs_of_unordered_loops_survive() {
     refused(
         "
 def f(x: inout[f32[n + 1]]):
@@ -184,7 +184,7 @@ def f(x: inout[f32[n + 1]]):
               `for j in range(2):` reads `x[i + x.cache.d0]` at i = 0, x.cache.d0 = 1, then writes `x[i + x.cache.back.d0]` at i = 1, x.cache.back.d0 = 0
               note: anti dependence (WAR), carried by the loop `i`
               note: the element is x[1] with n = 2
-              help: take that step first, and make loops parallel at the end
+              help: take this step before `parallelize` and `vectorize`
         "#]],
     );
     check(
@@ -212,7 +212,7 @@ def f(x: inout[f32[n, 4]]):
 }
 
 #[test]
-fn of_several_tensors_of_a_name_the_one_that_the_statement_uses_is_meant() {
+fn a_name_selects_the_tensor_that_the_statement_uses() {
     let text = "
 def f(x: inout[f32[n]], y: f32[n]):
     for i in range(n):
@@ -264,7 +264,7 @@ def g(t, y):
 }
 
 #[test]
-fn refuses_what_is_no_tensor_of_the_statement() {
+fn refuses_tensors_outside_of_the_statement() {
     let text = "
 def f(x: inout[f32[n]], y: f32[n]):
     for i in range(n):
@@ -309,7 +309,7 @@ def f(x: inout[f32[n]], y: f32[n]):
         "z",
         expect![[r#"
         schedule::target (0): there is no tensor `z`
-          help: there are x, y, t
+          help: choose one of x, y, t
     "#]],
     );
     not_cached(
@@ -317,21 +317,21 @@ def f(x: inout[f32[n]], y: f32[n]):
         "i",
         "t#3",
         expect![[r#"
-        schedule::target (0): there are 2 tensors `t`, counted from 1, and this asks for number 3
+        schedule::target (0): expected a number from 1 to 2 for the tensor `t`, found 3
     "#]],
     );
     refused(
         text,
         |s| call(s, "cache", args!["i", list(&["x"])]).map(drop),
         expect![[r#"
-        schedule::target (0): a tensor is expected, and this is a list of 1
-          help: name it ("t"), or use what an earlier step returned
+        schedule::target (0): expected a tensor, found a list of length 1
+          help: pass the name of a tensor ("t"), or a result of an earlier step
     "#]],
     );
 }
 
 #[test]
-fn refuses_to_fetch_what_was_never_written() {
+fn refuses_to_fetch_unwritten_elements() {
     not_cached(
         "
 def f(x: f32[n]) -> f32[n]:
@@ -344,9 +344,9 @@ def f(x: f32[n]) -> f32[n]:
         "i",
         "y",
         expect![[r#"
-            schedule::illegal (2): elements of `y` that may not have been written yet would be fetched before the statement
+            schedule::illegal (2): elements of `y` that may be unwritten would be copied before the statement
               `for i in range(n):` this statement
-              help: write all of `y` before it (`zeros` does), or choose a statement that does so itself
+              help: write all of `y` before the statement (`zeros` does), or choose one that writes all of it first
         "#]],
     );
     // Only a part was written before.
@@ -363,9 +363,9 @@ def f(x: f32[n]) -> f32[n]:
         "j",
         "y",
         expect![[r#"
-            schedule::illegal (2): elements of `y` that may not have been written yet would be fetched before the statement
+            schedule::illegal (2): elements of `y` that may be unwritten would be copied before the statement
               `for j in range(n):` this statement
-              help: write all of `y` before it (`zeros` does), or choose a statement that does so itself
+              help: write all of `y` before the statement (`zeros` does), or choose one that writes all of it first
         "#]],
     );
     // Written by a loop that was split.

@@ -75,7 +75,7 @@ def matmul(a: f32[n, k], b: f32[k, m]) -> f32[n, m]:
 }
 
 #[test]
-fn indirect_subscripts_take_the_dimension() {
+fn indirect_subscripts_need_the_whole_dimension() {
     cached(
         "
 def f(e: f32[n, m], adj: i32[k, 3]) -> f32[k, m]:
@@ -159,7 +159,7 @@ def f(x: inout[f32[n]], p: inout[i32[2]]):
 }
 
 #[test]
-fn bounds_that_change_inside_are_none() {
+fn changing_subscripts_have_no_bounds() {
     // The statement writes an operand of the subscript: the element differs every time.
     cached(
         "
@@ -326,7 +326,7 @@ def f(x: inout[f32[n]], b: bool[n]):
 }
 
 #[test]
-fn an_access_out_of_range_still_is() {
+fn out_of_range_accesses_still_stop_the_program() {
     // The program stops for n > 1, before and after.
     cached(
         "
@@ -414,7 +414,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 }
 
 #[test]
-fn bounds_do_not_read_what_may_hold_nothing() {
+fn bounds_do_not_read_unwritten_elements() {
     check(
         "
 def f(y: inout[f32[n]], k: i32[n]):

@@ -122,7 +122,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
 }
 
 #[test]
-fn sums_start_in_the_box_alone() {
+fn sums_are_initialised_only_in_the_box() {
     check(
         "
 def f(a: f32[n, m], y: inout[f32[n, 6]]):
@@ -201,9 +201,9 @@ def f(x: f32[n, 6], k: i32[m], y: inout[f32[m]]):
             call(s, "cache", args!["j", t[0].clone()]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): elements of `x.cache` that may not have been written yet would be fetched before the statement
+            schedule::illegal (2): elements of `x.cache` that may be unwritten would be copied before the statement
               `for j in range(m):` this statement
-              help: write all of `x.cache` before it (`zeros` does), or choose a statement that does so itself
+              help: write all of `x.cache` before the statement (`zeros` does), or choose one that writes all of it first
         "#]],
     );
 }
@@ -218,25 +218,25 @@ fn refuses() {
         (
             Value::Int(0),
             expect![[r#"
-            schedule::argument (0): `pad` is at least 1, and this is 0
+            schedule::argument (0): expected at least 1 for `pad`, found 0
         "#]],
         ),
         (
             Value::Int(-8),
             expect![[r#"
-            schedule::argument (0): `pad` is at least 1, and this is -8
+            schedule::argument (0): expected at least 1 for `pad`, found -8
         "#]],
         ),
         (
             Value::Int(5000),
             expect![[r#"
-            schedule::argument (0): `pad` is at most 4096, and this is 5000
+            schedule::argument (0): expected at most 4096 for `pad`, found 5000
         "#]],
         ),
         (
             Value::from("8"),
             expect![[r#"
-            schedule::argument (0): `pad` is an integer, and this is the string "8"
+            schedule::argument (0): expected an integer for `pad`, found the string "8"
         "#]],
         ),
     ] {
@@ -252,7 +252,7 @@ def f(x: inout[f32]):
         "i",
         Value::Int(8),
         expect![[r#"
-            schedule::illegal (3): `x` is a scalar, and has no rows to pad
+            schedule::illegal (3): cannot pad the scalar `x`
               `for i in range(4):` this statement
         "#]],
     );
@@ -267,9 +267,9 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
             "i",
             Value::Int(8),
             expect![[r#"
-        schedule::illegal (3): the subscript `k[i]` of `x` is not proved to be in range, and may meet padding
+        schedule::illegal (3): the subscript `k[i]` of `x` is not proved to be in range, and may reach the padding
           `y[i] = x[k[i]]` here
-          help: write `assert 0 <= k[i] and k[i] < n` before it
+          help: write `assert 0 <= k[i] and k[i] < n` before the access
     "#]]
         )
         .condition,
@@ -284,9 +284,9 @@ def f(x: inout[f32[n]], k: i32[n], y: f32[n]):
         scatter,
         |s| call(s, "cache_reduction", args!["i", "x"; pad = 8]).map(drop),
         expect![[r#"
-            schedule::illegal (4): the subscript `k[i]` of `x` is not proved to be in range, and may meet padding
+            schedule::illegal (4): the subscript `k[i]` of `x` is not proved to be in range, and may reach the padding
               `x[k[i]] += y[i]` here
-              help: write `assert 0 <= k[i] and k[i] < n` before it
+              help: write `assert 0 <= k[i] and k[i] < n` before the access
         "#]],
     );
 }

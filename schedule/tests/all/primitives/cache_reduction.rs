@@ -164,7 +164,7 @@ def f(a: inout[f32[n]], x: f32[n]):
         expect![[r#"
             schedule::illegal (2): `a` is reduced into by another operator in the statement
               `a[i] = max(a[i], 0)` here
-              help: `cache` keeps the values themselves, and is possible here
+              help: use `cache`, which is legal here
         "#]],
     );
     not_taken(
@@ -178,7 +178,7 @@ def f(a: inout[f32[n]], x: f32[n]):
         expect![[r#"
             schedule::illegal (2): `a` is read in the statement
               `a[i] += a[i - 1]` here
-              help: `cache` keeps the values themselves, and is possible here
+              help: use `cache`, which is legal here
         "#]],
     );
     not_taken(
@@ -193,7 +193,7 @@ def f(a: inout[f32[n]], x: f32[n]):
         expect![[r#"
             schedule::illegal (2): `a` is overwritten in the statement
               `a[i] = 0` here
-              help: `cache` keeps the values themselves, and is possible here
+              help: use `cache`, which is legal here
         "#]],
     );
     not_taken(
@@ -207,13 +207,13 @@ def f(a: inout[f32[n]], x: f32[n]):
         expect![[r#"
             schedule::illegal (2): `x` is read in the statement
               `a[i] += x[i]` here
-              help: `cache` keeps the values themselves, and is possible here
+              help: use `cache`, which is legal here
         "#]],
     );
 }
 
 #[test]
-fn refuses_to_reduce_into_what_was_never_written() {
+fn refuses_to_reduce_into_unwritten_elements() {
     not_taken(
         "
 def f(x: f32[n]) -> f32[n]:
@@ -226,9 +226,9 @@ def f(x: f32[n]) -> f32[n]:
         "i",
         "y",
         expect![[r#"
-            schedule::illegal (3): elements of `y` that may not have been written yet would be reduced into
+            schedule::illegal (3): elements of `y` that may be unwritten would be reduced into
               `for i in range(1, n):` this statement
-              help: write all of `y` before it (`zeros` does)
+              help: write all of `y` before the statement (`zeros` does)
         "#]],
     );
 }

@@ -118,7 +118,7 @@ fn a_tile() {
 
 /// Checks a slice that all iterations use: its declaration stays outside of the loop that carries its values.
 #[test]
-fn a_part_where_values_go_on() {
+fn slices_carried_across_iterations() {
     contracted(
         "
 def f(x: f32[n, m], y: inout[f32[n, m]]):
@@ -201,7 +201,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 }
 
 #[test]
-fn bounds_and_conditions_use_it() {
+fn uses_in_bounds_and_conditions() {
     contracted(
         "
 def f(x: i64[n], y: inout[f32[n]]):
@@ -399,9 +399,9 @@ def f(x: f32[n], y: inout[f32[n]]):
             call(s, "contract", args!["t"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (3): all of `t` is alive at once, around a loop that is vectorised already
+            schedule::illegal (3): all of `t` is live at once, around a loop that is already vectorised
               `for i in range(n):` this loop
-              help: take this step first, and `vectorize` after it
+              help: take this step before `vectorize`
         "#]],
     );
 }
@@ -440,10 +440,10 @@ fn handles_and_places() {
             call(s, "contract", args!["t"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (3): all of `t` is alive at once, between statements that use it
+            schedule::illegal (3): all of `t` is live at once, between the statements that use it
               `for j in range(m):` first used here
               `for l in range(m):` last used here
-              help: fuse the loops that write and read it (`s.fuse`), and take this step then
+              help: fuse the loops that write and read it (`s.fuse`), then take this step
         "#]],
     );
 }
@@ -457,8 +457,8 @@ def f(x: f32[n], t: inout[f32[n]]):
         t[i] = x[i]
 ",
         expect![[r#"
-            schedule::illegal (1): `t` is a parameter or a result: how it is stored is the caller's
-              help: use `s.cache(…, "t")`, and take this step on what it returns
+            schedule::illegal (1): `t` is a parameter or a result, which the caller lays out
+              help: use `t = s.cache(…, "t")`, and take this step on `t`
         "#]],
     );
     not_contracted(
@@ -471,7 +471,7 @@ def f(x: f32[n]):
         expect![[r#"
             schedule::illegal (1): `t` is printed whole
               `print(t)` here
-              help: print a copy: declare `shown = t + 0` before, and print that
+              help: print a copy: write `shown = t + 0`, and print `shown`
         "#]],
     );
 }
@@ -513,10 +513,10 @@ def f(x: f32[n], y: inout[f32[n]]):
     not_contracted(
         TWO,
         expect![[r#"
-        schedule::illegal (3): all of `t` is alive at once, between statements that use it
+        schedule::illegal (3): all of `t` is live at once, between the statements that use it
           `for i in range(n):` first used here
           `for k in range(n):` last used here
-          help: fuse the loops that write and read it (`s.fuse`), and take this step then
+          help: fuse the loops that write and read it (`s.fuse`), then take this step
     "#]],
     );
     not_contracted(
@@ -527,7 +527,7 @@ def f(x: f32[n], y: inout[f32[n]]):
         y[i] = t + t
 ",
         expect![[r#"
-            schedule::illegal (3): all of `t` is alive at once, between statements that use it
+            schedule::illegal (3): all of `t` is live at once, between the statements that use it
               `t = x[i]` first used here
               `y[i] = t + t` last used here
         "#]],
@@ -539,7 +539,7 @@ def f(x: f32[n], y: inout[f32[n]]):
         t = x[i] * 2
 ",
         expect![[r#"
-            schedule::illegal (3): `t` is declared where it is used, and all of it is used there
+            schedule::illegal (3): nothing to contract: `t` is declared where it is used, and all of it is used there
               `t = x[i] * 2` declared here
         "#]],
     );

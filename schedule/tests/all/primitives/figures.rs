@@ -85,7 +85,7 @@ def f(a: inout[f32[N, M]]):
               `a[i + 1, j] = a[i - 1, j + 1] + a[i - 1, j - 1]` writes `a[i + 1, j]` at i = 1, j = 2, then reads `a[i - 1, j + 1]` at i = 3, j = 1
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is a[2, 2] with N = 5, M = 4
-              help: this is legal: `s.permute(["i", "j"], lambda i0, i1: (i0 + i1, i0))`
+              help: write instead: `s.permute(["i", "j"], lambda i0, i1: (i0 + i1, i0))`
         "#]],
     );
 }
@@ -238,8 +238,8 @@ def f(a: inout[f32[m, n]], x: f32[m]):
             call(s, "parallelize", args!["i"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (1): threads would start threads: the loops are nested in each other
-              `for t in range(m):` this loop is parallel already
+            schedule::illegal (1): a parallel loop would be nested in another parallel loop
+              `for t in range(m):` this loop is already parallel
               help: merge both loops (`s.merge`), and make the result parallel
         "#]],
     );

@@ -3,7 +3,7 @@ use crate::primitives::common::{call, check, refused};
 use expect_test::expect;
 
 #[test]
-fn cuts_in_two() {
+fn splits_a_loop_in_two() {
     check(
         "
 def f(x: f32[n], y: inout[f32[n]], z: inout[f32[n]]):
@@ -42,7 +42,7 @@ def f(x: inout[f32[n]], z: inout[f32[n]]):
 }
 
 #[test]
-fn expands_what_crosses() {
+fn expands_tensors_that_cross_the_cut() {
     check(
         "
 def f(x: f32[n, m], y: inout[f32[n, m]]):
@@ -193,7 +193,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
 ",
         |s| call(s, "fission", args!["i"; after = "A"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the statement does not stand in the loop `i`
+            schedule::illegal (1): the statement is not in the loop `i`
               `y[0] = 1` this statement
               `for i in range(n):` this loop
         "#]],
@@ -254,7 +254,7 @@ def f(y: inout[f32[n]], z: inout[f32[n]]):
 ",
         |s| call(s, "fission", args!["i"; after = "A"]).map(drop),
         expect![[r#"
-            schedule::illegal (3): a condition around the cut reads what the first half writes
+            schedule::illegal (3): a condition around the cut reads values that the first half writes
               `if y[i] > 1:` this statement
         "#]],
     );
@@ -290,7 +290,7 @@ def f(y: inout[f32[n]], z: inout[f32[n]]):
 }
 
 #[test]
-fn refuses_to_count_from_a_begin_that_changes() {
+fn refuses_loops_with_changing_begin() {
     refused(
         "
 def f(x: inout[f32[n]], k: inout[i64]):
@@ -304,7 +304,7 @@ def f(x: inout[f32[n]], k: inout[i64]):
         expect![[r#"
             schedule::illegal (4): the bounds of `i` change in its body
               `for i in range(k % 3, n):` this loop
-              help: give the bound a name before the loop: `last = …`, and `range(…, last)`
+              help: compute the bound before the loop: write `last = …`, then `range(…, last)`
         "#]],
     );
 }
@@ -322,7 +322,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
 ",
         |s| call(s, "fission", args!["i"; after = "A"]).map(drop),
         expect![[r#"
-            schedule::dependence (5): the first half needs what the second half does in earlier iterations of `i`
+            schedule::dependence (5): the first half depends on the second half in earlier iterations of `i`
               `y[i] = x[i] + 1` first writes `y[i]` at i = 1
               `x[i] = y[i - 1]` then reads `y[i - 1]` at i = 2
               note: flow dependence (RAW), carried by the loop `i`
@@ -340,7 +340,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]], k: i32[n]):
 ",
         |s| call(s, "fission", args!["i"; after = "A"]).map(drop),
         expect![[r#"
-            schedule::dependence (5): the first half needs what the second half does in earlier iterations of `i`
+            schedule::dependence (5): the first half depends on the second half in earlier iterations of `i`
               `y[k[i]] = 1` first writes `y[k[i]]` at i = 0
               `x[i] = y[i]` then reads `y[i]` at i = 1
               note: flow dependence (RAW), carried by the loop `i`
@@ -359,7 +359,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 ",
         |s| call(s, "fission", args!["i"; after = "A"]).map(drop),
         expect![[r#"
-            schedule::dependence (5): the first half needs what the second half does in earlier iterations of `i`
+            schedule::dependence (5): the first half depends on the second half in earlier iterations of `i`
               `y[i] = t` first reads `t` at i = 0
               `t = x[i]` then writes `t` at i = 1
               note: anti dependence (WAR), carried by the loop `i`
@@ -391,7 +391,7 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
 
 /// Checks that a half keeps a declaration whose size may stop the program.
 #[test]
-fn keeps_a_size_that_stops() {
+fn keeps_declarations_whose_size_may_fail() {
     check(
         "
 def f(x: f32[n], y: inout[f32[n]]):

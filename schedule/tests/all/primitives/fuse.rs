@@ -11,7 +11,7 @@ fn not_fused(text: &str, expected: Expect) {
 }
 
 #[test]
-fn aligned_by_number() {
+fn fuses_loops_of_equal_length() {
     fused(
         "
 def f(x: inout[f32[n]], y: inout[f32[n]]):
@@ -60,7 +60,7 @@ def f(x: inout[f32[n]], y: inout[f32[m]]):
 }
 
 #[test]
-fn shifted() {
+fn fuses_with_a_shift() {
     let stencil = "
 def f(x: f32[n], y: inout[f32[n]], z: inout[f32[n]]):
     for i in range(n):
@@ -71,12 +71,12 @@ def f(x: f32[n], y: inout[f32[n]], z: inout[f32[n]]):
     not_fused(
         stencil,
         expect![[r#"
-            schedule::dependence (5): it would reverse a dependence: `j` needs later iterations of `i`
+            schedule::dependence (5): it would reverse a dependence: `j` depends on later iterations of `i`
               `y[i] = x[i] * 2` first writes `y[i]` at i = 1
               `z[j] = y[j] + y[j + 1]` then reads `y[j + 1]` at j = 0
               note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is y[1] with n = 2
-              help: make the second loop later: `shift=1`
+              help: delay the second loop: `shift=1`
         "#]],
     );
     check(
@@ -120,7 +120,7 @@ def f(x: inout[f32[n]], z: inout[f32[n]]):
 }
 
 #[test]
-fn what_stands_between_moves() {
+fn statements_between_the_loops_move() {
     fused(
         "
 def f(x: inout[f32[n]], y: inout[f32[n]], z: inout[f32[n]]):
@@ -156,7 +156,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
         y[j] = x[j] * t
 ",
         expect![[r#"
-            schedule::dependence (3): what stands between the loops can neither move before them nor after them
+            schedule::dependence (3): a statement between the loops can move neither before nor after them
               `t = s * 2` first writes `t`
               `y[j] = x[j] * t` then reads `t` at j = 0
               `t = s * 2` this statement
@@ -188,7 +188,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]], k: inout[i32]):
 }
 
 #[test]
-fn inside_of_loops() {
+fn fuses_inside_of_loops() {
     // The begin depends on the loop around both.
     fused(
         "
@@ -216,7 +216,7 @@ def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):
             y[k, j] = x[k, j] + 1
 ",
         expect![[r#"
-            schedule::dependence (5): it would reverse a dependence: `j` needs later iterations of `i`
+            schedule::dependence (5): it would reverse a dependence: `j` depends on later iterations of `i`
               `x[k, i] = x[k, i] * 2` first updates `x[k, i]` at k = 1, i = 1
               `y[k, j] = x[k, j] + 1` then reads `x[k, j]` at k = 1, j = 1
               note: flow dependence (RAW), within one iteration of the loops around both
@@ -239,7 +239,7 @@ def f(x: inout[f32[n]]):
             schedule::illegal (1): `j` stands before `i`
               `for i in range(n):` the first loop
               `for j in range(n):` the second loop
-              help: give the loops in the order of the text
+              help: pass the loops in the order of the text
         "#]],
     );
     not_fused(
@@ -252,7 +252,7 @@ def f(x: inout[f32[n]], b: bool):
             x[j] = 2
 ",
         expect![[r#"
-            schedule::illegal (1): `i` and `j` do not stand in one block
+            schedule::illegal (1): `i` and `j` are not in the same block
               `for i in range(n):` the first loop
               `for j in range(n):` the second loop
         "#]],
@@ -311,7 +311,7 @@ def f(x: inout[f32[n]], k: i32[n], y: inout[f32[n]]):
         y[j] = x[j]
 ",
         expect![[r#"
-            schedule::dependence (5): it would reverse a dependence: `j` needs later iterations of `i`
+            schedule::dependence (5): it would reverse a dependence: `j` depends on later iterations of `i`
               `x[k[i]] = 1` first writes `x[k[i]]` at i = 1
               `y[j] = x[j]` then reads `x[j]` at j = 0
               note: flow dependence (RAW), within one iteration of the loops around both
@@ -329,7 +329,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
         y[j] = x[j] / s
 ",
         expect![[r#"
-            schedule::dependence (5): it would reverse a dependence: `j` needs later iterations of `i`
+            schedule::dependence (5): it would reverse a dependence: `j` depends on later iterations of `i`
               `s += x[i]` first updates `s` at i = 1
               `y[j] = x[j] / s` then reads `s` at j = 0
               note: flow dependence (RAW), within one iteration of the loops around both
@@ -340,7 +340,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
 
 /// Checks a witness that rests on a disjunction of which one part cannot hold: the other one is a comparison of floats.
 #[test]
-fn a_witness_that_rests_on_a_comparison_of_floats_is_not_exact() {
+fn witnesses_that_need_float_comparisons_are_not_exact() {
     refused(
         "
 def f(c: f32[n], t: inout[i64[n]], y: inout[i64[n]]):
@@ -353,11 +353,11 @@ def f(c: f32[n], t: inout[i64[n]], y: inout[i64[n]]):
 ",
         |s| call(s, "fuse", args!["i", "k"; shift = -2]).map(drop),
         expect![[r#"
-            schedule::dependence (5): it would reverse a dependence: `k` needs later iterations of `i`
+            schedule::dependence (5): it would reverse a dependence: `k` depends on later iterations of `i`
               `t[i] = 1` first writes `t[i]` at i = 0
               `y[j] = t[j]` then reads `t[j]` at k = 0, j = 0
               note: flow dependence (RAW), within one iteration of the loops around both
-              note: the element is t[0] with n = 1, as far as could be found out
+              note: the element is t[0] with n = 1, but this is not certain
         "#]],
     );
 }

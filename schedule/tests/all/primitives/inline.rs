@@ -118,7 +118,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 }
 
 #[test]
-fn what_is_read_stays_what_it_was() {
+fn operands_keep_their_values() {
     // An operand read and overwritten by one statement: the read comes first.
     inlined(
         "
@@ -158,7 +158,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
         y[i] = t
 ",
         expect![[r#"
-            schedule::dependence (7): what `t` is computed from is overwritten before it is read
+            schedule::dependence (7): an operand of the value of `t` is overwritten before the value is read
               `x[i] = 0` first writes `x[i]` at i = 0
               `y[i] = t` then reads `x[i]` at i = 0
               note: flow dependence (RAW), within one iteration of the loops around both
@@ -173,7 +173,7 @@ def f(x: inout[f32[n]]):
         x[i] = t[n - 1 - i]
 ",
         expect![[r#"
-            schedule::dependence (7): what `t` is computed from is overwritten before it is read
+            schedule::dependence (7): an operand of the value of `t` is overwritten before the value is read
               `x[i] = t[n - 1 - i]` writes `x[i]` at i = 0, then reads `x[n - 1 - i]` at i = 1
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[0] with n = 2
@@ -204,7 +204,7 @@ def f(x: inout[f32[n + 1]]):
         x[i + 1] = t[i]
 ",
         expect![[r#"
-            schedule::dependence (7): what `t` is computed from is overwritten before it is read
+            schedule::dependence (7): an operand of the value of `t` is overwritten before the value is read
               `x[i + 1] = t[i]` writes `x[i + 1]` at i = 0, then reads `x[i]` at i = 1
               note: flow dependence (RAW), carried by the loop `i#2`
               note: the element is x[1] with n = 2
@@ -221,7 +221,7 @@ def f(x: f32[n], k: inout[i32[n]], y: inout[f32[n]]):
         y[i] = t
 ",
         expect![[r#"
-            schedule::dependence (7): what `t` is computed from is overwritten before it is read
+            schedule::dependence (7): an operand of the value of `t` is overwritten before the value is read
               `k[i] = 0` first writes `k[i]` at i = 0
               `y[i] = t` then reads `k[i]` at i = 0
               note: flow dependence (RAW), within one iteration of the loops around both
@@ -297,8 +297,8 @@ def f(x: f32[n], y: inout[f32[n]]):
 ",
         |s| call(s, "inline", args!["y"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): `y` is a parameter or a result: how it is stored is the caller's
-              help: use `s.cache(…, "y")`, and take this step on what it returns
+            schedule::illegal (1): `y` is a parameter or a result, which the caller lays out
+              help: use `t = s.cache(…, "y")`, and take this step on `t`
         "#]],
     );
 }
@@ -317,7 +317,7 @@ def f(x: f32[n, m], y: inout[f32[n]]):
             y[i] = t[i]
 ",
         expect![[r#"
-            schedule::illegal (3): the iteration that writes an element of `t` does not follow from the element's indices
+            schedule::illegal (3): the indices of an element of `t` do not determine the iteration that writes it
               `t[i] = x[i, j]` written here
         "#]],
     );
@@ -332,7 +332,7 @@ def f(x: f32[n, 3], y: inout[f32[n]]):
         y[i] = t[i]
 ",
         expect![[r#"
-            schedule::illegal (3): the iteration that writes an element of `t` does not follow from the element's indices
+            schedule::illegal (3): the indices of an element of `t` do not determine the iteration that writes it
               `t[2 * i + j] = x[i, j]` written here
         "#]],
     );
@@ -355,7 +355,7 @@ def f(x: f32[n, 2], y: inout[f32[n]]):
 }
 
 #[test]
-fn refuses_iterations_that_follow_from_data() {
+fn refuses_iterations_determined_by_data() {
     not_inlined(
         "
 def f(x: f32[n], p: inout[i64[1]], y: inout[f32[n]]):
@@ -368,14 +368,14 @@ def f(x: f32[n], p: inout[i64[1]], y: inout[f32[n]]):
         y[i] = t[i]
 ",
         expect![[r#"
-            schedule::illegal (3): the iteration that writes an element of `t` does not follow from the element's indices
+            schedule::illegal (3): the indices of an element of `t` do not determine the iteration that writes it
               `t[i - p[0]] = x[i]` written here
         "#]],
     );
 }
 
 #[test]
-fn what_stops_the_program_still_does() {
+fn definitions_that_may_fail() {
     not_inlined(
         "
 def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
@@ -386,9 +386,9 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
         y[i] = t[i]
 ",
         expect![[r#"
-            schedule::illegal (5): computing the value of `t` may stop the program, and would not happen any more where it is not read
+            schedule::illegal (5): computing the value of `t` may stop the program, and elements that are not read would no longer be computed
               `t[i] = x[k[i] - 1]` written here
-              help: assert before that its indices are in range
+              help: assert before the statement that its indices are in range
         "#]],
     );
     not_inlined(
@@ -399,7 +399,7 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
         y[i] = t[k[i] + 1]
 ",
         expect![[r#"
-            schedule::illegal (4): the index `cast(k[i] + 1, i64)` of `t` is not proved to be in range, and would not be checked any more
+            schedule::illegal (4): the index `cast(k[i] + 1, i64)` of `t` is not proved to be in range, and its check would be lost
               `t = x + 1` declared here
               help: assert before the access that it is in range
         "#]],
@@ -438,7 +438,7 @@ def f(x: f32[n], y: inout[i64[1]]):
 }
 
 #[test]
-fn refuses_reads_before_the_write_and_operands_that_are_gone() {
+fn refuses_reads_before_the_write_and_operands_out_of_scope() {
     not_inlined(
         "
 def f(x: f32[n], y: inout[f32[n]]):
@@ -468,7 +468,7 @@ def f(x: f32[n], y: inout[f32[n]]):
         y[i] = t[i]
 ",
         expect![[r#"
-            schedule::illegal (7): what `t` is computed from is not alive where it is read
+            schedule::illegal (7): an operand of the value of `t` is not live where the value is read
               `t[i] = u[0] + u[1]` written here
               `u = zeros((2,), f32)` this tensor
         "#]],
@@ -494,7 +494,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 }
 
 #[test]
-fn handles_say_what_became_of_them() {
+fn handles_of_removed_statements_name_the_step() {
     refused(
         "
 def f(x: f32[n], y: inout[f32[n]]):
@@ -511,7 +511,7 @@ def f(x: f32[n], y: inout[f32[n]]):
             call(s, "split", args![loops[0].clone(), 4]).map(drop)
         },
         expect![[r#"
-            schedule::target (0): step 1 (`inline`) removed what this pointed at
+            schedule::target (0): step 1 (`inline`) removed the statement of this handle
         "#]],
     );
 }
@@ -574,7 +574,7 @@ fn longformer() {
 }
 
 #[test]
-fn an_index_that_stops_the_program_does_not_go() {
+fn refuses_to_remove_failing_indices() {
     not_inlined(
         "
 def f(k: i64[n], y: inout[f32[n]]):
@@ -585,9 +585,9 @@ def f(k: i64[n], y: inout[f32[n]]):
         y[j] = t[min(max(k[j + 1], 0), n - 1)]
 ",
         expect![[r#"
-            schedule::illegal (4): computing the index `min(max(k[j + 1], 0), n - 1)` of `t` may stop the program, and would not happen any more
+            schedule::illegal (4): evaluating the index `min(max(k[j + 1], 0), n - 1)` of `t` may stop the program, and the step would drop it
               `t = empty((n,), f32)` declared here
-              help: assert before the access that what it reads is in range
+              help: assert before the access that the elements that the index reads are in range
         "#]],
     );
     // The operands of the value are evaluated in any case.

@@ -99,7 +99,7 @@ def f(x: inout[f32[n]], k: i32[n]):
         INDIRECT,
         |s| call(s, "var_split", args!["t", 0, 4]).map(drop),
         expect![[r#"
-        schedule::illegal (2): the index `cast(k[i] + k[0] - 1, i64)` of `t` is not proved to be in range, and would not be checked any more
+        schedule::illegal (2): the index `cast(k[i] + k[0] - 1, i64)` of `t` is not proved to be in range, and its check would be lost
           `t = zeros((n, m), f32)` declared here
           help: assert before the access that it is in range
     "#]],
@@ -124,22 +124,22 @@ def f(x: inout[f32[n]], k: i32[n]):
         TEXT,
         |s| call(s, "var_split", args!["x", 1, 4]).map(drop),
         expect![[r#"
-        schedule::illegal (1): `x` is a parameter or a result: how it is stored is the caller's
-          help: use `s.cache(…, "x")`, and take this step on what it returns
+        schedule::illegal (1): `x` is a parameter or a result, which the caller lays out
+          help: use `t = s.cache(…, "x")`, and take this step on `t`
     "#]],
     );
     refused(
         TEXT,
         |s| call(s, "var_split", args!["t", 2, 4]).map(drop),
         expect![[r#"
-        schedule::argument (0): `dim` is between 0 and 1 for `t`, and this is 2
+        schedule::argument (0): expected `dim` from 0 to 1 for `t`, found 2
     "#]],
     );
     refused(
         TEXT,
         |s| call(s, "var_split", args!["t", 1, 0]).map(drop),
         expect![[r#"
-        schedule::argument (0): `factor` is at least 1, and this is 0
+        schedule::argument (0): expected at least 1 for `factor`, found 0
     "#]],
     );
     refused(
@@ -191,7 +191,7 @@ fn merge() {
         INDIRECT,
         |s| call(s, "var_merge", args!["t", 0]).map(drop),
         expect![[r#"
-        schedule::illegal (2): the index `cast(k[i] + k[0] - 1, i64)` of `t` is not proved to be in range, and would not be checked any more
+        schedule::illegal (2): the index `cast(k[i] + k[0] - 1, i64)` of `t` is not proved to be in range, and its check would be lost
           `t = zeros((n, m), f32)` declared here
           help: assert before the access that it is in range
     "#]],
@@ -200,7 +200,7 @@ fn merge() {
         TEXT,
         |s| call(s, "var_merge", args!["t", 1]).map(drop),
         expect![[r#"
-        schedule::argument (0): `dim` is between 0 and 0 for `t`, and this is 1
+        schedule::argument (0): expected `dim` from 0 to 0 for `t`, found 1
     "#]],
     );
     // Split, and merged the other way.
@@ -280,22 +280,22 @@ fn reorder() {
         TEXT,
         |s| call(s, "var_reorder", args!["t", vec![1i64, 1]]).map(drop),
         expect![[r#"
-        schedule::argument (0): `order` holds each dimension of `t` once: 0, 1
+        schedule::argument (0): expected each dimension of `t` once in `order`: 0, 1
     "#]],
     );
     refused(
         TEXT,
         |s| call(s, "var_reorder", args!["t", vec![0i64]]).map(drop),
         expect![[r#"
-        schedule::argument (0): `order` holds each dimension of `t` once: 0, 1
+        schedule::argument (0): expected each dimension of `t` once in `order`: 0, 1
     "#]],
     );
     refused(
         TEXT,
         |s| call(s, "var_reorder", args!["y", vec![1i64, 0]]).map(drop),
         expect![[r#"
-        schedule::illegal (1): `y` is a parameter or a result: how it is stored is the caller's
-          help: use `s.cache(…, "y")`, and take this step on what it returns
+        schedule::illegal (1): `y` is a parameter or a result, which the caller lays out
+          help: use `t = s.cache(…, "y")`, and take this step on `t`
     "#]],
     );
     // `cache` makes a shape that depends on data.
@@ -385,7 +385,7 @@ fn squeeze_and_unsqueeze() {
         TEXT,
         |s| call(s, "var_unsqueeze", args!["t", 3]).map(drop),
         expect![[r#"
-        schedule::argument (0): `dim` is between 0 and 2 for `t`, and this is 3
+        schedule::argument (0): expected `dim` from 0 to 2 for `t`, found 3
     "#]],
     );
     let row = "
@@ -399,7 +399,7 @@ def f(x: inout[f32[n]], k: i32[n]):
         row,
         |s| call(s, "var_squeeze", args!["t", 0]).map(drop),
         expect![[r#"
-        schedule::illegal (3): the index `cast(k[i], i64)` of `t` is not proved to be in range, and would not be checked any more
+        schedule::illegal (3): the index `cast(k[i], i64)` of `t` is not proved to be in range, and its check would be lost
           `t = zeros((1, n), f32)` declared here
           help: assert before the access that it is in range
     "#]],
@@ -432,7 +432,7 @@ def f(x: inout[f32[n]]):
 
 /// Checks that an index is kept that is 0 where it has a value, but stops the program where it has none.
 #[test]
-fn an_index_that_stops_the_program_does_not_go() {
+fn refuses_to_remove_failing_indices() {
     refused(
         "
 def f(x: f32[n], k: i64[n], y: inout[f32[n]]):
@@ -443,9 +443,9 @@ def f(x: f32[n], k: i64[n], y: inout[f32[n]]):
 ",
         |s| call(s, "var_squeeze", args!["t", 0]).map(drop),
         expect![[r#"
-            schedule::illegal (3): computing the index `min(max(k[i + 1], 0), 0)` of `t` may stop the program, and would not happen any more
+            schedule::illegal (3): evaluating the index `min(max(k[i + 1], 0), 0)` of `t` may stop the program, and the step would drop it
               `t = zeros((1,), f32)` declared here
-              help: assert before the access that what it reads is in range
+              help: assert before the access that the elements that the index reads are in range
         "#]],
     );
 }

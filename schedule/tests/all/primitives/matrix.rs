@@ -318,7 +318,7 @@ fn cell(method: &str, text: &str) -> (usize, usize) {
             Ok(_) => {
                 taken += 1;
                 same(&func, s.func());
-                let again = s.trace().replay(func.clone()).expect("what was taken is taken again");
+                let again = s.trace().replay(func.clone()).expect("recorded steps replay");
                 assert_eq!(print::func(again.func()), print::func(s.func()));
             }
             Err(r) => {
@@ -339,7 +339,7 @@ fn every_primitive_on_every_kind_of_program() {
         let mut all = 0;
         for (kind, text) in PROGRAMS {
             let (taken, asked) = cell(method, text);
-            assert!(asked > 0, "{method} has nothing to be asked about on {kind}");
+            assert!(asked > 0, "{method} has no arguments to try on {kind}");
             all += taken;
             table.entry(method).or_default().push(format!("{taken}/{asked}"));
         }

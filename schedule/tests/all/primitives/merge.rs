@@ -57,7 +57,7 @@ def f(x: inout[f32[n, m]]):
 }
 
 #[test]
-fn handles_of_both_loops_lead_to_it() {
+fn handles_of_both_loops_refer_to_the_merged_loop() {
     check(
         "
 def f(x: inout[f32[n, m]]):
@@ -92,7 +92,7 @@ def f(x: inout[f32[n, m]]):
 ",
         |s| call(s, "merge", args!["j", "i"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): `i` is not inside of `j`
+            schedule::illegal (1): `i` is not inside `j`
               `for i in range(n):` the inner loop
         "#]],
     );
@@ -167,7 +167,7 @@ def f(x: inout[f32[n]], k: inout[i64]):
         expect![[r#"
             schedule::illegal (4): the bounds of `i` change in its body
               `for i in range(k % 3, n):` this loop
-              help: give the bound a name before the loop: `last = …`, and `range(…, last)`
+              help: compute the bound before the loop: write `last = …`, then `range(…, last)`
         "#]],
     );
 }

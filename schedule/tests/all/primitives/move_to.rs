@@ -96,10 +96,10 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
 ",
         |s| call(s, "move_to", args!["A"; after = "B"]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the statement does not stand in the block of the other one
+            schedule::illegal (1): the statement is not in the block of the other one
               `x[0] = 2` this statement
               `y[i] = 3` the other one
-              help: a statement is moved out of loops, not into them: `s.fuse(…)` joins loops
+              help: statements move out of loops, not into them: use `s.fuse(…)` to join loops
         "#]],
     );
     refused(
@@ -115,7 +115,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
 ",
         |s| call(s, "move_to", args!["A"; before = "k"]).map(drop),
         expect![[r#"
-            schedule::dependence (2): the first half needs what the second half does in earlier iterations of `i`
+            schedule::dependence (2): the first half depends on the second half in earlier iterations of `i`
               `y[i] = x[i] + 1` first writes `y[i]` at i = 1
               `x[i] = y[i - 1]` then reads `y[i - 1]` at i = 2
               note: flow dependence (RAW), carried by the loop `i`
@@ -150,7 +150,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]], b: bool):
 ",
         |s| call(s, "move_to", args!["i"; before = "k"]).map(drop),
         expect![[r#"
-            schedule::illegal (2): the statement stands under a condition
+            schedule::illegal (2): the statement is inside a statement that is not a loop over integers
               `if b:` this one
               `for i in range(n):` the statement
         "#]],

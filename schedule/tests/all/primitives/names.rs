@@ -57,7 +57,7 @@ fn named(func: &Func, name: &str) -> Stmt {
 }
 
 #[test]
-fn every_loop_has_a_name_of_its_own() {
+fn every_loop_has_a_unique_name() {
     for s in schedules() {
         let (func, names) = (s.func(), selector::names(s.func()));
         for l in loops(func) {
@@ -68,7 +68,7 @@ fn every_loop_has_a_name_of_its_own() {
 }
 
 #[test]
-fn names_are_no_longer_than_they_must_be() {
+fn names_are_as_short_as_possible() {
     let func = program();
     let names = selector::names(&func);
     let all: Vec<&str> = loops(&func).iter().map(|l| names[&l.id()].as_str()).collect();
@@ -79,7 +79,7 @@ fn names_are_no_longer_than_they_must_be() {
 }
 
 #[test]
-fn listings_say_what_schedules_call_a_loop() {
+fn listings_name_loops_by_selector() {
     for s in schedules() {
         let listing = show::program(s.func());
         let lines = listing.lines().map(str::trim_start).filter(|l| l.starts_with("for "));
@@ -113,7 +113,7 @@ fn mentioned(r: &Refusal, func: &Func) -> Vec<String> {
 }
 
 #[test]
-fn refusals_name_loops_as_schedules_do() {
+fn refusals_name_loops_by_selector() {
     let mut seen = 0;
     for s in schedules() {
         let func = s.func().clone();
@@ -153,7 +153,7 @@ fn refusals_name_loops_as_schedules_do() {
 }
 
 #[test]
-fn bounds_that_change_are_those_of_the_loop_that_is_meant() {
+fn changing_bounds_belong_to_the_selected_loop() {
     let text = "
 def f(m: inout[i64[1]], y: inout[f32[n]]):
     for k in range(n):

@@ -28,7 +28,7 @@ def f(x: f32[n, m], y: inout[f32[n]]):
 /// Checks rows of a triangle, one after the other. Their independence is not proved, and isl's candidate for two
 /// iterations that access one element turns out to be none, so that the refusal does not name it.
 #[test]
-fn a_witness_is_evaluated() {
+fn candidate_witnesses_are_verified() {
     refused(
         "
 def f(x: inout[f64[n]], a: f64[m]):
@@ -43,8 +43,8 @@ def f(x: inout[f64[n]], a: f64[m]):
             schedule::dependence (2): the loop `i` has a loop-carried dependence
               `x[i * (i + 1) // 2 + j] = a[i]` writes `x[i * (i + 1) // 2 + j]`, then writes `x[i * (i + 1) // 2 + j]`
               note: output dependence (WAW), carried by the loop `i`
-              note: no iterations are known in which it happens, and it is not proved that there are none
-              help: this is legal: `s.parallelize("j")`
+              note: no iterations with this dependence are known, but it cannot be ruled out
+              help: write instead: `s.parallelize("j")`
         "#]],
     );
 }
@@ -94,8 +94,8 @@ def f(x: inout[f32[n, m]]):
             call(s, "parallelize", args!["i"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (1): threads would start threads: the loops are nested in each other
-              `for j in range(m):` this loop is parallel already
+            schedule::illegal (1): a parallel loop would be nested in another parallel loop
+              `for j in range(m):` this loop is already parallel
               help: merge both loops (`s.merge`), and make the result parallel
         "#]],
     );
@@ -120,7 +120,7 @@ def f(x: inout[f32[n, m]]):
               `x[i, j] = x[i - 1, j - 1]` writes `x[i, j]` at j = 1, i = 1, then reads `x[i - 1, j - 1]` at j = 2, i = 2
               note: flow dependence (RAW), carried by the loop `j`
               note: the element is x[1, 1] with n = 3, m = 3
-              help: take that step first, and make loops parallel at the end
+              help: take this step before `parallelize` and `vectorize`
         "#]],
     );
 }
@@ -160,7 +160,7 @@ def f(x: f32[n], k: i32[n], a: f32[n, m], y: inout[f32[m]], z: inout[f32[m]], h:
             move |s| call(s, "parallelize", args!["i"; schedule = value]).map(drop),
             expect![[r#"
                 schedule::argument (0): there is no schedule "auto"
-                  help: it is "static", "dynamic", "guided" or "positions"
+                  help: use "static", "dynamic", "guided" or "positions"
             "#]],
         )
     };
@@ -169,13 +169,13 @@ def f(x: f32[n], k: i32[n], a: f32[n, m], y: inout[f32[m]], z: inout[f32[m]], h:
         program,
         |s| call(s, "parallelize", args!["i"; chunk = 0]).map(drop),
         expect![[r#"
-        schedule::argument (0): `chunk` is at least 1, and this is 0
+        schedule::argument (0): expected at least 1 for `chunk`, found 0
     "#]],
     );
 }
 
 #[test]
-fn reads_of_what_is_reduced_are_dependences() {
+fn reads_of_reduced_tensors_are_dependences() {
     refused(
         "
 def f(x: f32[n], y: inout[f32[n]]):
@@ -237,7 +237,7 @@ def f(x: f32[n, m], y: inout[f32[n]], z: inout[f32[2]]):
 }
 
 #[test]
-fn what_is_shared_is_found_again_after_every_step() {
+fn sharing_is_recomputed_after_every_step() {
     check(
         "
 def f(x: f32[n, m], y: inout[f32[m]]):
@@ -268,7 +268,7 @@ def f(x: f32[n, m], y: inout[f32[m]]):
             call(s, "parallelize", args!["i"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (1): the loop `i` is parallel already
+            schedule::illegal (1): the loop `i` is already parallel
               `for i in range(n):` this loop
         "#]],
     );
@@ -276,7 +276,7 @@ def f(x: f32[n, m], y: inout[f32[m]]):
 
 /// Checks that an update is made in place if the same iteration reads the element: a partial result would hide it.
 #[test]
-fn what_is_read_in_the_same_iteration_is_updated_in_place() {
+fn elements_read_in_the_same_iteration_are_updated_in_place() {
     check(
         "
 def f(x: f32[n], y: inout[f32[n + 1]], z: inout[f32[n]], w: inout[f32[n + 6]]):
@@ -344,7 +344,7 @@ fn marks_a_list_of_loops() {
     not(
         &["i", "i/j"],
         expect![[r#"
-        schedule::illegal (1): threads would start threads: the loops are nested in each other
+        schedule::illegal (1): a parallel loop would be nested in another parallel loop
           `for j in range(m):` this loop would be parallel too
           help: merge both loops (`s.merge`), and make the result parallel
     "#]],
@@ -352,7 +352,7 @@ fn marks_a_list_of_loops() {
     not(
         &["j", "i"],
         expect![[r#"
-        schedule::illegal (1): threads would start threads: the loops are nested in each other
+        schedule::illegal (1): a parallel loop would be nested in another parallel loop
           `for i in range(n):` this loop would be parallel too
           help: merge both loops (`s.merge`), and make the result parallel
     "#]],
@@ -367,7 +367,7 @@ fn marks_a_list_of_loops() {
         TWO,
         |s| call(s, "parallelize", args!["i"; above = 0]).map(drop),
         expect![[r#"
-        schedule::argument (0): `above` is at least 1, and this is 0
+        schedule::argument (0): expected at least 1 for `above`, found 0
     "#]],
     );
 }

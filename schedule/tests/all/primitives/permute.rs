@@ -143,14 +143,14 @@ def f(x: inout[f32[n, m]]):
         plain,
         |s| call(s, "permute", args![list(&["i", "j"]), map(&[&[1, 1, 1, 0]])]).map(drop),
         expect![[r#"
-        schedule::illegal (1): there are 2 loops, 3 parameters and 1 new indices
+        schedule::illegal (1): expected one parameter and one new index per loop, found 2 loops, 3 parameters and 1 new indices
     "#]],
     );
     refused(
         plain,
         |s| call(s, "permute", args![list(&["i", "j"]), map(&[&[1, 1, 0], &[1, -1, 0]])]).map(drop),
         expect![[r#"
-            schedule::illegal (3): the new indices do not stand for every iteration exactly once: the determinant is not 1 or -1
+            schedule::illegal (3): the new indices do not enumerate every iteration exactly once: the determinant is not 1 or -1
               `for i in range(n):` the nest
         "#]],
     );
@@ -217,7 +217,7 @@ def f(x: inout[f32[n, m]], k: i32[n]):
 ",
         skewed,
         expect![[r#"
-            schedule::illegal (5): the bounds of `j` are not sums of iterators around it in the nest
+            schedule::illegal (5): the bounds of `j` are not affine in the iterators of the nest around it
               `for j in range(min(k[i], m)):` this loop
         "#]],
     );

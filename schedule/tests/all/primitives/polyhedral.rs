@@ -47,7 +47,7 @@ def f(steps: i32, A: inout[f64[n, n]]):
 }
 
 #[test]
-fn keeps_what_is_good() {
+fn keeps_good_orders() {
     taken(
         "
 def f(a: f32[n, m], b: f32[m, k]) -> f32[n, k]:
@@ -74,7 +74,7 @@ def f(a: f32[n, m], b: f32[m, k]) -> f32[n, k]:
 }
 
 #[test]
-fn takes_what_is_written_in_many_ways() {
+fn accepts_stencils_in_many_forms() {
     // Values in arrays of one time step, declared in it; the array moves out of the loop.
     check(
         "
@@ -173,7 +173,7 @@ def f(x: inout[f64[n]], k: i32[n], m: i32):
 }
 
 #[test]
-fn gives_bands_that_can_run_in_parallel() {
+fn bands_can_run_in_parallel() {
     check(
         "
 def f(x: inout[f64[n, m]]):
@@ -255,7 +255,7 @@ def f(x: inout[f64[n]]):
 /// Checks that a bound which may not be written is not used: it would be evaluated before the loops, even in runs that
 /// never reach it.
 #[test]
-fn what_may_not_be_written_is_not_known() {
+fn bounds_that_may_be_unwritten_are_not_used() {
     let counted = |otherwise: &str| {
         format!(
             "

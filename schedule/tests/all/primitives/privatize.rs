@@ -83,7 +83,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
 }
 
 #[test]
-fn doitgen_can_be_parallel() {
+fn doitgen_can_be_parallelized() {
     example(
         "../tests/polybench/doitgen.ft",
         "doitgen",
@@ -108,7 +108,7 @@ fn doitgen_can_be_parallel() {
 
 /// Checks that a tensor with uses outside the loop keeps its declaration, beside the private one.
 #[test]
-fn a_tensor_beside_the_old_one() {
+fn tensors_used_outside_keep_their_declaration() {
     // Every nest reads only elements that it has written.
     check(
         "
@@ -182,7 +182,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
 
 /// Checks privatisation without a proof that each element is written first, as no dependence is carried by the loop.
 #[test]
-fn elements_of_iterations() {
+fn privatizes_tensors_without_carried_dependences() {
     private(
         "
 def f(x: f32[n, m], k: i64[n], y: inout[f32[n]]):
@@ -207,7 +207,7 @@ def f(x: f32[n, m], k: i64[n], y: inout[f32[n]]):
 }
 
 #[test]
-fn of_several_tensors_the_one_that_the_loop_uses() {
+fn a_name_selects_the_tensor_that_the_loop_uses() {
     check(
         "
 def f(x: f32[n], y: inout[f32[n]], z: inout[f32[n]]):
@@ -305,7 +305,7 @@ def f(x: f32[n], y: inout[f32[n]]):
         expect![[r#"
             schedule::illegal (100): the loop `i` declares an array
               `t = empty((n, 2), f32)` declared here
-              help: take that step first, and make loops parallel at the end
+              help: take this step before `parallelize` and `vectorize`
         "#]],
     );
 }
@@ -319,8 +319,8 @@ def f(x: f32[n], t: inout[f32[2]]):
         t[0] = x[i]
 ",
         expect![[r#"
-            schedule::illegal (1): `t` is a parameter or a result: how it is stored is the caller's
-              help: use `s.cache(…, "t")`, and take this step on what it returns
+            schedule::illegal (1): `t` is a parameter or a result, which the caller lays out
+              help: use `t = s.cache(…, "t")`, and take this step on `t`
         "#]],
     );
     refused(
@@ -351,7 +351,7 @@ def f(x: f32[n], y: inout[f32[n]]):
         expect![[r#"
             schedule::illegal (1): `t` is printed whole
               `print(t)` here
-              help: print a copy: declare `shown = t + 0` before, and print that
+              help: print a copy: write `shown = t + 0`, and print `shown`
         "#]],
     );
 }
@@ -402,12 +402,12 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
             y[i, j] = t[j]
 ",
         expect![[r#"
-            schedule::dependence (3): an iteration of `i` may read of `t` what it did not write
+            schedule::dependence (3): an iteration of `i` may read elements of `t` that it did not write
               `t[j] = x[i, j]` first writes `t[j]` at i = 0, j = 0
               `y[i, j] = t[j]` then reads `t[j]` at i = 1, j = 0
               note: flow dependence (RAW), carried by the loop `i`
-              note: the element is t[0] with n = 2, m = 1, as far as could be found out
-              help: write all that an iteration reads of `t` in that iteration, before it reads it
+              note: the element is t[0] with n = 2, m = 1, but this is not certain
+              help: write every element of `t` that an iteration reads earlier in the same iteration
         "#]],
     );
     // A reduction reads the element that it adds to.
@@ -419,11 +419,11 @@ def f(x: f32[n], y: inout[f32[n]]):
         t += x[i]
 ",
         expect![[r#"
-            schedule::dependence (3): an iteration of `i` may read of `t` what it did not write
+            schedule::dependence (3): an iteration of `i` may read elements of `t` that it did not write
               `t += x[i]` updates `t` at i = 0, then updates `t` at i = 1
               note: flow dependence (RAW), carried by the loop `i`
               note: for example with n = 2
-              help: write all that an iteration reads of `t` in that iteration, before it reads it
+              help: write every element of `t` that an iteration reads earlier in the same iteration
         "#]],
     );
     // A value from before the loop.
@@ -438,12 +438,12 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
             y[i, j] = t[j + 1]
 ",
         expect![[r#"
-            schedule::dependence (3): an iteration of `i` may read of `t` what it did not write
+            schedule::dependence (3): an iteration of `i` may read elements of `t` that it did not write
               `t[j] = x[i, j]` first writes `t[j]` at i = 0, j = 1
               `y[i, j] = t[j + 1]` then reads `t[j + 1]` at i = 1, j = 0
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is t[1] with n = 2, m = 2
-              help: write all that an iteration reads of `t` in that iteration, before it reads it
+              help: write every element of `t` that an iteration reads earlier in the same iteration
         "#]],
     );
     // A value from an earlier iteration of an enclosing loop.
@@ -458,12 +458,12 @@ def f(x: f32[n], y: inout[f32[n]]):
             y[i] += t[i]
 ",
         expect![[r#"
-            schedule::dependence (3): an iteration of `i` may read of `t` what it did not write
+            schedule::dependence (3): an iteration of `i` may read elements of `t` that it did not write
               `t[i] = x[i]` first writes `t[i]` at h = 0, i = 0
               `y[i] += t[i]` then reads `t[i]` at h = 1, i = 0
               note: flow dependence (RAW), carried by the loop `h`
               note: the element is t[0] with n = 1
-              help: write all that an iteration reads of `t` in that iteration, before it reads it
+              help: write every element of `t` that an iteration reads earlier in the same iteration
         "#]],
     );
 }
@@ -481,12 +481,12 @@ def f(x: f32[n], y: inout[f32[n]]):
     y[0] += t
 ",
         expect![[r#"
-            schedule::dependence (4): what iterations of `i` write to `t` is read outside of it
+            schedule::dependence (4): values that iterations of `i` write to `t` are read outside of the loop
               `t[...] = x[i]` first writes `t` at i = 0
               `y[0] += t` then reads `t`
               note: flow dependence (RAW), within one iteration of the loops around both
               note: for example with n = 1
-              help: write what is read outside of `i` to another tensor than `t`
+              help: write the values that are read outside of `i` to another tensor than `t`
         "#]],
     );
     // A read in the bounds of the loop's next run.
@@ -500,12 +500,12 @@ def f(x: i64[n], y: inout[i64[n]]):
             y[i] = t * t
 ",
         expect![[r#"
-            schedule::dependence (4): what iterations of `i` write to `t` is read outside of it
+            schedule::dependence (4): values that iterations of `i` write to `t` are read outside of the loop
               `t[...] = x[i]` first writes `t` at h = 0, i = 1
               `for i in range(t % 2, n):` then reads `t` at h = 2
               note: flow dependence (RAW), carried by the loop `h`
               note: for example with n = 2, if `t` is 1
-              help: write what is read outside of `i` to another tensor than `t`
+              help: write the values that are read outside of `i` to another tensor than `t`
         "#]],
     );
     // A read in another loop, which writes a part of the tensor.
@@ -525,12 +525,12 @@ def f(x: f32[n, 4], y: inout[f32[n, 4]], z: inout[f32[n, 4]]):
             z[k, j] = t[j]
 ",
         expect![[r#"
-            schedule::dependence (4): what iterations of `i` write to `t` is read outside of it
+            schedule::dependence (4): values that iterations of `i` write to `t` are read outside of the loop
               `t[j] = x[i, j]` first writes `t[j]` at i = 0, j = 0
               `z[k, j] = t[j]` then reads `t[j]` at k = 0, j = 0
               note: flow dependence (RAW), within one iteration of the loops around both
               note: the element is t[0] with n = 1
-              help: write what is read outside of `i` to another tensor than `t`
+              help: write the values that are read outside of `i` to another tensor than `t`
         "#]],
     );
 }

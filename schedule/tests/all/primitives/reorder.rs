@@ -16,7 +16,7 @@ fn not_taken(text: &str, expected: Expect) {
 }
 
 #[test]
-fn triangles_get_the_bounds_of_the_whole() {
+fn triangular_loops_get_rectangular_bounds() {
     taken(
         "
 def f(x: inout[f32[n, n]]):
@@ -79,7 +79,7 @@ def f(x: inout[f32[n, m]], y: inout[f32[n]]):
         expect![[r#"
             schedule::illegal (2): the nest is not perfect, and `j` may not run at all
               `y[i] = 0` stands beside the loop `j`
-              help: this is legal: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
+              help: write instead: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
         "#]],
     );
     not_taken(
@@ -97,14 +97,14 @@ def f(x: inout[f32[n, 8]], y: inout[f32[n]]):
               `t: f32 = 0` then writes `t` at i = 1
               note: output dependence (WAW), carried by the loop `i`
               note: for example with n = 2
-              note: `t` would be declared before the nest, and be one tensor in all iterations
-              help: this is legal: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
+              note: `t` would be declared before the nest, and shared by all iterations
+              help: write instead: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
         "#]],
     );
 }
 
 #[test]
-fn refuses_what_is_no_nest() {
+fn refuses_malformed_nests() {
     not_taken(
         "
 def f(x: inout[f32[n]]):
@@ -188,7 +188,7 @@ def matmul(a: f32[n, k], b: f32[k, m]) -> f32[n, m]:
 
 /// Checks indices that are divided by products of sizes repeatedly, in whatever order the loops were merged.
 #[test]
-fn the_parts_of_a_loop_that_was_merged_from_four() {
+fn parts_of_loops_merged_from_four() {
     let text = "
 def f(x: f64[n, m, p, q]) -> f64[n, m, p, q]:
     y = empty((n, m, p, q), f64)
@@ -221,7 +221,7 @@ def f(x: f64[n, m, p, q]) -> f64[n, m, p, q]:
 }
 
 #[test]
-fn a_loop_that_runs_only_under_a_condition_may_not_run() {
+fn refuses_imperfect_nests_with_conditional_loops() {
     not_taken(
         "
 def f(x: inout[f32[n, n]], y: inout[f32[n]]):
@@ -234,13 +234,13 @@ def f(x: inout[f32[n, n]], y: inout[f32[n]]):
         expect![[r#"
             schedule::illegal (2): the nest is not perfect, and `j` may not run at all
               `y[i] = 0` stands beside the loop `j`
-              help: this is legal: `a, b = s.fission("i", before="here")`, then `s.reorder(["j", b])`, with `label("here")` before `if i > 0:`
+              help: write instead: `a, b = s.fission("i", before="here")`, then `s.reorder(["j", b])`, with `label("here")` before `if i > 0:`
         "#]],
     );
 }
 
 #[test]
-fn a_declaration_stays_where_its_size_may_be_negative_outside() {
+fn refuses_declarations_whose_size_may_be_negative_outside() {
     not_taken(
         "
 def f(x: inout[f32[n, 8]]):
@@ -250,9 +250,9 @@ def f(x: inout[f32[n, 8]]):
             x[i, j] = x[i, j] + t[i]
 ",
         expect![[r#"
-            schedule::illegal (3): the size of `t` is not proved to be sound where the nest does not run
+            schedule::illegal (3): the size of `t` is not proved to be valid where the nest does not run
               `t = zeros((2 * n - 1,), f32)` declared between the loops
-              help: this is legal: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
+              help: write instead: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`
         "#]],
     );
 }
@@ -260,7 +260,7 @@ def f(x: inout[f32[n, 8]]):
 /// Checks that bounds that may stop the program are evaluated at the same place: under their conditions, and only where
 /// the loops around run.
 #[test]
-fn bounds_that_may_stop() {
+fn bounds_that_may_fail() {
     let guarded = "
 def f(k: i32[n], x: inout[f32[n]]):
     for i in range(n):
@@ -272,9 +272,9 @@ def f(k: i32[n], x: inout[f32[n]]):
         guarded,
         |s| call(s, "reorder", args![list(&["i", "j"])]).map(drop),
         expect![[r#"
-            schedule::illegal (4): the bounds of `j` may stop the program outside of the conditions and loops around it
+            schedule::illegal (4): computing the bounds of `j` outside of the conditions and loops around it may stop the program
               `for j in range(k[i + 1]):` this loop
-              help: give the bounds names before the nest, with an assertion that they are sound
+              help: compute the bounds before the nest, and assert that they are valid
         "#]],
     );
     let step = "
@@ -288,9 +288,9 @@ def f(k: i32[n], x: inout[f32[n]]):
         step,
         |s| call(s, "reorder", args![list(&["i", "j"])]).map(drop),
         expect![[r#"
-            schedule::illegal (4): the bounds of `j` may stop the program outside of the conditions and loops around it
+            schedule::illegal (4): computing the bounds of `j` outside of the conditions and loops around it may stop the program
               `for j in range(0, 9, k[i]):` this loop
-              help: give the bounds names before the nest, with an assertion that they are sound
+              help: compute the bounds before the nest, and assert that they are valid
         "#]],
     );
     let first = "
@@ -302,18 +302,18 @@ def f(k: i32[m], x: inout[f32[n]]):
     not_taken(
         first,
         expect![[r#"
-            schedule::illegal (4): the bounds of `j` may stop the program outside of the conditions and loops around it
+            schedule::illegal (4): computing the bounds of `j` outside of the conditions and loops around it may stop the program
               `for j in range(k[0]):` this loop
-              help: give the bounds names before the nest, with an assertion that they are sound
+              help: compute the bounds before the nest, and assert that they are valid
         "#]],
     );
     refused(
         first,
         |s| call(s, "merge", args!["i", "j"]).map(drop),
         expect![[r#"
-            schedule::illegal (4): the bounds of `j` may stop the program outside of the conditions and loops around it
+            schedule::illegal (4): computing the bounds of `j` outside of the conditions and loops around it may stop the program
               `for j in range(k[0]):` this loop
-              help: give the bounds names before the nest, with an assertion that they are sound
+              help: compute the bounds before the nest, and assert that they are valid
         "#]],
     );
     let turned = taffeta_schedule::IndexMap::affine(&[vec![0, 1, 0], vec![1, 0, 0]]);
@@ -326,9 +326,9 @@ def f(k: i32[m], x: inout[f32[n]]):
         first,
         |s| call(s, "permute", &[list(&["i", "j"]).into(), turned]).map(drop),
         expect![[r#"
-            schedule::illegal (5): the bounds of `j` may stop the program outside of the conditions and loops around it
+            schedule::illegal (5): computing the bounds of `j` outside of the conditions and loops around it may stop the program
               `for j in range(k[0]):` this loop
-              help: give the bounds names before the nest, with an assertion that they are sound
+              help: compute the bounds before the nest, and assert that they are valid
         "#]],
     );
     // Facts at the nest's place are enough.
@@ -357,7 +357,7 @@ fn counted(before: &str) -> String {
 
 /// Checks that bounds evaluated where the nest does not run read only written elements.
 #[test]
-fn bounds_that_read_what_may_not_be_written() {
+fn bounds_that_read_possibly_unwritten_elements() {
     let some = &counted(
         "
     if n > 0:
@@ -369,7 +369,7 @@ fn bounds_that_read_what_may_not_be_written() {
         expect![[r#"
             schedule::illegal (4): the bounds of `j` read `k`, which may not be written before the nest
               `for j in range(k):` this loop
-              help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+              help: write `k` before the nest in every run, or declare it with `zeros`
         "#]],
     );
     refused(
@@ -378,7 +378,7 @@ fn bounds_that_read_what_may_not_be_written() {
         expect![[r#"
             schedule::illegal (4): the bounds of `j` read `k`, which may not be written before the nest
               `for j in range(k):` this loop
-              help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+              help: write `k` before the nest in every run, or declare it with `zeros`
         "#]],
     );
     let never = "
@@ -393,7 +393,7 @@ def f(x: inout[f32[n]]):
         expect![[r#"
             schedule::illegal (4): the bounds of `j` read `k`, which may not be written before the nest
               `for j in range(3, k - 2, -1):` this loop
-              help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+              help: write `k` before the nest in every run, or declare it with `zeros`
         "#]],
     );
     let later = "
@@ -412,13 +412,13 @@ def f(p: i64[n], x: inout[f32[n]]):
         expect![[r#"
             schedule::illegal (4): the bounds of `j` read `k`, which may not be written before the nest
               `for j in range(k[b]):` this loop
-              help: write `k` before the nest in every run, or begin with `zeros` where it is declared
+              help: write `k` before the nest in every run, or declare it with `zeros`
         "#]],
     );
 }
 
 #[test]
-fn bounds_that_read_what_is_written() {
+fn bounds_that_read_written_elements() {
     let both = &counted(
         "
     if n > 3:
@@ -502,7 +502,7 @@ def f(p: i64[n], x: inout[f32[n]]):
 
 /// Checks a statement beside the inner loop, which moves into it, under a condition; it may not be parallel then.
 #[test]
-fn leaves_no_threads_inside_of_threads() {
+fn refuses_parallel_loops_inside_of_parallel_loops() {
     refused(
         "
 def f(x: inout[i64[n]], y: i64[m]):
@@ -518,9 +518,9 @@ def f(x: inout[i64[n]], y: i64[m]):
             call(s, "reorder", args![list(&["i~o", "j#1"])]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (100): the loop `j#1` is already parallel or vectorised, and would have parallel loops inside
+            schedule::illegal (100): the loop `j#1` is already parallel or vectorised, and would contain a parallel loop
               `for j in range(0, n, 2):` a copy of this parallel loop
-              help: this is legal: `a, b = s.fission("i~o", after="here")`, then `s.reorder(["j#1", a])`, with `label("here")` before `if i~o * 2 < n - 1:`
+              help: write instead: `a, b = s.fission("i~o", after="here")`, then `s.reorder(["j#1", a])`, with `label("here")` before `if i~o * 2 < n - 1:`
         "#]],
     );
 }

@@ -44,15 +44,15 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
 ",
         |s| call(s, "scalarize", args![]).map(drop),
         expect![[r#"
-            schedule::illegal (1): no array in a loop can become scalars
-              help: their subscripts must be numbers, or iterators of short loops: see `taffeta explain scalarize`
+            schedule::illegal (1): no array in a loop can be replaced by scalars
+              help: use only numbers and iterators of short loops as subscripts: see `taffeta doc scalarize`
         "#]],
     );
 }
 
 /// Checks that an array stays if a loop that reads it stays for the sake of another one.
 #[test]
-fn leaves_what_a_loop_that_stays_reads() {
+fn leaves_arrays_read_by_remaining_loops() {
     check(
         "
 def f(x: f32[n], y: inout[f32[n]], p: i32[n]):

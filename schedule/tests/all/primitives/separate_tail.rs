@@ -11,7 +11,7 @@ fn not_separated(text: &str, expected: Expect) {
 }
 
 #[test]
-fn no_tail_is_left_that_never_runs() {
+fn removes_tails_that_never_run() {
     check(
         "
 def f(x: inout[f32[n]]):
@@ -288,7 +288,7 @@ def f(x: inout[f32[n]]):
 }
 
 #[test]
-fn conditions_that_may_stop_stay() {
+fn conditions_that_may_fail_stay() {
     separated(
         "
 def f(x: inout[f32[n]], k: i32[m]):

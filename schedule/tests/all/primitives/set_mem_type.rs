@@ -91,15 +91,15 @@ fn refuses() {
         "x",
         "stack",
         expect![[r#"
-        schedule::illegal (1): `x` is a parameter or a result: the caller keeps it
-          help: use `s.cache(…, "x")`, and take this step on what it returns
+        schedule::illegal (1): `x` is a parameter or a result, which the caller allocates
+          help: use `t = s.cache(…, "x")`, and take this step on `t`
     "#]],
     );
     not(
         "u",
         "register",
         expect![[r#"
-        schedule::illegal (2): `u` is an array, and registers have no addresses
+        schedule::illegal (2): `u` is an array, and cannot be kept in a register
           `u = zeros((64,), f32)` declared here
           help: use "stack": a small array whose indices are constants (after `unroll`) ends up in registers
     "#]],
@@ -108,7 +108,7 @@ fn refuses() {
         "a",
         "stack",
         expect![[r#"
-        schedule::illegal (3): `a` is a scalar: it is a variable
+        schedule::illegal (3): `a` is a scalar, and can only be in a register
           `a: f64 = 0` declared here
           help: use "register"
     "#]],
@@ -126,16 +126,16 @@ fn refuses() {
         "big",
         "stack",
         expect![[r#"
-        schedule::illegal (4): `big` has 20000 bytes, and with 256 bytes around it there is room for less
+        schedule::illegal (4): `big` has 20000 bytes, which do not fit on the stack beside 256 bytes around it
           `big = zeros((5000,), f32)` declared here
-          help: at most 16384 bytes fit there: use "arena" or "heap"
+          help: use "arena" or "heap": at most 16384 bytes fit on the stack
     "#]],
     );
     not(
         "v",
         "arena",
         expect![[r#"
-            schedule::illegal (5): the shape of `v` has no bound that follows from the program's sizes alone
+            schedule::illegal (5): the shape of `v` cannot be bounded by the program's sizes alone
               `v = zeros((i * i + 1,), f32)` declared here
               help: use "heap"
         "#]],
@@ -144,14 +144,14 @@ fn refuses() {
         "t",
         "gpu",
         expect![[r#"
-        schedule::argument (0): there is no place `gpu`
-          help: there are "register", "stack", "heap", "arena"
+        schedule::argument (0): expected a memory type, found `gpu`
+          help: use "register", "stack", "heap" or "arena"
     "#]],
     );
 }
 
 #[test]
-fn the_stack_is_shared() {
+fn stack_space_is_limited_in_total() {
     let mut text = String::from("\ndef f(x: inout[f32[n]]):\n");
     for k in 0..9 {
         text += &format!("    t{k} = zeros((4096,), f32)\n");
@@ -200,9 +200,9 @@ fn the_stack_is_shared() {
         &text,
         |s| call(s, "set_mem_type", args!["t8", "stack"]).map(drop),
         expect![[r#"
-        schedule::illegal (4): `t8` has 16384 bytes, and with 131072 bytes around it there is room for less
+        schedule::illegal (4): `t8` has 16384 bytes, which do not fit on the stack beside 131072 bytes around it
           `t8 = zeros((4096,), f32)` declared here
-          help: at most 0 bytes fit there: use "arena" or "heap"
+          help: use "arena" or "heap": at most 0 bytes fit on the stack
     "#]],
     );
 }

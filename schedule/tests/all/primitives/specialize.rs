@@ -56,55 +56,55 @@ fn refuses() {
         (
             "k == 0",
             expect![[r#"
-                schedule::illegal (1): `k` is not a size, and no iterator around; there are m, n
+                schedule::illegal (1): `k` is neither a size nor the iterator of an enclosing loop; the names are m, n
             "#]],
         ),
         (
             "n % 8",
             expect![[r#"
-            schedule::illegal (1): a condition is expected, and this is a number
+            schedule::illegal (1): expected a condition, found a number
         "#]],
         ),
         (
             "n % 8 ==",
             expect![[r#"
-            schedule::illegal (1): the condition ends too early
+            schedule::illegal (1): unexpected end of the condition
         "#]],
         ),
         (
             "n == 8 n",
             expect![[r#"
-            schedule::illegal (1): `n` is not expected in the condition
+            schedule::illegal (1): unexpected `n` in the condition
         "#]],
         ),
         (
             "n & 1",
             expect![[r#"
-            schedule::illegal (1): `&` is not expected in the condition
+            schedule::illegal (1): unexpected `&` in the condition
         "#]],
         ),
         (
             "(n < 8",
             expect![[r#"
-            schedule::illegal (1): `)` is expected in the condition, and this is `the end`
+            schedule::illegal (1): expected `)` in the condition, found `the end`
         "#]],
         ),
         (
             "n < 8 + (m > 3)",
             expect![[r#"
-            schedule::illegal (1): a number is expected, and this is a condition
+            schedule::illegal (1): expected a number, found a condition
         "#]],
         ),
         (
             "j == 0",
             expect![[r#"
-                schedule::illegal (1): `j` is not a size, and no iterator around; there are m, n
+                schedule::illegal (1): `j` is neither a size nor the iterator of an enclosing loop; the names are m, n
             "#]],
         ),
         (
             "n % m == 0",
             expect![[r#"
-            schedule::illegal (2): the condition may stop the program: it divides by what may be 0
+            schedule::illegal (2): the condition may stop the program: a divisor may be 0
         "#]],
         ),
         (

@@ -23,7 +23,7 @@ fn guards_the_tail() {
 }
 
 #[test]
-fn into_parts() {
+fn splits_into_parts() {
     check(
         SCALE,
         |s| call(s, "split", args!["i"; parts = 4]).map(drop),
@@ -37,7 +37,7 @@ fn into_parts() {
 }
 
 #[test]
-fn shifted() {
+fn splits_with_a_shift() {
     check(
         SCALE,
         |s| call(s, "split", args!["i", 4; shift = 3]).map(drop),
@@ -148,7 +148,7 @@ def f(x: inout[f32[n]], k: i64):
         SCALE,
         |s| call(s, "split", args!["i", 0]).map(drop),
         expect![[r#"
-        schedule::argument (0): `factor` is at least 1, and this is 0
+        schedule::argument (0): expected at least 1 for `factor`, found 0
     "#]],
     );
     refused(
@@ -156,7 +156,7 @@ def f(x: inout[f32[n]], k: i64):
         |s| call(s, "split", args!["k", 4]).map(drop),
         expect![[r#"
         schedule::target (0): there is no loop `k`
-          help: there are i
+          help: choose one of i
     "#]],
     );
     refused(

@@ -92,7 +92,7 @@ fn keeps(step: &str, before: &Func, after: &Func) {
 }
 
 #[test]
-fn elaboration_says_it() {
+fn elaboration_sets_formats_and_protocols() {
     let (formats, protocols) = said(&program());
     let lines: Vec<String> = formats.iter().map(|(n, f)| format!("{n}: {f}")).collect();
     assert_eq!(
@@ -109,7 +109,7 @@ fn elaboration_says_it() {
 }
 
 #[test]
-fn passes_keep_it() {
+fn passes_preserve_formats_and_protocols() {
     let func = program();
     type Pass = (&'static str, fn(&Func) -> Func);
     let passes: [Pass; 5] = [
@@ -125,7 +125,7 @@ fn passes_keep_it() {
 }
 
 #[test]
-fn primitives_keep_it() {
+fn primitives_preserve_formats_and_protocols() {
     let four = || Value::from(4);
     let steps: [(&str, &[Arg]); 15] = [
         ("split", args!["k", 4]),
@@ -157,7 +157,7 @@ fn primitives_keep_it() {
 }
 
 #[test]
-fn gradients_keep_it() {
+fn gradients_preserve_formats_and_protocols() {
     let func = program();
     let wrt = ["A", "c", "x"].map(String::from);
     let out = ["y".to_string()];
@@ -181,7 +181,7 @@ fn gradients_keep_it() {
 }
 
 #[test]
-fn texts_keep_it() {
+fn printed_programs_preserve_formats_and_protocols() {
     let func = entry(PROGRAM).0;
     let wrt = ["A", "c", "x"].map(String::from);
     let out = ["y".to_string()];
@@ -203,7 +203,7 @@ fn texts_keep_it() {
 
 /// Checks that a pass that rebuilds statements keeps formats and protocols.
 #[test]
-fn names_keep_it() {
+fn rewritten_accesses_preserve_formats_and_protocols() {
     let func = program();
     let body = pass::rewrite_accesses::run(&func.body, &Default::default(), &|at| at);
     keeps("rewrite_accesses", &func, &func.with_body(body));

@@ -18,7 +18,7 @@ def f(A: f64[n, m] @ csr, x: f64[m], z: inout[f64[m]]) -> f64[n]:
 ";
 
 #[test]
-fn they_take_marks_and_reorder() {
+fn loops_over_stored_elements_take_marks_and_reorder() {
     let of = |steps: &[(&str, &[Arg])]| {
         let mut s = Schedule::new(entry(SPMV).0);
         for (method, arguments) in steps {
@@ -34,32 +34,32 @@ fn they_take_marks_and_reorder() {
 }
 
 #[test]
-fn they_refuse_others() {
+fn loops_over_stored_elements_refuse_other_steps() {
     refused(
         SPMV,
         |s| call(s, "split", args!["j", 4]).map(drop),
         expect![[r#"
-        schedule::unsupported (0): the loop `j` traverses `A`, which is structured, and `split` would make another loop of it
+        schedule::unsupported (0): the loop `j` traverses the structured tensor `A`, and `split` would replace it
           `for j in range(m):` this loop
-          help: such loops take parallelize, vectorize and reorder
+          help: only parallelize, vectorize and reorder apply to such loops
     "#]],
     );
     refused(
         SPMV,
         |s| call(s, "reverse", args!["i"]).map(drop),
         expect![[r#"
-        schedule::unsupported (0): the loop `i` traverses `A`, which is structured, and `reverse` would make another loop of it
+        schedule::unsupported (0): the loop `i` traverses the structured tensor `A`, and `reverse` would replace it
           `for i in range(n):` this loop
-          help: such loops take parallelize, vectorize and reorder
+          help: only parallelize, vectorize and reorder apply to such loops
     "#]],
     );
     refused(
         SPMV,
         |s| call(s, "specialize", args!["i", "n > 2"]).map(drop),
         expect![[r#"
-        schedule::unsupported (0): the loop `i` traverses `A`, which is structured, and `specialize` would copy it
+        schedule::unsupported (0): the loop `i` traverses the structured tensor `A`, and `specialize` would copy it
           `for i in range(n):` this loop
-          help: such loops take parallelize, vectorize and reorder
+          help: only parallelize, vectorize and reorder apply to such loops
     "#]],
     );
     let pair = || list(&["i", "j"]);
@@ -78,7 +78,7 @@ fn they_refuse_others() {
 
 /// Checks that stores into two elements that share one value stay in order: the last one counts.
 #[test]
-fn stores_into_values_of_several_elements_stay_in_order() {
+fn stores_into_shared_values_stay_in_order() {
     refused(
         "
 def f(A: f64[n, n] @ symmetric, x: f64[n]) -> f64[n, n] @ pattern(A):
@@ -94,7 +94,7 @@ def f(A: f64[n, n] @ symmetric, x: f64[n]) -> f64[n, n] @ pattern(A):
               `B[i, j] = A[i, j] * x[j]` writes `B[i, j]` at i = 0, j = 1, then writes `B[i, j]` at i = 1, j = 0
               note: output dependence (WAW), carried by the loop `i`
               note: the element is B[0, 1] with n = 2
-              note: one value that `B` stores stands for several elements
+              note: one stored value of `B` stands for several elements
         "#]],
     );
 }

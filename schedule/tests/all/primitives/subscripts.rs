@@ -53,7 +53,7 @@ fn typed_integers_in_subscripts() {
 }
 
 #[test]
-fn values_that_change_are_not_taken_for_their_definition() {
+fn changed_values_are_not_replaced_by_their_definition() {
     // `p` has another value at the read than at its definition.
     let text = "
 def f(y: inout[f32[n]]):
@@ -80,7 +80,7 @@ def f(y: inout[f32[n]], k: inout[i64[n]]):
 }
 
 #[test]
-fn says_which_subscript_is_not_understood() {
+fn refusals_name_nonaffine_subscripts() {
     refused(
         "def f(y: inout[f32[n]], h: i64):\n    for i in range(n):\n        y[h * i] = 3\n",
         |s| call(s, "parallelize", args!["i"]).map(drop),
@@ -88,7 +88,7 @@ fn says_which_subscript_is_not_understood() {
             schedule::dependence (2): the loop `i` has a loop-carried dependence
               `y[h * i] = 3` writes `y[h * i]`, then writes `y[h * i]`
               note: output dependence (WAW), carried by the loop `i`
-              note: the subscript `h * i` is not understood: it may wrap around, or is not affine; where it does not wrap, an assertion says so: `assert 0 <= h and h < n`
+              note: cannot analyse the subscript `h * i`: it may wrap around, or is not affine; if it cannot wrap around, add an assertion: `assert 0 <= h and h < n`
         "#]],
     );
     refused(
@@ -98,7 +98,7 @@ fn says_which_subscript_is_not_understood() {
             schedule::dependence (2): the loop `i` has a loop-carried dependence
               `y[lo + i] = 3` writes `y[lo + cast(i, i32)]`, then writes `y[lo + cast(i, i32)]`
               note: output dependence (WAW), carried by the loop `i`
-              note: the subscript `lo + cast(i, i32)` is computed in i32, where it may wrap around: bound what the loop runs over, `assert n <= 2147483647`, or compute it in i64, `cast(…, i64)`
+              note: the subscript `lo + cast(i, i32)` is computed in i32, where it may wrap around: bound the range of the loop, `assert n <= 2147483647`, or compute it in i64, `cast(…, i64)`
         "#]],
     );
     // Multiples of an even number may coincide.
@@ -109,7 +109,7 @@ fn says_which_subscript_is_not_understood() {
             schedule::dependence (2): the loop `i` has a loop-carried dependence
               `y[6 * i] = i` writes `y[i * 6]`, then writes `y[i * 6]`
               note: output dependence (WAW), carried by the loop `i`
-              note: the subscript `i * 6` is not understood: it may wrap around, or is not affine
+              note: cannot analyse the subscript `i * 6`: it may wrap around, or is not affine
         "#]],
     );
 }

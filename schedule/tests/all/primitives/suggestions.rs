@@ -21,12 +21,12 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
 ";
 
 #[test]
-fn parallelize_one_half() {
+fn parallelizing_one_half() {
     proposed(
         TWO_PARTS,
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[
-            r#"this is legal: `a, b = s.fission("i", after="here")`, then `s.parallelize(b)`, with `label("here")` before `x[i] = x[i - 1] * 2.0`"#
+            r#"write instead: `a, b = s.fission("i", after="here")`, then `s.parallelize(b)`, with `label("here")` before `x[i] = x[i - 1] * 2.0`"#
         ]],
     );
     check(
@@ -46,7 +46,7 @@ fn parallelize_one_half() {
 }
 
 #[test]
-fn declare_what_every_iteration_fills() {
+fn declaring_temporaries_in_the_loop() {
     let text = "
 def f(x: f32[n, m], y: inout[f32[n, m]]):
     t = empty((m,), f32)
@@ -59,7 +59,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
     proposed(
         text,
         |s| call(s, "parallelize", args!["i"]).map(drop),
-        expect![[r#"this is legal: `s.privatize("t", "i")`, then `s.parallelize("i")`"#]],
+        expect![[r#"write instead: `s.privatize("t", "i")`, then `s.parallelize("i")`"#]],
     );
     // Several tensors, one of which is overwritten by another loop.
     proposed(
@@ -76,7 +76,7 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
             y[i, j] = t[j] / u
 ",
         |s| call(s, "parallelize", args!["i"]).map(drop),
-        expect![[r#"this is legal: `s.privatize("u", "i")`, then `s.privatize("t", "i")`, then `s.parallelize("i")`"#]],
+        expect![[r#"write instead: `s.privatize("u", "i")`, then `s.privatize("t", "i")`, then `s.parallelize("i")`"#]],
     );
     // A tensor that carries values from one iteration to the next cannot be privatised.
     let kept =
@@ -84,12 +84,12 @@ def f(x: f32[n, m], y: inout[f32[n, m]]):
     proposed(
         &kept,
         |s| call(s, "parallelize", args!["i"]).map(drop),
-        expect![[r#"this is legal: `s.parallelize("j#1")`"#]],
+        expect![[r#"write instead: `s.parallelize("j#1")`"#]],
     );
 }
 
 #[test]
-fn another_loop_runs_in_any_order() {
+fn parallelizing_another_loop() {
     let columns = "
 def f(x: inout[f32[n, m]]):
     for i in range(1, n):
@@ -99,7 +99,7 @@ def f(x: inout[f32[n, m]]):
     proposed(
         columns,
         |s| call(s, "parallelize", args!["i"]).map(drop),
-        expect![[r#"this is legal: `s.parallelize("j")`"#]],
+        expect![[r#"write instead: `s.parallelize("j")`"#]],
     );
     let rows = "
 def f(x: inout[f32[n, m]]):
@@ -110,7 +110,7 @@ def f(x: inout[f32[n, m]]):
     proposed(
         rows,
         |s| call(s, "vectorize", args!["j"]).map(drop),
-        expect![[r#"this is legal: `s.reorder(["j", "i"])`, then `s.vectorize("i")`"#]],
+        expect![[r#"write instead: `s.reorder(["j", "i"])`, then `s.vectorize("i")`"#]],
     );
 }
 
@@ -126,7 +126,7 @@ def f(x: inout[f32[n, m]]):
         text,
         |s| call(s, "parallelize", args!["i"]).map(drop),
         expect![[
-            r#"this is legal: `a, b = s.permute(["i", "j"], lambda i0, i1: (i0 + i1, i1))`, then `s.parallelize(b)`"#
+            r#"write instead: `a, b = s.permute(["i", "j"], lambda i0, i1: (i0 + i1, i1))`, then `s.parallelize(b)`"#
         ]],
     );
     check(
@@ -150,7 +150,7 @@ def f(x: inout[f32[n, m]]):
 }
 
 #[test]
-fn an_order_after_a_cut_or_skewed() {
+fn orders_after_fission_or_skewing() {
     let imperfect = "
 def f(x: f32[n, m], y: inout[f32[n]], z: inout[f32]):
     for i in range(n):
@@ -161,7 +161,7 @@ def f(x: f32[n, m], y: inout[f32[n]], z: inout[f32]):
     proposed(
         imperfect,
         |s| call(s, "reorder", args![list(&["j", "i"])]).map(drop),
-        expect![[r#"this is legal: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`"#]],
+        expect![[r#"write instead: `a, b = s.fission("i", before="j")`, then `s.reorder(["j", b])`"#]],
     );
     let diagonal = "
 def f(x: inout[f32[n, m]]):
@@ -172,7 +172,7 @@ def f(x: inout[f32[n, m]]):
     proposed(
         diagonal,
         |s| call(s, "reorder", args![list(&["j", "i"])]).map(drop),
-        expect![[r#"this is legal: `s.permute(["i", "j"], lambda i0, i1: (i0 + i1, i0))`"#]],
+        expect![[r#"write instead: `s.permute(["i", "j"], lambda i0, i1: (i0 + i1, i0))`"#]],
     );
 }
 
@@ -188,7 +188,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
     proposed(
         backwards,
         |s| call(s, "fuse", args!["i", "j"]).map(drop),
-        expect![[r#"this is legal: `s.reverse("i")`, then `s.fuse("i", "j")`"#]],
+        expect![[r#"write instead: `s.reverse("i")`, then `s.fuse("i", "j")`"#]],
     );
     let part = "
 def f(x: inout[f32[n]], y: inout[f32[n]], z: inout[f32[n]], w: inout[f32[n]]):
@@ -203,7 +203,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]], z: inout[f32[n]], w: inout[f32[n]]):
         part,
         |s| call(s, "fuse", args!["i", "j"]).map(drop),
         expect![[
-            r#"this is legal: `a, b = s.fission("j", after="here")`, then `s.fuse("i", a)`, with `label("here")` before `z[j] = x[j] * 2.0`"#
+            r#"write instead: `a, b = s.fission("j", after="here")`, then `s.fuse("i", a)`, with `label("here")` before `z[j] = x[j] * 2.0`"#
         ]],
     );
 }
@@ -222,12 +222,12 @@ def f(x: inout[f32[n]], y: inout[f32[n]], z: inout[f32[n]]):
     proposed(
         text,
         |s| call(s, "fission", args!["i"; after = "one"]).map(drop),
-        expect![[r#"this is legal: `a, b = s.fission("i", after="two")`"#]],
+        expect![[r#"write instead: `a, b = s.fission("i", after="two")`"#]],
     );
 }
 
 #[test]
-fn reductions_of_a_loop_of_their_own() {
+fn reductions_in_a_separate_loop() {
     let text = "
 def f(x: f32[n, m], k: i32[n], h: inout[f32[n]]):
     for i in range(n):
@@ -241,13 +241,13 @@ def f(x: f32[n, m], k: i32[n], h: inout[f32[n]]):
             call(s, "vectorize", args!["j"])?;
             call(s, "parallelize", args!["i"]).map(drop)
         },
-        expect![[r#"this is legal: `s.cache_reduction("j", "h")`, then `s.parallelize("i")`"#]],
+        expect![[r#"write instead: `s.cache_reduction("j", "h")`, then `s.parallelize("i")`"#]],
     );
 }
 
 /// Checks that a refusal proposes nothing if no legal step is found, or if the step is only tried.
 #[test]
-fn nothing_is_made_up() {
+fn no_suggestion_without_a_legal_step() {
     let chain = "
 def f(x: inout[f32], y: f32[n]):
     for i in range(n):

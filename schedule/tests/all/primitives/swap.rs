@@ -94,7 +94,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]]):
 ",
         |s| call(s, "swap", args![list(&["B", "i"])]).map(drop),
         expect![[r#"
-            schedule::illegal (1): the statements do not stand in one block
+            schedule::illegal (1): the statements are not in the same block
               `y[j] = 3` one statement
               `for i in range(n):` the other one
         "#]],

@@ -119,7 +119,7 @@ fn cuts_stencils_in_time() {
 }
 
 #[test]
-fn cuts_around_statements() {
+fn tiles_loops_around_statements() {
     // Statements beside the inner loop, which surely runs; a local of one iteration; a branch; a reduction.
     tiled(
         "
@@ -242,7 +242,7 @@ def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):
 }
 
 #[test]
-fn handles_stay_good() {
+fn handles_stay_valid() {
     check(
         "
 def f(x: inout[f32[n, n]]):
@@ -284,7 +284,7 @@ def f(x: inout[f32[n, m]]):
         &["i", "j"],
         &[4],
         expect![[r#"
-        schedule::illegal (1): there are 2 loops and 1 sizes
+        schedule::illegal (1): expected one size for each loop, found 2 loops and 1 sizes
     "#]],
     );
     refuse(
@@ -292,7 +292,7 @@ def f(x: inout[f32[n, m]]):
         &["i", "j"],
         &[4, 0],
         expect![[r#"
-        schedule::illegal (1): a size is an integer of at least 1, and this is the integer 0
+        schedule::illegal (1): expected an integer of at least 1 as a size, found the integer 0
     "#]],
     );
     refuse(
@@ -307,7 +307,7 @@ def f(x: inout[f32[n, m]]):
         plain,
         |s| call(s, "tile", args![list(&["i"]), sizes(&[4]); wavefront = true]).map(drop),
         expect![[r#"
-            schedule::illegal (1): a wavefront runs through two loops of tiles, and there is one loop
+            schedule::illegal (1): expected at least two loops for a wavefront, found one
               `for i in range(n):` this loop
         "#]],
     );
@@ -385,7 +385,7 @@ def f(x: inout[f32[n, m]]):
               `x[i, j] = x[i - 1, j + 2]` writes `x[i, j]` at i = 1, j = 4, then reads `x[i - 1, j + 2]` at i = 2, j = 2
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[1, 4] with n = 3, m = 7
-              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
+              help: try `s.polyhedral(…)`, which finds loops that can be tiled
         "#]],
     );
     refuse(
@@ -402,14 +402,14 @@ def f(x: inout[f32[n, n]], k: i32[n]):
               `x[i, j] = x[k[i], k[j]] + 1` reads `x[k[i], k[j]]` at i = 0, j = 4, then writes `x[i, j]` at i = 1, j = 0
               note: anti dependence (WAR), carried by the loop `i`
               note: the element is x[1, 0] with n = 5, if `k[0]` is 1 and `k[4]` is 0
-              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
+              help: try `s.polyhedral(…)`, which finds loops that can be tiled
         "#]],
     );
 }
 
 /// Checks that refusals show iterators with their values in the program, and statements at their places in it.
 #[test]
-fn tells_of_the_program_as_it_is_written() {
+fn refusals_show_the_program_as_written() {
     refused(
         "
 def f(s: inout[i64]):
@@ -422,7 +422,7 @@ def f(s: inout[i64]):
             schedule::dependence (6): it would reverse a dependence
               `s[...] = i` writes `s` at i = 5, j = 6, then writes `s` at i = 4, j = 0
               note: output dependence (WAW), carried by the loop `i`
-              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
+              help: try `s.polyhedral(…)`, which finds loops that can be tiled
         "#]],
     );
     // The loop around the nest counts downwards, and is not among the tiled ones.
@@ -439,7 +439,7 @@ def f(s: inout[i64]):
             schedule::dependence (6): it would reverse a dependence
               `s[...] = j` writes `s` at i = 0, j = 0, k = 2, then writes `s` at i = 0, j = 1, k = 0
               note: output dependence (WAW), carried by the loop `j`
-              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
+              help: try `s.polyhedral(…)`, which finds loops that can be tiled
         "#]],
     );
     refused(
@@ -458,7 +458,7 @@ def f(x: inout[f32[n]], y: inout[f32[n, n]]):
               `y[i, 0] = x[k]` then reads `x[k]` at i = 1, k = 2
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is x[2] with n = 3
-              help: `s.polyhedral(…)` finds loops that can be tiled, if there are any
+              help: try `s.polyhedral(…)`, which finds loops that can be tiled
         "#]],
     );
 }

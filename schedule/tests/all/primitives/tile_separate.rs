@@ -60,7 +60,7 @@ fn lengths(s: &mut Schedule, full: &[Value]) -> Result<Vec<Value>, Refusal> {
 }
 
 #[test]
-fn of_rectangles() {
+fn separates_rectangles() {
     separated(
         "
 def f(x: inout[f32[n, m]]):
@@ -86,7 +86,7 @@ def f(x: inout[f32[n, m]]):
 }
 
 #[test]
-fn of_triangles() {
+fn separates_triangles() {
     separated(
         TRIANGLE,
         &["i", "j"],
@@ -162,7 +162,7 @@ def f(x: inout[f32[n, n]]):
 }
 
 #[test]
-fn of_skewed_bands() {
+fn separates_skewed_bands() {
     let band = |text: &'static str, by: &'static [i64], wavefront: bool, expected: Expect| {
         check(
             text,
@@ -247,7 +247,7 @@ fn of_skewed_bands() {
 }
 
 #[test]
-fn of_several_statements() {
+fn separates_tiles_of_several_statements() {
     // Statements beside the inner loop, which surely runs; a local of one iteration; a branch.
     separated(
         "
@@ -430,7 +430,7 @@ def f(x: inout[f32[n, 5]]):
 }
 
 #[test]
-fn an_old_loop_is_two() {
+fn handles_of_duplicated_loops_are_refused() {
     refused(
         TRIANGLE,
         |s| {
@@ -439,8 +439,8 @@ fn an_old_loop_is_two() {
             call(s, "vectorize", args![old[2].clone()]).map(drop)
         },
         expect![[r#"
-            schedule::target (0): step 1 (`tile`) made 2 statements of what this pointed at
-              help: use one of those that `tile` returned
+            schedule::target (0): step 1 (`tile`) replaced the statement of this handle by 2 statements
+              help: use one of the statements that `tile` returned
         "#]],
     );
 }
@@ -465,7 +465,7 @@ def f(x: inout[f32[8 * n, 12]]):
         &["i", "j"],
         &[4, 6],
         expect![[r#"
-            schedule::illegal (7): full tiles and partial ones have the same bounds and conditions inside, as far as is proved
+            schedule::illegal (7): full tiles are not proved to have simpler bounds or conditions than partial tiles
               `for i in range(8 * n):` the nest
               help: leave `separate` out: there is nothing to gain
         "#]],
@@ -481,7 +481,7 @@ def f(x: inout[f32[5, 7]]):
         &["i", "j"],
         &[8, 8],
         expect![[r#"
-            schedule::illegal (7): full tiles and partial ones have the same bounds and conditions inside, as far as is proved
+            schedule::illegal (7): full tiles are not proved to have simpler bounds or conditions than partial tiles
               `for i in range(5):` the nest
               help: leave `separate` out: there is nothing to gain
         "#]],
@@ -497,7 +497,7 @@ def f(x: inout[f32[n, n]]):
         &["i", "j"],
         &[1, 1],
         expect![[r#"
-            schedule::illegal (7): full tiles and partial ones have the same bounds and conditions inside, as far as is proved
+            schedule::illegal (7): full tiles are not proved to have simpler bounds or conditions than partial tiles
               `for i in range(n):` the nest
               help: leave `separate` out: there is nothing to gain
         "#]],

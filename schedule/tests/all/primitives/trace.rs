@@ -10,7 +10,7 @@ def f(x: inout[f32[n]]):
 ";
 
 #[test]
-fn is_json_and_names_what_it_points_at() {
+fn traces_are_json_and_name_their_targets() {
     let (func, _) = entry(TEXT);
     let mut s = Schedule::new(func);
     let made = call(&mut s, "split", args!["i", 8]).expect("taken");
@@ -55,7 +55,7 @@ fn is_json_and_names_what_it_points_at() {
 }
 
 #[test]
-fn of_another_program_is_refused() {
+fn traces_of_other_programs_are_refused() {
     let (func, _) = entry(TEXT);
     let mut s = Schedule::new(func);
     let made = call(&mut s, "split", args!["i", 8]).expect("taken");
@@ -70,16 +70,16 @@ def f(x: inout[f32[n]]):
     );
     let Err((step, r)) = s.trace().replay(other) else { panic!("taken") };
     expect![[r#"
-        2: schedule::target (0): i~o is not there: the program is not the one that was recorded
+        2: schedule::target (0): cannot find i~o: the trace was recorded on another program
     "#]]
     .assert_eq(&format!("{step}: {}", show(&r, program.sources())));
     let Err(r) = Trace::from_json("{\"version\": 1}") else { panic!("read") };
-    expect!["this is not a trace of a schedule: missing field `entry` at line 1 column 14"].assert_eq(&r.message);
+    expect!["cannot read the schedule trace: missing field `entry` at line 1 column 14"].assert_eq(&r.message);
 }
 
 /// Checks that a trace without the text of schedule functions for statements means the same.
 #[test]
-fn without_what_functions_say_means_the_same() {
+fn traces_without_function_texts_replay_equally() {
     let (func, _) = entry(TEXT);
     let mut s = Schedule::new(func.clone());
     let made = call(&mut s, "split", args!["i", 8]).expect("taken");
@@ -92,6 +92,6 @@ fn without_what_functions_say_means_the_same() {
     let again = trace.replay(func).map_err(|(_, r)| r.message.clone()).expect("taken");
     assert_eq!(again.trace(), s.trace());
     // A statement without a name has no text in a schedule function.
-    let message = trace.function("f_again", "Again.").expect_err("it does not say what is parallel").message.clone();
-    assert_eq!(message, "step 2 works on something without a name: \"i~o\"");
+    let message = trace.function("f_again", "Again.").expect_err("the mark has no notation").message.clone();
+    assert_eq!(message, "cannot write step 2 in a schedule function: \"i~o\" has no notation");
 }

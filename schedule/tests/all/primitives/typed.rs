@@ -21,7 +21,7 @@ fn every_primitive_and_query_has_a_method() {
 
 /// Checks one call of every method by the program after it, which shows the meaning of the arguments.
 #[test]
-fn methods_are_calls() {
+fn methods_make_the_named_calls() {
     let text = "
 def f(a: f32[n, p], b: f32[p, m], x: f32[40]) -> (f32[n, m], f32[40]):
     c = zeros((n, m), f32)
@@ -117,7 +117,7 @@ def f(x: f32[n, 40], w: f32[40]) -> f32[n]:
 
 /// Checks that primitives with variants by keyword have a method for each variant.
 #[test]
-fn variants_are_methods() {
+fn variants_by_keyword_have_methods() {
     let (func, _) = entry(
         "
 def f(a: f32[n, m], c: inout[f32[n, n]], d: inout[f32[n, n]]):

@@ -56,7 +56,7 @@ def f(x: inout[f32[n]]):
 }
 
 #[test]
-fn by_a_factor() {
+fn unrolls_by_a_factor() {
     check(
         "
 def f(x: inout[f32[n]]):
@@ -130,7 +130,7 @@ def f(x: inout[f32[n]]):
 ",
         |s| call(s, "unroll", args!["i"; factor = 65]).map(drop),
         expect![[r#"
-            schedule::illegal (1): `i` would have 65 copies, or its step is not a constant
+            schedule::illegal (1): cannot unroll `i` by 65: the factor is too large, or the step of the loop is not a constant
               `for i in range(4):` this loop
         "#]],
     );

@@ -91,7 +91,7 @@ def f(x: f32[n], k: i32[n], y: inout[f32[n]]):
 ",
         |s| call(s, "vectorize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (3): the loop `i` has a reduction that lanes cannot keep apart
+            schedule::dependence (3): vector lanes of the loop `i` cannot share a reduction
               `y[k[i]] += x[i]` updates `y[k[i]]` at i = 0, then updates `y[k[i]]` at i = 1
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[0] with n = 2, if `k[0]` is 0 and `k[1]` is 0
@@ -111,12 +111,12 @@ def f(x: f32[n, m], k: i32[n], y: inout[f32[n, m]]):
             call(s, "vectorize", args!["j"]).map(drop)
         },
         expect![[r#"
-            schedule::dependence (3): updates in `j` are atomic in the parallel loop around it
+            schedule::dependence (3): the parallel loop around `j` makes its updates atomic
               `y[k[i], j] += x[i, j]` updates `y[k[i], j]` at i = 0, j = 0, then updates `y[k[i], j]` at i = 1, j = 0
               note: flow dependence (RAW), carried by the loop `i`
               note: the element is y[0, 0] with n = 2, m = 1, if `k[0]` is 0 and `k[1]` is 0
-              note: the update would be atomic, and stands in a vectorised loop
-              help: this is legal: `s.cache_reduction("j", "y")`, then `s.vectorize("j")`
+              note: the update would be atomic inside a vectorised loop
+              help: write instead: `s.cache_reduction("j", "y")`, then `s.vectorize("j")`
         "#]],
     );
     refused(
@@ -127,11 +127,11 @@ def f(x: inout[i64[n + 10]]):
 ",
         |s| call(s, "vectorize", args!["i"]).map(drop),
         expect![[r#"
-            schedule::dependence (3): the loop `i` has a reduction that lanes cannot keep apart
+            schedule::dependence (3): vector lanes of the loop `i` cannot share a reduction
               `x[3] = max(x[3], x[min(5, n)])` reads `x[min(5, n)]` at i = 1, then updates `x[3]` at i = 1
               note: anti dependence (WAR), within one iteration of the loops around both
               note: the element is x[3] with n = 3
-              note: the element is used in the same iteration, and the update would wait in a partial result
+              note: the same iteration also uses the element, and would miss an update held in a partial result
               help: make the loop parallel instead: its updates are then atomic, or go into partial results
         "#]],
     );
@@ -154,7 +154,7 @@ def f(x: f32[n], k: inout[i32[n]], y: inout[f32[n]]):
         ROWS,
         |s| call(s, "vectorize", args!["j"; width = 12]).map(drop),
         expect![[r#"
-        schedule::argument (0): `width` is a power of two from 2 to 64, and this is 12
+        schedule::argument (0): expected a power of two from 2 to 64 for `width`, found 12
     "#]],
     );
     // A later step that puts a loop into it, or a dependence.
@@ -172,13 +172,13 @@ def f(x: inout[f32[n, m]]):
         expect![[r#"
             schedule::illegal (100): the loop `j` is not innermost
               `for i in range(n):` a loop inside
-              help: take that step first, and make loops parallel at the end
+              help: take this step before `parallelize` and `vectorize`
         "#]],
     );
 }
 
 #[test]
-fn says_what_is_strided_or_gathered() {
+fn reports_strided_and_gathered_accesses() {
     let (func, _) = entry(
         "
 def f(x: f32[n, m], w: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[2 * n]]):
@@ -199,7 +199,7 @@ def f(x: f32[n, m], w: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[2 * n]]
 /// Checks that there are no partial results of a tensor whose shape is loaded: the loaded value may have changed by
 /// then.
 #[test]
-fn no_partial_results_of_what_has_a_shape_that_is_read() {
+fn no_partial_results_for_tensors_with_loaded_shapes() {
     let text = "
 def f(p: i64[n + 1], x: inout[i64[n + 1]]):
     for i in range(n):
@@ -215,9 +215,9 @@ def f(p: i64[n + 1], x: inout[i64[n + 1]]):
             schedule::dependence (100): the loop `i` is already parallel or vectorised, and would get a loop-carried dependence
               `x[p[n]] = max(x[p[n]], i)` updates `x.partial[p[n] - max(p[n], 0)]`, then updates `x.partial[p[n] - max(p[n], 0)]`
               note: flow dependence (RAW), carried by the loop `i`
-              note: the subscript `p[n] - max(p[n], 0)` is not understood: it may wrap around, or is not affine; where it does not wrap, an assertion says so: `assert 0 <= p[n] and p[n] < n`
-              note: the shape of what it reduces into is read, and may be another one where partial results are made
-              help: take that step first, and make loops parallel at the end
+              note: cannot analyse the subscript `p[n] - max(p[n], 0)`: it may wrap around, or is not affine; if it cannot wrap around, add an assertion: `assert 0 <= p[n] and p[n] < n`
+              note: the shape of the reduced tensor reads data that may change before partial results are allocated
+              help: take this step before `parallelize` and `vectorize`
         "#]],
     );
     // On threads the updates are atomic.

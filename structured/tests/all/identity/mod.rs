@@ -42,7 +42,7 @@ fn may_be_one(identity: &Identity, a: &[i64], b: &[i64]) -> bool {
 /// Checks that injective formats never store two elements as one value, and that other formats share values, but only
 /// as their identity says.
 #[test]
-fn formats_say_which_elements_are_one_value() {
+fn formats_identify_elements_with_shared_values() {
     let plain = [1, 2, 3].map(random::formats);
     let all = plain.iter().flatten().map(|f| (f, false)).collect::<Vec<_>>();
     let remapped = random::remapped();
@@ -64,8 +64,8 @@ fn formats_say_which_elements_are_one_value() {
             }
             for group in by_value.values() {
                 for (a, b) in group.iter().flat_map(|a| group.iter().map(move |b| (*a, *b))).filter(|(a, b)| a != b) {
-                    assert!(!format.is_injective(), "{format}: {a:?} and {b:?} are one value");
-                    assert!(may_be_one(&identity, a, b), "{format}: {a:?} and {b:?} are one value");
+                    assert!(!format.is_injective(), "{format}: {a:?} and {b:?} share a value");
+                    assert!(may_be_one(&identity, a, b), "{format}: {a:?} and {b:?} share a value");
                     shares = true;
                 }
             }
@@ -77,10 +77,10 @@ fn formats_say_which_elements_are_one_value() {
             }
             compared += 1;
         }
-        assert!(shares || format.is_injective() || format.levels.len() > 2, "{format} never stores one for several");
+        assert!(shares || format.is_injective() || format.levels.len() > 2, "{format} never shares a value");
         several += usize::from(shares);
     }
-    assert!(compared > 2000 && several > 20, "{compared} tensors, {several} formats with one value for several");
+    assert!(compared > 2000 && several > 20, "{compared} tensors, {several} formats with shared values");
 }
 
 /// Makes all tensors of a program dense, and keeps the statements.
@@ -185,7 +185,7 @@ fn either_order(a: &Event, b: &Event, constants: &HashMap<taffeta_ast::StmtId, L
 
 /// Checks that two instances that access one stored value, at least one of them as a write, are in a dependence.
 #[test]
-fn every_conflict_of_values_is_a_dependence() {
+fn conflicts_on_stored_values_are_dependences() {
     let (mut seen, mut between_elements) = (0, 0);
     for (name, func) in kernels::all() {
         let analysis = Dependences::new(&func);

@@ -135,7 +135,7 @@ fn tried(name: &str, func: &Func, seed: u64, counts: &mut Counts) -> Option<Stri
 }
 
 #[test]
-fn what_is_taken_keeps_values_that_stand_for_several_elements() {
+fn legal_steps_preserve_shared_values() {
     let all = kernels::all();
     let cases: Vec<(usize, u64)> = (0..all.len()).flat_map(|k| (0..SEEDS).map(move |seed| (k, seed))).collect();
     let one = |(k, seed): &(usize, u64)| {

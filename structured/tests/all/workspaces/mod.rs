@@ -78,7 +78,7 @@ def f(A: f64[n, p] @ csr, B: f64[p, m] @ csr, C: f64[n, m] @ csr) -> f64:
 ";
 
 #[test]
-fn a_row_is_kept_in_a_workspace() {
+fn rows_are_cached_in_workspaces() {
     let text = shown(MASKED, |s| s.call("cache", &[Arg::from("k"), Arg::from("C")]).map(drop));
     expect![[r#"
         def f(A_pos1: i32[n + 1], A_crd1: i32[A_n1], A_val: f64[A_n1], B_pos1: i32[p + 1], B_crd1: i32[B_n1], B_val: f64[B_n1], C_pos1: i32[n + 1], C_crd1: i32[C_n1], C_val: f64[C_n1]) -> f64:
@@ -133,7 +133,7 @@ def f(A: f64[n, n] @ csr) -> f64:
 ";
 
 #[test]
-fn a_copy_is_stored_where_it_is_not_0() {
+fn copies_store_only_nonzero_elements() {
     let text = shown(TRIANGLES, |s| s.call("set_format", &[Arg::from("t"), Arg::from("bytemap")]).map(drop));
     expect![[r#"
         def f(A_pos1: i32[n + 1], A_crd1: i32[A_n1], A_val: f64[A_n1]) -> f64:
@@ -186,7 +186,7 @@ def f(A: f64[n, p] @ csr, B: f64[p, m] @ csr) -> f64[n]:
 ";
 
 #[test]
-fn sums_are_inserted() {
+fn sums_are_inserted_into_workspaces() {
     let text = shown(PRODUCT, |s| s.call("set_format", &[Arg::from("t"), Arg::from("bytemap")]).map(drop));
     expect![[r#"
         def f(A_pos1: i32[n + 1], A_crd1: i32[A_n1], A_val: f64[A_n1], B_pos1: i32[p + 1], B_crd1: i32[B_n1], B_val: f64[B_n1]) -> f64[n]:
@@ -416,7 +416,7 @@ fn programs_with_workspaces_compute_the_same() {
 
 /// Checks workspaces that the program declares, without a schedule, and their gradients.
 #[test]
-fn workspaces_are_declared() {
+fn programs_declare_workspaces() {
     let text = "def f(A: f64[n, p] @ csr, B: f64[p, m] @ csr, x: f64[m]) -> f64[n]:
     y = zeros((n,), f64)
     for i in range(n):
@@ -443,7 +443,7 @@ fn workspaces_are_declared() {
 
 /// Checks that a workspace holds only elements that were written: a declaration, which steps may move, writes nothing.
 #[test]
-fn nothing_is_read_that_was_not_written() {
+fn workspaces_contain_only_written_elements() {
     let text = "def f(A: f64[n] @ format(compressed)) -> f64:
     s: f64 = 0.0
     t: f64[n] @ format(bytemap) = empty((n,), f64)
@@ -465,7 +465,7 @@ fn nothing_is_read_that_was_not_written() {
 
 /// Checks that the tapes of a gradient can be given a format, like other local tensors.
 #[test]
-fn tapes_are_given_a_format() {
+fn tapes_can_have_formats() {
     let text = "def f(A: f64[n, m] @ csr, x: f64[m]) -> f64[n]:
     y = zeros((n,), f64)
     for i in range(n):
@@ -519,7 +519,7 @@ def f(A: f64[n, m] @ csr, R: f64[n, m] @ rle, x: f64[m]) -> f64[n]:
 ";
 
 #[test]
-fn what_would_be_wrong_is_refused() {
+fn invalid_formats_are_refused() {
     let found = [
         refused(COPIED, |s| s.call("set_format", &[Arg::from("A"), Arg::from("dense")]).map(drop)),
         refused(COPIED, |s| s.call("set_format", &[Arg::from("t"), Arg::from("csr")]).map(drop)),
@@ -538,15 +538,15 @@ fn what_would_be_wrong_is_refused() {
         refused(WRITTEN, |s| s.call("set_format", &[Arg::from("C"), Arg::from("dense")]).map(drop)),
     ];
     expect![[r#"
-        `A` is a parameter or a result: its annotation says how it is stored
-        a local tensor is not stored as `csr`
-        a tensor of shape [m] cannot be stored where `A` is, whose shape is [n, m]
+        `A` is a parameter or a result: its annotation determines the format
+        a local tensor cannot have the format `csr`
+        cannot store a tensor of shape [m] in the pattern of `A`, whose shape is [n, m]
         `x` is dense, and has no pattern
-        the fill `a` is not a number of type f64
-        there are no loops over what `t` stores for what `parallelize` makes: the loop `j` is parallel or vectorised, and inserts into `t`, which is declared around it
-        there is no rule for `t`, which `set_format` stores as format(bytemap): the loop `j` is parallel or vectorised, and inserts into `t`, which is declared around it
-        `C` is structured, and is written in the statement
-        `C` would not hold what it does: one value of format(dense, runlength) stands for several elements"#]].assert_eq(&found.join("\n"));
+        the fill `a` is not a value of type f64
+        cannot lower loops over stored elements of `t` after `parallelize`: the loop `j` cannot be parallel or vectorised: it inserts into `t`, declared outside of it
+        cannot lower `t`, which `set_format` stores as format(bytemap): the loop `j` cannot be parallel or vectorised: it inserts into `t`, declared outside of it
+        cannot cache the structured tensor `C`, which the statement writes
+        `C` would not keep its values: one stored value of format(dense, runlength) stands for several elements"#]].assert_eq(&found.join("\n"));
 }
 
 const WRITTEN: &str = "
@@ -565,7 +565,7 @@ def f(A: f64[n, m] @ rle, x: f64[m], B: f64[n, m]) -> f64[n]:
 
 /// Checks that writing the fill outside of the pattern has no effect, and writing another value is an error.
 #[test]
-fn what_is_the_fill_is_written_nowhere() {
+fn writes_of_the_fill_outside_of_the_pattern_are_dropped() {
     let text = |a: &str, b: &str| {
         format!(
             "def f(A: f64[n, m] @ {a}, B: f64[n, m] @ {b}) -> f64[n, m] @ pattern(A):\n    C = zeros((n, m), f64)\n    for i in range(n):\n        for j in range(m):\n            C[i, j] = A[i, j] + B[i, j] * A[i, j]\n            C[i, j] += B[i, j] * A[i, j]\n            C[i, j] *= B[i, j]\n    return C\n"
@@ -596,7 +596,7 @@ fn what_is_the_fill_is_written_nowhere() {
 
 /// Checks a region that leaves no access to a workspace: the rest of its scope is lowered as usual.
 #[test]
-fn a_workspace_that_nothing_reads_in_a_region() {
+fn workspaces_unread_in_a_region() {
     for rest in ["y[i2, i1] *= x[i2]", "for l in range(m):\n                    y[i2, l] += x[l] * A[i1, l]"] {
         let text = format!(
             "

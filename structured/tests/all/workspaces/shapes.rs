@@ -6,7 +6,7 @@ use taffeta_schedule::Arg;
 /// Checks that a shape that is loaded from memory is computed where the program declares the tensor: outside of the
 /// branch or loop around it, the load may be out of range.
 #[test]
-fn a_shape_that_is_read_stays_where_it_is() {
+fn loaded_shapes_are_computed_at_the_declaration() {
     let text = "
 def f(A: f64[n, m] @ csr, k: i64[n], x: f64[m]) -> (f64[n, m] @ pattern(A, drop=True), f64[n]):
     y: f64[n, m] @ pattern(A, drop=True) = zeros((n, m), f64)
@@ -29,7 +29,7 @@ def f(A: f64[n, m] @ csr, k: i64[n], x: f64[m]) -> (f64[n, m] @ pattern(A, drop=
 /// Checks that a workspace that is declared inside of one with a loaded shape is hoisted out of the loops all the same,
 /// and cleared.
 #[test]
-fn a_workspace_inside_of_one_whose_shape_is_read() {
+fn workspaces_inside_of_workspaces_with_loaded_shapes() {
     let text = "
 def f(A: f64[n, m] @ csr, B: f64[m] @ format(compressed),
       k: i64[n]) -> (f64[n, m] @ pattern(A, drop=True), f64[m] @ pattern(B, drop=True)):
@@ -53,7 +53,7 @@ def f(A: f64[n, m] @ csr, B: f64[m] @ format(compressed),
 /// Checks a workspace that is declared in a loop, with a shape for each iteration: before the loop, it is not
 /// traversed, checked or searched, even if nothing is inserted into it.
 #[test]
-fn a_workspace_whose_shape_depends_on_the_loop() {
+fn shapes_that_depend_on_the_loop() {
     let cases = [
         ("max(j + 1, m - 1), 2", "dense, bytemap", "t[k, 0] = A[i, k]", "t[j, 0]"),
         ("j + m, m, 1", "dense, dense, bytemap", "t[k, 0, 0] = A[i, k]", "t[i, j, 0]"),
@@ -82,7 +82,7 @@ def f(A: f64[n, m] @ format(compressed, dense), x: f64[m] @ format(compressed)) 
 /// Checks that the arrays are under a condition that proves the size valid: before the condition, the size may be
 /// negative.
 #[test]
-fn a_workspace_under_a_condition_on_its_shape() {
+fn workspaces_under_conditions_on_their_shape() {
     for (cond, shape) in [("i > 0", "i - 1"), ("n > 1", "n - 2"), ("n > m", "n - m - 1"), ("x[i] > 0.0", "m")] {
         let text = format!(
             "
@@ -107,7 +107,7 @@ def f(x: f64[n], z: f64[m]) -> f64[n]:
 
 /// Checks a size that is valid in every iteration of a loop, but may be negative where the loop does not run.
 #[test]
-fn a_workspace_in_a_loop_that_may_not_run() {
+fn workspaces_in_loops_that_may_not_run() {
     let text = "
 def f(x: f64[n]) -> f64[n]:
     y = zeros((n,), f64)
@@ -127,7 +127,7 @@ def f(x: f64[n]) -> f64[n]:
 
 /// Checks that a guard that a step puts around a loop encloses the arrays of the workspaces inside.
 #[test]
-fn a_workspace_of_a_loop_that_is_cut_again() {
+fn workspaces_in_loops_that_are_split_again() {
     let text = "
 def f(B: f64[m, n] @ vbl, x: f64[n]) -> f64[m]:
     y = zeros((m,), f64)
@@ -147,7 +147,7 @@ def f(B: f64[m, n] @ vbl, x: f64[n]) -> f64[m]:
 /// Checks a workspace whose shape changes as its loop is split in two: copies of the body, for stored elements and for
 /// gaps, declare and clear it all the same. Otherwise the list of a full row would be longer than the dimension.
 #[test]
-fn a_workspace_of_another_shape_is_emptied_in_all_copies() {
+fn workspaces_of_varying_shape_are_cleared_in_all_copies() {
     let text = "
 def f(A: f64[n, n] @ csr, x: f64[n], g: f64[n]) -> f64[n, n] @ pattern(A):
     G = zeros((n, n), f64)

@@ -13,7 +13,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return g(x)
 ",
         expect![[r#"
-            [call::arguments] `g` needs its parameter `b`
+            [call::arguments] `g` needs an argument for `b`
               at t.ft:5 `g(x)`
         "#]],
     );
@@ -38,7 +38,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return g(x, x, x)
 ",
         expect![[r#"
-            [call::arguments] `g` takes 2 arguments, and more are given
+            [call::arguments] `g` takes 2 arguments, but more are given
               at t.ft:5 `x`
         "#]],
     );
@@ -59,7 +59,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return exp(x, x)
 ",
         expect![[r#"
-            [call::arguments] `exp` takes 1 positional argument, and 2 are given
+            [call::arguments] `exp` takes 1 positional argument, found 2
               at t.ft:2 `exp(x, x)`
         "#]],
     );
@@ -87,7 +87,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return x(0)
 ",
         expect![[r#"
-            [type::call] a tensor of 1 dimension cannot be called
+            [type::call] cannot call a tensor of 1 dimension
               at t.ft:2 `x(0)`
         "#]],
     );
@@ -96,7 +96,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return f32(x)
 ",
         expect![[r#"
-            [type::call] the type `f32` is not called
+            [type::call] cannot call the type `f32`
               at t.ft:2 `f32(x)`
               help: convert with `cast(x, f32)`
         "#]],
@@ -106,7 +106,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return int(x)
 ",
         expect![[r#"
-            [type::call] types of static values are not called
+            [type::call] cannot call a type of static values
               at t.ft:2 `int(x)`
               help: convert with `cast(x, i64)` or `cast(x, f64)`
         "#]],
@@ -123,7 +123,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return g(x, n)
 ",
         expect![[r#"
-            [static::argument] `w` of `g` is static, and this is a scalar
+            [static::argument] expected a static value for `w` of `g`, found a scalar
               at t.ft:5 `n`
               note: in `g`, called at t.ft:5
               help: static values are known when compiling; sizes and values of tensors are not
@@ -134,9 +134,9 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return [i for i in range(n)]
 ",
         expect![[r#"
-            [static::sequence] a list, a tuple or a range that is known when compiling is expected, and this is a range of sizes
+            [static::sequence] expected a list, a tuple or a range known when compiling, found a range of sizes
               at t.ft:2 `range(n)`
-              help: sizes are not static; run over them with `for i in range(n)`
+              help: sizes are not static: loop over them with `for i in range(n)`
         "#]],
     );
     check(
@@ -145,9 +145,9 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
         pass
 ",
         expect![[r#"
-            [static::sequence] a list, a tuple or a range that is known when compiling is expected, and this is a range of sizes
+            [static::sequence] expected a list, a tuple or a range known when compiling, found a range of sizes
               at t.ft:2 `range(n)`
-              help: sizes are not static; run over them with `for i in range(n)`
+              help: sizes are not static: loop over them with `for i in range(n)`
         "#]],
     );
 }
@@ -162,7 +162,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     return g(x[0])
 ",
         expect![[r#"
-            [call::argument] `x[0]` is a scalar, and the parameter `a` of `g` has 1 dimension
+            [call::argument] `x[0]` is a scalar, but the parameter `a` of `g` has 1 dimension
               at t.ft:5 `x[0]`
               note: in `g`, called at t.ft:5
         "#]],
@@ -175,7 +175,7 @@ def f(x: f32[3], y: f32[5]):
     return g(x, y)
 ",
         expect![[r#"
-            [shape::mismatch] dimension 0 of `y` (`c` of `g`) is 5, and 4 is expected
+            [shape::mismatch] dimension 0 of `y` (`c` of `g`) is 5, expected 4
               at t.ft:5 `y`
               note: in `g`, called at t.ft:5
         "#]],
@@ -188,7 +188,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     g(x)
 ",
         expect![[r#"
-            [assign::read_only] `x` is a parameter that is only read
+            [assign::read_only] cannot write to `x`: it is a read-only parameter
               at t.ft:5 `x`
               note: in `g`, called at t.ft:5
               help: annotate it with `inout[f32[n]]` to write it, or copy it: `t = x`
@@ -202,7 +202,7 @@ def f(k: inout[i32[n]]):
     g(k)
 ",
         expect![[r#"
-            [call::argument] `a` is written, so a tensor of `f32` is expected, and this is `i32`
+            [call::argument] expected a tensor of `f32` for the written parameter `a`, found `i32`
               at t.ft:5 `k`
               note: in `g`, called at t.ft:5
         "#]],
@@ -228,7 +228,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
               note: in `g`, called at t.ft:2
               note: in `g`, called at t.ft:2
               note: in `g`, called at t.ft:2
-              help: recursion ends where a condition on static values (`ndim`, static parameters) stops it
+              help: stop the recursion by a condition on static values (`ndim`, static parameters)
         "#]],
     );
 }
@@ -270,7 +270,7 @@ fn inside_the_library() {
 }
 
 #[test]
-fn templates_parameters() {
+fn parameters_of_templates() {
     check(
         "def g(p):
     p = 1
@@ -279,10 +279,10 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     g(y)
 ",
         expect![[r#"
-            [assign::parameter] `p` is a parameter, which names a tensor of the caller
+            [assign::parameter] cannot assign to `p`: it is a parameter, which names a tensor of the caller
               at t.ft:2 `p`
               note: in `g`, called at t.ft:5
-              help: for a tensor of your own, use another name: `p_new = …`; to write into the caller's, `p[...] = …`, which a parameter of an entry takes if it is `inout[…]`
+              help: use another name for a new tensor: `p_new = …`; to write into the caller's, `p[...] = …` (in an entry, annotate the parameter with `inout[…]`)
         "#]],
     );
     check(
@@ -293,7 +293,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     g(3)
 ",
         expect![[r#"
-            [assign::value] `p` is a value here, not a tensor that could be written
+            [assign::value] cannot write to `p`: it is a value, not a tensor
               at t.ft:2 `p`
               note: in `g`, called at t.ft:5
               help: pass a tensor: give the argument a name first, `t: f64 = …`

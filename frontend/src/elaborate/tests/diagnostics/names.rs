@@ -65,7 +65,7 @@ fn an_error_is_reported_once() {
 }
 
 #[test]
-fn a_name_that_ended() {
+fn names_after_their_block() {
     check(
         "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     for i in range(n):
@@ -82,13 +82,13 @@ fn a_name_that_ended() {
 }
 
 #[test]
-fn assignments_to_what_is_no_tensor() {
+fn assignments_to_other_targets_than_tensors() {
     check(
         "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     x[0] = 1
 ",
         expect![[r#"
-            [assign::read_only] `x` is a parameter that is only read
+            [assign::read_only] cannot write to `x`: it is a read-only parameter
               at t.ft:2 `x[0]`
               help: annotate it with `inout[f32[n]]` to write it, or copy it: `t = x`
         "#]],
@@ -98,7 +98,7 @@ fn assignments_to_what_is_no_tensor() {
     n = 3
 ",
         expect![[r#"
-            [assign::size] `n` is a size, which does not change
+            [assign::size] cannot assign to `n`: it is a size
               at t.ft:2 `n`
               help: use another name
         "#]],
@@ -109,7 +109,7 @@ fn assignments_to_what_is_no_tensor() {
         i = 2
 ",
         expect![[r#"
-            [assign::iterator] `i` is the iterator of a loop around
+            [assign::iterator] cannot assign to `i`: it is the iterator of an enclosing loop
               at t.ft:3 `i`
               help: use another name; the next value comes from the `range`
         "#]],
@@ -120,7 +120,7 @@ fn assignments_to_what_is_no_tensor() {
     t[0] = 3
 ",
         expect![[r#"
-            [assign::static] `t` is a list that is known when compiling, and its items cannot be written
+            [assign::static] cannot write to items of `t`: it is a list known when compiling
               at t.ft:3 `t`
               help: make a tensor: `zeros((n,), f32)`
         "#]],
@@ -132,9 +132,9 @@ fn assignments_to_what_is_no_tensor() {
         t = [2]
 ",
         expect![[r#"
-            [assign::static] `t` is a list that is known when compiling, and cannot change when the program runs
+            [assign::static] cannot change `t` at run time: it is a list known when compiling
               at t.ft:4 `t`
-              help: use another name, or assign it under conditions that are static
+              help: use another name, or assign it under static conditions
         "#]],
     );
     check(
@@ -143,7 +143,7 @@ fn assignments_to_what_is_no_tensor() {
     f[0] = 1
 ",
         expect![[r#"
-            [assign::target] `f` is a function, and cannot be written
+            [assign::target] cannot write to `f`: it is a function
               at t.ft:3 `f`
         "#]],
     );
@@ -152,9 +152,9 @@ fn assignments_to_what_is_no_tensor() {
     x = y
 ",
         expect![[r#"
-            [assign::parameter] `x` is a parameter, which names a tensor of the caller
+            [assign::parameter] cannot assign to `x`: it is a parameter, which names a tensor of the caller
               at t.ft:2 `x`
-              help: for a tensor of your own, use another name: `x_new = …`; to write into the caller's, `x[...] = …`, which a parameter of an entry takes if it is `inout[…]`
+              help: use another name for a new tensor: `x_new = …`; to write into the caller's, `x[...] = …` (in an entry, annotate the parameter with `inout[…]`)
         "#]],
     );
     check(
@@ -162,7 +162,7 @@ fn assignments_to_what_is_no_tensor() {
     total(x)[0] = 1
 ",
         expect![[r#"
-            [assign::target] the result of a call cannot be written
+            [assign::target] cannot write to the result of a call
               at t.ft:2 `total(x)`
               help: give it a name first
         "#]],
@@ -172,7 +172,7 @@ fn assignments_to_what_is_no_tensor() {
     3 = x
 ",
         expect![[r#"
-            [syntax::target] a literal on the left of an assignment
+            [syntax::target] cannot assign to a literal
               at t.ft:2 `3`
               help: assign to a name or to elements: `t = e`, `t[i] = e`, `t[...] = e`
         "#]],
@@ -187,10 +187,10 @@ fn declarations() {
     t: f64 = 1.0
 ",
         expect![[r#"
-            [assign::declared] `t` is declared already
+            [assign::declared] `t` is already declared
               at t.ft:3 `t`
-              at t.ft:2 `t`: here
-              help: a declaration with a type makes a new tensor: use another name, or leave the type out to write into the old one
+              at t.ft:2 `t`: first here
+              help: use another name for a new tensor, or leave out the type to write into the existing one
         "#]],
     );
     check(
@@ -198,7 +198,7 @@ fn declarations() {
     t: f64[n]
 ",
         expect![[r#"
-            [assign::no_value] `t` gets no value
+            [assign::no_value] expected a value for `t`
               at t.ft:2 `t`
               help: write `= empty(shape, dtype)` if it is written later
         "#]],
@@ -208,9 +208,9 @@ fn declarations() {
     t: static = 3
 ",
         expect![[r#"
-            [annotation::static] `static` stands for parameters
+            [annotation::static] `static` is only for parameters
               at t.ft:2 `static`
-              help: `t = …` is static if its value is
+              help: write `t = …`: it is static if its value is
         "#]],
     );
     check(
@@ -218,7 +218,7 @@ fn declarations() {
     t: f64[n, 2] = empty((n, 3), f64)
 ",
         expect![[r#"
-            [shape::declare] `t` is declared as `f64[n, 2]`, and this is `f64[n, 3]`
+            [shape::declare] `t` is declared as `f64[n, 2]`, but its value is `f64[n, 3]`
               at t.ft:2 `empty((n, 3), f64)`
         "#]],
     );
@@ -253,7 +253,7 @@ fn attributes() {
         expect![[r#"
             [name::attribute] a tensor has no `sum`
               at t.ft:2 `sum`
-              help: there are no methods; write `sum(x)`
+              help: methods are not supported; write `sum(x)`
         "#]],
     );
     check(
@@ -263,7 +263,7 @@ fn attributes() {
         expect![[r#"
             [name::attribute] a tensor has no `size`
               at t.ft:2 `size`
-              help: there are no methods; write `x.shape[0]`, with the number of the dimension
+              help: methods are not supported; write `x.shape[0]`, with the number of the dimension
         "#]],
     );
     check(
@@ -273,7 +273,7 @@ fn attributes() {
         expect![[r#"
             [name::attribute] a tensor has no `total`
               at t.ft:2 `total`
-              help: there are no methods; write `total(x)`
+              help: methods are not supported; write `total(x)`
         "#]],
     );
     check(
@@ -306,7 +306,7 @@ def f(x: f32[n]):
     return x * N
 ",
         expect![[r#"
-            [name::cycle] `N` is defined by itself
+            [name::cycle] `N` is defined in terms of itself
               at t.ft:1 `N`
         "#]],
     );
@@ -317,9 +317,9 @@ def f(x: f32[n]):
     return x * N
 ",
         expect![[r#"
-            [static::module] `N` is a tensor of 1 dimension, not a static value
+            [static::module] expected a static value for `N`, found a tensor of 1 dimension
               at t.ft:1 `zeros((3,), f32)`
-              help: at the top level of a file, names stand for values that are known when compiling
+              help: move it into a function: values at the top level of a file are known when compiling
         "#]],
     );
 }
@@ -338,13 +338,13 @@ fn files_are_checked_as_a_whole() {
               at t.ft:9 `qq`
             [name::unknown] there is no `whatever` here
               at t.ft:13 `whatever`
-              help: in a schedule, loops, statements and tensors are named by strings: `"whatever"`
+              help: write names of loops, statements and tensors as strings: `"whatever"`
         "#]],
     );
 }
 
 #[test]
-fn one_mistake_is_one_report() {
+fn one_mistake_is_reported_once() {
     // The mistake stands in a template that is called twice, then in a static value used later, then in a name assigned
     // again.
     check_file(
@@ -370,12 +370,12 @@ def h(x: f32[n]):
     return x[k, k]
 ",
         expect![[r#"
-            [type::operand] `+` takes tensors and numbers, and this is a string
+            [type::operand] `+` takes tensors and numbers, found a string
               at t.ft:3 `"a"`
               note: in `t`, called at t.ft:7
             [name::unknown] there is no `missing` here
               at t.ft:13 `missing`
-            [type::operand] `+` takes tensors and numbers, and this is a string
+            [type::operand] `+` takes tensors and numbers, found a string
               at t.ft:19 `"b"`
         "#]],
     );
@@ -389,7 +389,7 @@ def main(x: f32[n]):
     return t
 ",
         expect![[r#"
-            [assign::read_only] `x` is a parameter that is only read
+            [assign::read_only] cannot write to `x`: it is a read-only parameter
               at t.ft:2 `x[...]`
               help: annotate it with `inout[f32[m]]` to write it, or copy it: `t = x`
         "#]],

@@ -40,7 +40,7 @@ fn shapes() {
             [shape::assign] `t[...]` and `zeros((n, 3), f32)` differ in dimension 1: 2 and 3
               at t.ft:3 `t[...]`
               at t.ft:3 `zeros((n, 3), f32)`: the value
-              note: the target has shape [n, 2], and the value [n, 3]
+              note: the target has shape [n, 2], but the value has shape [n, 3]
         "#]],
     );
     check(
@@ -49,7 +49,7 @@ fn shapes() {
     t = zeros((n, 2), f32)
 ",
         expect![[r#"
-            [shape::assign] `t` has shape [n], and the value has shape [n, 2]
+            [shape::assign] `t` has shape [n], but the value has shape [n, 2]
               at t.ft:3 `t`
               at t.ft:3 `zeros((n, 2), f32)`: the value
               help: a tensor keeps its shape; use another name for another tensor
@@ -61,7 +61,7 @@ fn shapes() {
     t[0] = x
 ",
         expect![[r#"
-            [shape::assign] the target has shape [], and the value [n]
+            [shape::assign] the target has shape [], but the value has shape [n]
               at t.ft:3 `t[0]`
               at t.ft:3 `x`: the value
               help: reduce the value first: `sum(…)`
@@ -91,7 +91,7 @@ fn shapes() {
     return zeros((1.5,), f32)
 ",
         expect![[r#"
-            [shape::type] a size is an integer expression over sizes, and this is a float
+            [shape::type] expected an integer expression over sizes, found a float
               at t.ft:2 `(1.5,)`
         "#]],
     );
@@ -100,7 +100,7 @@ fn shapes() {
     return zeros((\"a\",), f32)
 ",
         expect![[r#"
-            [shape::type] a size is an integer expression over sizes, and this is a string
+            [shape::type] expected an integer expression over sizes, found a string
               at t.ft:2 `("a",)`
         "#]],
     );
@@ -123,7 +123,7 @@ fn subscripts() {
     return x[0, 0]
 ",
         expect![[r#"
-            [index::rank] `x` has 1 dimension, and 2 indices are given
+            [index::rank] `x` has 1 dimension, but 2 indices are given
               at t.ft:2 `x[0, 0]`
         "#]],
     );
@@ -132,7 +132,7 @@ fn subscripts() {
     return x[0.5]
 ",
         expect![[r#"
-            [index::type] an index is an integer, and this is a float
+            [index::type] expected an integer index, found a float
               at t.ft:2 `0.5`
               help: convert it: `cast(x, i64)`
         "#]],
@@ -142,7 +142,7 @@ fn subscripts() {
     return x[x]
 ",
         expect![[r#"
-            [index::type] an index is an integer, and this is a float
+            [index::type] expected an integer index, found a float
               at t.ft:2 `x`
               help: convert it: `cast(x, i64)`
         "#]],
@@ -152,9 +152,9 @@ fn subscripts() {
     return x[b]
 ",
         expect![[r#"
-            [index::type] a `bool` is not an index
+            [index::type] expected an integer index, found a `bool`
               at t.ft:2 `b`
-              help: shapes are known before the program runs, so there are no masks; choose with `where(mask, a, b)`
+              help: masks are not supported as indices; choose elements with `where(mask, a, b)`
         "#]],
     );
     check(
@@ -162,9 +162,9 @@ fn subscripts() {
     return x[[0, 1]]
 ",
         expect![[r#"
-            [index::type] an index is an integer, and this is a list
+            [index::type] expected an integer index, found a list
               at t.ft:2 `[0, 1]`
-              help: for one index in each dimension write a tuple: `x[tuple(at)]`; to gather, index with a tensor of integers
+              help: index each dimension with a tuple: `x[tuple(at)]`, or gather with a tensor of integers
         "#]],
     );
     check(
@@ -181,7 +181,7 @@ fn subscripts() {
     return a[2:5]
 ",
         expect![[r#"
-            [index::range] this slice goes from 2 to 5, and dimension 0 has size 3
+            [index::range] invalid slice from 2 to 5: dimension 0 has size 3
               at t.ft:2 `2:5`
               help: slices do not clamp: 0 <= a <= b <= n must hold for `x[a:b]`
         "#]],
@@ -191,7 +191,7 @@ fn subscripts() {
     return a[2:1]
 ",
         expect![[r#"
-            [index::range] this slice goes from 2 to 1, and dimension 0 has size 3
+            [index::range] invalid slice from 2 to 1: dimension 0 has size 3
               at t.ft:2 `2:1`
               help: slices do not clamp: 0 <= a <= b <= n must hold for `x[a:b]`
         "#]],
@@ -201,7 +201,7 @@ fn subscripts() {
     return x[::0]
 ",
         expect![[r#"
-            [index::slice] the step of a slice is an integer that is not 0
+            [index::slice] expected a nonzero integer as the step of a slice
               at t.ft:2 `0`
         "#]],
     );
@@ -210,7 +210,7 @@ fn subscripts() {
     return x[..., ...]
 ",
         expect![[r#"
-            [index::slice] `...` stands once in a subscript
+            [index::slice] a subscript can have only one `...`
               at t.ft:2 `..., ...`
         "#]],
     );
@@ -219,7 +219,7 @@ fn subscripts() {
     y[k][0] = 1
 ",
         expect![[r#"
-            [assign::gathered] an index tensor makes a copy, which would be written in place of the tensor
+            [assign::gathered] cannot write through an index tensor: it makes a copy of the elements
               at t.ft:2 `y[k]`
               help: put all indices into one subscript: `x[idx, j] = …`
         "#]],
@@ -238,14 +238,14 @@ fn subscripts() {
     return x[\"a\"]
 ",
         expect![[r#"
-            [index::type] an index is an integer, and this is a string
+            [index::type] expected an integer index, found a string
               at t.ft:2 `"a"`
         "#]],
     );
 }
 
 #[test]
-fn too_large() {
+fn too_large_programs() {
     check(
         "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     for i in static(range(1000)):
@@ -279,7 +279,7 @@ def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     t = [i for i in range(100000000)]
 ",
         expect![[r#"
-            [static::sequence] a static sequence has at most 1048576 items, and this has 100000000
+            [static::sequence] a static sequence can have at most 1048576 items, found 100000000
               at t.ft:2 `range(100000000)`
         "#]],
     );

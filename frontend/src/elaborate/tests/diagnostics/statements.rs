@@ -11,7 +11,7 @@ fn loops() {
         pass
 ",
         expect![[r#"
-            [type::iterate] a loop runs over a range, and this is a tensor of 1 dimension
+            [type::iterate] expected a range to loop over, found a tensor of 1 dimension
               at t.ft:2 `x`
               help: write `for i in range(x.shape[0]):` and `x[i]` inside
         "#]],
@@ -22,7 +22,7 @@ fn loops() {
         pass
 ",
         expect![[r#"
-            [type::iterate] a loop runs over a range, and this is a scalar
+            [type::iterate] expected a range to loop over, found a scalar
               at t.ft:2 `n`
               help: write `for i in range(x.shape[0]):` and `x[i]` inside
         "#]],
@@ -33,7 +33,7 @@ fn loops() {
         pass
 ",
         expect![[r#"
-            [range::step] the step of a range is not 0
+            [range::step] the step of a range cannot be 0
               at t.ft:2 `range(0, n, 0)`
         "#]],
     );
@@ -43,7 +43,7 @@ fn loops() {
         pass
 ",
         expect![[r#"
-            [type::unpack] a `range` gives one number at a time
+            [type::unpack] a loop over a `range` takes one loop variable
               at t.ft:2 `for i, j in range(n):`
         "#]],
     );
@@ -53,7 +53,7 @@ fn loops() {
         pass
 ",
         expect![[r#"
-            [type::unpack] 1 name stands here for 2 ranges
+            [type::unpack] found 1 loop variable for 2 ranges
               at t.ft:2 `i`
         "#]],
     );
@@ -63,7 +63,7 @@ fn loops() {
         pass
 ",
         expect![[r#"
-            [range::type] the bounds of a range are integers, and this is `f32`
+            [range::type] expected an integer as a bound of a range, found `f32`
               at t.ft:2 `x[0]`
         "#]],
     );
@@ -75,7 +75,7 @@ fn loops() {
         pass
 ",
         expect![[r#"
-            [type::unpack] 3 names stand here for a tuple
+            [type::unpack] expected 3 values to unpack, found a tuple
               at t.ft:4 `static([(1, 2)])`
         "#]],
     );
@@ -90,7 +90,7 @@ fn returns() {
     return x
 ",
         expect![[r#"
-            [syntax::return] `return` stands here under a condition or in a loop of the running program
+            [syntax::return] `return` under a run-time condition or in a run-time loop is not supported
               at t.ft:3 `return x`
               help: assign the result to a name, and return it at the end of the function
         "#]],
@@ -101,7 +101,7 @@ fn returns() {
         return x
 ",
         expect![[r#"
-            [syntax::return] `return` stands here under a condition or in a loop of the running program
+            [syntax::return] `return` under a run-time condition or in a run-time loop is not supported
               at t.ft:3 `return x`
               help: assign the result to a name, and return it at the end of the function
         "#]],
@@ -111,7 +111,7 @@ fn returns() {
     return \"a\"
 ",
         expect![[r#"
-            [return::type] result 0 is a string; an entry returns tensors and numbers
+            [return::type] expected a tensor or a number as result 0, found a string
               at t.ft:2 `return "a"`
         "#]],
     );
@@ -120,7 +120,7 @@ fn returns() {
     return x, relu
 ",
         expect![[r#"
-            [return::type] result 1 is a function; an entry returns tensors and numbers
+            [return::type] expected a tensor or a number as result 1, found a function
               at t.ft:2 `return x, relu`
         "#]],
     );
@@ -138,7 +138,7 @@ fn returns() {
     return x
 ",
         expect![[r#"
-            [return::shape] dimension 0 of the result x is annotated as n + 1 and is n
+            [return::shape] dimension 0 of the result x is annotated as n + 1, but is n
               at t.ft:1 `f32[n + 1]`
         "#]],
     );
@@ -147,7 +147,7 @@ fn returns() {
     return x
 ",
         expect![[r#"
-            [return::rank] result 0 is annotated with 0 dimensions, and a tensor of 1 dimension is returned
+            [return::rank] result 0 is annotated with 0 dimensions, but is a tensor of 1 dimension
               at t.ft:1 `f32`
         "#]],
     );
@@ -156,7 +156,7 @@ fn returns() {
     return x[0]
 ",
         expect![[r#"
-            [return::count] `f` returns 1 value, and its annotation says 2
+            [return::count] `f` returns 1 value, but its annotation has 2
               at t.ft:1 `(f32, f32)`
         "#]],
     );
@@ -165,7 +165,7 @@ fn returns() {
     return x
 ",
         expect![[r#"
-            [type::store] `f32` is stored into `i32`, which needs a conversion
+            [type::store] cannot store `f32` into `i32` without a conversion
               at t.ft:1 `i32[n]`
               help: write `cast(…, i32)`, which truncates, or make the target a float
         "#]],
@@ -175,7 +175,7 @@ fn returns() {
     pass
 ",
         expect![[r#"
-            [return::count] `f` returns 0 values, and its annotation says 1
+            [return::count] `f` returns 0 values, but its annotation has 1
               at t.ft:1 `i32`
               help: end it with `return …`
         "#]],
@@ -199,10 +199,10 @@ fn annotations() {
     return x
 ",
         expect![[r#"
-            [shape::data] `n` is a parameter whose value is known only when the program runs, and no size
+            [shape::data] expected a size, found the parameter `n`, whose value is known only at run time
               at t.ft:1 `n`
               at t.ft:1 `n`: declared here
-              help: leave the parameter out: `n` is then the size of the dimension; or annotate it `static`
+              help: leave out the parameter, so that `n` is the size of the dimension, or annotate it `static`
         "#]],
     );
     check(
@@ -210,7 +210,7 @@ fn annotations() {
     return x
 ",
         expect![[r#"
-            [annotation::size] a size is an integer expression over names
+            [annotation::size] expected a size: an integer expression over names
               at t.ft:1 `n:m`
               help: give every dimension a size: `f32[n, 3]`
         "#]],
@@ -220,7 +220,7 @@ fn annotations() {
     return x
 ",
         expect![[r#"
-            [annotation::form] this is not a type of a tensor
+            [annotation::form] expected the type of a tensor
               at t.ft:1 `"f32"`
               help: write `f32`, `f32[n, m]`, `inout[f32[n]]` or `static`
         "#]],
@@ -230,7 +230,7 @@ fn annotations() {
     return x
 ",
         expect![[r#"
-            [entry::default] `y` is a tensor, which has no default in an entry
+            [entry::default] `y` is a tensor and cannot have a default in an entry
               at t.ft:1 `3.0`
               help: annotate it `static` if its value is known when compiling
         "#]],
@@ -240,7 +240,7 @@ fn annotations() {
     return x
 ",
         expect![[r#"
-            [shape::type] a size is an integer expression over sizes, and this is a scalar
+            [shape::type] expected an integer expression over sizes, found a scalar
               at t.ft:1 `n / 2`
         "#]],
     );
@@ -273,7 +273,7 @@ fn statements_without_effect() {
     label(3)
 ",
         expect![[r#"
-            [type::operand] `label` takes a string, and this is an integer
+            [type::operand] `label` takes a string, found an integer
               at t.ft:2 `3`
         "#]],
     );
@@ -282,7 +282,7 @@ fn statements_without_effect() {
     t = label(\"a\")
 ",
         expect![[r#"
-            [syntax::label] `label` is a statement of its own
+            [syntax::label] `label` cannot be part of an expression
               at t.ft:2 `label("a")`
               help: put `label("L1")` on the line before the statement that it names
         "#]],
@@ -290,7 +290,7 @@ fn statements_without_effect() {
 }
 
 #[test]
-fn several() {
+fn several_mistakes() {
     check(
         "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     a = x + qq
@@ -306,11 +306,11 @@ fn several() {
         expect![[r#"
             [name::unknown] there is no `qq` here
               at t.ft:2 `qq`
-            [index::rank] `x` has 1 dimension, and 2 indices are given
+            [index::rank] `x` has 1 dimension, but 2 indices are given
               at t.ft:4 `x[i, i]`
-            [type::bool] `+` computes with numbers, and `bool` is none
+            [type::bool] `+` takes numbers, found `bool`
               at t.ft:5 `b[i] + b[i]`
-              help: `|` is true if one of them is; to count, `cast(x, i32)`
+              help: write `|` for a logical or, or convert with `cast(x, i32)` to count
             [name::unknown] there is no `rr` here
               at t.ft:7 `rr`
             [name::unknown] there is no `ss` here

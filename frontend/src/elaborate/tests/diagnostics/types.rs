@@ -10,9 +10,9 @@ fn operands() {
     return b + b
 ",
         expect![[r#"
-            [type::bool] `+` computes with numbers, and `bool` is none
+            [type::bool] `+` takes numbers, found `bool`
               at t.ft:2 `b + b`
-              help: `|` is true if one of them is; to count, `cast(x, i32)`
+              help: write `|` for a logical or, or convert with `cast(x, i32)` to count
         "#]],
     );
     check(
@@ -20,7 +20,7 @@ fn operands() {
     return -b
 ",
         expect![[r#"
-            [type::bool] `-` computes with numbers, and `bool` is none
+            [type::bool] `-` takes numbers, found `bool`
               at t.ft:2 `-b`
               help: convert first: `cast(x, i32)`
         "#]],
@@ -30,7 +30,7 @@ fn operands() {
     return x & 1
 ",
         expect![[r#"
-            [type::operand] `&` takes integers, and this is `f32` and an integer
+            [type::operand] `&` takes integers, found `f32` and an integer
               at t.ft:2 `x & 1`
               help: convert first: `cast(x, i64)`
         "#]],
@@ -40,9 +40,9 @@ fn operands() {
     return x and b
 ",
         expect![[r#"
-            [type::operand] `and` takes `bool`, and this is `f32` and `bool`
+            [type::operand] `and` takes `bool`, found `f32` and `bool`
               at t.ft:2 `x and b`
-              help: compare first: `x != 0`; for the bits of integers there are `&`, `|` and `~`
+              help: compare first: `x != 0`; for the bits of integers, write `&`, `|` or `~`
         "#]],
     );
     check(
@@ -50,9 +50,9 @@ fn operands() {
     return not x
 ",
         expect![[r#"
-            [type::operand] `not` takes `bool`, and this is `f32`
+            [type::operand] `not` takes `bool`, found `f32`
               at t.ft:2 `not x`
-              help: compare first: `x != 0`; for the bits of integers there are `&`, `|` and `~`
+              help: compare first: `x != 0`; for the bits of integers, write `&`, `|` or `~`
         "#]],
     );
     check(
@@ -60,7 +60,7 @@ fn operands() {
     return x + \"a\"
 ",
         expect![[r#"
-            [type::operand] `+` takes tensors and numbers, and this is a string
+            [type::operand] `+` takes tensors and numbers, found a string
               at t.ft:2 `"a"`
         "#]],
     );
@@ -69,7 +69,7 @@ fn operands() {
     return x << 1
 ",
         expect![[r#"
-            [type::operand] `<<` takes integers, and this is `f32` and an integer
+            [type::operand] `<<` takes integers, found `f32` and an integer
               at t.ft:2 `x << 1`
               help: convert first: `cast(x, i64)`
         "#]],
@@ -105,7 +105,7 @@ fn literals() {
     return u + 300, u - 1, u + -1
 ",
         expect![[r#"
-            [type::literal] 300 does not fit in `u8`, which goes from 0 to 255
+            [type::literal] 300 does not fit in `u8`, which ranges from 0 to 255
               at t.ft:2 `300`
               help: convert the other operand to a wider type with `cast`
         "#]],
@@ -115,7 +115,7 @@ fn literals() {
     return k + 99999999999
 ",
         expect![[r#"
-            [type::literal] 99999999999 does not fit in `i32`, which goes from -2147483648 to 2147483647
+            [type::literal] 99999999999 does not fit in `i32`, which ranges from -2147483648 to 2147483647
               at t.ft:2 `99999999999`
               help: convert the other operand to a wider type with `cast`
         "#]],
@@ -134,7 +134,7 @@ fn literals() {
     return cast(1e10, i32)
 ",
         expect![[r#"
-            [type::literal] 10000000000 has no value in `i32`
+            [type::literal] 10000000000 does not fit in `i32`
               at t.ft:2 `1e10`
         "#]],
     );
@@ -146,9 +146,9 @@ fn literals() {
     return s
 ",
         expect![[r#"
-            [type::literal] 3000000000 does not fit in `i32`, the type of `s`, which goes from -2147483648 to 2147483647
+            [type::literal] 3000000000 does not fit in `i32`, the type of `s`, which ranges from -2147483648 to 2147483647
               at t.ft:2 `3000000000`
-              help: say its type: `s: i64 = 3000000000`
+              help: declare its type: `s: i64 = 3000000000`
         "#]],
     );
 }
@@ -161,7 +161,7 @@ fn stores() {
     k2[...] = x
 ",
         expect![[r#"
-            [type::store] `f32` is stored into `i32`, which needs a conversion
+            [type::store] cannot store `f32` into `i32` without a conversion
               at t.ft:3 `x`
               help: write `cast(…, i32)`, which truncates, or make the target a float
         "#]],
@@ -172,7 +172,7 @@ fn stores() {
     k2 += 0.5
 ",
         expect![[r#"
-            [type::store] a float is stored into `i32`, which needs a conversion
+            [type::store] cannot store a float into `i32` without a conversion
               at t.ft:3 `0.5`
               help: write `cast(…, i32)`, which truncates, or make the target a float
         "#]],
@@ -184,10 +184,10 @@ fn stores() {
     c += b
 ",
         expect![[r#"
-            [type::store] `i32` is stored into `bool`, which needs a conversion
+            [type::store] cannot store `i32` into `bool` without a conversion
               at t.ft:3 `k`
               help: compare: `x != 0`
-            [type::bool] arithmetic computes with numbers, and `bool` is none
+            [type::bool] arithmetic takes numbers, found `bool`
               at t.ft:4 `c += b`
               help: write `|=` or `&=`
         "#]],
@@ -197,7 +197,7 @@ fn stores() {
     y[...] = \"a\"
 ",
         expect![[r#"
-            [type::store] a tensor holds numbers, and this is a string
+            [type::store] expected a number to store, found a string
               at t.ft:2 `"a"`
         "#]],
     );
@@ -211,9 +211,9 @@ fn conditions() {
         pass
 ",
         expect![[r#"
-            [type::condition] a condition is a `bool`, and this is `f32`
+            [type::condition] expected a `bool` as a condition, found `f32`
               at t.ft:2 `x[0]`
-              help: compare it with something: `x != 0`
+              help: compare it: `x != 0`
         "#]],
     );
     check(
@@ -222,7 +222,7 @@ fn conditions() {
         pass
 ",
         expect![[r#"
-            [type::condition] a condition is one `bool`, and this is a tensor of 1 dimension
+            [type::condition] expected one `bool` as a condition, found a tensor of 1 dimension
               at t.ft:2 `b`
               help: reduce it with `any(…)` or `all(…)`
         "#]],
@@ -232,7 +232,7 @@ fn conditions() {
     assert x > 0
 ",
         expect![[r#"
-            [type::condition] a condition is one `bool`, and this is a tensor of 1 dimension
+            [type::condition] expected one `bool` as a condition, found a tensor of 1 dimension
               at t.ft:2 `x > 0`
               help: reduce it with `any(…)` or `all(…)`
         "#]],
@@ -243,9 +243,9 @@ fn conditions() {
         pass
 ",
         expect![[r#"
-            [type::condition] a condition is a `bool`, and this is a string
+            [type::condition] expected a `bool` as a condition, found a string
               at t.ft:2 `"a"`
-              help: compare it with something: `x != 0`
+              help: compare it: `x != 0`
         "#]],
     );
     check(
@@ -253,9 +253,9 @@ fn conditions() {
     s = 1.0 if k else 2.0
 ",
         expect![[r#"
-            [type::condition] a condition is a `bool`, and this is `i32`
+            [type::condition] expected a `bool` as a condition, found `i32`
               at t.ft:2 `k`
-              help: compare it with something: `x != 0`
+              help: compare it: `x != 0`
         "#]],
     );
 }
@@ -275,7 +275,7 @@ fn static_parameters() {
 }
 
 #[test]
-fn assertions_that_fail_now() {
+fn statically_failing_assertions() {
     check(
         "def f(x: f32[n], k: i32[n], b: bool[n], y: inout[f32[n]]):
     assert x.ndim == 2, f\"{x.ndim} dimensions\"
@@ -299,18 +299,18 @@ fn assertions_that_fail_now() {
     assert k[0] > 0, x
 ",
         expect![[r#"
-            [assert::message] a message shows scalars, and this is a tensor of 1 dimension
+            [assert::message] expected a scalar in the message, found a tensor of 1 dimension
               at t.ft:2 `x`
         "#]],
     );
 }
 
 #[test]
-fn element_types_are_no_names() {
+fn element_types_as_names() {
     check(
         "def f(x: f32[f64]):\n    return x\n",
         expect![[r#"
-        [annotation::size] `f64` is an element type, and no size
+        [annotation::size] expected a size, found the element type `f64`
           at t.ft:1 `f64`
           help: give the size another name
     "#]],
@@ -318,7 +318,7 @@ fn element_types_are_no_names() {
     check(
         "def f(f32: f32[n]):\n    return f32\n",
         expect![[r#"
-        [entry::parameter] `f32` is an element type, and no name for a parameter
+        [entry::parameter] cannot name a parameter `f32`: it is an element type
           at t.ft:1 `f32`
           help: use another name
     "#]],

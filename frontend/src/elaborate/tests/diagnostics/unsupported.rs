@@ -14,9 +14,9 @@ def f(x: f32[n]):
     s1(x)
 ",
         expect![[r#"
-            [call::decorated] `s1` has a decorator, and is not called by programs
+            [call::decorated] cannot call `s1` in a program: it has a decorator
               at t.ft:6 `s1(x)`
-              help: a schedule is chosen with `--schedule s1`, and called by other schedules
+              help: choose a schedule with `--schedule s1`, or call it in another schedule
         "#]],
     );
     check(
@@ -58,7 +58,7 @@ def f(w: f32):
 }
 
 #[test]
-fn structured_and_continuous() {
+fn structured_results_and_continuous_tensors() {
     check(
         "def f(x: f64[n, m]) -> f64[n, m] @ csr:
     return x
@@ -66,7 +66,7 @@ fn structured_and_continuous() {
         expect![[r#"
             [unsupported] a structured result is not supported yet
               at t.ft:1 `csr`
-              help: leave the format out, and the result is dense; or write `@ pattern(A)`, with the name of the structured parameter that it is stored like
+              help: leave out the format for a dense result, or write `@ pattern(A)` with the name of the structured parameter that has the pattern
         "#]],
     );
     check(
@@ -75,7 +75,7 @@ fn structured_and_continuous() {
     return t
 ",
         expect![[r#"
-            [unsupported] a structured local tensor in another format than `pattern(A)` or rows of a `bytemap` is not supported yet
+            [unsupported] a structured local tensor in a format other than `pattern(A)` or rows of a `bytemap` is not supported yet
               at t.ft:2 `hashmap`
         "#]],
     );

@@ -25,10 +25,10 @@ pass
               4:7 `z`
               3:5 `y` this statement takes no block
               help: indent it like the line before
-            syntax::indentation: the line is indented like no block around it
+            syntax::indentation: the indentation matches no enclosing block
               7:7 `c`
               help: indent it by 4 columns, like the block before
-            syntax::indentation: the line is indented like no block around it
+            syntax::indentation: the indentation matches no enclosing block
               8:4 `d`
               help: indent it by 0 columns, like the block before
             syntax::indentation: expected an indented block after `def`
@@ -67,7 +67,7 @@ def f():
               1:10 `]`
               1:5 `(` opened here
               help: close `(` with `)`
-            syntax::bracket: `)` closes a bracket that was not opened
+            syntax::bracket: unmatched closing bracket `)`
               2:6 `)`
               help: remove the `)`, or open it
             syntax::bracket: `(` is never closed
@@ -88,10 +88,10 @@ x = 1
 y = 1 \
 "#,
         expect![[r#"
-            syntax::continuation: a line starts with `\`, which continues the line before it
+            syntax::continuation: unexpected `\` at the start of a line
               1:1 `\\`
               help: remove the `\`
-            syntax::continuation: the file ends after `\`, which continues a line
+            syntax::continuation: expected a line after `\`, found the end of the file
               3:7 `\\\n`
               help: remove the `\`, or write the rest of the line
         "#]],
@@ -155,7 +155,7 @@ fn depth() {
     check(
         &format!("def f():\n    if a: pass\n{}", "    elif a: pass\n".repeat(200)),
         expect![[r#"
-        syntax::depth: more than 200 branches of one `if`
+        syntax::depth: an `if` has more than 200 branches
           202:5 `elif`
           help: split the cases into groups, each with its own `if`
     "#]],

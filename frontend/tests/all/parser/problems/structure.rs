@@ -49,7 +49,7 @@ def n(x):
         expect![[r#"
             syntax::unexpected: expected `:`, found the end of the line
               1:8 `)`
-              help: the line starts with `def`, so it ends with `:`
+              help: write `:` at the end of a line that starts with `def`
             syntax::indentation: expected an indented block after `def`
               3:1 `def g(x):`
               help: indent the statements that belong to it by four spaces, or write `pass`
@@ -70,7 +70,7 @@ def n(x):
               help: write the matching `)`
             syntax::unexpected: expected `:`, found the end of the line
               11:21 `)`
-              help: the line starts with `for`, so it ends with `:`
+              help: write `:` at the end of a line that starts with `for`
             syntax::unexpected: expected `in`, found `range`
               13:11 `range`
               help: write `for i in range(n):`
@@ -79,14 +79,14 @@ def n(x):
               help: choose another name: keywords cannot be names
             syntax::unexpected: expected `:`, found `=`
               15:10 `=`
-              help: `==` compares; `=` assigns, on a line of its own
+              help: write `==` to compare; assign with `=` on a line of its own
             syntax::unexpected: expected `:`, found the end of the line
               16:8 `x`
-              help: the line starts with `if`, so it ends with `:`
+              help: write `:` at the end of a line that starts with `if`
             syntax::unexpected: expected `:`, found the keyword `if`
               18:10 `if`
               help: write `elif cond:`
-            syntax::unexpected: `elif` after `else`
+            syntax::unexpected: unexpected `elif` after `else`
               19:5 `elif`
               help: `else` is the last branch: write `elif` for the ones before it
             syntax::unexpected: expected an expression, found `:`
@@ -100,7 +100,7 @@ def n(x):
               help: write the right operand; to count, write `i += 1`
             syntax::unexpected: expected `else`, found the end of the line
               22:14 `b`
-              help: a conditional expression has both cases: `a if cond else b`
+              help: write both cases: `a if cond else b`
             syntax::unexpected: expected an operator, a comma or the end of the line, found `b`
               23:11 `b`
               help: is an operator missing before `b`, or the end of the line?
@@ -116,7 +116,7 @@ def n(x):
               help: remove one of them
             syntax::argument: expected a name before `=` in a call
               27:11 `a.b`
-              help: `name=value` gives a parameter its value; `==` compares
+              help: write `name=value` to pass an argument by name, or `==` to compare
             syntax::unexpected: expected an expression, found `]`
               28:11 `]`
               help: write an expression before `]`, or remove it
@@ -125,16 +125,16 @@ def n(x):
               help: choose another name: keywords cannot be names
             syntax::unexpected: expected an expression, found the keyword `return`
               30:12 `return`
-              help: `return` starts no expression; names cannot be keywords
+              help: write an expression; the keyword `return` cannot be a name
             syntax::unexpected: expected an expression, found the end of the line
               31:5 `assert`
               help: write an expression after `assert`
             syntax::unexpected: expected an expression, found `=`
               32:9 `=`
-              help: `=` follows a name or elements of a tensor: `t = e`, `t[i] = e`
+              help: assign to a name or to elements of a tensor: `t = e`, `t[i] = e`
             syntax::unexpected: expected an expression, found `=`
               33:15 `=`
-              help: `=` follows a name or elements of a tensor: `t = e`, `t[i] = e`
+              help: assign to a name or to elements of a tensor: `t = e`, `t[i] = e`
             syntax::unexpected: expected an operator, a comma or the end of the line, found the keyword `pass`
               34:10 `pass`
               help: is an operator missing before `pass`, or the end of the line?
@@ -143,13 +143,13 @@ def n(x):
               help: `print` is a function: `print("x is", x)`
             syntax::unexpected: expected an operator, a comma or a closing bracket, found `=`
               36:9 `=`
-              help: `==` compares; `=` assigns, on a line of its own
+              help: write `==` to compare; assign with `=` on a line of its own
             syntax::unexpected: expected an operator, a comma or the end of the line, found the keyword `not`
               37:11 `not`
               help: is an operator missing before `not`, or the end of the line?
             syntax::unexpected: expected an operator, a comma or the end of the line, found `->`
               38:7 `->`
-              help: `->` stands before the type of a function's result: `def f(x: f32) -> f32:`
+              help: write `->` only before the type of a function's result: `def f(x: f32) -> f32:`
             syntax::unexpected: expected an expression, found `:`
               39:5 `:`
               help: write an expression before `:`, or remove it
@@ -167,22 +167,22 @@ def k(x, *, y): pass
 def l(**k): pass
 "#,
         expect![[r#"
-            syntax::parameter: two parameters are called `x`
+            syntax::parameter: two parameters are named `x`
               1:10 `x`
               1:7 `x` first here
               help: rename one of them
-            syntax::parameter: `y` has no default, but the one before has
+            syntax::parameter: the parameter `y` without a default follows a parameter with a default
               2:12 `y`
               help: give it a default too, or move it to the front
-            python::star: `/` among the parameters
+            python::star: `/` among the parameters is not supported
               3:10 `/`
-              help: name each parameter; every one can be given by position or by name
-            python::star: `*` among the parameters
+              help: name each parameter; calls can pass any of them by position or by name
+            python::star: `*` among the parameters is not supported
               4:10 `*`
-              help: name each parameter; every one can be given by position or by name
-            python::star: `**` among the parameters
+              help: name each parameter; calls can pass any of them by position or by name
+            python::star: `**` among the parameters is not supported
               5:7 `**`
-              help: name each parameter; every one can be given by position or by name
+              help: name each parameter; calls can pass any of them by position or by name
         "#]],
     );
 }
@@ -205,40 +205,40 @@ x = 1
 @last
 "#,
         expect![[r#"
-            syntax::top_level: a declaration with a type at the top level of a file
+            syntax::top_level: a declaration with a type is not supported at the top level of a file
               1:1 `x: f32 = 1`
-              help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top_level: an assignment to something other than one name at the top level of a file
+              help: move it into a function: a file holds imports, assignments of static values (`n = 64`) and functions
+            syntax::top_level: an assignment to anything but one name is not supported at the top level of a file
               2:1 `a, b = 1, 2`
-              help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top_level: an assignment to something other than one name at the top level of a file
+              help: move it into a function: a file holds imports, assignments of static values (`n = 64`) and functions
+            syntax::top_level: an assignment to anything but one name is not supported at the top level of a file
               3:1 `a.b = 1`
-              help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top_level: an augmented assignment at the top level of a file
+              help: move it into a function: a file holds imports, assignments of static values (`n = 64`) and functions
+            syntax::top_level: an augmented assignment is not supported at the top level of a file
               4:1 `x += 1`
-              help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top_level: an expression at the top level of a file
+              help: move it into a function: a file holds imports, assignments of static values (`n = 64`) and functions
+            syntax::top_level: an expression is not supported at the top level of a file
               5:1 `f(x)`
-              help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top_level: `return` at the top level of a file
+              help: move it into a function: a file holds imports, assignments of static values (`n = 64`) and functions
+            syntax::top_level: `return` is not supported at the top level of a file
               6:1 `return 1`
-              help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top_level: `assert` at the top level of a file
+              help: move it into a function: a file holds imports, assignments of static values (`n = 64`) and functions
+            syntax::top_level: `assert` is not supported at the top level of a file
               7:1 `assert x`
-              help: a file holds imports, assignments of static values (`n = 64`) and functions: put this into a function
-            syntax::top_level: `if` at the top level of a file
+              help: move it into a function: a file holds imports, assignments of static values (`n = 64`) and functions
+            syntax::top_level: `if` is not supported at the top level of a file
               8:1 `if`
-              help: a file holds imports, assignments of static values and functions: put this into a function
+              help: move it into a function: a file holds imports, assignments of static values and functions
             syntax::unexpected: expected an expression, found the end of the line
               9:7 `=`
               help: write an expression after `=`
-            syntax::top_level: `for` at the top level of a file
+            syntax::top_level: `for` is not supported at the top level of a file
               10:1 `for`
-              help: a file holds imports, assignments of static values and functions: put this into a function
-            syntax::decorator: a decorator without a function after it
+              help: move it into a function: a file holds imports, assignments of static values and functions
+            syntax::decorator: expected a function after the decorator
               11:2 `schedule(f)`
               help: write `def` on the next line
-            syntax::decorator: a decorator without a function after it
+            syntax::decorator: expected a function after the decorator
               13:2 `last`
               help: write `def` on the next line
         "#]],
@@ -259,15 +259,15 @@ from a import (b, c
 x = 1
 "#,
         expect![[r#"
-            python::import: a relative import
+            python::import: relative imports are not supported
               1:6 `.`
-              help: a module is a file beside this one: `from mymodule import f`
-            python::import: a relative import
+              help: write `from mymodule import f` for the file `mymodule.ft` beside this one
+            python::import: relative imports are not supported
               2:6 `.`
-              help: a module is a file beside this one: `from mymodule import f`
-            python::import: a module is not imported as a whole
+              help: write `from mymodule import f` for the file `mymodule.ft` beside this one
+            python::import: importing a whole module is not supported
               3:15 `*`
-              help: name what you need: `from mymodule import f, g`
+              help: list the names: `from mymodule import f, g`
             python::import: `a.b` is not a module name
               4:6 `a.b`
               help: a module is a file beside this one, or `libop`: `from mymodule import f`

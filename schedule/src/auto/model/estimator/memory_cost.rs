@@ -197,7 +197,7 @@ def beside(h: f32[n, 32], g: f32[n, 32], to: i64[m], s: inout[f32[32]]):
     }
 
     #[test]
-    fn what_a_tensor_points_to_comes_again_where_it_has_no_room() {
+    fn gathered_rows_larger_than_the_cache_are_reloaded() {
         // 6 MB in a level of 8 MB, and 64 MB.
         let [kept, gone] = [50_000, 500_000].map(|rows| time("rows", rows, 5_000_000) / 5e6);
         assert!(gone > kept + 10.0, "{kept} {gone}");
@@ -207,14 +207,14 @@ def beside(h: f32[n, 32], g: f32[n, 32], to: i64[m], s: inout[f32[32]]):
     }
 
     #[test]
-    fn all_that_a_loop_points_to_needs_room() {
+    fn gathered_tensors_share_the_cache() {
         // Two tensors of 6 MB, each of which fits alone.
         let (alone, both) = (time("rows", 50_000, 5_000_000), time("beside", 50_000, 5_000_000));
         assert!(both > 2.2 * alone, "{alone} {both}");
     }
 
     #[test]
-    fn long_rows_are_seen_coming() {
+    fn long_gathered_rows_are_prefetched() {
         let [short, long] = [("rows", 500_000), ("long_rows", 500_000 / 32)].map(|(entry, rows)| {
             let pointers = 10 * rows;
             time(entry, rows, pointers) / (pointers * if entry == "rows" { 32 } else { 1024 }) as f64

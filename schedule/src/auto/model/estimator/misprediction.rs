@@ -92,7 +92,7 @@ def pointed_to(x: f32[m], to: i32[m], y: inout[f32[n]], z: inout[f32[m]]):
     }
 
     #[test]
-    fn a_branch_waits_for_what_a_tensor_points_to() {
+    fn mispredicted_branches_wait_for_gathered_elements() {
         assert_eq!(waits("kept", 50_000), 0.0);
         // The tensor fits into the first level.
         assert_eq!(waits("pointed_to", 1_000), 0.0);

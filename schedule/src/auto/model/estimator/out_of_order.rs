@@ -181,7 +181,7 @@ def long(q: f32[4096], k: f32[n, 4096], s: inout[f32[n]]):
     }
 
     #[test]
-    fn short_sums_of_their_own_do_not_wait_for_each_other() {
+    fn short_independent_sums_overlap() {
         for entry in ["rows", "in_place"] {
             assert_eq!(time(entry, 1.0), time(entry, 1.5), "{entry}");
         }

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_statements_touch_needs_room_too() {
+    fn tensors_of_other_statements_take_cache_space() {
         // Windows of 17 KB: the level holds both of them, or one.
         let apart = |bytes| time(&[SCORES], bytes) + time(&[GRADIENT], bytes);
         let together = |bytes| time(&[SCORES, GRADIENT], bytes);

@@ -41,7 +41,7 @@ def f(w: f32[n], h: f32[n, 16], y: inout[f32[16]], g: f32[n, m], z: inout[f32[m]
 
 /// Checks sums that are more than the registers hold (four rows of 64), as blocks of 16 columns, which are not.
 #[test]
-fn columns_of_several_rows_are_summed_one_part_after_the_other() {
+fn columns_of_several_rows_are_summed_in_blocks() {
     let rows = |k: usize| format!("            y[{k}, c] += w[j, {k}] * v[j, c]\n");
     let text = format!(
         "def f(w: f32[m, 4], v: f32[m, 64], y: inout[f32[4, 64]]):\n    for j in range(m):\n        \

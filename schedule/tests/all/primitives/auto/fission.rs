@@ -12,7 +12,7 @@ def f(x: f32[m], to: i32[m], y: inout[f32[n]]):
 ";
 
 #[test]
-fn what_scatters_is_cut_out_of_what_takes_longer() {
+fn scatters_are_split_from_expensive_statements() {
     decides(
         WEIGHTS,
         "auto_fission",
@@ -20,7 +20,7 @@ fn what_scatters_is_cut_out_of_what_takes_longer() {
         expect![[r#"
             `e`
                 keep                                         39.0 ms
-              * fission("e") around what it scatters         9.82 ms
+              * fission("e") around its scatters             9.82 ms
             w = empty((m,), f32)
             for e in range(m):
                 w[e] = exp(x[e]) * tanh(x[e])
@@ -31,7 +31,7 @@ fn what_scatters_is_cut_out_of_what_takes_longer() {
 }
 
 #[test]
-fn what_takes_no_longer_than_to_keep_it_stays() {
+fn cheap_statements_are_not_split_off() {
     let text = WEIGHTS.replace("exp(x[e]) * tanh(x[e])", "2 * x[e]");
     decides(
         &text,
@@ -40,7 +40,7 @@ fn what_takes_no_longer_than_to_keep_it_stays() {
         expect![[r#"
             `e`
               * keep                                         3.20 ms
-                fission("e") around what it scatters         3.39 ms
+                fission("e") around its scatters             3.39 ms
             for e in range(m):
                 w = empty((), f32)
                 w = 2.0 * x[e]
@@ -51,7 +51,7 @@ fn what_takes_no_longer_than_to_keep_it_stays() {
 
 /// Checks that functions are cut out to run in lanes, which scattering statements do not allow.
 #[test]
-fn what_is_too_short_for_threads_is_cut_for_lanes() {
+fn short_loops_are_split_for_lanes() {
     decides(
         WEIGHTS,
         "auto_fission",
@@ -59,7 +59,7 @@ fn what_is_too_short_for_threads_is_cut_for_lanes() {
         expect![[r#"
             `e`
                 keep                                         745 ns
-              * fission("e") around what it scatters         317 ns
+              * fission("e") around its scatters             317 ns
             w = empty((m,), f32)
             for e in range(m):
                 w[e] = exp(x[e]) * tanh(x[e])
@@ -72,7 +72,7 @@ fn what_is_too_short_for_threads_is_cut_for_lanes() {
 /// Checks a loop as in the gradient of attention over edges: alone, the scattered rows are divided among threads by
 /// columns, and the dot products by edges. In one loop neither is possible.
 #[test]
-fn rows_that_are_scattered_are_cut_out_for_their_columns() {
+fn scatters_of_rows_are_split_off() {
     let text = "
 def f(h: f32[n, 32], g: f32[n, 32], w: f32[m], to: i32[m], of: i32[m], y: inout[f32[n, 32]], z: inout[f32[m]]):
     for e in range(m):
@@ -87,7 +87,7 @@ def f(h: f32[n, 32], g: f32[n, 32], w: f32[m], to: i32[m], of: i32[m], y: inout[
         expect![[r#"
             `e`
                 keep                                         18.8 ms
-              * fission("e") around what it scatters         7.37 ms
+              * fission("e") around its scatters             7.37 ms
             for e in range(m):
                 for d_1 in range(32):
                     z[e] += h[cast(to[e], i64), d_1] * g[cast(of[e], i64), d_1]
@@ -100,7 +100,7 @@ def f(h: f32[n, 32], g: f32[n, 32], w: f32[m], to: i32[m], of: i32[m], y: inout[
 
 /// Checks that a loop stays whole if an edge may read sums that earlier edges have written.
 #[test]
-fn what_reads_sums_of_earlier_iterations_stays() {
+fn loops_with_reads_of_earlier_sums_are_not_split() {
     let text = "
 def f(x: f32[m], to: i32[m], y: inout[f32[m]], z: inout[f32[m]]):
     for e in range(m):
@@ -114,7 +114,7 @@ def f(x: f32[m], to: i32[m], y: inout[f32[m]], z: inout[f32[m]]):
         expect![[r#"
             `e`
               * keep                                         39.3 ms
-                fission("e") around what it scatters         refused: the first half needs what the second half does in earlier iterations of `e`
+                fission("e") around its scatters             refused: the first half depends on the second half in earlier iterations of `e`
             for e in range(m):
                 y[cast(to[e], i64)] += exp(x[e])
                 z[e] = tanh(y[e])

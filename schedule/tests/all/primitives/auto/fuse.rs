@@ -4,7 +4,7 @@ use super::decides;
 use expect_test::expect;
 
 #[test]
-fn loops_that_use_the_same_tensors_are_one() {
+fn loops_over_the_same_tensors_are_fused() {
     let text = "
 def f(x: f32[n, m]) -> f32[n, m]:
     t = empty((n, m), f32)
@@ -49,7 +49,7 @@ def f(x: f32[n], a: inout[f32[n]], b: inout[f32[n]]):
         expect![[r#"
             `i#1`
               * keep                                         4.80 ms
-                fuse("i#1", "i#2")                           refused: the loop could not run on threads any more
+                fuse("i#1", "i#2")                           refused: the fused loop could no longer run on threads
             for i in range(n):
                 a[i] = x[i] * 2.0
             for i in range(n):

@@ -4,7 +4,7 @@ use super::decides;
 use expect_test::expect;
 
 #[test]
-fn cheap_intermediates_are_computed_where_they_are_read() {
+fn cheap_intermediates_are_inlined() {
     let text = "
 def f(x: f32[n, m]) -> f32[n, m]:
     t = empty((n, m), f32)

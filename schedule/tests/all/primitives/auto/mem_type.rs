@@ -5,7 +5,7 @@ use expect_test::expect;
 
 /// Checks a prefix of `x` in every iteration, which is at most as long as `x`.
 #[test]
-fn arrays_of_changing_size_get_room_for_the_largest() {
+fn arrays_of_varying_size_get_their_maximum_size() {
     let text = "
 def f(x: f64[n], y: inout[f64[n]]):
     for i in range(n):
@@ -36,7 +36,7 @@ def f(x: f64[n], y: inout[f64[n]]):
 /// Checks that a size without a known bound, the square of an iterator, is allocated; an array whose size is fixed
 /// needs no change.
 #[test]
-fn what_has_no_bound_is_allocated() {
+fn arrays_of_unbounded_size_stay_on_the_heap() {
     let text = "
 def f(x: f64[n], y: inout[f64[n]]):
     for i in range(n):

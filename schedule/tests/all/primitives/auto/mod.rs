@@ -63,7 +63,7 @@ fn marks_of_users_stay() {
 
 /// Checks that the manual lists the rules in the order in which they run.
 #[test]
-fn the_manual_has_all_rules() {
+fn the_manual_lists_all_rules_in_order() {
     let manual = taffeta_schedule::documentation().find(|d| d.name == "auto").expect("it is registered");
     let mut from = 0;
     for rule in taffeta_schedule::auto::rules() {
@@ -93,7 +93,7 @@ def f(x: f64[n, n], y: inout[f64[n]]):
 
 /// Checks the estimate of scalars that are computed from each other, cyclically and by repeated doubling.
 #[test]
-fn scalars_that_follow_each_other_are_estimated() {
+fn chains_of_scalars_are_estimated() {
     let doubled: String = (0..200).map(|k| format!("        d{} = d{k} + d{k}\n", k + 1)).collect();
     let (func, _) = entry(&format!(
         "

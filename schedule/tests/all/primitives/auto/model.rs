@@ -39,7 +39,7 @@ def f(a: f64[n, m], b: f64[m, n], c: inout[f64[n, n]]):
 }
 
 #[test]
-fn compilers_do_not_interchange_loops_that_read_what_they_write() {
+fn compilers_do_not_interchange_loops_that_read_their_results() {
     let text = "
 def f(c: inout[f64[n, n]]):
     for j in range(n):
@@ -51,7 +51,7 @@ def f(c: inout[f64[n, n]]):
 }
 
 #[test]
-fn an_iterator_has_a_value_once() {
+fn equality_with_an_iterator_holds_once() {
     let text = "
 def f(x: inout[f64[n, m]]):
     for i in range(n):
@@ -65,7 +65,7 @@ def f(x: inout[f64[n, m]]):
 }
 
 #[test]
-fn threads_have_the_part_that_they_reduce_into() {
+fn threads_copy_only_the_part_they_reduce_into() {
     let text = "
 def f(a: f64[n, m], x: f64[m], y: inout[f64[n, n, n]]):
     for i in range(n):
@@ -80,7 +80,7 @@ def f(a: f64[n, m], x: f64[m], y: inout[f64[n, n, n]]):
 /// Checks that the guard of `split` for a trip count that is no multiple is free: lowering makes it the bound of the
 /// loop.
 #[test]
-fn bounds_of_a_loop_are_no_branches() {
+fn guards_that_become_loop_bounds_cost_nothing() {
     let text = "
 def f(a: f64[n, m], x: f64[m], y: inout[f64[n]]):
     for i in range(n):

@@ -98,7 +98,7 @@ def f(a: inout[f32[3, n]]):
 
 /// Checks that rows are divided among threads, and the stored elements of a row are not.
 #[test]
-fn loops_over_what_is_stored_are_left_alone() {
+fn loops_over_stored_elements_are_not_parallelized() {
     let text = "
 def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
     y = zeros((n,), f64)
@@ -148,7 +148,7 @@ def f(a: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
 
 /// Checks a row of scratch memory that all iterations share in the text.
 #[test]
-fn iterations_get_tensors_of_their_own() {
+fn shared_tensors_are_privatized() {
     let text = "
 def f(a: inout[f64[n, m]]):
     t = empty((m,), f64)
@@ -179,7 +179,7 @@ def f(a: inout[f64[n, m]]):
 
 /// Checks that time steps run one after the other, and each of the two loops in them on threads.
 #[test]
-fn loops_in_a_time_loop_run_on_threads_each() {
+fn loops_in_a_time_loop_are_parallelized() {
     let text = "
 def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
     for t in range(steps):
@@ -214,7 +214,7 @@ def f(steps: i64, a: inout[f64[n, n]], b: inout[f64[n, n]]):
 /// Checks that a loop between sequential loops stays on the thread that has its data in its cache, though alone it
 /// would run on threads.
 #[test]
-fn data_stays_with_the_thread_that_has_it() {
+fn loops_between_sequential_loops_stay_on_their_thread() {
     let text = "
 def f(a: inout[f64[m, n]], q: f64[m], r: f64[n]):
     for k in range(200):
@@ -241,7 +241,7 @@ def f(a: inout[f64[m, n]], q: f64[m], r: f64[n]):
 
 /// Checks that loops over one dimension, which are vectorised before this rule runs, run on threads too.
 #[test]
-fn loops_on_lanes_run_on_threads_too() {
+fn vectorised_loops_are_parallelized() {
     let text = "
 def f(x: f32[n], y: inout[f32[n]], s: inout[f32[1]]):
     for i in range(n):

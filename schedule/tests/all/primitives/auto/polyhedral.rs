@@ -12,7 +12,7 @@ def f(a: inout[f64[n, n]], steps: i32):
 ";
 
 #[test]
-fn sweeps_in_place_run_by_fronts_of_tiles() {
+fn sweeps_in_place_are_tiled_in_wavefronts() {
     decides(
         SEIDEL,
         "auto_polyhedral",
@@ -34,7 +34,7 @@ fn sweeps_in_place_run_by_fronts_of_tiles() {
 
 /// Checks the decision on a small grid.
 #[test]
-fn small_grids_stay() {
+fn small_grids_are_left_alone() {
     decides(
         SEIDEL,
         "auto_polyhedral",
@@ -56,7 +56,7 @@ fn small_grids_stay() {
 
 /// Checks that a loop without a carried dependence is left to threads.
 #[test]
-fn what_has_a_free_loop_is_left_alone() {
+fn nests_with_a_parallel_loop_are_left_alone() {
     let text = "
 def f(a: inout[f64[n, n]]):
     for i in range(1, n):

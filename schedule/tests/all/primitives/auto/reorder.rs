@@ -8,7 +8,7 @@ use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::Target;
 
 #[test]
-fn the_innermost_loop_goes_through_what_lies_side_by_side() {
+fn the_innermost_loop_has_contiguous_accesses() {
     decides(
         PRODUCT,
         "auto_reorder",
@@ -56,7 +56,7 @@ def f(a: f32[n, n], y: inout[f32[n]], z: inout[f32[n]]):
 }
 
 #[test]
-fn orders_that_a_dependence_forbids_are_refused() {
+fn orders_against_dependences_are_not_chosen() {
     let text = "
 def f(a: inout[f32[n, n]]):
     for j in range(1, n):
@@ -79,7 +79,7 @@ def f(a: inout[f32[n, n]]):
 }
 
 #[test]
-fn what_stands_between_loops_gets_loops_of_its_own() {
+fn statements_between_loops_get_separate_loops() {
     let text = "
 def f(x: f64[n, m], c: inout[f64[m, m]]):
     for i in range(m - 1):
@@ -117,7 +117,7 @@ def f(x: f64[n, m], c: inout[f64[m, m]]):
 /// Checks that loops over a structured tensor stay in the order of its levels, which lets them skip elements that are
 /// not stored: contiguous accesses in another order are not worth more.
 #[test]
-fn loops_stay_in_the_order_of_what_is_stored() {
+fn loops_stay_in_storage_order() {
     let text = "
 def f(a: f64[n, m] @ csr, b: inout[f64[m, n]], x: f64[m], y: inout[f64[n]]):
     for i in range(n):
@@ -140,7 +140,7 @@ def f(a: f64[n, m] @ csr, b: inout[f64[m, n]], x: f64[m], y: inout[f64[n]]):
 
 /// Checks that the columns of a matrix are processed row by row, all columns at once (PolyBench's gramschmidt).
 #[test]
-fn loops_along_columns_get_loops_of_their_own() {
+fn loops_along_columns_are_split_and_reordered() {
     let text = "
 def f(q: f64[n], a: inout[f64[n, m]], r: inout[f64[m]]):
     for j in range(m):
@@ -173,7 +173,7 @@ def f(q: f64[n], a: inout[f64[n, m]], r: inout[f64[m]]):
 /// Checks a nest that cannot be reordered: the second loop needs the whole column of the first, and the next column
 /// needs its output.
 #[test]
-fn columns_that_need_each_other_stay() {
+fn dependent_columns_are_left_alone() {
     let text = "
 def f(q: f64[n], a: inout[f64[n, m]], r: inout[f64[m]]):
     for j in range(1, m):
@@ -190,7 +190,7 @@ def f(q: f64[n], a: inout[f64[n, m]], r: inout[f64[m]]):
         expect![[r#"
             `j`
               * keep                                         2.51 ms
-                fission("j") around each loop in it          refused: the first half needs what the second half does in earlier iterations of `j#2`
+                fission("j") around each loop in it          refused: the first half depends on the second half in earlier iterations of `j#2`
             for j in range(1, m):
                 for i in range(n):
                     r[j] += q[i] * a[i, j]

@@ -15,7 +15,7 @@ def f(x: f32[m, {columns}], to: i32[m], y: inout[f32[n, {columns}]]):
 }
 
 #[test]
-fn threads_have_columns_of_their_own() {
+fn scattered_columns_are_divided_among_threads() {
     decides(
         &rows("64"),
         "auto_scatter",
@@ -50,7 +50,7 @@ fn threads_have_columns_of_their_own() {
 
 /// Checks that a few columns are not divided: each thread would have less than two vectors of a row.
 #[test]
-fn a_few_columns_are_not_shared_out() {
+fn few_columns_are_not_divided() {
     decides(
         &rows("8"),
         "auto_scatter",
@@ -64,7 +64,7 @@ fn a_few_columns_are_not_shared_out() {
 }
 
 #[test]
-fn columns_of_which_nobody_knows_how_many_are_not_shared_out() {
+fn unknown_numbers_of_columns_are_not_divided() {
     decides(
         &rows("c"),
         "auto_scatter",
@@ -79,7 +79,7 @@ fn columns_of_which_nobody_knows_how_many_are_not_shared_out() {
 
 /// Checks that rows written in order are left to `auto_parallelize`.
 #[test]
-fn what_does_not_scatter_is_left_to_threads() {
+fn other_loops_are_left_to_auto_parallelize() {
     let text = rows("64").replace("to[e]", "e").replace("y: inout[f32[n", "y: inout[f32[m");
     decides(
         &text,

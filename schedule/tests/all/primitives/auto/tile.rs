@@ -67,7 +67,7 @@ def f(x: f32[8, n + 2], w: f32[48, 8, 3], y: inout[f32[48, n]]):
 /// Checks that initialisations of sums get loops of their own, and that jamming of short loops leaves a sum of several
 /// terms.
 #[test]
-fn sums_that_are_started_in_their_nest_are_cut_out() {
+fn initialisations_of_sums_are_split_off() {
     let text = "
 def f(x: f32[8, n + 1], w: f32[48, 8, 2], y: inout[f32[48, n]]):
     for o in range(48):
@@ -139,7 +139,7 @@ def f(x: f32[8, n + 1], w: f32[48, 8, 2], y: inout[f32[48, n]]):
 
 /// Checks a loop with other statements that use sums of earlier iterations: the loop is not tiled, the nest in it is.
 #[test]
-fn steps_that_use_sums_before_them_are_not_cut() {
+fn loops_that_use_earlier_sums_are_not_tiled() {
     let text = "
 def f(w: f32[64, 64], x: f32[64, n], y: inout[f32[64, n]], t: i64):
     for step in range(t):
@@ -205,7 +205,7 @@ def f(w: f32[64, 64], x: f32[64, n], y: inout[f32[64, n]], t: i64):
 
 /// Checks two sums in one nest: one is tiled, the other becomes a nest of its own.
 #[test]
-fn sums_of_several_tensors_get_nests_of_their_own() {
+fn sums_into_several_tensors_get_separate_nests() {
     let text = "
 def f(a: f64[n, m], b: f64[m, p], g: f64[n, p], da: inout[f64[n, m]], db: inout[f64[m, p]]):
     for i in range(n):

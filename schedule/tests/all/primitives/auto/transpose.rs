@@ -4,7 +4,7 @@ use super::decides;
 use expect_test::expect;
 
 #[test]
-fn transposed_tensors_are_gone_through_in_blocks() {
+fn transpositions_are_tiled() {
     let text = "
 def f(x: f32[n, 4096], y: inout[f32[4096, n]]):
     for i in range(n):
@@ -52,7 +52,7 @@ def f(x: f32[n, 4096], y: inout[f32[4096, n]]):
 
 /// Checks that a transposition with more computation than memory traffic is vectorised.
 #[test]
-fn what_is_computed_of_them_is_so_by_vectors() {
+fn computations_on_transposed_tensors_are_vectorised() {
     let text = "
 def f(x: f32[4096, 4096], y: inout[f32[4096, 4096]]):
     for i in range(4096):
@@ -107,7 +107,7 @@ def f(x: f32[4096, 4096], y: inout[f32[4096, 4096]]):
 
 /// Checks that tensors that fit in the cache stay, as any order is fast.
 #[test]
-fn small_ones_stay() {
+fn small_tensors_are_left_alone() {
     let text = "
 def f(x: f32[n, m], y: inout[f32[m, n]]):
     for i in range(n):
@@ -131,7 +131,7 @@ def f(x: f32[n, m], y: inout[f32[m, n]]):
 
 /// Checks that a nest with one order that suits all tensors is left to `auto_reorder`.
 #[test]
-fn what_has_a_good_order_is_left_to_it() {
+fn nests_with_one_good_order_are_left_alone() {
     let text = "
 def f(x: f32[n, m], y: inout[f32[n, m]]):
     for i in range(n):

@@ -4,7 +4,7 @@ use super::{PRODUCT, decides};
 use expect_test::expect;
 
 #[test]
-fn large_products_are_done_by_a_library() {
+fn large_products_call_a_library() {
     decides(
         PRODUCT,
         "auto_use_lib",
@@ -64,7 +64,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
 
 /// Checks two layers of a network, row by row.
 #[test]
-fn products_are_cut_out_of_a_loop() {
+fn products_are_split_out_of_loops() {
     let text = "
 def f(x: f32[n, d], w: f32[d, d], v: f32[d, d], y: inout[f32[n, d]]):
     for i in range(n):
@@ -112,7 +112,7 @@ def f(x: f32[n, d], w: f32[d, d], v: f32[d, d], y: inout[f32[n, d]]):
 
 /// Checks that a product whose rows depend on those of the step before is not cut out.
 #[test]
-fn a_product_that_iterations_wait_for_is_not_cut_out() {
+fn products_with_dependent_iterations_are_not_split_out() {
     let text = "
 def f(w: f32[d, d], h: inout[f32[n + 1, d, d]], c: inout[f32[n, d, d]]):
     for i in range(n):
@@ -130,7 +130,7 @@ def f(w: f32[d, d], h: inout[f32[n + 1, d, d]], c: inout[f32[n, d, d]]):
         expect![[r#"
             `i`
                 keep                                         958 ms
-                as_lib("i")                                  refused: what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
+                as_lib("i")                                  refused: cannot separate the product from the statements beside it: the first half depends on the second half in earlier iterations of `i`
               * as_lib("r")                                  384 ms
             for i in range(n):
                 for r in range(d):  # library
@@ -158,10 +158,10 @@ def f(w: f32[d, d], h: inout[f32[n + 1, d]], c: inout[f32[n, d]]):
         expect![[r#"
         `i`
           * keep                                         4.79 ms
-            as_lib("i")                                  refused: what stands beside the product cannot be cut off: the first half needs what the second half does in earlier iterations of `i`
+            as_lib("i")                                  refused: cannot separate the product from the statements beside it: the first half depends on the second half in earlier iterations of `i`
         `s.writes("c")[0]`
           * keep                                         4.79 ms
-            as_lib of the product in "i", cut out        refused: the first half needs what the second half does in earlier iterations of `i`
+            as_lib of the product in "i", cut out        refused: the first half depends on the second half in earlier iterations of `i`
         for i in range(n):
             for k in range(d):
                 for j in range(d):
@@ -175,7 +175,7 @@ def f(w: f32[d, d], h: inout[f32[n + 1, d]], c: inout[f32[n, d]]):
 /// Checks that a batch of small products runs on threads as a whole: a library would synchronise the threads in each
 /// product.
 #[test]
-fn batches_of_small_products_are_shared_out() {
+fn batches_of_small_products_are_divided_among_threads() {
     let program = "
 def f(a: f32[b, n, p], c: f32[b, p, m], y: inout[f32[b, n, m]]):
     for l in range(b):

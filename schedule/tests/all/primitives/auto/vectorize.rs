@@ -4,7 +4,7 @@ use super::decides;
 use expect_test::expect;
 
 #[test]
-fn sums_and_functions_are_made_of_vector_instructions() {
+fn sums_and_functions_are_vectorised() {
     let text = "
 def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w: inout[f32[n, 3]]):
     for i in range(n):
@@ -38,7 +38,7 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
               * vectorize("j#4")                             3.34 ms
             `j#5`
               * keep                                         3.34 ms
-                vectorize("j#5")                             refused: the loop `j#5` has a reduction that lanes cannot keep apart
+                vectorize("j#5")                             refused: vector lanes of the loop `j#5` cannot share a reduction
             for i in range(n):
                 for j in range(n):  # vectorize, partial(y +)
                     y[i] += a[i, j]
@@ -56,7 +56,7 @@ def f(a: f32[n, n], b: f32[n], k: i32[n], y: inout[f32[n]], z: inout[f32[n]], w:
 
 /// Checks that integers with a stride are loaded one by one: C compilers assemble vectors of them in memory.
 #[test]
-fn integers_that_lie_apart_are_no_vectors() {
+fn strided_integers_are_not_vectorised() {
     let program = |dtype: &str| {
         format!(
             "
@@ -98,7 +98,7 @@ def f(a: {dtype}[n, n], y: inout[{dtype}[n]]):
 /// Checks that masked stores with a stride are not vectorised: most machines have no instruction for them, and C
 /// compilers give each lane a branch.
 #[test]
-fn masked_stores_that_lie_apart_take_no_lanes() {
+fn strided_masked_stores_are_not_vectorised() {
     let text = "
 def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
     for j in range(m):
@@ -144,7 +144,7 @@ def f(x: f32[n, m], y: inout[f32[m, n, 2]]):
 /// Checks the prices of branches by short-circuit evaluation against lanes that evaluate everything, and of the loop of
 /// checks before lanes whose indices are products of iterators.
 #[test]
-fn what_lanes_do_in_any_case_is_priced() {
+fn unconditional_work_of_lanes_is_priced() {
     let text = "
 def f(box: f32[n, 4], t: f32[n, 9], x: f32, y: f32, near: inout[f32[1]], s: inout[f32[m, 10]], q: f32[n], l: f32[n]):
     for i in range(n):

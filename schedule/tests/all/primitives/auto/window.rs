@@ -19,7 +19,7 @@ def f(q: f32[n, 64], x: f32[n + {window} - 1, 64]) -> f32[n, {window}]:
 }
 
 #[test]
-fn iterations_share_what_their_windows_have() {
+fn iterations_share_overlapping_windows() {
     decides(
         &rows("257"),
         "auto_window",
@@ -58,7 +58,7 @@ fn iterations_share_what_their_windows_have() {
 
 /// Checks that the bounds checks at the ends are not made far from them.
 #[test]
-fn windows_that_hang_over_the_ends_are_apart() {
+fn windows_beyond_the_ends_are_separate() {
     let program = "
 def f(q: f32[n, 64], x: f32[n, 64]) -> f32[n]:
     y = empty((n,), f32)
@@ -174,7 +174,7 @@ fn short_windows_are_left_alone() {
 
 /// Checks that windows whose results depend on the order of iterations stay.
 #[test]
-fn windows_that_depend_on_each_other_are_left_alone() {
+fn dependent_windows_are_left_alone() {
     let program = "
 def f(x: f32[n + 256, 64], y: inout[f32[64]]):
     for i in range(n):

@@ -119,7 +119,7 @@ def sum_both(A: f64[n, m] @ csr, B: f64[n, m] @ pattern(A)) -> f64:
 "#;
 
 #[test]
-fn c_refuses_arrays_that_break_their_levels() {
+fn c_refuses_invalid_arrays() {
     let program = Program::from_source("sums.ft", SUMS).unwrap_or_else(|e| panic!("{e}"));
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut files = Vec::new();
@@ -130,15 +130,15 @@ fn c_refuses_arrays_that_break_their_levels() {
         let stem = source.signature.logical().c_name.clone();
         files.push(Toolchain::write(&source, dir.path(), &stem).expect("the directory can be written").source);
     }
-    let main = dir.path().join("lent.c");
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/lent.c");
+    let main = dir.path().join("borrowed.c");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/borrowed.c");
     std::fs::copy(&own, &main).expect("the directory can be written");
     let sanitize = CompileOptions { sanitize: true, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
-    let made = compiler.executable(dir.path(), "lent", &files, &sanitize).unwrap_or_else(|d| panic!("{d:?}"));
+    let made = compiler.executable(dir.path(), "borrowed", &files, &sanitize).unwrap_or_else(|d| panic!("{d:?}"));
     let output = Command::new(made).env("OMP_NUM_THREADS", "1").output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    expect_file!["lent.expect"].assert_eq(&String::from_utf8_lossy(&output.stdout));
+    expect_file!["borrowed.expect"].assert_eq(&String::from_utf8_lossy(&output.stdout));
 }
 
 /// Products such as `y = A x`, each with a loop nest that follows its format.
@@ -232,7 +232,7 @@ fn vector(elements: &[f64]) -> Value {
 }
 
 #[test]
-fn rust_lends_arrays_of_every_format() {
+fn rust_passes_borrowed_arrays_in_every_format() {
     let x = vector(&[1.0, 10.0, 100.0, 1000.0]);
     let plain = Options::default();
     // 1 . 2 .
@@ -292,7 +292,7 @@ fn product_bits(entry: &str, a: &Sparse<'_>, x: &Value) -> Vec<f64> {
 }
 
 #[test]
-fn indices_are_of_the_type_that_was_compiled_for() {
+fn indices_must_have_the_compiled_type() {
     let x = vector(&[1.0, 10.0, 100.0, 1000.0]);
     let values = [1.0, 2.0, 3.0, 4.0];
     let rows = [201.0, 0.0, 4030.0];
@@ -316,14 +316,14 @@ fn indices_are_of_the_type_that_was_compiled_for() {
     let refused = f.call().sparse("A", &wide).value("x", &x).run().unwrap_err();
     let d = diagnostic(&refused);
     assert_eq!(d.code, "data::dtype");
-    assert_eq!(d.message, "parameter `A`: `A.pos1` is i64, and the program is compiled for i32");
+    assert_eq!(d.message, "parameter `A`: expected i32 elements in `A.pos1`, found i64");
     assert!(d.help.as_ref().is_some_and(|h| h.contains("Options::index(\"A\", DType::I64)")), "{d:?}");
 
     let program = Program::from_source("products.ft", PRODUCTS).unwrap_or_else(|e| panic!("{e}"));
     for (name, dtype, what) in [
-        ("x", DType::I64, "parameter `x` is dense, and has no index arrays"),
+        ("x", DType::I64, "parameter `x` is dense, so it has no index arrays"),
         ("B", DType::I64, "`rows` has no parameter `B`"),
-        ("A", DType::F32, "index arrays are of type u8, u16, i32 or i64, and this is f32"),
+        ("A", DType::F32, "expected index arrays of type u8, u16, i32 or i64, found f32"),
     ] {
         let refused = program.compile("rows", &Options::default().index(name, dtype)).err().expect("it is refused");
         assert_eq!(diagnostic(&refused).message, what);
@@ -340,14 +340,14 @@ fn diagnostic(e: &Error) -> &Diagnostic {
 /// Checks that both backends refuse broken arrays with the same message, before generated code or the interpreter sees
 /// them.
 #[test]
-fn rust_refuses_arrays_that_break_their_levels() {
+fn rust_refuses_invalid_arrays() {
     let (x, narrow) = (vector(&[1.0; 4]), Value::new(vec![4], Buffer::F32(vec![1.0; 4])).expect("four elements"));
     let four = [1.0, 2.0, 3.0, 4.0];
     let of = |entry: &str, a: &Sparse<'_>| {
         let message = |backend| {
             let f = compiled(entry, &Options::default().backend(backend));
             let refused = f.call().sparse("A", a).value("x", if entry == "banded" { &narrow } else { &x }).run();
-            diagnostic(&refused.err().unwrap_or_else(|| panic!("{a} is taken"))).message.clone()
+            diagnostic(&refused.err().unwrap_or_else(|| panic!("{a} is accepted"))).message.clone()
         };
         assert_eq!(message(Backend::C), message(Backend::Interp));
         message(Backend::C)
@@ -381,39 +381,39 @@ fn rust_refuses_arrays_that_break_their_levels() {
         &Sparse::new(&[1.0f32; 3], &[2, 4]).dense().level(LevelKind::Banded, &[&[0, 2, 3], &[3, 0]]),
     ));
     expect![[r#"
-        parameter `A`: `A.pos1` begins with 1 and not with 0
+        parameter `A`: `A.pos1` begins with 1, expected 0
         parameter `A`: `A.pos1` falls from 3 to 2 at element 2
         parameter `A`: `A.pos1` falls from 2147483647 to 4 at element 3
         parameter `A`: `A.pos1` falls from 0 to -5 at element 1
         parameter `A`: `A.pos1` ends with 3, but there are 4 positions
-        parameter `A`: `A.pos1` has 3 elements, and not 4
-        parameter `A`: `A.pos1` has 0 elements, and not 4
+        parameter `A`: `A.pos1` has 3 elements, expected 4
+        parameter `A`: `A.pos1` has 0 elements, expected 4
         parameter `A`: `A.pos1` ends with 4, but there are 3 positions
-        parameter `A`: element 3 of `A.crd1` is 4, and the dimension has size 4
-        parameter `A`: element 0 of `A.crd1` is -1, and the dimension has size 4
+        parameter `A`: element 3 of `A.crd1` is 4, out of range for a dimension of size 4
+        parameter `A`: element 0 of `A.crd1` is -1, out of range for a dimension of size 4
         parameter `A`: `A.crd1` is not in order: element 1 is 0, after 2
-        parameter `A`: `A.crd1` has the coordinate 2 twice under position 0
-        parameter `A`: `A.val` has 3 elements, but there are 4 positions
+        parameter `A`: `A.crd1` repeats coordinate 2 under position 0
+        parameter `A`: `A.val` has 3 elements, expected 4, one for each position
         parameter `A` is f64, but the array holds f32
         parameter `x`, dimension 0: expected 5 (`m`), found 4
-        parameter `A` is in format(dense, compressed), and format(dense, compressed, order=(1, 0)) is given for it
-        parameter `A` is in format(dense, compressed), and format(compressed, compressed) is given for it
-        parameter `A` is in format(dense, compressed), and format(dense, hashed) is given for it
-        parameter `A`: level 1 has 2 arrays, and 1 are given for it
-        parameter `A` is in format(dense, compressed), and format(dense) is given for it
-        parameter `A`: `A.pos1` has 2 coordinates from 3 on under position 0, and the dimension has size 4
+        parameter `A` is in format(dense, compressed), but its value is in format(dense, compressed, order=(1, 0))
+        parameter `A` is in format(dense, compressed), but its value is in format(compressed, compressed)
+        parameter `A` is in format(dense, compressed), but its value is in format(dense, hashed)
+        parameter `A`: expected 2 arrays of level 1, found 1
+        parameter `A` is in format(dense, compressed), but its value is in format(dense)
+        parameter `A`: `A.pos1` has 2 coordinates from 3 under position 0, out of range for a dimension of size 4
     "#]]
     .assert_eq(&(said.join("\n") + "\n"));
 
     let f = compiled("rows", &Options::default());
     let fine = Sparse::csr(&pos, &crd, &four, [3, 4]);
     let refused = f.call().sparse("x", &fine).sparse("A", &fine).run().unwrap_err();
-    assert_eq!(diagnostic(&refused).message, "parameter `x` is dense, and a sparse value is given for it");
+    assert_eq!(diagnostic(&refused).message, "parameter `x` is dense, but its value is sparse");
 }
 
 /// Checks that borrowed, packed and dense arguments can be mixed, and that a tensor serves several calls and formats.
 #[test]
-fn arguments_of_all_kinds_go_together() {
+fn borrowed_packed_and_dense_arguments_mix() {
     let x = vector(&[1.0, 10.0, 100.0, 1000.0]);
     let a = Sparse::csr(&[0, 2, 2, 4], &[0, 2, 1, 3], &[1.0, 2.0, 3.0, 4.0], [3, 4]);
     let packed = Value::sparse(vec![3, 4], vec![0, 1, 2, 2], Buffer::F64(vec![0.5, 0.25]), Literal::Float(0.0));
@@ -444,7 +444,7 @@ fn tensors_are_shown_with_their_elements() {
     .assert_eq(&format!("{a}\n"));
     let broken = Sparse::csr(&[0, 2, 1, 4], &[0, 2, 1, 3], &[1.0; 4], [3, 4]);
     expect![[r#"
-        f64[3, 4] @ format(dense, compressed), 4 elements stored, which is not a tensor: `pos1` falls from 2 to 1 at element 2
+        f64[3, 4] @ format(dense, compressed), 4 elements stored, not a valid tensor: `pos1` falls from 2 to 1 at element 2
     "#]].assert_eq(&format!("{broken}\n"));
     let long: Vec<i32> = (0..1000).collect();
     let many = Sparse::csf(&[(&[0, 1000], &long)], &[true; 1000], &[1_000_000_000]);

@@ -15,7 +15,7 @@ fn refused(text: &str, expect: Expect) {
 }
 
 #[test]
-fn what_has_no_rule_yet() {
+fn unsupported_programs_are_refused() {
     let sum = |params: &str, value: &str| {
         format!("def f({params}) -> f64:\n    s = 0.0\n    for j in range(n):\n        s += {value}\n    return s\n")
     };
@@ -23,7 +23,7 @@ fn what_has_no_rule_yet() {
     refused(
         &sum(twice, "A[n - 1 - j, j]"),
         expect![[r#"
-        [lower::unsupported] `A` is asked for one coordinate in a level that is not ordered, and may have it at several positions
+        [lower::unsupported] cannot look up one coordinate of `A`: its level is not ordered, and may store it at several positions
     "#]],
     );
     let many: Vec<String> = (0..7).map(|k| format!("A{k}: f64[n] @ format(compressed)")).collect();
@@ -33,13 +33,13 @@ fn what_has_no_rule_yet() {
     refused(
         &sum(&many.join(", "), &beyond.join(" + ")),
         expect![[r#"
-        [lower::unsupported] the loop `j` merges more lists than six: `A0`, `A1`, `A2`, `A3`, `A4`, `A5`, `A6`
+        [lower::unsupported] the loop `j` merges more than six lists: `A0`, `A1`, `A2`, `A3`, `A4`, `A5`, `A6`
     "#]],
     );
     refused(
         "def f(A: f64[n] @ format(compressed)):\n    print(A)\n    return A[0]\n",
         expect![[r#"
-        [lower::unsupported] `A`, which is structured, cannot be printed whole yet
+        [lower::unsupported] cannot print the structured tensor `A` as a whole yet
     "#]],
     );
 }
@@ -56,7 +56,7 @@ fn warned(text: &str, expect: Expect) {
 }
 
 #[test]
-fn what_is_searched_or_visits_everything() {
+fn warnings_of_searches_and_scans() {
     let sum = |params: &str, loops: [&str; 2], value: &str| {
         let [outer, inner] = loops;
         format!(
@@ -99,7 +99,7 @@ fn what_is_searched_or_visits_everything() {
 /// Checks that each of several loops of one name is warned of, and that sections of a program report the same as the
 /// whole.
 #[test]
-fn loops_of_one_name_are_warned_of_apart() {
+fn loops_of_one_name_have_separate_warnings() {
     let text = "def f(A: f64[n, n] @ format(compressed(ordered=False), dense), \
                 B: f64[n, n] @ format(bitmap, packbits)) -> (f64[n], f64):\n    x = zeros((n,), f64)\n    y = 0.0\n    \
                 for i in range(n):\n        x[i] -= A[(n + i - 1) % n, n - 1] if n > 2 else 2.0\n    \
@@ -120,7 +120,7 @@ fn loops_of_one_name_are_warned_of_apart() {
 /// Checks that the declarations of a section enclose the same statements as in the whole program: `b` is not read in
 /// the branch where `a` derives from the fill, so it is neither set nor searched there.
 #[test]
-fn sections_declare_where_the_whole_does() {
+fn sections_declare_locals_like_the_whole_program() {
     sections_say_the_same(
         "def f(A: f64[n, m] @ format(ragged, compressed), B: f64[n, m] @ pattern(A), g: f64) -> (f64[n, m] @ \
          pattern(A, drop=True), f64[n, m] @ pattern(A, drop=True)):\n    \
@@ -138,7 +138,7 @@ fn sections_declare_where_the_whole_does() {
 /// Checks that searches after a scalar that may derive from the fill are reported and counted once, though the whole
 /// program has their statements in both cases of the scalar, and a section of their own has them once.
 #[test]
-fn what_is_in_both_cases_of_a_search_counts_once() {
+fn searches_in_both_cases_are_counted_once() {
     sections_say_the_same(
         "def f(A: f64[n, m] @ format(ragged, compressed), E: f64[n, m] @ csr, g: f64) -> (f64[n], f64):\n    \
          x = zeros((n,), f64)\n    a = A[n - 1, m - 1] if n > 0 and m > 0 else 2.0\n    for i in range(n):\n        \
@@ -148,7 +148,7 @@ fn what_is_in_both_cases_of_a_search_counts_once() {
 
 /// Checks that statements after a case split on a scalar are in its section, since the cases decide their conditions.
 #[test]
-fn what_comes_after_a_choice_is_in_its_section() {
+fn statements_after_a_case_split_are_in_its_section() {
     sections_say_the_same(
         "def f(A: i64[n, m, l] @ format(ragged, bytemap, packbits)) -> i64[l]:\n    y = zeros((l,), i64)\n    \
          v = A[n // 2, 0, l - 1] if n > 0 and m > 0 and l > 0 else 2\n    for i in range(l):\n        \

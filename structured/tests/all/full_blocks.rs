@@ -27,7 +27,7 @@ def f(A: f64[n, m] @ {format}, x: f64[m]) -> f64[n]:
 }
 
 #[test]
-fn blocks_are_full_or_at_an_edge() {
+fn loops_distinguish_full_blocks_and_edges() {
     check(
         &by_blocks("bcsr(2, 3)", [2, 3]),
         expect![[r#"
@@ -56,7 +56,7 @@ fn blocks_are_full_or_at_an_edge() {
 }
 
 #[test]
-fn all_sizes_have_the_same_elements() {
+fn full_and_edge_blocks_agree_for_all_sizes() {
     for by in [[2, 3], [4, 4], [2, 5], [3, 2]] {
         let format = format!("bcsr({}, {})", by[0], by[1]);
         let (func, structured) = lowered(&by_blocks(&format, by));

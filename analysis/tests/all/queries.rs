@@ -56,26 +56,26 @@ fn check(text: impl Fn(usize) -> String, each: [usize; 2]) {
 }
 
 #[test]
-fn statements_that_overwrite_one_element_are_asked_about_once() {
+fn overwrites_of_one_element_need_no_queries() {
     check(|n| nest(n, "", |k| format!("y[i, j] = y[i, j] * {k}.5 + x[i, j]")), [0, 0]);
     check(|n| nest(n, "", |k| format!("y[i, j] += x[i, j] * {k}.5")), [0, 0]);
     check(|n| nest(n, "", |k| format!("y[i - 1, j] = y[i, j] * {k}.5 + x[i, j]")), [0, 0]);
 }
 
 #[test]
-fn statements_about_a_column_each_are_asked_about_with_their_neighbours() {
+fn statements_on_columns_are_queried_with_their_neighbours() {
     let line = |k| format!("t[i, {}] = t[i - 1, {k}] * 0.5 + x[i, j]", k + 1);
     check(|n| nest(n, &format!("    t = zeros((n, {}), f64)\n", n + 1), line), [20, 4]);
 }
 
 #[test]
-fn conditions_are_left_out_where_they_do_not_matter() {
+fn irrelevant_conditions_add_no_queries() {
     let line = |k| format!("if i > {k} and x[i, j] > 0.0:\n                y[i, j] += x[i, j] * {k}.5");
     check(|n| nest(n, "", line), [2, 0]);
 }
 
 #[test]
-fn loops_one_after_the_other_are_asked_about_with_the_next() {
+fn consecutive_loops_are_queried_in_pairs() {
     let body = |k: usize| format!("    for i{k} in range(n):\n        y[i{k}] = y[i{k}] * 0.5 + x[i{k}]\n");
     let text = |n: usize| {
         let body: String = (0..n).map(body).collect();
@@ -85,13 +85,13 @@ fn loops_one_after_the_other_are_asked_about_with_the_next() {
 }
 
 #[test]
-fn declarations_between_statements_do_not_tell_them_apart() {
+fn declarations_between_statements_add_no_queries() {
     let line = |k| format!("c{k} = y[i, j] * {k}.5\n            y[i, j] = c{k} + x[i, j]");
     check(|n| nest(n, "", line), [8, 0]);
 }
 
 #[test]
-fn what_is_left_out_is_left_out_of_three_statements_too() {
+fn direct_dependences_skip_implied_pairs() {
     let func = program(&nest(3, "", |k| format!("y[i, j] = x[i, j] * {k}.5")));
     let all = Dependences::new(&func);
     let direct = all.direct();

@@ -60,10 +60,10 @@ def fine(x: f32[n], y: f32[m], z: f32[2 * n], none: f32[0], k: i32):
               at t.ft:8 `assert x.shape[0] == y.shape[0], "the same"`
             [assert::failed] `n > n + 1` does not hold
               at t.ft:12 `assert n > n + 1`
-            [shape::mismatch] dimension 0 of `2 * y` (`b` of `g`) is n + 1, and n is expected
+            [shape::mismatch] dimension 0 of `2 * y` (`b` of `g`) is n + 1, expected n
               at t.ft:24 `2 * y`
               note: in `g`, called at t.ft:24
-            [call::argument] `y` is a tensor of 2 dimensions, and the parameter `b` of `g` has 1 dimension
+            [call::argument] `y` is a tensor of 2 dimensions, but the parameter `b` of `g` has 1 dimension
               at t.ft:27 `y`
               note: in `g`, called at t.ft:27
             [assert::failed] paired: `x` (`a` of `paired`) has n elements, and `y` (`b` of `paired`) n + 1
@@ -80,7 +80,7 @@ def fine(x: f32[n], y: f32[m], z: f32[2 * n], none: f32[0], k: i32):
 }
 
 #[test]
-fn a_size_that_a_function_hides() {
+fn sizes_hidden_by_functions() {
     check(
         "def n(x):
     return x
@@ -89,7 +89,7 @@ def f(x: f32[n]) -> f32[n]:
     return x
 ",
         expect![[r#"
-            [shape::type] `n` is a function here, which hides a size of that name
+            [shape::type] expected the size `n`, found a function of that name
               at t.ft:4 `n`
               at t.ft:1 `n`: defined here
               help: give the size another name
@@ -102,7 +102,7 @@ def f(x: f32[n]) -> f32[n]:
     return x
 ",
         expect![[r#"
-            [shape::type] `n` is a string here, which hides a size of that name
+            [shape::type] expected the size `n`, found a string of that name
               at t.ft:3 `n`
               help: give the size another name
         "#]],
@@ -110,7 +110,7 @@ def f(x: f32[n]) -> f32[n]:
 }
 
 #[test]
-fn keywords_that_are_nearly_right() {
+fn misspelt_keywords() {
     check_file(
         "def loss(x: f64[n]) -> f64:
     return sum(x * x)

@@ -1,4 +1,4 @@
-//! Circles of files: in no crate do more than three files need each other, so that each can be read after those it
+//! Cycles of files: in no crate do more than three files depend on each other, so that each can be read after those it
 //! uses. Paths count (`use`, `crate::…`, `super::…`), not calls of methods: a type may have its methods in many files.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 /// Path of a module inside of its crate; empty for the root.
 type Module = Vec<String>;
 
-/// Largest circle of files without a reason.
+/// Largest cycle of files without a reason.
 const MOST: usize = 3;
 
 /// Crates by their folders.
 const CRATES: [&str; 9] =
     ["ast", "analysis", "frontend", "schedule", "autodiff", "structured", "codegen", "testkit", "."];
 
-/// Folders whose files may form one circle, with the reason.
+/// Folders whose files may form one cycle, with the reason.
 const ALLOWED: [(&str, &str, &str); 1] =
     [("frontend", "elaborate", "the files are methods of one type, which evaluates expressions, statements and calls")];
 
@@ -130,8 +130,8 @@ fn reached(edges: &BTreeMap<Module, BTreeSet<Module>>, from: &Module) -> BTreeSe
     seen
 }
 
-/// Returns the circles of a crate's files, the largest ones first.
-fn circles(src: &Path) -> Vec<Vec<String>> {
+/// Returns the cycles of a crate's files, the largest ones first.
+fn cycles(src: &Path) -> Vec<Vec<String>> {
     let all = modules(src);
     let uses = |here: &Module, code: &str| -> BTreeSet<Module> {
         paths(code).iter().filter_map(|path| target(&all, here, path)).filter(|other| other != here).collect()
@@ -141,44 +141,44 @@ fn circles(src: &Path) -> Vec<Vec<String>> {
     let reach: BTreeMap<&Module, BTreeSet<Module>> = edges.keys().map(|m| (m, reached(&edges, m))).collect();
     let mut found: BTreeSet<Vec<String>> = BTreeSet::new();
     for module in edges.keys() {
-        let circle: Vec<String> = reach[module]
+        let cycle: Vec<String> = reach[module]
             .iter()
             .filter(|other| reach[other].contains(module))
             .map(|m| if m.is_empty() { "lib".to_string() } else { m.join("::") })
             .collect();
-        if !circle.is_empty() {
-            found.insert(circle);
+        if !cycle.is_empty() {
+            found.insert(cycle);
         }
     }
     let mut found: Vec<Vec<String>> = found.into_iter().collect();
-    found.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
+    found.sort_by_key(|cycle| std::cmp::Reverse(cycle.len()));
     found
 }
 
 #[test]
-fn circles_of_files_are_small() {
+fn cycles_of_files_are_small() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut allowed = Vec::new();
     for name in CRATES {
-        for circle in circles(&root.join(name).join("src")) {
-            if circle.len() <= MOST {
+        for cycle in cycles(&root.join(name).join("src")) {
+            if cycle.len() <= MOST {
                 continue;
             }
             let folder = ALLOWED.iter().find(|(of, folder, _)| {
                 let inside = |m: &&String| m.starts_with(&format!("{folder}::")) || *m == folder;
-                *of == name && circle.iter().filter(|m| !inside(m)).count() <= 1
+                *of == name && cycle.iter().filter(|m| !inside(m)).count() <= 1
             });
             match folder {
                 Some(reason) => allowed.push(reason),
-                None => panic!("{} files of `{name}` need each other: {}", circle.len(), circle.join(", ")),
+                None => panic!("{} files of `{name}` depend on each other: {}", cycle.len(), cycle.join(", ")),
             }
         }
     }
-    assert_eq!(allowed.len(), ALLOWED.len(), "a circle with a reason is none any more");
+    assert_eq!(allowed.len(), ALLOWED.len(), "an allowed cycle no longer exists");
 }
 
 #[test]
-fn circles_are_found() {
+fn cycles_are_found() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let files = [
         ("lib.rs", "mod a;\nmod b;\nmod c;\npub use a::{A, b as other};\n"),
@@ -189,5 +189,5 @@ fn circles_are_found() {
     for (name, text) in files {
         std::fs::write(dir.path().join(name), text).expect("a file");
     }
-    assert_eq!(circles(dir.path()), [["a", "b", "c"]]);
+    assert_eq!(cycles(dir.path()), [["a", "b", "c"]]);
 }

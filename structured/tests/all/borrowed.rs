@@ -56,7 +56,7 @@ fn round(Drawn { format, stored, given }: Drawn, seed: u64) -> [usize; 2] {
 }
 
 #[test]
-fn what_is_packed_is_taken_and_what_is_broken_can_be_read_or_is_refused() {
+fn packed_arrays_are_accepted_and_modified_arrays_checked() {
     let mut sum = [0, 0];
     let all: Vec<(Format, u64)> = formats(1).into_iter().map(|f| (f, 100)).collect();
     let all = all.into_iter().chain(formats(2).into_iter().map(|f| (f, 30)));
@@ -84,83 +84,86 @@ fn says(level: Level, arrays: &[&[i64]], stored: usize, expected: &str) {
 }
 
 #[test]
-fn every_kind_says_what_is_wrong() {
+fn every_level_names_its_violated_rule() {
     use LevelKind::*;
     let level = Level::new;
     let lists = Level { ordered: false, ..level(Compressed) };
     says(lists, &[&[0, 2, 2, 4], &[2, 0, 3, 1]], 4, "taken");
-    says(lists, &[&[0, 3, 3, 4], &[2, 0, 2, 1]], 4, "`A.crd1` has the coordinate 2 twice under position 0");
+    says(lists, &[&[0, 3, 3, 4], &[2, 0, 2, 1]], 4, "`A.crd1` repeats coordinate 2 under position 0");
     says(level(Point), &[&[1, 4, 0]], 3, "taken");
-    says(level(Point), &[&[1, 5, 0]], 3, "element 1 of `A.crd1` is 5, and the dimension has size 4");
+    says(level(Point), &[&[1, 5, 0]], 3, "element 1 of `A.crd1` is 5, out of range for a dimension of size 4");
 
     let (pos, crd): (&[i64], &[i64]) = (&[0, 2, 2, 3], &[1, 3, 0]);
     says(level(Bytemap), &[pos, crd, &[0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0]], 12, "taken");
-    let what = "`A.map1` has 0 for the coordinate 3 under position 0, which is stored";
+    let what = "`A.map1` does not mark coordinate 3 under position 0, which is stored";
     says(level(Bytemap), &[pos, crd, &[0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]], 12, what);
-    let what = "`A.map1` marks 1 coordinates under position 1, and 0 are stored";
+    let what = "`A.map1` marks 1 coordinates under position 1, but 0 are stored";
     says(level(Bytemap), &[pos, crd, &[0, 1, 0, 1, 0, 7, 0, 0, 1, 0, 0, 0]], 12, what);
-    says(level(Bitmap), &[&[10, 0]], 12, "`A.bits1` has 2 elements, and not 3");
+    says(level(Bitmap), &[&[10, 0]], 12, "`A.bits1` has 2 elements, expected 3");
 
     let tpos: &[i64] = &[0, 4, 5, 7];
     says(level(Hashed), &[pos, crd, tpos, &[2, 1, 0, 0, 0, 3, 0]], 3, "taken");
     let what = "`A.tbl1` does not find the coordinate 3 under position 0";
     says(level(Hashed), &[pos, crd, tpos, &[0, 1, 0, 0, 0, 3, 0]], 3, what);
-    let what = "`A.tbl1` has 3 in slot 0, which is no position under 0";
+    let what = "`A.tbl1` has 3 in slot 0, which is not a position under 0";
     says(level(Hashed), &[pos, crd, tpos, &[3, 1, 0, 0, 0, 3, 0]], 3, what);
     says(level(Hashed), &[pos, crd, tpos, &[2, 1, 1, 1, 0, 3, 0]], 3, "`A.tbl1` has no free slot under position 0");
-    let what = "`A.tbl1` has 3 slots under position 0, which is no power of two";
+    let what = "`A.tbl1` has 3 slots under position 0, which is not a power of two";
     says(level(Hashed), &[pos, crd, &[0, 3, 5, 7], &[2, 1, 0, 0, 0, 3, 0]], 3, what);
     says(level(Hashed), &[pos, &[1, 1, 0], tpos, &[2, 1, 0, 0, 0, 3, 0]], 3, {
-        "`A.crd1` has the coordinate 1 twice under position 0"
+        "`A.crd1` repeats coordinate 1 under position 0"
     });
 
     says(level(RunLength), &[&[0, 2, 3, 4], &[3, 4, 4, 4]], 4, "taken");
-    let what = "`A.end1` ends with 3 under position 1, and the dimension has size 4";
+    let what = "`A.end1` ends with 3 under position 1, expected the size 4";
     says(level(RunLength), &[&[0, 2, 3, 4], &[3, 4, 3, 4]], 4, what);
-    says(level(RunLength), &[&[0, 2, 3, 4], &[4, 4, 4, 4]], 4, "`A.end1` does not rise: element 1 is 4, after 4");
-    let what = "`A.end1` ends with 0 under position 1, and the dimension has size 4";
+    says(level(RunLength), &[&[0, 2, 3, 4], &[4, 4, 4, 4]], 4, "`A.end1` does not increase: element 1 is 4, after 4");
+    let what = "`A.end1` ends with 0 under position 1, expected the size 4";
     says(level(RunLength), &[&[0, 2, 2, 3], &[3, 4, 4]], 3, what);
 
     let blocks = |end: &[i64], ofs: &[i64], what: &str| {
         says(level(Blocklist), &[&[0, 2, 2, 3], end, ofs], *ofs.last().expect("one") as usize, what);
     };
     blocks(&[2, 4, 2], &[0, 1, 2, 4], "taken");
-    blocks(&[2, 4, 2], &[0, 3, 4, 6], "`A.ofs1` has 3 positions in segment 0, which has room for 2");
-    blocks(&[2, 4, 2], &[0, 1, 4, 6], "`A.ofs1` has 3 positions in segment 1, which has room for 2");
-    blocks(&[2, 4, 2], &[0, 0, 1, 3], "`A.ofs1` has 0 positions in segment 0, which has room for 2");
-    blocks(&[2, 5, 2], &[0, 1, 2, 4], "element 1 of `A.end1` is 5, and the dimension has size 4");
+    blocks(&[2, 4, 2], &[0, 3, 4, 6], "`A.ofs1` has 3 positions in segment 0, which has 2 coordinates");
+    blocks(&[2, 4, 2], &[0, 1, 4, 6], "`A.ofs1` has 3 positions in segment 1, which has 2 coordinates");
+    blocks(&[2, 4, 2], &[0, 0, 1, 3], "`A.ofs1` has 0 positions in segment 0, which has 2 coordinates");
+    blocks(&[2, 5, 2], &[0, 1, 2, 4], "element 1 of `A.end1` is 5, out of range for a dimension of size 4");
 
     let segments = |end: &[i64], ofs: &[i64], what: &str| {
         says(level(PackBits), &[&[0, 2, 3, 4], end, ofs], *ofs.last().expect("one") as usize, what);
     };
     segments(&[3, 4, 4, 4], &[0, 1, 2, 6, 7], "taken");
-    segments(&[3, 4, 4, 4], &[0, 2, 3, 7, 8], "`A.ofs1` has 2 positions in segment 0, which has room for 3");
+    segments(&[3, 4, 4, 4], &[0, 2, 3, 7, 8], "`A.ofs1` has 2 positions in segment 0, which has 3 coordinates");
 }
 
 /// Checks that lists of diagonals must rise, and that coordinates of a row must rise from slot to slot.
 #[test]
-fn diagonals_and_slots_are_in_order() {
+fn diagonals_and_slots_must_be_ordered() {
     let says = |named: Named, arrays: &[&[i32]], stored: usize| {
         let format = named.format(2).expect("of matrices");
         let own: Vec<Indices<'_>> = arrays.iter().map(|a| Indices::I32(a)).collect();
         check("A", &[3, 4], &format, &own, stored).map_or_else(|e| e.to_string(), |_| "taken".to_string())
     };
     assert_eq!(says(Named::Dia, &[&[2, 3, 5]], 9), "taken");
-    assert_eq!(says(Named::Dia, &[&[2, 5, 3]], 9), "`A.crd0` does not rise: element 2 is 3, after 5");
-    assert_eq!(says(Named::Dia, &[&[2, 3, 6]], 9), "element 2 of `A.crd0` is 6, and the dimension has size 6");
-    assert_eq!(says(Named::Dia, &[&[2, 3, 5]], 8), "`A.val` has 8 elements, but there are 9 positions");
+    assert_eq!(says(Named::Dia, &[&[2, 5, 3]], 9), "`A.crd0` does not increase: element 2 is 3, after 5");
+    assert_eq!(
+        says(Named::Dia, &[&[2, 3, 6]], 9),
+        "element 2 of `A.crd0` is 6, out of range for a dimension of size 6"
+    );
+    assert_eq!(says(Named::Dia, &[&[2, 3, 5]], 8), "`A.val` has 8 elements, expected 9, one for each position");
     assert_eq!(says(Named::Ell, &[&[2], &[1, 4, 0, 3, 4, 4]], 6), "taken");
-    let what = "`A.crd2` does not rise in fibre 0: slot 1 has 1, after 1";
+    let what = "`A.crd2` does not increase in fibre 0: slot 1 is 1, after 1";
     assert_eq!(says(Named::Ell, &[&[2], &[1, 4, 0, 1, 4, 4]], 6), what);
-    let what = "`A.crd2` does not rise in fibre 1: slot 1 has 0, after 4";
+    let what = "`A.crd2` does not increase in fibre 1: slot 1 is 0, after 4";
     assert_eq!(says(Named::Ell, &[&[2], &[1, 4, 0, 3, 0, 4]], 6), what);
-    assert_eq!(says(Named::Ell, &[&[3], &[1, 4, 0, 3, 4, 4]], 6), "`A.crd2` has 6 elements, and not 9");
+    assert_eq!(says(Named::Ell, &[&[3], &[1, 4, 0, 3, 4, 4]], 6), "`A.crd2` has 6 elements, expected 9");
     assert_eq!(says(Named::Ell, &[&[-1], &[]], 0), "`A.count0` ends with -1, which is negative");
 }
 
 /// Checks that lists of coordinates must be in row-major order, without duplicates.
 #[test]
-fn coordinates_of_several_levels_are_in_order() {
+fn coordinates_of_several_levels_must_be_ordered() {
     let coo = |ndim: usize| {
         let mut levels = vec![Level { unique: false, ..Level::new(LevelKind::Compressed) }];
         levels.extend(vec![Level { unique: false, ..Level::new(LevelKind::Singleton) }; ndim - 2]);
@@ -178,11 +181,11 @@ fn coordinates_of_several_levels_are_in_order() {
     assert_eq!(says(&[&[0, 0, 2, 2], &[1, 3, 0, 2]]), "taken");
     assert_eq!(says(&[&[0, 2, 0, 2], &[1, 3, 0, 2]]), "`A.crd0` is not in order: element 2 is 0, after 2");
     assert_eq!(says(&[&[0, 0, 2, 2], &[3, 1, 0, 2]]), "`A.crd1` is not in order: element 1 is 1, after 3");
+    assert_eq!(says(&[&[0, 0, 2, 2], &[1, 1, 0, 2]]), "`A.crd1` repeats coordinate 1: element 1 equals the one before");
     assert_eq!(
-        says(&[&[0, 0, 2, 2], &[1, 1, 0, 2]]),
-        "`A.crd1` has the coordinate 1 twice: element 1 is as the one before"
+        says(&[&[0, 0, 2, 2], &[1, 3, 4, 2]]),
+        "element 2 of `A.crd1` is 4, out of range for a dimension of size 4"
     );
-    assert_eq!(says(&[&[0, 0, 2, 2], &[1, 3, 4, 2]]), "element 2 of `A.crd1` is 4, and the dimension has size 4");
     assert_eq!(says(&[&[0, 0, 2, 2], &[1, 1, 0, 2], &[0, 1, 3, 1]]), "taken");
     assert_eq!(
         says(&[&[0, 0, 2, 2], &[1, 1, 0, 2], &[1, 0, 3, 1]]),

@@ -89,7 +89,7 @@ fn ran(func: &Func, inputs: &Inputs) -> Result<Vec<Value>, (String, String)> {
 }
 
 #[test]
-fn each_element_is_what_it_would_be_alone() {
+fn elements_behave_as_if_stored_separately() {
     let (mut equal, mut stopped) = (0, 0);
     for format in FORMATS {
         for (body, alike) in BODIES {
@@ -147,7 +147,7 @@ fn each_element_is_what_it_would_be_alone() {
 
 /// Checks gradients of equal writes to shared values: the gradient of a stored value counts each of its elements.
 #[test]
-fn gradients_count_once() {
+fn gradients_count_each_element_once() {
     let text = |body: &str, weight: &str| {
         format!(
             "def f(A: f64[n, n] @ rle, x: f64[n]) -> f64:\n    s: f64 = 0.0\n    \
