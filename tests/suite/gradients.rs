@@ -203,7 +203,7 @@ fn gradient(case: &Case<'_>, backend: Backend, tape: &Tape) -> Result<(Vec<Named
     // The interpreter differentiates the program as written, C after its schedule.
     let schedule = case.schedule.clone().filter(|_| backend == Backend::C);
     let options = case.options().schedule(schedule.as_deref()).gradient(asked(&file, case, tape)?);
-    let options = options.backend(backend).optimize(*tape == Tape::Auto);
+    let options = options.backend(backend).optimize(*tape == Tape::Auto && case.schedule.is_some());
     let function = file.compile(&case.entry, &options)?;
     let mut given = case.inputs.clone();
     // Seeds are inputs of the gradient, and get values here unless the command gives them.

@@ -29,7 +29,7 @@ impl Program {
         words.next().into_iter().chain([file]).chain(words).collect()
     }
 
-    /// Runs `taffeta` in the program's folder.
+    /// Runs `taffeta` in the program's folder. C is compiled fast: other tests optimise the same programs.
     pub fn taffeta(&self, arguments: &[String]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_taffeta"))
             .args(arguments)
@@ -39,6 +39,7 @@ impl Program {
             // Estimates depend on the number of threads.
             .env("OMP_NUM_THREADS", "2")
             .env("TAFFETA_CACHE_DIR", cache())
+            .env("CFLAGS", "-O1")
             .output()
             .expect("taffeta runs")
     }

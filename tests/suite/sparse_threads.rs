@@ -265,7 +265,8 @@ fn compared(format: &str) -> (usize, Vec<(String, String)>) {
         taken.push((entry, schedule, sums));
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let compiled = batch::compile(&sources, dir.path(), &CompileOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let options = CompileOptions { optimize: false, ..CompileOptions::default() };
+    let compiled = batch::compile(&sources, dir.path(), &options).unwrap_or_else(|e| panic!("{e}"));
     for ((entry, schedule, sums), compiled) in taken.iter().zip_eq(&compiled) {
         let name = format!("{entry} by {schedule}, {format}");
         let func = program.logical(entry, &Options::default().schedule(None)).unwrap_or_else(|e| panic!("{name}: {e}"));

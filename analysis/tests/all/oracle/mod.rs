@@ -32,7 +32,7 @@ fn campaign(class: Class, most: u64) -> Counts {
 
 #[test]
 fn affine_nests_match_brute_force() {
-    let c = campaign(Class::Affine, 1000);
+    let c = campaign(Class::Affine, 400);
     // Dependences that no run shows need other sizes, or follow an assertion that fails.
     assert!(c.seen * 100 >= c.reported * 97, "precision fell: {c:?}");
     assert!(c.exact * 100 >= c.reported * 98, "fewer witnesses are exact: {c:?}");
@@ -45,21 +45,21 @@ fn the_long_campaign_covers_every_class() {
 
 #[test]
 fn indirect_nests_match_brute_force() {
-    let c = campaign(Class::Wild, 600);
+    let c = campaign(Class::Wild, 200);
     assert!(c.seen * 100 >= c.reported * 33, "precision fell: {c:?}");
 }
 
 #[test]
 fn private_tensors_match_brute_force() {
-    let c = campaign(Class::Private, 500);
-    assert!(c.private > 80, "too few are private: {c:?}");
+    let c = campaign(Class::Private, 200);
+    assert!(c.private > 30, "too few are private: {c:?}");
     assert!(c.killed * 100 >= c.private * 70, "precision fell: {c:?}");
 }
 
 #[test]
 fn direct_dependences_imply_all_dependences() {
     let classes = [Class::Affine, Class::Wild, Class::Private];
-    let all: Vec<(Option<String>, direct::Counts)> = (0..300u64)
+    let all: Vec<(Option<String>, direct::Counts)> = (0..120u64)
         .into_par_iter()
         .map(|seed| {
             let mut counts = direct::Counts::default();
@@ -72,7 +72,7 @@ fn direct_dependences_imply_all_dependences() {
     let (direct, every, chains) = (sum(|c| c.direct), sum(|c| c.all), sum(|c| c.chains));
     println!("{direct} of {every} dependences are direct, {chains} pairs of touches are ordered by chains");
     assert!(
-        direct * 100 < every * 95 && chains > 1000,
+        direct * 100 < every * 95 && chains > 400,
         "too few dependences are transitive: {direct} of {every} are direct, {chains} chains"
     );
 }

@@ -66,28 +66,28 @@ fn taken(counts: &Counts, step: &str, least: u64) {
 
 #[test]
 fn affine_programs_with_locals() {
-    let counts = locals(Class::Affine, 300);
-    taken(&counts, "privatize", 20);
-    taken(&counts, "contract", 40);
+    let counts = locals(Class::Affine, 100);
+    taken(&counts, "privatize", 6);
+    taken(&counts, "contract", 12);
 }
 
 #[test]
 fn programs_with_indirect_accesses_to_locals() {
-    let counts = locals(Class::Wild, 300);
-    taken(&counts, "privatize", 20);
-    taken(&counts, "contract", 20);
+    let counts = locals(Class::Wild, 100);
+    taken(&counts, "privatize", 6);
+    taken(&counts, "contract", 6);
 }
 
 #[test]
 fn programs_that_fill_locals_in_loops() {
-    let counts = locals(Class::Private, 300);
-    taken(&counts, "privatize", 20);
-    taken(&counts, "contract", 40);
+    let counts = locals(Class::Private, 100);
+    taken(&counts, "privatize", 6);
+    taken(&counts, "contract", 12);
 }
 
 #[test]
 fn dense_programs_with_locals() {
-    let counts = locals(Class::Dense, 300);
-    taken(&counts, "privatize", 40);
-    taken(&counts, "contract", 40);
+    let counts = locals(Class::Dense, 100);
+    taken(&counts, "privatize", 12);
+    taken(&counts, "contract", 12);
 }

@@ -50,17 +50,17 @@ fn over(name: &str, most: u64, one: One<'_>) -> Counts {
 
 #[test]
 fn affine_programs() {
-    campaign(Class::Affine, 600);
+    campaign(Class::Affine, 200);
 }
 
 #[test]
 fn programs_with_indirect_accesses() {
-    campaign(Class::Wild, 500);
+    campaign(Class::Wild, 150);
 }
 
 #[test]
 fn programs_with_private_tensors() {
-    campaign(Class::Private, 500);
+    campaign(Class::Private, 150);
 }
 
 /// Checks that every primitive applies to some programs, and so does every keyword that makes another rewrite of it.
@@ -68,7 +68,7 @@ fn programs_with_private_tensors() {
 fn dense_programs() {
     const KEYWORDS: [&str; 5] =
         ["tile wavefront", "tile distribute", "tile separate", "cache pad", "cache_reduction pad"];
-    let counts = campaign(Class::Dense, 1000);
+    let counts = campaign(Class::Dense, 400);
     let all = steps::primitives().into_iter().chain(KEYWORDS);
     let never: Vec<&str> = all.filter(|p| counts.steps.get(*p).is_none_or(|(_, taken)| *taken == 0)).collect();
     assert!(never.is_empty(), "never taken: {never:?}\n{counts}");
@@ -78,7 +78,7 @@ fn dense_programs() {
 #[test]
 fn automatic_schedules() {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
-    let (first, most) = (number("FIRST", 0), number("MOST", 400));
+    let (first, most) = (number("FIRST", 0), number("MOST", 150));
     let mut all = Taken::new();
     for sort in SORTS {
         let one = |seed: u64| {
