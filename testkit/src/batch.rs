@@ -11,21 +11,24 @@ use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
 /// Compiles entries together, into an empty directory. Their names must be distinct.
 pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Result<Vec<Compiled>, String> {
-    let Some(first) = sources.first() else { return Ok(Vec::new()) };
+    let Some(together) = join(sources) else { return Ok(Vec::new()) };
+    Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
+    let compiler = Toolchain::find().map_err(|d| d.to_string())?;
+    let library = compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler refuses it: {d:?}"))?;
+    // SAFETY: the library was just built from this C, in a directory of this test.
+    let load = |s: &CSource| unsafe { Compiled::load(&library, s.signature.clone()) };
+    sources.iter().map(|s| load(s).map_err(|d| d.to_string())).collect()
+}
+
+/// Joins entries with distinct names into one source; `None` if there are none.
+pub fn join(sources: &[CSource]) -> Option<CSource> {
+    let first = sources.first()?;
     let (products, levels) = (sources.iter().any(|s| s.products), sources.iter().any(|s| s.levels));
     // The run-time header is included once, so a macro that one program defines for it applies to all.
     const FIRST: [&str; 2] = ["#define TAFFETA_CONDITIONAL_LOADS\n", "#define TAFFETA_SELECTIONS\n"];
     let said = FIRST.iter().filter(|first| sources.iter().any(|s| s.code.contains(**first)));
     let code = FIRST.iter().fold(joined(sources), |code, first| code.replace(first, ""));
-    let code = said.copied().collect::<String>() + &code;
-    let together = CSource { code, products, levels, ..first.clone() };
-    Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
-    let compiler = Toolchain::find().map_err(|d| d.to_string())?;
-    let library =
-        compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler rejects the batch: {d:?}"))?;
-    // SAFETY: the library was just built from this C, in a directory of this test.
-    let load = |s: &CSource| unsafe { Compiled::load(&library, s.signature.clone()) };
-    sources.iter().map(|s| load(s).map_err(|d| d.to_string())).collect()
+    Some(CSource { code: said.copied().collect::<String>() + &code, products, levels, ..first.clone() })
 }
 
 /// Joins several files into one, with a single copy of common helpers and includes.

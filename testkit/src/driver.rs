@@ -4,6 +4,7 @@
 //! program reports each call before it starts the next one; an unreported call is the one that stopped the process,
 //! which is then restarted behind that call.
 
+use crate::batch;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -29,13 +30,21 @@ pub enum Outcome {
     Stopped(String),
 }
 
+/// Number of entries per C file: with one each, the headers would take most of the compiler's time.
+const TOGETHER: usize = 16;
+
 /// Compiles and runs the calls; `dir` is an empty directory.
 pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
-    let stem = |k: usize| format!("call_{k}");
+    let stem = |k: usize| format!("group_{k}");
     let mut sources = vec![dir.join("main.c")];
     std::fs::write(&sources[0], main(calls)).expect("the directory can be written");
     for (k, call) in calls.iter().enumerate() {
-        sources.push(Toolchain::write(call.source, dir, &stem(k)).expect("the directory can be written").source);
+        std::fs::write(dir.join(format!("call_{k}.h")), &call.source.header).expect("the directory can be written");
+    }
+    for (k, group) in calls.chunks(TOGETHER).enumerate() {
+        let group: Vec<CSource> = group.iter().map(|call| call.source.clone()).collect();
+        let joined = batch::join(&group).expect("a chunk has calls");
+        sources.push(Toolchain::write(&joined, dir, &stem(k)).expect("the directory can be written").source);
     }
     // `executable` adds the stem's own source.
     sources.remove(1);
