@@ -22,6 +22,22 @@ fn straight_line_code_with_every_kind_of_write() {
     );
 }
 
+/// Checks remainders of all signs. Their derivative in the divisor is the quotient, rounded down, negated.
+#[test]
+fn remainders_of_floats() {
+    let of = |numbers: &[f64]| Value::new(vec![numbers.len()], Buffer::F64(numbers.to_vec())).expect("it fits");
+    check(
+        "def f(x: f64[n], y: f64[n]) -> f64[n]:
+    z = empty((n,), f64)
+    for i in range(n):
+        z[i] = x[i] % y[i]
+    return z
+",
+        &[of(&[-1.0, 5.5, -7.25, 2.0, 8.5]), of(&[3.0, -2.0, 2.5, -0.75, 3.25])],
+        &[],
+    );
+}
+
 /// Checks a triangular solve in place: each row reads those before it, and a snapshot copies all rows.
 #[test]
 fn snapshots_include_unwritten_elements() {

@@ -364,6 +364,21 @@ fn loops_that_cannot_be_parallel() {
     assert!(scan.is_err_and(|e| e.contains("it has effects where `A`")));
 }
 
+/// Checks products over stretches of equal elements, which are powers.
+#[test]
+fn products_over_runs() {
+    let formats = ["runlength", "packbits", "compressed, fill=2.0", "blocklist, fill=-0.5", "banded, fill=inf"];
+    for format in formats {
+        let text = format!(
+            "def f(A: f64[n] @ format({format})) -> f64:\n    p: f64 = 1.0\n    for j in range(n):\n        \
+             p *= A[j] - 1.5\n    return p\n"
+        );
+        let func = programs::elaborate(&text);
+        let lowered = lower(&func).unwrap_or_else(|d| panic!("{d}"));
+        (0..30).for_each(|seed| programs::equal(&func, &lowered, seed));
+    }
+}
+
 /// Marks the loop of that name as parallel.
 fn marked(s: &Stmt, name: &str) -> Stmt {
     let inner = s.map(&mut |s| marked(s, name), &mut Expr::clone);
