@@ -22,31 +22,31 @@ pub fn of(e: &Expr, leaf: &mut Leaves<'_>) -> Option<Range> {
 /// Proves that no step of computing an integer expression can wrap.
 pub fn is_exact(e: &Expr, leaf: &mut Leaves<'_>) -> bool {
     let mut wraps = |e: &Expr| {
-        let arithmetic = matches!(e.kind(), ExprKind::Apply(Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Abs, _));
-        let Some((lo, hi)) = e.dtype().int_range().filter(|_| arithmetic) else { return false };
-        !unwrapped(e, leaf).is_some_and(|v| lo <= v.0 && v.1 <= hi)
+        let ExprKind::Apply(op @ (Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Abs), args) = e.kind() else {
+            return false;
+        };
+        let Some((lo, hi)) = e.dtype().int_range() else { return false };
+        // The range of a leaf would not do: it is that of the wrapped result.
+        let operands: Option<Vec<Range>> = args.iter().map(|a| of(a, leaf)).collect();
+        !operands.and_then(|r| applied(*op, &r)).is_some_and(|v| lo <= v.0 && v.1 <= hi)
     };
     !e.any(&mut wraps)
 }
 
 /// Bounds the mathematical value of an expression whose operands wrap, and which does not.
 fn unwrapped(e: &Expr, leaf: &mut Leaves<'_>) -> Option<Range> {
-    let operands: &[Expr] = match e.kind() {
+    let (op, operands) = match e.kind() {
         ExprKind::Const(_) => return e.as_int().map(|v| (v.into(), v.into())),
         ExprKind::Cast(inner) if inner.dtype().is_int() => return of(inner, leaf),
-        ExprKind::Apply(Op::Select, args) => &args[1..],
-        ExprKind::Apply(_, args) if args.iter().all(|a| a.dtype().is_int()) => args,
+        ExprKind::Apply(Op::Select, args) => (Op::Select, &args[1..]),
+        ExprKind::Apply(op, args) if args.iter().all(|a| a.dtype().is_int()) => (*op, &args[..]),
         _ => return leaf(e),
     };
-    let ExprKind::Apply(op, _) = e.kind() else { return leaf(e) };
-    let ranges: Option<Vec<Range>> = operands.iter().map(|a| of(a, leaf)).collect();
-    match ranges.and_then(|r| applied(*op, &r)) {
-        Some((lo, hi)) if lo > Interval::ALL.lo && hi < Interval::ALL.hi => Some((lo, hi)),
-        _ => leaf(e),
-    }
+    let ranges: Vec<Range> = operands.iter().map(|a| of(a, leaf)).collect::<Option<_>>()?;
+    applied(op, &ranges).or_else(|| leaf(e))
 }
 
-/// Bounds the result of an operator; `None` without a rule.
+/// Bounds the result of an operator; `None` without a rule, and where the bounds are too large to compute.
 fn applied(op: Op, operands: &[Range]) -> Option<Range> {
     let interval = |(lo, hi): Range| Interval::new(lo, hi);
     let (a, b) = match *operands {
@@ -70,7 +70,7 @@ fn applied(op: Op, operands: &[Range]) -> Option<Range> {
         },
         _ => return None,
     };
-    Some((found.lo, found.hi))
+    (Interval::ALL.lo < found.lo && found.hi < Interval::ALL.hi).then_some((found.lo, found.hi))
 }
 
 #[cfg(test)]
@@ -127,5 +127,17 @@ mod tests {
         let upto = |hi: i128| of(&double, &mut |_| Some((0, hi)));
         assert_eq!((upto(63), upto(64)), (Some((0, 126)), Some((-128, 127))));
         assert!(is_exact(&double, &mut |_| Some((0, 63))) && !is_exact(&double, &mut |_| Some((0, 64))));
+    }
+
+    /// Checks that a product of unknown factors and an absolute value may wrap, also where leaves have the range of
+    /// their type.
+    #[test]
+    fn unknown_results_may_wrap() {
+        let (a, b) = (Expr::var(&Symbol::new("a")), Expr::var(&Symbol::new("b")));
+        let absolute = Expr::apply(Op::Abs, vec![a.clone()]);
+        for e in [a.times(&b), a.plus(&b), a.times(&b).minus(&a), absolute] {
+            assert!(!is_exact(&e, &mut |e| e.dtype().int_range()), "{e:?}");
+        }
+        assert!(is_exact(&a.times(&b), &mut |_| Some((-9, 9))));
     }
 }
