@@ -495,6 +495,8 @@ struct StmtNode {
     kind: StmtKind,
     /// Bloom filter: union of the bits of this id and those of all statements inside.
     bits: u64,
+    /// Bloom filter of the tensors in [`Stmt::writes`].
+    written: u64,
     /// Cached result of [`Stmt::writes`]; loops use that of their body.
     writes: OnceLock<FxHashSet<Symbol>>,
 }
@@ -502,7 +504,27 @@ struct StmtNode {
 impl StmtNode {
     fn new(id: StmtId, kind: StmtKind, origin: Origin) -> StmtNode {
         let bits = kind.inside().fold(id.bit(), |bits, s| bits | s.0.bits);
-        StmtNode { id, origin, kind, bits, writes: OnceLock::new() }
+        let own = kind.writes_itself().into_iter().fold(0, |bits, t| bits | bit(t));
+        let written = kind.inside().fold(own, |bits, s| bits | s.0.written);
+        StmtNode { id, origin, kind, bits, written, writes: OnceLock::new() }
+    }
+}
+
+/// Returns a tensor's bit in the Bloom filter behind [`Stmt::writes_to`].
+fn bit(tensor: &Symbol) -> u64 {
+    1 << (tensor.id() % 64)
+}
+
+impl StmtKind {
+    /// Returns the tensors that a statement writes by itself, not by statements inside it. A declaration makes the
+    /// contents unspecified each time it is reached.
+    fn writes_itself(&self) -> &[Symbol] {
+        match self {
+            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => std::slice::from_ref(tensor),
+            StmtKind::VarDef { tensor, .. } => std::slice::from_ref(&tensor.symbol),
+            StmtKind::Eval { args, .. } => args,
+            _ => &[],
+        }
     }
 }
 
@@ -564,18 +586,21 @@ impl Stmt {
         }
     }
 
-    fn add_writes_inside(&self, all: &mut FxHashSet<Symbol>) {
-        match self.kind() {
-            StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
-                all.insert(tensor.clone());
-            }
-            StmtKind::Eval { args, .. } => all.extend(args.iter().cloned()),
-            // A declaration makes the contents unspecified each time it is reached.
-            StmtKind::VarDef { tensor, .. } => {
-                all.insert(tensor.symbol.clone());
-            }
-            _ => {}
+    /// Returns whether [`Stmt::writes`] contains a tensor. Of the statements inside, only bodies of loops collect their
+    /// sets, so the answers for a chain of declarations cost no set each.
+    pub fn writes_to(&self, tensor: &Symbol) -> bool {
+        if self.0.written & bit(tensor) == 0 {
+            return false;
         }
+        match (self.0.writes.get(), self.kind()) {
+            (Some(known), _) => known.contains(tensor),
+            (_, StmtKind::For { body, .. } | StmtKind::While { body, .. }) => body.writes().contains(tensor),
+            (_, kind) => kind.writes_itself().contains(tensor) || kind.inside().any(|s| s.writes_to(tensor)),
+        }
+    }
+
+    fn add_writes_inside(&self, all: &mut FxHashSet<Symbol>) {
+        all.extend(self.kind().writes_itself().iter().cloned());
         self.kind().inside().for_each(|s| s.add_writes(all));
     }
 

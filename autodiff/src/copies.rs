@@ -20,7 +20,8 @@
 use crate::build;
 use crate::data::{Decision, Residual};
 use rustc_hash::FxHashSet;
-use taffeta_analysis::query::uninitialized::is_exposed;
+use taffeta_analysis::query::reference::Reference;
+use taffeta_analysis::query::uninitialized::exposed;
 use taffeta_analysis::tree;
 use taffeta_ast::{Access, ExprKind, Func, Literal, Stmt, StmtId, StmtKind, Symbol};
 
@@ -45,14 +46,13 @@ pub(crate) fn filled(func: &Func, residuals: &[Residual]) -> Func {
             }
         }
     });
-    copied.into_iter().fold(func.clone(), |func, (tensor, copies)| {
-        match is_exposed(&func, &tensor, &|r| copies.contains(&r.site.stmt.id())) {
-            false => func,
-            true => tree::in_scope(&func, &tensor, &mut |of, body| {
-                let origin = body.origin().clone();
-                Stmt::seq([build::fill(of, Literal::zero(of.dtype), &origin), body.clone()], origin)
-            }),
-        }
+    let tensors: Vec<&Symbol> = copied.iter().map(|(t, _)| t).collect();
+    let is_copy = |r: &Reference| copied.iter().any(|(t, copies)| *t == r.tensor && copies.contains(&r.site.stmt.id()));
+    exposed(func, &tensors, &is_copy).into_iter().fold(func.clone(), |func, tensor| {
+        tree::in_scope(&func, &tensor, &mut |of, body| {
+            let origin = body.origin().clone();
+            Stmt::seq([build::fill(of, Literal::zero(of.dtype), &origin), body.clone()], origin)
+        })
     })
 }
 

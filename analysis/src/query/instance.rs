@@ -333,25 +333,28 @@ impl Names {
 
 /// Tensors that a reference loads: in conditions and bounds on its path, and in its own indices and guards.
 pub(super) struct Loaded {
-    /// Tensors in the conditions and bounds of each step, with the statement that the step enters.
-    steps: Vec<(Stmt, FxHashSet<Symbol>)>,
-    /// Tensors loaded by the path and by the reference itself.
-    all: FxHashSet<Symbol>,
+    /// Tensors that a condition or bound on the path loads, and that the statement which evaluates it writes.
+    unstable: FxHashSet<Symbol>,
+    /// Other tensors loaded by the path and by the reference itself.
+    others: FxHashSet<Symbol>,
 }
 
 impl Loaded {
     pub(super) fn by(r: &Reference) -> Loaded {
-        let mut steps = Vec::new();
+        let own = r.guards.iter().map(|(cond, _)| cond).chain(r.indices.iter().flatten()).chain(&r.declared.shape);
+        let mut others: FxHashSet<Symbol> = own.flat_map(super::effects::loads).collect();
+        let (mut unstable, mut seen) = (FxHashSet::default(), FxHashSet::default());
         for (_, step) in r.site.path.constraints() {
-            let loaded: FxHashSet<Symbol> = step.evaluated().into_iter().flat_map(super::effects::loads).collect();
-            if !loaded.is_empty() {
-                steps.push((step.stmt().clone(), loaded));
+            for t in step.evaluated().into_iter().flat_map(super::effects::loads) {
+                // Each step is inside the ones before, so the first one that loads a tensor decides.
+                if seen.insert(t.clone()) && step.stmt().writes_to(&t) {
+                    unstable.insert(t);
+                }
             }
         }
-        let own = r.guards.iter().map(|(cond, _)| cond).chain(r.indices.iter().flatten()).chain(&r.declared.shape);
-        let mut all: FxHashSet<Symbol> = own.flat_map(super::effects::loads).collect();
-        all.extend(steps.iter().flat_map(|(_, loaded)| loaded.iter().cloned()));
-        Loaded { steps, all }
+        others.extend(seen);
+        others.retain(|t| !unstable.contains(t));
+        Loaded { unstable, others }
     }
 
     /// Collects the tensors whose elements may change between the evaluations that a query is about: loaded tensors
@@ -359,12 +362,7 @@ impl Loaded {
     /// are evaluated outside of it: a tensor that such a condition loads is unstable if the statement that evaluates
     /// the condition writes it.
     pub(super) fn unstable(&self, outermost: &Stmt, out: &mut FxHashSet<Symbol>) {
-        if self.all.is_empty() {
-            return;
-        }
-        out.extend(self.all.intersection(outermost.writes()).cloned());
-        for (stmt, loaded) in &self.steps {
-            out.extend(loaded.intersection(stmt.writes()).cloned());
-        }
+        out.extend(self.unstable.iter().cloned());
+        out.extend(self.others.iter().filter(|t| outermost.writes_to(t)).cloned());
     }
 }

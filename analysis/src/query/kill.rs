@@ -39,10 +39,20 @@ impl Dependences<'_> {
 
     /// Returns all exposed reads (see [`Dependences::exposed_read`]), in program order.
     pub fn exposed_reads<'a>(&'a self, tensor: &Symbol, within: &'a Stmt) -> impl Iterator<Item = &'a Reference> + 'a {
+        self.exposed_reads_among(tensor, within, &|_| true)
+    }
+
+    /// Returns the exposed reads that satisfy a predicate, in program order.
+    pub fn exposed_reads_among<'a>(
+        &'a self,
+        tensor: &Symbol,
+        within: &'a Stmt,
+        among: &'a dyn Fn(&Reference) -> bool,
+    ) -> impl Iterator<Item = &'a Reference> + 'a {
         let inside: Vec<&Reference> = self.of(tensor).filter(|r| depth(r, within).is_some()).collect();
         let (writes, reads): (Vec<&Reference>, Vec<&Reference>) =
             inside.into_iter().partition(|r| r.kind == Use::Write);
-        reads.into_iter().filter(move |r| !self.is_killed(r, &writes, within))
+        reads.into_iter().filter(move |r| among(r) && !self.is_killed(r, &writes, within))
     }
 
     fn is_killed(&self, read: &Reference, writes: &[&Reference], within: &Stmt) -> bool {

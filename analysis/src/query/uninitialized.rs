@@ -11,7 +11,7 @@
 mod early;
 mod elements;
 
-pub use early::{early_read, is_exposed};
+pub use early::{early_read, exposed};
 pub use elements::{Element, elements};
 
 use super::depend::{DependenceQuery, Dependences};

@@ -190,18 +190,28 @@ fn cached_write_sets_match_the_tree() {
             _ => s.map(&mut |s| without(s, gone), &mut Expr::clone),
         }
     }
+    fn answers_match(root: &Stmt) {
+        let symbols = writes(root);
+        root.walk(&mut |s| {
+            let written = writes(s);
+            assert!(symbols.iter().all(|t| s.writes_to(t) == written.contains(t)));
+        });
+    }
     fn check(root: &Stmt) {
+        answers_match(root);
         root.walk(&mut |s| {
             assert_eq!(*s.writes(), writes(s));
             if let StmtKind::For { body, .. } = s.kind() {
                 assert!(std::ptr::eq(s.writes(), body.writes()), "a loop has a list of its own");
             }
         });
+        answers_match(root);
     }
     for seed in 0..50 {
         let func = program(seed, &Options { statements: 20, ..Options::default() }).func;
         check(&func.body);
         if let Some(tensor) = func.body.writes().iter().min() {
+            assert!(!func.body.writes_to(&tensor.fresh()));
             check(&without(&func.body, tensor));
         }
     }

@@ -39,7 +39,8 @@ pub fn early_read(func: &Func, at: StmtId, loops: &[&Stmt], exprs: &[&Expr]) -> 
         inside = looped(own, extent.clone(), body);
     }
     let with = tree::replace(func, at, &Stmt::seq([inside, old.clone()], Origin::none()));
-    unsure.into_iter().find(|t| is_exposed(&with, t, &|r| evaluations.contains(&r.site.stmt.id())))
+    let unsure: Vec<&Symbol> = unsure.iter().collect();
+    exposed(&with, &unsure, &|r| evaluations.contains(&r.site.stmt.id())).into_iter().next()
 }
 
 /// Returns a statement that evaluates an expression.
@@ -57,18 +58,23 @@ fn looped(iter: Symbol, extent: Extent, body: Stmt) -> Stmt {
     Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body }, origin)
 }
 
-/// Returns whether one of the reads selected by `is` may read an element of a local tensor, or of a result, that is not
-/// written before in the scope of the tensor.
-pub fn is_exposed(func: &Func, tensor: &Symbol, is: &dyn Fn(&Reference) -> bool) -> bool {
-    // Kill analysis is about iterations of loops, so the scope becomes the body of a loop with one iteration.
+/// Returns the tensors, local ones and results, of which one of the reads selected by `is` may read an element that is
+/// not written before in the scope of the tensor.
+pub fn exposed(func: &Func, tensors: &[&Symbol], is: &dyn Fn(&Reference) -> bool) -> Vec<Symbol> {
+    // Kill analysis is about iterations of loops, so the scopes become bodies of loops with one iteration.
     let once = Extent::Range { begin: Expr::int(0), end: Expr::int(1), step: Expr::int(1) };
-    let mut scope = None;
-    let func = tree::in_scope(func, tensor, &mut |_, body| {
-        let new = looped(Symbol::new("once"), once.clone(), body.clone());
-        scope = Some(new.clone());
-        new
+    let mut scopes: Vec<(&Symbol, StmtId)> = Vec::new();
+    let func = tensors.iter().fold(func.clone(), |func, tensor| {
+        tree::in_scope(&func, tensor, &mut |_, body| {
+            let new = looped(Symbol::new("once"), once.clone(), body.clone());
+            scopes.push((tensor, new.id()));
+            new
+        })
     });
-    let Some(scope) = scope else { return false };
     let dependences = Dependences::new(&func);
-    dependences.exposed_reads(tensor, &scope).any(is)
+    let is_exposed = |(tensor, scope): &(&Symbol, StmtId)| {
+        let scope = tree::find(&func.body, *scope);
+        scope.is_some_and(|scope| dependences.exposed_reads_among(tensor, &scope, is).next().is_some())
+    };
+    scopes.iter().filter(|s| is_exposed(s)).map(|(tensor, _)| (*tensor).clone()).collect()
 }
