@@ -117,8 +117,9 @@ fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result
         }
     }
     let Ok(l) = s.loop_(&Arg::from(made)) else { return Ok(()) };
-    let (written, elsewhere) = (effects::writes(&l.stmt), touched_beside(&s.func().body, l.stmt.id()));
-    let own = |t: &Symbol| written.contains(t) && !elsewhere.contains(t);
+    let mut elsewhere = FxHashSet::default();
+    touched_beside(&s.func().body, l.stmt.id(), &mut elsewhere);
+    let own = |t: &Symbol| l.stmt.writes_to(t) && !elsewhere.contains(t);
     for t in declared_around(s, l.stmt.id()).into_iter().filter(own) {
         // Contraction is refused for tensors live across iterations.
         let name = t.name().to_string();
@@ -129,16 +130,16 @@ fn fuse(s: &mut Schedule, a: Value, b: Value, steps: &mut Vec<String>) -> Result
     Ok(())
 }
 
-/// Returns the arrays read or written in a statement outside of one part of it.
-fn touched_beside(s: &Stmt, part: StmtId) -> FxHashSet<Symbol> {
+/// Collects the arrays read or written in a statement outside of one part of it, which it contains.
+fn touched_beside(s: &Stmt, part: StmtId, out: &mut FxHashSet<Symbol>) {
     if s.id() == part {
-        return FxHashSet::default();
+        return;
     }
-    match tree::find(s, part) {
-        None => touched(s),
-        Some(_) => {
-            let own = s.kind().exprs().into_iter().flat_map(effects::loads);
-            own.chain(s.kind().children().into_iter().flat_map(|c| touched_beside(c, part))).collect()
+    out.extend(s.kind().exprs().into_iter().flat_map(effects::loads));
+    for inner in s.kind().inside() {
+        match tree::find(inner, part) {
+            None => out.extend(touched(inner)),
+            Some(_) => touched_beside(inner, part, out),
         }
     }
 }

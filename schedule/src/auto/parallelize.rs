@@ -162,24 +162,26 @@ fn above(s: &Schedule, model: &Model<'_>, (l, trips): (&Loop, Estimate), around:
         return None;
     }
     // A single iteration occupies one thread, however long it takes.
-    break_even_trip_count(s, model.target, l, around).or((trips.value < 2.0).then_some(1))
+    let break_even = || break_even_trip_count(s, model, l, around);
+    model.threshold(around, &l.stmt, break_even).or((trips.value < 2.0).then_some(1))
 }
 
 /// Returns the trip count above which threads pay, for a loop with a guessed trip count: one less than its trip count
 /// at the smallest value of unknown sizes at which threads pay. `None` if they pay for any trip count, or for no
 /// assumed size.
-fn break_even_trip_count(s: &Schedule, target: &Target, l: &Loop, around: &[Stmt]) -> Option<i64> {
+fn break_even_trip_count(s: &Schedule, model: &Model<'_>, l: &Loop, around: &[Stmt]) -> Option<i64> {
+    let target = model.target;
     let saved = 1.0 - 1.0 / target.threads as f64;
     let small = |k: u32| Target { unknown: f64::from(1 << k), ..target.clone() };
     // Times grow with sizes, so the threshold is found by bisection.
     let (mut too_small, mut most) = (0, MOST_UNKNOWN + 1);
     while most - too_small > 1 {
         let middle = too_small + (most - too_small) / 2;
-        let once = Model::new(&small(middle), Stage::Marks).once(s.func(), around, &l.stmt);
+        let once = model.with_target(&small(middle), Stage::Marks).once(s.func(), around, &l.stmt);
         let end = if once * saved > target.prices.region { &mut most } else { &mut too_small };
         *end = middle;
     }
-    let trips = |k| Model::new(&small(k), Stage::Marks).trips(s.func(), around, l).value;
+    let trips = |k| model.with_target(&small(k), Stage::Marks).trips(s.func(), around, l).value;
     (most <= MOST_UNKNOWN).then(|| trips(most) as i64 - 1).filter(|n| *n > 1)
 }
 

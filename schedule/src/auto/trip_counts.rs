@@ -3,8 +3,9 @@
 //! that depend on its iterator are averaged over samples.
 
 use super::target::Target;
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hash as _;
+use std::rc::Rc;
 use std::sync::Arc;
 use taffeta_ast::format::{Coord, Format, LevelKind};
 use taffeta_ast::op::Op;
@@ -55,20 +56,31 @@ struct Iteration {
 #[derive(Clone, Debug)]
 pub(super) struct Values<'t> {
     target: &'t Target,
-    /// Size parameters of the program.
-    sizes: Vec<Symbol>,
+    declared: Rc<Declared>,
     iterators: Vec<Iteration>,
-    tensors: FxHashMap<Symbol, Arc<Tensor>>,
     /// Formats and stored element counts of structured tensors.
     stored: FxHashMap<Symbol, (Format, Estimate)>,
     /// Total size of all tensors in bytes.
     bytes: f64,
-    /// Local scalars and arrays that fit into registers.
-    few: FxHashSet<Symbol>,
+    /// Which of the declared tensors are local scalars and arrays that fit into registers.
+    few: Vec<bool>,
 }
 
-impl<'t> Values<'t> {
-    pub fn new(func: &Func, target: &'t Target) -> Values<'t> {
+/// Sizes and tensors that a program declares, which all estimates of it share.
+#[derive(Debug)]
+pub(super) struct Declared {
+    /// Size parameters.
+    sizes: Vec<Symbol>,
+    /// Parameters, results and local tensors, in this order.
+    tensors: Vec<Arc<Tensor>>,
+    /// Positions in `tensors`.
+    positions: FxHashMap<Symbol, usize>,
+    /// Number of parameters and results.
+    interface: usize,
+}
+
+impl Declared {
+    pub fn of(func: &Func) -> Declared {
         let mut tensors: Vec<Arc<Tensor>> = func.interface().cloned().collect();
         let interface = tensors.len();
         func.body.walk(&mut |s| {
@@ -76,28 +88,33 @@ impl<'t> Values<'t> {
                 tensors.push(tensor.clone());
             }
         });
-        let stored = FxHashMap::default();
-        let mut values = Values {
-            target,
-            sizes: func.sizes.clone(),
-            iterators: Vec::new(),
-            tensors: tensors.iter().map(|t| (t.symbol.clone(), t.clone())).collect(),
-            stored,
-            bytes: 0.0,
-            few: FxHashSet::default(),
-        };
+        let positions = tensors.iter().enumerate().map(|(k, t)| (t.symbol.clone(), k)).collect();
+        Declared { sizes: func.sizes.clone(), tensors, positions, interface }
+    }
+
+    fn tensor(&self, t: &Symbol) -> Option<&Tensor> {
+        self.positions.get(t).map(|k| &*self.tensors[*k])
+    }
+}
+
+impl<'t> Values<'t> {
+    pub fn new(func: &Func, target: &'t Target) -> Values<'t> {
+        Values::of(Rc::new(Declared::of(func)), target)
+    }
+
+    /// Estimates the sizes of declared tensors, outside of all loops.
+    pub fn of(declared: Rc<Declared>, target: &'t Target) -> Values<'t> {
+        let tensors = &declared.tensors;
+        let (iterators, stored, few) = (Vec::new(), FxHashMap::default(), Vec::new());
+        let mut values = Values { target, declared: declared.clone(), iterators, stored, bytes: 0.0, few };
         let room = target.registers() * target.vector_bytes as f64;
-        for t in &tensors[interface..] {
-            if t.shape.is_empty() {
-                values.few.insert(t.symbol.clone());
-                continue;
-            }
+        let fits = |t: &Tensor| {
             let sizes: Vec<Estimate> = t.shape.iter().map(|d| values.value(d)).collect();
             let bytes = sizes.iter().map(|d| d.value.max(0.0)).product::<f64>() * t.dtype.size() as f64;
-            if sizes.iter().all(|d| d.known == Known::Fact) && bytes <= room {
-                values.few.insert(t.symbol.clone());
-            }
-        }
+            sizes.iter().all(|d| d.known == Known::Fact) && bytes <= room
+        };
+        let is_few = |(k, t): (usize, &Arc<Tensor>)| k >= declared.interface && (t.shape.is_empty() || fits(t));
+        values.few = tensors.iter().enumerate().map(is_few).collect();
         for t in tensors.iter().filter(|t| !t.format.is_dense()) {
             let elements = match target.sizes.get(&format!("{}.stored", t.symbol.name())) {
                 Some(n) => Estimate { value: *n as f64, known: Known::Hint },
@@ -120,23 +137,23 @@ impl<'t> Values<'t> {
 
     /// Returns whether a tensor is local and small enough to be held in registers.
     pub fn may_be_in_registers(&self, tensor: &Symbol) -> bool {
-        self.few.contains(tensor)
+        self.declared.positions.get(tensor).is_some_and(|k| self.few[*k])
     }
 
     /// Returns whether a local array is allocated at its declaration, since its shape depends on more than size
     /// parameters.
     pub fn is_allocated(&self, tensor: &Tensor) -> bool {
-        super::allocation::is_allocated(&self.sizes, tensor)
+        super::allocation::is_allocated(&self.declared.sizes, tensor)
     }
 
     /// Returns the shape of a tensor.
     pub fn shape(&self, tensor: &Symbol) -> &[Expr] {
-        self.tensors.get(tensor).map_or(&[], |t| &t.shape)
+        self.declared.tensor(tensor).map_or(&[], |t| &t.shape)
     }
 
     /// Returns whether a tensor has integer or boolean elements.
     pub fn is_of_integers(&self, tensor: &Symbol) -> bool {
-        self.tensors.get(tensor).is_some_and(|t| !t.dtype.is_float())
+        self.declared.tensor(tensor).is_some_and(|t| !t.dtype.is_float())
     }
 
     /// Enters a loop. Returns its trip count, averaged over the iterations of the enclosing loops.

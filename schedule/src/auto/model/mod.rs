@@ -52,13 +52,15 @@ mod recurrence;
 pub(super) mod work;
 
 use super::target::Target;
-use super::trip_counts::{Estimate, Known, Values};
+use super::trip_counts::{Declared, Estimate, Known, Values};
 use crate::auto::model::enclosing::EnclosingLoop;
 use crate::auto::model::enclosing::Stage;
 use crate::tree::{self, Loop};
 use estimator::Estimator;
 use memo::Memo;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::rc::Rc;
 use taffeta_ast::{Func, Stmt, StmtId, StmtKind};
 
 /// Estimator of programs for a machine.
@@ -69,6 +71,10 @@ pub(super) struct Model<'t> {
     known: FxHashMap<StmtId, (Stmt, f64)>,
     /// Memo of estimates of the loops inside of outermost statements.
     loops: Memo,
+    /// Sizes and tensors of the last program that [`Model::inside`] saw, with its body.
+    declared: RefCell<Option<(Stmt, Rc<Declared>)>>,
+    /// Trip counts above which threads pay, each with the loops around the loop and the loop itself.
+    thresholds: RefCell<FxHashMap<StmtId, (Vec<Stmt>, Option<i64>)>>,
 }
 
 /// Maximum trip counts that C compilers unroll completely: in scalar iterations, and in vectors.
@@ -85,7 +91,8 @@ impl EnclosingLoop {
 
 impl<'t> Model<'t> {
     pub fn new(target: &'t Target, stage: Stage) -> Model<'t> {
-        Model { target, stage, known: FxHashMap::default(), loops: Memo::default() }
+        let (known, declared, thresholds) = (FxHashMap::default(), RefCell::default(), RefCell::default());
+        Model { target, stage, known, loops: Memo::default(), declared, thresholds }
     }
 
     /// Sets the stage of subsequent estimates.
@@ -153,8 +160,40 @@ impl<'t> Model<'t> {
         self.inside(func, around).enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body)
     }
 
+    /// Returns the trip count above which threads pay for a loop, computed unless it is known for the same nodes.
+    pub fn threshold(&self, around: &[Stmt], l: &Stmt, compute: impl FnOnce() -> Option<i64>) -> Option<i64> {
+        let nodes = || around.iter().chain([l]);
+        if let Some((known, threshold)) = self.thresholds.borrow().get(&l.id())
+            && known.len() == around.len() + 1
+            && known.iter().zip(nodes()).all(|(a, b)| a.same_node(b))
+        {
+            return *threshold;
+        }
+        let threshold = compute();
+        self.thresholds.borrow_mut().insert(l.id(), (nodes().cloned().collect(), threshold));
+        threshold
+    }
+
+    /// Returns a model for the same programs on a machine that differs in the values it assumes.
+    pub fn with_target<'a>(&self, target: &'a Target, stage: Stage) -> Model<'a> {
+        Model { declared: self.declared.clone(), ..Model::new(target, stage) }
+    }
+
+    /// Returns the sizes and tensors that a program declares.
+    fn declared(&self, func: &Func) -> Rc<Declared> {
+        let mut last = self.declared.borrow_mut();
+        match &*last {
+            Some((body, declared)) if body.same_node(&func.body) => declared.clone(),
+            _ => {
+                let declared = Rc::new(Declared::of(func));
+                *last = Some((func.body.clone(), declared.clone()));
+                declared
+            }
+        }
+    }
+
     fn inside(&self, func: &Func, around: &[Stmt]) -> Values<'t> {
-        let mut values = Values::new(func, self.target);
+        let mut values = Values::of(self.declared(func), self.target);
         for l in around.iter().filter_map(Loop::of) {
             values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
         }
