@@ -62,6 +62,7 @@ pub mod walk;
 
 pub use context::{Context, Mark};
 pub use interval::{Congruence, Interval};
+pub(crate) use prove::complement;
 pub use prove::{Bounds, Unproved};
 
 pub use taffeta_ast::value::MAX_SIZE;

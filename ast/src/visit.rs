@@ -214,6 +214,11 @@ impl Expr {
         f(self) || self.children().into_iter().any(|e| e.any(f))
     }
 
+    /// Returns whether the expression mentions an iterator or a size for which `is` holds.
+    pub fn mentions(&self, is: &dyn Fn(&Symbol) -> bool) -> bool {
+        self.any(&mut |e| matches!(e.kind(), ExprKind::Var(s) if is(s)))
+    }
+
     /// Rewrites the expression bottom-up, with `f` applied to every node after its operands. The result of `f` is not
     /// rewritten again: `j - 1` with `j + 1` for `j` is `j`.
     #[must_use]

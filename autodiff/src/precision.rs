@@ -15,6 +15,7 @@ use crate::expression;
 use crate::facts::Facts;
 use crate::partials::working;
 use rustc_hash::FxHashSet;
+use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// Maximum number of contributions to an element that are accumulated in the type in which they are computed.
@@ -100,7 +101,7 @@ impl Read<'_, '_> {
     /// Returns whether the iterations of the loop read different elements.
     fn goes_along(&self, l: StmtId) -> bool {
         let iter = &self.facts.loops[&l].iter;
-        self.at.iter().any(|a| mentions(&a.index, iter))
+        self.at.iter().any(|a| effects::mentions(&a.index, &[iter]))
     }
 
     fn is_stored_in(&self, l: StmtId) -> bool {
@@ -121,7 +122,7 @@ impl Read<'_, '_> {
         let ExprKind::Load(mark, _) = seed.kind() else { unreachable!("the seed is a load") };
         let differs = |t: &Symbol, at: &[Access]| {
             let inner = self.facts.declared.get(t).is_some_and(|d| over.iter().any(|l| d.loops.contains(l)));
-            let along = |l: &StmtId| at.iter().any(|a| mentions(&a.index, &self.facts.loops[l].iter));
+            let along = |l: &StmtId| at.iter().any(|a| effects::mentions(&a.index, &[&self.facts.loops[l].iter]));
             *t != *mark && (inner || over.iter().any(along))
         };
         let at = |c: &expression::Contribution| matches!(c.load.kind(), ExprKind::Load(_, at) if at == self.at);
@@ -130,13 +131,6 @@ impl Read<'_, '_> {
             differentiated(&c.value, &mut loads);
             loads.iter().any(|(t, at)| differs(t, at))
         })
-    }
-}
-
-fn mentions(e: &Expr, iter: &Symbol) -> bool {
-    match e.kind() {
-        ExprKind::Var(s) => s == iter,
-        _ => e.children().into_iter().any(|c| mentions(c, iter)),
     }
 }
 

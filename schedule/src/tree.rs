@@ -4,6 +4,23 @@ pub use taffeta_analysis::tree::{find, path, replace, replaced};
 use taffeta_ast::expr::Access;
 use taffeta_ast::{Expr, ExprKind, Extent, Origin, Stmt, StmtKind, Symbol};
 
+/// Returns whether a statement has no effect, and cannot stop the program: a declaration may, by the size of its shape.
+pub fn has_no_effect(s: &Stmt) -> bool {
+    let is_size = |e: &Expr| matches!(e.kind(), ExprKind::Var(_)) || e.as_int().is_some_and(|n| n >= 0);
+    match s.kind() {
+        StmtKind::Seq(all) => all.iter().all(has_no_effect),
+        StmtKind::VarDef { tensor, body } => tensor.shape.iter().all(is_size) && has_no_effect(body),
+        StmtKind::If { cond, then, otherwise } => {
+            !cond.may_fail() && has_no_effect(then) && otherwise.as_ref().is_none_or(has_no_effect)
+        }
+        StmtKind::For { extent: Extent::Range { step, .. }, body, .. } => {
+            let steps = step.as_int().is_some_and(|s| s != 0);
+            steps && s.kind().exprs().iter().all(|e| !e.may_fail()) && has_no_effect(body)
+        }
+        _ => false,
+    }
+}
+
 /// Parts of a loop over integers.
 #[derive(Clone, Debug)]
 pub struct Loop {

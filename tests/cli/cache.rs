@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 /// Returns the compilation stages that a run went through.
 fn steps(folder: &Folder, args: &[&str]) -> Vec<String> {
     let (status, out, err) =
-        finish(folder.command(&[args, &["--json"]].concat()).env("TAFFETA_CACHE_DIR", folder.path().join("cache")));
+        finish(folder.command(&[args, &["--json"]].concat()).env("TAFFETA_CACHE_DIR", folder.cache()));
     assert_eq!(status, 0, "{err}");
     let json: Json = serde_json::from_str(&out).expect("JSON");
     json["compile_ms"].as_object().expect("steps").keys().cloned().collect()
@@ -39,7 +39,7 @@ fn a_second_run_skips_the_pipeline() {
     assert!(compiles(&args));
     folder.write("f.ft", b"def f(x: f32[n]) -> f32[n]:\n    y = 3 * x\n    return y\n");
     assert!(compiles(&args));
-    let (_, out, _) = finish(folder.command(&args).env("TAFFETA_CACHE_DIR", folder.path().join("cache")));
+    let (_, out, _) = finish(folder.command(&args).env("TAFFETA_CACHE_DIR", folder.cache()));
     assert_eq!(out, "y: f32[2]\n  [3, 6]\n  min 3  max 6  mean 4.5\n");
 }
 
@@ -214,7 +214,7 @@ fn a_planted_library_is_not_run() {
         ("f.ft", "def answer(x: i64) -> i64:\n    return x + 1\n"),
         ("evil.c", "#include <stdio.h>\n__attribute__((constructor)) static void f(void) { puts(\"owned\"); }\n"),
     ]);
-    let cache = folder.path().join("cache");
+    let cache = folder.cache();
     let run = || {
         let mut command = folder.command(&["run", "f.ft", "--in", "x=1"]);
         finish(command.env("TAFFETA_CACHE_DIR", &cache))
@@ -258,7 +258,7 @@ fn a_planted_library_is_not_run() {
 #[test]
 fn the_cache_respects_its_size() {
     let folder = Folder::new(&[("f.ft", PROGRAM)]);
-    let cache = folder.path().join("cache");
+    let cache = folder.cache();
     let run = |size: &str, k: usize| {
         let set = format!("k={k}");
         let mut command = folder.command(&["run", "f.ft", "power", "--in", "x=[3]", "--set", &set]);
@@ -300,7 +300,7 @@ def by_a_rule(s):
         let sizes = ["--size", sizes[0], "--size", sizes[1]];
         let args = [&["run", "f.ft", "f", "--schedule", schedule][..], &inputs, &sizes].concat();
         let mut command = folder.command(&args);
-        command.env("TAFFETA_CACHE_DIR", folder.path().join("cache")).env("TAFFETA_MACHINE", machine);
+        command.env("TAFFETA_CACHE_DIR", folder.cache()).env("TAFFETA_MACHINE", machine);
         finish(command.env("TAFFETA_LOG", "debug"))
     };
     let measures = |schedule: &str, sizes: [&str; 2], machine: &str| {

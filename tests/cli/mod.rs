@@ -23,10 +23,14 @@ mod strict;
 mod surroundings;
 mod usage;
 
+use crate::probed::make_cache;
 use crate::programs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
+
+/// Flags of the C compiler in commands.
+const FLAGS: &str = "-O1";
 
 /// Temporary folder with some files, in which `taffeta` is run.
 pub struct Folder(TempDir);
@@ -60,6 +64,15 @@ impl Folder {
         names
     }
 
+    /// Returns a cache in the folder that holds the verdict on the C compiler, and at first nothing else.
+    pub fn cache(&self) -> PathBuf {
+        let cache = self.path().join("cache");
+        if !cache.exists() {
+            make_cache(&cache, FLAGS);
+        }
+        cache
+    }
+
     /// Makes a command, which the caller may change before running it. C is compiled fast.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taffeta"));
@@ -67,7 +80,7 @@ impl Folder {
             .args(args)
             .current_dir(self.path())
             .env("TAFFETA_CACHE_DIR", programs::cache())
-            .env("CFLAGS", "-O1")
+            .env("CFLAGS", FLAGS)
             .env_remove("RUST_BACKTRACE");
         command
     }

@@ -31,6 +31,7 @@ mod memory;
 mod pairs;
 mod polybench;
 mod prints;
+mod probed;
 mod programs;
 mod python;
 mod random;

@@ -31,7 +31,7 @@
 //! assertions; `Assume`; declarations (see [`super::dead`]).
 
 use super::{float, substitute};
-use crate::query::Context;
+use crate::query::{Context, complement};
 use rustc_hash::FxHashMap;
 use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Stmt, StmtKind};
@@ -335,15 +335,7 @@ impl Simplifier {
             (Op::Not, ExprKind::Apply(inner, operands)) if inner.is_comparison() => {
                 // The negation of `a < b` is `a >= b` only if neither operand can be NaN.
                 let exact = !operands[0].dtype().is_float() || matches!(inner, Op::Eq | Op::Ne);
-                let contrary = match inner {
-                    Op::Eq => Op::Ne,
-                    Op::Ne => Op::Eq,
-                    Op::Lt => Op::Ge,
-                    Op::Le => Op::Gt,
-                    Op::Gt => Op::Le,
-                    _ => Op::Lt,
-                };
-                if exact { Expr::apply(contrary, operands.clone()) } else { e.clone() }
+                if exact { Expr::apply(complement(*inner), operands.clone()) } else { e.clone() }
             }
             (Op::Select, _) => match (args[1].as_bool(), args[2].as_bool()) {
                 (Some(true), Some(false)) => args[0].clone(),

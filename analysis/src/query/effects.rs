@@ -70,5 +70,5 @@ pub fn loads(e: &Expr) -> FxHashSet<Symbol> {
 
 /// Returns whether an expression mentions one of these iterators and sizes.
 pub fn mentions(e: &Expr, symbols: &[&Symbol]) -> bool {
-    e.any(&mut |e| matches!(e.kind(), ExprKind::Var(s) if symbols.contains(&s)))
+    e.mentions(&|s| symbols.contains(&s))
 }

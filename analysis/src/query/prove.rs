@@ -24,7 +24,7 @@ pub struct Bounds {
 }
 
 /// Returns the comparison that holds where `op` does not.
-pub(super) fn complement(op: Op) -> Op {
+pub(crate) fn complement(op: Op) -> Op {
     match op {
         Op::Eq => Op::Ne,
         Op::Ne => Op::Eq,

@@ -30,6 +30,7 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 use taffeta_ast::{Buffer, Diagnostic, SourceMap};
 
@@ -156,7 +157,9 @@ pub fn keep(verdict: &Verdict, toolchain: &Toolchain, options: &CompileOptions, 
 pub fn ask(toolchain: &Toolchain, options: &CompileOptions) -> Result<Verdict, Diagnostic> {
     let start = Instant::now();
     let probe = Probe::new()?;
-    let wrong = probe.run(toolchain, options)?;
+    let by_part = probe.run(&probe.all(), toolchain, options)?;
+    let suspects: Vec<usize> = probe.all().into_iter().filter(|k| !by_part[*k].is_empty()).collect();
+    let wrong: Vec<Wrong> = by_part.into_iter().flatten().collect();
     tracing::debug!(ms = start.elapsed().as_millis() as u64, wrong = wrong.len(), "probed the C compiler");
     let mut verdict = Verdict { workaround: wrong.is_empty().then(Vec::new), wrong, overrules: false };
     // The environment's flags come last, unless they cause the wrong results.
@@ -164,7 +167,7 @@ pub fn ask(toolchain: &Toolchain, options: &CompileOptions) -> Result<Verdict, D
     for overrules in places {
         if verdict.workaround.is_none() {
             verdict.overrules = *overrules;
-            verdict.workaround = probe.workaround(toolchain, options, &verdict);
+            verdict.workaround = probe.workaround(toolchain, options, &verdict, &suspects);
         }
     }
     Ok(verdict)
@@ -178,32 +181,50 @@ impl Probe {
         Program::parts().into_iter().map(Part::new).collect::<Result<_, _>>().map(Probe)
     }
 
+    /// Returns the numbers of all parts.
+    fn all(&self) -> Vec<usize> {
+        (0..self.0.len()).collect()
+    }
+
     /// Finds flags with which the compiler passes the probe, in the position that the verdict demands: a single flag,
-    /// else all flags that the compiler accepts.
-    fn workaround(&self, toolchain: &Toolchain, options: &CompileOptions, verdict: &Verdict) -> Option<Vec<String>> {
-        let left = |flags: &[String]| self.run(&verdict.placed(toolchain.clone(), flags), options);
+    /// else all flags that the compiler accepts. `suspects` are the parts that went wrong without them.
+    fn workaround(
+        &self,
+        toolchain: &Toolchain,
+        options: &CompileOptions,
+        verdict: &Verdict,
+        suspects: &[usize],
+    ) -> Option<Vec<String>> {
+        let others: Vec<usize> = self.all().into_iter().filter(|k| !suspects.contains(k)).collect();
+        let passes = |flags: &[String]| -> Result<bool, Diagnostic> {
+            let with = verdict.placed(toolchain.clone(), flags);
+            let right = |parts: &[usize]| self.run(parts, &with, options).map(|wrong| wrong.iter().all(Vec::is_empty));
+            Ok(right(suspects)? && right(&others)?)
+        };
         let mut taken: Vec<String> = Vec::new();
         for flag in WORKAROUNDS {
             let flags = vec![flag.to_string()];
-            match left(&flags) {
-                Ok(left) if left.is_empty() => return Some(flags),
-                Ok(_) => taken.extend(flags),
+            match passes(&flags) {
+                Ok(true) => return Some(flags),
+                Ok(false) => taken.extend(flags),
                 // The compiler does not know this flag.
                 Err(_) => {}
             }
         }
-        left(&taken).is_ok_and(|left| left.is_empty()).then_some(taken)
+        passes(&taken).is_ok_and(|passes| passes).then_some(taken)
     }
 
-    /// Runs the probe and collects wrong results. The parts are compiled concurrently.
-    fn run(&self, toolchain: &Toolchain, options: &CompileOptions) -> Result<Vec<Wrong>, Diagnostic> {
+    /// Runs parts of the probe, and collects the wrong results of each. The parts are compiled concurrently.
+    fn run(
+        &self,
+        parts: &[usize],
+        toolchain: &Toolchain,
+        options: &CompileOptions,
+    ) -> Result<Vec<Vec<Wrong>>, Diagnostic> {
         std::thread::scope(|scope| {
-            let running: Vec<_> = self.0.iter().map(|p| scope.spawn(|| p.run(toolchain, options))).collect();
-            let mut wrong = Vec::new();
-            for part in running {
-                wrong.extend(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-            }
-            Ok(wrong)
+            let running: Vec<ScopedJoinHandle<'_, _>> =
+                parts.iter().map(|k| scope.spawn(|| self.0[*k].run(toolchain, options))).collect();
+            running.into_iter().map(|p| p.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
         })
     }
 }

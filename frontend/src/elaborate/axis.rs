@@ -79,10 +79,7 @@ fn direct(index: &Expr, at: &[Access]) -> Option<Protocol> {
 
 /// Returns whether `e` mentions a placeholder.
 pub(crate) fn mentions_any(e: &Expr) -> bool {
-    match e.kind() {
-        ExprKind::Var(s) => position(s).is_some(),
-        _ => e.children().into_iter().any(mentions_any),
-    }
+    e.mentions(&|s| position(s).is_some())
 }
 
 /// Returns the dimension (counted from the last) that `e` is affine in, if it is exactly one with a non-zero factor:

@@ -364,7 +364,7 @@ impl Elab<'_> {
                 annotated.push(expected);
             }
             // A size that no parameter has must appear in the shape of a result.
-            let own = annotated.iter().any(|n| mentions(n, &|s| sizes.contains(s) && !in_shapes(params, s)));
+            let own = annotated.iter().any(|n| n.mentions(&|s| sizes.contains(s) && !in_shapes(params, s)));
             let shape = Some(annotated).filter(|annotated| own && *annotated != shape);
             out.push(self.result(value, Some((&a, shape, format)), name, k, span, &mut used)?);
         }
@@ -399,8 +399,8 @@ impl Elab<'_> {
     fn mentioned(&self, size: &Symbol) -> bool {
         let is = |s: &Symbol| s == size;
         self.block().items.iter().any(|item| match item {
-            block::Item::Def(t, _) => t.shape.iter().any(|n| mentions(n, &is)),
-            block::Item::Stmt(s) => s.any(&mut |s| s.kind().exprs().into_iter().any(|e| mentions(e, &is))),
+            block::Item::Def(t, _) => t.shape.iter().any(|n| n.mentions(&is)),
+            block::Item::Stmt(s) => s.any(&mut |s| s.kind().exprs().into_iter().any(|e| e.mentions(&is))),
         })
     }
 
@@ -509,17 +509,9 @@ impl Elab<'_> {
     }
 }
 
-/// Returns whether an expression mentions a variable for which `is` holds.
-fn mentions(e: &Expr, is: &dyn Fn(&Symbol) -> bool) -> bool {
-    match e.kind() {
-        ExprKind::Var(s) => is(s),
-        _ => e.children().into_iter().any(|c| mentions(c, is)),
-    }
-}
-
 /// Returns whether a parameter's shape mentions a size.
 fn in_shapes(params: &[Param], size: &Symbol) -> bool {
-    params.iter().flat_map(|p| &p.tensor.shape).any(|n| mentions(n, &|s| s == size))
+    params.iter().flat_map(|p| &p.tensor.shape).any(|n| n.mentions(&|s| s == size))
 }
 
 type Renames = rustc_hash::FxHashMap<Symbol, Symbol>;

@@ -112,7 +112,7 @@ impl Elab<'_> {
         }
         let (iter, c) = found?;
         let elsewhere = sum.terms().any(|(monomial, _)| {
-            let mentions = monomial.iter().any(|atom| mentions(atom, &iter));
+            let mentions = monomial.iter().any(|atom| atom.mentions(&|s| *s == iter));
             mentions && !matches!(monomial, [one] if matches!(one.kind(), ExprKind::Var(_)))
         });
         (!elsewhere).then(|| (iter.clone(), c, self.ranges[&iter].clone()))
@@ -131,8 +131,4 @@ impl Elab<'_> {
             self.operands.entry(view.tensor.symbol.clone()).or_insert_with(|| view.tensor.clone());
         }
     }
-}
-
-fn mentions(e: &Expr, s: &Symbol) -> bool {
-    matches!(e.kind(), ExprKind::Var(v) if v == s) || e.children().into_iter().any(|c| mentions(c, s))
 }

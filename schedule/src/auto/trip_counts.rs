@@ -201,7 +201,7 @@ impl<'t> Values<'t> {
 
     /// Returns whether an expression mentions the iterator of an entered loop.
     fn mentions(&self, e: &Expr) -> bool {
-        e.any(&mut |e| matches!(e.kind(), ExprKind::Var(s) if self.iterators.iter().any(|i| i.symbol == *s)))
+        e.mentions(&|s| self.iterators.iter().any(|i| i.symbol == *s))
     }
 
     /// Returns a loop's trip count in one sample of the enclosing loops.

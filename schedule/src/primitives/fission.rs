@@ -15,7 +15,7 @@ use taffeta_analysis::query::depend::{DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::format::Format;
 use taffeta_ast::stmt::Memory;
-use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, Extent, Func, LoopProps, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "fission",
@@ -104,8 +104,8 @@ fn check(before: &Func, func: &Func, target: &Loop, path: &[Stmt], after: bool) 
     let mut halves = Halves { path, after, shared: Vec::new() };
     let (first, second) = halves.of(&target.body)?;
     // 1. Something on both sides.
-    if is_empty(&first) || is_empty(&second) {
-        let side = if is_empty(&first) { "before" } else { "after" };
+    if tree::has_no_effect(&first) || tree::has_no_effect(&second) {
+        let side = if tree::has_no_effect(&first) { "before" } else { "after" };
         return Err(Refusal::illegal(1, format!("there is nothing {side} the cut in the loop `{}`", name()))
             .label(path[path.len() - 1].origin().span(), "this statement"));
     }
@@ -248,19 +248,6 @@ fn passed(s: &Stmt, tensor: &Symbol) -> bool {
     s.any(&mut |s| matches!(s.kind(), StmtKind::Eval { args, .. } if args.contains(tensor)))
 }
 
-/// Returns whether a statement has no effect, and cannot stop the program: a declaration may, by the size of its shape.
-fn is_empty(s: &Stmt) -> bool {
-    let is_size = |e: &Expr| matches!(e.kind(), ExprKind::Var(_)) || e.as_int().is_some_and(|n| n >= 0);
-    match s.kind() {
-        StmtKind::Seq(all) => all.iter().all(is_empty),
-        StmtKind::VarDef { tensor, body } => tensor.shape.iter().all(is_size) && is_empty(body),
-        StmtKind::If { cond, then, otherwise } => {
-            !cond.may_fail() && is_empty(then) && otherwise.as_ref().is_none_or(is_empty)
-        }
-        _ => false,
-    }
-}
-
 /// Division of a loop's body at a cut.
 struct Halves<'a> {
     path: &'a [Stmt],
@@ -301,7 +288,7 @@ impl Halves<'_> {
                 }
             }
             StmtKind::If { cond, then, otherwise } => {
-                let branch = |s: &Stmt, cond: Expr, then: Stmt| match is_empty(&then) {
+                let branch = |s: &Stmt, cond: Expr, then: Stmt| match tree::has_no_effect(&then) {
                     true => Stmt::nop(),
                     false => {
                         Stmt::new(StmtKind::If { cond, then, otherwise: None }, s.origin().derive("fission", "second"))
@@ -323,7 +310,7 @@ impl Halves<'_> {
                 if second.is_nop() {
                     return Ok((first, second));
                 }
-                if is_empty(&first) {
+                if tree::has_no_effect(&first) {
                     return Ok((Stmt::nop(), s.clone()));
                 }
                 // 3. The condition has the same value after the first half.

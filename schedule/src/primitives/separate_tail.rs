@@ -73,7 +73,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     for other in parts.clone().iter().filter(|p| **p != l.stmt.id()) {
         eliminated.func = eliminate_guards::run(&eliminated.func, *other).func;
         // The part may have nothing left in it.
-        if tree::find(&eliminated.func.body, *other).as_ref().and_then(Loop::of).is_some_and(|p| is_empty(&p.body)) {
+        if tree::find(&eliminated.func.body, *other).as_ref().and_then(Loop::of).is_some_and(|p| tree::has_no_effect(&p.body)) {
             eliminated.func = tree::replace(&eliminated.func, *other, &Stmt::nop());
             parts.retain(|p| p != other);
         }
@@ -86,22 +86,6 @@ fn apply(plan: Plan) -> Change {
     Change { moved: plan.eliminated.moved, ..Change::new(plan.eliminated.func, made) }
 }
 
-/// Returns whether a statement has no effect, and cannot stop the program.
-fn is_empty(s: &Stmt) -> bool {
-    match s.kind() {
-        StmtKind::Seq(all) => all.iter().all(is_empty),
-        StmtKind::VarDef { .. } => false,
-        StmtKind::If { cond, then, otherwise } => {
-            !cond.may_fail() && is_empty(then) && otherwise.as_ref().is_none_or(is_empty)
-        }
-        StmtKind::For { body, .. } => {
-            let bounds = s.kind().exprs();
-            let steps = Loop::of(s).is_some_and(|l| l.step.as_int().is_some_and(|s| s != 0));
-            steps && bounds.iter().all(|e| !e.may_fail()) && is_empty(body)
-        }
-        _ => false,
-    }
-}
 
 /// Cuts of the range of a loop.
 struct Cuts<'a> {
