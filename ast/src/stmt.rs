@@ -504,7 +504,7 @@ struct StmtNode {
 impl StmtNode {
     fn new(id: StmtId, kind: StmtKind, origin: Origin) -> StmtNode {
         let bits = kind.inside().fold(id.bit(), |bits, s| bits | s.0.bits);
-        let own = kind.writes_itself().into_iter().fold(0, |bits, t| bits | bit(t));
+        let own = kind.writes_itself().iter().fold(0, |bits, t| bits | bit(t));
         let written = kind.inside().fold(own, |bits, s| bits | s.0.written);
         StmtNode { id, origin, kind, bits, written, writes: OnceLock::new() }
     }

@@ -73,7 +73,11 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
     for other in parts.clone().iter().filter(|p| **p != l.stmt.id()) {
         eliminated.func = eliminate_guards::run(&eliminated.func, *other).func;
         // The part may have nothing left in it.
-        if tree::find(&eliminated.func.body, *other).as_ref().and_then(Loop::of).is_some_and(|p| tree::has_no_effect(&p.body)) {
+        if tree::find(&eliminated.func.body, *other)
+            .as_ref()
+            .and_then(Loop::of)
+            .is_some_and(|p| tree::has_no_effect(&p.body))
+        {
             eliminated.func = tree::replace(&eliminated.func, *other, &Stmt::nop());
             parts.retain(|p| p != other);
         }
@@ -85,7 +89,6 @@ fn apply(plan: Plan) -> Change {
     let made = Value::List(plan.parts.into_iter().map(Value::from).collect());
     Change { moved: plan.eliminated.moved, ..Change::new(plan.eliminated.func, made) }
 }
-
 
 /// Cuts of the range of a loop.
 struct Cuts<'a> {

@@ -73,8 +73,15 @@ pub(super) struct Model<'t> {
     loops: Memo,
     /// Sizes and tensors of the last program that [`Model::inside`] saw, with its body.
     declared: RefCell<Option<(Stmt, Rc<Declared>)>>,
-    /// Trip counts above which threads pay, each with the loops around the loop and the loop itself.
-    thresholds: RefCell<FxHashMap<StmtId, (Vec<Stmt>, Option<i64>)>>,
+    /// Trip counts above which threads pay, by loop.
+    thresholds: RefCell<FxHashMap<StmtId, Threshold>>,
+}
+
+/// Trip count above which threads pay for a loop, and the nodes it was computed for.
+struct Threshold {
+    /// Loops around the loop, and the loop itself.
+    nodes: Vec<Stmt>,
+    trips: Option<i64>,
 }
 
 /// Maximum trip counts that C compilers unroll completely: in scalar iterations, and in vectors.
@@ -163,15 +170,15 @@ impl<'t> Model<'t> {
     /// Returns the trip count above which threads pay for a loop, computed unless it is known for the same nodes.
     pub fn threshold(&self, around: &[Stmt], l: &Stmt, compute: impl FnOnce() -> Option<i64>) -> Option<i64> {
         let nodes = || around.iter().chain([l]);
-        if let Some((known, threshold)) = self.thresholds.borrow().get(&l.id())
-            && known.len() == around.len() + 1
-            && known.iter().zip(nodes()).all(|(a, b)| a.same_node(b))
+        if let Some(known) = self.thresholds.borrow().get(&l.id())
+            && known.nodes.len() == around.len() + 1
+            && known.nodes.iter().zip(nodes()).all(|(a, b)| a.same_node(b))
         {
-            return *threshold;
+            return known.trips;
         }
-        let threshold = compute();
-        self.thresholds.borrow_mut().insert(l.id(), (nodes().cloned().collect(), threshold));
-        threshold
+        let trips = compute();
+        self.thresholds.borrow_mut().insert(l.id(), Threshold { nodes: nodes().cloned().collect(), trips });
+        trips
     }
 
     /// Returns a model for the same programs on a machine that differs in the values it assumes.
