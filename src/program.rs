@@ -424,7 +424,7 @@ impl Program {
     /// # Ok::<(), taffeta::Error>(())
     /// ```
     ///
-    /// `options` must be those that the schedule was started with ([`Program::scheduled`]).
+    /// `options` must be the ones that the schedule was started with ([`Program::scheduled`]).
     ///
     /// # Errors
     ///

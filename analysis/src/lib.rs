@@ -1,8 +1,9 @@
 //! Taffeta's analyses: all proofs about programs.
 //!
 //! - [`query`]: read-only facts about a program.
-//! - [`pass`]: rewrites that are always legal and that no user calls.
-//! - [`polyhedral`]: orders of statements and loops, computed by isl.
+//! - [`pass`]: internal rewrites, which are always legal.
+//! - [`polyhedral`]: polyhedral scheduling and generation of loops by isl.
+//! - [`tree`]: search and replacement of statements by id.
 //!
 //! isl's types appear only in `isl.rs` and `isl/`, z3's types only in `smt.rs`.
 

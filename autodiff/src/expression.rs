@@ -30,7 +30,7 @@ struct Reverse<'a> {
     varying: Varying<'a>,
     /// Conditions around the current operand under which it is evaluated.
     guards: Vec<(Expr, bool)>,
-    /// Elements that are read in any case, whose indices must be in range.
+    /// Elements that are read unconditionally, whose indices must be in range.
     surely: FxHashSet<Expr>,
     out: Vec<Contribution>,
 }

@@ -279,7 +279,7 @@ impl Lengths<'_> {
     }
 }
 
-/// Returns the tensors that a statement reads or writes, including those that it declares.
+/// Returns the tensors that a statement reads or writes, including the declared ones.
 fn touched(s: &Stmt) -> FxHashSet<Symbol> {
     let mut all = effects::writes(s);
     all.extend(effects::reads_by_others(s));

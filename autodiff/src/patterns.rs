@@ -322,7 +322,7 @@ impl Search<'_> {
     }
 
     /// Simplifies a statement for an element that is not stored. Writes to tapes that are 0 there vanish if they are of
-    /// the fill value, and in any case if `drops` is set.
+    /// the fill value, and always if `drops` is set.
     fn rest(&self, body: &Stmt, there: &[&Expr], zero: &[PatternTape], drops: bool) -> Stmt {
         let fill = |e: &Expr| {
             let ExprKind::Load(t, at) = e.kind() else { return None };

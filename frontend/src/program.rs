@@ -125,7 +125,7 @@ pub struct ParamInfo {
     pub name: String,
     /// Annotation as it is written.
     pub annotation: String,
-    /// Whether it is a `static` parameter: a value known when compiling.
+    /// Whether it is a `static` parameter: a compile-time value.
     pub is_static: bool,
     /// Default as it is written.
     pub default: Option<String>,

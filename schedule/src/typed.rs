@@ -375,7 +375,7 @@ impl Schedule {
         self.call("writes", &[Arg::from(tensor.into())]).map(handles)
     }
 
-    /// Returns the loop around a statement, if there is one.
+    /// Returns the innermost loop around a statement, if there is one.
     pub fn parent(&mut self, stmt: impl Into<Value>) -> Result<Option<Handle>, Refusal> {
         self.call("parent", &[Arg::from(stmt.into())]).map(|v| handles(v).pop())
     }

@@ -237,7 +237,7 @@ mod tests {
         assert_eq!((p.divide, p.transcendental, p.enter), ([1.4, 1.4], [4.0, 4.4], like().prices.enter));
         assert_eq!((target.vector_bytes, target.threads), (64, 2));
         let levels: Vec<[f64; 3]> = target.levels.iter().map(|l| [l.bytes, l.per_byte, l.scales]).collect();
-        // A level is never faster than the one before.
+        // A level is never faster than its predecessor.
         let l3 = [PARTS[2] as f64, 0.014, 2.0];
         let memory = [f64::INFINITY, 0.048, 1.3];
         assert_eq!(levels, [[PARTS[0] as f64, 0.0, 2.0], [PARTS[1] as f64, 0.014, 1.9], l3, memory]);

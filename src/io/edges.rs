@@ -2,9 +2,9 @@
 //! from 0 and an optional weight, separated by blanks or commas. `#` begins a comment.
 //!
 //! ```text
-//!   # a graph             Edge (i, j) is the element A[i, j]: 1, or the weight; those that stand twice are summed. The
-//!   0 2                   sizes are those that the program knows; where it knows none, there are as many vertices as
-//!   2 1                   the largest number says.
+//!   # a graph             Edge (i, j) is the element A[i, j]: 1, or the weight. Duplicate edges are summed. A size
+//!   0 2                   that the program does not know is the largest number of a vertex plus 1.
+//!   2 1
 //! ```
 
 use super::elements::{Elements, Numbers, TextNumbers};
@@ -14,7 +14,7 @@ use std::path::Path;
 use taffeta_ast::value::MAX_SIZE;
 use taffeta_ast::{Diagnostic, Value};
 
-/// Part of a table that selects this reader.
+/// Word after the path that selects this reader: `g.txt:edges`.
 pub const PART: &str = "edges";
 
 /// Reads the adjacency matrix as sparse elements.

@@ -2,7 +2,7 @@
 //!
 //! Every argument is a heap block of exactly the required size, so that an access one element beyond is detected. The
 //! program reports each call before it starts the next one; an unreported call is the one that stopped the process,
-//! which is then restarted behind that call.
+//! which is then restarted after that call.
 
 use crate::batch;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use taffeta_codegen::c::CSource;
 use taffeta_codegen::signature::Passing;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
-/// Entry with its arguments. Entries of one program must have distinct names.
+/// Call: an entry and its arguments. Entries of one program must have distinct names.
 pub struct Call<'a> {
     pub source: &'a CSource,
     pub params: &'a [Value],
@@ -60,7 +60,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
         command.arg(first.to_string()).current_dir(dir).env("OMP_NUM_THREADS", "2");
         let output = command.output().expect("the program can be run");
         let printed = String::from_utf8_lossy(&output.stdout);
-        // Programs print too.
+        // Tested programs may print as well; lines of the driver begin with `call `.
         for line in printed.lines().filter(|l| l.starts_with("call ")) {
             let k = outcomes.len();
             let status = line.strip_prefix(&format!("call {k}: ")).and_then(|s| s.parse().ok());
@@ -82,7 +82,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
     outcomes
 }
 
-/// Returns the Taffeta statement behind the first location in generated C, with a line break.
+/// Returns the Taffeta statement from which the first location in generated C was made, with a line break.
 fn place(errors: &str, dir: &Path) -> String {
     let find = || {
         errors.match_indices(".c:").find_map(|(at, colon)| {
@@ -101,7 +101,7 @@ fn place(errors: &str, dir: &Path) -> String {
     find().map_or(String::new(), |statement| format!("at {statement}\n"))
 }
 
-/// C types of calls, and the function that makes one.
+/// C types of calls, and the function that executes one.
 const RUNNER: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

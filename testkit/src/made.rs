@@ -79,7 +79,7 @@ fn sweeps(seed: u64) -> Func {
     ))
 }
 
-/// Builds scratch arrays whose size changes with the loop around them.
+/// Builds scratch arrays whose size changes with the enclosing loop.
 fn prefixes(seed: u64) -> Func {
     let size = ["i + 1", "n - i", "min(i + 2, n)", "2 * i + 1", "i // 2 + 1"][seed as usize % 5];
     elaborated(&format!(

@@ -4,7 +4,7 @@
 //! not finite although all operands are finite. Its message names the element, the operands that were read and their
 //! values, and the iteration. A choice (`a if c else b`) becomes a branch around the assertions of its operands.
 //!
-//! **Requires**: a valid logical program. Scheduled programs and gradients are checked as they run.
+//! **Requires**: a valid logical program. The pass runs after schedules and gradients.
 //!
 //! **Ensures**: a program that yields no such value computes the same results. Ids and origins stay, and the assertions
 //! have the source locations of the statements they check. Other passes do not move them, so in loops that run in order
@@ -48,7 +48,7 @@ pub fn run(func: &Func) -> Func {
     func.with_body(body)
 }
 
-/// Pass over the statements, with the loops around the present one.
+/// Rewriter of statements, with the loops around the current one.
 struct Checks<'n> {
     /// Names of the loops in schedules.
     names: &'n FxHashMap<StmtId, String>,
@@ -233,7 +233,7 @@ fn may_make(e: &Expr) -> bool {
     }
 }
 
-/// Collects the loads, without duplicates, that are evaluated in any case: none in operands that are evaluated lazily.
+/// Collects the loads that are evaluated unconditionally, without duplicates; lazy operands are skipped.
 fn unconditional(e: &Expr, out: &mut Vec<Expr>) {
     if effects::loads(e).is_empty() {
         return;

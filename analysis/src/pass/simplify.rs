@@ -215,7 +215,7 @@ impl Simplifier {
         }
     }
 
-    /// Simplifies an expression under the present facts.
+    /// Simplifies an expression under the current facts.
     fn expr(&mut self, e: &Expr) -> Expr {
         if e.children().is_empty() {
             return self.rules(e);

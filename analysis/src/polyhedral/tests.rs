@@ -114,7 +114,7 @@ fn generates_loops_in_a_given_order() {
 #[test]
 fn detects_orders_that_reverse_dependences() {
     let region = jacobi();
-    // Each time step reads the results of the one before.
+    // Each time step reads the results of its predecessor.
     let edges = [near(0, 1, 0), near(1, 0, 1), near(0, 0, 1), near(1, 1, 1)];
     let kept = |order: &[Vec<Term>]| edges.iter().all(|e| !turned(&region, e, order));
     let original = |k| vec![index(0), Term::Number(k), index(1)];

@@ -39,7 +39,7 @@ pub(super) enum Def {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Expr(Expr),
-    /// Number of iterations of a loop before the present one.
+    /// Number of iterations of a loop before the current one.
     Trip(Symbol),
     Product(Rc<[Atom]>),
     Quotient(Linear, Linear),

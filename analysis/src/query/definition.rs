@@ -64,7 +64,7 @@ fn is_int_scalar(tensor: &Tensor) -> bool {
 struct Search {
     /// Number of statements that write each tensor.
     writes: FxHashMap<Symbol, usize>,
-    /// Scalars whose declaration encloses the present statement without a loop or a branch in between.
+    /// Scalars whose declaration encloses the current statement without a loop or a branch in between.
     open: FxHashSet<Symbol>,
     values: FxHashMap<Symbol, Expr>,
 }

@@ -1,4 +1,4 @@
-//! Side effects of statements and expressions, independent of facts about the program.
+//! Reads and writes of statements and expressions, by syntax alone: no context of facts is needed.
 
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
@@ -43,7 +43,7 @@ pub fn is_read(stmt: &Stmt, tensor: &Symbol) -> bool {
     within(stmt, tensor, &mut FxHashSet::default())
 }
 
-/// Returns whether a statement prints while the program runs.
+/// Returns whether a statement is or contains a `print`.
 pub fn prints(stmt: &Stmt) -> bool {
     matches!(stmt.kind(), StmtKind::Print { .. }) || stmt.kind().children().into_iter().any(prints)
 }

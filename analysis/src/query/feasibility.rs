@@ -19,8 +19,7 @@ const MOST_ROWS: usize = 160;
 const FEW_QUOTIENTS: usize = 4;
 /// Maximum nesting of `min` and `max` that is eliminated from one fact.
 const MOST_EXTREMES: usize = 6;
-/// Absolute value from which a bound is taken for the end of a type's range. Such bounds are left out, since they say
-/// nothing.
+/// Absolute value from which a bound is treated as the limit of its type, and left out.
 const LARGE: i128 = 1 << 40;
 /// Maximum depth of the case distinctions over choices between two facts, and over `min`, `max` and `select`.
 const MOST_CHOICES: u32 = 8;
@@ -84,7 +83,7 @@ pub(super) struct Assumptions {
 #[derive(Clone, Debug)]
 pub(super) struct System {
     pub(super) atoms: Vec<Atom>,
-    /// Number of leading atoms that should be small.
+    /// Number of leading atoms to minimise, in lexicographical order.
     first: usize,
     pub(super) rows: Vec<Row>,
     /// Whether no fact was left out.
@@ -124,10 +123,10 @@ fn is_vague(cond: &Expr) -> bool {
 }
 
 impl Context {
-    /// Assumes that a condition holds, or does not. Facts are added to the context, choices are collected.
+    /// Assumes that a condition evaluates to `holds`. Facts are added to the context, choices are collected.
     pub(super) fn decompose(&mut self, cond: &Expr, holds: bool, assumed: &mut Assumptions) {
         match self.known(cond) {
-            // The condition that two numbers differ may be known without their order.
+            // `x != y` may be known without `x < y` or `y < x`; then both cases are still needed.
             Some(known) if known == holds && !self.differ_somehow(cond, holds) => return,
             Some(known) if known == holds => {}
             Some(_) => assumed.impossible = true,
@@ -228,9 +227,9 @@ impl Context {
         }
     }
 
-    /// Returns whether the constraints without quotients and remainders exclude a common point: the bounds of tiles and
-    /// wavefronts are full of quotients, each of which is another unknown for isl, and which say little about the
-    /// accessed element.
+    /// Returns whether the constraints without quotients and remainders exclude a common point. Bounds of tiles and
+    /// wavefronts contain many quotients; each adds an unknown to isl's problem, and few constrain the accessed
+    /// element.
     fn is_empty_without_quotients(&self, system: &System) -> bool {
         let divided = |a: &Atom| matches!(self.atoms[a.0 as usize].key, Key::Quotient(..) | Key::Remainder(..));
         let kept: Vec<usize> = (0..system.atoms.len()).filter(|k| !divided(&system.atoms[*k])).collect();
@@ -243,7 +242,7 @@ impl Context {
         crate::isl::is_empty(kept.len(), &rows) == Some(true)
     }
 
-    /// Solves both cases of an atom that is one of two forms.
+    /// Solves both cases of a `min`, `max` or `select` atom.
     fn solve_by_cases(&mut self, mark: Mark, a: Atom, first: &[Symbol], fuel: u32, vague: bool) -> Option<Point> {
         let def = self.atoms[a.0 as usize].def.clone();
         let (x, y) = match &def {
@@ -390,7 +389,8 @@ impl Context {
     }
 }
 
-/// Memo of isl's answers: a system recurs after every step of a schedule that does not concern it.
+/// Memo of isl's answers, `None` where isl exceeded its budget. A system recurs after every step of a schedule that
+/// does not concern it.
 static KNOWN: Mutex<Option<Memo>> = Mutex::new(None);
 type Memo = FxHashMap<(usize, usize, Vec<Row>), Option<Option<Vec<i64>>>>;
 /// Maximum number of memoised answers.

@@ -262,7 +262,7 @@ impl Pair<'_> {
         self.suppose(&cond, true);
     }
 
-    /// Rewrites an expression to the symbols of this instance, at the present place.
+    /// Rewrites an expression to the symbols of this instance, at the current place.
     pub(super) fn rename(&mut self, e: &Expr, instance: &Instance) -> Expr {
         self.rename_in(e, instance, &mut FxHashMap::default())
     }

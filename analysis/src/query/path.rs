@@ -1,7 +1,7 @@
 //! Paths from the root of a program to its statements.
 //!
 //! Paths to the statements of one block share all nodes but the last: collecting the paths of a whole program takes
-//! time and memory proportional to the program, at any depth. (Each declaration is a scope in the one before, so long
+//! time and memory proportional to the program, at any depth. (Each declaration is a scope in its predecessor, so long
 //! programs are deep.) Few steps of a path constrain the execution of its statement, and these are linked, so that the
 //! others are skipped. The fork of two paths is found in logarithmic time, by jump pointers. A path is flattened to a
 //! slice on demand.

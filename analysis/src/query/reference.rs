@@ -267,7 +267,7 @@ struct Collector {
     /// Live tensors, with the number of steps into the scope of each.
     tensors: FxHashMap<Symbol, (Arc<Tensor>, usize)>,
     out: Vec<Reference>,
-    /// Run and nest of the present [`Site`], and the last number given out.
+    /// Run and nest of the current [`Site`], and the last number given out.
     run: usize,
     nest: usize,
     numbers: usize,

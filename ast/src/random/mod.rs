@@ -53,7 +53,7 @@ pub enum Floats {
 /// Options of generated programs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Element types; indices use `i64` in any case.
+    /// Element types; indices always use `i64`.
     pub dtypes: Vec<DType>,
     /// Floating-point values.
     pub floats: Floats,

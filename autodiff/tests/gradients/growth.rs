@@ -4,7 +4,7 @@
 use crate::check::program;
 use taffeta_autodiff::{Kind, Request, differentiate};
 
-/// Builds a chain of `n` tensors, each computed from the one before.
+/// Builds a chain of `n` tensors, each computed from its predecessor.
 fn chain(n: usize) -> String {
     let before = |k: usize| if k == 0 { "x".to_string() } else { format!("t{}", k - 1) };
     let lines: String = (0..n).map(|k| format!("    t{k} = sin({}) * 1.5 + x\n", before(k))).collect();

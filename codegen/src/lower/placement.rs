@@ -8,7 +8,7 @@
 //!   an offset computed once per call. A schedule may also place an array there whose size varies with surrounding
 //!   loops and has a bound in size parameters; its slot has room for the largest. Arrays alive at the same time follow
 //!   each other, others share memory (the scopes of `VarDef`s nest, so this is a stack). Arrays in parallel loops are
-//!   on a separate stack behind the others, of which each thread has one. Small arrays that are never shared by threads
+//!   on a separate stack after the others, of which each thread has one. Small arrays that are never shared by threads
 //!   are on a stack in front of the others: writing to memory last written by another thread costs a transfer of each
 //!   cache line;
 //! - `Heap`: arrays whose size depends on an iterator or on data, allocated at their declaration and freed at the end

@@ -45,7 +45,7 @@ impl Elab<'_> {
                         "reduce it with `any(…)` or `all(…)`",
                     );
                 }
-                // A condition of constants is decided when compiling, so that the printed program has the same meaning.
+                // Constant conditions are decided at compile time, so that the printed program has the same meaning.
                 Ok(l.expr.as_bool().map_or(Condition::Open(l.expr), Condition::Known))
             }
             v => self.not_bool(&v.describe(), span),

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use taffeta_ast::{DType, FileId};
 
-/// Value known when compiling, as the user writes it: `32`, `0.5`, `True`, `"same"`, `(1, 2)`, `f32`, `None`.
+/// Compile-time value, as spelled in the source: `32`, `0.5`, `True`, `"same"`, `(1, 2)`, `f32`, `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StaticValue {
     /// Integer.

@@ -1,6 +1,6 @@
 //! `print("text", x, i)`: a line that the running program writes.
 //!
-//! Values known when compiling become text; scalars are printed as values; a tensor, or `x[i]` of one, is printed in
+//! Compile-time values become text; scalars are printed as values; a tensor, or `x[i]` of one, is printed in
 //! place, and any other tensor value is computed into a temporary first.
 
 use super::value::{Value, View};

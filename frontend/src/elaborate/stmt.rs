@@ -358,7 +358,7 @@ impl Elab<'_> {
         reached && self.surely_false(c)
     }
 
-    /// Formats a message as far as it is known when compiling.
+    /// Formats a message as far as it is known at compile time.
     fn message_text(&mut self, m: &syntax::Expr) -> R<String> {
         let parts = self.message(m)?;
         let show = |p: &MessagePart| match p {

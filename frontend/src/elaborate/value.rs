@@ -190,12 +190,12 @@ impl Value {
         }
     }
 
-    /// Returns whether the value is a tensor (a scalar that is known when compiling is not).
+    /// Returns whether the value is a tensor (a compile-time scalar is not).
     pub(crate) fn is_tensor(&self) -> bool {
         matches!(self, Value::Tensor(_) | Value::Lazy(_) | Value::Empty(..))
     }
 
-    /// Returns whether the value is known when compiling.
+    /// Returns whether the value is known at compile time.
     pub(crate) fn is_static(&self) -> bool {
         match self {
             Value::Tuple(items) | Value::List(items) => items.iter().all(Value::is_static),

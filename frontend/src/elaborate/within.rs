@@ -36,7 +36,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Marks the dimensions of a value that are checked by loads which are evaluated in any case.
+    /// Marks the dimensions of a value that are checked by loads that are evaluated unconditionally.
     fn note_loads(&self, e: &Expr, shape: &[Expr], own: &mut [bool]) {
         match e.kind() {
             ExprKind::Load(t, at) => {

@@ -27,7 +27,7 @@ pub struct Builder<'a, 'd> {
     pub tokens: &'a [Token],
     /// Diagnostics found while building.
     pub diags: &'d mut Vec<Diagnostic>,
-    /// Whether the piece stands inside an f-string, where Python allows less.
+    /// Whether the piece stands inside an f-string, where another f-string is refused.
     pub in_format: bool,
 }
 

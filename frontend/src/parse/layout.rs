@@ -246,7 +246,7 @@ fn nest(source: &Source<'_>, tokens: &[Token], flat: Vec<Line>, diags: &mut Vec<
             );
         }
         if order == Some(Less) {
-            blocks[0].0 = indent; // the first line stood too far to the right, and was reported
+            blocks[0].0 = indent; // the first line was indented too far, and was reported
         }
         let last = blocks.len() - 1;
         blocks[last].1.push(line);

@@ -102,7 +102,7 @@ pub fn statement(source: &Source<'_>, tokens: &[Token], line: &Line) -> Option<D
     Some(Diagnostic::new(row.1, row.2).at(source.span(first.start, first.end)).help(row.3))
 }
 
-/// Returns the row (code, message, help) of the statement outside the language that this keyword starts, behind the
+/// Returns the row (code, message, help) of the statement outside the language that this keyword starts, after the
 /// colon of an `if` or a `for`.
 pub fn keyword(word: &str) -> Option<(&'static str, &'static str, &'static str)> {
     let row = STATEMENTS.iter().find(|row| row.0 == word && !SOFT.contains(&word))?;

@@ -39,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
 /// Number of iterations per block: each keeps a row of its sums, or of its operands beside the window, in registers.
 const TOGETHER: i64 = 4;
 
-/// Minimum trip count of a window and of the loop around it: of shorter windows, a block shares too small a part.
+/// Minimum trip count of a window and of its enclosing loop: of shorter windows, a block shares too small a part.
 const LEAST: f64 = 4.0 * TOGETHER as f64;
 
 /// Maximum number of window loops in one loop.

@@ -25,8 +25,8 @@ pub(super) struct Rule {
     /// Minimum gain of a step, as a fraction of the estimate of the outermost statement around its site.
     pub gain: f64,
     /// Minimum gain near loops over stored elements of structured tensors; `None` disables the rule there. The access
-    /// protocol of these loops depends on their order and their bodies, so a step there must not increase the search
-    /// left in lowered code ([`Schedule::traversal`]). A negative value admits a slightly higher estimate, since the
+    /// protocol of these loops depends on their order and their bodies, so a step there must not add searches
+    /// to the lowered code ([`Schedule::traversal`]). A negative value admits a slightly higher estimate, since the
     /// model knows less about such loops.
     pub min_gain_sparse: Option<f64>,
     /// Objective to minimise; `None` for the model's estimate.
@@ -42,7 +42,7 @@ pub(super) struct Rule {
 /// Steps of an option, run on a trial copy that replaces the schedule if the option is taken.
 pub(super) type Apply = dyn Fn(&mut Schedule) -> Result<ExtraSteps, Refusal>;
 
-/// Steps that an option executed before and after the steps in its name ([`Candidate::steps`]).
+/// Steps that a candidate executed in addition to [`Candidate::steps`].
 #[derive(Default)]
 pub(super) struct ExtraSteps {
     pub before: Vec<String>,
@@ -59,8 +59,8 @@ pub(super) const KEEP: &str = "keep";
 pub(super) struct Candidate {
     /// Steps as a schedule spells them: `reorder([i, k, j])`.
     pub steps: String,
-    /// Application by calls of primitives. Returns the steps executed in addition to `steps`: preparations before them,
-    /// and consequences after them.
+    /// Primitive calls that apply the candidate. They return the steps executed in addition to `steps`: preparations
+    /// before them, and consequences after them.
     pub apply: Box<Apply>,
     /// Follow-up steps expected of later rules, applied for the estimate alone.
     pub follow_up: Option<Box<Apply>>,

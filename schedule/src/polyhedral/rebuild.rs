@@ -16,9 +16,9 @@ pub struct Made {
     pub func: Func,
     /// Statement that replaces the root of the model.
     pub root: StmtId,
-    /// Statements that each leaf became.
+    /// Instances of each leaf.
     pub leaves: Vec<Vec<StmtId>>,
-    /// New loops in textual order, each with its dimension of the order.
+    /// New loops in textual order, each with the dimension of the order that it scans.
     pub loops: Vec<(usize, StmtId)>,
     /// Removed leaves and branches, each with the statements that replace it. (The first instance of a leaf keeps its
     /// id.)
@@ -75,7 +75,7 @@ struct Builder<'m> {
     model: &'m Model,
     step: &'static str,
     origin: Origin,
-    /// Statements that each leaf became.
+    /// Instances of each leaf.
     uses: Vec<Vec<StmtId>>,
     loops: Vec<(usize, StmtId)>,
 }

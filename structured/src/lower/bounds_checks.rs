@@ -15,7 +15,7 @@ use taffeta_ast::poly::{self, Poly, tidy};
 use taffeta_ast::stmt::{AssertKind, MessagePart};
 use taffeta_ast::{Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
-/// Returns whether accesses to the fibres of a tensor carry the indices of the program behind their coordinates.
+/// Returns whether accesses to the fibres of a tensor carry the indices of the program after their coordinates.
 pub(super) fn carries(flat: &TensorLevels) -> bool {
     shared_pattern::refuses(flat) || flat.tensor.format.is_remapped()
 }

@@ -256,7 +256,7 @@ impl Lower {
         let level = &self.tensors[tensor].levels[*k];
         let size = &level.size;
         match cursor.shift.as_int() {
-            // Padding slots are behind the last coordinate.
+            // Padding slots follow the last coordinate.
             _ if level.slots.is_some() => false,
             Some(0) => begin.as_int() == Some(0) && end == size,
             _ => {

@@ -8,12 +8,11 @@ use crate::explain::{Explained, Operand, Part, Visited, length};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Expr, Extent, Stmt, StmtKind, Symbol};
 
-/// Maximum number of fibres of a loop for which the record has the minimal sets that must store an element for an
-/// effect.
+/// Maximum number of cursors whose minimal sets are enumerated, out of all `2^n`; of more, each is listed alone.
 const MOST_TOLD: usize = 4;
 
 impl Lower {
-    /// Counts order violations: levels determined by a loop inside of the loop of a level below them
+    /// Counts order violations: outer levels indexed by a loop that is nested inside the loop of an inner level
     /// ([`super::Structured::disorder`]). `around`: iterators, outermost first.
     pub(super) fn order_violations(&self, s: &Stmt, around: &mut Vec<Symbol>) -> usize {
         let mut found = 0;
@@ -78,7 +77,7 @@ impl Lower {
         self.around.pop();
     }
 
-    /// Records the part of a fibre at this position in the innermost loop, unless one is recorded already.
+    /// Records the role of a fibre at this position in the innermost loop, unless one is recorded already.
     pub(super) fn note(&mut self, fibre: &Symbol, first: &Expr, part: Part) {
         let Some(Some(around)) = self.around.last_mut() else { return };
         let key = (fibre.clone(), first.clone());
@@ -92,7 +91,7 @@ impl Lower {
         self.explained[around.number].operands.push(operand);
     }
 
-    /// Records the part of a cursor in the innermost loop.
+    /// Records the role of a cursor in the innermost loop.
     pub(super) fn does(&mut self, cursor: &Cursor, part: Part) {
         self.note(&cursor.fibre, &cursor.above.positions.first, part);
     }
@@ -108,8 +107,8 @@ impl Lower {
         self.explained[k].visited = Visited::Stored(self.needed(body, cursors));
     }
 
-    /// Returns the minimal sets of cursors for which the body has an effect where all of a set store an element and the
-    /// others do not.
+    /// Returns the minimal sets of cursors such that the body has an effect where exactly the cursors of the set store
+    /// an element: `{a, b}` for a product, `{a}` and `{b}` for a sum.
     fn needed(&self, body: &Stmt, cursors: &[Cursor]) -> Vec<Vec<String>> {
         let name = |c: &Cursor| self.tensor_of(c).name().to_string();
         if cursors.len() > MOST_TOLD {

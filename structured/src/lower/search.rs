@@ -77,7 +77,7 @@ impl Lower {
     }
 
     /// Advances to the first position whose last coordinate is not before `to`, from one position to the next. The
-    /// branch is well predicted, since the position sought is mostly the present one or the next, so that nothing waits
+    /// branch is well predicted, since the position sought is mostly the current one or the next, so that nothing waits
     /// for the comparison; a branch-free sum would wait.
     ///
     /// ```text
@@ -123,7 +123,7 @@ impl Lower {
         (before, scalars)
     }
 
-    /// Computes into `to` the position after the last one that has the present coordinate.
+    /// Computes into `to` the position after the last one that has the current coordinate.
     pub(super) fn segment(&self, nest: &LoopBuilder<'_>, state: &State, stepper: &Stepper, to: &Tensor) -> Stmt {
         let more = flag(format!("{}.more", to.symbol.name()));
         let at = |e: &Expr| replaced(&stepper.last, &stepper.position, e);

@@ -1,5 +1,5 @@
-//! Lowering of steppers: one that drives its loop alone becomes a counted loop over positions; several are merged, or
-//! jump to the largest of their coordinates (leapfrog).
+//! Loops driven by steppers ([`Looplet::Stepper`]: lists, runs, blocks). A single driver becomes a counted loop over
+//! its positions; several drivers become a merge loop or a leapfrog join, as `merge_strategy` decides.
 
 use super::cursor::Cursor;
 use super::cursor::State;
@@ -18,11 +18,12 @@ use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Tensor};
 
-/// Maximum number of lists that are merged with a body for each combination.
+/// Maximum number of lists merged by specialisation: one loop is emitted for each subset of remaining lists.
 const MOST_LISTS: usize = 6;
 
 impl Lower {
-    /// Returns whether the body has effects in several combinations of stored steppers, in a loop that may merge them.
+    /// Returns whether the steppers need a union merge: the loop is sequential, none of them gallops, and the body has
+    /// an effect where at least one of them stores nothing.
     pub(super) fn is_varied(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> bool {
         let says = |c: &Cursor| c.protocol == Protocol::Gallop;
         steppers.len() > 1
@@ -48,8 +49,7 @@ impl Lower {
         let drives = |c: &Cursor| c.stepper().is_some() && c.kept.is_none();
         let (mut steppers, mut others): (Vec<Cursor>, Vec<Cursor>) = cursors.into_iter().partition(drives);
         if steppers.is_empty() {
-            // Followers are saved for lookups at coordinates; here effects between the coordinates are left, so they
-            // drive.
+            // Cursors with a saved position are normally looked up. No other stepper drives this region, so they do.
             others.iter_mut().for_each(|c| c.kept = None);
             (steppers, others) = others.into_iter().partition(drives);
         }
@@ -108,9 +108,8 @@ impl Lower {
         nest.with(scalars, all)
     }
 
-    /// Returns whether executing a loop's body at each of several positions of one coordinate, one after the other,
-    /// equals executing it at all of them: it is one loop over the level below, without an effect where nothing is
-    /// stored.
+    /// Returns whether duplicates of a coordinate may be visited one at a time: the body is a single unit-step loop
+    /// over the whole level below, without an effect where nothing is stored.
     pub(super) fn is_chain(&self, c: &Cursor, body: &Stmt, nest: &LoopBuilder<'_>) -> bool {
         let StmtKind::For { iter, extent: Extent::Range { begin, end, step }, body: inner, .. } = body.kind() else {
             return false;
@@ -240,7 +239,7 @@ impl Lower {
             }
             None => unreachable!("a segment has a first coordinate"),
         };
-        // The loop over positions takes the place of the original; inner loops are derived from it.
+        // The loop over positions keeps the id of the original loop; inner statements get derived ids.
         let stands = std::mem::replace(&mut nest.stands, true);
         let mut inner = nest.assume(&stepper.assumptions.iter().map(at).collect::<Vec<_>>());
         if inside && sharp && !self.is_whole(cursor, [begin, end]) {
@@ -275,7 +274,7 @@ impl Lower {
         nest.with([next], all)
     }
 
-    /// Returns the reason why the positions of a stepper cannot be counted, if there is one.
+    /// Returns the reason why a counted loop over the stepper's positions would be illegal; `None` if it is legal.
     fn refused(&self, cursor: &Cursor, props: &LoopProps, keeps: bool, skipped: &Stmt, body: &Stmt) -> Option<String> {
         let name = self.tensor_of(cursor);
         let iter = &cursor.index;
@@ -295,8 +294,8 @@ impl Lower {
         None
     }
 
-    /// Merges several steppers, from one of their last coordinates to the next. A list that has ended has the fill from
-    /// then on, so a loop follows for every set of lists that may be left.
+    /// Merges steppers: each iteration advances to the smallest end of their current segments. An exhausted list reads
+    /// as the fill, so one loop is emitted for each subset of remaining lists, the largest first.
     ///
     /// ```text
     /// while p < p_end and q < q_end:
@@ -335,7 +334,7 @@ impl Lower {
         self.expects(&steppers.iter().collect::<Vec<_>>(), Part::Merged);
         let states: Vec<State> = steppers.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
         let next = scalar(format!("{}.next", iter.name()));
-        // Only effects between the last coordinates need the beginning of the interval.
+        // The start of the interval is needed only for effects at coordinates that no list stores.
         let sharp = |c: &Cursor| c.stepper().is_none_or(is_spike);
         let between = !whole || !steppers.iter().all(sharp) || !self.filled(&body, &steppers).is_nop();
         let mut out: Vec<Stmt> = between.then(|| nest.set(&next, begin)).into_iter().collect();
@@ -348,7 +347,7 @@ impl Lower {
         }
         let listed: Vec<usize> =
             (0..steppers.len()).filter(|k| steppers[*k].stepper().is_some_and(|s| !s.full)).collect();
-        // If nothing is left once one of them has ended, there are no other sets.
+        // An intersection needs only the full set: its body has no effect once a list has ended.
         let varied = !self.is_intersection(&steppers, &body);
         if varied && listed.len() > MOST_LISTS {
             let text = format!("the loop `{iter}` merges more than six lists: {}", names.join(", "));
@@ -384,7 +383,7 @@ impl Lower {
         nest.with(scalars, all)
     }
 
-    /// Builds one step of a merge, up to the least of the last coordinates.
+    /// Builds one step of a merge, up to the smallest end of the current segments.
     fn step(
         &mut self,
         nest: &mut LoopBuilder<'_>,
@@ -520,7 +519,7 @@ fn and(a: Expr, b: Expr) -> Expr {
 }
 
 /// Returns whether the only effects of a statement are reductions into tensors that it does not read, and stores to the
-/// cursor's element, which is another one at each position.
+/// cursor's element, which differs at each position.
 pub(super) fn only_reduces(s: &Stmt, cursor: &Cursor) -> bool {
     let mut only = true;
     s.walk(&mut |s| match s.kind() {

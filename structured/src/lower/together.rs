@@ -44,19 +44,19 @@ struct MergedList {
     state: State,
     /// Next coordinate of the list.
     at: Arc<Tensor>,
-    /// Whether the next coordinate is the present one.
+    /// Whether the next coordinate is the current one.
     here: Arc<Tensor>,
-    /// Position after those of the present coordinate; `None` for a list with one position per coordinate.
+    /// Position after those of the current coordinate; `None` for a list with one position per coordinate.
     to: Option<Arc<Tensor>>,
 }
 
 impl MergedList {
-    /// Evaluates an expression of the stepper at the present position.
+    /// Evaluates an expression of the stepper at the current position.
     fn now(&self, e: &Expr) -> Expr {
         replaced(e, &self.stepper.position, &self.state.position.load([]))
     }
 
-    /// Returns the looplet at the present position.
+    /// Returns the looplet at the current position.
     fn looplet(&self) -> Looplet {
         substituted(&self.stepper.body, &self.stepper.position, &self.state.position.load([])).open_ended()
     }
@@ -268,7 +268,7 @@ impl Lower {
         Some(place.or_none())
     }
 
-    /// Advances a list from the present coordinate.
+    /// Advances a list from the current coordinate.
     fn advance(&self, nest: &LoopBuilder<'_>, lane: &MergedList, [at, after]: [&Expr; 2], limit: &Expr) -> Stmt {
         let p = &lane.state.position;
         let on = match (&lane.to, is_spike(&lane.stepper)) {

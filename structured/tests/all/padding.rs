@@ -232,7 +232,7 @@ fn convolution() {
     );
 }
 
-/// Checks one tensor behind the other: each part of the split loop traverses one of them.
+/// Checks one tensor after the other: each part of the split loop traverses one of them.
 #[test]
 fn one_tensor_behind_another() {
     check(

@@ -1,6 +1,7 @@
-//! Promotion of elements with a shared value to scalars, in loop nests that visit each element once and reduce into
-//! elements, or read them between two writes. The scalar is initialised with the element's value before the nest, and
-//! stored into the element at the end of its iteration.
+//! Scalar promotion of elements that share a stored value with others (runs, symmetry). In a nest that visits each
+//! element once, reductions and reads go to a scalar: it is loaded from a copy made before the nest, unless the element
+//! is stored first, and written back at the end of the body.
+
 use super::sites::{AccessKind, Site, loops_over_values, sites, varies_in};
 use crate::pass::{rewrite_accesses, substitute};
 use crate::tree;

@@ -126,7 +126,7 @@ struct Search<'a> {
     /// Epochs of every family.
     families: Vec<Vec<Vec<&'a Reference>>>,
     candidates: Vec<Candidate<'a>>,
-    /// Pairs that would follow from others, one for each key.
+    /// Pairs that others imply if they depend at all: one representative for each key.
     following: FxHashMap<(Key, Option<usize>), Candidate<'a>>,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Search<'a> {
         s
     }
 
-    /// Returns the members of the epoch that is `later` epochs after the reference's own in its family.
+    /// Returns the members of the epoch `later` epochs after the reference's own in its family (negative: before it).
     fn epoch(&self, r: &Reference, later: isize) -> Option<&[&'a Reference]> {
         let (family, epoch) = self.member[r.place];
         Some(self.families.get(family)?.get(epoch.checked_add_signed(later)?)?)
@@ -330,8 +330,8 @@ struct FamilyNames<'a> {
 }
 
 impl FamilyNames<'_> {
-    /// Returns the key of the reference's family; `None` if its execution or its element depends on more than the
-    /// enclosing iterators.
+    /// Returns the key of the reference's family; `None` if its execution or its element depends on values of tensors
+    /// that the program writes, or on a loop without known bounds.
     fn name(&mut self, r: &Reference) -> Option<FamilyKey> {
         let mut iterators: FxHashMap<Symbol, Expr> = FxHashMap::default();
         let mut around = Vec::new();

@@ -7,7 +7,7 @@ use crate::elaborate::{Elab, R};
 use taffeta_ast::Span;
 
 impl Elab<'_> {
-    /// Evaluates `static(e)`: the value of `e`, which must be known when compiling; for a range its list.
+    /// Evaluates `static(e)`: the value of `e`, which must be known at compile time; for a range its list.
     pub(super) fn static_call(&mut self, args: Vec<Arg>, span: Span) -> R<Value> {
         let [x] = self.parameters(Builtin::Static, args, ["x"], 1, span)?;
         let (x, at) = self.required(Builtin::Static, x, span)?;

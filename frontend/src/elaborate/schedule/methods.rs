@@ -165,7 +165,7 @@ impl Elab<'_> {
         }
     }
 
-    /// Checks that a value computed in a schedule is known when compiling.
+    /// Checks that a value computed in a schedule is known at compile time.
     pub(crate) fn known_in_schedule(&mut self, v: &Value, span: Span) -> R<()> {
         match v {
             Value::Schedule => self.error_help(

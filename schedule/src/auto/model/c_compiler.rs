@@ -57,7 +57,7 @@ fn obstacle_in(s: &Stmt, l: &Loop, bounds: &[Expr], strided: bool) -> Option<&'s
 }
 
 /// Returns the nest that C compilers make of two unmarked loops by interchange, where the inner one has large strides
-/// and the outer one unit stride (gcc's `-floop-interchange`): the interchanged loops, behind the initialisation of the
+/// and the outer one unit stride (gcc's `-floop-interchange`): the interchanged loops, after the initialisation of the
 /// elements they reduce into. Limited to a single statement that does not read the tensor it writes, so that any order
 /// is legal.
 pub(super) fn interchanged_by_compilers(outer: &Loop) -> Option<Stmt> {

@@ -8,8 +8,8 @@
 //!
 //! - *compute*: operations, loads and stores, divided by the lanes of the innermost loop where that is vectorised, by a
 //!   mark or by C compilers of their own accord (`c_compiler`);
-//! - *chain*: where the innermost loop reduces into one element, each addition depends on the one before in its lane;
-//!   the chains of several elements overlap. An iteration that loads an element stored by the one before waits for all
+//! - *chain*: where the innermost loop reduces into one element, each addition depends on its predecessor in its lane;
+//!   the chains of several elements overlap. An iteration that loads an element stored by its predecessor waits for all
 //!   operations in between (`recurrence`). Short sums of straight-line code do not wait for the sums of the next
 //!   iteration of the enclosing loop (`estimator/out_of_order.rs`);
 //! - *levels*: for every cache level, the bytes that come from behind it. An iteration of a loop finds the data of the

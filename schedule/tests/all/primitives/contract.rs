@@ -494,7 +494,7 @@ def f(x: f32[n], y: inout[f32[n]]):
 
 #[test]
 fn condition_3() {
-    // An iteration reads an element that the one before wrote.
+    // An iteration reads an element that its predecessor wrote.
     not_contracted(
         "
 def f(x: f32[n], y: inout[f32[n]]):

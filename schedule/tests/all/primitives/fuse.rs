@@ -189,7 +189,7 @@ def f(x: inout[f32[n]], y: inout[f32[n]], k: inout[i32]):
 
 #[test]
 fn fuses_inside_of_loops() {
-    // The begin depends on the loop around both.
+    // The begin depends on the enclosing loop.
     fused(
         "
 def f(x: inout[f32[n, n]], y: inout[f32[n, n]]):

@@ -590,7 +590,7 @@ def f(k: i64[n], y: inout[f32[n]]):
               help: assert before the access that the elements that the index reads are in range
         "#]],
     );
-    // The operands of the value are evaluated in any case.
+    // The operands of the value are evaluated unconditionally.
     inlined(
         "
 def f(x: f32[n], k: i64[n], y: inout[f32[n]]):

@@ -136,7 +136,7 @@ impl Estimator<'_, '_> {
         };
         let kept: Vec<&AccessPattern> = accesses.iter().filter(|a| !a.in_registers && !a.near).collect();
         let touched = |depth: usize| kept.iter().map(|a| a.footprint(&self.around, depth, level.line)).sum::<f64>();
-        // Finds the outermost loop in which an iteration finds the data of the one before.
+        // Finds the outermost loop in which an iteration finds the data of its predecessor.
         let depths = self.around.len();
         let depth =
             (0..=depths).find(|d| touched(*d) <= room(*d) && !overflows(*d)).unwrap_or(depths).saturating_sub(1);

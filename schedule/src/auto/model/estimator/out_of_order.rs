@@ -1,18 +1,18 @@
-//! Out-of-order execution: while a sum waits for its additions, the processor executes the next iteration of the loop
-//! around, if that is independent of this one.
+//! Overlap of iterations by out-of-order execution, as a part of the cost model: while a reduction waits for its
+//! additions, the core executes the next iteration of the enclosing loop, if that is independent.
 //!
 //! ```text
 //! for j in range(n):
 //!     dot = 0.0
-//!     for c in range(64):                  # straight code, of 8 vectors: each addition waits for the one before,
-//!         dot += q[c] * k[j, c]            # and meanwhile those of the next `j` are done
+//!     for c in range(64):                  # unrolled to additions of 8 vectors: each waits for its predecessor,
+//!         dot += q[c] * k[j, c]            # and meanwhile those of the next `j` are executed
 //!     score[j] = dot
 //! ```
 //!
 //! The iterations therefore take at least the time of their instructions, and at least the latency of one iteration
-//! divided by the number of iterations in flight: as many as fit into the window of instructions among which a
-//! processor looks for one to execute (its reorder buffer). This holds for straight-line code alone: a loop exit is
-//! mispredicted so often that little is executed ahead behind it.
+//! divided by the number of iterations in flight, which the reorder buffer bounds. This holds for straight-line code
+//! alone: loop exits are mispredicted so often that little after them is executed ahead.
+
 use crate::auto::model::access::Element;
 use crate::auto::model::access::{AccessPattern, StrideClass};
 use crate::auto::model::work::Work;
@@ -33,7 +33,7 @@ pub(super) struct Chain {
     element: Element,
     /// Latency in nanoseconds.
     pub time: f64,
-    /// Tensors that its values are computed from.
+    /// Tensors read by the operands of the chain.
     reads: FxHashSet<Symbol>,
 }
 
@@ -92,8 +92,8 @@ impl Chain {
         same
     }
 
-    /// Returns whether an iteration of an enclosing loop starts the chain without any value that earlier ones have
-    /// `written`.
+    /// Returns whether the chain in an iteration of an enclosing loop is independent of values that earlier iterations
+    /// have `written`.
     fn starts_independently(&self, l: &Loop, written: &FxHashSet<Symbol>) -> bool {
         let (tensor, at) = &self.element;
         let (mut own, mut waits) = (at.iter().any(|e| effects::mentions(e, &[&l.iter])), false);

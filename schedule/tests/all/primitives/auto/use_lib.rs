@@ -251,7 +251,7 @@ def f(alpha: f64, a: f64[n, m], b: f64[m, p], g: f64[n, p], da: inout[f64[n, m]]
     );
 }
 
-/// Checks that a library, which has threads of its own, is compared with the loop around the products on threads.
+/// Checks that a library, which has threads of its own, is compared with the enclosing loop of the products on threads.
 /// Products of rows as short as vectors are no faster by a library, and the intermediate values would go through
 /// memory.
 #[test]
