@@ -14,7 +14,7 @@ static VERDICTS: LazyLock<Mutex<HashMap<String, Entry>>> = LazyLock::new(Mutex::
 /// Makes a cache that holds the verdict on the C compiler with these flags (`CFLAGS`), and nothing else. The probe, some
 /// seconds of processor time, runs once for all tests.
 pub fn make_cache(dir: &Path, flags: &str) {
-    let mut verdicts = VERDICTS.lock().expect("no test panics with the lock");
+    let mut verdicts = VERDICTS.lock().expect("no other test failed to probe the compiler");
     let (name, files) = verdicts.entry(flags.to_string()).or_insert_with(|| probed(flags));
     let entry = dir.join("entries").join(name);
     std::fs::create_dir_all(&entry).expect("a folder");

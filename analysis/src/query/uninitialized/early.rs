@@ -74,7 +74,7 @@ pub fn exposed(func: &Func, tensors: &[&Symbol], is: &dyn Fn(&Reference) -> bool
     let dependences = Dependences::new(&func);
     let is_exposed = |(tensor, scope): &(&Symbol, StmtId)| {
         let scope = tree::find(&func.body, *scope);
-        scope.is_some_and(|scope| dependences.exposed_reads_among(tensor, &scope, is).next().is_some())
+        scope.is_none_or(|scope| dependences.exposed_reads_among(tensor, &scope, is).next().is_some())
     };
     scopes.iter().filter(|s| is_exposed(s)).map(|(tensor, _)| (*tensor).clone()).collect()
 }
