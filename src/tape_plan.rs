@@ -43,8 +43,8 @@ impl TapePlan {
     /// Toggles the decision for a tensor.
     pub fn toggle(&mut self, place: Place, tensor: &str, is_taped: bool) {
         if self.flipped.remove(&place).is_none() {
-            let how = if is_taped { "computed again" } else { "on a tape" };
-            self.flipped.insert(place, format!("`{tensor}` {how}"));
+            let decision = if is_taped { "recomputed" } else { "on a tape" };
+            self.flipped.insert(place, format!("`{tensor}` {decision}"));
         }
     }
 }

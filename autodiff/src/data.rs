@@ -128,10 +128,10 @@ impl Decision {
         match self {
             Decision::Unchanged => "stays",
             Decision::Tape => "tape",
-            Decision::Recompute => "computed again",
+            Decision::Recompute => "recomputed",
             Decision::Copies => "copied",
             Decision::Marks => "marked",
-            Decision::Inverted => "undone",
+            Decision::Inverted => "inverted",
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Row {
     pub bytes: String,
     /// Bytes of all versions as a number, where the sizes are known.
     pub amount: Option<u64>,
-    /// Decision: `stays`, `tape`, `copied`, `marked`, `undone` or `computed again`.
+    /// Decision: `stays`, `tape`, `copied`, `marked`, `inverted` or `recomputed`.
     pub decision: &'static str,
     /// Reason for the decision.
     pub why: String,

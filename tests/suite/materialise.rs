@@ -134,7 +134,7 @@ fn cheap_values_are_recomputed() {
 #[test]
 fn each_tensor_has_its_own_decision() {
     let (steps, text) = taken("mixed", &large().gradient(by(&["u", "v", "w"])));
-    assert_eq!(steps, "tape=\"auto\", `p` computed again, `q` computed again, `r` computed again", "{text}");
+    assert_eq!(steps, "tape=\"auto\", `p` recomputed, `q` recomputed, `r` recomputed", "{text}");
     assert_eq!(text.matches("_tape = empty(").count(), 1, "{text}");
     assert!(text.contains("slow_tape = empty((n,)"), "{text}");
 }
@@ -156,7 +156,7 @@ fn operands_of_library_calls_are_taped() {
     let (found, text) = of_convolution(128, 8);
     let taken = &found.options[found.taken].steps;
     assert_eq!(taken, "tape=\"auto\", `near` on a tape, `around` on a tape, `across` on a tape", "{text}");
-    assert_eq!(text.matches("abs(").count(), 6, "sums are computed again:\n{text}");
+    assert_eq!(text.matches("abs(").count(), 6, "sums are recomputed:\n{text}");
 }
 
 /// Checks that nothing is kept if products take most of the time: tapes save less of it than the precision of

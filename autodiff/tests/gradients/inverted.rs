@@ -18,7 +18,7 @@ fn integer(v: i64) -> Value {
 }
 
 #[test]
-fn counters_are_undone() {
+fn counters_are_inverted() {
     // Updates next to recomputed values of the same iteration, after them, and in loops and branches of their own.
     let text = "def f(x: f64[n], k: f64[m], h: inout[i64[3]]) -> f64[n]:
     y = empty((n,), f64)
@@ -33,8 +33,8 @@ fn counters_are_undone() {
 ";
     let h = Value::new(vec![3], Buffer::I64(vec![3, -1, 4])).expect("as many");
     check(text, &[floats_of(&[7], 1), floats_of(&[4], 2), h], &[]);
-    assert_eq!(decision(text, "at", Tape::Auto), ["undone"]);
-    assert_eq!(decision(text, "h", Tape::None), ["undone"]);
+    assert_eq!(decision(text, "at", Tape::Auto), ["inverted"]);
+    assert_eq!(decision(text, "h", Tape::None), ["inverted"]);
     assert_eq!(decision(text, "at", Tape::All), ["copied"]);
     // A loop whose trip count is data: no tape would be long enough.
     let text = "def f(x: f64[n], k: i32[m]) -> f64:
@@ -48,7 +48,7 @@ fn counters_are_undone() {
 ";
     let given = [floats_of(&[3], 1), ints(&[4], &[2, 0, 3, 1])];
     check_tapes(&program(text), &given, &Default::default(), 1, &[Tape::Auto, Tape::None]);
-    assert_eq!(decision(text, "at", Tape::Auto), ["undone"]);
+    assert_eq!(decision(text, "at", Tape::Auto), ["inverted"]);
     // A type that wraps around.
     let text = "def f(x: f64[n], by: i64) -> f64:
     s: f64 = 0.0
@@ -59,7 +59,7 @@ fn counters_are_undone() {
     return s * by
 ";
     check(text, &[floats_of(&[5], 1), integer(2)], &[]);
-    assert_eq!(decision(text, "at", Tape::Auto), ["undone"]);
+    assert_eq!(decision(text, "at", Tape::Auto), ["inverted"]);
 }
 
 #[test]
@@ -87,6 +87,6 @@ fn irreversible_updates_are_taped() {
             if before.is_empty() { "pass" } else { before }
         );
         check(&text, &[floats_of(&[5], 1)], &[]);
-        assert_eq!(decision(&text, "at", Tape::Auto).iter().filter(|d| **d == "undone").count(), 0, "{text}");
+        assert_eq!(decision(&text, "at", Tape::Auto).iter().filter(|d| **d == "inverted").count(), 0, "{text}");
     }
 }
