@@ -106,7 +106,7 @@ thread_local! {
 /// sections are lowered once and memoised.
 pub(crate) fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match in_sections(func, |section| lower_memoised(func, section)) {
-        Ok(of) => Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, disorder: of.disorder }),
+        Ok(of) => Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, order_violations: of.order_violations }),
         Err(all) => all.0.into_iter().next().map_or(Ok(Traversal::default()), Err),
     }
 }
@@ -173,12 +173,12 @@ mod tests {
         let program = crate::Program::from_source("local.ft", text).expect("a program");
         let func = program.logical("f", &Options::default().schedule(None)).expect("an entry");
         let mut s = Schedule::new(func).lowered_by(lowers);
-        let told = |t: Traversed| (t.scans.len(), t.seeks, t.disorder);
+        let told = |t: Traversed| (t.scans.len(), t.seeks, t.order_violations);
         let mut seen = Vec::new();
         for format in ["dense", "bytemap", "dense"] {
             s.call("set_format", &[Arg::from("w"), Arg::from(format)]).unwrap_or_else(|r| panic!("{}", r.message));
             let whole = traversed(s.func()).map(told).expect("it can be lowered");
-            let asked = lowers(s.func()).map(|t| (t.scans, t.seeks, t.disorder)).expect("by sections too");
+            let asked = lowers(s.func()).map(|t| (t.scans, t.seeks, t.order_violations)).expect("by sections too");
             assert_eq!(whole, asked, "{format}");
             seen.push(whole);
         }

@@ -26,7 +26,7 @@ pub struct Traversal {
     /// Loops that search for a coordinate or merge lists. Each counts eightfold for every loop around it.
     pub seeks: usize,
     /// Levels stored outside of another level, but determined by a loop inside of that level's loop.
-    pub disorder: usize,
+    pub order_violations: usize,
 }
 
 /// Callback that lowers a program with structured tensors, or says why it cannot be lowered. (Lowering belongs to

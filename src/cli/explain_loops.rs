@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
-use taffeta::structured::{Explained, Operand, Part, Visited};
+use taffeta::structured::{Explained, FibreRole, Operand, Visited};
 use taffeta::{SourceMap, Span};
 
 /// Loops of an entry, with the sources that they come from.
@@ -29,7 +29,7 @@ impl Loops<'_> {
                 line("expects", &format!("{n} iterations{each}"));
             }
             for o in &l.operands {
-                line(o.part.word(), &format!("{}: {}", operand(o), o.part.says()));
+                line(o.role.word(), &format!("{}: {}", operand(o), o.role.description()));
             }
         }
         if !self.stored.is_empty() {
@@ -41,17 +41,19 @@ impl Loops<'_> {
 
     /// Describes the visited coordinates, with the reason if a loop visits every one.
     fn visits(&self, l: &Explained) -> String {
-        match (&l.visited, l.kept) {
+        match (&l.visited, l.effect_on_fill) {
             (Visited::Stored(sets), _) => {
                 format!("where {} {} stored", sets.iter().map(set).collect::<Vec<_>>().join(", or "), verb(sets))
             }
-            (Visited::Every, Some(kept)) => {
-                let (text, at) = (self.quoted(kept), self.sources.locate(kept));
+            (Visited::Every, Some(effect)) => {
+                let (text, at) = (self.quoted(effect), self.sources.locate(effect));
                 format!("every coordinate: `{text}` ({at}) also runs where nothing is stored")
             }
             (Visited::Every, None) => {
-                let searched =
-                    l.operands.iter().find(|o| matches!(o.part, Part::Searched | Part::Probed | Part::Asked));
+                let searched = l
+                    .operands
+                    .iter()
+                    .find(|o| matches!(o.role, FibreRole::Searched | FibreRole::Probed | FibreRole::Asked));
                 match searched {
                     Some(o) => format!("every coordinate: `{}` is looked up at each of them", o.tensor),
                     None => "every coordinate".to_string(),
@@ -74,7 +76,7 @@ impl Loops<'_> {
             };
             let operand = |o: &Operand| {
                 json!({
-                    "tensor": o.tensor, "number": o.number, "level": o.level.to_string(), "part": o.part.word(),
+                    "tensor": o.tensor, "number": o.number, "level": o.level.to_string(), "part": o.role.word(),
                 })
             };
             json!({
@@ -84,7 +86,7 @@ impl Loops<'_> {
                 "visited": visited,
                 "iterations": l.iterations,
                 "operands": l.operands.iter().map(operand).collect::<Vec<_>>(),
-                "kept": l.kept.map(|s| self.sources.locate(s)),
+                "kept": l.effect_on_fill.map(|s| self.sources.locate(s)),
             })
         };
         self.loops.iter().map(one).collect()

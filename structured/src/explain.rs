@@ -34,10 +34,10 @@ pub struct Explained {
     pub iterations: Option<String>,
     /// Location of the statement that has an effect where nothing is stored and so keeps the loop over every
     /// coordinate, if there is one.
-    pub kept: Option<Span>,
+    pub effect_on_fill: Option<Span>,
 }
 
-/// Fibre accessed by a loop, with the part that it plays.
+/// Fibre accessed by a loop, with its role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// Name of the tensor.
@@ -46,13 +46,13 @@ pub struct Operand {
     pub number: usize,
     /// Level of the fibre.
     pub level: Level,
-    /// Part of the fibre in the loop.
-    pub part: Part,
+    /// Role of the fibre in the loop.
+    pub role: FibreRole,
 }
 
-/// Part that a fibre plays in a loop.
+/// Role of a fibre in a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum FibreRole {
     /// Driver, whose positions the loop counts.
     Drives,
     /// Limits of the loop: coordinates run from the fibre's first one to its last one.
@@ -73,34 +73,34 @@ pub enum Part {
     Searched,
 }
 
-impl Part {
-    /// Returns the part as one word.
+impl FibreRole {
+    /// Returns the role as one word.
     pub fn word(self) -> &'static str {
         match self {
-            Part::Drives => "drives",
-            Part::Limits => "limits",
-            Part::Merged => "merged",
-            Part::Leaps => "leaps",
-            Part::Follows => "follows",
-            Part::Located => "located",
-            Part::Asked => "asked",
-            Part::Probed => "probed",
-            Part::Searched => "searched",
+            FibreRole::Drives => "drives",
+            FibreRole::Limits => "limits",
+            FibreRole::Merged => "merged",
+            FibreRole::Leaps => "leaps",
+            FibreRole::Follows => "follows",
+            FibreRole::Located => "located",
+            FibreRole::Asked => "asked",
+            FibreRole::Probed => "probed",
+            FibreRole::Searched => "searched",
         }
     }
 
-    /// Describes the part in a clause.
-    pub fn says(self) -> &'static str {
+    /// Describes the role in a clause.
+    pub fn description(self) -> &'static str {
         match self {
-            Part::Drives => "the loop counts its positions",
-            Part::Limits => "the loop runs from its first coordinate to its last",
-            Part::Merged => "the loop advances from one of its coordinates to the next",
-            Part::Leaps => "the loop jumps to the largest of the leaders' coordinates",
-            Part::Follows => "it advances to each coordinate that the drivers reach",
-            Part::Located => "its position is computed",
-            Part::Asked => "its position is computed, and a test tells whether it is stored",
-            Part::Probed => "the coordinate is looked up in its hash table",
-            Part::Searched => "the coordinate is found by search",
+            FibreRole::Drives => "the loop counts its positions",
+            FibreRole::Limits => "the loop runs from its first coordinate to its last",
+            FibreRole::Merged => "the loop advances from one of its coordinates to the next",
+            FibreRole::Leaps => "the loop jumps to the largest of the leaders' coordinates",
+            FibreRole::Follows => "it advances to each coordinate that the drivers reach",
+            FibreRole::Located => "its position is computed",
+            FibreRole::Asked => "its position is computed, and a test tells whether it is stored",
+            FibreRole::Probed => "the coordinate is looked up in its hash table",
+            FibreRole::Searched => "the coordinate is found by search",
         }
     }
 }

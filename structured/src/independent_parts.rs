@@ -28,13 +28,13 @@ pub struct Traversed {
     pub scans: Vec<Diagnostic>,
     /// Value of [`Structured::seeks`].
     pub seeks: usize,
-    /// Value of [`Structured::disorder`].
-    pub disorder: usize,
+    /// Value of [`Structured::order_violations`].
+    pub order_violations: usize,
 }
 
 impl From<Structured> for Traversed {
     fn from(s: Structured) -> Traversed {
-        Traversed { scans: s.warnings, seeks: s.seeks, disorder: s.disorder }
+        Traversed { scans: s.warnings, seeks: s.seeks, order_violations: s.order_violations }
     }
 }
 
@@ -50,7 +50,7 @@ pub fn in_sections<E>(func: &Func, mut of: impl FnMut(&Section) -> Result<Traver
         let here = of(&section)?;
         here.scans.into_iter().for_each(|w| warnings::add(&mut all.scans, w));
         all.seeks += here.seeks;
-        all.disorder += here.disorder;
+        all.order_violations += here.order_violations;
     }
     Ok(Traversed { scans: warnings::settled(all.scans), ..all })
 }

@@ -52,7 +52,7 @@ mod packed_tensor;
 mod warnings;
 
 pub use borrowed::{Indices, Unfit, array_names, arrays_of, check, has_positions};
-pub use explain::{Explained, Operand, Part, Visited};
+pub use explain::{Explained, FibreRole, Operand, Visited};
 pub use independent_parts::{Section, Traversed, in_sections, sections, traversed};
 pub use layout::{Array, Layout, LevelLayout, Parameter};
 pub use lower::{Structured, lower};

@@ -27,7 +27,8 @@
 //!   their last use;
 //! - `random_access`: random access at coordinates that no loop enumerates;
 //! - `shared_pattern`: tensors stored over the pattern of others, and writes into them;
-//! - `together`, `blend`: merges with one body, where a body for each combination of stored elements would be too many;
+//! - `predicated_merge`, `blend`: merges with one body, where a body for each combination of stored elements would be
+//!   too many;
 //! - `blocks`: loops over dimensions that are stored in blocks; `split_fused_loops`: splitting of loops over pairs;
 //! - `balance`: parallel loops whose iterations are distributed by stored elements;
 //! - `reversed_loops`: reversed loops over a list;
@@ -62,6 +63,7 @@ mod merge_strategy;
 mod nest;
 mod partition_loops;
 mod positions;
+mod predicated_merge;
 mod random_access;
 mod record;
 mod region;
@@ -75,7 +77,6 @@ mod split_fused_loops;
 mod split_selects;
 mod state;
 mod steppers;
-mod together;
 mod traverse;
 mod workspace;
 
@@ -84,6 +85,7 @@ use crate::explain::{self, Explained};
 use crate::layout::{Array, Layout, Parameter, TensorLevels};
 use crate::warnings;
 use exprs::range;
+use random_access::RequiredSearch;
 use state::{Bindings, Lower};
 use std::cell::RefCell;
 use taffeta_analysis::pass::{fill_propagation, shared_values};
@@ -104,7 +106,7 @@ pub struct Structured {
     pub explained: Vec<Explained>,
     /// Number of order violations: a level is determined by a loop inside of the loop that determines a level below it,
     /// so elements are traversed in another order than they are stored in.
-    pub disorder: usize,
+    pub order_violations: usize,
     /// Number of loops that search for coordinates or merge lists; each enclosing counted loop multiplies the weight by
     /// eight.
     pub seeks: usize,
@@ -122,7 +124,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
             layout: Layout::dense(func),
             warnings: Vec::new(),
             explained: Vec::new(),
-            disorder: 0,
+            order_violations: 0,
             seeks: 0,
         });
     }
@@ -153,7 +155,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     if remapped {
         body = pass.simplify_coordinates(&body, &mut Context::new(func));
     }
-    let disorder = pass.order_violations(&body, &mut Vec::new());
+    let order_violations = pass.order_violations(&body, &mut Vec::new());
 
     // Before cases are split: the statements after a scalar in its block are in both cases.
     let body = scopes::extended(&body);
@@ -194,7 +196,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     };
     let mut explained: Vec<Explained> = Vec::new();
     pass.explained.into_iter().for_each(|e| explained.extend((!explained.contains(&e)).then_some(e)));
-    Ok(Structured { func, layout, warnings: warnings::settled(pass.warnings), explained, disorder, seeks })
+    Ok(Structured { func, layout, warnings: warnings::settled(pass.warnings), explained, order_violations, seeks })
 }
 
 impl Lower {
@@ -245,7 +247,7 @@ impl Lower {
             _ => {}
         }
         if let Some(lazy) = self.lazy(s, bound) {
-            let Some((located, access, checks)) = self.condition_search(s, &lazy, bound) else {
+            let Some(RequiredSearch { located, access, checks }) = self.condition_search(s, &lazy, bound) else {
                 let done = self.in_range_or_not(s, &lazy, bound);
                 return done.unwrap_or_else(|| self.branched(s, &lazy, bound));
             };
@@ -264,13 +266,13 @@ impl Lower {
             {
                 self.insert(&located, access, bound)
             }
-            _ if let Some((access, does)) = &searched => self.searched(&located, access, does, bound),
+            _ if let Some((access, effect_cond)) = &searched => self.searched(&located, access, effect_cond, bound),
             StmtKind::For { iter, extent, props, body } => {
                 let mut inside = bound.clone();
                 inside.insert(iter.clone(), self.parts.get(iter).cloned().or_else(|| range(extent)));
-                self.entered(&located, iter, extent, body, &inside);
+                self.open_record(&located, iter, extent, body, &inside);
                 let done = self.lower_loop(&located, iter, extent, props, body, bound);
-                self.left();
+                self.close_record();
                 done
             }
             _ => {

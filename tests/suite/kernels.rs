@@ -92,7 +92,7 @@ fn cell(format: &str, kernel: &str) -> String {
         return "refused".into();
     };
     let own = |e: &taffeta_structured::Explained| {
-        let parts = e.operands.iter().filter(|o| o.tensor == "A").map(|o| o.part.word()).unique().collect_vec();
+        let parts = e.operands.iter().filter(|o| o.tensor == "A").map(|o| o.role.word()).unique().collect_vec();
         let all = if e.visited == Visited::Every { "all" } else { "stored" };
         format!("`{}` {}: {all}", e.iter, parts.join(" + "))
     };

@@ -277,7 +277,7 @@ fn triangle_counts_of_real_graphs() {
 /// Checks that sections of a program are lowered as in the whole, since schedules query them one by one.
 #[test]
 fn sections_are_lowered_like_the_whole_program() {
-    let told = |of: Result<Traversed, Diagnostics>| of.ok().map(|t| (t.scans.len(), t.seeks, t.disorder));
+    let told = |of: Result<Traversed, Diagnostics>| of.ok().map(|t| (t.scans.len(), t.seeks, t.order_violations));
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut compared = 0;
     let files =

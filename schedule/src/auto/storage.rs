@@ -42,7 +42,7 @@ const NEVER: f64 = 1e18;
 
 /// Weighs the search left in lowered code: scans first, then searches, then levels traversed out of order.
 fn weight(s: &Schedule) -> f64 {
-    s.traversal().map_or(NEVER, |t| 1e9 * t.scans as f64 + 1e3 * t.seeks as f64 + t.disorder as f64)
+    s.traversal().map_or(NEVER, |t| 1e9 * t.scans as f64 + 1e3 * t.seeks as f64 + t.order_violations as f64)
 }
 
 fn sites(s: &Schedule) -> Vec<StmtId> {

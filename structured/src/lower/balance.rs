@@ -68,7 +68,7 @@ impl Lower {
             props: LoopProps::default(),
             inside: Bindings::default(),
             bodies: 0,
-            stands: false,
+            id_taken: false,
         };
         in_parts(&nest, iter, [begin, end], (props, parallel), body, &lists)
     }

@@ -1,6 +1,6 @@
-//! Elements that may or may not be stored, distinguished by expressions: a single body (`together`) instead of one for
-//! each combination of stored elements, where these are too many. Its length grows with the number of elements, and
-//! each operator tests the cases in which an operand derives from the fill, as the interpreter does
+//! Elements that may or may not be stored, distinguished by expressions: a single body (`predicated_merge`) instead of
+//! one for each combination of stored elements, where these are too many. Its length grows with the number of elements,
+//! and each operator tests the cases in which an operand derives from the fill, as the interpreter does
 //! (`taffeta_ast::algebra`).
 //!
 //! ```text
@@ -45,13 +45,21 @@ impl Blended {
     }
 }
 
+/// Written element; the write is skipped where the element is not stored.
+#[derive(Clone)]
+pub(super) struct BlendTarget {
+    pub(super) element: Expr,
+    /// Condition that the element is stored.
+    pub(super) stored: Expr,
+    pub(super) replacement: Expr,
+}
+
 /// Rewriter of a body in which elements are distinguished by expressions.
 pub(super) struct Blend<'b> {
     /// Replacements of the elements.
     pub(super) elements: FxHashMap<Expr, Blended>,
-    /// Elements that are written, the condition that each is stored, and its replacement; a write is skipped where its
-    /// element is not stored.
-    pub(super) targets: Vec<(Expr, Expr, Expr)>,
+    /// Elements that are written.
+    pub(super) targets: Vec<BlendTarget>,
     /// Scalars with a single definition.
     pub(super) defined: FxHashSet<Symbol>,
     pub(super) origin: &'b Origin,
@@ -96,7 +104,7 @@ impl<'b> Blend<'b> {
     }
 
     fn alone(&mut self, s: &Stmt) -> Option<Stmt> {
-        let target = access::target(s).and_then(|e| self.targets.iter().find(|(element, ..)| *element == e).cloned());
+        let target = access::target(s).and_then(|e| self.targets.iter().find(|t| t.element == e).cloned());
         let kind = match s.kind() {
             StmtKind::Store { tensor, indices, value } => {
                 let (indices, value) = (self.accesses(indices)?, self.expr(value, true)?);
@@ -132,7 +140,7 @@ impl<'b> Blend<'b> {
                     _ => self.derived(StmtKind::If { cond: skipped.negate(), then: done, otherwise: None }),
                 };
                 return Some(match target {
-                    Some((_, stored, to)) => self.guarded(&done, &stored, &to),
+                    Some(target) => self.guarded(&done, &target),
                     None => done,
                 });
             }
@@ -166,18 +174,18 @@ impl<'b> Blend<'b> {
         Some(if kind == *s.kind() { s.clone() } else { s.with_kind(kind) })
     }
 
-    fn written(&self, s: &Stmt, kind: StmtKind, target: Option<(Expr, Expr, Expr)>) -> Stmt {
+    fn written(&self, s: &Stmt, kind: StmtKind, target: Option<BlendTarget>) -> Stmt {
         let done = if kind == *s.kind() { s.clone() } else { s.with_kind(kind) };
         match target {
-            Some((_, stored, to)) => self.guarded(&done, &stored, &to),
+            Some(target) => self.guarded(&done, &target),
             None => done,
         }
     }
 
     /// Guards a write by the condition that its element is stored.
-    fn guarded(&self, s: &Stmt, stored: &Expr, to: &Expr) -> Stmt {
-        let then = with_targets(s, to);
-        self.derived(StmtKind::If { cond: stored.clone(), then, otherwise: None })
+    fn guarded(&self, s: &Stmt, target: &BlendTarget) -> Stmt {
+        let then = with_targets(s, &target.replacement);
+        self.derived(StmtKind::If { cond: target.stored.clone(), then, otherwise: None })
     }
 
     fn accesses(&mut self, all: &[Access]) -> Option<Vec<Access>> {

@@ -22,6 +22,7 @@
 //! ```
 
 use super::exprs::{guarded, load};
+use super::random_access::RequiredSearch;
 use super::state::{Bindings, Lower};
 use crate::access;
 use std::sync::Arc;
@@ -60,9 +61,9 @@ impl Lower {
         searched || asks && checked
     }
 
-    /// Returns an element that the operator's condition always evaluates and that must be searched: the statement with
-    /// the condition located, the element, and the checks for the condition.
-    pub(super) fn condition_search(&self, s: &Stmt, lazy: &Expr, bound: &Bindings) -> Option<(Stmt, Expr, Vec<Stmt>)> {
+    /// Returns the search for an element that the operator's condition always evaluates; the statement has the
+    /// condition located.
+    pub(super) fn condition_search(&self, s: &Stmt, lazy: &Expr, bound: &Bindings) -> Option<RequiredSearch> {
         let ExprKind::Apply(_, args) = lazy.kind() else { return None };
         if !matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. }) {
             return None;
@@ -86,7 +87,7 @@ impl Lower {
         let mut replace = |e: Expr| if e == args[0] { cond.clone() } else { e };
         let mut done = Default::default();
         let located = s.map(&mut Stmt::clone, &mut |e| substitute::rebuild_expr(e, &mut replace, &mut done));
-        Some((located, access, checks))
+        Some(RequiredSearch { located, access, checks })
     }
 
     /// Splits a store or a reduction whose value `and` or `or` decides, by whether an element that must be searched for

@@ -42,7 +42,7 @@ pub(super) struct Cursor {
     /// Whether the indices of all accesses are known to stay in the tensor, whatever range the loop has.
     pub(super) inside: bool,
     /// Saved position of a stepper that is queried for increasing coordinates.
-    pub(super) kept: Option<State>,
+    pub(super) saved_position: Option<State>,
     /// Condition that the element of a spike is at the region's last coordinate; `None` if it always is.
     pub(super) here: Option<Expr>,
 }
@@ -159,7 +159,7 @@ impl Lower {
             looplet,
             within,
             inside,
-            kept: None,
+            saved_position: None,
             here: None,
         })
     }
@@ -187,20 +187,20 @@ impl Lower {
     /// body over the levels below become loops over runs of the fill.
     pub(super) fn filled<'c>(&self, body: &Stmt, cursors: impl IntoIterator<Item = &'c Cursor>) -> Stmt {
         let cursors: Vec<&Cursor> = cursors.into_iter().collect();
-        let left = self.filled_and_checked(body, &cursors);
-        if left.is_nop() {
-            return left;
+        let remaining = self.filled_and_checked(body, &cursors);
+        if remaining.is_nop() {
+            return remaining;
         }
         let mut loops: FxHashSet<StmtId> = FxHashSet::default();
         loops_with(body, &mut |e| cursors.iter().any(|c| c.drives(e)), &mut loops);
-        run_reductions::summed_in(&left, &loops, self.rules())
+        run_reductions::summed_in(&remaining, &loops, self.rules())
     }
 
     fn filled_and_checked(&self, body: &Stmt, cursors: &[&Cursor]) -> Stmt {
-        let left = self.with_fill(body, cursors);
+        let filled = self.with_fill(body, cursors);
         let beyond: Vec<&&Cursor> = cursors.iter().filter(|c| !c.within).collect();
-        if beyond.is_empty() || left.is_nop() {
-            return left;
+        if beyond.is_empty() || filled.is_nop() {
+            return filled;
         }
         let mut checks: FxHashMap<StmtId, Vec<Stmt>> = FxHashMap::default();
         body.walk(&mut |s| {
@@ -214,11 +214,11 @@ impl Lower {
         });
         // Statements that remain are checked, and the conditions of the checks are filled with the rest: they may have
         // accesses that nothing else has.
-        let mut stands: FxHashSet<StmtId> = FxHashSet::default();
-        left.walk(&mut |s| {
-            stands.insert(s.id());
+        let mut remaining: FxHashSet<StmtId> = FxHashSet::default();
+        filled.walk(&mut |s| {
+            remaining.insert(s.id());
         });
-        checks.retain(|id, _| stands.contains(id));
+        checks.retain(|id, _| remaining.contains(id));
         self.with_fill(&checked(body, &mut checks), cursors)
     }
 

@@ -6,9 +6,9 @@ use rustc_hash::FxHashSet;
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Op, Span, Stmt, StmtKind, Symbol};
 
 /// Returns the source location of a statement; a statement assembled by schedule steps has that of its first part.
-pub(super) fn place(s: &Stmt) -> Span {
+pub(super) fn source_span(s: &Stmt) -> Span {
     match s.origin().span() {
-        Span::NONE => s.kind().inside().map(place).find(|span| *span != Span::NONE).unwrap_or(Span::NONE),
+        Span::NONE => s.kind().inside().map(source_span).find(|span| *span != Span::NONE).unwrap_or(Span::NONE),
         span => span,
     }
 }
@@ -17,7 +17,7 @@ pub(super) fn place(s: &Stmt) -> Span {
 pub(super) fn first_effect(s: &Stmt) -> Option<Stmt> {
     let mut first = None;
     s.walk(&mut |s| {
-        let does = matches!(
+        let is_effect = matches!(
             s.kind(),
             StmtKind::Store { .. }
                 | StmtKind::ReduceTo { .. }
@@ -25,7 +25,7 @@ pub(super) fn first_effect(s: &Stmt) -> Option<Stmt> {
                 | StmtKind::Print { .. }
                 | StmtKind::Eval { .. }
         );
-        if does && first.is_none() {
+        if is_effect && first.is_none() {
             first = Some(s.clone());
         }
     });

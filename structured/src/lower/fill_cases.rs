@@ -10,7 +10,8 @@
 //! ```
 
 use super::cursor::PATH;
-use super::exprs::{load, loads, place};
+use super::exprs::{load, loads, source_span};
+use super::random_access::RequiredSearch;
 use super::split_selects::given_here;
 use super::state::{Bindings, Lower};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,14 +34,14 @@ impl Lower {
         for (k, one) in all.iter().enumerate() {
             if let StmtKind::Store { indices, .. } = one.kind()
                 && indices.is_empty()
-                && let Some((located, access, checks)) = self.required_search(one, bound)
+                && let Some(RequiredSearch { located, access, checks }) = self.required_search(one, bound)
                 && let StmtKind::Store { tensor, value, .. } = located.kind()
                 && let Some(scalars) = self.carried_by((tensor, value), &all[k + 1..])
             {
                 out.extend(checks);
                 if self.carried.len() == MOST_CASES {
                     let text = format!("too many scalars depend on searched elements; `{tensor}` is one of them");
-                    self.refuse_at(place(one), text);
+                    self.refuse_at(source_span(one), text);
                     return Stmt::nop();
                 }
                 let tail = Stmt::seq([located.clone()].into_iter().chain(all[k + 1..].iter().cloned()), tail_of(s));
@@ -61,15 +62,14 @@ impl Lower {
         Stmt::seq(out, s.origin().clone())
     }
 
-    /// Returns the search that a statement needs first: the statement with accesses located, the element to search, and
-    /// the checks that precede it.
-    fn required_search(&self, s: &Stmt, bound: &Bindings) -> Option<(Stmt, Expr, Vec<Stmt>)> {
+    /// Returns the search that a statement needs first.
+    fn required_search(&self, s: &Stmt, bound: &Bindings) -> Option<RequiredSearch> {
         match self.lazy(s, bound) {
             Some(lazy) => self.condition_search(s, &lazy, bound),
             None => {
                 let located = self.resolve_positions_here(s, bound);
                 let (access, _) = self.unknown(&located, bound)?;
-                Some((located, access, self.checks(s, bound)))
+                Some(RequiredSearch { located, access, checks: self.checks(s, bound) })
             }
         }
     }

@@ -13,7 +13,7 @@
 //! counted and the others are looked up.
 
 use super::cursor::{Cursor, PATH};
-use super::nest::LoopBuilder;
+use super::nest::{LoopBuilder, LoopRange};
 use super::run_reductions;
 use super::state::Lower;
 use super::steppers::only_reduces;
@@ -48,7 +48,7 @@ impl Lower {
     pub(super) fn driving(
         &self,
         steppers: Vec<Cursor>,
-        ([begin, end], whole): ([&Expr; 2], bool),
+        LoopRange { begin, end, whole }: LoopRange<'_>,
         body: &Stmt,
         nest: &LoopBuilder<'_>,
     ) -> (Vec<Cursor>, Vec<Cursor>) {
@@ -60,8 +60,8 @@ impl Lower {
         let unique = |c: &Cursor| c.stepper().is_some_and(|s| s.unique);
         let alone = ordered.is_empty() && asked.len() == 1;
         let skips = |c: &Cursor| {
-            let left = self.filled(body, [c]);
-            left.is_nop() || alone && whole && unique(c) && self.between(nest, c, &left, [begin, end]).is_some()
+            let skipped = self.filled(body, [c]);
+            skipped.is_nop() || alone && whole && unique(c) && self.between(nest, c, &skipped, [begin, end]).is_some()
         };
         // A list is not scanned again for each block of another tensor.
         let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
@@ -88,7 +88,7 @@ impl Lower {
         &self,
         nest: &LoopBuilder<'_>,
         c: &Cursor,
-        left: &Stmt,
+        skipped: &Stmt,
         [begin, end]: [&Expr; 2],
     ) -> Option<Stmt> {
         let (stepper, iter) = (c.stepper().filter(|s| s.unique && is_spike(s))?, nest.iter?);
@@ -98,7 +98,7 @@ impl Lower {
         let stored = stepper.end.minus(&stepper.begin);
         let coordinates = end.minus(begin);
         let count = [&coordinates.minus(&stored), &stored.less(&coordinates)];
-        run_reductions::repeated(left, iter, count, self.rules())
+        run_reductions::repeated(skipped, iter, count, self.rules())
     }
 
     /// Chooses the drivers of a region of steppers.
@@ -123,7 +123,7 @@ impl Lower {
     pub(super) fn contradictions(&self, body: &Stmt, iter: &Symbol, cursors: &[Cursor]) -> Vec<Diagnostic> {
         let mut out = Vec::new();
         for c in cursors {
-            let (mut said, mut done) = (None, false);
+            let (mut protocol, mut done) = (None, false);
             body.walk(&mut |s| {
                 for e in s.kind().exprs() {
                     e.walk(&mut |e| {
@@ -131,7 +131,7 @@ impl Lower {
                         if !c.drives(e) || !matches!(at[PATH].protocol, Protocol::Walk | Protocol::Gallop) {
                             return;
                         }
-                        if *said.get_or_insert(at[PATH].protocol) != at[PATH].protocol && !done {
+                        if *protocol.get_or_insert(at[PATH].protocol) != at[PATH].protocol && !done {
                             done = true;
                             let name = self.tensor_of(c);
                             let text = format!(

@@ -17,13 +17,13 @@ pub(super) struct LoopBuilder<'a> {
     /// Number of bodies emitted so far.
     pub(super) bodies: usize,
     /// Whether a statement that keeps the loop's id has been emitted.
-    pub(super) stands: bool,
+    pub(super) id_taken: bool,
 }
 
 impl LoopBuilder<'_> {
     /// Builds a statement in the place of the loop: the first one keeps the loop's id, later ones are derived from it.
     pub(super) fn statement(&mut self, kind: StmtKind, role: &'static str) -> Stmt {
-        match std::mem::replace(&mut self.stands, true) {
+        match std::mem::replace(&mut self.id_taken, true) {
             false => self.s.with_kind(kind),
             true => self.derived(kind, role),
         }
@@ -99,6 +99,15 @@ pub(super) enum Region {
     },
     /// Single coordinate.
     Point(Expr),
+}
+
+/// Range of coordinates that a loop covers.
+#[derive(Clone, Copy)]
+pub(super) struct LoopRange<'e> {
+    pub(super) begin: &'e Expr,
+    pub(super) end: &'e Expr,
+    /// Whether the range has all coordinates of the dimension.
+    pub(super) whole: bool,
 }
 
 impl Region {

@@ -103,7 +103,7 @@ impl Lower {
             [self.larger(begins, high, inside), end.clone()]
         });
         let mut parts = Vec::new();
-        for (part, stands) in [(before, false), (Some([from, to]), true), (behind, false)] {
+        for (part, keeps_id) in [(before, false), (Some([from, to]), true), (behind, false)] {
             let Some(part) = part.filter(|[b, e]| !self.is_natural(&b.minus(e), inside)) else { continue };
             let mut within = inside.clone();
             within.insert(iter.clone(), Some(part.clone()));
@@ -115,7 +115,7 @@ impl Lower {
             let [begin, end] = part;
             let extent = Extent::Range { begin, end, step: Expr::int(1) };
             let part = s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body });
-            parts.push(if stands { part } else { self.copied(&part, "beyond") });
+            parts.push(if keeps_id { part } else { self.copied(&part, "beyond") });
         }
         Some(parts)
     }
@@ -171,8 +171,8 @@ impl Lower {
             let here = facts.iter().any(|(cond, holds)| self.cut(cond, *holds, iter, inside).is_some());
             gains = here && {
                 let all = resolved(body, &|e| facts.iter().find(|(cond, _)| cond == e).map(|(_, holds)| *holds));
-                let does = |body: &Stmt| first_effect(&self.empty(body)).is_some();
-                does(body) && !does(&all)
+                let has_effect = |body: &Stmt| first_effect(&self.empty(body)).is_some();
+                has_effect(body) && !has_effect(&all)
             };
         });
         gains
@@ -410,12 +410,12 @@ pub(super) fn resolved(s: &Stmt, decide: &dyn Fn(&Expr) -> Option<bool>) -> Stmt
 
 /// Returns an expression and, if it applies `op`, a maximum or minimum, the operands of that, nested ones included.
 pub(super) fn ends(e: &Expr, op: Op) -> Vec<&Expr> {
-    let (mut out, mut left) = (Vec::new(), VecDeque::from([e]));
-    while let Some(e) = left.pop_front() {
+    let (mut out, mut pending) = (Vec::new(), VecDeque::from([e]));
+    while let Some(e) = pending.pop_front() {
         if let ExprKind::Apply(own, args) = e.kind()
             && *own == op
         {
-            left.extend(args);
+            pending.extend(args);
         }
         out.push(e);
     }

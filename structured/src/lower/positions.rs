@@ -147,16 +147,16 @@ impl Lower {
 
     /// Refuses accesses that no enclosing loop drives.
     pub(super) fn refuse_rest(&mut self, e: &Expr, span: Span) {
-        let mut left: Vec<(Symbol, usize)> = Vec::new();
+        let mut undriven: Vec<(Symbol, usize)> = Vec::new();
         e.walk(&mut |e| {
             if let ExprKind::Load(t, _) = e.kind()
                 && let Some(found) = self.fibres.get(t)
-                && !left.contains(found)
+                && !undriven.contains(found)
             {
-                left.push(found.clone());
+                undriven.push(found.clone());
             }
         });
-        for (tensor, k) in left {
+        for (tensor, k) in undriven {
             let level = &self.tensors[&tensor].levels[k];
             let stored = match level.dimension() {
                 Some(d) => format!("dimension {d}"),
@@ -193,6 +193,6 @@ pub(super) fn coordinate(level: &TensorLevel, at: &[Access]) -> Access {
         unreachable!("levels of counters are not traversed (`TensorLevels::levels`)")
     };
     let index = tidy(&index.minus(&level.low));
-    let said = level.coord.dims().into_iter().map(|d| at[d].protocol).find(|p| *p != Protocol::Default);
-    Access { index, protocol: said.unwrap_or(Protocol::Default) }
+    let protocol = level.coord.dims().into_iter().map(|d| at[d].protocol).find(|p| *p != Protocol::Default);
+    Access { index, protocol: protocol.unwrap_or(Protocol::Default) }
 }

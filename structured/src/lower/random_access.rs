@@ -6,7 +6,7 @@ use super::exprs::{each_access, guarded, load, loads};
 use super::nest::{LoopBuilder, Region};
 use super::state::{Bindings, Lower};
 use crate::access;
-use crate::explain::Part;
+use crate::explain::FibreRole;
 use crate::levels;
 use crate::looplet::Looplet;
 use std::sync::Arc;
@@ -15,10 +15,20 @@ use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{Diagnostic, Expr, Extent, Span, Stmt, StmtKind, Symbol, Tensor};
 
+/// Search for an element that a statement needs first.
+pub(super) struct RequiredSearch {
+    /// Statement with accesses located.
+    pub(super) located: Stmt,
+    /// Element to search.
+    pub(super) access: Expr,
+    /// Checks that precede the search.
+    pub(super) checks: Vec<Stmt>,
+}
+
 impl Lower {
-    /// Lowers a statement with a random access: the element is looked up first, under the condition `does` that the
-    /// statement has an effect.
-    pub(super) fn searched(&mut self, s: &Stmt, access: &Expr, does: &Expr, bound: &Bindings) -> Stmt {
+    /// Lowers a statement with a random access: the element is looked up first, under the condition `effect_cond` that
+    /// the statement has an effect.
+    pub(super) fn searched(&mut self, s: &Stmt, access: &Expr, effect_cond: &Expr, bound: &Bindings) -> Stmt {
         let span = asking(s, access).origin().span();
         let Some(mut cursor) = self.cursor(access) else { unreachable!("the access loads from a fibre") };
         let written = effects::writes(s);
@@ -36,24 +46,24 @@ impl Lower {
             cursor.looplet = Looplet::Lookup(lookup);
         }
         if !matches!(cursor.looplet, Looplet::Stepper(_)) {
-            self.does(&cursor, Part::Asked);
+            self.record_role(&cursor, FibreRole::Asked);
         }
         if matches!(cursor.looplet, Looplet::Stepper(_)) && self.probe(&cursor, &cursor.index).is_none() {
-            let said = load(access).is_some_and(|(_, at)| at[PATH].protocol == Protocol::Locate);
-            self.warn_of_search(&tensor, k, said, span);
+            let requested = load(access).is_some_and(|(_, at)| at[PATH].protocol == Protocol::Locate);
+            self.warn_of_search(&tensor, k, requested, span);
         }
         let mut all = self.range_checks(s, access, &Expr::bool(true), bound);
         let index = cursor.index.clone();
         let inside = bound.clone();
-        let mut nest = LoopBuilder { s, iter: None, props: LoopProps::default(), inside, bodies: 0, stands: true };
+        let mut nest = LoopBuilder { s, iter: None, props: LoopProps::default(), inside, bodies: 0, id_taken: true };
         all.push(self.region(&mut nest, vec![cursor], &Region::Point(index), s.clone()));
         let all = nest.block(all);
-        nest.branch(does, all, Stmt::nop())
+        nest.branch(effect_cond, all, Stmt::nop())
     }
 
-    /// Warns about an element that is searched for; `said`: its access requests random access by `locate`.
-    fn warn_of_search(&mut self, tensor: &Symbol, k: usize, said: bool, span: Span) {
-        let (why, help) = match said {
+    /// Warns about an element that is searched for; `requested`: its access requests random access by `locate`.
+    fn warn_of_search(&mut self, tensor: &Symbol, k: usize, requested: bool, span: Span) {
+        let (why, help) = match requested {
             true => (
                 format!(
                     "its level `{}` has no random access, which `locate` requires",

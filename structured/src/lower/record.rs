@@ -4,7 +4,7 @@ use super::cursor::{Cursor, PATH, shift_of};
 use super::exprs::{first_effect, load};
 use super::state::EnclosingLoop;
 use super::state::{Bindings, Lower};
-use crate::explain::{Explained, Operand, Part, Visited, length};
+use crate::explain::{Explained, FibreRole, Operand, Visited, length};
 use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Expr, Extent, Stmt, StmtKind, Symbol};
 
@@ -13,7 +13,7 @@ const MOST_TOLD: usize = 4;
 
 impl Lower {
     /// Counts order violations: outer levels indexed by a loop that is nested inside the loop of an inner level
-    /// ([`super::Structured::disorder`]). `around`: iterators, outermost first.
+    /// ([`super::Structured::order_violations`]). `around`: iterators, outermost first.
     pub(super) fn order_violations(&self, s: &Stmt, around: &mut Vec<Symbol>) -> usize {
         let mut found = 0;
         let mut look = |e: &Expr| {
@@ -37,8 +37,8 @@ impl Lower {
         found
     }
 
-    /// Opens the record of a loop with structured accesses, to which notes are added until [`Lower::left`].
-    pub(super) fn entered(&mut self, s: &Stmt, iter: &Symbol, extent: &Extent, body: &Stmt, inside: &Bindings) {
+    /// Opens the record of a loop with structured accesses, to which operands are added until [`Lower::close_record`].
+    pub(super) fn open_record(&mut self, s: &Stmt, iter: &Symbol, extent: &Extent, body: &Stmt, inside: &Bindings) {
         let mut here: Vec<(Symbol, Expr)> = Vec::new();
         let (mut accessed, written) = (false, effects::writes(body));
         body.walk(&mut |s| {
@@ -61,47 +61,47 @@ impl Lower {
         let (depth, span) = (self.around.iter().filter(|k| k.is_some()).count(), s.origin().span());
         self.around.push(accessed.then(|| EnclosingLoop {
             number: self.explained.len(),
-            noted: Vec::new(),
-            expected: false,
+            recorded: Vec::new(),
+            trip_count_recorded: false,
         }));
         if accessed {
             let (iter, operands) = (iter.name().to_string(), Vec::new());
             let visited = Visited::Every;
-            self.explained.push(Explained { iter, span, depth, operands, visited, iterations, kept: None });
-            here.into_iter().for_each(|(fibre, first)| self.note(&fibre, &first, Part::Located));
+            self.explained.push(Explained { iter, span, depth, operands, visited, iterations, effect_on_fill: None });
+            here.into_iter().for_each(|(fibre, first)| self.record_fibre(&fibre, &first, FibreRole::Located));
         }
     }
 
-    /// Closes the record that [`Lower::entered`] opened.
-    pub(super) fn left(&mut self) {
+    /// Closes the record that [`Lower::open_record`] opened.
+    pub(super) fn close_record(&mut self) {
         self.around.pop();
     }
 
     /// Records the role of a fibre at this position in the innermost loop, unless one is recorded already.
-    pub(super) fn note(&mut self, fibre: &Symbol, first: &Expr, part: Part) {
+    pub(super) fn record_fibre(&mut self, fibre: &Symbol, first: &Expr, role: FibreRole) {
         let Some(Some(around)) = self.around.last_mut() else { return };
         let key = (fibre.clone(), first.clone());
-        if around.noted.contains(&key) {
+        if around.recorded.contains(&key) {
             return;
         }
-        around.noted.push(key);
+        around.recorded.push(key);
         let (tensor, k) = self.fibres[fibre].clone();
         let level = self.tensors[&tensor].levels[k].level;
-        let operand = Operand { tensor: tensor.name().to_string(), number: k, level, part };
+        let operand = Operand { tensor: tensor.name().to_string(), number: k, level, role };
         self.explained[around.number].operands.push(operand);
     }
 
     /// Records the role of a cursor in the innermost loop.
-    pub(super) fn does(&mut self, cursor: &Cursor, part: Part) {
-        self.note(&cursor.fibre, &cursor.above.positions.first, part);
+    pub(super) fn record_role(&mut self, cursor: &Cursor, role: FibreRole) {
+        self.record_fibre(&cursor.fibre, &cursor.above.positions.first, role);
     }
 
     /// Records the coordinates that the innermost loop visits.
-    pub(super) fn visits(&mut self, body: &Stmt, cursors: &[Cursor]) {
+    pub(super) fn record_visited(&mut self, body: &Stmt, cursors: &[Cursor]) {
         let Some(Some(EnclosingLoop { number: k, .. })) = self.around.last() else { return };
         let k = *k;
-        if let Some(left) = first_effect(&self.filled(body, cursors)) {
-            self.explained[k].kept = Some(left.origin().span());
+        if let Some(effect) = first_effect(&self.filled(body, cursors)) {
+            self.explained[k].effect_on_fill = Some(effect.origin().span());
             return;
         }
         self.explained[k].visited = Visited::Stored(self.needed(body, cursors));
@@ -129,24 +129,24 @@ impl Lower {
     }
 
     /// Records the trip count of the innermost loop, which these fibres drive.
-    pub(super) fn expects(&mut self, cursors: &[&Cursor], part: Part) {
+    pub(super) fn record_trip_count(&mut self, cursors: &[&Cursor], role: FibreRole) {
         let Some(Some(around)) = self.around.last_mut() else { return };
         // Later calls are about a part of the loop, with other drivers.
-        if std::mem::replace(&mut around.expected, true) {
+        if std::mem::replace(&mut around.trip_count_recorded, true) {
             return;
         }
         let k = around.number;
         let all: Option<Vec<String>> = cursors.iter().map(|c| self.expected_length(c)).collect();
-        let text = all.map(|all| match (part, &all[..]) {
-            (Part::Leaps, [one, rest @ ..]) if rest.iter().all(|l| l == one) => format!("at most 2 * {one}"),
-            (Part::Leaps, all) => format!("at most 2 * min({})", all.join(", ")),
-            (Part::Merged, [one, rest @ ..]) if !rest.is_empty() && rest.iter().all(|l| l == one) => {
+        let text = all.map(|all| match (role, &all[..]) {
+            (FibreRole::Leaps, [one, rest @ ..]) if rest.iter().all(|l| l == one) => format!("at most 2 * {one}"),
+            (FibreRole::Leaps, all) => format!("at most 2 * min({})", all.join(", ")),
+            (FibreRole::Merged, [one, rest @ ..]) if !rest.is_empty() && rest.iter().all(|l| l == one) => {
                 format!("at most {} * {one}", all.len())
             }
-            (Part::Merged, [_, _, ..]) => format!("at most {}", all.join(" + ")),
+            (FibreRole::Merged, [_, _, ..]) => format!("at most {}", all.join(" + ")),
             (_, all) => all.join(" + "),
         });
-        if self.explained[k].kept.is_none() {
+        if self.explained[k].effect_on_fill.is_none() {
             self.explained[k].iterations = text;
         }
     }

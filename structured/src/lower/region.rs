@@ -14,12 +14,11 @@
 //! but the first are copies.
 
 use super::cursor::Cursor;
-use super::exprs::place;
-use super::nest::LoopBuilder;
-use super::nest::Region;
+use super::exprs::source_span;
+use super::nest::{LoopBuilder, LoopRange, Region};
 use super::run_reductions;
 use super::state::Lower;
-use crate::explain::Part;
+use crate::explain::FibreRole;
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_analysis::pass::copy::Copier;
 use taffeta_analysis::pass::substitute;
@@ -77,7 +76,9 @@ impl Lower {
         if found(|l| matches!(l, Looplet::Stepper(_))).is_some() {
             return match region {
                 Region::Point(at) => self.found(nest, rest, at, body),
-                Region::Range { begin, end, whole, .. } => self.steppers(nest, rest, [begin, end], *whole, body),
+                Region::Range { begin, end, whole, .. } => {
+                    self.steppers(nest, rest, LoopRange { begin, end, whole: *whole }, body)
+                }
             };
         }
         for c in rest {
@@ -148,11 +149,11 @@ impl Lower {
         body: Stmt,
     ) -> Stmt {
         match region {
-            Region::Point(_) => self.does(&cursor, Part::Asked),
+            Region::Point(_) => self.record_role(&cursor, FibreRole::Asked),
             // A sequence without lookups surrounds a dimension by the fill (`Lower::bounded`), which limits nothing.
             Region::Range { .. } if phases.iter().any(|p| matches!(p.looplet, Looplet::Lookup(_))) => {
-                self.does(&cursor, Part::Limits);
-                self.expects(&[&cursor], Part::Limits);
+                self.record_role(&cursor, FibreRole::Limits);
+                self.record_trip_count(&[&cursor], FibreRole::Limits);
             }
             Region::Range { .. } => {}
         }
@@ -187,7 +188,7 @@ impl Lower {
 
     /// Lowers the body at coordinates with computed positions.
     fn lookup(&mut self, nest: &LoopBuilder<'_>, cursor: &Cursor, lookup: &Lookup, body: &Stmt) -> Stmt {
-        self.does(cursor, if lookup.stored.is_some() { Part::Asked } else { Part::Located });
+        self.record_role(cursor, if lookup.stored.is_some() { FibreRole::Asked } else { FibreRole::Located });
         let [stored, filled] = self.looked_up(body, cursor, lookup);
         let stored = nest.block(nest.assume(&lookup.assumptions).into_iter().chain([stored]));
         match &lookup.stored {
@@ -212,7 +213,7 @@ impl Lower {
         }
         // The outermost loop reports the excess for all loops inside of it.
         if nest.bodies > MOST_BODIES || is_outermost && self.emitted > MOST_IN_ALL {
-            self.refuse_with(place(nest.s), TOO_MANY.to_string(), LESS);
+            self.refuse_with(source_span(nest.s), TOO_MANY.to_string(), LESS);
         }
         done
     }

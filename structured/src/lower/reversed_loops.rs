@@ -39,11 +39,11 @@ impl Lower {
         if !is_list || !self.is_whole(cursor, [&low, &high]) || !self.filled(&body, [cursor]).is_nop() {
             return None;
         }
-        let rests = self.needs_nonempty_loop(&body, iter, bound);
-        self.visits(&body, &cursors);
+        let needs_nonempty = self.needs_nonempty_loop(&body, iter, bound);
+        self.record_visited(&body, &cursors);
         let (first, last) = cursor.stepper().map(|s| (s.begin.clone(), s.end.clone()))?;
         let props = LoopProps { library: false, ..props.clone() };
-        let mut nest = LoopBuilder { s, iter: Some(iter), props, inside, bodies: 0, stands: false };
+        let mut nest = LoopBuilder { s, iter: Some(iter), props, inside, bodies: 0, id_taken: false };
         let over = self.over(&mut nest, cursor, &[], [&low, &high], ([&first, &last], true), body.clone());
         let over = match over.kind() {
             StmtKind::For { iter, props, body, .. } => {
@@ -53,7 +53,7 @@ impl Lower {
             }
             _ => over,
         };
-        let entered = if rests { low.less(&high) } else { Expr::bool(true) };
-        Some(nest.branch(&entered, over, Stmt::nop()))
+        let nonempty = if needs_nonempty { low.less(&high) } else { Expr::bool(true) };
+        Some(nest.branch(&nonempty, over, Stmt::nop()))
     }
 }

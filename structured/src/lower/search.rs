@@ -16,14 +16,14 @@
 
 use super::cursor::Cursor;
 use super::cursor::State;
-use super::exprs::place;
+use super::exprs::source_span;
 use super::nest::{LoopBuilder, Region};
+use super::predicated_merge::elements_of;
 use super::scalars::flag;
 use super::scalars::{replaced, scalar, substituted};
 use super::state::Lower;
 use super::steppers::only_reduces;
-use super::together::elements_of;
-use crate::explain::Part;
+use crate::explain::FibreRole;
 use crate::levels;
 use crate::looplet::is_spike;
 use crate::looplet::{Fibre, Looplet, Positions, Probe, Stepper};
@@ -103,7 +103,7 @@ impl Lower {
 
     /// Initialises the positions of steppers that are queried for increasing coordinates, from each of which the next
     /// lookup continues. Returns the statements before the loop, and the scalars of the positions.
-    pub(super) fn saved_position(
+    pub(super) fn save_positions(
         &self,
         nest: &LoopBuilder<'_>,
         cursors: &mut [Cursor],
@@ -118,7 +118,7 @@ impl Lower {
                 before.push(self.seek(nest, &state, &stepper, begin));
             }
             scalars.extend([state.position.clone(), state.end.clone()]);
-            c.kept = Some(state);
+            c.saved_position = Some(state);
         }
         (before, scalars)
     }
@@ -155,7 +155,7 @@ impl Lower {
         let c = cursors.remove(k.unwrap_or_else(|| unreachable!("a stepper is left")));
         let Some(stepper) = c.stepper().cloned() else { unreachable!("found a stepper") };
         if !stepper.ordered
-            && c.kept.is_none()
+            && c.saved_position.is_none()
             && let Some(lookup) = self.asks(&c, at)
         {
             cursors.push(c.with(Looplet::Lookup(lookup), None));
@@ -171,10 +171,10 @@ impl Lower {
                 "cannot look up one coordinate of `{name}`: its level is not ordered, and may store it at several \
                  positions"
             );
-            self.refuse_at(place(nest.s), text);
+            self.refuse_at(source_span(nest.s), text);
             return Stmt::nop();
         }
-        let state = c.kept.clone().unwrap_or_else(|| State::new(&c, self.tensor_of(&c)));
+        let state = c.saved_position.clone().unwrap_or_else(|| State::new(&c, self.tensor_of(&c)));
         // One test whether the coordinate is stored, so that the other case is emitted once.
         let is_here = flag(format!("{}.found", state.position.symbol.name()));
         let p = state.position.load([]);
@@ -182,22 +182,22 @@ impl Lower {
         let mut looplet = substituted(&stepper.body, &stepper.position, &p).open_ended();
         let mut scalars = vec![is_here.clone()];
         let mut out = vec![nest.set(&is_here, &Expr::bool(false))];
-        let probe = self.probe(&c, at).filter(|_| c.kept.is_none());
-        let walks = c.kept.is_some() && c.walks();
-        self.does(
+        let probe = self.probe(&c, at).filter(|_| c.saved_position.is_none());
+        let walks = c.saved_position.is_some() && c.walks();
+        self.record_role(
             &c,
             if probe.is_some() {
-                Part::Probed
+                FibreRole::Probed
             } else if walks {
-                Part::Follows
+                FibreRole::Follows
             } else {
-                Part::Searched
+                FibreRole::Searched
             },
         );
         if let Some(probe) = &probe {
             scalars.push(state.position.clone());
             out.push(self.probed(nest, (&state, &stepper), probe, &is_here, at));
-        } else if c.kept.is_none() {
+        } else if c.saved_position.is_none() {
             scalars.extend([state.position.clone(), state.end.clone()]);
             out.push(self.start(nest, &state, &stepper));
         }
@@ -256,7 +256,7 @@ impl Lower {
         at: &Expr,
         body: Stmt,
     ) -> Stmt {
-        self.does(c, Part::Searched);
+        self.record_role(c, FibreRole::Searched);
         let position = stepper.position.fresh();
         let p = Expr::var(&position);
         let own = |e: &Expr| replaced(e, &stepper.position, &p);

@@ -12,7 +12,7 @@
 //!     y[i] += 0.0 * x[j]
 //! ```
 
-use super::exprs::{load, place};
+use super::exprs::{load, source_span};
 use super::partition_loops::{Facts, conjuncts, resolved};
 use super::state::Lower;
 use crate::access;
@@ -102,7 +102,7 @@ impl Choices<'_> {
     fn branch(&mut self, s: &Stmt, cond: &Expr) -> Stmt {
         if self.depth == MOST_CHOICES || s.declares_structured() {
             let text = "too many conditional accesses in one statement";
-            self.lower.refuse_at(place(s), text.to_string());
+            self.lower.refuse_at(source_span(s), text.to_string());
             return Stmt::nop();
         }
         let case = |s: &Stmt, holds: bool| {
@@ -122,20 +122,20 @@ impl Choices<'_> {
 
     /// Returns the condition of an operand that may derive from the fill, if the case may matter.
     fn choice(&self, s: &Stmt) -> Option<Expr> {
-        let kept = match s.kind() {
+        let stored_as_is = match s.kind() {
             StmtKind::Store { tensor, value, .. } if self.definition(tensor).is_none() => Some(value),
             _ => None,
         };
         // A store writes its value whether or not it derives from the fill, unless the target is an element of a
         // pattern.
         let target = access::target(s).filter(|e| self.may_be_fill(e));
-        access::exprs(s).iter().find_map(|e| self.choice_in(e, target.is_none() && kept == Some(e), false))
+        access::exprs(s).iter().find_map(|e| self.choice_in(e, target.is_none() && stored_as_is == Some(e), false))
     }
 
     /// Searches an expression for the condition of a `select` whose choice may decide whether a value derives from the
-    /// fill. `kept`: the value is stored as it is; `beside`: the enclosing operator may have another operand that
-    /// derives from the fill.
-    fn choice_in(&self, e: &Expr, kept: bool, beside: bool) -> Option<Expr> {
+    /// fill. `stored_as_is`: the value is stored as it is; `beside`: the enclosing operator may have another operand
+    /// that derives from the fill.
+    fn choice_in(&self, e: &Expr, stored_as_is: bool, beside: bool) -> Option<Expr> {
         let may_be_fill = self.may_be_fill(e);
         if !may_be_fill && !beside {
             return None;
@@ -144,11 +144,11 @@ impl Choices<'_> {
             ExprKind::Apply(Op::Select, args) => {
                 let [cond, operands @ ..] = &args[..] else { return None };
                 let counts = |e: &Expr| self.may_be_fill(e) || beside && may_be_constant(e);
-                if !kept && cond.is_of_indices() && operands.iter().any(counts) {
+                if !stored_as_is && cond.is_of_indices() && operands.iter().any(counts) {
                     return Some(cond.clone());
                 }
                 // A constant chosen by a fill derives from the fill.
-                let inside = |e: &Expr| self.choice_in(e, kept, beside || self.may_be_fill(cond));
+                let inside = |e: &Expr| self.choice_in(e, stored_as_is, beside || self.may_be_fill(cond));
                 self.choice_in(cond, false, false).or_else(|| operands.iter().find_map(inside))
             }
             ExprKind::Load(..) => e.children().into_iter().find_map(|e| self.choice_in(e, false, false)),

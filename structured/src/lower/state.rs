@@ -15,10 +15,10 @@ pub(super) type Bindings = FxHashMap<Symbol, Option<[Expr; 2]>>;
 pub(super) struct EnclosingLoop {
     /// Index of the loop's record.
     pub(super) number: usize,
-    /// Fibres, by position, whose part in the loop is recorded.
-    pub(super) noted: Vec<(Symbol, Expr)>,
+    /// Fibres, by position, whose role in the loop is recorded.
+    pub(super) recorded: Vec<(Symbol, Expr)>,
     /// Whether the loop's trip count is recorded.
-    pub(super) expected: bool,
+    pub(super) trip_count_recorded: bool,
 }
 
 /// State of lowering.
@@ -55,8 +55,8 @@ pub(super) struct Lower {
     /// Number of bodies emitted in the outermost loop, and number of bodies that enclose the statement being lowered.
     pub(super) emitted: usize,
     pub(super) depth: usize,
-    /// Whether lists are merged with one body (`together`), since a body for each combination would be too many.
-    pub(super) together: bool,
+    /// Whether lists are merged with one predicated body, since a body for each combination would be too many.
+    pub(super) predicated: bool,
     /// Loops around the statement being lowered; `None` for loops without structured accesses.
     pub(super) around: Vec<Option<EnclosingLoop>>,
 }

@@ -3,15 +3,15 @@
 
 use super::cursor::Cursor;
 use super::cursor::State;
-use super::exprs::{each_access, first_effect, place};
+use super::exprs::{each_access, first_effect, source_span};
 use super::merge_strategy::MergePlan;
-use super::nest::{LoopBuilder, Region};
+use super::nest::{LoopBuilder, LoopRange, Region};
 use super::scalars::replaced;
 use super::scalars::scalar;
 use super::scalars::substituted;
 use super::state::Lower;
 use crate::access;
-use crate::explain::Part;
+use crate::explain::FibreRole;
 use crate::looplet::is_spike;
 use crate::looplet::{Fibre, Looplet, Positions};
 use taffeta_ast::expr::Protocol;
@@ -25,10 +25,10 @@ impl Lower {
     /// Returns whether the steppers need a union merge: the loop is sequential, none of them gallops, and the body has
     /// an effect where at least one of them stores nothing.
     pub(super) fn is_varied(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> bool {
-        let says = |c: &Cursor| c.protocol == Protocol::Gallop;
+        let gallops = |c: &Cursor| c.protocol == Protocol::Gallop;
         steppers.len() > 1
             && !nest.props.is_concurrent()
-            && !steppers.iter().any(says)
+            && !steppers.iter().any(gallops)
             && !self.is_intersection(steppers, body)
     }
 
@@ -42,15 +42,14 @@ impl Lower {
         &mut self,
         nest: &mut LoopBuilder<'_>,
         cursors: Vec<Cursor>,
-        range: [&Expr; 2],
-        whole: bool,
+        range: LoopRange<'_>,
         body: Stmt,
     ) -> Stmt {
-        let drives = |c: &Cursor| c.stepper().is_some() && c.kept.is_none();
+        let drives = |c: &Cursor| c.stepper().is_some() && c.saved_position.is_none();
         let (mut steppers, mut others): (Vec<Cursor>, Vec<Cursor>) = cursors.into_iter().partition(drives);
         if steppers.is_empty() {
             // Cursors with a saved position are normally looked up. No other stepper drives this region, so they do.
-            others.iter_mut().for_each(|c| c.kept = None);
+            others.iter_mut().for_each(|c| c.saved_position = None);
             (steppers, others) = others.into_iter().partition(drives);
         }
         let (steppers, known) = self.split_lookups(steppers, &body, nest);
@@ -59,18 +58,18 @@ impl Lower {
             let lookup = self.asks(&c, &at)?;
             Some(c.with(Looplet::Lookup(lookup), None))
         }));
-        let (steppers, asked) = self.driving(steppers, (range, whole), &body, nest);
+        let (steppers, asked) = self.driving(steppers, range, &body, nest);
         if steppers.is_empty() {
             // No stepper drives the loop: all are looked up at each coordinate.
-            let [begin, end] = range;
+            let LoopRange { begin, end, whole } = range;
             self.warn_of_order(nest, &asked);
             let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
             return self.region(nest, others, &region, body);
         }
         others.extend(asked);
-        if self.together
+        if self.predicated
             && self.is_varied(nest, &steppers, &body)
-            && let Some(done) = self.together(nest, (&steppers, &others), range, whole, &body)
+            && let Some(done) = self.predicated_merge(nest, (&steppers, &others), range, &body)
         {
             return done;
         }
@@ -89,20 +88,20 @@ impl Lower {
         let rises = |c: &Cursor| c.stepper().is_some_and(|s| s.ordered && is_spike(s));
         let rises = !nest.props.is_concurrent() && leading.iter().all(rises);
         let (mut all, scalars) = match rises {
-            true => self.saved_position(nest, &mut following, [range[0], &Expr::bool(whole)]),
+            true => self.save_positions(nest, &mut following, [range.begin, &Expr::bool(range.whole)]),
             false => (Vec::new(), Vec::new()),
         };
         let others = [following, others].concat();
         all.push(match (&drive, &leading[..]) {
-            (MergePlan::Leapfrog(_), _) => self.leapfrog(nest, leading, others, range, whole, body),
-            (MergePlan::Leader(_), [leader]) => self.counted(nest, leader, &others, range, whole, body),
+            (MergePlan::Leapfrog(_), _) => self.leapfrog(nest, leading, others, range, body),
+            (MergePlan::Leader(_), [leader]) => self.counted(nest, leader, &others, range, body),
             (MergePlan::Merge, [c])
                 if c.stepper().is_some_and(|s| s.unique)
                     || !nest.props.is_concurrent() && self.is_chain(c, &body, nest) =>
             {
-                self.counted(nest, c, &others, range, whole, body)
+                self.counted(nest, c, &others, range, body)
             }
-            _ => self.merged(nest, leading, others, range, whole, body),
+            _ => self.merged(nest, leading, others, range, body),
         });
         let all = nest.block(all);
         nest.with(scalars, all)
@@ -151,18 +150,17 @@ impl Lower {
         nest: &mut LoopBuilder<'_>,
         cursor: &Cursor,
         others: &[Cursor],
-        range: [&Expr; 2],
-        whole: bool,
+        range: LoopRange<'_>,
         body: Stmt,
     ) -> Stmt {
         let Some(stepper) = cursor.stepper() else { unreachable!("the driver is a stepper") };
+        let LoopRange { begin, end, whole } = range;
         // Without order, the coordinates of a range may be at any position.
         if whole || !stepper.ordered {
             let positions = [&stepper.begin, &stepper.end];
-            return self.over(nest, cursor, others, range, (positions, whole), body);
+            return self.over(nest, cursor, others, [begin, end], (positions, whole), body);
         }
         let state = State::new(cursor, self.tensor_of(cursor));
-        let [begin, end] = range;
         // Spikes in the range are exactly those between the two positions; longer looplets are clipped.
         let [first, last] = ["first", "last"].map(|what| scalar(format!("{}.{what}", state.position.symbol.name())));
         let mut found = vec![self.start(nest, &state, stepper)];
@@ -170,20 +168,20 @@ impl Lower {
             found.push(self.seek(nest, &state, stepper, begin));
         }
         found.push(nest.set(&first, &state.position.load([])));
-        let sharp = matches!(*stepper.body, Looplet::Spike(_));
-        let to = match sharp {
+        let of_spikes = is_spike(stepper);
+        let to = match of_spikes {
             true => end.clone(),
             false => end.minus(&Expr::int(1)),
         };
         found.push(self.seek(nest, &state, stepper, &to));
-        let stop = match sharp {
+        let stop = match of_spikes {
             true => state.position.load([]),
             false => state.position.load([]).plus(&Expr::int(1)).min_with(&state.end.load([])),
         };
         found.push(nest.set(&last, &stop));
         let props = nest.props.clone();
         let positions = [first.load([]), last.load([])];
-        found.push(self.over(nest, cursor, others, range, (positions.each_ref(), true), body));
+        found.push(self.over(nest, cursor, others, [begin, end], (positions.each_ref(), true), body));
         nest.props = props;
         let scalars = [state.position.clone(), state.end.clone(), first, last];
         let all = nest.block(found);
@@ -202,20 +200,20 @@ impl Lower {
     ) -> Stmt {
         let Some(stepper) = cursor.stepper().cloned() else { unreachable!("the driver is a stepper") };
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
-        self.does(cursor, Part::Drives);
-        self.expects(&[cursor], Part::Drives);
+        self.record_role(cursor, FibreRole::Drives);
+        self.record_trip_count(&[cursor], FibreRole::Drives);
         let skipped = self.filled(&body, [cursor]);
-        let sharp = matches!(*stepper.body, Looplet::Spike(_));
+        let of_spikes = is_spike(&stepper);
         // Effects between unordered coordinates come after the loop.
         let between = match stepper.ordered || skipped.is_nop() {
             true => None,
             false => self.between(nest, cursor, &skipped, [begin, end]),
         };
         let skipped = if between.is_some() { Stmt::nop() } else { skipped };
-        let next = (!skipped.is_nop() || !sharp).then(|| scalar(format!("{}.next", iter.name())));
+        let next = (!skipped.is_nop() || !of_spikes).then(|| scalar(format!("{}.next", iter.name())));
         let props = nest.props.clone();
         if let Some(what) = self.refused(cursor, &props, next.is_some(), &skipped, &body) {
-            self.refuse_at(place(nest.s), what);
+            self.refuse_at(source_span(nest.s), what);
             return Stmt::nop();
         }
         nest.props = LoopProps::default();
@@ -228,21 +226,21 @@ impl Lower {
         let child = [cursor.with(looplet, None)];
         let all = others.iter().cloned().chain(child).collect();
         let region = match &next {
-            _ if sharp && skipped.is_nop() => Region::Point(coordinate.clone()),
+            _ if of_spikes && skipped.is_nop() => Region::Point(coordinate.clone()),
             Some(next) => {
                 let after = coordinate.plus(&Expr::int(1));
                 // The first and the last position may extend beyond the range.
-                let whole = self.is_whole(cursor, [begin, end]) || sharp;
+                let whole = self.is_whole(cursor, [begin, end]) || of_spikes;
                 let end = if whole { after } else { after.min_with(end) };
-                let last = Some(coordinate.clone()).filter(|_| sharp);
+                let last = Some(coordinate.clone()).filter(|_| of_spikes);
                 Region::Range { begin: next.load([]), end, last, whole: false }
             }
             None => unreachable!("a segment has a first coordinate"),
         };
         // The loop over positions keeps the id of the original loop; inner statements get derived ids.
-        let stands = std::mem::replace(&mut nest.stands, true);
+        let id_taken = std::mem::replace(&mut nest.id_taken, true);
         let mut inner = nest.assume(&stepper.assumptions.iter().map(at).collect::<Vec<_>>());
-        if inside && sharp && !self.is_whole(cursor, [begin, end]) {
+        if inside && of_spikes && !self.is_whole(cursor, [begin, end]) {
             // These positions were searched for, so they are in range.
             inner.extend(nest.assume(&[begin.less_eq(&coordinate).and(&coordinate.less(end))]));
         }
@@ -255,7 +253,7 @@ impl Lower {
             inner.push(nest.set(next, &coordinate.plus(&Expr::int(1))));
         }
         nest.inside = outer;
-        nest.stands = stands;
+        nest.id_taken = id_taken;
         let extent = Extent::Range { begin: first.clone(), end: last.clone(), step: Expr::int(1) };
         let props = LoopProps { library: false, ..props };
         let inner = nest.block(inner);
@@ -310,33 +308,33 @@ impl Lower {
         nest: &mut LoopBuilder<'_>,
         steppers: Vec<Cursor>,
         others: Vec<Cursor>,
-        [begin, end]: [&Expr; 2],
-        whole: bool,
+        range: LoopRange<'_>,
         body: Stmt,
     ) -> Stmt {
+        let LoopRange { begin, end, whole } = range;
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
         let names: Vec<String> = steppers.iter().map(|c| format!("`{}`", self.tensor_of(c))).collect();
         if nest.props.is_concurrent() {
             // A coordinate of a single list that is not unique may be at several positions.
             let what = if names.len() > 1 { "merges" } else { "joins positions of" };
             let text = format!("the loop `{iter}` cannot be parallel or vectorised: it {what} {}", names.join(" and "));
-            self.refuse_at(place(nest.s), text);
+            self.refuse_at(source_span(nest.s), text);
             return Stmt::nop();
         }
         if let Some(c) = steppers.iter().find(|c| c.stepper().is_some_and(|s| !s.ordered)) {
             let name = self.tensor_of(c);
             let text =
                 format!("the loop `{iter}` cannot merge {}: the level of `{name}` is not ordered", names.join(" and "));
-            self.refuse_at(place(nest.s), text);
+            self.refuse_at(source_span(nest.s), text);
             return Stmt::nop();
         }
-        steppers.iter().for_each(|c| self.does(c, Part::Merged));
-        self.expects(&steppers.iter().collect::<Vec<_>>(), Part::Merged);
+        steppers.iter().for_each(|c| self.record_role(c, FibreRole::Merged));
+        self.record_trip_count(&steppers.iter().collect::<Vec<_>>(), FibreRole::Merged);
         let states: Vec<State> = steppers.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
         let next = scalar(format!("{}.next", iter.name()));
         // The start of the interval is needed only for effects at coordinates that no list stores.
-        let sharp = |c: &Cursor| c.stepper().is_none_or(is_spike);
-        let between = !whole || !steppers.iter().all(sharp) || !self.filled(&body, &steppers).is_nop();
+        let of_spikes = |c: &Cursor| c.stepper().is_none_or(is_spike);
+        let between = !whole || !steppers.iter().all(of_spikes) || !self.filled(&body, &steppers).is_nop();
         let mut out: Vec<Stmt> = between.then(|| nest.set(&next, begin)).into_iter().collect();
         for (c, state) in steppers.iter().zip(&states) {
             let Some(stepper) = c.stepper() else { continue };
@@ -351,7 +349,7 @@ impl Lower {
         let varied = !self.is_intersection(&steppers, &body);
         if varied && listed.len() > MOST_LISTS {
             let text = format!("the loop `{iter}` merges more than six lists: {}", names.join(", "));
-            self.refuse_at(place(nest.s), text);
+            self.refuse_at(source_span(nest.s), text);
             return Stmt::nop();
         }
         let all = (1 << listed.len()) - 1;
@@ -375,7 +373,7 @@ impl Lower {
             let conditions = conditions.chain((!bounded).then(|| next.load([]).less(end)));
             let Some(cond) = conditions.reduce(|a, b| a.and(&b)) else { unreachable!("a list is active") };
             let active: Vec<(&Cursor, &State)> = active.iter().map(|k| (&steppers[*k], &states[*k])).collect();
-            let inner = self.step(nest, &active, &others, (between.then_some(&*next), end, whole), body);
+            let inner = self.step(nest, &active, &others, between.then_some(&*next), range, body);
             out.push(nest.while_loop(cond, inner));
         }
         let scalars = between.then_some(next).into_iter().chain(states.into_iter().flat_map(|s| [s.position, s.end]));
@@ -389,7 +387,8 @@ impl Lower {
         nest: &mut LoopBuilder<'_>,
         active: &[(&Cursor, &State)],
         others: &[Cursor],
-        (next, end, whole): (Option<&Tensor>, &Expr, bool),
+        next: Option<&Tensor>,
+        LoopRange { end, whole, .. }: LoopRange<'_>,
         body: Stmt,
     ) -> Stmt {
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
@@ -459,19 +458,18 @@ impl Lower {
         nest: &mut LoopBuilder<'_>,
         leaders: Vec<Cursor>,
         followers: Vec<Cursor>,
-        [begin, end]: [&Expr; 2],
-        whole: bool,
+        LoopRange { begin, end, whole }: LoopRange<'_>,
         body: Stmt,
     ) -> Stmt {
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
-        leaders.iter().for_each(|c| self.does(c, Part::Leaps));
-        self.expects(&leaders.iter().collect::<Vec<_>>(), Part::Leaps);
+        leaders.iter().for_each(|c| self.record_role(c, FibreRole::Leaps));
+        self.record_trip_count(&leaders.iter().collect::<Vec<_>>(), FibreRole::Leaps);
         let states: Vec<State> = leaders.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
         let last = scalar(iter.name().to_string());
         let mut out = Vec::new();
         let (mut cond, mut inner) = (Expr::bool(true), Vec::new());
         let (mut largest, mut found, mut advance) = (None::<Expr>, Expr::bool(true), Vec::new());
-        let (mut left, mut seeks, mut assumed, mut all) = (Expr::bool(true), Vec::new(), Vec::new(), followers);
+        let (mut all_left, mut seeks, mut assumed, mut all) = (Expr::bool(true), Vec::new(), Vec::new(), followers);
         for (c, state) in leaders.iter().zip(&states) {
             let Some(stepper) = c.stepper() else { continue };
             let at = state.position.load([]);
@@ -489,7 +487,7 @@ impl Lower {
             let own = to(&stepper.last);
             largest = Some(largest.map_or(own.clone(), |l| l.max_with(&own)));
             seeks.push(self.seek(nest, state, stepper, &last.load([])));
-            left = and(left, state.is_left());
+            all_left = and(all_left, state.is_left());
             assumed.extend(nest.assume(&assumptions));
             found = and(found, own.equals(&last.load([])));
             advance.push(nest.set(&state.position, &at.plus(&Expr::int(1))));
@@ -506,7 +504,7 @@ impl Lower {
         let here = nest.block(std::iter::once(here).chain(advance));
         assumed.push(nest.branch(&found, here, Stmt::nop()));
         let assumed = nest.block(assumed);
-        inner.push(nest.branch(&left, assumed, Stmt::nop()));
+        inner.push(nest.branch(&all_left, assumed, Stmt::nop()));
         let inner = nest.block(inner);
         out.push(nest.while_loop(cond, nest.with([last], inner)));
         let all = nest.block(out);

@@ -52,7 +52,7 @@ impl Lower {
         let [sure, unsure] = [sure, unsure].map(|all| all.into_iter().map(|(e, _)| e).collect::<Vec<Expr>>());
         let checks: Vec<Stmt> = sure.iter().flat_map(|e| checks_of(self, e)).collect();
         let asked = !checks.is_empty() || self.needs_nonempty_loop(&body, iter, bound);
-        let entered = if asked { begin.less(end) } else { Expr::bool(true) };
+        let nonempty = if asked { begin.less(end) } else { Expr::bool(true) };
         // An access that may not be evaluated is checked in place. It is located before the loop only if its check
         // would pass.
         let inside_of = |check: Stmt| match check.kind() {
@@ -62,22 +62,28 @@ impl Lower {
         let known = unsure.iter().flat_map(|e| checks_of(self, e)).filter_map(inside_of);
         let known = known.fold(Expr::bool(true), |all, cond| all.and(&cond));
         let props = LoopProps { library: false, ..props.clone() };
-        let mut nest =
-            LoopBuilder { s, iter: Some(iter), props: props.clone(), inside: inside.clone(), bodies: 0, stands: false };
+        let mut nest = LoopBuilder {
+            s,
+            iter: Some(iter),
+            props: props.clone(),
+            inside: inside.clone(),
+            bodies: 0,
+            id_taken: false,
+        };
         let found = [&sure[..], &unsure].concat();
         let Some(mut all) = self.traverse(&mut nest, [begin, end], &body, &found, bound) else {
             return plain(self, &body);
         };
         if known.as_bool() != Some(true) {
-            let said = (self.warnings.clone(), self.explained.clone());
+            let records = (self.warnings.clone(), self.explained.clone());
             nest.props = props;
             let stops = self.traverse(&mut nest, [begin, end], &body, &sure, bound);
             let stops = stops.unwrap_or_else(|| self.region(&mut nest, Vec::new(), &Region::range(begin, end), body));
-            (self.warnings, self.explained) = said;
+            (self.warnings, self.explained) = records;
             all = nest.branch(&known, all, stops);
         }
         let all = nest.block(checks.into_iter().chain([all]));
-        nest.branch(&entered, all, Stmt::nop())
+        nest.branch(&nonempty, all, Stmt::nop())
     }
 
     /// Lowers a loop over a range that traverses the fibres in its body, with the accesses `found` located before it;
@@ -107,14 +113,14 @@ impl Lower {
                 self.bounded(c, [begin, end]);
             }
         }
-        self.visits(body, &cursors);
+        self.record_visited(body, &cursors);
         let lists = |c: &Cursor| matches!(&c.looplet, Looplet::Stepper(s) if !s.full);
         if cursors.iter().all(lists) {
             self.warn_of_scan(s, (iter, [begin, end]), &cursors, body);
         }
         let whole = cursors.iter().all(|c| self.is_whole(c, [begin, end]));
         let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
-        if self.depth > 0 || self.together {
+        if self.depth > 0 || self.predicated {
             return Some(self.region(nest, cursors, &region, body.clone()));
         }
         Some(self.lower_with_fewer_bodies(nest, cursors, &region, body))
@@ -130,7 +136,7 @@ impl Lower {
         body: &Stmt,
     ) {
         let filled = self.filled(body, cursors);
-        let Some(left) =
+        let Some(effect) =
             first_effect(&filled).filter(|_| run_reductions::summed(&filled, iter, range, self.rules()).is_none())
         else {
             return;
@@ -138,7 +144,7 @@ impl Lower {
         let name = self.tensor_of(&cursors[0]);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
         let d = Diagnostic::warning("structured::scan", text).at(s.origin().span());
-        self.warn(d.label(left.origin().span(), "this also has an effect where nothing is stored"));
+        self.warn(d.label(effect.origin().span(), "this also has an effect where nothing is stored"));
     }
 
     /// Surrounds the looplet of a cursor by the fill if the loop may leave the dimension.

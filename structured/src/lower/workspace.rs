@@ -180,17 +180,17 @@ impl Lower {
         let StmtKind::Store { indices, value, .. } = inner.kind() else { return None };
         let depth = self.tensors[tensor].levels.len();
         let at = indices.get(PATH..PATH + depth)?;
-        let mut left = loops.clone();
+        let mut unmatched = loops.clone();
         for a in at {
             match a.index.kind() {
-                ExprKind::Var(iter) if left.contains(iter) => left.retain(|l| l != iter),
+                ExprKind::Var(iter) if unmatched.contains(iter) => unmatched.retain(|l| l != iter),
                 _ if effects::mentions(&a.index, &loops.iter().collect::<Vec<_>>()) || self.reads(&a.index, tensor) => {
                     return None;
                 }
                 _ => {}
             }
         }
-        (left.is_empty() && !self.reads(value, tensor)).then(|| inner.clone())
+        (unmatched.is_empty() && !self.reads(value, tensor)).then(|| inner.clone())
     }
 
     fn reads(&self, e: &Expr, tensor: &Symbol) -> bool {

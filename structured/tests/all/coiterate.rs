@@ -263,7 +263,7 @@ fn leaders_by_cost() {
         let lowered = lower(&func).expect("there is a rule");
         assert!(lowered_equals(&func, &text, 0..30) == Ok(()));
         let one = &lowered.explained[0];
-        let parts: Vec<String> = one.operands.iter().map(|o| format!("{} {}", o.tensor, o.part.word())).collect();
+        let parts: Vec<String> = one.operands.iter().map(|o| format!("{} {}", o.tensor, o.role.word())).collect();
         format!("{}; {}", parts.join(", "), one.iterations.as_deref().unwrap_or("?"))
     };
     let plain = ["j"; 3];

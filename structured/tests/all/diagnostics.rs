@@ -181,5 +181,5 @@ fn sections_say_the_same(text: &str) {
     let apart = in_sections(&func, |s| traversed(&s.func(&func))).expect("by sections too");
     let told = |t: &Traversed| t.scans.iter().map(|d| (d.message.clone(), d.labels.clone())).collect::<Vec<_>>();
     assert_eq!(told(&whole), told(&apart));
-    assert_eq!((whole.seeks, whole.disorder), (apart.seeks, apart.disorder));
+    assert_eq!((whole.seeks, whole.order_violations), (apart.seeks, apart.order_violations));
 }

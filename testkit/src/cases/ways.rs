@@ -43,7 +43,7 @@ pub struct Made {
 
 fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match lower(&simplify::run(func)) {
-        Ok(l) => Ok(Traversal { scans: l.warnings.len(), seeks: l.seeks, disorder: l.disorder }),
+        Ok(l) => Ok(Traversal { scans: l.warnings.len(), seeks: l.seeks, order_violations: l.order_violations }),
         Err(all) => Err(all.0[0].clone()),
     }
 }
@@ -51,7 +51,7 @@ fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
 /// Returns the cost of traversal in a program that is lowered by sections.
 fn lowers_in_sections(func: &Func) -> Result<Traversal, Diagnostic> {
     let of = in_sections(func, |section| traversed(&section.func(func))).map_err(|all| all.0[0].clone())?;
-    Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, disorder: of.disorder })
+    Ok(Traversal { scans: of.scans.len(), seeks: of.seeks, order_violations: of.order_violations })
 }
 
 /// Builds the program of a case in a way; `None` if there is none.

@@ -19,7 +19,7 @@ const SEEDS: u64 = 6;
 
 fn lowers(func: &Func) -> Result<Traversal, Diagnostic> {
     match lower(&simplify::run(func)) {
-        Ok(l) => Ok(Traversal { scans: l.warnings.len(), seeks: l.seeks, disorder: l.disorder }),
+        Ok(l) => Ok(Traversal { scans: l.warnings.len(), seeks: l.seeks, order_violations: l.order_violations }),
         Err(all) => Err(all.0[0].clone()),
     }
 }

@@ -16,15 +16,15 @@
 //!
 //! Blocks, runs and other looplets with several coordinates per position are traversed coordinate by coordinate.
 
-use super::blend::{Blend, Blended, both, either};
+use super::blend::{Blend, BlendTarget, Blended, both, either};
 use super::cursor::State;
 use super::cursor::{Cursor, PATH, path};
 use super::exprs::load;
-use super::nest::{LoopBuilder, Region};
+use super::nest::{LoopBuilder, LoopRange, Region};
 use super::scalars::{flag, replaced, scalar, substituted};
 use super::state::{EnclosingLoop, Lower};
 use crate::access;
-use crate::explain::{Explained, Part};
+use crate::explain::{Explained, FibreRole};
 use crate::looplet::is_spike;
 use crate::looplet::{Fibre, Looplet, Phase, Positions, Stepper};
 use std::sync::Arc;
@@ -34,8 +34,15 @@ use taffeta_ast::{DType, Diagnostic, Expr, Literal, Stmt, Symbol, Tensor, poly};
 /// Maximum number of bodies in an outermost loop; beyond, elements are distinguished by expressions.
 pub(super) const MANY_BODIES: usize = 100;
 
-/// Diagnostics, warnings and records of loops, and the notes of the innermost enclosing one.
-type Snapshot = (Vec<Diagnostic>, Vec<Diagnostic>, Vec<Explained>, Option<Option<EnclosingLoop>>);
+/// Diagnostics and records at a point of lowering, to be restored after an attempt that is discarded.
+#[derive(Clone)]
+struct Snapshot {
+    found: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
+    explained: Vec<Explained>,
+    /// Innermost enclosing loop, if there is one.
+    innermost: Option<Option<EnclosingLoop>>,
+}
 
 /// List that is merged with others.
 struct MergedList {
@@ -99,85 +106,96 @@ impl Lower {
         region: &Region,
         body: &Stmt,
     ) -> Stmt {
-        let said = |pass: &Lower| {
-            let noted = pass.around.last().cloned();
-            (pass.found.clone(), pass.warnings.clone(), pass.explained.clone(), noted)
-        };
-        let (before, start) = (said(self), nest.clone());
+        let (before, start) = (self.snapshot(), nest.clone());
         self.emitted = 0;
         let first = self.region(nest, cursors.clone(), region, body.clone());
-        let bodies = |pass: &Lower| (pass.found.len() > before.0.len(), pass.emitted);
+        let bodies = |pass: &Lower| (pass.found.len() > before.found.len(), pass.emitted);
         let separately = bodies(self);
         if separately <= (false, MANY_BODIES) {
             return first;
         }
-        let kept = (said(self), nest.clone());
-        let say = |pass: &mut Lower, (found, warnings, explained, noted): Snapshot| {
-            (pass.found, pass.warnings, pass.explained) = (found, warnings, explained);
-            noted.into_iter().for_each(|noted| pass.around.last_mut().into_iter().for_each(|a| *a = noted.clone()));
-        };
-        say(self, before.clone());
+        let (specialised, end) = (self.snapshot(), nest.clone());
+        self.restore(before.clone());
         *nest = start;
         self.emitted = 0;
-        self.together = true;
+        self.predicated = true;
         let second = self.region(nest, cursors, region, body.clone());
-        self.together = false;
+        self.predicated = false;
         let (refused, bodies) = bodies(self);
         if !refused && (separately.0 || bodies < separately.1) {
             return second;
         }
-        say(self, kept.0);
-        *nest = kept.1;
+        self.restore(specialised);
+        *nest = end;
         first
     }
 
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            found: self.found.clone(),
+            warnings: self.warnings.clone(),
+            explained: self.explained.clone(),
+            innermost: self.around.last().cloned(),
+        }
+    }
+
+    fn restore(&mut self, snapshot: Snapshot) {
+        let Snapshot { found, warnings, explained, innermost } = snapshot;
+        (self.found, self.warnings, self.explained) = (found, warnings, explained);
+        if let (Some(current), Some(before)) = (self.around.last_mut(), innermost) {
+            *current = before;
+        }
+    }
+
     /// Merges these lists with one body; `None` if a part of it cannot be expressed in this way.
-    pub(super) fn together(
+    pub(super) fn predicated_merge(
         &mut self,
         nest: &mut LoopBuilder<'_>,
         (steppers, others): (&[Cursor], &[Cursor]),
-        [begin, end]: [&Expr; 2],
-        whole: bool,
+        LoopRange { begin, end, whole }: LoopRange<'_>,
         body: &Stmt,
     ) -> Option<Stmt> {
         let iter = nest.iter?;
-        let lanes = steppers.iter().map(|c| self.lane(c)).collect::<Option<Vec<MergedList>>>()?;
+        let lists = steppers.iter().map(|c| self.merged_list(c)).collect::<Option<Vec<MergedList>>>()?;
         let coordinate = scalar(iter.name().to_string());
         let at = coordinate.load([]);
         let [limit, next] = ["limit", "next"].map(|what| scalar(format!("{}.{what}", iter.name())));
         let last = limit.load([]);
-        let (mut places, mut asked, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
-        for lane in &lanes {
+        let (mut occupancies, mut asked, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
+        for list in &lists {
             // Positions are computed from the iterator.
-            let mut place = place(&lane.looplet(), &at)?.at(iter, &at);
-            if let Some(to) = &lane.to {
-                place.positions = Positions { first: lane.state.position.load([]), end: to.load([]) };
+            let mut occupancy = occupancy_at(&list.looplet(), &at)?.at(iter, &at);
+            if let Some(to) = &list.to {
+                occupancy.positions = Positions { first: list.state.position.load([]), end: to.load([]) };
             }
-            let assumed = nest.assume(&lane.stepper.assumptions.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
-            let here = Some((lane.here.load([]), assumed));
-            places.push((&lane.cursor, self.settled(nest, &lane.cursor, place, here, (&mut asked, &mut scalars))?));
+            let assumed = nest.assume(&list.stepper.assumptions.iter().map(|e| list.now(e)).collect::<Vec<_>>());
+            let here = Some((list.here.load([]), assumed));
+            occupancies.push((
+                &list.cursor,
+                self.materialize(nest, &list.cursor, occupancy, here, (&mut asked, &mut scalars))?,
+            ));
         }
         for c in others {
-            let place = place(&c.looplet, &at)?.at(iter, &at);
-            places.push((c, self.settled(nest, c, place, None, (&mut asked, &mut scalars))?));
+            let occupancy = occupancy_at(&c.looplet, &at)?.at(iter, &at);
+            occupancies.push((c, self.materialize(nest, c, occupancy, None, (&mut asked, &mut scalars))?));
         }
-        let told = self.blend_elements(nest, &places, body)?;
+        let blended = self.blend_elements(nest, &occupancies, body)?;
         let skipped = self.filled(body, steppers);
         let between = !skipped.is_nop();
 
-        steppers.iter().for_each(|c| self.does(c, Part::Merged));
-        self.expects(&steppers.iter().collect::<Vec<_>>(), Part::Merged);
-        self.warn_of_steps(nest, &lanes);
+        steppers.iter().for_each(|c| self.record_role(c, FibreRole::Merged));
+        self.record_trip_count(&steppers.iter().collect::<Vec<_>>(), FibreRole::Merged);
+        self.warn_of_steps(nest, &lists);
         let mut out = vec![nest.set(&limit, end)];
-        for lane in &lanes {
-            out.push(self.start(nest, &lane.state, &lane.stepper));
-            if !whole && !lane.cursor.starts(begin) {
-                out.push(self.seek(nest, &lane.state, &lane.stepper, begin));
+        for list in &lists {
+            out.push(self.start(nest, &list.state, &list.stepper));
+            if !whole && !list.cursor.starts(begin) {
+                out.push(self.seek(nest, &list.state, &list.stepper, begin));
             }
-            out.push(set_next_coordinate(nest, lane, begin, &last));
+            out.push(set_next_coordinate(nest, list, begin, &last));
         }
         out.extend(between.then(|| nest.set(&next, begin)));
-        let Some(first) = lanes.iter().map(|l| l.at.load([])).reduce(|a, b| a.min_with(&b)) else {
+        let Some(first) = lists.iter().map(|l| l.at.load([])).reduce(|a, b| a.min_with(&b)) else {
             unreachable!("a merge has several lists")
         };
         out.push(nest.set(&coordinate, &first));
@@ -186,26 +204,26 @@ impl Lower {
             let gap = Region::range(&next.load([]), &at);
             inner.push(self.region(nest, others.to_vec(), &gap, skipped.clone()));
         }
-        for lane in &lanes {
-            inner.push(nest.set(&lane.here, &lane.at.load([]).equals(&at)));
-            if let Some(to) = &lane.to {
-                inner.push(nest.set(to, &lane.state.position.load([])));
-                let segment = self.segment(nest, &lane.state, &lane.stepper, to);
-                let assumed = nest.assume(&lane.stepper.assumptions.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
+        for list in &lists {
+            inner.push(nest.set(&list.here, &list.at.load([]).equals(&at)));
+            if let Some(to) = &list.to {
+                inner.push(nest.set(to, &list.state.position.load([])));
+                let segment = self.segment(nest, &list.state, &list.stepper, to);
+                let assumed = nest.assume(&list.stepper.assumptions.iter().map(|e| list.now(e)).collect::<Vec<_>>());
                 let segment = nest.block(assumed.into_iter().chain([segment]));
-                inner.push(nest.branch(&lane.here.load([]), segment, Stmt::nop()));
+                inner.push(nest.branch(&list.here.load([]), segment, Stmt::nop()));
             }
         }
         if !begin.may_fail() {
             inner.extend(nest.assume(&[begin.less_eq(&at).and(&at.less(&last))]));
         }
         inner.append(&mut asked);
-        inner.extend(told.values);
-        inner.push(self.region(nest, Vec::new(), &Region::Point(at.clone()), told.body));
+        inner.extend(blended.values);
+        inner.push(self.region(nest, Vec::new(), &Region::Point(at.clone()), blended.body));
         let after = at.plus(&Expr::int(1));
-        for lane in &lanes {
-            let on = self.advance(nest, lane, [&at, &after], &last);
-            inner.push(nest.branch(&lane.here.load([]), on, Stmt::nop()));
+        for list in &lists {
+            let on = self.advance(nest, list, [&at, &after], &last);
+            inner.push(nest.branch(&list.here.load([]), on, Stmt::nop()));
         }
         inner.extend(between.then(|| nest.set(&next, &after)));
         inner.push(nest.set(&coordinate, &first));
@@ -216,14 +234,14 @@ impl Lower {
             out.push(self.region(nest, others.to_vec(), &rest, skipped));
         }
         let all = nest.block(out);
-        let of_lane = |l: MergedList| [Some(l.state.position), Some(l.state.end), Some(l.at), Some(l.here), l.to];
-        let scalars = lanes.into_iter().flat_map(of_lane).flatten().chain(scalars).chain(told.scalars);
+        let scalars_of = |l: MergedList| [Some(l.state.position), Some(l.state.end), Some(l.at), Some(l.here), l.to];
+        let scalars = lists.into_iter().flat_map(scalars_of).flatten().chain(scalars).chain(blended.scalars);
         let scalars = scalars.chain([coordinate, limit]);
         Some(nest.with(scalars.chain(between.then_some(next)), all))
     }
 
     /// Returns the state of a list in a merge, if it can be merged in this way.
-    fn lane(&self, c: &Cursor) -> Option<MergedList> {
+    fn merged_list(&self, c: &Cursor) -> Option<MergedList> {
         let stepper = c.stepper()?.clone();
         let state = State::new(c, self.tensor_of(c));
         let name = state.position.symbol.name();
@@ -234,17 +252,17 @@ impl Lower {
         can.then_some(MergedList { cursor: c.clone(), stepper, state, at, here, to })
     }
 
-    /// Moves a place into scalars if its computation may fail; it is then computed only where its list is at the
+    /// Moves an occupancy into scalars if its computation may fail; it is then computed only where its list is at the
     /// coordinate. `None` if it may have several positions.
-    fn settled(
+    fn materialize(
         &self,
         nest: &LoopBuilder<'_>,
         c: &Cursor,
-        place: Occupancy,
+        occupancy: Occupancy,
         here: Option<(Expr, Vec<Stmt>)>,
         (asked, scalars): (&mut Vec<Stmt>, &mut Vec<Arc<Tensor>>),
     ) -> Option<Occupancy> {
-        let Occupancy { stored, positions } = place;
+        let Occupancy { stored, positions } = occupancy;
         if !stored.may_fail() && !positions.first.may_fail() {
             let stored = here.map_or(stored.clone(), |(here, _)| both(&here, &stored));
             return Some(Occupancy { stored, positions }.or_none());
@@ -263,25 +281,25 @@ impl Lower {
             }
         };
         asked.extend([nest.set(&position, &Expr::int(0)), here]);
-        let place = Occupancy { stored: is_stored.load([]), positions: Positions::one(position.load([])) };
+        let occupancy = Occupancy { stored: is_stored.load([]), positions: Positions::one(position.load([])) };
         scalars.extend([is_stored, position]);
-        Some(place.or_none())
+        Some(occupancy.or_none())
     }
 
     /// Advances a list from the current coordinate.
-    fn advance(&self, nest: &LoopBuilder<'_>, lane: &MergedList, [at, after]: [&Expr; 2], limit: &Expr) -> Stmt {
-        let p = &lane.state.position;
-        let on = match (&lane.to, is_spike(&lane.stepper)) {
+    fn advance(&self, nest: &LoopBuilder<'_>, list: &MergedList, [at, after]: [&Expr; 2], limit: &Expr) -> Stmt {
+        let p = &list.state.position;
+        let on = match (&list.to, is_spike(&list.stepper)) {
             (Some(to), _) => nest.set(p, &to.load([])),
             (None, true) => nest.set(p, &p.load([]).plus(&Expr::int(1))),
             (None, false) => {
-                let assumed = nest.assume(&lane.stepper.assumptions.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
-                let ends = lane.now(&lane.stepper.last).equals(at);
+                let assumed = nest.assume(&list.stepper.assumptions.iter().map(|e| list.now(e)).collect::<Vec<_>>());
+                let ends = list.now(&list.stepper.last).equals(at);
                 let on = nest.branch(&ends, nest.set(p, &p.load([]).plus(&Expr::int(1))), Stmt::nop());
                 nest.block(assumed.into_iter().chain([on]))
             }
         };
-        nest.block([on, set_next_coordinate(nest, lane, after, limit)])
+        nest.block([on, set_next_coordinate(nest, list, after, limit)])
     }
 
     /// Rewrites the body so that the accesses of these cursors are distinguished by expressions; `None` if that is not
@@ -289,24 +307,24 @@ impl Lower {
     fn blend_elements(
         &mut self,
         nest: &LoopBuilder<'_>,
-        places: &[(&Cursor, Occupancy)],
+        occupancies: &[(&Cursor, Occupancy)],
         body: &Stmt,
     ) -> Option<BlendedBody> {
         let several = self.several.borrow().clone();
         let mut blend = Blend::new(body, &several, nest.s.origin());
         let written = effects::writes(body);
-        let mut told = BlendedBody { body: body.clone(), values: Vec::new(), scalars: Vec::new() };
-        for (c, place) in places {
+        let mut blended = BlendedBody { body: body.clone(), values: Vec::new(), scalars: Vec::new() };
+        for (c, occupancy) in occupancies {
             let (tensor, k) = self.fibres[&c.fibre].clone();
-            let all = elements_of(&told.body, c);
+            let all = elements_of(&blended.body, c);
             if self.tensors[&tensor].fibres.len() > k + 1 {
-                if !all.iter().all(|(e, _)| self.may_be_empty(e, c, place)) {
+                if !all.iter().all(|(e, _)| self.may_be_empty(e, c, occupancy)) {
                     return None;
                 }
-                told.body = self.consumed(&told.body, c, &place.positions);
+                blended.body = self.consumed(&blended.body, c, &occupancy.positions);
                 continue;
             }
-            let q = &place.positions.first;
+            let q = &occupancy.positions.first;
             let promise = Expr::int(0).less_eq(q).and(&q.less(&self.tensors[&tensor].levels[k].positions));
             for (e, is_written) in all {
                 let flat = &self.tensors[&self.fibres[load(&e)?.0].0];
@@ -316,7 +334,8 @@ impl Lower {
                     if !self.outside(body, &e).is_nop() {
                         return None;
                     }
-                    blend.targets.push((e, place.stored.clone(), element));
+                    let stored = occupancy.stored.clone();
+                    blend.targets.push(BlendTarget { element: e, stored, replacement: element });
                     continue;
                 }
                 if flat.fibres.iter().any(|f| written.contains(f)) {
@@ -327,41 +346,41 @@ impl Lower {
                 let value = Arc::new(Tensor { dtype: e.dtype(), ..(*scalar(name)).clone() });
                 let assumed = nest.assume(std::slice::from_ref(&promise));
                 let set = nest.block(assumed.into_iter().chain([nest.set(&value, &element)]));
-                told.values.push(nest.set(&value, &Expr::literal(fill, e.dtype())));
-                told.values.push(nest.branch(&place.stored, set, Stmt::nop()));
-                let cases = match place.stored.as_bool() {
+                blended.values.push(nest.set(&value, &Expr::literal(fill, e.dtype())));
+                blended.values.push(nest.branch(&occupancy.stored, set, Stmt::nop()));
+                let cases = match occupancy.stored.as_bool() {
                     Some(true) => Vec::new(),
-                    _ => vec![(place.stored.negate(), fill)],
+                    _ => vec![(occupancy.stored.negate(), fill)],
                 };
                 blend.elements.insert(e, Blended { expr: value.load([]), cases });
-                told.scalars.push(value);
+                blended.scalars.push(value);
             }
         }
         // Loops over the levels below determine themselves which values derive from the fill.
-        if !blend.elements.is_empty() && self.has_other_accesses(&told.body, &blend) {
+        if !blend.elements.is_empty() && self.has_other_accesses(&blended.body, &blend) {
             return None;
         }
-        told.body = blend.body(&told.body)?;
-        let left = places.iter().any(|(c, _)| !elements_of(&told.body, c).is_empty());
-        (!left).then_some(told)
+        blended.body = blend.body(&blended.body)?;
+        let any_left = occupancies.iter().any(|(c, _)| !elements_of(&blended.body, c).is_empty());
+        (!any_left).then_some(blended)
     }
 
     /// Returns whether a statement has accesses to fibres other than these elements.
     fn has_other_accesses(&self, s: &Stmt, blend: &Blend<'_>) -> bool {
-        let is_told = |e: &Expr| blend.elements.contains_key(e) || blend.targets.iter().any(|(t, ..)| t == e);
-        let mut is_other = |e: &Expr| load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)) && !is_told(e);
+        let is_blended = |e: &Expr| blend.elements.contains_key(e) || blend.targets.iter().any(|t| t.element == *e);
+        let mut is_other = |e: &Expr| load(e).is_some_and(|(t, _)| self.fibres.contains_key(t)) && !is_blended(e);
         s.any(&mut |s| access::exprs(s).iter().any(|e| e.any(&mut is_other)))
     }
 
     /// Returns whether the fibre below an access may have no positions: it is a list, whose range may be empty.
-    fn may_be_empty(&self, e: &Expr, c: &Cursor, place: &Occupancy) -> bool {
-        if place.stored.as_bool() == Some(true) {
+    fn may_be_empty(&self, e: &Expr, c: &Cursor, occupancy: &Occupancy) -> bool {
+        if occupancy.stored.as_bool() == Some(true) {
             return true;
         }
         let Some((t, at)) = load(e) else { return false };
         let (tensor, k) = &self.fibres[t];
         let Some(below) = self.tensors[tensor].fibres.get(k + 1) else { return false };
-        let first = &place.positions.first;
+        let first = &occupancy.positions.first;
         let none = Positions { first: first.clone(), end: first.clone() };
         let path = path(&none, &at[PATH].index);
         let below = Expr::load(below, path.chain(at[PATH + 1..].iter().cloned()).collect(), e.dtype());
@@ -375,9 +394,9 @@ impl Lower {
     }
 
     /// Warns about runs that are traversed coordinate by coordinate.
-    fn warn_of_steps(&mut self, nest: &LoopBuilder<'_>, lanes: &[MergedList]) {
-        let (Some(iter), Some(lane)) = (nest.iter, lanes.iter().find(|l| l.stepper.full)) else { return };
-        let name = self.tensor_of(&lane.cursor);
+    fn warn_of_steps(&mut self, nest: &LoopBuilder<'_>, lists: &[MergedList]) {
+        let (Some(iter), Some(list)) = (nest.iter, lists.iter().find(|l| l.stepper.full)) else { return };
+        let name = self.tensor_of(&list.cursor);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
         let d = Diagnostic::warning("structured::scan", text).at(nest.s.origin().span());
         self.warn(
@@ -395,22 +414,22 @@ struct BlendedBody {
 }
 
 /// Sets a list's next coordinate, which is `from` or comes after it.
-fn set_next_coordinate(nest: &LoopBuilder<'_>, lane: &MergedList, from: &Expr, limit: &Expr) -> Stmt {
-    let to = match lane.looplet() {
-        Looplet::Spike(_) => lane.now(&lane.stepper.last),
+fn set_next_coordinate(nest: &LoopBuilder<'_>, list: &MergedList, from: &Expr, limit: &Expr) -> Stmt {
+    let to = match list.looplet() {
+        Looplet::Spike(_) => list.now(&list.stepper.last),
         Looplet::Sequence(phases) => match &phases[..] {
             [Phase { end: Some(end), looplet: Looplet::Run(Fibre::Fill) }, ..] => end.max_with(from),
             _ => from.clone(),
         },
         _ => from.clone(),
     };
-    let assumed = nest.assume(&lane.stepper.assumptions.iter().map(|e| lane.now(e)).collect::<Vec<_>>());
-    let on = nest.block(assumed.into_iter().chain([nest.set(&lane.at, &to)]));
-    nest.block([nest.set(&lane.at, limit), nest.branch(&lane.state.is_left(), on, Stmt::nop())])
+    let assumed = nest.assume(&list.stepper.assumptions.iter().map(|e| list.now(e)).collect::<Vec<_>>());
+    let on = nest.block(assumed.into_iter().chain([nest.set(&list.at, &to)]));
+    nest.block([nest.set(&list.at, limit), nest.branch(&list.state.is_left(), on, Stmt::nop())])
 }
 
 /// Returns the content of a looplet at a coordinate of its region; `None` if that takes a search.
-fn place(looplet: &Looplet, at: &Expr) -> Option<Occupancy> {
+fn occupancy_at(looplet: &Looplet, at: &Expr) -> Option<Occupancy> {
     let never = || Occupancy { stored: Expr::bool(false), positions: Positions::one(Expr::int(0)) };
     Some(match looplet {
         Looplet::Run(Fibre::Fill) | Looplet::Spike(Fibre::Fill) => never(),
@@ -424,7 +443,7 @@ fn place(looplet: &Looplet, at: &Expr) -> Option<Occupancy> {
         Looplet::Sequence(phases) => {
             let mut all = never();
             for p in phases.iter().rev() {
-                let here = place(&p.looplet, at)?;
+                let here = occupancy_at(&p.looplet, at)?;
                 all = match &p.end {
                     None => here,
                     Some(end) => chosen(&at.less(end), here, all)?,
@@ -432,12 +451,14 @@ fn place(looplet: &Looplet, at: &Expr) -> Option<Occupancy> {
             }
             all
         }
-        Looplet::Switch { cond, then, otherwise } => chosen(cond, place(then, at)?, place(otherwise, at)?)?,
+        Looplet::Switch { cond, then, otherwise } => {
+            chosen(cond, occupancy_at(then, at)?, occupancy_at(otherwise, at)?)?
+        }
         Looplet::Stepper(_) => return None,
     })
 }
 
-/// Selects one of two places; `None` if one of them has several positions.
+/// Selects one of two occupancies; `None` if one of them has several positions.
 fn chosen(cond: &Expr, then: Occupancy, otherwise: Occupancy) -> Option<Occupancy> {
     let stored = either(&both(cond, &then.stored), &both(&cond.negate(), &otherwise.stored));
     let positions = match (then.stored.as_bool(), otherwise.stored.as_bool()) {
