@@ -60,14 +60,14 @@ struct DependenceReport<'a> {
     /// Dependences, with their distances in the common loops.
     listed: Vec<(Dependence, Vec<Option<i64>>)>,
     /// Whether there are transitive dependences that are not listed.
-    more: bool,
-    loops: Vec<Loop>,
+    has_transitive: bool,
+    loops: Vec<LoopDependences>,
     /// Selectors of the loops in schedules.
     names: HashMap<StmtId, String>,
 }
 
 /// Loop, with the names of the tensors of which it carries dependences and reductions, each once.
-struct Loop {
+struct LoopDependences {
     stmt: Stmt,
     carries: Vec<String>,
     reduces: Vec<String>,
@@ -76,11 +76,11 @@ struct Loop {
 impl<'a> DependenceReport<'a> {
     fn new(func: &'a Func, known: &BTreeMap<String, i64>, sources: &'a SourceMap, every: bool) -> DependenceReport<'a> {
         let analysis = Dependences::new(func);
-        let (mut listed, more) = match every {
+        let (mut listed, has_transitive) = match every {
             true => (analysis.all(&DependenceQuery::default()), false),
             false => {
                 let direct = analysis.direct();
-                (direct.dependences, direct.more)
+                (direct.dependences, direct.has_implied)
             }
         };
         let distances = analysis.distances(&listed);
@@ -92,12 +92,16 @@ impl<'a> DependenceReport<'a> {
         func.body.walk(&mut |s| {
             if matches!(s.kind(), StmtKind::For { .. } | StmtKind::While { .. }) {
                 let names = |of: &mut Carried| of.remove(&s.id()).unwrap_or_default();
-                loops.push(Loop { stmt: s.clone(), carries: names(&mut carries), reduces: names(&mut reduces) });
+                loops.push(LoopDependences {
+                    stmt: s.clone(),
+                    carries: names(&mut carries),
+                    reduces: names(&mut reduces),
+                });
             }
         });
         let listed = listed.into_iter().zip(distances).collect();
         let names = selector::names(func).into_iter().collect();
-        DependenceReport { func, sources, main_file: main_file(func), listed, more, loops, names }
+        DependenceReport { func, sources, main_file: main_file(func), listed, has_transitive, loops, names }
     }
 
     /// Formats the line of a statement, with the name of its file unless that is the main file.
@@ -119,7 +123,7 @@ impl<'a> DependenceReport<'a> {
             1 => "1 dependence".to_string(),
             n => format!("{n} dependences"),
         };
-        let more = if self.more { ", and transitive ones (`--all` lists them)" } else { "" };
+        let more = if self.has_transitive { ", and transitive ones (`--all` lists them)" } else { "" };
         let _ = writeln!(out, "{}: {count}{more}", self.func.name);
         let (mut places, mut tensors) = (HashMap::new(), Vec::new());
         for (d, distances) in &self.listed {
@@ -136,7 +140,7 @@ impl<'a> DependenceReport<'a> {
         if !self.loops.is_empty() {
             out.push_str("\nloops\n");
         }
-        for Loop { stmt, carries, reduces } in &self.loops {
+        for LoopDependences { stmt, carries, reduces } in &self.loops {
             let what = match (carries.is_empty(), reduces.is_empty()) {
                 (false, true) => format!("carries dependences on {}", carries.join(", ")),
                 (false, false) => {
@@ -194,14 +198,20 @@ impl<'a> DependenceReport<'a> {
     // ---- JSON output
 
     fn json(&self) -> Json {
-        let loop_ = |Loop { stmt, carries, reduces }: &Loop| {
+        let loop_ = |LoopDependences { stmt, carries, reduces }: &LoopDependences| {
             let free = carries.is_empty() && reduces.is_empty();
             let line = self.line_number(stmt);
             json!({ "loop": self.name(stmt), "line": line, "carries": carries, "reduces": reduces, "parallel": free })
         };
         let loops: Vec<Json> = self.loops.iter().map(loop_).collect();
         let listed: Vec<Json> = self.listed.iter().map(|(d, k)| self.json_of(d, k)).collect();
-        json!({ "status": "ok", "entry": self.func.name, "dependences": listed, "more": self.more, "loops": loops })
+        json!({
+            "status": "ok",
+            "entry": self.func.name,
+            "dependences": listed,
+            "more": self.has_transitive,
+            "loops": loops,
+        })
     }
 
     fn line_number(&self, s: &Stmt) -> Option<usize> {

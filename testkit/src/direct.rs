@@ -46,7 +46,7 @@ pub fn answers(func: &Func, counts: &mut Counts) -> Option<String> {
         .or_else(|| among(&direct.dependences, &all))
         .or_else(|| {
             let left_out = direct.dependences.len() < all.len();
-            (direct.more != left_out).then(|| format!("more: {}, left out: {left_out}", direct.more))
+            (direct.has_implied != left_out).then(|| format!("more: {}, left out: {left_out}", direct.has_implied))
         })
         .or_else(|| {
             let (x, y) = (carriers(&direct.dependences), carriers(&all));

@@ -58,7 +58,7 @@ struct Checks<'n> {
 }
 
 /// Destination of a store or reduction.
-struct Target<'a> {
+struct Destination<'a> {
     stmt: &'a Stmt,
     tensor: &'a Symbol,
     indices: &'a [Access],
@@ -81,11 +81,11 @@ impl Checks<'_> {
                 s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: new })
             }
             StmtKind::Store { tensor, indices, value } => {
-                let checks = self.value(&Target { stmt: s, tensor, indices }, value);
+                let checks = self.value(&Destination { stmt: s, tensor, indices }, value);
                 self.before(s, checks)
             }
             StmtKind::ReduceTo { tensor, indices, op, value } => {
-                let at = Target { stmt: s, tensor, indices };
+                let at = Destination { stmt: s, tensor, indices };
                 let shared = self.props.iter().any(|p| p.sharing(tensor, *op).is_some());
                 let checks = match shared {
                     true => self.value(&at, value),
@@ -102,15 +102,15 @@ impl Checks<'_> {
     }
 
     /// Checks a reduction's new element. The added value may be a choice, which stays inside of the sum.
-    fn reduction(&self, at: &Target<'_>, op: ReduceOp, value: &Expr) -> Option<Stmt> {
+    fn reduction(&self, at: &Destination<'_>, op: ReduceOp, value: &Expr) -> Option<Stmt> {
         let old = Expr::load(at.tensor, at.indices.to_vec(), value.dtype());
         self.value(at, &Expr::apply(op.info().op, vec![old, value.clone()]))
     }
 
     /// Returns the assertion before a store of `value`; `None` where no operation in the value may yield NaN or
     /// infinity.
-    fn value(&self, at: &Target<'_>, value: &Expr) -> Option<Stmt> {
-        if !may_make(value) {
+    fn value(&self, at: &Destination<'_>, value: &Expr) -> Option<Stmt> {
+        if !may_yield_nonfinite(value) {
             return None;
         }
         let origin = at.stmt.origin().derive("check_finite", "check");
@@ -119,13 +119,13 @@ impl Checks<'_> {
             let kind = StmtKind::If { cond: args[0].clone(), then: then.unwrap_or_else(Stmt::nop), otherwise };
             return Some(Stmt::new(kind, origin));
         }
-        let cond = finite(value).or(&operands(value).negate());
+        let cond = is_finite(value).or(&operands_are_finite(value).negate());
         let message = self.message(at, value);
         Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Finite }, origin))
     }
 
     /// Builds the message `` `y[3]` becomes nan: x[3] = 0, z = 0 (i = 3) ``.
-    fn message(&self, at: &Target<'_>, value: &Expr) -> Message {
+    fn message(&self, at: &Destination<'_>, value: &Expr) -> Message {
         let mut out = Parts(Vec::new());
         out.text("`");
         out.element(at.tensor, at.indices);
@@ -185,28 +185,28 @@ impl Parts {
 }
 
 /// Returns the condition that the value is neither NaN nor infinite.
-fn finite(e: &Expr) -> Expr {
+fn is_finite(e: &Expr) -> Expr {
     let largest = Expr::float(f64::INFINITY, e.dtype());
     Expr::apply(Op::Lt, vec![Expr::apply(Op::Abs, vec![e.clone()]), largest])
 }
 
 /// Returns the condition that all float operands of the value are finite: loaded elements and constants, and for a
 /// choice those of the chosen operand.
-fn operands(e: &Expr) -> Expr {
+fn operands_are_finite(e: &Expr) -> Expr {
     if !e.dtype().is_float() {
         return Expr::bool(true);
     }
     match e.kind() {
         ExprKind::Const(Literal::Float(f)) => Expr::bool(f.is_finite()),
-        ExprKind::Load(..) => finite(e),
+        ExprKind::Load(..) => is_finite(e),
         ExprKind::Apply(Op::Select, args) => {
-            let (then, otherwise) = (operands(&args[1]), operands(&args[2]));
+            let (then, otherwise) = (operands_are_finite(&args[1]), operands_are_finite(&args[2]));
             if then == otherwise { then } else { args[0].select(&then, &otherwise) }
         }
         _ => {
             let mut seen: Vec<Expr> = Vec::new();
             for c in e.children() {
-                let cond = operands(c);
+                let cond = operands_are_finite(c);
                 if !seen.contains(&cond) {
                     seen.push(cond);
                 }
@@ -217,17 +217,17 @@ fn operands(e: &Expr) -> Expr {
 }
 
 /// Returns whether evaluation may yield NaN or infinity from finite operands.
-fn may_make(e: &Expr) -> bool {
+fn may_yield_nonfinite(e: &Expr) -> bool {
     if !e.dtype().is_float() {
         return false;
     }
     match e.kind() {
-        ExprKind::Apply(op, args) => !op.info().keeps_finite || args.iter().any(may_make),
+        ExprKind::Apply(op, args) => !op.info().keeps_finite || args.iter().any(may_yield_nonfinite),
         // f32 holds the range of every integer type.
         ExprKind::Cast(inner) => {
             let wide = matches!(e.dtype(), DType::F32 | DType::F64);
             let narrows = inner.dtype().is_float() && inner.dtype().size() > e.dtype().size();
-            narrows || !wide && !inner.dtype().is_float() || may_make(inner)
+            narrows || !wide && !inner.dtype().is_float() || may_yield_nonfinite(inner)
         }
         _ => false,
     }

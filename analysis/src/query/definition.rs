@@ -45,7 +45,7 @@ impl Definitions {
             // Counted twice, as any other write is not a single store.
             _ => effects::writes(s).into_iter().for_each(|t| *writes.entry(t).or_default() += 2),
         });
-        let mut found = Search { writes, open: FxHashSet::default(), values: FxHashMap::default() };
+        let mut found = DefinitionCollector { writes, open: FxHashSet::default(), values: FxHashMap::default() };
         found.visit(&func.body);
         Definitions(Arc::new(found.values))
     }
@@ -61,7 +61,7 @@ fn is_int_scalar(tensor: &Tensor) -> bool {
     tensor.ndim() == 0 && tensor.dtype.is_int()
 }
 
-struct Search {
+struct DefinitionCollector {
     /// Number of statements that write each tensor.
     writes: FxHashMap<Symbol, usize>,
     /// Scalars whose declaration encloses the current statement without a loop or a branch in between.
@@ -69,7 +69,7 @@ struct Search {
     values: FxHashMap<Symbol, Expr>,
 }
 
-impl Search {
+impl DefinitionCollector {
     fn visit(&mut self, s: &Stmt) {
         match s.kind() {
             StmtKind::Seq(all) => all.iter().for_each(|s| self.visit(s)),

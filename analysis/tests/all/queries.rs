@@ -96,6 +96,6 @@ fn direct_dependences_skip_implied_pairs() {
     let all = Dependences::new(&func);
     let direct = all.direct();
     // The fill before the first statement, and each statement before the next one, but not the first before the third.
-    assert_eq!((direct.dependences.len(), direct.more), (3, true));
+    assert_eq!((direct.dependences.len(), direct.has_implied), (3, true));
     assert_eq!(all.all(&DependenceQuery::default()).len(), 6);
 }

@@ -12,61 +12,61 @@ use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, 
 
 /// Promotes the elements of a tensor to scalars in all nests that allow it.
 pub(super) fn run(func: &Func, tensor: &Arc<Tensor>) -> Func {
-    let (mut func, mut left) = (func.clone(), Vec::new());
+    let (mut func, mut rejected) = (func.clone(), Vec::new());
     loop {
         let all = sites(&func, &tensor.symbol);
         let nest = all.iter().filter(|s| s.how != AccessKind::Reads).find_map(|site| {
             let nest = site.path[*loops_over_values(tensor, site)?.first()?].clone();
             let needs = all.iter().any(|s| s.is_in(&nest) && s.how != AccessKind::Stores);
-            (needs && !left.contains(&nest.id())).then_some((site, nest))
+            (needs && !rejected.contains(&nest.id())).then_some((site, nest))
         });
         let Some((site, nest)) = nest else { return func };
-        match Nest::of(tensor, site, &nest, &all) {
+        match ElementNest::of(tensor, site, &nest, &all) {
             Some(nest) => func = nest.apply(&func, tensor),
-            None => left.push(nest.id()),
+            None => rejected.push(nest.id()),
         }
     }
 }
 
 /// Loop nest that visits each element at most once.
-struct Nest {
+struct ElementNest {
     /// Statements from the nest's outermost loop to the loop whose body contains all accesses to an element.
     path: Vec<Stmt>,
     indices: Vec<Access>,
     /// Whether an element may be read before the first store to it.
-    begins: bool,
+    reads_before_store: bool,
 }
 
-impl Nest {
-    fn of(tensor: &Tensor, site: &Site, nest: &Stmt, all: &[Site]) -> Option<Nest> {
+impl ElementNest {
+    fn of(tensor: &Tensor, site: &Site, nest: &Stmt, all: &[Site]) -> Option<ElementNest> {
         let inside: Vec<&Site> = all.iter().filter(|s| s.is_in(nest)).collect();
         if inside.iter().any(|s| s.indices != site.indices) {
             return None;
         }
         let first = site.path.iter().position(|s| s.id() == nest.id())?;
-        // A loop counts if its iterator is exactly one index; other indices must be invariant in the nest.
-        let counts = |s: &Stmt| match s.kind() {
+        // A loop of the nest has an iterator that is exactly one index; other indices must be invariant in the nest.
+        let indexes_once = |s: &Stmt| match s.kind() {
             StmtKind::For { iter, .. } => {
                 site.indices.iter().filter(|a| matches!(a.index.kind(), ExprKind::Var(v) if v == iter)).count() == 1
             }
             _ => false,
         };
-        let last = (first..site.path.len()).rev().find(|k| counts(&site.path[*k]))?;
-        let is_counted = |e: &Expr| {
+        let last = (first..site.path.len()).rev().find(|k| indexes_once(&site.path[*k]))?;
+        let is_loop_index = |e: &Expr| {
             let ExprKind::Var(v) = e.kind() else { return false };
             let is = |s: &Stmt| matches!(s.kind(), StmtKind::For { iter, .. } if iter == v);
             site.path[first..=last].iter().any(is)
         };
-        let stay = site.indices.iter().all(|a| is_counted(&a.index) || !varies_in(&a.index, nest));
+        let indices_fixed = site.indices.iter().all(|a| is_loop_index(&a.index) || !varies_in(&a.index, nest));
         let inner = &site.path[last];
-        if !stay || !inside.iter().all(|s| s.is_in(inner)) || shares(nest, &tensor.symbol) {
+        if !indices_fixed || !inside.iter().all(|s| s.is_in(inner)) || shares(nest, &tensor.symbol) {
             return None;
         }
         let StmtKind::For { body, .. } = inner.kind() else { return None };
-        let begins = !is_stored_first(body, tensor, all);
+        let reads_before_store = !is_stored_first(body, tensor, all);
         let between = |s: &Stmt| match s.kind() {
-            StmtKind::For { .. } => counts(s),
-            StmtKind::If { .. } => !begins,
+            StmtKind::For { .. } => indexes_once(s),
+            StmtKind::If { .. } => !reads_before_store,
             StmtKind::Seq(_) | StmtKind::VarDef { .. } => true,
             _ => false,
         };
@@ -78,13 +78,13 @@ impl Nest {
         let around = |k: &usize| {
             let s = &site.path[*k];
             let concurrent = matches!(s.kind(), StmtKind::For { props, .. } if props.is_concurrent());
-            counts(s) && !concurrent && all.iter().filter(|other| other.is_in(s)).count() == inside.len()
+            indexes_once(s) && !concurrent && all.iter().filter(|other| other.is_in(s)).count() == inside.len()
         };
         let first = (0..first).rev().take_while(around).last().unwrap_or(first);
         if site.path[..first].iter().any(|s| shares(s, &tensor.symbol)) {
             return None;
         }
-        Some(Nest { path: site.path[first..=last].to_vec(), indices: site.indices.clone(), begins })
+        Some(ElementNest { path: site.path[first..=last].to_vec(), indices: site.indices.clone(), reads_before_store })
     }
 
     fn apply(&self, func: &Func, tensor: &Arc<Tensor>) -> Func {
@@ -98,7 +98,7 @@ impl Nest {
             Stmt::new(StmtKind::Store { tensor: tensor.symbol.clone(), indices, value }, origin())
         };
         let element = |tensor: &Tensor| Expr::load(&tensor.symbol, self.indices.clone(), tensor.dtype);
-        let begin = self.begins.then(|| set(&now, Vec::new(), element(&before)));
+        let begin = self.reads_before_store.then(|| set(&now, Vec::new(), element(&before)));
         let names: FxHashMap<Symbol, Symbol> = [(tensor.symbol.clone(), now.symbol.clone())].into_iter().collect();
         let own = rewrite_accesses::run(body, &names, &|_| Vec::new());
         let end = set(tensor, self.indices.clone(), now.load([]));
@@ -107,7 +107,7 @@ impl Nest {
         let (iter, extent, props) = (iter.clone(), extent.clone(), props.clone());
         let inner = inner.with_kind(StmtKind::For { iter, extent, props, body });
         let nest = tree::replaced(outer, inner.id(), &inner);
-        if !self.begins {
+        if !self.reads_before_store {
             return tree::replace(func, outer.id(), &nest);
         }
         let copied = self.copied(tensor, &before);
@@ -159,8 +159,8 @@ fn is_stored_first(body: &Stmt, tensor: &Tensor, all: &[Site]) -> bool {
     let Some(first) = all.iter().find(|s| s.is_in(body)) else { return false };
     let from = first.path.iter().position(|s| s.id() == body.id()).unwrap_or(0);
     let straight = |s: &Stmt| matches!(s.kind(), StmtKind::Seq(_) | StmtKind::VarDef { .. });
-    let way = &first.path[from..first.path.len() - 1];
+    let path = &first.path[from..first.path.len() - 1];
     let store = matches!(first.stmt().kind(), StmtKind::Store { tensor: t, .. } if *t == tensor.symbol);
     // A load in the store's own value would be an earlier site.
-    store && first.how == AccessKind::Stores && way.iter().all(straight)
+    store && first.how == AccessKind::Stores && path.iter().all(straight)
 }

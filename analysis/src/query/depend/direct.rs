@@ -40,14 +40,14 @@ pub struct Direct {
     /// Direct dependences in program order; for each pair of references, within one iteration first, then by loops.
     pub dependences: Vec<Dependence>,
     /// Whether there are other dependences, which follow from these.
-    pub more: bool,
+    pub has_implied: bool,
 }
 
 impl Dependences<'_> {
     /// Returns the dependences of the program that do not follow from others. Reductions of one operator do not depend
     /// on each other here.
     pub fn direct(&self) -> Direct {
-        let mut search = Search::new(self);
+        let mut search = DirectSearch::new(self);
         for tensor in self.by_tensor.keys() {
             let references: Vec<&Reference> = self.of(tensor).collect();
             if references.iter().any(|r| r.kind.writes()) {
@@ -65,18 +65,18 @@ impl Dependences<'_> {
     pub fn carried_reductions(&self) -> Vec<Dependence> {
         let mut out = Vec::new();
         for (depth, references) in self.in_loops() {
-            let mut left: Vec<Use> = Vec::new();
+            let mut kinds: Vec<Use> = Vec::new();
             for r in &references {
-                if matches!(r.kind, Use::Reduce(_)) && !left.contains(&r.kind) {
-                    left.push(r.kind);
+                if matches!(r.kind, Use::Reduce(_)) && !kinds.contains(&r.kind) {
+                    kinds.push(r.kind);
                 }
             }
-            for kind in left {
+            for kind in kinds {
                 let relations = carried(references[0], depth);
                 let relate = |s: &Stmt| related(references[0], &relations, s);
-                let ask = DependenceQuery { relate: &relate, commute: false, ..DependenceQuery::default() };
+                let query = DependenceQuery { relate: &relate, commute: false, ..DependenceQuery::default() };
                 let alike: Vec<&Reference> = references.iter().copied().filter(|r| r.kind == kind).collect();
-                out.extend(self.first_among(&alike, &ask));
+                out.extend(self.first_among(&alike, &query));
             }
         }
         out.sort_by_key(|d| (d.source.place, d.sink.place));
@@ -115,24 +115,30 @@ fn related(r: &Reference, relations: &[Relation], stmt: &Stmt) -> Relation {
     r.site.loops().position(|(s, _)| s.id() == stmt.id()).map_or(Relation::Any, |k| relations[k])
 }
 
-/// Pair that may be a direct dependence, and the depth of the loop that carries it; `None` within one iteration.
-type Candidate<'a> = (&'a Reference, &'a Reference, Option<usize>);
+/// Pair of references that may be a direct dependence.
+#[derive(Clone, Copy)]
+struct ReferencePair<'a> {
+    source: &'a Reference,
+    sink: &'a Reference,
+    /// Depth of the loop that carries the dependence; `None` within one iteration.
+    carrier: Option<usize>,
+}
 
-struct Search<'a> {
+struct DirectSearch<'a> {
     all: &'a Dependences<'a>,
     prover: Prover<'a>,
     /// Family of every reference, and its epoch in the family.
     member: Vec<(usize, usize)>,
     /// Epochs of every family.
     families: Vec<Vec<Vec<&'a Reference>>>,
-    candidates: Vec<Candidate<'a>>,
+    candidates: Vec<ReferencePair<'a>>,
     /// Pairs that others imply if they depend at all: one representative for each key.
-    following: FxHashMap<(Key, Option<usize>), Candidate<'a>>,
+    following: FxHashMap<(Key, Option<usize>), ReferencePair<'a>>,
 }
 
-impl<'a> Search<'a> {
-    fn new(all: &'a Dependences<'a>) -> Search<'a> {
-        let mut s = Search {
+impl<'a> DirectSearch<'a> {
+    fn new(all: &'a Dependences<'a>) -> DirectSearch<'a> {
+        let mut s = DirectSearch {
             all,
             prover: all.prover(),
             member: Vec::new(),
@@ -141,12 +147,12 @@ impl<'a> Search<'a> {
             following: FxHashMap::default(),
         };
         let written = all.references().iter().filter(|r| r.kind.writes()).map(|r| &r.tensor).collect();
-        let mut names = FamilyNames { definitions: all.definitions(), written, iterators: Vec::new() };
+        let mut family_keys = FamilyKeys { definitions: all.definitions(), written, iterators: Vec::new() };
         let (mut of_class, mut numbers): (FxHashMap<usize, Option<usize>>, FxHashMap<_, usize>) = Default::default();
         for r in all.references() {
             let shared = *of_class.entry(r.class).or_insert_with(|| {
                 let next = numbers.len();
-                names.name(r).map(|n| *numbers.entry(n).or_insert(next))
+                family_keys.key(r).map(|key| *numbers.entry(key).or_insert(next))
             });
             // Numbers from `usize::MAX` downwards are families of single references.
             let family = shared.unwrap_or(usize::MAX - r.place);
@@ -178,13 +184,14 @@ impl<'a> Search<'a> {
                 if !conflicts(a, b, true) || !a.site.before(&b.site) {
                     continue;
                 }
+                let pair = ReferencePair { source: a, sink: b, carrier: None };
                 if self.follows_within(a, b) {
-                    self.following.entry((pairs::key(a, b), None)).or_insert((a, b, None));
+                    self.following.entry((pairs::key(a, b), None)).or_insert(pair);
                     if self.all_follow(a, b) {
                         break;
                     }
                 } else {
-                    self.candidates.push((a, b, None));
+                    self.candidates.push(pair);
                 }
             }
         }
@@ -224,12 +231,12 @@ impl<'a> Search<'a> {
             let [first, last] = ends.entry(family).or_insert([epoch, epoch]);
             (*first, *last) = ((*first).min(epoch), (*last).max(epoch));
         }
-        let kept = |near: &dyn Fn([usize; 2], usize) -> bool| -> Vec<&'a Reference> {
+        let select = |near: &dyn Fn([usize; 2], usize) -> bool| -> Vec<&'a Reference> {
             let is_near = |r: &&&Reference| near(ends[&self.member[r.place].0], self.member[r.place].1);
             references.iter().filter(is_near).copied().collect()
         };
-        let sources = kept(&|[_, last], epoch| epoch + 1 >= last);
-        let sinks = kept(&|[first, _], epoch| epoch <= first + 1);
+        let sources = select(&|[_, last], epoch| epoch + 1 >= last);
+        let sinks = select(&|[first, _], epoch| epoch <= first + 1);
         let at_end = |r: &Reference, end: usize, by: isize| -> Option<&'a Reference> {
             let (family, _) = self.member[r.place];
             self.families.get(family)?.get(ends[&family][end].checked_add_signed(by)?)?.first().copied()
@@ -242,21 +249,23 @@ impl<'a> Search<'a> {
                 || [0, 1].into_iter().any(|by| sooner(by) && at_end(b, 0, by).is_some_and(|c| conflicts(a, c, true)))
         };
         let relations = carried(references[0], depth);
-        let ask = DependenceQuery { relate: &|s| related(references[0], &relations, s), ..DependenceQuery::default() };
+        let query =
+            DependenceQuery { relate: &|s| related(references[0], &relations, s), ..DependenceQuery::default() };
         let (sources, sinks) = (by_element(sources), by_element(sinks));
         let first: Vec<&Reference> = sinks.iter().map(|t| t[0]).collect();
         let index = Subscripts::of(&first);
         for s in &sources {
             for t in index.near(s[0], 0).map(|k| &sinks[k]) {
-                let many = s.len() * t.len() > pairs::MANY;
-                if !conflicts(s[0], t[0], true) || many && self.prover.is_impossible(s[0], t[0], &ask) {
+                let is_large = s.len() * t.len() > pairs::MANY;
+                if !conflicts(s[0], t[0], true) || is_large && self.prover.is_impossible(s[0], t[0], &query) {
                     continue;
                 }
                 for (a, b) in s.iter().flat_map(|a| t.iter().map(move |b| (*a, *b))) {
+                    let pair = ReferencePair { source: a, sink: b, carrier: Some(depth) };
                     if follows(a, b) {
-                        self.following.entry((pairs::key(a, b), Some(depth))).or_insert((a, b, Some(depth)));
+                        self.following.entry((pairs::key(a, b), Some(depth))).or_insert(pair);
                     } else {
-                        self.candidates.push((a, b, Some(depth)));
+                        self.candidates.push(pair);
                     }
                 }
             }
@@ -265,25 +274,26 @@ impl<'a> Search<'a> {
 
     /// Decides which candidates are dependences, and whether there are dependences that follow from them.
     fn answer(mut self) -> Direct {
-        let order = |(a, b, depth): &Candidate<'_>| (a.place, b.place, *depth);
+        let order = |p: &ReferencePair<'_>| (p.source.place, p.sink.place, p.carrier);
         self.candidates.sort_by_key(order);
-        let key = |(a, b, depth): Candidate<'_>| (pairs::key(a, b), depth);
+        let key = |p: ReferencePair<'_>| (pairs::key(p.source, p.sink), p.carrier);
         let (asked, which) = pairs::numbered(self.candidates.iter().copied(), key);
         let answers = self.all.each(asked, None, ask);
         let found = self.candidates.iter().zip(which);
-        let dependences = found.filter_map(|((a, b, _), k)| Some(answers[k].as_ref()?.between(a, b))).collect();
-        let mut following: Vec<Candidate<'_>> = self.following.into_values().collect();
+        let dependences = found.filter_map(|(p, k)| Some(answers[k].as_ref()?.between(p.source, p.sink))).collect();
+        let mut following: Vec<ReferencePair<'_>> = self.following.into_values().collect();
         following.sort_by_key(order);
-        let more = following.into_iter().any(|c| ask(&mut self.prover, c).is_some());
-        Direct { dependences, more }
+        let has_implied = following.into_iter().any(|p| ask(&mut self.prover, p).is_some());
+        Direct { dependences, has_implied }
     }
 }
 
-fn ask(prover: &mut Prover<'_>, (a, b, depth): Candidate<'_>) -> Option<Dependence> {
-    let common = loops_around_both(a, b);
-    let mut relations = depth.map_or_else(|| vec![Relation::Same; common], |depth| carried(a, depth));
+fn ask(prover: &mut Prover<'_>, pair: ReferencePair<'_>) -> Option<Dependence> {
+    let ReferencePair { source, sink, carrier } = pair;
+    let common = loops_around_both(source, sink);
+    let mut relations = carrier.map_or_else(|| vec![Relation::Same; common], |depth| carried(source, depth));
     relations.truncate(common);
-    prover.related(a, b, relations, None)
+    prover.related(source, sink, relations, None)
 }
 
 /// Returns the number of loops around both references.
@@ -309,19 +319,19 @@ fn by_element(references: Vec<&Reference>) -> Vec<Vec<&Reference>> {
 #[derive(PartialEq, Eq, Hash)]
 struct FamilyKey {
     tensor: Symbol,
-    around: Vec<Around>,
+    enclosing: Vec<EnclosingStep>,
     indices: Vec<Expr>,
     guards: Vec<(Expr, bool)>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
-enum Around {
+enum EnclosingStep {
     Loop([Expr; 3]),
     Branch(Expr, bool),
 }
 
 /// Builder of the keys of families.
-struct FamilyNames<'a> {
+struct FamilyKeys<'a> {
     definitions: &'a Definitions,
     /// Tensors that the program writes.
     written: FxHashSet<&'a Symbol>,
@@ -329,31 +339,33 @@ struct FamilyNames<'a> {
     iterators: Vec<Expr>,
 }
 
-impl FamilyNames<'_> {
+impl FamilyKeys<'_> {
     /// Returns the key of the reference's family; `None` if its execution or its element depends on values of tensors
     /// that the program writes, or on a loop without known bounds.
-    fn name(&mut self, r: &Reference) -> Option<FamilyKey> {
+    fn key(&mut self, r: &Reference) -> Option<FamilyKey> {
         let mut iterators: FxHashMap<Symbol, Expr> = FxHashMap::default();
-        let mut around = Vec::new();
+        let mut enclosing = Vec::new();
         for (_, step) in r.site.path.constraints() {
             match step {
                 Step::Child { .. } | Step::Scope { .. } => {}
                 Step::Loop { bounds: None, .. } => return None,
                 Step::Loop { iter, bounds: Some([begin, end, step]), .. } => {
                     let bound = |e| self.renamed(e, &iterators);
-                    around.push(Around::Loop([bound(begin)?, bound(end)?, bound(step)?]));
+                    enclosing.push(EnclosingStep::Loop([bound(begin)?, bound(end)?, bound(step)?]));
                     let depth = iterators.len();
                     if depth == self.iterators.len() {
                         self.iterators.push(Expr::var(&Symbol::new(format!("{depth}"))));
                     }
                     iterators.insert(iter.clone(), self.iterators[depth].clone());
                 }
-                Step::Branch { cond, then, .. } => around.push(Around::Branch(self.renamed(cond, &iterators)?, *then)),
+                Step::Branch { cond, then, .. } => {
+                    enclosing.push(EnclosingStep::Branch(self.renamed(cond, &iterators)?, *then))
+                }
             }
         }
         let indices = r.indices.as_ref()?.iter().map(|e| self.renamed(e, &iterators)).collect::<Option<_>>()?;
         let guards = r.guards.iter().map(|(e, holds)| Some((self.renamed(e, &iterators)?, *holds)));
-        Some(FamilyKey { tensor: r.tensor.clone(), around, indices, guards: guards.collect::<Option<_>>()? })
+        Some(FamilyKey { tensor: r.tensor.clone(), enclosing, indices, guards: guards.collect::<Option<_>>()? })
     }
 
     /// Rewrites the expression to canonical iterators; `None` if it loads from a tensor that the program writes.
