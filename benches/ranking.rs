@@ -45,7 +45,7 @@ const WORKLOADS: [Workload; 12] = [
 ];
 
 /// Schedule of a program, estimated and measured, in nanoseconds.
-struct Candidate {
+struct RankedSchedule {
     estimate: f64,
     time: f64,
     /// Last steps of the schedule.
@@ -60,14 +60,15 @@ fn main() {
         let found = candidates(workload);
         let tau = kendall(&found);
         if std::env::var_os("RANKING_SHOW").is_some() {
-            let mut found: Vec<&Candidate> = found.iter().collect();
+            let mut found: Vec<&RankedSchedule> = found.iter().collect();
             found.sort_by(|a, b| a.time.total_cmp(&b.time));
             for c in found {
                 println!("{:>9.3} ms, estimated {:>9.3}  {}", c.time / 1e6, c.estimate / 1e6, c.last);
             }
         }
-        let by =
-            |of: fn(&Candidate) -> f64| found.iter().min_by(|a, b| of(a).total_cmp(&of(b))).map_or(0.0, |c| c.time);
+        let by = |of: fn(&RankedSchedule) -> f64| {
+            found.iter().min_by(|a, b| of(a).total_cmp(&of(b))).map_or(0.0, |c| c.time)
+        };
         println!("{:<16} {:>9} {tau:>7.2} {:>11.2}×", workload.1, found.len(), by(|c| c.estimate) / by(|c| c.time));
         all.push(tau);
     }
@@ -75,7 +76,7 @@ fn main() {
 }
 
 /// Returns schedules that are different programs, with their estimates, times and last steps.
-fn candidates(workload: &Workload) -> Vec<Candidate> {
+fn candidates(workload: &Workload) -> Vec<RankedSchedule> {
     let (program, options) = turns::load(workload, Options::default());
     let entry = workload.1;
     let automatic = program.scheduled(entry, &options).unwrap_or_else(|e| panic!("{e}"));
@@ -102,7 +103,7 @@ fn candidates(workload: &Workload) -> Vec<Candidate> {
     measure(&program, &options, &made, workload)
         .into_iter()
         .zip(&made)
-        .map(|(time, s)| Candidate { estimate: s.estimate(&target), time, last: last(s) })
+        .map(|(time, s)| RankedSchedule { estimate: s.estimate(&target), time, last: last(s) })
         .collect()
 }
 
@@ -157,7 +158,7 @@ fn measure(program: &Program, options: &Options, made: &[Schedule], workload: &W
 }
 
 /// Computes Kendall's τ of estimates and times; 1 where there is nothing to rank.
-fn kendall(all: &[Candidate]) -> f64 {
+fn kendall(all: &[RankedSchedule]) -> f64 {
     let (mut sum, mut pairs) = (0.0, 0.0);
     for (k, a) in all.iter().enumerate() {
         for b in &all[k + 1..] {

@@ -82,7 +82,7 @@ impl Program {
         }
         let chosen = self.scheduled(entry, &Options { choose_tapes: true, ..options.clone() })?;
         let taken = chosen.decisions().iter().find(|d| d.rule == MATERIALISE && d.taken != 0);
-        Ok(taken.and_then(|d| d.options.get(d.taken)).map_or_else(String::new, |option| {
+        Ok(taken.and_then(|d| d.outcomes.get(d.taken)).map_or_else(String::new, |option| {
             format!(
                 "# Rules schedule this gradient with {}. This function applies to the gradient as the file\n\
                  # defines it, which has other tapes.\n",

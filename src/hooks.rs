@@ -43,8 +43,8 @@ impl Compiler {
     }
 
     /// Sets the tape plan of the gradients.
-    pub(crate) fn keeping(self, way: &TapePlan) -> Compiler {
-        Compiler { keeping: TapeRecorder::new(way), ..self }
+    pub(crate) fn keeping(self, plan: &TapePlan) -> Compiler {
+        Compiler { keeping: TapeRecorder::new(plan), ..self }
     }
 
     /// Returns whether the program depends on sizes yet unknown: by a deferred memory budget, or by a schedule that

@@ -69,10 +69,10 @@ pub(crate) fn logical_with_plan(
     program: &Program,
     entry: &str,
     options: &Options,
-    way: &TapePlan,
+    plan: &TapePlan,
     timings: &mut Timings,
 ) -> Result<(Func, Vec<Explanation>), Diagnostics> {
-    let compiler = Compiler::aimed_at(automatic::aim(options)?, &options.sizes).keeping(way);
+    let compiler = Compiler::aimed_at(automatic::aim(options)?, &options.sizes).keeping(plan);
     let func = by(&compiler, program, entry, options, timings)?.into_func();
     Ok((func, compiler.keeping.found()))
 }

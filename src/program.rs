@@ -165,14 +165,14 @@ impl Program {
         &self,
         entry: &str,
         options: &Options,
-        way: &TapePlan,
+        plan: &TapePlan,
         timings: &mut Timings,
     ) -> Result<(Func, Vec<Explanation>), Diagnostics> {
         let (func, found) = match &options.gradient {
-            None => pipeline::logical_with_plan(&self.front, entry, options, way, timings)?,
+            None => pipeline::logical_with_plan(&self.front, entry, options, plan, timings)?,
             Some(gradient) => {
                 let func = pipeline::differentiable(&self.front, entry, options, timings)?;
-                let keeping = TapeRecorder::new(way);
+                let keeping = TapeRecorder::new(plan);
                 let made = pipeline::gradient_with_plan(&func, gradient, &options.sizes, &keeping, timings)?;
                 (made.0, keeping.found())
             }
@@ -189,8 +189,8 @@ impl Program {
     /// Schedules an entry by rules, which also choose the tapes of its gradients.
     fn automatic(&self, entry: &str, options: &Options, timings: &mut Timings) -> Result<Schedule, Error> {
         self.entry(Some(entry))?;
-        let made = materialise::choose(options, timings, &mut |way, timings| {
-            let (func, found) = self.keeping(entry, options, way, timings)?;
+        let made = materialise::choose(options, timings, &mut |plan, timings| {
+            let (func, found) = self.keeping(entry, options, plan, timings)?;
             Ok(Derived { funcs: vec![func], found, whole: () })
         });
         let chosen = made.map(|(mut schedules, ())| schedules.swap_remove(0));
@@ -372,8 +372,8 @@ impl Program {
         // The program records the calls of functions with user-defined gradients.
         let func = pipeline::differentiable(&self.front, entry, &plain, &mut timings).map_err(wrong)?;
         let func = pipeline::indexed(func, &options.indices).map_err(wrong)?;
-        let mut pair = |way: &TapePlan, timings: &mut Timings| {
-            let keeping = TapeRecorder::new(way);
+        let mut pair = |plan: &TapePlan, timings: &mut Timings| {
+            let keeping = TapeRecorder::new(plan);
             let pair = pipeline::pair(&func, &gradient, &options.sizes, &keeping, timings)?;
             Ok(Derived {
                 funcs: vec![pair.forward.clone(), pair.backward.clone()],

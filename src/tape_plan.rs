@@ -10,7 +10,7 @@ use taffeta_autodiff::{Explanation, Kind, Pair, Request, Tape};
 
 /// Key of a tensor that a gradient either tapes or recomputes: the index of the gradient among those without a given
 /// tape or budget, and the index of the tensor in that gradient ([`taffeta_autodiff::Row::choice`]).
-pub(crate) type Place = (usize, usize);
+pub(crate) type ChoiceKey = (usize, usize);
 
 /// Maximum number of tensors named in a plan's description.
 const MOST_NAMES: usize = 3;
@@ -20,7 +20,7 @@ const MOST_NAMES: usize = 3;
 pub(crate) struct TapePlan {
     pub tape: Tape,
     /// Tensors whose decision is toggled, with the description of each toggle.
-    pub flipped: BTreeMap<Place, String>,
+    pub flipped: BTreeMap<ChoiceKey, String>,
 }
 
 impl TapePlan {
@@ -41,10 +41,10 @@ impl TapePlan {
     }
 
     /// Toggles the decision for a tensor.
-    pub fn toggle(&mut self, place: Place, tensor: &str, is_taped: bool) {
-        if self.flipped.remove(&place).is_none() {
+    pub fn toggle(&mut self, key: ChoiceKey, tensor: &str, is_taped: bool) {
+        if self.flipped.remove(&key).is_none() {
             let decision = if is_taped { "recomputed" } else { "on a tape" };
-            self.flipped.insert(place, format!("`{tensor}` {decision}"));
+            self.flipped.insert(key, format!("`{tensor}` {decision}"));
         }
     }
 }
@@ -52,18 +52,18 @@ impl TapePlan {
 /// Tape plan under which gradients are derived, with a record of their tapes.
 #[derive(Default)]
 pub(crate) struct TapeRecorder {
-    way: TapePlan,
+    plan: TapePlan,
     found: Mutex<Vec<Explanation>>,
 }
 
 impl TapeRecorder {
-    pub fn new(way: &TapePlan) -> TapeRecorder {
-        TapeRecorder { way: way.clone(), found: Mutex::default() }
+    pub fn new(plan: &TapePlan) -> TapeRecorder {
+        TapeRecorder { plan: plan.clone(), found: Mutex::default() }
     }
 
     /// Returns whether the plan differs from `autodiff`'s own.
     pub fn overrides_default(&self) -> bool {
-        self.way != TapePlan::default()
+        self.plan != TapePlan::default()
     }
 
     /// Returns the explanations of the gradients without a given tape, in order of derivation.
@@ -93,8 +93,8 @@ impl TapeRecorder {
         let open = backward && request.tape == Tape::Auto && request.memory.is_none();
         if open {
             let number = self.found.lock().unwrap_or_else(PoisonError::into_inner).len();
-            request.tape = self.way.tape.clone();
-            let flipped = self.way.flipped.keys().filter(|(gradient, _)| *gradient == number);
+            request.tape = self.plan.tape.clone();
+            let flipped = self.plan.flipped.keys().filter(|(gradient, _)| *gradient == number);
             request.flipped = flipped.map(|(_, tensor)| *tensor).collect();
         }
         open

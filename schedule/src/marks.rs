@@ -65,7 +65,7 @@ struct Marked {
 
 impl Marked {
     fn all(func: &Func) -> Vec<Marked> {
-        let mut search = Search::default();
+        let mut search = MarkCollector::default();
         search.stmt(&func.body);
         search.out
     }
@@ -90,13 +90,13 @@ impl Marked {
 }
 
 #[derive(Default)]
-struct Search {
+struct MarkCollector {
     around: Vec<EnclosingFact>,
     declared: Vec<Arc<Tensor>>,
     out: Vec<Marked>,
 }
 
-impl Search {
+impl MarkCollector {
     fn stmt(&mut self, s: &Stmt) {
         if needs_proof(s) {
             let (around, declared) = (self.around.clone(), self.declared.clone());

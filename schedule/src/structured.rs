@@ -41,10 +41,11 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
     {
         return check_local(primitive, &local, [before, after], lowers);
     }
-    let touched = touched(primitive, before, after);
+    let affected = affected(primitive, before, after);
     // Any step may hinder the lowering of a loop around its target.
-    let asked = || searching(before).map(|(s, tensor)| (s, tensor, "changes it"));
-    let Some((s, tensor, does)) = touched.or_else(|| lowers.and_then(|_| asked())) else { return Ok(()) };
+    let asked = || searching(before).map(|(stmt, tensor)| AffectedLoop { stmt, tensor, effect: "changes it" });
+    let affected = affected.or_else(|| lowers.and_then(|_| asked()));
+    let Some(AffectedLoop { stmt: s, tensor, effect }) = affected else { return Ok(()) };
     let name = selector::called(before, &s);
     let refuse = |text: String, help: String| {
         Err(Refusal::unsupported(0, text).label(s.origin().span(), "this loop").help(help))
@@ -53,7 +54,7 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
         if TAKEN.contains(&primitive) || STORES.contains(&primitive) {
             return Ok(());
         }
-        let text = format!("the loop `{name}` traverses the structured tensor `{tensor}`, and `{primitive}` {does}");
+        let text = format!("the loop `{name}` traverses the structured tensor `{tensor}`, and `{primitive}` {effect}");
         return refuse(text, format!("only {} and {} apply to such loops", TAKEN[..2].join(", "), TAKEN[2]));
     };
     let Err(why) = lowers(after) else { return Ok(()) };
@@ -105,24 +106,32 @@ fn locals(func: &Func) -> Vec<(Stmt, Arc<Tensor>)> {
     out
 }
 
+/// Loop over a structured tensor, or around an access to one, that a step affects.
+struct AffectedLoop {
+    stmt: Stmt,
+    tensor: Symbol,
+    /// Effect in a message: `would copy it`.
+    effect: &'static str,
+}
+
 /// Finds a loop over a structured tensor, or around an access to one, that a step changes, copies, moves or marks.
-/// Returns the loop, the tensor and a description of the effect.
-fn touched(primitive: &str, before: &Func, after: &Func) -> Option<(Stmt, Symbol, &'static str)> {
+fn affected(primitive: &str, before: &Func, after: &Func) -> Option<AffectedLoop> {
     let [old, new] = [before, after].map(traversals);
     if TAKEN.contains(&primitive) {
         // The nesting of loops, and the marks on them, decide how each one is traversed. Tensors that no loop traverses
         // are searched in loops.
         let first = old.into_iter().next().or_else(|| searching(before));
-        return first.map(|(s, tensor)| (s, tensor, "marks or moves it"));
+        return first.map(|(stmt, tensor)| AffectedLoop { stmt, tensor, effect: "marks or moves it" });
     }
     let changed = old.iter().find_map(|(s, tensor)| {
         let same = tree::find(&after.body, s.id()).is_some_and(|now| is_same_loop(s, &now));
-        (!same).then(|| (s.clone(), tensor.clone(), "would replace it"))
+        (!same).then(|| AffectedLoop { stmt: s.clone(), tensor: tensor.clone(), effect: "would replace it" })
     });
     let made = || {
         new.iter().find_map(|(s, tensor)| {
             let of = || old.iter().find(|(_, t)| t == tensor).map_or(s, |(of, _)| of);
-            tree::find(&before.body, s.id()).is_none().then(|| (of().clone(), tensor.clone(), "would copy it"))
+            let copied = || AffectedLoop { stmt: of().clone(), tensor: tensor.clone(), effect: "would copy it" };
+            tree::find(&before.body, s.id()).is_none().then(copied)
         })
     };
     changed.or_else(made)

@@ -21,7 +21,7 @@ pub(crate) fn add(s: &Schedule, method: &str, args: &[Arg], refusal: Refusal) ->
     if refusal.condition == 0 || !general && (refusal.help.is_some() || refusal.dependence.is_none()) {
         return refusal;
     }
-    let mut search = Search { s, method, args, left: MOST_TRIED };
+    let mut search = StepSearch { s, method, args, left: MOST_TRIED };
     let found = match method {
         "parallelize" | "vectorize" | "reverse" | "blend" => search.order_free(&refusal),
         "reorder" | "permute" => search.other_order(),
@@ -35,7 +35,7 @@ pub(crate) fn add(s: &Schedule, method: &str, args: &[Arg], refusal: Refusal) ->
     }
 }
 
-struct Search<'a> {
+struct StepSearch<'a> {
     s: &'a Schedule,
     method: &'a str,
     args: &'a [Arg],
@@ -65,7 +65,7 @@ fn stmts(of: &[StmtId]) -> Arg {
     Arg::from(of.iter().map(|id| Value::from(*id)).collect::<Vec<Value>>())
 }
 
-impl Search<'_> {
+impl StepSearch<'_> {
     fn begin(&self) -> Attempt {
         Attempt { s: self.s.trying(), code: Vec::new(), named: Vec::new(), label: None }
     }

@@ -4,7 +4,7 @@ use super::explain_loops;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use taffeta::schedule::Schedule;
-use taffeta::schedule::auto::{self, Answer, Execution, Nest, Outcome};
+use taffeta::schedule::auto::{self, Answer, Execution, NestReport, Outcome};
 use taffeta::{ExecutionReport, SourceMap, Span};
 
 /// Maximum share of a program's time for loop nests that are summarised in one line.
@@ -115,9 +115,11 @@ impl ReportText<'_> {
     /// Renders the loop nests with their rooflines, and a warning about each that is far from its roofline.
     fn against_roofs(&self) -> String {
         let nests = self.schedule().nests();
-        let [estimate, roof] = [|n: &Nest| n.estimate, Nest::roof].map(|f| nests.iter().map(f).sum::<f64>());
+        let [estimate, roof] =
+            [|n: &NestReport| n.estimate, NestReport::roof].map(|f| nests.iter().map(f).sum::<f64>());
         let mut out = String::from("# Estimates against the roofline\n\n");
-        let (shown, others): (Vec<&Nest>, Vec<&Nest>) = nests.iter().partition(|n| n.estimate >= TOLD * estimate);
+        let (shown, others): (Vec<&NestReport>, Vec<&NestReport>) =
+            nests.iter().partition(|n| n.estimate >= TOLD * estimate);
         let width = shown.iter().map(|n| n.site.len() + 2).chain([10]).max().unwrap_or(0);
         for n in &shown {
             let which = if n.arithmetic >= n.memory { "arithmetic" } else { "memory" };
@@ -150,7 +152,7 @@ impl ReportText<'_> {
             Answer::Pruned(ns) => json!({"steps": o.steps, "at_best_ns": ns}),
         };
         let decisions = self.schedule().decisions().iter().map(|d| {
-            let options: Vec<Json> = d.options.iter().map(option).collect();
+            let options: Vec<Json> = d.outcomes.iter().map(option).collect();
             json!({
                 "rule": d.rule, "site": d.site, "at": self.place(d.span), "options": options, "taken": d.taken,
             })

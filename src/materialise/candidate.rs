@@ -1,6 +1,6 @@
 //! Candidate programs of the choice of tapes, before scheduling: the derived programs, the tensors on whose tapes they
 //! differ, and the estimates by which candidates that cannot win are ruled out.
-use crate::tape_plan::{Place, TapePlan};
+use crate::tape_plan::{ChoiceKey, TapePlan};
 use std::collections::BTreeMap;
 use taffeta_analysis::pass::sroa;
 use taffeta_ast::{Func, print};
@@ -28,9 +28,9 @@ impl<T> Derived<T> {
         for (gradient, e) in self.found.iter().enumerate() {
             for r in &e.rows {
                 let Some(number) = r.choice else { continue };
-                let place = (gradient, number);
-                all.entry(place).or_insert_with(|| Choice {
-                    place,
+                let key = (gradient, number);
+                all.entry(key).or_insert_with(|| Choice {
+                    key,
                     tensor: r.tensor.clone(),
                     kept: r.kept.clone(),
                     is_taped: r.is_taped(),
@@ -46,7 +46,7 @@ impl<T> Derived<T> {
 /// Tensor that a gradient either tapes or recomputes.
 #[derive(Clone)]
 pub(super) struct Choice {
-    pub place: Place,
+    pub key: ChoiceKey,
     pub tensor: String,
     /// Name of the tensor that holds the values.
     pub kept: String,
@@ -69,18 +69,18 @@ impl Choice {
     }
 }
 
-/// Candidate: a tape plan, its programs and their estimates before scheduling.
-pub(super) struct Candidate<T> {
-    pub way: TapePlan,
-    pub made: Derived<T>,
+/// Candidate: a tape plan with its programs and their estimates before scheduling.
+pub(super) struct PlanCandidate<T> {
+    pub plan: TapePlan,
+    pub derived: Derived<T>,
     /// Top-level statements as text, with their estimated times.
     parts: Vec<(String, f64)>,
 }
 
-impl<T> Candidate<T> {
-    pub fn new(way: TapePlan, made: Derived<T>, target: &Target) -> Candidate<T> {
-        let parts = made.funcs.iter().flat_map(|f| Schedule::new(sroa::run(f)).parts(target)).collect();
-        Candidate { way, made, parts }
+impl<T> PlanCandidate<T> {
+    pub fn new(plan: TapePlan, derived: Derived<T>, target: &Target) -> PlanCandidate<T> {
+        let parts = derived.funcs.iter().flat_map(|f| Schedule::new(sroa::run(f)).parts(target)).collect();
+        PlanCandidate { plan, derived, parts }
     }
 
     /// Returns the estimated time before scheduling.
@@ -89,7 +89,7 @@ impl<T> Candidate<T> {
     }
 
     /// Returns the share of the time spent in statements that another candidate lacks.
-    pub fn share_of_own(&self, other: &Candidate<T>) -> f64 {
+    pub fn share_of_own(&self, other: &PlanCandidate<T>) -> f64 {
         let mut left: BTreeMap<&str, usize> = BTreeMap::new();
         other.parts.iter().for_each(|(text, _)| *left.entry(text).or_default() += 1);
         let mut own = 0.0;
@@ -103,14 +103,15 @@ impl<T> Candidate<T> {
     }
 
     pub fn text(&self) -> String {
-        self.made.funcs.iter().map(print::func).collect()
+        self.derived.funcs.iter().map(print::func).collect()
     }
 
     /// Returns a message if the programs need much more memory than inputs and results, and than another candidate.
-    pub fn is_too_large(&self, own: &Candidate<T>) -> Option<String> {
-        let of = |c: &Candidate<T>| c.made.found.iter().find_map(|e| e.excess.clone());
+    pub fn is_too_large(&self, own: &PlanCandidate<T>) -> Option<String> {
+        let of = |c: &PlanCandidate<T>| c.derived.found.iter().find_map(|e| e.excess.clone());
         // Peaks of several gradients may coincide, so they are added.
-        let peak = |c: &Candidate<T>| c.made.found.iter().map(|e| e.peak.as_ref().ok().copied()).sum::<Option<u64>>();
+        let peak =
+            |c: &PlanCandidate<T>| c.derived.found.iter().map(|e| e.peak.as_ref().ok().copied()).sum::<Option<u64>>();
         let excess = of(self)?;
         let as_before = of(own).is_some()
             && peak(self).zip(peak(own)).is_some_and(|(new, old)| new <= old.saturating_mul(MORE_MEMORY));

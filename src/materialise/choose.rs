@@ -17,9 +17,9 @@
 //! - A tape that needs much more memory than inputs and results is not chosen for speed, unless schedules keep all of
 //!   it out of memory, which is tried for small programs only ([`MOST_WITH_EXCESS`]).
 
-use super::candidate::{Candidate, Choice, Derived};
+use super::candidate::{Choice, Derived, PlanCandidate};
 use crate::options::Options;
-use crate::tape_plan::{Place, TapePlan, chooses_tapes};
+use crate::tape_plan::{ChoiceKey, TapePlan, chooses_tapes};
 use crate::timing::Timings;
 use crate::{automatic, pipeline};
 use std::collections::BTreeSet;
@@ -59,13 +59,13 @@ pub(crate) fn choose<T: Sync>(
     timings: &mut Timings,
     make: &mut Make<'_, T>,
 ) -> Result<(Vec<Schedule>, T), Diagnostics> {
-    let made = make(&TapePlan::default(), timings)?;
-    let schedules = scheduled(&made.funcs, options, timings)?;
-    if !chooses_tapes(options) || made.choices().is_empty() {
-        return Ok((schedules, made.whole));
+    let derived = make(&TapePlan::default(), timings)?;
+    let schedules = scheduled(&derived.funcs, options, timings)?;
+    if !chooses_tapes(options) || derived.choices().is_empty() {
+        return Ok((schedules, derived.whole));
     }
     let target = automatic::aim(options)?.target();
-    let own = Candidate::new(TapePlan::default(), made, &target);
+    let own = PlanCandidate::new(TapePlan::default(), derived, &target);
     let mut choosing = Choosing::new(own, schedules, target, (options, timings, make));
     choosing.extremes();
     choosing.tensor_by_tensor();
@@ -77,21 +77,24 @@ fn scheduled(funcs: &[Func], options: &Options, timings: &mut Timings) -> Result
 }
 
 /// Schedules candidates in parallel.
-fn all_scheduled<T: Sync>(candidates: &[Candidate<T>], options: &Options) -> Vec<Result<Vec<Schedule>, Diagnostics>> {
+fn all_scheduled<T: Sync>(
+    candidates: &[PlanCandidate<T>],
+    options: &Options,
+) -> Vec<Result<Vec<Schedule>, Diagnostics>> {
     std::thread::scope(|scope| {
-        let start = |c: &'_ Candidate<T>| {
-            let funcs = c.made.funcs.clone();
+        let start = |c: &'_ PlanCandidate<T>| {
+            let funcs = c.derived.funcs.clone();
             scope.spawn(move || scheduled(&funcs, options, &mut Timings::default()))
         };
         let threads: Vec<_> = candidates.iter().map(start).collect();
         let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined.map(|made| made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        joined.map(|schedules| schedules.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     })
 }
 
 /// Counts the options that rules tried.
 fn trials(schedules: &[Schedule]) -> usize {
-    let tried = schedules.iter().flat_map(Schedule::decisions).flat_map(|d| &d.options);
+    let tried = schedules.iter().flat_map(Schedule::decisions).flat_map(|d| &d.outcomes);
     tried.filter(|o| o.steps != "keep" && !matches!(o.answer, Answer::Pruned(_))).count()
 }
 
@@ -102,7 +105,7 @@ struct Choosing<'c, 'm, T> {
     make: &'c mut Make<'m, T>,
     target: Arc<Target>,
     /// Best candidate so far, with its schedules and estimate.
-    best: Candidate<T>,
+    best: PlanCandidate<T>,
     schedules: Vec<Schedule>,
     estimate: f64,
     /// Texts of all candidates so far.
@@ -112,25 +115,25 @@ struct Choosing<'c, 'm, T> {
     /// Tensors that `autodiff`'s plan decides on.
     choices: Vec<Choice>,
     /// Tensors whose tapes stay in registers when the candidate that tapes all is scheduled.
-    free: BTreeSet<Place>,
+    free: BTreeSet<ChoiceKey>,
     /// Tensors that `autodiff`'s plan recomputes, and that its schedule holds in memory as a whole.
-    whole: BTreeSet<Place>,
+    whole: BTreeSet<ChoiceKey>,
     outcomes: Vec<Outcome>,
     taken: usize,
 }
 
 impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     fn new(
-        own: Candidate<T>,
+        own: PlanCandidate<T>,
         schedules: Vec<Schedule>,
         target: Arc<Target>,
         (options, timings, make): (&'c Options, &'c mut Timings, &'c mut Make<'m, T>),
     ) -> Choosing<'c, 'm, T> {
         let estimate = schedules.iter().map(|s| s.estimate(&target)).sum();
-        let (trials, choices) = (trials(&schedules).max(1), own.made.choices());
+        let (trials, choices) = (trials(&schedules).max(1), own.derived.choices());
         let again = choices.iter().filter(|c| !c.is_taped && !is_free(&schedules, &c.kept));
-        let whole = again.map(|c| c.place).collect();
-        let (seen, first) = (vec![own.text()], Outcome { steps: own.way.name(), answer: Answer::Takes(estimate) });
+        let whole = again.map(|c| c.key).collect();
+        let (seen, first) = (vec![own.text()], Outcome { steps: own.plan.name(), answer: Answer::Takes(estimate) });
         Choosing {
             options,
             timings,
@@ -151,20 +154,20 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
 
     /// Tries the plans that tape all they can, and nothing.
     fn extremes(&mut self) {
-        let ways = [Tape::All, Tape::None].map(|tape| TapePlan { tape, ..TapePlan::default() });
+        let plans = [Tape::All, Tape::None].map(|tape| TapePlan { tape, ..TapePlan::default() });
         if self.trials > MOST_TRIALS {
             let why =
                 format!("rules try {} steps, but beyond {MOST_TRIALS} only one program is scheduled", self.trials);
-            return ways.into_iter().for_each(|way| self.refuse(way.name(), why.clone()));
+            return plans.into_iter().for_each(|plan| self.refuse(plan.name(), why.clone()));
         }
         let mut candidates = Vec::new();
-        for way in ways {
-            let keeps = way.tape == Tape::All;
+        for plan in plans {
+            let keeps = plan.tape == Tape::All;
             // The candidate need not be derived to find out.
             if self.choices.iter().all(|c| c.is_taped == keeps) {
-                self.refuse(way.name(), SAME.into());
+                self.refuse(plan.name(), SAME.into());
             } else {
-                candidates.extend(self.candidate(way));
+                candidates.extend(self.candidate(plan));
             }
         }
         self.compare(candidates);
@@ -179,32 +182,32 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         if self.choices.len() < 2 || self.trials > most {
             return;
         }
-        let mut way = TapePlan::default();
+        let mut plan = TapePlan::default();
         for choice in &self.choices {
-            let is_free = self.free.contains(&choice.place) || self.whole.contains(&choice.place);
+            let is_free = self.free.contains(&choice.key) || self.whole.contains(&choice.key);
             let keep = is_free || choice.is_worth_a_tape(&self.target);
             if keep != choice.is_taped {
-                way.toggle(choice.place, &choice.tensor, choice.is_taped);
+                plan.toggle(choice.key, &choice.tensor, choice.is_taped);
             }
         }
-        if !way.flipped.is_empty() {
-            let candidate = self.candidate(way);
+        if !plan.flipped.is_empty() {
+            let candidate = self.candidate(plan);
             self.compare(candidate.into_iter().collect());
         }
     }
 
     /// Derives the programs of a plan; `None` if that fails or they are duplicates.
-    fn candidate(&mut self, way: TapePlan) -> Option<Candidate<T>> {
-        let name = way.name();
-        let made = match (self.make)(&way, self.timings) {
-            Ok(made) => made,
+    fn candidate(&mut self, plan: TapePlan) -> Option<PlanCandidate<T>> {
+        let name = plan.name();
+        let derived = match (self.make)(&plan, self.timings) {
+            Ok(derived) => derived,
             Err(d) => {
                 let why = d.0.first().map_or_else(String::new, |d| d.message.clone());
                 self.refuse(name, why);
                 return None;
             }
         };
-        let candidate = Candidate::new(way, made, &self.target);
+        let candidate = PlanCandidate::new(plan, derived, &self.target);
         let text = candidate.text();
         if self.seen.contains(&text) {
             self.refuse(name, SAME.into());
@@ -215,13 +218,13 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     }
 
     /// Schedules candidates, and selects the best if it saves the share [`GAIN`] of the current estimate.
-    fn compare(&mut self, candidates: Vec<Candidate<T>>) {
-        let candidates: Vec<Candidate<T>> = candidates.into_iter().filter(|c| self.may_win(c)).collect();
+    fn compare(&mut self, candidates: Vec<PlanCandidate<T>>) {
+        let candidates: Vec<PlanCandidate<T>> = candidates.into_iter().filter(|c| self.may_win(c)).collect();
         let options = self.options;
         let all = self.timings.measure("schedule", || all_scheduled(&candidates, options));
         let enough = (1.0 - GAIN) * self.estimate;
         for (candidate, schedules) in candidates.into_iter().zip(all) {
-            let name = candidate.way.name();
+            let name = candidate.plan.name();
             let schedules = match schedules {
                 Ok(schedules) => schedules,
                 Err(d) => {
@@ -230,10 +233,10 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
                 }
             };
             let estimate = schedules.iter().map(|s| s.estimate(&self.target)).sum();
-            let taped = candidate.made.choices().into_iter().filter(|c| c.is_taped);
+            let taped = candidate.derived.choices().into_iter().filter(|c| c.is_taped);
             let (free, kept): (Vec<Choice>, Vec<Choice>) = taped.partition(|c| is_free(&schedules, &c.kept));
-            if candidate.way.tape == Tape::All {
-                self.free = free.into_iter().map(|c| c.place).collect();
+            if candidate.plan.tape == Tape::All {
+                self.free = free.into_iter().map(|c| c.key).collect();
             }
             if let Some(why) = candidate.is_too_large(&self.best).filter(|_| !kept.is_empty()) {
                 self.refuse(name, why);
@@ -248,16 +251,16 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     }
 
     /// Returns whether a candidate is worth scheduling; if not, records the reason.
-    fn may_win(&mut self, candidate: &Candidate<T>) -> bool {
+    fn may_win(&mut self, candidate: &PlanCandidate<T>) -> bool {
         let why = self.hopeless(candidate);
         if let Some(why) = &why {
-            self.refuse(candidate.way.name(), why.clone());
+            self.refuse(candidate.plan.name(), why.clone());
         }
         why.is_none()
     }
 
     /// Returns the reason for not scheduling a candidate, if any.
-    fn hopeless(&self, candidate: &Candidate<T>) -> Option<String> {
+    fn hopeless(&self, candidate: &PlanCandidate<T>) -> Option<String> {
         let (before, best) = (candidate.before(), self.best.before());
         if before > HOPELESS * best {
             return Some(format!("takes {} before scheduling, the best so far {}", time(before), time(best)));
@@ -276,10 +279,10 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     }
 
     fn taken(mut self) -> (Vec<Schedule>, T) {
-        let (site, options, taken) = ("tapes of the gradient".to_string(), self.outcomes, self.taken);
-        let decision = Decision { rule: MATERIALISE, site, span: Span::NONE, options, taken };
+        let (site, outcomes, taken) = ("tapes of the gradient".to_string(), self.outcomes, self.taken);
+        let decision = Decision { rule: MATERIALISE, site, span: Span::NONE, outcomes, taken };
         self.schedules.iter_mut().for_each(|s| s.note(decision.clone()));
-        (self.schedules, self.best.made.whole)
+        (self.schedules, self.best.derived.whole)
     }
 }
 

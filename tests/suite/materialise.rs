@@ -92,13 +92,13 @@ fn example(file: &str, function: &str, wrt: &[&str]) -> Program {
 fn kept_in(program: &Program, options: &Options) -> String {
     let (found, text) = decided_in(program, "free", options);
     let found = found.unwrap_or_else(|| panic!("no tapes were chosen for\n{text}"));
-    found.options[found.taken].steps.clone()
+    found.outcomes[found.taken].steps.clone()
 }
 
 fn taken(entry: &str, options: &Options) -> (String, String) {
     let (found, text) = decided(entry, options);
     let found = found.unwrap_or_else(|| panic!("no tapes were chosen for `{entry}`"));
-    (found.options[found.taken].steps.clone(), text)
+    (found.outcomes[found.taken].steps.clone(), text)
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn memory_is_estimated_after_scheduling() {
     let options = Options::default().portable(true).size("n", 4096).size("m", 512);
     let (found, text) = decided("pairs", &options.gradient(by(&["x"])));
     let found = found.unwrap_or_else(|| panic!("no tapes were chosen for `pairs`"));
-    let all = found.options.iter().find(|o| o.steps == "tape=\"all\"").map(|o| &o.answer);
+    let all = found.outcomes.iter().find(|o| o.steps == "tape=\"all\"").map(|o| &o.answer);
     assert!(matches!(all, Some(Answer::Takes(_))), "{found:?}");
     assert!(!text.contains("tape = empty((n"), "there is a tape in memory:\n{text}");
 }
@@ -154,7 +154,7 @@ fn of_convolution(feats: i64, channels: i64) -> (Decision, String) {
 #[test]
 fn operands_of_library_calls_are_taped() {
     let (found, text) = of_convolution(128, 8);
-    let taken = &found.options[found.taken].steps;
+    let taken = &found.outcomes[found.taken].steps;
     assert_eq!(taken, "tape=\"auto\", `near` on a tape, `around` on a tape, `across` on a tape", "{text}");
     assert_eq!(text.matches("abs(").count(), 6, "sums are recomputed:\n{text}");
 }
@@ -164,7 +164,7 @@ fn operands_of_library_calls_are_taped() {
 #[test]
 fn tapes_with_little_gain_are_not_chosen() {
     let (found, text) = of_convolution(32, 32);
-    let takes = |steps: &str| match found.options.iter().find(|o| o.steps == steps).map(|o| &o.answer) {
+    let takes = |steps: &str| match found.outcomes.iter().find(|o| o.steps == steps).map(|o| &o.answer) {
         Some(Answer::Takes(ns)) => *ns,
         other => panic!("{steps}: {other:?}"),
     };
@@ -215,7 +215,7 @@ fn decisions_are_deterministic() {
         let said = || {
             let (found, text) = decided(entry, &options);
             let found = found.unwrap_or_else(|| panic!("{entry}"));
-            let estimates = found.options.iter().map(|o| match o.answer {
+            let estimates = found.outcomes.iter().map(|o| match o.answer {
                 Answer::Takes(ns) | Answer::Pruned(ns) | Answer::Weighs(ns) => format!("{} {ns}", o.steps),
                 Answer::Refused(ref why) => format!("{} {why}", o.steps),
             });
@@ -236,7 +236,7 @@ fn a_program_of_many_steps_is_scheduled_once() {
     let options = large().gradient(Gradient::default());
     let schedule = program.scheduled("f", &options).unwrap_or_else(|e| panic!("{e}"));
     let found = schedule.decisions().iter().find(|d| d.rule == MATERIALISE).expect("tensors have choices");
-    let scheduled = found.options.iter().filter(|o| matches!(o.answer, Answer::Takes(_))).count();
+    let scheduled = found.outcomes.iter().filter(|o| matches!(o.answer, Answer::Takes(_))).count();
     assert_eq!((scheduled, found.taken), (1, 0), "{found:?}");
 }
 

@@ -15,7 +15,7 @@
 
 use super::model::Model;
 use super::nest;
-use super::trip_counts::Known;
+use super::trip_counts::Basis;
 use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::schedule::Schedule;
 use crate::tree::{self, Loop};
@@ -28,12 +28,12 @@ pub(super) const RULE: Rule = Rule {
     summary: "Keeps sums of loops in registers.",
     why_here: "after contractions are tiled, whose sums are in registers already, and before lanes, which these sums \
                get too",
-    gain: crate::auto::rule::MARK,
+    gain: crate::auto::rule::MIN_GAIN_MARK,
     min_gain_sparse: Some(-STORED),
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Accepted increase of the estimate in loops over stored elements, as a fraction. C compilers optimise nests over rows
@@ -57,12 +57,12 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site).as_ref().and_then(Loop::of) else { return Vec::new() };
     // Trip counts must be known at compile time.
     let trips = |l: &Loop| {
         let found = model.trips(s.func(), &[], l);
-        (found.known == Known::Fact).then_some(found.value as i64)
+        (found.basis == Basis::Fact).then_some(found.value as i64)
     };
     let around = tree::path(&s.func().body, site).unwrap_or_default();
     let in_registers: Vec<&Symbol> = around.iter().filter_map(|d| small_array(d)).collect();
@@ -70,7 +70,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     found.flat_map(|t| [Some(whole(s, &l, &t)), columns(s, model, &l, &t, &trips)]).flatten().collect()
 }
 
-/// Returns the option to keep all sums of a loop into tensor `t` in registers, with lanes where that is legal.
+/// Returns the candidate to keep all sums of a loop into tensor `t` in registers, with lanes where that is legal.
 fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Candidate {
     let steps = format!("cache_reduction(\"{}\", \"{}\")", s.called(&l.stmt), t.name());
     let lanes = rows(&l.body, t);
@@ -87,7 +87,8 @@ fn whole(s: &Schedule, l: &Loop, t: &Symbol) -> Candidate {
     })
 }
 
-/// Returns the option to sum blocks of columns one after the other, if the rows have more columns than registers hold.
+/// Returns the candidate to sum blocks of columns one after the other, if the rows have more columns than registers
+/// hold.
 fn columns(s: &Schedule, model: &Model<'_>, l: &Loop, t: &Symbol, trips: &Trips<'_>) -> Option<Candidate> {
     let [inner] = nest::loops_in(&l.body).try_into().ok()?;
     let own = Loop::of(&inner).filter(|own| nest::is_alone(&l.stmt, &inner) && !nest::has_loop(&own.body))?;

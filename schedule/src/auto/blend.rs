@@ -21,12 +21,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_blend",
     summary: "Unrolls loops of a few iterations and jams them into the loops inside.",
     why_here: "before loops are fused, which then have no short loops between them",
-    gain: crate::auto::rule::MARK,
+    gain: crate::auto::rule::MIN_GAIN_MARK,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Collects unmarked short loops nested in other loops, whose inner loops are all innermost and longer.
@@ -46,7 +46,7 @@ fn is_short_around_long(l: &Stmt) -> bool {
     unroll::is_short(&own) && !inside.is_empty() && inside.iter().all(long) && unroll::has_few_statements(&own.body)
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let steps = format!("blend(\"{}\")", s.called(&l));
     vec![Candidate::new(steps, move |s| s.call("blend", &[Arg::from(site)]).map(|_| ExtraSteps::default()))]

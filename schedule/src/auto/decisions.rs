@@ -4,7 +4,7 @@ use crate::refusal::Refusal;
 use std::fmt::Write as _;
 use taffeta_ast::Span;
 
-/// Maximum number of untried options listed by name; of more options, only the first and the last one are.
+/// Maximum number of untried candidates listed by name; of more candidates, only the first and the last one are.
 const MOST_NAMED: usize = 3;
 
 /// Decision of a rule at one site.
@@ -16,13 +16,13 @@ pub struct Decision {
     pub site: String,
     /// Source location of the site; none where the decision concerns the whole program.
     pub span: Span,
-    /// Options compared, the unchanged program first.
-    pub options: Vec<Outcome>,
-    /// Index of the option taken; 0 is the unchanged program.
+    /// Candidates compared, the unchanged program first.
+    pub outcomes: Vec<Outcome>,
+    /// Index of the candidate taken; 0 is the unchanged program.
     pub taken: usize,
 }
 
-/// Option with its evaluation.
+/// Candidate with its evaluation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Steps as a schedule spells them, or `keep`.
@@ -31,7 +31,7 @@ pub struct Outcome {
     pub answer: Answer,
 }
 
-/// Result of evaluating an option. Times are of the whole program, in nanoseconds.
+/// Result of evaluating a candidate. Times are of the whole program, in nanoseconds.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// Estimated time.
@@ -41,8 +41,8 @@ pub enum Answer {
     Weighs(f64),
     /// Reason for the refusal.
     Refused(String),
-    /// Lower bound of the time, too high to be worth a trial or no lower than another option's estimate; legality was
-    /// not checked.
+    /// Lower bound of the time, too high to be worth a trial or no lower than another candidate's estimate; legality
+    /// was not checked.
     Pruned(f64),
 }
 
@@ -53,8 +53,8 @@ impl Outcome {
 }
 
 impl Decision {
-    /// Renders the decision for people: the site with its source location `place`, then every option once, the taken
-    /// one marked by a star, and one line for the untried options.
+    /// Renders the decision for people: the site with its source location `place`, then every candidate once, the taken
+    /// one marked by a star, and one line for the untried candidates.
     pub fn text(&self, place: &str) -> String {
         let mut out = format!("`{}`", self.site);
         if !place.is_empty() {
@@ -62,14 +62,14 @@ impl Decision {
         }
         out.push('\n');
         let mut told: Vec<String> = Vec::new();
-        for (k, option) in self.options.iter().enumerate() {
-            let answer = match &option.answer {
+        for (k, outcome) in self.outcomes.iter().enumerate() {
+            let answer = match &outcome.answer {
                 Answer::Takes(ns) => time(*ns),
                 Answer::Weighs(weight) => format!("searches {weight:.0}"),
                 Answer::Refused(why) => format!("refused: {why}"),
                 Answer::Pruned(_) => continue,
             };
-            let line = format!("{:<44} {answer}", option.steps);
+            let line = format!("{:<44} {answer}", outcome.steps);
             if k == self.taken || !told.contains(&line) {
                 let mark = if k == self.taken { '*' } else { ' ' };
                 let _ = writeln!(out, "  {mark} {line}");
@@ -79,15 +79,15 @@ impl Decision {
         out + &self.not_tried()
     }
 
-    /// Renders the options ruled out by their lower bounds.
+    /// Renders the candidates ruled out by their lower bounds.
     fn not_tried(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
         let mut least = f64::INFINITY;
-        for option in &self.options {
-            if let Answer::Pruned(ns) = option.answer {
+        for outcome in &self.outcomes {
+            if let Answer::Pruned(ns) = outcome.answer {
                 least = least.min(ns);
-                if !names.contains(&option.steps.as_str()) {
-                    names.push(&option.steps);
+                if !names.contains(&outcome.steps.as_str()) {
+                    names.push(&outcome.steps);
                 }
             }
         }

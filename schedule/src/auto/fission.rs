@@ -24,12 +24,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_fission",
     summary: "Separates statements that threads cannot share from the rest of a loop.",
     why_here: "after loops are fused, so that it cuts fused loops, and before the nests that it makes are reordered",
-    gain: crate::auto::rule::STRUCTURE,
+    gain: crate::auto::rule::MIN_GAIN_STRUCTURAL,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Maximum number of scattering statements in a loop.
@@ -48,7 +48,7 @@ fn has_others(l: &Stmt) -> bool {
     l.any(&mut |s| matches!(s.kind(), StmtKind::Store { .. } | StmtKind::ReduceTo { .. }) && !apart.contains(&s.id()))
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     if model.target.threads < 2 {
         return Vec::new();

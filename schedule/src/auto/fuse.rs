@@ -27,15 +27,15 @@ pub(super) const RULE: Rule = Rule {
     summary: "Fuses loops that use the same tensors, and shrinks the tensors between them.",
     why_here: "after libraries have taken their products, and before loops are reordered: it makes the nests that \
                later rules work on",
-    gain: crate::auto::rule::STRUCTURE,
-    min_gain_sparse: Some(crate::auto::rule::STRUCTURE),
+    gain: crate::auto::rule::MIN_GAIN_STRUCTURAL,
+    min_gain_sparse: Some(crate::auto::rule::MIN_GAIN_STRUCTURAL),
     objective: None,
     rounds: 4,
     sites,
-    options,
+    candidates,
 };
 
-/// Collects loops followed by a candidate for fusion.
+/// Collects loops followed by a loop that may be fused with them.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     blocks(&s.func().body, &mut out);
@@ -71,7 +71,7 @@ fn touched(s: &Stmt) -> FxHashSet<Symbol> {
     out
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(first) = tree::find(&s.func().body, site) else { return Vec::new() };
     let Some(second) = next(s, site).filter(|n| neighbours(&first, n)) else { return Vec::new() };
     let (a, b) = (first.id(), second.id());

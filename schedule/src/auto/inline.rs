@@ -13,12 +13,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_inline",
     summary: "Computes cheap intermediates where they are read.",
     why_here: "before loops are fused, which then have fewer tensors between them",
-    gain: crate::auto::rule::MARK,
-    min_gain_sparse: Some(crate::auto::rule::MARK),
+    gain: crate::auto::rule::MIN_GAIN_MARK,
+    min_gain_sparse: Some(crate::auto::rule::MIN_GAIN_MARK),
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Maximum cost of a recomputed expression, in float additions.
@@ -70,7 +70,7 @@ fn cost(e: &Expr) -> Option<u32> {
     }
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(declaration) = tree::find(&s.func().body, site) else { return Vec::new() };
     let StmtKind::VarDef { tensor, .. } = declaration.kind() else { return Vec::new() };
     let handle = Value::Handle(Handle::Tensor(tensor.symbol.clone()));

@@ -22,12 +22,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_mem_type",
     summary: "Puts local arrays of changing size into an arena, which is laid out once.",
     why_here: "at the end, when the other rules have made all of their arrays",
-    gain: crate::auto::rule::MARK,
-    min_gain_sparse: Some(crate::auto::rule::MARK),
+    gain: crate::auto::rule::MIN_GAIN_MARK,
+    min_gain_sparse: Some(crate::auto::rule::MIN_GAIN_MARK),
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Collects declarations of arrays that would be allocated in every iteration of a loop.
@@ -49,7 +49,7 @@ fn allocated(func: &Func, s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
     s.kind().children().into_iter().for_each(|c| allocated(func, c, inside, out));
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(d) = tree::find(&s.func().body, site) else { return Vec::new() };
     let StmtKind::VarDef { tensor, .. } = d.kind() else { return Vec::new() };
     let t = Value::Handle(Handle::Tensor(tensor.symbol.clone()));

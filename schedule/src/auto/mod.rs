@@ -2,14 +2,14 @@
 //! gain (the rules of FreeTensor, section 4.3, with a cost model).
 //!
 //! ```text
-//!  rule: sites ─▶ options, each a few primitives ─▶ tried on a copy ─▶ estimated ─▶ the cheapest is taken
-//!                                                    └─▶ refused, with the reason      └─▶ Decision
+//!  rule: sites ─▶ candidates, each a few primitives ─▶ tried on a copy ─▶ estimated ─▶ the cheapest is taken
+//!                                                       └─▶ refused, with the reason      └─▶ Decision
 //! ```
 //!
 //! - A rule calls nothing but primitives, so every schedule it chooses is legal, and the trace records the primitives
 //!   that were called: `s.auto()` itself leaves no step there.
-//! - The first option of every site is to keep the program. Another option is taken only if its estimate is lower by
-//!   more than a fraction (`Rule::gain`) of the estimate of the outermost statement around the site.
+//! - The first candidate of every site is to keep the program. Another candidate is taken only if its estimate is lower
+//!   by more than a fraction (`Rule::gain`) of the estimate of the outermost statement around the site.
 //! - Rules run in the order of `RULES`, each with the reason for its place. A later rule sees the results of earlier
 //!   ones; no rule undoes another one.
 //! - Schedules depend neither on time nor on chance: the same program gets the same schedule for the same [`Target`].
@@ -47,9 +47,9 @@ mod vectorize;
 
 pub use decisions::{Answer, Decision, Outcome, time};
 pub use loop_report::{Execution, LoopReport};
-pub use roofline::Nest;
+pub use roofline::NestReport;
 pub use target::{LINE, LazyTarget, Level, Prices, Target};
-pub use trip_counts::{Estimate, Known};
+pub use trip_counts::{Basis, Estimate};
 
 use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
@@ -62,8 +62,9 @@ use rule::{Apply, ExtraSteps, KEEP, Rule};
 use std::borrow::Cow;
 use taffeta_ast::{Stmt, StmtKind, print};
 
-/// Minimum lead of an option's lower bound over the best estimate so far, as a fraction of the estimate of the
-/// outermost statement around the site; closer options are not tried, so the earlier of two near-equal options wins.
+/// Minimum lead of a candidate's lower bound over the best estimate so far, as a fraction of the estimate of the
+/// outermost statement around the site; closer candidates are not tried, so the earlier of two near-equal candidates
+/// wins.
 const NEAR: f64 = 0.02;
 /// Maximum number of trials per rule and program; the remaining sites are kept unchanged. (A program of 800 statements
 /// takes fewer.)
@@ -220,10 +221,10 @@ fn prints(s: &Stmt) -> bool {
 
 /// Returns the program after the follow-up steps expected of later rules if that lowers the estimate, else the program
 /// itself.
-fn expected<'s>(s: &'s Schedule, then: Option<&Apply>, model: &mut Model<'_>) -> Cow<'s, Schedule> {
-    let Some(then) = then else { return Cow::Borrowed(s) };
+fn with_expected<'s>(s: &'s Schedule, follow_up: Option<&Apply>, model: &mut Model<'_>) -> Cow<'s, Schedule> {
+    let Some(follow_up) = follow_up else { return Cow::Borrowed(s) };
     let mut later = s.trying();
-    let is_less = then(&mut later).is_ok() && model.program(later.func()) < model.program(s.func());
+    let is_less = follow_up(&mut later).is_ok() && model.program(later.func()) < model.program(s.func());
     if is_less { Cow::Owned(later) } else { Cow::Borrowed(s) }
 }
 
@@ -237,24 +238,24 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         let near = structured::is_near_stored(s, &stmt);
         let gain = if near { rule.min_gain_sparse } else { Some(rule.gain) };
         let Some(gain) = gain else { continue };
-        let mut candidates = (rule.options)(s, model, site);
+        let mut candidates = (rule.candidates)(s, model, site);
         let kept = candidates.first().is_some_and(|c| c.steps == KEEP).then(|| candidates.remove(0));
         if candidates.is_empty() || *trials >= MOST_TRIALS {
             continue;
         }
         let searched = if near { s.traversal() } else { None };
-        let kept = expected(s, kept.as_ref().and_then(|c| c.follow_up.as_deref()), model);
+        let kept = with_expected(s, kept.as_ref().and_then(|c| c.follow_up.as_deref()), model);
         let keep = rule.objective.map_or_else(|| model.program(kept.func()), |objective| objective(&kept));
         let part = model.part(kept.func(), site);
         let enough = keep - gain * part;
         let answer =
             |weight: f64| if rule.objective.is_some() { Answer::Weighs(weight) } else { Answer::Takes(weight) };
-        let mut options = vec![Outcome { steps: KEEP.into(), answer: answer(keep) }];
+        let mut outcomes = vec![Outcome { steps: KEEP.into(), answer: answer(keep) }];
         let mut best: Option<(f64, usize, Schedule)> = None;
         for candidate in candidates {
             let least = candidate.lower_bound.as_ref().map_or(0.0, |bound| bound(s, model));
             if least >= best.as_ref().map_or(enough, |(best, ..)| best - NEAR * part) {
-                options.push(Outcome { steps: candidate.steps, answer: Answer::Pruned(least) });
+                outcomes.push(Outcome { steps: candidate.steps, answer: Answer::Pruned(least) });
                 continue;
             }
             *trials += 1;
@@ -265,20 +266,20 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
                     let estimate = match rule.objective {
                         Some(objective) => objective(&trial),
                         None => {
-                            let later = expected(&trial, candidate.follow_up.as_deref(), model);
+                            let later = with_expected(&trial, candidate.follow_up.as_deref(), model);
                             model.program(later.func())
                         }
                     };
                     // Checked last, since it lowers the whole program.
                     let more = || searched.is_some_and(|now| trial.traversal().is_none_or(|then| then > now));
                     if estimate < enough && best.as_ref().is_none_or(|(least, ..)| estimate < *least) && !more() {
-                        best = Some((estimate, options.len(), trial));
+                        best = Some((estimate, outcomes.len(), trial));
                     }
                     Outcome { steps: steps.join(", "), answer: answer(estimate) }
                 }
                 Err(r) => Outcome::refused(candidate.steps, &r),
             };
-            options.push(outcome);
+            outcomes.push(outcome);
         }
         let taken = best.as_ref().map_or(0, |(_, k, _)| *k);
         let site = match stmt.kind() {
@@ -289,6 +290,6 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         if let Some((.., trial)) = best {
             s.become_tried(trial);
         }
-        s.note(Decision { rule: rule.method, site, span: stmt.origin().span(), options, taken });
+        s.note(Decision { rule: rule.method, site, span: stmt.origin().span(), outcomes, taken });
     }
 }

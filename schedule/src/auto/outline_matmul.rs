@@ -27,7 +27,7 @@ use taffeta_ast::{Access, Expr, ExprKind, ReduceOp, Stmt, StmtId, StmtKind, Symb
 /// Predicate that accepts a product if it is worth a library call in the nest that starts at the given loop.
 pub(super) type Pays<'p> = dyn Fn(StmtId, &Product) -> bool + 'p;
 
-/// Collects the candidates for products: additive reductions over a loop, in unmarked loops.
+/// Collects the sites of products: additive reductions over a loop, in unmarked loops.
 pub(super) fn sums(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     gather_sums(&s.func().body, &mut Vec::new(), &mut out);
@@ -46,17 +46,17 @@ fn gather_sums(s: &Stmt, way: &mut Vec<Stmt>, out: &mut Vec<StmtId>) {
     way.pop();
 }
 
-/// Returns the option to cut a sum's product out of the outermost enclosing loop whose nest is a product that `pays`
+/// Returns the candidate to cut a sum's product out of the outermost enclosing loop whose nest is a product that `pays`
 /// accepts.
-pub(super) fn option(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Candidate> {
+pub(super) fn outermost(s: &Schedule, sum: StmtId, pays: &Pays<'_>) -> Option<Candidate> {
     let outer = among_others(s, sum, pays)?;
     let steps = format!("as_lib of the product in \"{}\", cut out", s.called(&outer));
     let outer = outer.id();
     Some(Candidate::new(steps, move |s| apply(s, outer, sum).map(|()| ExtraSteps::default())))
 }
 
-/// Returns the option to cut all products out of a loop at once, so that local tensors of its iterations are expanded
-/// only once.
+/// Returns the candidate to cut all products out of a loop at once, so that local tensors of its iterations are
+/// expanded only once.
 pub(super) fn all(s: &Schedule, l: &Loop, pays: &Pays<'_>) -> Option<Candidate> {
     let mut way = tree::path(&s.func().body, l.stmt.id())?;
     way.pop();

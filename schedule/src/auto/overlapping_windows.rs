@@ -28,19 +28,19 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_window",
     summary: "Runs a few iterations over overlapping windows together.",
     why_here: "before short loops are jammed, as it makes some, and before loops are fused, which would hide windows",
-    gain: crate::auto::rule::STRUCTURE,
+    gain: crate::auto::rule::MIN_GAIN_STRUCTURAL,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Number of iterations per block: each keeps a row of its sums, or of its operands beside the window, in registers.
-const TOGETHER: i64 = 4;
+const ITERATIONS_PER_BLOCK: i64 = 4;
 
 /// Minimum trip count of a window and of its enclosing loop: of shorter windows, a block shares too small a part.
-const LEAST: f64 = 4.0 * TOGETHER as f64;
+const MIN_TRIPS: f64 = 4.0 * ITERATIONS_PER_BLOCK as f64;
 
 /// Maximum number of window loops in one loop.
 const MOST_WINDOWS: usize = 4;
@@ -76,17 +76,17 @@ fn overlaps(outer: &Loop, inner: &Loop) -> bool {
     })
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let around: Vec<Stmt> = s.around(site).into_iter().chain([l.clone()]).collect();
-    let long = |w: &Loop| model.trips(s.func(), &around, w).value >= LEAST;
+    let long = |w: &Loop| model.trips(s.func(), &around, w).value >= MIN_TRIPS;
     let windows: Vec<Loop> = windows(&l).into_iter().filter(long).collect();
     let Some(own) = Loop::of(&l).filter(|_| !windows.is_empty()) else { return Vec::new() };
-    if model.trips(s.func(), &around[..around.len() - 1], &own).value < LEAST {
+    if model.trips(s.func(), &around[..around.len() - 1], &own).value < MIN_TRIPS {
         return Vec::new();
     }
     let names: Vec<String> = windows.iter().map(|w| format!("\"{}\"", s.called(&w.stmt))).collect();
-    let steps = format!("{TOGETHER} iterations of \"{}\" together in {}", s.called(&l), names.join(", "));
+    let steps = format!("{ITERATIONS_PER_BLOCK} iterations of \"{}\" together in {}", s.called(&l), names.join(", "));
     let windows: Vec<StmtId> = windows.iter().map(|w| w.stmt.id()).collect();
     vec![Candidate {
         steps,
@@ -99,7 +99,7 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
 fn apply(s: &mut Schedule, site: StmtId, windows: &[StmtId]) -> Result<ExtraSteps, Refusal> {
     // Confines bounds conditions, if there are any, to the ends of the loop.
     nest::attempt(s, "separate_tail", &[Arg::from(site)]);
-    let (some, mut rest) = nest::halves(s.call("split", &[Arg::from(site), Arg::from(TOGETHER)])?)?;
+    let (some, mut rest) = nest::halves(s.call("split", &[Arg::from(site), Arg::from(ITERATIONS_PER_BLOCK)])?)?;
     nest::attempt(s, "separate_tail", &[Arg::from(some)]);
     for w in windows {
         let together = nest::alone(s, &mut rest, Value::from(*w), &mut Vec::new())?;

@@ -26,12 +26,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_parallelize",
     summary: "Runs outer loops on several threads.",
     why_here: "after all rules that change loops, since no step splits or moves a parallel loop",
-    gain: crate::auto::rule::MARK,
-    min_gain_sparse: Some(crate::auto::rule::MARK),
+    gain: crate::auto::rule::MIN_GAIN_MARK,
+    min_gain_sparse: Some(crate::auto::rule::MIN_GAIN_MARK),
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Iterations per thread below which two nested loops are worth merging.
@@ -52,9 +52,9 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-/// Lists options for an outermost loop and the loops inside of it; inner loops become sites of their own once threads
-/// run some loop of their outermost one.
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+/// Lists candidates for an outermost loop and the loops inside of it; inner loops become sites of their own once
+/// threads run some loop of their outermost one.
+fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     let mut around = s.around(site);
     let others = around.first().is_none_or(has_threads);
@@ -74,7 +74,7 @@ fn has_threads(s: &Stmt) -> bool {
     s.any(&mut |s| is_on_threads(s))
 }
 
-/// Collects the options to run a loop, or loops inside of it, on threads.
+/// Collects the candidates to run a loop, or loops inside of it, on threads.
 fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, out: &mut Vec<Candidate>) {
     let Some(l) = Loop::of(stmt) else { return };
     let StmtKind::For { props, .. } = stmt.kind() else { return };
@@ -99,15 +99,15 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     if around.len() + 1 < MOST_DEPTH {
         around.push(stmt.clone());
         // Tried before single loops: if all of them are legal together, lower bounds rule the single ones out untried.
-        out.extend(together(s, model, stmt, &within, around));
+        out.extend(all_inside(s, model, stmt, &within, around));
         within.iter().for_each(|inner| inside(s, model, inner, around, out));
         around.pop();
     }
 }
 
-/// Returns the option to run all loops directly inside of another one on threads, as far as they are unmarked and take
-/// longer than the start of threads.
-fn together(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], around: &[Stmt]) -> Option<Candidate> {
+/// Returns the candidate to run all loops directly inside of another one on threads, as far as they are unmarked and
+/// take longer than the start of threads.
+fn all_inside(s: &Schedule, model: &Model<'_>, outer: &Stmt, within: &[Stmt], around: &[Stmt]) -> Option<Candidate> {
     if within.len() < 2 {
         return None;
     }
@@ -204,7 +204,7 @@ fn on_threads(above: Option<i64>) -> LoopProps {
     LoopProps { parallel: Some(threads), ..LoopProps::default() }
 }
 
-/// Returns the option to divide a loop over uneven rows into parts of equally many stored positions. The number of
+/// Returns the candidate to divide a loop over uneven rows into parts of equally many stored positions. The number of
 /// positions is known at run time only; threads start there if it is at least `chunk`.
 fn by_positions(s: &Schedule, l: &Stmt, chunk: Option<i64>) -> Candidate {
     let id = l.id();

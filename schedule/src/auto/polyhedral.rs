@@ -27,12 +27,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_polyhedral",
     summary: "Skews and tiles nests in which every loop carries a dependence, for threads.",
     why_here: "after the order of loops is chosen, since the loops that it makes keep their order, and before lanes",
-    gain: crate::auto::rule::STRUCTURE,
+    gain: crate::auto::rule::MIN_GAIN_STRUCTURAL,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Maximum depth of a nest to tile.
@@ -61,7 +61,7 @@ fn is_in_place(loops: &[Stmt]) -> bool {
     stored.is_some_and(|all| all.contains(&true))
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops = nest::chain(&root);
     let is_free = |l: &Stmt| s.trying().call("parallelize", &[Arg::from(l.id())]).is_ok();

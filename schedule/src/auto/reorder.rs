@@ -35,12 +35,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_reorder",
     summary: "Orders nested loops so that consecutive iterations access adjacent elements.",
     why_here: "before marks, which fix the order of loops",
-    gain: crate::auto::rule::STRUCTURE,
+    gain: crate::auto::rule::MIN_GAIN_STRUCTURAL,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Maximum depth of a nest to permute.
@@ -85,7 +85,7 @@ fn columns(s: &Stmt) -> Vec<StmtId> {
     if inner.iter().any(crosses) { inner.iter().map(|i| i.stmt.id()).collect() } else { Vec::new() }
 }
 
-/// Returns the option to distribute a loop over the loops in it, and to interchange each of the pairs where that is
+/// Returns the candidate to distribute a loop over the loops in it, and to interchange each of the pairs where that is
 /// legal.
 fn distribute_and_interchange(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) -> Candidate {
     let steps = format!("fission(\"{}\") around each loop in it", s.called(outer));
@@ -114,7 +114,7 @@ fn distribute_and_interchange(s: &Schedule, outer: &Stmt, inner: Vec<StmtId>) ->
     })
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let inner = columns(&root);
     if !inner.is_empty() {
@@ -204,7 +204,7 @@ fn text(s: &Schedule, loops: &[Stmt], order: &[usize]) -> String {
     format!("reorder([{}])", names.join(", "))
 }
 
-/// Returns the option to permute loops after distribution of the statements between them.
+/// Returns the candidate to permute loops after distribution of the statements between them.
 fn cut_out(s: &Schedule, loops: &[Stmt], order: &[usize]) -> Candidate {
     let (steps, ids) = (text(s, loops, order), loops.iter().map(Stmt::id).collect::<Vec<StmtId>>());
     let order = order.to_vec();

@@ -6,7 +6,7 @@
 //! level's bandwidth.
 
 use super::decisions::Answer;
-use super::model::Model;
+use super::model::{Model, RoofComparison};
 use super::{parallelize, vectorize};
 use crate::auto::model::enclosing::Stage;
 use crate::schedule::Schedule;
@@ -23,7 +23,7 @@ const MOST_OBSTACLES: usize = 3;
 
 /// Outermost loop of a program, with its estimate and its roof.
 #[derive(Clone, Debug)]
-pub struct Nest {
+pub struct NestReport {
     /// Selector of the nest in a schedule.
     pub site: String,
     /// Estimated time in nanoseconds.
@@ -38,7 +38,7 @@ pub struct Nest {
     pub is_far: bool,
 }
 
-impl Nest {
+impl NestReport {
     /// Returns the lower bound of the nest's time.
     pub fn roof(&self) -> f64 {
         self.arithmetic.max(self.memory)
@@ -47,17 +47,17 @@ impl Nest {
 
 impl Schedule {
     /// Returns the outermost loops of the current program, each with its roof.
-    pub fn nests(&self) -> Vec<Nest> {
+    pub fn nests(&self) -> Vec<NestReport> {
         let target = self.target();
         let model = Model::new(&target, Stage::Compiled);
         let mut loops = Vec::new();
         outermost(&self.func().body, &mut loops);
-        let mut nests: Vec<Nest> = loops
+        let mut nests: Vec<NestReport> = loops
             .iter()
             .map(|l| {
-                let (estimate, arithmetic, memory) = model.against_roof(self.func(), l);
+                let RoofComparison { estimate, arithmetic, memory } = model.against_roof(self.func(), l);
                 let site = self.called(l);
-                Nest { site, estimate, arithmetic, memory, obstacles: Vec::new(), is_far: false }
+                NestReport { site, estimate, arithmetic, memory, obstacles: Vec::new(), is_far: false }
             })
             .collect();
         let whole: f64 = nests.iter().map(|n| n.estimate).sum();
@@ -82,7 +82,7 @@ impl Schedule {
         });
         let marks = [parallelize::RULE.method, vectorize::RULE.method];
         let about = self.decisions().iter().rev().filter(|d| marks.contains(&d.rule) && names.contains(&d.site));
-        let refused = about.flat_map(|d| &d.options).filter_map(|o| match &o.answer {
+        let refused = about.flat_map(|d| &d.outcomes).filter_map(|o| match &o.answer {
             Answer::Refused(why) => Some((&o.steps, why)),
             _ => None,
         });

@@ -8,11 +8,11 @@ use crate::tree;
 use taffeta_ast::{Func, LoopProps, StmtId, StmtKind};
 
 /// Minimum gain of a structural change, as a fraction of the estimate of the outermost statement around its site.
-pub(super) const STRUCTURE: f64 = 0.05;
+pub(super) const MIN_GAIN_STRUCTURAL: f64 = 0.05;
 
 /// Minimum gain of a mark, which changes only how a loop runs, as a fraction of the estimate of the outermost statement
 /// around its site.
-pub(super) const MARK: f64 = 0.005;
+pub(super) const MIN_GAIN_MARK: f64 = 0.005;
 
 /// Rule of automatic scheduling.
 pub(super) struct Rule {
@@ -33,13 +33,13 @@ pub(super) struct Rule {
     pub objective: Option<fn(&Schedule) -> f64>,
     /// Maximum number of passes over all sites; a pass without a step is the last one.
     pub rounds: usize,
-    /// Candidate sites, in order.
+    /// Sites at which the rule may apply, in order.
     pub sites: fn(&Schedule) -> Vec<StmtId>,
-    /// Options at a site. The first one may be to keep the program ([`Candidate::keep`]).
-    pub options: fn(&Schedule, &Model<'_>, StmtId) -> Vec<Candidate>,
+    /// Candidates at a site. The first one may be to keep the program ([`Candidate::keep`]).
+    pub candidates: fn(&Schedule, &Model<'_>, StmtId) -> Vec<Candidate>,
 }
 
-/// Steps of an option, run on a trial copy that replaces the schedule if the option is taken.
+/// Steps of a candidate, run on a trial copy that replaces the schedule if the candidate is taken.
 pub(super) type Apply = dyn Fn(&mut Schedule) -> Result<ExtraSteps, Refusal>;
 
 /// Steps that a candidate executed in addition to [`Candidate::steps`].
@@ -49,10 +49,10 @@ pub(super) struct ExtraSteps {
     pub after: Vec<String>,
 }
 
-/// Lower bound of a program's estimate with an option applied, on the assumption that the option is legal.
+/// Lower bound of a program's estimate with a candidate applied, on the assumption that the candidate is legal.
 pub(super) type LowerBound = dyn Fn(&Schedule, &mut Model<'_>) -> f64;
 
-/// Steps text of the option to change nothing.
+/// Steps text of the candidate to change nothing.
 pub(super) const KEEP: &str = "keep";
 
 /// Candidate transformation of a site.
@@ -64,8 +64,8 @@ pub(super) struct Candidate {
     pub apply: Box<Apply>,
     /// Follow-up steps expected of later rules, applied for the estimate alone.
     pub follow_up: Option<Box<Apply>>,
-    /// Lower bound of the program's estimate with this option. The bound is far cheaper to compute than a proof of
-    /// legality, so options whose bound is too high are not tried.
+    /// Lower bound of the program's estimate with this candidate. The bound is far cheaper to compute than a proof of
+    /// legality, so candidates whose bound is too high are not tried.
     pub lower_bound: Option<Box<LowerBound>>,
 }
 
@@ -74,14 +74,17 @@ impl Candidate {
         Candidate { steps, apply: Box::new(apply), follow_up: None, lower_bound: None }
     }
 
-    /// Returns the option to keep the program, with the follow-up steps expected of later rules.
-    pub fn keep(then: impl Fn(&mut Schedule) -> Result<ExtraSteps, Refusal> + 'static) -> Candidate {
-        Candidate::new(KEEP.into(), |_| Ok(ExtraSteps::default())).expecting(then)
+    /// Returns the candidate to keep the program, with the follow-up steps expected of later rules.
+    pub fn keep(follow_up: impl Fn(&mut Schedule) -> Result<ExtraSteps, Refusal> + 'static) -> Candidate {
+        Candidate::new(KEEP.into(), |_| Ok(ExtraSteps::default())).with_follow_up(follow_up)
     }
 
     /// Adds the follow-up steps expected of later rules.
-    pub fn expecting(self, then: impl Fn(&mut Schedule) -> Result<ExtraSteps, Refusal> + 'static) -> Candidate {
-        Candidate { follow_up: Some(Box::new(then)), ..self }
+    pub fn with_follow_up(
+        self,
+        follow_up: impl Fn(&mut Schedule) -> Result<ExtraSteps, Refusal> + 'static,
+    ) -> Candidate {
+        Candidate { follow_up: Some(Box::new(follow_up)), ..self }
     }
 
     /// Adds a lower bound: the estimate of the program in which loop `l` has the properties `props`.

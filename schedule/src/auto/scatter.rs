@@ -25,12 +25,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_scatter",
     summary: "Gives threads columns of their own in loops that scatter rows.",
     why_here: "before lanes, which the columns of a thread get too; other loops get threads after that",
-    gain: crate::auto::rule::STRUCTURE,
+    gain: crate::auto::rule::MIN_GAIN_STRUCTURAL,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Maximum depth of a nest to distribute over threads.
@@ -42,7 +42,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops = nest::chain(&root);
     let (Some(last), threads) = (loops.last().and_then(Loop::of), model.target.threads as i64) else {
@@ -63,10 +63,10 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     vec![Candidate::new(steps, move |s| apply(s, &ids, width))]
 }
 
-/// Applies this rule's option at `site`, if there is a legal one, as a follow-up step of other rules.
+/// Applies this rule's candidate at `site`, if there is a legal one, as a follow-up step of other rules.
 pub(super) fn expect_columns(s: &mut Schedule, site: StmtId) {
     let target = s.target();
-    for candidate in options(s, &Model::new(&target, Stage::Structure), site) {
+    for candidate in candidates(s, &Model::new(&target, Stage::Structure), site) {
         let mut trial = s.trying();
         if (candidate.apply)(&mut trial).is_ok() {
             s.become_tried(trial);

@@ -29,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
     objective: Some(weight),
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Maximum depth of a nest to reorder.
@@ -52,7 +52,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops: Vec<Loop> = nest::chain(&root).iter().filter_map(Loop::of).collect();
     let formats = formats(s.func());

@@ -21,7 +21,7 @@
 use super::model::Model;
 use super::model::access::{StrideClass, growth};
 use super::nest;
-use super::trip_counts::Known;
+use super::trip_counts::Basis;
 use crate::auto::rule::{Candidate, ExtraSteps, Rule};
 use crate::block::Block;
 use crate::refusal::Refusal;
@@ -36,12 +36,12 @@ pub(super) const RULE: Rule = Rule {
     summary: "Sums blocks of contractions in registers.",
     why_here: "after the order of loops is chosen, since it takes nests apart, and before lanes and threads, which \
                tiles get too",
-    gain: crate::auto::rule::STRUCTURE,
+    gain: crate::auto::rule::MIN_GAIN_STRUCTURAL,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Maximum depth of a contraction.
@@ -148,7 +148,7 @@ fn loads(s: &Stmt, iters: &[&Symbol]) -> Vec<Vec<StrideClass>> {
     out
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let nest = nest::deepest(&root);
     match Contraction::of(nest.clone(), model.target.vector_bytes) {
@@ -176,7 +176,7 @@ fn plans(s: &Schedule, model: &Model<'_>, c: &Contraction) -> Vec<Plan> {
     out
 }
 
-/// Returns the option to distribute the sums of an innermost loop into nests, and to block those nests that are
+/// Returns the candidate to distribute the sums of an innermost loop into nests, and to block those nests that are
 /// contractions.
 fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Candidate> {
     let last = Loop::of(nest.last()?)?;
@@ -273,7 +273,7 @@ struct Plan {
 impl Plan {
     fn new(s: &Schedule, model: &Model<'_>, c: &Contraction, row: usize, rows: i64, columns: i64) -> Plan {
         let length = Loop::of(&c.loops[c.vector]).map(|l| model.trips(s.func(), &[], &l));
-        let whole = length.is_some_and(|n| n.known == Known::Fact && n.value <= (WHOLE * c.lanes) as f64);
+        let whole = length.is_some_and(|n| n.basis == Basis::Fact && n.value <= (WHOLE * c.lanes) as f64);
         Plan {
             loops: c.loops.iter().map(Stmt::id).collect(),
             row,

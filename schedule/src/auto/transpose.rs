@@ -38,12 +38,12 @@ pub(super) const RULE: Rule = Rule {
     summary: "Traverses transposed tensors in blocks.",
     why_here: "after the order of loops is chosen, for nests without a good order, and before lanes and threads, which \
                blocks get too",
-    gain: crate::auto::rule::STRUCTURE,
+    gain: crate::auto::rule::MIN_GAIN_STRUCTURAL,
     min_gain_sparse: None,
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Maximum depth of a nest to tile.
@@ -59,7 +59,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(root) = tree::find(&s.func().body, site) else { return Vec::new() };
     let loops = nest::chain(&root);
     let Some((row, column)) = crossing(&loops) else { return Vec::new() };

@@ -22,7 +22,7 @@ const STEPS: [f64; 6] = [0.618_033_988, 0.414_213_562, 0.732_050_807, 0.236_067_
 
 /// Basis of an estimate, from certain to assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Known {
+pub enum Basis {
     /// Constants and compiled-in sizes.
     Fact,
     /// Expected sizes.
@@ -37,7 +37,7 @@ pub struct Estimate {
     /// Estimated value.
     pub value: f64,
     /// Basis of the value.
-    pub known: Known,
+    pub basis: Basis,
 }
 
 /// Iterator of an entered loop.
@@ -111,14 +111,14 @@ impl<'t> Values<'t> {
         let fits = |t: &Tensor| {
             let sizes: Vec<Estimate> = t.shape.iter().map(|d| values.value(d)).collect();
             let bytes = sizes.iter().map(|d| d.value.max(0.0)).product::<f64>() * t.dtype.size() as f64;
-            sizes.iter().all(|d| d.known == Known::Fact) && bytes <= room
+            sizes.iter().all(|d| d.basis == Basis::Fact) && bytes <= room
         };
         let is_few = |(k, t): (usize, &Arc<Tensor>)| k >= declared.interface && (t.shape.is_empty() || fits(t));
         values.few = tensors.iter().enumerate().map(is_few).collect();
         for t in tensors.iter().filter(|t| !t.format.is_dense()) {
             let elements = match target.sizes.get(&format!("{}.stored", t.symbol.name())) {
-                Some(n) => Estimate { value: *n as f64, known: Known::Hint },
-                None => Estimate { value: values.guessed(t), known: Known::Guess },
+                Some(n) => Estimate { value: *n as f64, basis: Basis::Hint },
+                None => Estimate { value: values.guessed(t), basis: Basis::Guess },
             };
             values.stored.insert(t.symbol.clone(), (t.format.clone(), elements));
         }
@@ -166,7 +166,7 @@ impl<'t> Values<'t> {
             true => trips,
             false => {
                 let part = self.part_stored(iter, body);
-                Estimate { value: trips.value * part.value, known: trips.known.max(part.known) }
+                Estimate { value: trips.value * part.value, basis: trips.basis.max(part.basis) }
             }
         };
         let entered = self.entered(iter, [begin, end, step], trips);
@@ -178,7 +178,7 @@ impl<'t> Values<'t> {
     fn entered(&self, iter: &Symbol, [begin, end, step]: [&Expr; 3], trips: Estimate) -> Iteration {
         let first = self.value(begin);
         let by = step.as_int().unwrap_or(1) as f64;
-        let known = trips.known.max(first.known);
+        let basis = trips.basis.max(first.basis);
         let depth = self.iterators.len() % STEPS.len();
         let depends = self.mentions(begin) || self.mentions(end);
         let (mut samples, mut weights) = (vec![0.0; SAMPLES], vec![1.0; SAMPLES]);
@@ -196,7 +196,7 @@ impl<'t> Values<'t> {
             true => samples.iter().zip(&weights).map(|(i, w)| i * w).sum::<f64>() / all,
             false => first.value + by * trips.value / 2.0,
         };
-        Iteration { symbol: iter.clone(), middle: Estimate { value: middle, known }, samples, weights }
+        Iteration { symbol: iter.clone(), middle: Estimate { value: middle, basis }, samples, weights }
     }
 
     /// Returns whether an expression mentions the iterator of an entered loop.
@@ -213,7 +213,7 @@ impl<'t> Values<'t> {
     /// Hashes the values of the innermost iterator.
     pub fn hash_iterator(&self, hasher: &mut FxHasher) {
         let Some(of) = self.iterators.last() else { return };
-        (of.symbol.id(), of.middle.known as u8).hash(hasher);
+        (of.symbol.id(), of.middle.basis as u8).hash(hasher);
         let numbers = [of.middle.value].into_iter().chain(of.samples.iter().copied()).chain(of.weights.iter().copied());
         numbers.for_each(|n| n.to_bits().hash(hasher));
     }
@@ -225,13 +225,13 @@ impl<'t> Values<'t> {
     fn trips(&self, [begin, end, by]: [&Expr; 3]) -> Estimate {
         let (first, last) = (self.value(begin), self.value(end));
         let step = by.as_int().filter(|s| *s != 0).unwrap_or(1) as f64;
-        let known = first.known.max(last.known);
+        let basis = first.basis.max(last.basis);
         if let Some(around) = self.iterators.last().filter(|_| self.mentions(begin) || self.mentions(end)) {
             let counts = (0..SAMPLES).map(|k| self.count_at([begin, end, by], k) * around.weights[k]);
             let (all, counts): (f64, f64) = (around.weights.iter().sum(), counts.sum());
-            return Estimate { value: if all > 0.0 { counts / all } else { 0.0 }, known };
+            return Estimate { value: if all > 0.0 { counts / all } else { 0.0 }, basis };
         }
-        Estimate { value: ((last.value - first.value) / step).ceil().max(0.0), known }
+        Estimate { value: ((last.value - first.value) / step).ceil().max(0.0), basis }
     }
 
     /// Returns the number of elements that a structured tensor is assumed to store: at most `READ` per innermost fibre.
@@ -246,7 +246,7 @@ impl<'t> Values<'t> {
     /// if it reduces a value with a load at the loop's coordinate from a structured tensor, or writes into such a
     /// tensor; the statement that visits most counts.
     fn part_stored(&self, iter: &Symbol, body: &Stmt) -> Estimate {
-        let all = Estimate { value: 1.0, known: Known::Fact };
+        let all = Estimate { value: 1.0, basis: Basis::Fact };
         let mut most: Option<Estimate> = None;
         body.walk(&mut |s| {
             let (target, value) = match s.kind() {
@@ -292,13 +292,13 @@ impl<'t> Values<'t> {
         let visited = |j: usize| if sparse(&j) { extent(j).min(elements.value) } else { extent(j) };
         let innermost = !(own + 1..format.levels.len()).any(|j| sparse(&j));
         let fibres: f64 = if innermost { (0..own).map(visited).product() } else { 1.0 };
-        Some(Estimate { value: (elements.value / (fibres * extent(own))).min(1.0), known: elements.known })
+        Some(Estimate { value: (elements.value / (fibres * extent(own))).min(1.0), basis: elements.basis })
     }
 
     /// Returns the trip count of `range(first[i], first[i + 1])`: the extent of the dimension that the iterator
     /// indexes, divided by the number of ranges.
     fn read_trips(&self, iter: &Symbol, end: &Expr, body: &Stmt) -> Estimate {
-        let guess = Estimate { value: READ, known: Known::Guess };
+        let guess = Estimate { value: READ, basis: Basis::Guess };
         let mut bound = end;
         while let ExprKind::Cast(inner) = bound.kind() {
             bound = inner;
@@ -318,11 +318,11 @@ impl<'t> Values<'t> {
         match (elements, self.shape(first)) {
             (Some(elements), [ranges, ..]) => {
                 let (elements, ranges) = (self.value(&elements), self.value(ranges));
-                if elements.known.max(ranges.known) == Known::Guess {
+                if elements.basis.max(ranges.basis) == Basis::Guess {
                     return guess;
                 }
                 let value = elements.value / (ranges.value - 1.0).max(1.0);
-                Estimate { value, known: Known::Hint }
+                Estimate { value, basis: Basis::Hint }
             }
             _ => guess,
         }
@@ -335,19 +335,19 @@ impl<'t> Values<'t> {
 
     /// Returns the value of an integer expression in one sample of the enclosing loops.
     fn at(&self, e: &Expr, k: usize) -> f64 {
-        self.value_with(e, &|i| Estimate { value: i.samples[k].floor(), known: i.middle.known }).value
+        self.value_with(e, &|i| Estimate { value: i.samples[k].floor(), basis: i.middle.basis }).value
     }
 
     fn value_with(&self, e: &Expr, of: &dyn Fn(&Iteration) -> Estimate) -> Estimate {
-        let guess = |value| Estimate { value, known: Known::Guess };
+        let guess = |value| Estimate { value, basis: Basis::Guess };
         match e.kind() {
-            ExprKind::Const(_) => e.as_int().map_or(guess(0.0), |v| Estimate { value: v as f64, known: Known::Fact }),
+            ExprKind::Const(_) => e.as_int().map_or(guess(0.0), |v| Estimate { value: v as f64, basis: Basis::Fact }),
             ExprKind::Var(s) => match self.iterators.iter().rev().find(|i| i.symbol == *s) {
                 Some(i) => of(i),
                 None => match self.target.sizes.get(s.name()) {
                     Some(v) => {
-                        let known = if self.target.fixed.contains(s.name()) { Known::Fact } else { Known::Hint };
-                        Estimate { value: *v as f64, known }
+                        let basis = if self.target.fixed.contains(s.name()) { Basis::Fact } else { Basis::Hint };
+                        Estimate { value: *v as f64, basis }
                     }
                     None => guess(self.target.unknown),
                 },
@@ -355,7 +355,7 @@ impl<'t> Values<'t> {
             ExprKind::Cast(inner) => self.value_with(inner, of),
             ExprKind::Apply(op, args) => {
                 let all: Vec<Estimate> = args.iter().map(|a| self.value_with(a, of)).collect();
-                let known = all.iter().map(|a| a.known).max().unwrap_or(Known::Fact);
+                let basis = all.iter().map(|a| a.basis).max().unwrap_or(Basis::Fact);
                 let at = |k: usize| all.get(k).map_or(0.0, |a: &Estimate| a.value);
                 let value = match op {
                     Op::Add => at(0) + at(1),
@@ -368,7 +368,7 @@ impl<'t> Values<'t> {
                     Op::Mod if at(1) != 0.0 => at(0).rem_euclid(at(1)),
                     _ => return guess(at(0)),
                 };
-                Estimate { value, known }
+                Estimate { value, basis }
             }
             ExprKind::Load(..) | ExprKind::Measure(..) => guess(READ),
         }
@@ -386,7 +386,7 @@ mod tests {
     use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 
     /// Returns the trip counts of a program's loops, in program order.
-    fn trips(text: &str, sizes: &[(&str, i64)]) -> Vec<(f64, Known)> {
+    fn trips(text: &str, sizes: &[(&str, i64)]) -> Vec<(f64, Basis)> {
         let program = Program::load(Source::inline("test.ft", text), &NoLoader);
         let func = program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
         let mut target = Target::portable(2);
@@ -396,10 +396,10 @@ mod tests {
         out
     }
 
-    fn count(s: &Stmt, values: &mut Values<'_>, out: &mut Vec<(f64, Known)>) {
+    fn count(s: &Stmt, values: &mut Values<'_>, out: &mut Vec<(f64, Basis)>) {
         if let Some(l) = crate::tree::Loop::of(s) {
             let found = values.enter(&l.iter, [&l.begin, &l.end, &l.step], &l.body);
-            out.push((found.value, found.known));
+            out.push((found.value, found.basis));
             count(&l.body, values, out);
             return values.leave();
         }
@@ -418,11 +418,11 @@ def f(x: inout[f64[n, m]]):
         for j in range(9, -1, -2):
             x[i, j] = 2
 ";
-        let (hint, guess) = (Known::Hint, Known::Guess);
+        let (hint, guess) = (Basis::Hint, Basis::Guess);
         let mut found = trips(text, &[("n", 100)]);
         // Half of the square plus half of its diagonal, up to sampling error.
         found[1].0 = (10.0 * found[1].0).round() / 10.0;
-        assert_eq!(found, [(100.0, hint), (50.5, hint), (1000.0, guess), (5.0, Known::Fact)]);
+        assert_eq!(found, [(100.0, hint), (50.5, hint), (1000.0, guess), (5.0, Basis::Fact)]);
     }
 
     #[test]
@@ -460,6 +460,6 @@ def f(first: i64[n + 1], k: i32[m], v: f64[m], y: inout[f64[n]]):
             y[i] += 1
 ";
         let found = trips(text, &[("n", 100), ("m", 700)]);
-        assert_eq!(found, [(100.0, Known::Hint), (7.0, Known::Hint), (64.0, Known::Guess)]);
+        assert_eq!(found, [(100.0, Basis::Hint), (7.0, Basis::Hint), (64.0, Basis::Guess)]);
     }
 }

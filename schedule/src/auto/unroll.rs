@@ -12,12 +12,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_unroll",
     summary: "Replaces innermost loops of a few iterations by copies of their bodies.",
     why_here: "after the order of loops is chosen, and before lanes, which only innermost loops take",
-    gain: crate::auto::rule::MARK,
-    min_gain_sparse: Some(crate::auto::rule::MARK),
+    gain: crate::auto::rule::MIN_GAIN_MARK,
+    min_gain_sparse: Some(crate::auto::rule::MIN_GAIN_MARK),
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Maximum trip count of a loop to unroll.
@@ -57,7 +57,7 @@ pub(super) fn has_few_statements(body: &Stmt) -> bool {
     silent && count <= MOST_STATEMENTS
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site).filter(|_| !nest::is_in_library(s, site)) else { return Vec::new() };
     let steps = format!("unroll(\"{}\")", s.called(&l));
     vec![Candidate::new(steps, move |s| s.call("unroll", &[Arg::from(site)]).map(|_| ExtraSteps::default()))]

@@ -19,12 +19,12 @@ pub(super) const RULE: Rule = Rule {
     method: "auto_use_lib",
     summary: "Replaces large matrix products by library calls.",
     why_here: "before rules that change loops, while products stand as written; later rules leave library calls alone",
-    gain: crate::auto::rule::STRUCTURE,
-    min_gain_sparse: Some(crate::auto::rule::STRUCTURE),
+    gain: crate::auto::rule::MIN_GAIN_STRUCTURAL,
+    min_gain_sparse: Some(crate::auto::rule::MIN_GAIN_STRUCTURAL),
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Minimum number of rows, columns and terms of a product worth a call.
@@ -49,13 +49,13 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     out
 }
 
-fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(stmt) = tree::find(&s.func().body, site) else { return Vec::new() };
     let pays = |l: StmtId, p: &Product| is_for_libraries(p) && is_large(s, model, l, p);
     // Outlining from a sparse loop would densify its per-element temporaries.
     let near_stored = is_near_stored(s, &stmt);
     let Some(l) = Loop::of(&stmt) else {
-        return outline_matmul::option(s, site, &pays)
+        return outline_matmul::outermost(s, site, &pays)
             .filter(|_| !near_stored)
             .map_or(Vec::new(), |c| on_threads(s, site, c));
     };
@@ -75,13 +75,13 @@ fn options(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     whole.filter_map(|id| tree::find(&s.func().body, id)).map(|l| product(s, site, &l)).collect()
 }
 
-/// Returns the options to cut products out of a loop or to keep the loop. A library runs on threads, so the estimates
-/// are of the loop, or the rest of it, on threads too.
+/// Returns the candidates to cut products out of a loop or to keep the loop. A library runs on threads, so the
+/// estimates are of the loop, or the rest of it, on threads too.
 fn on_threads(s: &Schedule, site: StmtId, cut: Candidate) -> Vec<Candidate> {
     let before: Rc<[StmtId]> = nest::loops_in(&s.func().body).iter().map(Stmt::id).collect();
     let outermost = s.around(site).first().map_or(site, Stmt::id);
     let threads = move |s: &mut Schedule| Ok(nest::on_threads(s, outermost, &before));
-    vec![Candidate::keep(threads.clone()), cut.expecting(threads)]
+    vec![Candidate::keep(threads.clone()), cut.with_follow_up(threads)]
 }
 
 /// Returns the outermost loop of a single product of a batch.
@@ -91,7 +91,7 @@ fn inside(p: &Product) -> Option<StmtId> {
     (first > 0 && first == around.len()).then(|| p.loops[first].stmt.id())
 }
 
-/// Returns the option to have a library execute a product. If `outermost` is another loop, the product is one of a
+/// Returns the candidate to have a library execute a product. If `outermost` is another loop, the product is one of a
 /// batch, whose products are expected to run in parallel, on one thread each.
 fn product(s: &Schedule, outermost: StmtId, l: &Stmt) -> Candidate {
     let id = l.id();

@@ -20,12 +20,12 @@ pub(super) const RULE: Rule = Rule {
     summary: "Runs innermost loops by vector instructions.",
     why_here: "after the order of loops is chosen, which determines the innermost ones, and before threads, since each \
                new mark rechecks the marked loops around it",
-    gain: crate::auto::rule::MARK,
-    min_gain_sparse: Some(crate::auto::rule::MARK),
+    gain: crate::auto::rule::MIN_GAIN_MARK,
+    min_gain_sparse: Some(crate::auto::rule::MIN_GAIN_MARK),
     objective: None,
     rounds: 1,
     sites,
-    options,
+    candidates,
 };
 
 /// Collects unmarked innermost loops.
@@ -52,7 +52,7 @@ fn innermost(s: &Stmt, out: &mut Vec<StmtId>) -> bool {
     }
 }
 
-fn options(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
+fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let Some(l) = tree::find(&s.func().body, site) else { return Vec::new() };
     // Lowering decides whether lanes can share stored elements.
     if nest::is_in_library(s, site) || traverses(s.func(), &l) && !s.is_lowered() {

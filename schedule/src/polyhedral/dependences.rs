@@ -1,6 +1,6 @@
 //! Dependences of a model, and the test that an order preserves them.
 
-use super::extract::Model;
+use super::extract::PolyhedralModel;
 use crate::order;
 use crate::tree::{self, Loop};
 use taffeta_analysis::polyhedral::{self, Edge, OrderConstraints, Term};
@@ -11,7 +11,7 @@ use taffeta_ast::{Expr, ExprKind, Func, Symbol};
 
 /// Dependences between all instances of a model's leaves.
 pub struct Edges<'m> {
-    model: &'m Model,
+    model: &'m PolyhedralModel,
     all: Dependences<'m>,
     leaves: Vec<Leaf>,
     related: Vec<Related>,
@@ -22,7 +22,7 @@ pub struct Edges<'m> {
 
 impl<'m> Edges<'m> {
     /// Computes the dependences of a model.
-    pub fn of(model: &'m Model) -> Edges<'m> {
+    pub fn of(model: &'m PolyhedralModel) -> Edges<'m> {
         let all = Dependences::new(&model.func);
         let leaves = model.known_leaves();
         let related = all.related(&leaves, &model.region.parameters);
@@ -57,7 +57,7 @@ impl<'m> Edges<'m> {
     }
 }
 
-fn groups(model: &Model, related: &[Related], of: &dyn Fn(&Related) -> bool) -> Vec<(Edge, Vec<usize>)> {
+fn groups(model: &PolyhedralModel, related: &[Related], of: &dyn Fn(&Related) -> bool) -> Vec<(Edge, Vec<usize>)> {
     let mut all: Vec<((usize, usize, usize), Vec<usize>)> = Vec::new();
     for (k, r) in related.iter().enumerate().filter(|(_, r)| of(r)) {
         let key = (r.edge.source, r.edge.sink, r.level);
@@ -122,7 +122,7 @@ impl Edges<'_> {
 
 /// Translates a dependence of a model back to the program: iterators of normalised loops get their original values, and
 /// the statements are those of the program.
-pub fn in_program_terms(func: &Func, model: &Model, mut d: Dependence) -> Dependence {
+pub fn in_program_terms(func: &Func, model: &PolyhedralModel, mut d: Dependence) -> Dependence {
     let sizes = d.witness.sizes.clone();
     for (at, stmt) in [(&mut d.witness.source, &d.source.site.stmt), (&mut d.witness.sink, &d.sink.site.stmt)] {
         let path = tree::path(&func.body, stmt.id()).unwrap_or_default();

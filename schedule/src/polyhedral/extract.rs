@@ -18,7 +18,7 @@ const LARGEST_COEFFICIENT: i64 = 1 << 12;
 const LARGEST_NUMBER: i64 = 1 << 40;
 
 /// Part of a program in the polyhedral model.
-pub struct Model {
+pub struct PolyhedralModel {
     /// Program whose loops in the part count upwards by one, with the part's declarations moved around it.
     pub func: Func,
     /// Modelled statement, without those declarations.
@@ -41,7 +41,7 @@ pub struct Whole {
     pub text: Vec<i64>,
 }
 
-impl Model {
+impl PolyhedralModel {
     /// Returns the leaves in the form of the dependence analysis.
     pub fn known_leaves(&self) -> Vec<Leaf> {
         let ids = |w: &Whole| w.loops.iter().map(|l| l.stmt.id()).collect();
@@ -51,7 +51,7 @@ impl Model {
 
 /// Builds the model of a statement. Loops inside `depth` others of the statement are kept whole. `conditions` number
 /// the primitive's conditions in refusals: affinity, and marks.
-pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> Result<Model, Refusal> {
+pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> Result<PolyhedralModel, Refusal> {
     let (normal, _) = normalised(target);
     let written = effects::writes(&normal);
     let func = tree::replace(func, target.id(), &normal);
@@ -88,7 +88,7 @@ pub fn model(func: &Func, target: &Stmt, depth: usize, conditions: [u32; 2]) -> 
         outside = stmt.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body: outside });
     }
     let func = tree::replace(&func, normal.id(), &outside);
-    Ok(Model { func, root, region, leaves, opaque })
+    Ok(PolyhedralModel { func, root, region, leaves, opaque })
 }
 
 /// Normalises unmarked loops with constant steps to count upwards by one. Ids are kept.

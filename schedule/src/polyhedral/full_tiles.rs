@@ -16,8 +16,8 @@
 //! the condition (`eliminate_guards`); a bound without a proof is kept. Loops that then have a constant trip count are
 //! made to count from 0, so that later unrolling or staging finds constants.
 
-use super::extract::Model;
-use super::rebuild::Made;
+use super::extract::PolyhedralModel;
+use super::rebuild::Rebuilt;
 use crate::eliminate_guards;
 use crate::tree::{self, Loop};
 use rustc_hash::FxHashMap;
@@ -49,15 +49,15 @@ pub struct Separated {
 }
 
 /// Duplicates the bodies of tiles wherever that simplifies bounds; `None` if it does so nowhere.
-pub fn separate(model: &Model, made: &Made, tiles: &Tiles) -> Option<Separated> {
-    let dimension: FxHashMap<StmtId, usize> = made.loops.iter().map(|(d, id)| (*id, *d)).collect();
+pub fn separate(model: &PolyhedralModel, rebuilt: &Rebuilt, tiles: &Tiles) -> Option<Separated> {
+    let dimension: FxHashMap<StmtId, usize> = rebuilt.loops.iter().map(|(d, id)| (*id, *d)).collect();
     let mut bodies = Vec::new();
-    collect(&tree::find(&made.func.body, made.root)?, &dimension, tiles, &mut Vec::new(), &mut bodies);
-    let mut out = Separated { func: made.func.clone(), full: Vec::new(), partial: Vec::new(), moved: Vec::new() };
+    collect(&tree::find(&rebuilt.func.body, rebuilt.root)?, &dimension, tiles, &mut Vec::new(), &mut bodies);
+    let mut out = Separated { func: rebuilt.func.clone(), full: Vec::new(), partial: Vec::new(), moved: Vec::new() };
     let mut apart = false;
     for body in bodies {
-        let own = made.loops.iter().filter(|(_, id)| tree::find(&body.stmt, *id).is_some());
-        let Some(cond) = condition(&out.func, model, made, tiles, &body) else { continue };
+        let own = rebuilt.loops.iter().filter(|(_, id)| tree::find(&body.stmt, *id).is_some());
+        let Some(cond) = condition(&out.func, model, rebuilt, tiles, &body) else { continue };
         let mut copier = Copier::new("tile", "partial");
         let partial = copier.stmt(&body.stmt);
         let kind = StmtKind::If { cond, then: body.stmt.clone(), otherwise: Some(partial) };
@@ -72,7 +72,7 @@ pub fn separate(model: &Model, made: &Made, tiles: &Tiles) -> Option<Separated> 
         out.partial.extend(own.filter_map(|(d, id)| Some((*d, *copier.ids.get(id)?))));
     }
     let is_there = |id: StmtId| tree::find(&out.func.body, id).is_some();
-    let inside = made.loops.iter().filter(|(d, id)| *d >= tiles.cut.len() && is_there(*id));
+    let inside = rebuilt.loops.iter().filter(|(d, id)| *d >= tiles.cut.len() && is_there(*id));
     out.full = inside.copied().collect();
     apart.then_some(out)
 }
@@ -127,10 +127,10 @@ fn collect(
 }
 
 /// Builds the condition that the tile around a body is full, without conjuncts that are proved or refuted.
-fn condition(func: &Func, model: &Model, made: &Made, tiles: &Tiles, body: &Body) -> Option<Expr> {
+fn condition(func: &Func, model: &PolyhedralModel, rebuilt: &Rebuilt, tiles: &Tiles, body: &Body) -> Option<Expr> {
     let range = Range::of(model, tiles, body);
     let mut wanted: Vec<Expr> = Vec::new();
-    for (k, used) in made.leaves.iter().enumerate() {
+    for (k, used) in rebuilt.instances.iter().enumerate() {
         if used.iter().any(|id| tree::find(&body.stmt, *id).is_some()) {
             let statement = &model.region.statements[k];
             range.conditions(&statement.domain, true, &mut wanted);
@@ -166,13 +166,13 @@ fn without_implied(mut all: Vec<Expr>, facts: &mut Context) -> Vec<Expr> {
 
 /// Index ranges of the iterations in one tile.
 struct Range<'m> {
-    model: &'m Model,
+    model: &'m PolyhedralModel,
     /// First and last value in the tile, for the loops of the nest whose ends are known.
     ends: FxHashMap<usize, [Expr; 2]>,
 }
 
 impl<'m> Range<'m> {
-    fn of(model: &'m Model, tiles: &Tiles, body: &Body) -> Range<'m> {
+    fn of(model: &'m PolyhedralModel, tiles: &Tiles, body: &Body) -> Range<'m> {
         let iter = |d: usize| body.around.get(&d).map(Expr::var);
         let number = |k: usize| match k {
             0 if tiles.wavefront => Some(iter(0)?.minus(&iter(1)?)),

@@ -3,7 +3,7 @@
 //! partial tiles (`full_tiles`). The primitives `polyhedral` and `tile` choose the order.
 //!
 //! ```text
-//!  statement ─▶ Model: leaves + sets ─▶ order ─▶ does it turn a dependence round? ─▶ loops by isl ─▶ statement
+//!  statement ─▶ model: leaves + sets ─▶ order ─▶ does it turn a dependence round? ─▶ loops by isl ─▶ statement
 //! ```
 //!
 //! A *leaf* is a statement that stays in one piece, with everything inside it.
@@ -14,6 +14,6 @@ mod full_tiles;
 mod rebuild;
 
 pub use dependences::{Edges, in_program_terms, seems_turned, turned};
-pub use extract::{Model, Whole, model};
+pub use extract::{PolyhedralModel, Whole, model};
 pub use full_tiles::{Separated, Tiles, separate};
-pub use rebuild::{Made, rebuild};
+pub use rebuild::{Rebuilt, rebuild};

@@ -36,11 +36,11 @@ struct Plan {
     /// Tensor as declared there.
     local: Local,
     /// Kept part of each dimension.
-    parts: Vec<Part>,
+    parts: Vec<KeptPart>,
 }
 
 /// Kept part of a dimension.
-enum Part {
+enum KeptPart {
     All,
     /// `size` elements, from `first` on.
     Box {
@@ -60,10 +60,10 @@ fn check(s: &Schedule, local: &Local) -> Result<Plan, Refusal> {
         return Err(Refusal::illegal(2, text).label(local.stmt.origin().span(), "declared here"));
     }
     // 3. Less of the tensor is live at a time.
-    let place = Place::innermost(&all, local);
+    let place = DeclarationSite::innermost(&all, local);
     let (func, inner) = place.declared(s.func(), local);
     let parts = parts(&func, &inner);
-    if place.crossed == 0 && parts.iter().all(|p| matches!(p, Part::All)) {
+    if place.crossed == 0 && parts.iter().all(|p| matches!(p, KeptPart::All)) {
         return Err(place.obstacle.refusal(s, local));
     }
     Ok(Plan { func, local: inner, parts })
@@ -72,15 +72,15 @@ fn check(s: &Schedule, local: &Local) -> Result<Plan, Refusal> {
 fn apply(plan: Plan) -> Change {
     let Plan { func, local, parts } = plan;
     let kept = local.tensor.shape.iter().zip(&parts).filter_map(|(dim, part)| match part {
-        Part::All => Some(dim.clone()),
-        Part::Box { size, .. } => Some(size.clone()),
-        Part::One => None,
+        KeptPart::All => Some(dim.clone()),
+        KeptPart::Box { size, .. } => Some(size.clone()),
+        KeptPart::One => None,
     });
     let func = local.reshaped(&func, "contract", kept.collect(), &[], |indices: Vec<Access>| {
-        let inside = |(a, part): (Access, &Part)| match part {
-            Part::All => Some(a),
-            Part::Box { first, .. } => Some(a.map(&mut |k| tidy(&k.minus(first)))),
-            Part::One => None,
+        let inside = |(a, part): (Access, &KeptPart)| match part {
+            KeptPart::All => Some(a),
+            KeptPart::Box { first, .. } => Some(a.map(&mut |k| tidy(&k.minus(first)))),
+            KeptPart::One => None,
         };
         indices.into_iter().zip(&parts).filter_map(inside).collect()
     });
@@ -90,7 +90,7 @@ fn apply(plan: Plan) -> Change {
 // ---- place of the declaration
 
 /// New place of a declaration.
-struct Place {
+struct DeclarationSite {
     /// Statement to declare the tensor around, or, for a sequence, inside.
     stmt: Stmt,
     /// Statements of a sequence to declare the tensor around.
@@ -110,16 +110,16 @@ enum Obstacle {
     Used(Vec<Stmt>),
 }
 
-impl Place {
+impl DeclarationSite {
     /// Finds the innermost block with all uses of the tensor, across loops that carry no value of it.
-    fn innermost(all: &Dependences<'_>, local: &Local) -> Place {
+    fn innermost(all: &Dependences<'_>, local: &Local) -> DeclarationSite {
         let name = &local.tensor.symbol;
         let flow = Flow { all, tensor: name };
         let (mut at, mut crossed) = (local.body.clone(), 0);
         loop {
             let within = match next(&at, name, &flow) {
                 Ok(within) => within,
-                Err((among, obstacle)) => return Place { stmt: at, among, crossed, obstacle },
+                Err((among, obstacle)) => return DeclarationSite { stmt: at, among, crossed, obstacle },
             };
             crossed += usize::from(matches!(at.kind(), StmtKind::For { .. }));
             at = within;
@@ -230,7 +230,7 @@ impl Obstacle {
 // ---- kept parts
 
 /// Computes the used part of each dimension within the tensor's scope.
-fn parts(func: &Func, local: &Local) -> Vec<Part> {
+fn parts(func: &Func, local: &Local) -> Vec<KeptPart> {
     let (tensor, body) = (&local.tensor, &local.body);
     let uses: Vec<Reference> = references(func).into_iter().filter(|r| r.tensor == tensor.symbol).collect();
     let sides = region::around(func, body, tensor, &uses.iter().collect::<Vec<_>>());
@@ -245,9 +245,9 @@ fn parts(func: &Func, local: &Local) -> Vec<Part> {
     let mut facts = walk::at(func, body.id()).unwrap_or_else(|| Context::new(func));
     let all = sides.into_iter().zip(&tensor.shape).zip(sure);
     all.map(|((side, dim), sure)| match side.size.as_int() {
-        Some(1) if sure => Part::One,
-        _ if is_less(func, &mut facts, &side.size, dim) => Part::Box { first: side.lo, size: side.size },
-        _ => Part::All,
+        Some(1) if sure => KeptPart::One,
+        _ if is_less(func, &mut facts, &side.size, dim) => KeptPart::Box { first: side.lo, size: side.size },
+        _ => KeptPart::All,
     })
     .collect()
 }

@@ -1,6 +1,6 @@
 #![doc = include_str!("merge.md")]
 
-use super::reorder::{Nest, chain, perfect};
+use super::reorder::{PerfectNest, chain, perfect};
 use crate::entry::{Entry, Run};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
@@ -25,7 +25,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 struct Plan {
-    nest: Nest,
+    nest: PerfectNest,
     /// Trip count of the inner loop.
     inner: Expr,
     length: Expr,

@@ -1,6 +1,6 @@
 #![doc = include_str!("permute.md")]
 
-use super::reorder::{Nest, chain, perfect};
+use super::reorder::{PerfectNest, chain, perfect};
 use crate::entry::{Entry, Run};
 use crate::polyhedron::{self, Constraint, Matrix};
 use crate::refusal::Refusal;
@@ -51,7 +51,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 struct Plan {
-    nest: Nest,
+    nest: PerfectNest,
     /// Coefficients of the new indices in the iterators of the nest; `constants` are their constant terms.
     map: Matrix,
     constants: Vec<i64>,

@@ -1,6 +1,6 @@
 #![doc = include_str!("polyhedral.md")]
 use crate::entry::{Entry, Run};
-use crate::polyhedral::{Edges, Made, Model, in_program_terms, model, rebuild, turned};
+use crate::polyhedral::{Edges, PolyhedralModel, Rebuilt, in_program_terms, model, rebuild, turned};
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::tree;
@@ -23,9 +23,9 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 struct Plan {
-    model: Model,
+    model: PolyhedralModel,
     order: Order,
-    made: Made,
+    rebuilt: Rebuilt,
 }
 
 fn check(s: &Schedule, target: &Stmt) -> Result<Plan, Refusal> {
@@ -50,8 +50,8 @@ fn check(s: &Schedule, target: &Stmt) -> Result<Plan, Refusal> {
         ));
     }
     drop(edges);
-    let made = rebuild(&model, &order.terms, &order.dimensions, "polyhedral").ok_or_else(gave_up)?;
-    Ok(Plan { model, order, made })
+    let rebuilt = rebuild(&model, &order.terms, &order.dimensions, "polyhedral").ok_or_else(gave_up)?;
+    Ok(Plan { model, order, rebuilt })
 }
 
 /// Returns whether every nest begins with loops that can be tiled or run in any order.
@@ -66,20 +66,20 @@ fn is_good(p: &Proposal) -> bool {
 }
 
 fn apply(plan: &Plan) -> Change {
-    let Plan { model, order, made } = plan;
-    let mut change = Change::new(made.func.clone(), Value::None);
+    let Plan { model, order, rebuilt } = plan;
+    let mut change = Change::new(rebuilt.func.clone(), Value::None);
     let mut bands = Vec::new();
     for band in &order.bands {
         let inside = |id: StmtId| {
-            let stmt = tree::find(&made.func.body, id);
+            let stmt = tree::find(&rebuilt.func.body, id);
             let is_in = |k: &usize| stmt.as_ref().is_some_and(|s| tree::find(s, model.leaves[*k].stmt.id()).is_some());
             band.statements.iter().any(is_in)
         };
         let range = band.first..band.first + band.coincident.len();
         let own: Vec<(usize, StmtId)> =
-            made.loops.iter().filter(|(d, id)| range.contains(d) && inside(*id)).copied().collect();
+            rebuilt.loops.iter().filter(|(d, id)| range.contains(d) && inside(*id)).copied().collect();
         for (dimension, id) in &own {
-            let name = tree::find(&made.func.body, *id).map(|l| crate::selector::called(&made.func, &l));
+            let name = tree::find(&rebuilt.func.body, *id).map(|l| crate::selector::called(&rebuilt.func, &l));
             if let (Some(name), true) = (name, band.coincident[dimension - band.first]) {
                 change.notes.push(format!("iterations of `{name}` do not depend on each other"));
             }
@@ -96,10 +96,10 @@ fn apply(plan: &Plan) -> Change {
         };
         change.notes.push(format!("{what} stays whole: {why}"));
     }
-    for (from, to) in order.moved(model, made) {
+    for (from, to) in order.moved(model, rebuilt) {
         change = change.moved(from, to);
     }
-    change.moved.extend(made.moved.iter().cloned());
+    change.moved.extend(rebuilt.moved.iter().cloned());
     change
 }
 
@@ -118,7 +118,7 @@ struct Band {
 }
 
 impl Order {
-    fn of(model: &Model, proposal: &Proposal) -> Order {
+    fn of(model: &PolyhedralModel, proposal: &Proposal) -> Order {
         let count = model.leaves.len();
         let mut o = Order { terms: vec![Vec::new(); count], dimensions: Vec::new(), bands: Vec::new() };
         o.add(model, proposal, &(0..count).collect::<Vec<_>>(), false);
@@ -135,7 +135,7 @@ impl Order {
         o
     }
 
-    fn add(&mut self, model: &Model, p: &Proposal, statements: &[usize], in_band: bool) {
+    fn add(&mut self, model: &PolyhedralModel, p: &Proposal, statements: &[usize], in_band: bool) {
         match p {
             Proposal::Band(members, inside) => {
                 if !in_band {
@@ -169,7 +169,7 @@ impl Order {
 
 impl Order {
     /// Maps the loops of the region to the new loops over the same iterators.
-    fn moved(&self, model: &Model, made: &Made) -> Vec<(StmtId, Vec<StmtId>)> {
+    fn moved(&self, model: &PolyhedralModel, rebuilt: &Rebuilt) -> Vec<(StmtId, Vec<StmtId>)> {
         let mut out: Vec<(StmtId, Vec<StmtId>)> = Vec::new();
         for (leaf, terms) in model.leaves.iter().zip(&self.terms) {
             for (k, l) in leaf.loops.iter().enumerate() {
@@ -178,8 +178,8 @@ impl Order {
                     out.push((id, Vec::new()));
                 }
                 let same = |d: usize| terms.get(d) == Some(&Term::Index(k));
-                let here = made.loops.iter().filter(|(d, new)| {
-                    let stmt = tree::find(&made.func.body, *new);
+                let here = rebuilt.loops.iter().filter(|(d, new)| {
+                    let stmt = tree::find(&rebuilt.func.body, *new);
                     same(*d) && stmt.is_some_and(|s| tree::find(&s, leaf.stmt.id()).is_some())
                 });
                 if let Some((_, to)) = out.iter_mut().find(|(from, _)| *from == id) {
@@ -196,7 +196,7 @@ impl Order {
 }
 
 /// Converts a row of a proposal for a leaf to a term.
-fn sum(model: &Model, leaf: usize, row: &[i64]) -> Term {
+fn sum(model: &PolyhedralModel, leaf: usize, row: &[i64]) -> Term {
     let indices = model.leaves[leaf].loops.len();
     let unit = |k: usize| match k {
         0 => Term::Number(1),
@@ -213,7 +213,7 @@ fn sum(model: &Model, leaf: usize, row: &[i64]) -> Term {
 }
 
 /// Names a loop of a dimension after the iterators in its term.
-fn name(model: &Model, leaf: usize, term: &Term) -> String {
+fn name(model: &PolyhedralModel, leaf: usize, term: &Term) -> String {
     let of = |k: usize| model.leaves[leaf].loops.get(k).map_or("c", |l| l.iter.name());
     match term {
         Term::Index(k) => of(*k).to_string(),

@@ -28,7 +28,7 @@ fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
 }
 
 /// Loop nest made perfect.
-pub(crate) struct Nest {
+pub(crate) struct PerfectNest {
     /// Loops, outermost first.
     pub loops: Vec<Loop>,
     /// Declarations that stood between the loops, outermost first.
@@ -38,7 +38,7 @@ pub(crate) struct Nest {
 }
 
 struct Plan {
-    nest: Nest,
+    nest: PerfectNest,
     /// Positions of the loops in their new order.
     order: Vec<usize>,
 }
@@ -101,9 +101,9 @@ pub(crate) fn chain(s: &Schedule, wanted: &[Loop]) -> Result<Vec<Stmt>, Refusal>
 }
 
 /// Makes a chain of statements, from a loop to a loop, a perfect nest.
-pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
+pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<PerfectNest, Refusal> {
     let written = effects::writes(&chain[0]);
-    let mut nest = Nest { loops: Vec::new(), declared: Vec::new(), core: Stmt::nop() };
+    let mut nest = PerfectNest { loops: Vec::new(), declared: Vec::new(), core: Stmt::nop() };
     // Constructs that move into the innermost loop, with the number of loops around each.
     let mut wrappers: Vec<(usize, Wrapper)> = Vec::new();
     for (k, stmt) in chain.iter().enumerate() {
@@ -170,7 +170,7 @@ pub(crate) fn perfect(s: &Schedule, chain: &[Stmt]) -> Result<Nest, Refusal> {
 pub(crate) fn evaluated(
     s: &Schedule,
     chain: &[Stmt],
-    nest: &Nest,
+    nest: &PerfectNest,
     condition: u32,
     leaves: &dyn Fn(usize, usize) -> bool,
 ) -> Result<(), Refusal> {
@@ -224,7 +224,7 @@ enum Wrapper {
 
 impl Wrapper {
     /// Moves this construct, which stands inside `depth` of the nest's loops, into the core of the nest.
-    fn around(self, s: &Schedule, nest: &Nest, depth: usize) -> Result<Stmt, Refusal> {
+    fn around(self, s: &Schedule, nest: &PerfectNest, depth: usize) -> Result<Stmt, Refusal> {
         let core = nest.core.clone();
         let (block, before, after) = match self {
             Wrapper::Guard(stmt) => {
@@ -387,7 +387,7 @@ pub(crate) fn extreme(e: &Expr, iter: &Symbol, lo: &Expr, hi: &Expr, largest: bo
     }
 }
 
-impl Nest {
+impl PerfectNest {
     /// Builds the refusal of an order that reverses a dependence of the perfect nest.
     pub(crate) fn turned(&self, func: &Func, d: Dependence) -> Refusal {
         let t = d.source.tensor.clone();

@@ -56,7 +56,7 @@ fn check(s: &Schedule, l: &Loop) -> Result<Plan, Refusal> {
             return refuse(2, text);
         }
         // 3. Facts in the main part.
-        let (new, main, parts) = cuts.parts(&mut facts);
+        let Parts { stmt: new, main, loops: parts } = cuts.parts(&mut facts);
         if !facts.prove(&main.end.less_eq(&main.begin)) {
             together = Some((new, parts));
             break;
@@ -103,6 +103,15 @@ struct Cuts<'a> {
     from: Vec<Expr>,
     /// Iterations before which a condition holds.
     to: Vec<Expr>,
+}
+
+/// Parts of a loop that is cut.
+struct Parts {
+    /// All parts, one after the other.
+    stmt: Stmt,
+    main: Loop,
+    /// Loops of all parts.
+    loops: Vec<StmtId>,
 }
 
 impl Cuts<'_> {
@@ -203,8 +212,8 @@ impl Cuts<'_> {
         }
     }
 
-    /// Builds the parts as a statement. Returns it with the main part and the loops of all parts.
-    fn parts(&self, facts: &mut Context) -> (Stmt, Loop, Vec<StmtId>) {
+    /// Builds the parts.
+    fn parts(&self, facts: &mut Context) -> Parts {
         let l = self.target;
         let join = |all: &[Expr], largest: bool| {
             let mut distinct: Vec<Expr> = Vec::new();
@@ -243,6 +252,6 @@ impl Cuts<'_> {
         let all: Vec<Stmt> = head.into_iter().chain([main.clone()]).chain(tail).collect();
         let ids = all.iter().map(Stmt::id).collect();
         let main = Loop { stmt: main, begin, end, ..l.clone() };
-        (Stmt::seq(all, l.stmt.origin().derive("separate_tail", "parts")), main, ids)
+        Parts { stmt: Stmt::seq(all, l.stmt.origin().derive("separate_tail", "parts")), main, loops: ids }
     }
 }

@@ -3,7 +3,7 @@
 use super::reorder::{chain, perfect};
 use crate::entry::{Entry, Run};
 use crate::polyhedral::{
-    Edges, Made, Model, Separated, Tiles, in_program_terms, model, rebuild, seems_turned, separate, turned,
+    Edges, PolyhedralModel, Rebuilt, Separated, Tiles, in_program_terms, model, rebuild, seems_turned, separate, turned,
 };
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
@@ -24,12 +24,12 @@ pub(crate) const ENTRY: Entry = Entry {
 fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let loops = args.list("loops")?.iter().map(|a| s.loop_(a)).collect::<Result<Vec<_>, _>>()?;
     let sizes = sizes(args, loops.len())?;
-    let how = How {
+    let options = Options {
         wavefront: args.flag("wavefront")?.unwrap_or(false),
         distribute: args.flag("distribute")?.unwrap_or(true),
         separate: args.flag("separate")?.unwrap_or(false),
     };
-    Ok(apply(&check(s, &loops, &sizes, how)?))
+    Ok(apply(&check(s, &loops, &sizes, options)?))
 }
 
 /// 1. Reads one size of at least 1 for each loop.
@@ -53,24 +53,24 @@ fn sizes(args: &Args<'_>, count: usize) -> Result<Vec<i64>, Refusal> {
 }
 
 #[derive(Clone, Copy)]
-struct How {
+struct Options {
     wavefront: bool,
     distribute: bool,
     separate: bool,
 }
 
 struct Plan {
-    model: Model,
+    model: PolyhedralModel,
     order: Order,
-    made: Made,
+    rebuilt: Rebuilt,
     separated: Option<Separated>,
 }
 
-fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan, Refusal> {
+fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], options: Options) -> Result<Plan, Refusal> {
     // 1. Nested in each other.
     let chain = chain(s, wanted)?;
     let at = |l: &Loop| l.stmt.origin().span();
-    if how.wavefront && wanted.len() < 2 {
+    if options.wavefront && wanted.len() < 2 {
         return Err(Refusal::illegal(1, "expected at least two loops for a wavefront, found one")
             .label(at(&wanted[0]), "this loop"));
     }
@@ -107,8 +107,8 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     // 6. Dependences: statements are separated as far out as is legal.
     let edges = Edges::of(&model);
     let several = model.leaves.iter().any(|w| w.text != model.leaves[0].text);
-    let ordered = |apart: usize| Order::of(&model, &tiled, sizes, how.wavefront, apart);
-    let mut apart = (0..depth).filter(|_| how.distribute && several).map(ordered);
+    let ordered = |apart: usize| Order::of(&model, &tiled, sizes, options.wavefront, apart);
+    let mut apart = (0..depth).filter(|_| options.distribute && several).map(ordered);
     let order = match apart.find(|o| !seems_turned(&edges, &o.terms)) {
         Some(order) => order,
         None => {
@@ -123,27 +123,28 @@ fn check(s: &Schedule, wanted: &[Loop], sizes: &[i64], how: How) -> Result<Plan,
     };
     drop(edges);
     // 5. Loop generation.
-    let made = rebuild(&model, &order.terms, &order.dimensions, "tile");
+    let rebuilt = rebuild(&model, &order.terms, &order.dimensions, "tile");
     let gave_up = || {
         Refusal::illegal(5, "isl generates no loops for the nest within its budget")
             .label(at(&nest.loops[0]), "the nest")
     };
-    let made = made.ok_or_else(gave_up)?;
+    let rebuilt = rebuilt.ok_or_else(gave_up)?;
     // 7. Simpler bounds in full tiles.
-    let separated = match how.separate {
+    let separated = match options.separate {
         true => {
-            let tiles = Tiles { cut: tiled.into_iter().zip(sizes.iter().copied()).collect(), wavefront: how.wavefront };
+            let tiles =
+                Tiles { cut: tiled.into_iter().zip(sizes.iter().copied()).collect(), wavefront: options.wavefront };
             let nothing = || {
                 let text = "full tiles are not proved to have simpler bounds or conditions than partial tiles";
                 Refusal::illegal(7, text)
                     .label(at(&nest.loops[0]), "the nest")
                     .help("leave `separate` out: there is nothing to gain")
             };
-            Some(separate(&model, &made, &tiles).ok_or_else(nothing)?)
+            Some(separate(&model, &rebuilt, &tiles).ok_or_else(nothing)?)
         }
         false => None,
     };
-    Ok(Plan { made, model, order, separated })
+    Ok(Plan { rebuilt, model, order, separated })
 }
 
 /// Order of all leaves: tiles, then the old order, with a dimension that separates the statements of the innermost
@@ -159,7 +160,7 @@ struct Order {
 
 impl Order {
     /// Builds the order. `apart` is the number of the nest's loops that the statements of the innermost body share.
-    fn of(model: &Model, tiled: &[usize], sizes: &[i64], wavefront: bool, apart: usize) -> Order {
+    fn of(model: &PolyhedralModel, tiled: &[usize], sizes: &[i64], wavefront: bool, apart: usize) -> Order {
         let depth = model.leaves.first().map_or(0, |w| w.loops.len());
         let tile = |m: usize| Term::Quotient(Box::new(Term::Index(tiled[m])), sizes[m]);
         let names: Vec<String> =
@@ -205,15 +206,15 @@ impl Order {
 }
 
 fn apply(plan: &Plan) -> Change {
-    let Plan { model, order, made, separated } = plan;
-    let (outer, inner): (Vec<_>, Vec<_>) = made.loops.iter().copied().partition(|(d, _)| *d < order.tiles);
+    let Plan { model, order, rebuilt, separated } = plan;
+    let (outer, inner): (Vec<_>, Vec<_>) = rebuilt.loops.iter().copied().partition(|(d, _)| *d < order.tiles);
     let list = |loops: &[(usize, StmtId)]| Value::List(loops.iter().map(|(_, id)| Value::from(*id)).collect());
     let (func, returned, inner) = match separated {
         Some(s) => {
             let parts = [&outer, &s.full, &s.partial].map(|loops| list(loops));
             (&s.func, Value::List(parts.to_vec()), [&s.full[..], &s.partial].concat())
         }
-        None => (&made.func, list(&[&outer[..], &inner].concat()), inner),
+        None => (&rebuilt.func, list(&[&outer[..], &inner].concat()), inner),
     };
     let mut change = Change::new(func.clone(), returned);
     let loops: &[Loop] = model.leaves.first().map_or(&[], |w| &w.loops);
@@ -221,7 +222,7 @@ fn apply(plan: &Plan) -> Change {
         let points: Vec<StmtId> = inner.iter().filter(|(d, _)| *d == order.points[k]).map(|(_, id)| *id).collect();
         change = change.moved(l.stmt.id(), points);
     }
-    change.moved.extend(made.moved.iter().cloned());
+    change.moved.extend(rebuilt.moved.iter().cloned());
     change.moved.extend(separated.iter().flat_map(|s| s.moved.iter().cloned()));
     change
 }

@@ -1,7 +1,7 @@
 //! Context of an estimate: the stage of scheduling, and the loops around a statement.
 
+use crate::auto::trip_counts::Basis;
 use crate::auto::trip_counts::Estimate;
-use crate::auto::trip_counts::Known;
 use taffeta_ast::Expr;
 use taffeta_ast::Symbol;
 
@@ -41,5 +41,5 @@ pub(in crate::auto) struct EnclosingLoop {
 
 /// Returns whether an estimate rests on assumed values.
 pub(in crate::auto) fn is_guess(e: Estimate) -> bool {
-    e.known == Known::Guess
+    e.basis == Basis::Guess
 }

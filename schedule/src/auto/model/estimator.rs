@@ -143,7 +143,7 @@ impl<'a, 't> Estimator<'a, 't> {
     pub fn whole(mut self, s: &Stmt) -> f64 {
         let inside = self.stmt(s);
         let [time, _] = self.direct.time(self.target.registers());
-        inside + self.inner.waits() + time + coherence::time(self.target, self.values, s)
+        inside + self.inner.stall_time() + time + coherence::time(self.target, self.values, s)
     }
 
     /// Returns the lower bounds of a statement's arithmetic and of its memory transfers.
@@ -324,7 +324,7 @@ impl<'a, 't> Estimator<'a, 't> {
             let mut around = EnclosingLoop { lanes: true, ..around };
             around.number = self.context_hash(&around);
             let with_lanes = self.body(l, props, around);
-            if with_lanes.0 + with_lanes.1.waits() < taken.0 + taken.1.waits() {
+            if with_lanes.0 + with_lanes.1.stall_time() < taken.0 + taken.1.stall_time() {
                 taken = with_lanes;
             }
         }
@@ -353,10 +353,10 @@ impl<'a, 't> Estimator<'a, 't> {
         let taken = inner.overlapped(inside + time, l, executions);
         match left.filter(|left| left.is_unrolled() && time > busy) {
             Some(_) => {
-                let wait = Stall { chains: direct.chains, time: time - busy };
-                (taken - wait.time, LoopCost { waits: vec![wait], instructions })
+                let stall = Stall { chains: direct.chains, time: time - busy };
+                (taken - stall.time, LoopCost { stalls: vec![stall], instructions })
             }
-            None => (taken, LoopCost { waits: Vec::new(), instructions }),
+            None => (taken, LoopCost { stalls: Vec::new(), instructions }),
         }
     }
 

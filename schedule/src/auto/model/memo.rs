@@ -19,13 +19,13 @@ const MOST_PLACES: usize = 4;
 /// Memo of loop estimates.
 #[derive(Default)]
 pub(super) struct Memo {
-    loops: FxHashMap<StmtId, VecDeque<Loop>>,
+    loops: FxHashMap<StmtId, VecDeque<MemoEntry>>,
     /// Working sets of loops, each with its node and the hash of the enclosing loops.
     sets: FxHashMap<StmtId, VecDeque<(Stmt, u64, Rc<WorkingSet>)>>,
 }
 
 /// Memoised estimate of a loop in a place.
-struct Loop {
+struct MemoEntry {
     node: Stmt,
     place: u64,
     taken: LoopEstimate,
@@ -47,7 +47,7 @@ pub(super) struct LoopEstimate {
 impl Memo {
     pub fn recall(&self, node: &Stmt, place: u64, bytes: f64) -> Option<&LoopEstimate> {
         let known = self.loops.get(&node.id())?;
-        let fits = |l: &&Loop| l.place == place && l.node.same_node(node) && l.taken.bytes.contain(bytes);
+        let fits = |l: &&MemoEntry| l.place == place && l.node.same_node(node) && l.taken.bytes.contain(bytes);
         known.iter().find(fits).map(|l| &l.taken)
     }
 
@@ -56,7 +56,7 @@ impl Memo {
         if known.len() >= MOST_PLACES {
             known.pop_front();
         }
-        known.push_back(Loop { node: node.clone(), place, taken });
+        known.push_back(MemoEntry { node: node.clone(), place, taken });
     }
 
     pub fn recall_set(&self, node: &Stmt, path: u64) -> Option<Rc<WorkingSet>> {

@@ -52,7 +52,7 @@ mod recurrence;
 pub(super) mod work;
 
 use super::target::Target;
-use super::trip_counts::{Declared, Estimate, Known, Values};
+use super::trip_counts::{Basis, Declared, Estimate, Values};
 use crate::auto::model::enclosing::EnclosingLoop;
 use crate::auto::model::enclosing::Stage;
 use crate::tree::{self, Loop};
@@ -62,6 +62,13 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 use taffeta_ast::{Func, Stmt, StmtId, StmtKind};
+
+/// Estimate of a statement, and the lower bounds of its time, in nanoseconds.
+pub(super) struct RoofComparison {
+    pub estimate: f64,
+    pub arithmetic: f64,
+    pub memory: f64,
+}
 
 /// Estimator of programs for a machine.
 pub(super) struct Model<'t> {
@@ -92,7 +99,7 @@ impl EnclosingLoop {
     fn is_unrolled(&self) -> bool {
         let [scalars, vectors] = UNROLLED;
         let most = if self.lanes || self.auto_vectorized { scalars.max(vectors * self.width) } else { scalars };
-        self.trips.known == Known::Fact && self.trips.value <= most && self.bounds.is_empty()
+        self.trips.basis == Basis::Fact && self.trips.value <= most && self.bounds.is_empty()
     }
 }
 
@@ -154,12 +161,12 @@ impl<'t> Model<'t> {
     }
 
     /// Returns the estimate of an outermost statement, and the lower bounds of its arithmetic and its memory transfers.
-    pub fn against_roof(&self, func: &Func, stmt: &Stmt) -> (f64, f64, f64) {
+    pub fn against_roof(&self, func: &Func, stmt: &Stmt) -> RoofComparison {
         let mut values = Values::new(func, self.target);
         let estimate = Estimator::new(self.target, &mut values, self.stage).whole(stmt);
         let mut values = Values::new(func, self.target);
         let (arithmetic, memory) = Estimator::new(self.target, &mut values, self.stage).roof(stmt);
-        (estimate, arithmetic, memory)
+        RoofComparison { estimate, arithmetic, memory }
     }
 
     /// Returns the trip count of a loop in the loops around it.

@@ -73,7 +73,7 @@ pub(super) fn wait(
             };
             // An element fixed in all iterations is a sum, not a recurrence along the loop.
             let moves = element.iter().zip(at).any(|(a, b)| poly::equal(a, b) != Some(true));
-            let way = Search { left: Cell::new(MOST), is_it: &is_it, scalars, prices }
+            let way = OperandSearch { left: Cell::new(MOST), is_it: &is_it, scalars, prices }
                 .latency_from_load(value)
                 .filter(|_| moves)?;
             Some((way + FORWARDED * prices.latency) / k as f64)
@@ -82,7 +82,7 @@ pub(super) fn wait(
 }
 
 /// Search of a value's direct and indirect operands for loads of an element.
-struct Search<'a> {
+struct OperandSearch<'a> {
     /// Remaining number of operands to visit.
     left: Cell<usize>,
     is_it: &'a dyn Fn(&Symbol, &[Expr]) -> bool,
@@ -90,7 +90,7 @@ struct Search<'a> {
     prices: &'a Prices,
 }
 
-impl Search<'_> {
+impl OperandSearch<'_> {
     /// Returns the latency of the longest path of operations from a load of the element to the value.
     fn latency_from_load(&self, e: &Expr) -> Option<f64> {
         self.left.set(self.left.get().checked_sub(1)?);

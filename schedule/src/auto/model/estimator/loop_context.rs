@@ -38,7 +38,7 @@ impl Estimator<'_, '_> {
 
     /// Hashes the properties of a loop and the values of its iterator.
     fn hash_loop(&self, l: &EnclosingLoop, hasher: &mut FxHasher) {
-        (l.iter.id(), l.trips.known as u8, l.threads, l.lanes, l.auto_vectorized, l.bounds.is_empty()).hash(hasher);
+        (l.iter.id(), l.trips.basis as u8, l.threads, l.lanes, l.auto_vectorized, l.bounds.is_empty()).hash(hasher);
         hash_floats(&[l.trips.value], hasher);
         self.values.hash_iterator(hasher);
     }

@@ -79,7 +79,7 @@ def pointed_to(x: f32[m], to: i32[m], y: inout[f32[n]], z: inout[f32[m]]):
 ";
 
     /// Returns the increase of the estimate if additions take a nanosecond longer.
-    fn waits(entry: &str, n: i64) -> f64 {
+    fn stall(entry: &str, n: i64) -> f64 {
         let program = Program::load(Source::inline("f.ft", PROGRAM), &NoLoader);
         let func = program.elaborate(entry, &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"));
         let sizes = BTreeMap::from([("m".to_string(), 100_000), ("n".to_string(), n)]);
@@ -93,10 +93,10 @@ def pointed_to(x: f32[m], to: i32[m], y: inout[f32[n]], z: inout[f32[m]]):
 
     #[test]
     fn mispredicted_branches_wait_for_gathered_elements() {
-        assert_eq!(waits("kept", 50_000), 0.0);
+        assert_eq!(stall("kept", 50_000), 0.0);
         // The tensor fits into the first level.
-        assert_eq!(waits("pointed_to", 1_000), 0.0);
-        let [second, memory] = [50_000, 50_000_000].map(|n| waits("pointed_to", n));
+        assert_eq!(stall("pointed_to", 1_000), 0.0);
+        let [second, memory] = [50_000, 50_000_000].map(|n| stall("pointed_to", n));
         assert!(second > 0.0 && memory > 10.0 * second, "{second} {memory}");
     }
 }

@@ -23,7 +23,7 @@ use taffeta_ast::{Expr, Stmt, StmtKind, Symbol};
 
 /// Effective size of the reorder buffer in instructions: less than current processors have (224 to 512), since they
 /// have fewer entries for vector instructions.
-const IN_FLIGHT: f64 = 200.0;
+const REORDER_BUFFER_SIZE: f64 = 200.0;
 /// Number of instructions of an exponential.
 const EXPONENTIAL: f64 = 20.0;
 
@@ -48,32 +48,32 @@ pub(super) struct Stall {
 #[derive(Clone, Default)]
 pub(in crate::auto::model) struct LoopCost {
     /// Stalls, which the time of the loop excludes.
-    pub(super) waits: Vec<Stall>,
+    pub(super) stalls: Vec<Stall>,
     /// Number of instructions executed.
     pub(super) instructions: f64,
 }
 
 impl LoopCost {
     /// Returns the total stall without overlap.
-    pub(super) fn waits(&self) -> f64 {
-        self.waits.iter().map(|w| w.time).sum()
+    pub(super) fn stall_time(&self) -> f64 {
+        self.stalls.iter().map(|s| s.time).sum()
     }
 
     pub(super) fn add(&mut self, other: &LoopCost) {
-        self.waits.extend(other.waits.iter().cloned());
+        self.stalls.extend(other.stalls.iter().cloned());
         self.instructions += other.instructions;
     }
 
     /// Returns the time of all iterations of a loop around these stalls; `time` excludes the stalls.
     pub(super) fn overlapped(self, time: f64, l: &Loop, iterations: f64) -> f64 {
-        if self.waits.is_empty() {
+        if self.stalls.is_empty() {
             return time;
         }
         let written = effects::writes(&l.body);
-        let is_free = |w: &&Stall| w.chains.iter().all(|c| c.starts_independently(l, &written));
-        let free: f64 = self.waits.iter().filter(is_free).map(|w| w.time).sum();
-        let on_the_way = (IN_FLIGHT * iterations / self.instructions.max(1.0)).max(1.0);
-        time.max((time + free) / on_the_way) + self.waits() - free
+        let is_independent = |s: &&Stall| s.chains.iter().all(|c| c.is_independent(l, &written));
+        let independent: f64 = self.stalls.iter().filter(is_independent).map(|s| s.time).sum();
+        let in_flight = (REORDER_BUFFER_SIZE * iterations / self.instructions.max(1.0)).max(1.0);
+        time.max((time + independent) / in_flight) + self.stall_time() - independent
     }
 }
 
@@ -94,18 +94,18 @@ impl Chain {
 
     /// Returns whether the chain in an iteration of an enclosing loop is independent of values that earlier iterations
     /// have `written`.
-    fn starts_independently(&self, l: &Loop, written: &FxHashSet<Symbol>) -> bool {
+    fn is_independent(&self, l: &Loop, written: &FxHashSet<Symbol>) -> bool {
         let (tensor, at) = &self.element;
-        let (mut own, mut waits) = (at.iter().any(|e| effects::mentions(e, &[&l.iter])), false);
+        let (mut is_private, mut reads_written) = (at.iter().any(|e| effects::mentions(e, &[&l.iter])), false);
         l.body.walk(&mut |s: &Stmt| match s.kind() {
-            StmtKind::VarDef { tensor: t, .. } => own |= t.symbol == *tensor,
+            StmtKind::VarDef { tensor: t, .. } => is_private |= t.symbol == *tensor,
             StmtKind::Store { tensor: t, indices, value } if t == tensor => {
-                own |= indices.iter().map(|a| &a.index).eq(at);
-                waits |= !effects::loads(value).is_disjoint(written);
+                is_private |= indices.iter().map(|a| &a.index).eq(at);
+                reads_written |= !effects::loads(value).is_disjoint(written);
             }
             _ => {}
         });
-        own && !waits && self.reads.is_disjoint(written)
+        is_private && !reads_written && self.reads.is_disjoint(written)
     }
 }
 
