@@ -31,7 +31,7 @@ pub enum Outcome {
 }
 
 /// Number of entries per C file: with one each, the headers would take most of the compiler's time.
-const TOGETHER: usize = 16;
+const ENTRIES_PER_FILE: usize = 16;
 
 /// Compiles and runs the calls; `dir` is an empty directory.
 pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
@@ -41,7 +41,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
     for (k, call) in calls.iter().enumerate() {
         std::fs::write(dir.join(format!("call_{k}.h")), &call.source.header).expect("the directory can be written");
     }
-    for (k, group) in calls.chunks(TOGETHER).enumerate() {
+    for (k, group) in calls.chunks(ENTRIES_PER_FILE).enumerate() {
         let group: Vec<CSource> = group.iter().map(|call| call.source.clone()).collect();
         let joined = batch::join(&group).expect("a chunk has calls");
         sources.push(Toolchain::write(&joined, dir, &stem(k)).expect("the directory can be written").source);
@@ -74,7 +74,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
         // A picture of the surrounding memory follows the summary.
         let errors = errors.split("Shadow bytes around").next().unwrap_or_default();
         if outcomes.len() < calls.len() {
-            outcomes.push(Outcome::Stopped(format!("{}{}\n{errors}", place(errors, dir), output.status)));
+            outcomes.push(Outcome::Stopped(format!("{}{}\n{errors}", source_statement(errors, dir), output.status)));
         } else {
             assert!(output.status.success(), "after the last call: {}\n{errors}", output.status);
         }
@@ -83,7 +83,7 @@ pub fn run(calls: &[Call<'_>], dir: &Path) -> Vec<Outcome> {
 }
 
 /// Returns the Taffeta statement from which the first location in generated C was made, with a line break.
-fn place(errors: &str, dir: &Path) -> String {
+fn source_statement(errors: &str, dir: &Path) -> String {
     let find = || {
         errors.match_indices(".c:").find_map(|(at, colon)| {
             let stem = errors[..at].rsplit(|c: char| !c.is_alphanumeric() && c != '_').next()?;
@@ -111,7 +111,7 @@ const RUNNER: &str = r#"
 typedef struct value {
     int32_t dtype, ndim;
     size_t size;          /* of an element */
-    char how;             /* 'i'n, inout 'x', 'r'esult */
+    char passing;         /* 'i'n, inout 'x', 'r'esult */
     const int64_t *shape; /* NULL for results and scalars */
     const void *data;     /* NULL for results and where there are no elements */
 } value;
@@ -143,17 +143,17 @@ static int make(const call *c, FILE *out) {
         const value *v = &c->values[k];
         int64_t *shape = exactly(v->shape, (size_t)v->ndim * sizeof *shape);
         args[k] = (taffeta_tensor){.dtype = v->dtype, .ndim = v->ndim, .shape = shape};
-        if (v->how != 'r') args[k].data = exactly(v->data, bytes_of(&args[k], v->size));
+        if (v->passing != 'r') args[k].data = exactly(v->data, bytes_of(&args[k], v->size));
     }
     size_t arena;
     int status = c->plan(&ctx, args, c->n, c->sizes, &arena);
     if (status == TAFFETA_OK) {
         for (size_t k = 0; k < c->n; k++)
-            if (c->values[k].how == 'r') args[k].data = exactly(NULL, bytes_of(&args[k], c->values[k].size));
+            if (c->values[k].passing == 'r') args[k].data = exactly(NULL, bytes_of(&args[k], c->values[k].size));
         status = c->run(&ctx, args, c->n, c->sizes);
     }
     for (size_t k = 0; k < c->n; k++) {
-        if (status == TAFFETA_OK && c->values[k].how != 'i') {
+        if (status == TAFFETA_OK && c->values[k].passing != 'i') {
             fwrite(args[k].shape, sizeof *args[k].shape, (size_t)args[k].ndim, out);
             fwrite(args[k].data, 1, bytes_of(&args[k], c->values[k].size), out);
         }
@@ -197,7 +197,7 @@ fn main(calls: &[Call<'_>]) -> String {
         let sizes = array(&mut values, "int64_t", &format!("sizes_{k}"), call.sizes.iter().map(i64::to_string));
         let mut rows = String::new();
         for (j, t) in signature.tensors.iter().enumerate() {
-            let (how, given) = match t.passing {
+            let (passing, given) = match t.passing {
                 Passing::In => ('i', Some(&call.params[j])),
                 Passing::InOut => ('x', Some(&call.params[j])),
                 Passing::Result => ('r', None),
@@ -210,7 +210,7 @@ fn main(calls: &[Call<'_>]) -> String {
                 data = array(&mut values, c_type, &format!("data_{k}_{j}"), elements.into_iter());
             }
             let (dtype, ndim, size) = (t.dtype.name().to_uppercase(), t.shape.len(), t.dtype.size());
-            let _ = writeln!(rows, "    {{TAFFETA_{dtype}, {ndim}, {size}, '{how}', {shape}, {data}}},");
+            let _ = writeln!(rows, "    {{TAFFETA_{dtype}, {ndim}, {size}, '{passing}', {shape}, {data}}},");
         }
         let n = signature.tensors.len();
         // C has no empty arrays.

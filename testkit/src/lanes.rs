@@ -19,7 +19,7 @@ use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
 use taffeta_schedule::{Arg, Schedule};
 
 /// Number of bodies per library.
-pub const TOGETHER: u64 = 128;
+pub const BODIES_PER_LIBRARY: u64 = 128;
 
 /// Lengths of the arrays: long and short ones with a remainder after full vectors, and empty ones.
 const SIZES: [i64; 3] = [203, 9, 0];

@@ -12,7 +12,7 @@ use testkit::random_schedules::{call, flags};
 use testkit::tried::{Run, close, runs};
 
 /// Number of programs per C library.
-const TOGETHER: u64 = 8;
+const SEEDS_PER_BATCH: u64 = 8;
 
 /// C source of a gradient, with the runs (inputs and expected outputs) that it must reproduce.
 struct Ready {
@@ -27,8 +27,8 @@ pub fn fault(seed: u64) -> Option<Finding> {
         Some(Finding { what: format!("{what}\n{text}"), files: vec![("ft", text.as_bytes().to_vec())] })
     };
     let mut all = Vec::new();
-    for k in 0..TOGETHER {
-        let one = seed * TOGETHER + k;
+    for k in 0..SEEDS_PER_BATCH {
+        let one = seed * SEEDS_PER_BATCH + k;
         let func = derivable(one);
         // Entry names must be unique within a library.
         let name = format!("case_{k}");

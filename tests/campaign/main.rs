@@ -85,7 +85,7 @@ fn nest(seed: u64, counts: &RefCell<dependences::Counts>) -> Option<Finding> {
 
 /// Returns the fault in a batch of vectorised loops.
 fn lane_bodies(seed: u64) -> Option<Finding> {
-    let what = lanes::fault(seed * lanes::TOGETHER..(seed + 1) * lanes::TOGETHER)?;
+    let what = lanes::fault(seed * lanes::BODIES_PER_LIBRARY..(seed + 1) * lanes::BODIES_PER_LIBRARY)?;
     Some(Finding { what, files: Vec::new() })
 }
 

@@ -15,7 +15,7 @@ use testkit::random_schedules::{CLASSES, faults, faults_of, flags, in_c, undefin
 use testkit::tried::{Case, Counts, Run, problem, random, show};
 
 /// Number of programs per library, and per C program under the sanitizers.
-const TOGETHER: u64 = 20;
+const SEEDS_PER_BATCH: u64 = 20;
 const SANITIZED: u64 = 6;
 
 /// Returns the first fault in a batch of programs.
@@ -23,10 +23,10 @@ pub fn fault(seed: u64, all: &mut Counts) -> Option<Finding> {
     let mut counts = Counts::default();
     let class = CLASSES[(seed % 4) as usize];
     let batch = seed / 4;
-    let first = batch * TOGETHER;
+    let first = batch * SEEDS_PER_BATCH;
     let wrong = match batch % 8 {
         7 => undefined((first..first + SANITIZED).map(|seed| random(seed, class, &mut counts).0)),
-        _ => faults(first..first + TOGETHER, class, &flags(), &mut counts),
+        _ => faults(first..first + SEEDS_PER_BATCH, class, &flags(), &mut counts),
     };
     all.add(&counts);
     finding(&format!("{class:?}"), wrong)
@@ -53,8 +53,8 @@ pub fn automatic(seed: u64) -> Option<Finding> {
     let sorts = SORTS.len() as u64;
     let sort = SORTS[(seed % sorts) as usize];
     let batch = seed / sorts;
-    let first = batch * TOGETHER;
-    let cases = (first..first + TOGETHER).map(|seed| automatic::automatic(seed, sort, &mut Taken::new()));
+    let first = batch * SEEDS_PER_BATCH;
+    let cases = (first..first + SEEDS_PER_BATCH).map(|seed| automatic::automatic(seed, sort, &mut Taken::new()));
     finding(&format!("{sort:?}, automatic"), faults_of(cases, &flags()))
 }
 

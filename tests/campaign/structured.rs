@@ -19,7 +19,7 @@ use testkit::driver::{self, Call, Outcome};
 use testkit::random_schedules::{call, flags};
 
 /// Number of programs per library, and per C program under the sanitizers.
-const TOGETHER: u64 = 32;
+const SEEDS_PER_BATCH: u64 = 32;
 const SANITIZED: u64 = 16;
 
 /// Maximum length of C source compiled here, in bytes: plain, and under the sanitizers, which are slow on large
@@ -47,10 +47,10 @@ struct Ready {
 /// Returns the first fault in a batch of programs.
 pub fn fault(seed: u64) -> Option<Finding> {
     let sanitized = seed % 4 == 3;
-    let count = if sanitized { SANITIZED } else { TOGETHER };
+    let count = if sanitized { SANITIZED } else { SEEDS_PER_BATCH };
     let mut ready = Vec::new();
     for k in 0..count {
-        let one = seed * TOGETHER + k;
+        let one = seed * SEEDS_PER_BATCH + k;
         let case = if k % 2 == 0 { case(one) } else { kernels::random(one) };
         let way = [None].into_iter().chain(WAYS.map(Some)).nth(k as usize / 2 % (1 + WAYS.len())).flatten();
         match self::ready(&case, way, k) {

@@ -21,7 +21,7 @@ use testkit::batch;
 const COMPILED: usize = 16;
 
 /// Number of cases per library.
-const TOGETHER: usize = 16;
+const CASES_PER_LIBRARY: usize = 16;
 
 /// Case computed by NumPy.
 struct Computed {
@@ -169,7 +169,8 @@ fn operators_agree_with_numpy() {
     };
     let mut faults = programs::for_each(&cases, interpreted).concat();
     let compiled = compiled(&cases);
-    let groups: Vec<(&[&Computed], bool)> = compiled.chunks(TOGETHER).cartesian_product([true, false]).collect();
+    let groups: Vec<(&[&Computed], bool)> =
+        compiled.chunks(CASES_PER_LIBRARY).cartesian_product([true, false]).collect();
     faults.extend(programs::for_each(&groups, |(group, generic)| faults_in_c(group, *generic)).concat());
     assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
 }

@@ -9,7 +9,7 @@ use testkit::steps::primitives;
 use testkit::tried::{Case, Counts, problem, random, runs, show, small};
 
 /// Number of programs per library.
-const TOGETHER: u64 = 40;
+const SEEDS_PER_BATCH: u64 = 40;
 
 fn number(name: &str, or: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or)
@@ -22,14 +22,14 @@ fn none(failures: &[(Case, String)]) {
 
 #[test]
 fn scheduled_programs() {
-    let (first, most) = (number("FIRST", 0), number("MOST", TOGETHER));
+    let (first, most) = (number("FIRST", 0), number("MOST", SEEDS_PER_BATCH));
     let start = std::time::Instant::now();
     let mut all = Counts::default();
     for class in CLASSES {
         let mut counts = Counts::default();
-        let starts = (first..first + most).step_by(TOGETHER as usize);
+        let starts = (first..first + most).step_by(SEEDS_PER_BATCH as usize);
         let batch = |from: u64| {
-            let seeds = from..(from + TOGETHER).min(first + most);
+            let seeds = from..(from + SEEDS_PER_BATCH).min(first + most);
             faults(seeds, class, &flags(), &mut counts)
         };
         let failures: Vec<(Case, String)> = starts.flat_map(batch).collect();
@@ -42,11 +42,11 @@ fn scheduled_programs() {
         let taken = |p: &&str| all.steps.get(*p).is_some_and(|(_, taken)| *taken > 0);
         primitives().into_iter().filter(|p| !taken(p)).collect()
     };
-    for from in (first + most..).step_by(TOGETHER as usize).take(12) {
+    for from in (first + most..).step_by(SEEDS_PER_BATCH as usize).take(12) {
         if never(&all).is_empty() {
             break;
         }
-        none(&faults(from..from + TOGETHER, Class::Dense, &flags(), &mut all));
+        none(&faults(from..from + SEEDS_PER_BATCH, Class::Dense, &flags(), &mut all));
     }
     println!("all of them: {all}");
     assert!(never(&all).is_empty(), "never taken: {:?}", never(&all));
