@@ -1,7 +1,7 @@
 //! Derivatives of one expression, in reverse and forward mode.
 
 use crate::activity::Varying;
-use crate::partials::{Part, part, product, working};
+use crate::partials::{PartialDerivative, partial, product, working};
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Symbol};
 
@@ -48,10 +48,10 @@ impl Reverse<'_> {
                     if !self.varying.contains(a) {
                         continue;
                     }
-                    match part(*op, args, k, &d) {
-                        Part::None => {}
-                        Part::Scaled(d) => self.visit(a, d),
-                        Part::Where { cond, holds, lazy } => self.branch(a, &d, cond, holds, lazy),
+                    match partial(*op, args, k, &d) {
+                        PartialDerivative::None => {}
+                        PartialDerivative::Scaled(d) => self.visit(a, d),
+                        PartialDerivative::Where { cond, holds, lazy } => self.branch(a, &d, cond, holds, lazy),
                     }
                 }
             }
@@ -131,10 +131,10 @@ fn change(e: &Expr, varying: &mut Varying<'_>, tangent: &dyn Fn(&Expr) -> Expr) 
             let mut sum: Option<Expr> = None;
             for (k, a) in args.iter().enumerate() {
                 let Some(d) = change(a, varying, tangent) else { continue };
-                let term = match part(*op, args, k, &d) {
-                    Part::None => continue,
-                    Part::Scaled(d) => product(&Expr::float(1.0, d.dtype()), &d),
-                    Part::Where { cond, holds, .. } => {
+                let term = match partial(*op, args, k, &d) {
+                    PartialDerivative::None => continue,
+                    PartialDerivative::Scaled(d) => product(&Expr::float(1.0, d.dtype()), &d),
+                    PartialDerivative::Where { cond, holds, .. } => {
                         let zero = Expr::float(0.0, d.dtype());
                         if holds { cond.select(&d, &zero) } else { cond.select(&zero, &d) }
                     }

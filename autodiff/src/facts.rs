@@ -14,7 +14,7 @@ use taffeta_ast::selector;
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// Loop of the program.
-pub(crate) struct Loop {
+pub(crate) struct LoopFacts {
     pub iter: Symbol,
     pub begin: Expr,
     pub end: Expr,
@@ -48,7 +48,7 @@ pub(crate) enum AccessedValue {
 /// Program with its facts.
 pub(crate) struct Facts<'f> {
     pub func: &'f Func,
-    pub loops: FxHashMap<StmtId, Loop>,
+    pub loops: FxHashMap<StmtId, LoopFacts>,
     /// Names of loops in schedules, computed when a message first needs one.
     names: OnceCell<FxHashMap<StmtId, String>>,
     /// Loops around each statement, outermost first.
@@ -114,7 +114,7 @@ impl<'f> Facts<'f> {
                 self.magnitudes.insert(iter.clone(), low.zip(high).map(|(l, h)| l.max(h)));
                 let small = [low, high, by].map(|m| m.is_some());
                 let (begin, end, step) = (begin.clone(), end.clone(), step.clone());
-                let l = Loop { iter: iter.clone(), begin, end, step, most, small };
+                let l = LoopFacts { iter: iter.clone(), begin, end, step, most, small };
                 self.loops.insert(s.id(), l);
                 loops.push(s.id());
                 self.collect(body, loops);
@@ -307,7 +307,7 @@ impl<'f> Facts<'f> {
     }
 }
 
-impl Loop {
+impl LoopFacts {
     pub fn range(&self) -> [Expr; 3] {
         [self.begin.clone(), self.end.clone(), self.step.clone()]
     }

@@ -15,7 +15,7 @@ use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, Literal};
 
 /// Effect of a change of an operand on the result.
-pub(crate) enum Part {
+pub(crate) enum PartialDerivative {
     /// No effect.
     None,
     /// Change times a factor, which is this expression.
@@ -57,7 +57,7 @@ pub(crate) fn working(dtype: DType) -> DType {
 }
 
 /// Returns the effect of a change `d` of operand `k` on `op(args)`, in the type of `d`.
-pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
+pub(crate) fn partial(op: Op, args: &[Expr], k: usize, d: &Expr) -> PartialDerivative {
     let t = d.dtype();
     let one = number(1.0, t);
     let wide = |e: &Expr| if e.dtype().is_float() { e.clone().cast(t) } else { e.clone() };
@@ -65,28 +65,30 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
     let own = args;
     let args: Vec<Expr> = own.iter().map(wide).collect();
     let x = &args[0];
-    let times = |f: Expr| Part::Scaled(product(d, &f));
-    let over = |f: Expr| Part::Scaled(call(Op::Div, &[d, &f]));
-    let minus = |p: Part| match p {
-        Part::Scaled(e) => Part::Scaled(call(Op::Neg, &[&e])),
+    let times = |f: Expr| PartialDerivative::Scaled(product(d, &f));
+    let over = |f: Expr| PartialDerivative::Scaled(call(Op::Div, &[d, &f]));
+    let minus = |p: PartialDerivative| match p {
+        PartialDerivative::Scaled(e) => PartialDerivative::Scaled(call(Op::Neg, &[&e])),
         other => other,
     };
     let itself = || Expr::apply(op, own.to_vec()).cast(t);
     let square = |e: &Expr| e.times(e);
     match op {
-        Op::Add => Part::Scaled(d.clone()),
-        Op::Sub if k == 0 => Part::Scaled(d.clone()),
-        Op::Sub | Op::Neg => Part::Scaled(call(Op::Neg, &[d])),
+        Op::Add => PartialDerivative::Scaled(d.clone()),
+        Op::Sub if k == 0 => PartialDerivative::Scaled(d.clone()),
+        Op::Sub | Op::Neg => PartialDerivative::Scaled(call(Op::Neg, &[d])),
         Op::Mul => times(args[1 - k].clone()),
         Op::Div if k == 0 => over(args[1].clone()),
-        Op::Div => minus(Part::Scaled(call(Op::Div, &[&product(d, &itself()), &args[1]]))),
-        Op::Mod if k == 0 => Part::Scaled(d.clone()),
+        Op::Div => minus(PartialDerivative::Scaled(call(Op::Div, &[&product(d, &itself()), &args[1]]))),
+        Op::Mod if k == 0 => PartialDerivative::Scaled(d.clone()),
         Op::Mod => minus(times(args[0].floor_div(&args[1]))),
         Op::Pow => power(&args, k, d),
-        Op::Min | Op::Max => Part::Where { cond: is_first(op, &own[0], &own[1]), holds: k == 0, lazy: false },
+        Op::Min | Op::Max => {
+            PartialDerivative::Where { cond: is_first(op, &own[0], &own[1]), holds: k == 0, lazy: false }
+        }
         Op::Abs => times(call(Op::Sign, &[x])),
         Op::Sqrt => over(number(2.0, t).times(&itself())),
-        Op::Rsqrt => Part::Scaled(call(Op::Div, &[&d.times(&number(-0.5, t)).times(&itself()), x])),
+        Op::Rsqrt => PartialDerivative::Scaled(call(Op::Div, &[&d.times(&number(-0.5, t)).times(&itself()), x])),
         Op::Exp => times(itself()),
         Op::Exp2 => times(itself().times(&number(std::f64::consts::LN_2, t))),
         Op::Expm1 => times(call(Op::Exp, &[x])),
@@ -108,7 +110,7 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
             let [x, y] = [x, &args[1]].map(|e| call(Op::Div, &[e, &larger]));
             let sum = square(&x).plus(&square(&y));
             let own = call(Op::Div, &[if k == 0 { &y } else { &x }, &sum]);
-            let part = Part::Scaled(call(Op::Div, &[&product(d, &own), &larger]));
+            let part = PartialDerivative::Scaled(call(Op::Div, &[&product(d, &own), &larger]));
             if k == 0 { part } else { minus(part) }
         }
         Op::Sinh => times(call(Op::Cosh, &[x])),
@@ -119,14 +121,16 @@ pub(crate) fn part(op: Op, args: &[Expr], k: usize, d: &Expr) -> Part {
             let bell = call(Op::Exp, &[&call(Op::Neg, &[&square(x)])]);
             times(number(std::f64::consts::FRAC_2_SQRT_PI, t).times(&bell))
         }
-        Op::Fma if k == 2 => Part::Scaled(d.clone()),
+        Op::Fma if k == 2 => PartialDerivative::Scaled(d.clone()),
         Op::Fma => times(args[1 - k].clone()),
-        Op::Select if k > 0 => Part::Where { cond: args[0].clone(), holds: k == 1, lazy: true },
+        Op::Select if k > 0 => PartialDerivative::Where { cond: args[0].clone(), holds: k == 1, lazy: true },
         // Steps, and operators whose result is not a floating-point number.
-        Op::StopGradient => Part::None,
-        Op::FloorDiv | Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Sign | Op::IsNan | Op::Select => Part::None,
-        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or | Op::Not => Part::None,
-        Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => Part::None,
+        Op::StopGradient => PartialDerivative::None,
+        Op::FloorDiv | Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Sign | Op::IsNan | Op::Select => {
+            PartialDerivative::None
+        }
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or | Op::Not => PartialDerivative::None,
+        Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => PartialDerivative::None,
     }
 }
 
@@ -142,32 +146,33 @@ pub(crate) fn is_first(op: Op, x: &Expr, y: &Expr) -> Expr {
 }
 
 /// Differentiates `a ** b`.
-fn power(args: &[Expr], k: usize, d: &Expr) -> Part {
+fn power(args: &[Expr], k: usize, d: &Expr) -> PartialDerivative {
     let (a, b, t) = (&args[0], &args[1], d.dtype());
     let zero = number(0.0, t);
     if k == 1 {
         let log = Expr::apply(Op::Log, vec![a.clone()]);
         let value = Expr::apply(Op::Pow, args.to_vec()).times(&log);
-        return Part::Scaled(a.equals(&zero).select(&zero, &product(d, &value)));
+        return PartialDerivative::Scaled(a.equals(&zero).select(&zero, &product(d, &value)));
     }
     match b.as_literal() {
-        Some(Literal::Float(0.0)) => Part::None,
-        Some(Literal::Float(1.0)) => Part::Scaled(d.clone()),
-        Some(Literal::Float(2.0)) => Part::Scaled(product(d, &b.times(a))),
+        Some(Literal::Float(0.0)) => PartialDerivative::None,
+        Some(Literal::Float(1.0)) => PartialDerivative::Scaled(d.clone()),
+        Some(Literal::Float(2.0)) => PartialDerivative::Scaled(product(d, &b.times(a))),
         Some(Literal::Float(n)) => {
             let less = Expr::apply(Op::Pow, vec![a.clone(), number(n - 1.0, t)]);
-            Part::Scaled(product(d, &b.times(&less)))
+            PartialDerivative::Scaled(product(d, &b.times(&less)))
         }
         _ => {
             let less = Expr::apply(Op::Pow, vec![a.clone(), b.minus(&number(1.0, t))]);
             // Only where both are 0: elsewhere the factor `b` gives the 0, and has a derivative.
             let nothing = a.equals(&zero).and(&b.equals(&zero));
-            Part::Scaled(nothing.select(&zero, &product(d, &b.times(&less))))
+            PartialDerivative::Scaled(nothing.select(&zero, &product(d, &b.times(&less))))
         }
     }
 }
 
 /// Returns whether a change of operand `k` can reach the result at all.
 pub(crate) fn passes(op: Op, args: &[Expr], k: usize) -> bool {
-    args[k].dtype().is_float() && !matches!(part(op, args, k, &number(1.0, args[k].dtype())), Part::None)
+    args[k].dtype().is_float()
+        && !matches!(partial(op, args, k, &number(1.0, args[k].dtype())), PartialDerivative::None)
 }

@@ -74,7 +74,7 @@ pub(crate) fn find(func: &Func) -> Patterns {
         for (tape, uses) in &accesses.tapes {
             places.extend(accesses.candidates(of, pattern, tape, uses));
         }
-        let search = Search { accesses: &accesses, pattern };
+        let search = PatternSearch { accesses: &accesses, pattern };
         let zero = search.greatest_fixpoint(&places, &|place, all| search.is_zero(place, all));
         let rest: Vec<PatternTape> = places.iter().filter(|p| !zero.iter().any(|z| z.is(p))).cloned().collect();
         let unread = search.greatest_fixpoint(&rest, &|place, all| search.is_unread(place, all, &zero));
@@ -272,12 +272,12 @@ impl Accesses {
 }
 
 /// Search for the tapes of one pattern.
-struct Search<'a> {
+struct PatternSearch<'a> {
     accesses: &'a Accesses,
     pattern: Pattern,
 }
 
-impl Search<'_> {
+impl PatternSearch<'_> {
     /// Returns the places whose condition holds under the assumption of all of them (greatest fixpoint).
     fn greatest_fixpoint(
         &self,

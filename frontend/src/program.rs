@@ -313,7 +313,7 @@ impl Program {
         if !all.is_empty() {
             return all;
         }
-        let mut known = elaborate::Known::default();
+        let mut known = elaborate::SeenDiagnostics::default();
         let none = BTreeMap::new();
         let (gradients, entries): (Vec<EntryInfo>, Vec<EntryInfo>) =
             self.entries().into_iter().partition(|e| e.gradient_of.is_some());
@@ -354,7 +354,7 @@ impl Program {
     }
 
     /// Checks the custom VJPs of the file against their functions.
-    fn check_custom_vjps(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>, known: &mut elaborate::Known) {
+    fn check_custom_vjps(&self, hooks: &dyn Hooks, all: &mut Vec<Diagnostic>, known: &mut elaborate::SeenDiagnostics) {
         let items = self.modules.first().map(|m| m.module.items.as_slice()).unwrap_or_default();
         for (k, item) in items.iter().enumerate() {
             if !matches!(item, Item::Function(f) if elaborate::is_custom_vjp(f)) {

@@ -57,9 +57,9 @@ impl Unpackable {
 }
 
 /// Indices of an element, displayed as `(0, 2)`.
-struct Place<'i>(&'i [i64]);
+struct ElementIndex<'i>(&'i [i64]);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ElementIndex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: Vec<String> = self.0.iter().map(i64::to_string).collect();
         write!(f, "({})", all.join(", "))
@@ -70,16 +70,21 @@ impl fmt::Display for Unpackable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unpackable::Level(level) => write!(f, "storing elements in level `{level}` is not supported yet"),
-            Unpackable::OutOfRange(at) => write!(f, "the element at {} is outside the tensor", Place(at)),
+            Unpackable::OutOfRange(at) => write!(f, "the element at {} is outside the tensor", ElementIndex(at)),
             Unpackable::Outside(level, at) => {
-                write!(f, "cannot store the element at {}: `{level}` stores nothing there", Place(at))
+                write!(f, "cannot store the element at {}: `{level}` stores nothing there", ElementIndex(at))
             }
-            Unpackable::Elsewhere(at) => write!(f, "the element at {} is outside the pattern", Place(at)),
+            Unpackable::Elsewhere(at) => write!(f, "the element at {} is outside the pattern", ElementIndex(at)),
             Unpackable::Unequal(level, [a, b]) => {
-                write!(f, "the elements at {} and {} differ, but `{level}` stores one for both", Place(a), Place(b))
+                write!(
+                    f,
+                    "the elements at {} and {} differ, but `{level}` stores one for both",
+                    ElementIndex(a),
+                    ElementIndex(b)
+                )
             }
             Unpackable::Second(level, [a, b]) => {
-                let [a, b] = [Place(a), Place(b)];
+                let [a, b] = [ElementIndex(a), ElementIndex(b)];
                 write!(f, "cannot store the elements at {a} and {b}: `{level}` stores at most one of them")
             }
             Unpackable::Size(size) => write!(f, "size {size} exceeds {MAX_SIZE} (2^47)"),

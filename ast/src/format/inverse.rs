@@ -14,12 +14,12 @@ use super::{Coord, Format};
 use crate::op::Op;
 
 /// Known expressions, each with its definition, in which `Coord::Dim(k)` stands for the coordinate of level `k`.
-struct Known(Vec<(Coord, Coord)>);
+struct KnownCoords(Vec<(Coord, Coord)>);
 
-impl Known {
+impl KnownCoords {
     /// Derives the expressions known from the levels above `level`.
-    fn above(format: &Format, level: usize) -> Known {
-        let mut known = Known(Vec::new());
+    fn above(format: &Format, level: usize) -> KnownCoords {
+        let mut known = KnownCoords(Vec::new());
         for (k, c) in format.coords[..level].iter().enumerate() {
             known.note(c, Coord::Dim(k));
         }
@@ -95,13 +95,13 @@ impl Format {
     /// Returns an element's index in each dimension as an expression of level coordinates: `Coord::Dim(k)` stands for
     /// the coordinate of level `k`, as in [`Format::coords`]. `None` for an index that no level determines.
     pub fn indices(&self, ndim: usize) -> Vec<Option<Coord>> {
-        let known = Known::above(self, self.levels.len());
+        let known = KnownCoords::above(self, self.levels.len());
         (0..ndim).map(|d| known.of(&Coord::Dim(d))).collect()
     }
 
     /// Returns whether the first `levels` levels determine a sort key.
     pub(super) fn says(&self, levels: usize, key: &Coord) -> bool {
-        let known = Known::above(self, levels);
+        let known = KnownCoords::above(self, levels);
         match key {
             Coord::Morton(of) => of.iter().all(|c| known.of(c).is_some()),
             key => known.of(key).is_some(),
@@ -110,7 +110,7 @@ impl Format {
 
     /// Returns the coordinate of a level as an expression of the coordinates above it, if they determine it.
     pub fn derived(&self, level: usize) -> Option<Coord> {
-        Known::above(self, level).of(&self.coords[level])
+        KnownCoords::above(self, level).of(&self.coords[level])
     }
 }
 

@@ -1,7 +1,7 @@
 //! Execution of resolved code, statement by statement, with checks of every element's index and initialisation.
 
 use super::error::{ErrorKind, RuntimeError};
-use super::resolve::{Code, CodeKind, Node, Part};
+use super::resolve::{Code, CodeKind, Node, ResolvedPart};
 use crate::dtype::DType;
 use crate::literal::Literal;
 use crate::op::Op;
@@ -298,13 +298,13 @@ impl Machine<'_> {
         if step == 0 { Err(Box::new(ErrorKind::ZeroStep)) } else { Ok((begin, end, step)) }
     }
 
-    fn message(&self, parts: &[Part<'_>]) -> Run<String> {
+    fn message(&self, parts: &[ResolvedPart<'_>]) -> Run<String> {
         let mut text = String::new();
         for part in parts {
             match part {
-                Part::Text(t) => text.push_str(t),
-                Part::Value(node, dtype) => text.push_str(&show::value(self.eval(node)?, *dtype)),
-                Part::Tensor { slot, at, shape } => text.push_str(&self.shown(*slot, at, shape)?),
+                ResolvedPart::Text(t) => text.push_str(t),
+                ResolvedPart::Value(node, dtype) => text.push_str(&show::value(self.eval(node)?, *dtype)),
+                ResolvedPart::Tensor { slot, at, shape } => text.push_str(&self.shown(*slot, at, shape)?),
             }
         }
         Ok(text)

@@ -83,11 +83,11 @@ pub(super) enum CodeKind<'a> {
     },
     Assert {
         cond: Node,
-        message: Vec<Part<'a>>,
+        message: Vec<ResolvedPart<'a>>,
         kind: AssertKind,
     },
     Print {
-        parts: Vec<Part<'a>>,
+        parts: Vec<ResolvedPart<'a>>,
     },
     Assume {
         cond: Node,
@@ -100,7 +100,7 @@ pub(super) enum CodeKind<'a> {
 
 /// Piece of a message.
 #[derive(Debug)]
-pub(super) enum Part<'a> {
+pub(super) enum ResolvedPart<'a> {
     Text(&'a str),
     Value(Node, DType),
     /// Subtensor at some leading indices, with the shape in which it is displayed.
@@ -322,22 +322,22 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn part(&self, p: &'a MessagePart) -> Resolved<Part<'a>> {
+    fn part(&self, p: &'a MessagePart) -> Resolved<ResolvedPart<'a>> {
         Ok(match p {
-            MessagePart::Text(t) => Part::Text(t),
-            MessagePart::Value(e) => Part::Value(self.expr(e)?, e.dtype()),
+            MessagePart::Text(t) => ResolvedPart::Text(t),
+            MessagePart::Value(e) => ResolvedPart::Value(self.expr(e)?, e.dtype()),
         })
     }
 
-    fn printed(&self, p: &'a PrintPart) -> Resolved<Part<'a>> {
+    fn printed(&self, p: &'a PrintPart) -> Resolved<ResolvedPart<'a>> {
         Ok(match p {
-            PrintPart::Text(t) => Part::Text(t),
-            PrintPart::Value(e) => Part::Value(self.expr(e)?, e.dtype()),
+            PrintPart::Text(t) => ResolvedPart::Text(t),
+            PrintPart::Value(e) => ResolvedPart::Value(self.expr(e)?, e.dtype()),
             PrintPart::Tensor { tensor, at, shape } => {
                 let Some(&slot) = self.slots.get(tensor) else {
                     return malformed(format!("`{tensor}` is not a tensor that is alive here"));
                 };
-                Part::Tensor { slot, at: self.indices(at)?, shape: self.indices(shape)? }
+                ResolvedPart::Tensor { slot, at: self.indices(at)?, shape: self.indices(shape)? }
             }
         })
     }

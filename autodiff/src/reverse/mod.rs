@@ -18,7 +18,7 @@ mod replay;
 use crate::custom_vjp::Calls;
 use crate::data::{BackwardInfo, Kept, RecomputeScope, Saved, Snapshot, ValueSource};
 use crate::expression::{self, Contribution};
-use crate::facts::{AccessedValue, Facts, Loop};
+use crate::facts::{AccessedValue, Facts, LoopFacts};
 use crate::partials::working;
 use crate::precision::AccumulationTypes;
 use crate::value_sources::Values;
@@ -141,7 +141,7 @@ struct Reverse<'a, 'f> {
 }
 
 /// Element that a statement writes.
-struct Target<'t> {
+struct WrittenElement<'t> {
     stmt: &'t Stmt,
     tensor: &'t Symbol,
     indices: &'t [Access],
@@ -150,7 +150,7 @@ struct Target<'t> {
     origin: Origin,
 }
 
-impl Target<'_> {
+impl WrittenElement<'_> {
     fn load(&self) -> Expr {
         Expr::load(self.tensor, self.indices.to_vec(), self.dtype)
     }
@@ -183,14 +183,14 @@ impl Reverse<'_, '_> {
                 Some(Stmt::new(kind, origin))
             }
             StmtKind::Store { tensor, indices, value } if self.active.contains(tensor) => {
-                Some(self.store(&Target { stmt: s, tensor, indices, dtype: value.dtype(), origin }, value))
+                Some(self.store(&WrittenElement { stmt: s, tensor, indices, dtype: value.dtype(), origin }, value))
             }
             StmtKind::ReduceTo { tensor, indices, value, .. } if self.values.inverted.contains_key(tensor) => {
                 let in_turn = self.values.inverted[tensor].first_in.is_none();
                 in_turn.then(|| self.undo(s, tensor, indices, value))
             }
             StmtKind::ReduceTo { tensor, indices, op, value } if self.active.contains(tensor) => {
-                self.reduce(&Target { stmt: s, tensor, indices, dtype: value.dtype(), origin }, *op, value)
+                self.reduce(&WrittenElement { stmt: s, tensor, indices, dtype: value.dtype(), origin }, *op, value)
             }
             _ => None,
         }
@@ -244,7 +244,7 @@ impl Reverse<'_, '_> {
         Some(made([times.minus(&one), Expr::int(-1), Expr::int(-1)], count, body))
     }
 
-    fn store(&mut self, x: &Target<'_>, e: &Expr) -> Stmt {
+    fn store(&mut self, x: &WrittenElement<'_>, e: &Expr) -> Stmt {
         let mut found = expression::reverse(e, &self.seed(x), &self.active);
         self.reuse(x, e, &mut found);
         let ends = self.initial.contains(x.tensor) || self.facts.overwrites(x.stmt.id());
@@ -256,7 +256,7 @@ impl Reverse<'_, '_> {
 
     /// Reuses the written value where a derivative would recompute it (`exp` is its own derivative), unless the value
     /// is overwritten later.
-    fn reuse(&mut self, x: &Target<'_>, e: &Expr, found: &mut [Contribution]) {
+    fn reuse(&mut self, x: &WrittenElement<'_>, e: &Expr, found: &mut [Contribution]) {
         let costly = matches!(e.kind(), ExprKind::Apply(op, _) if !matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg));
         let mark = Expr::load(&Symbol::new("written"), Vec::new(), x.dtype);
         let again: Vec<Expr> = found.iter().map(|c| replaced(&c.value, e, &mark)).collect();
@@ -271,7 +271,7 @@ impl Reverse<'_, '_> {
         self.marks.push((mark, written));
     }
 
-    fn reduce(&mut self, x: &Target<'_>, op: ReduceOp, e: &Expr) -> Option<Stmt> {
+    fn reduce(&mut self, x: &WrittenElement<'_>, op: ReduceOp, e: &Expr) -> Option<Stmt> {
         let seed = self.seed(x);
         match op {
             ReduceOp::Add => {
@@ -298,7 +298,7 @@ impl Reverse<'_, '_> {
 
     /// Differentiates `x[I] = max(x[I], e)`: the adjoint goes to the last `e` that became the maximum, and to the
     /// initial value if none did.
-    fn extremum(&mut self, x: &Target<'_>, op: ReduceOp, e: &Expr) -> Stmt {
+    fn extremum(&mut self, x: &WrittenElement<'_>, op: ReduceOp, e: &Expr) -> Stmt {
         let id = x.stmt.id();
         // Only the final extremum is ever read, so that only the `e` that produced it matters.
         let whole = !self.facts.overwritten(id, &AccessedValue::Reduced) && !self.facts.read_before_final(id);
@@ -327,7 +327,7 @@ impl Reverse<'_, '_> {
     }
 
     /// Builds the test whether this iteration was the last one to change the element.
-    fn is_last(&mut self, x: &Target<'_>, last: &[Snapshot]) -> Expr {
+    fn is_last(&mut self, x: &WrittenElement<'_>, last: &[Snapshot]) -> Expr {
         let at = self.accesses(x.stmt.id(), x.indices);
         let one = |r: &mut Self, s: &Snapshot| {
             let Saved::Last { iteration, .. } = &s.saved else { unreachable!("the snapshots are `Last`") };
@@ -338,13 +338,13 @@ impl Reverse<'_, '_> {
     }
 
     /// Returns the adjoint of the element, in the program's names.
-    fn adjoint(&self, x: &Target<'_>) -> Expr {
+    fn adjoint(&self, x: &WrittenElement<'_>) -> Expr {
         let adjoint = &self.adjoints[x.tensor];
         Expr::load(&adjoint.symbol, x.indices.to_vec(), adjoint.dtype)
     }
 
     /// Returns the adjoint of the element, in the type in which derivatives are computed.
-    fn seed(&self, x: &Target<'_>) -> Expr {
+    fn seed(&self, x: &WrittenElement<'_>) -> Expr {
         self.adjoint(x).cast(working(x.dtype))
     }
 
@@ -352,7 +352,7 @@ impl Reverse<'_, '_> {
     /// an operator).
     fn contributions(
         &mut self,
-        x: &Target<'_>,
+        x: &WrittenElement<'_>,
         found: Vec<Contribution>,
         next: Option<(Option<ReduceOp>, Expr)>,
     ) -> Stmt {
@@ -472,7 +472,7 @@ impl Reverse<'_, '_> {
     fn slots(&mut self, loops: &[StmtId]) -> Vec<Access> {
         let slot = |r: &mut Self, l: &StmtId| {
             let facts = r.facts;
-            let Loop { iter, begin, step, .. } = &facts.loops[l];
+            let LoopFacts { iter, begin, step, .. } = &facts.loops[l];
             let (begin, step) = (r.value(*l, begin), r.value(*l, step));
             let here = r.iters.get(iter).cloned().unwrap_or_else(|| Expr::var(iter));
             Access::from(here.minus(&begin).floor_div(&step))

@@ -37,7 +37,7 @@ use super::emitter::KernelVariable;
 use super::emitter::Loop;
 use super::emitter::Region;
 use super::emitter::{Emitter, ErrorExit};
-use crate::lower::Part;
+use crate::lower::RegionPart;
 use indexmap::IndexSet;
 use taffeta_ast::{Extent, Origin, Stmt, StmtKind};
 
@@ -130,8 +130,8 @@ impl Emitter<'_> {
         let last = parts.len();
         for (k, part) in parts.into_iter().enumerate() {
             match part {
-                Part::All(s) => self.in_block(s, k + 1 == last),
-                Part::One(v) => self.alone(v),
+                RegionPart::All(s) => self.in_block(s, k + 1 == last),
+                RegionPart::One(v) => self.alone(v),
             }
         }
     }

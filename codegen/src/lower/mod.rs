@@ -30,7 +30,7 @@ pub use logical::{Logical, LogicalLevel};
 pub(crate) use parallel::length as unroll_length;
 pub use placement::Slot;
 pub(crate) use reductions::neutral;
-pub(crate) use regions::{Part, Regions};
+pub(crate) use regions::{RegionPart, Regions};
 pub use register_arrays::vector_bytes;
 pub(crate) use register_arrays::{Vectors, at, is_sum, parts};
 pub(crate) use specialise::MAX_SIZE;

@@ -66,7 +66,7 @@ struct Pass {
 }
 
 /// A loop that may become a region.
-struct Candidate {
+struct RegionCandidate {
     written: FxHashSet<Symbol>,
     /// Iterators of this loop, and of sequential loops in it around parallel ones.
     iterators: FxHashSet<Symbol>,
@@ -109,7 +109,7 @@ impl Pass {
 
     fn is_region(&self, s: &Stmt) -> bool {
         let StmtKind::For { iter, extent: Extent::Range { step, .. }, props, body } = s.kind() else { return false };
-        let mut c = Candidate {
+        let mut c = RegionCandidate {
             written: effects::writes(body),
             iterators: FxHashSet::from_iter([iter.clone()]),
             meetings: Barriers::default(),
@@ -121,7 +121,7 @@ impl Pass {
     }
 
     /// Returns whether every thread can run this statement, except for parts that one thread runs alone.
-    fn runs_on_all_threads(&self, s: &Stmt, c: &mut Candidate) -> bool {
+    fn runs_on_all_threads(&self, s: &Stmt, c: &mut RegionCandidate) -> bool {
         if !self.found.parallel.contains(&s.id()) {
             c.meetings.alone += 1;
             return self.runs_on_one_thread(s);
@@ -156,10 +156,10 @@ impl Pass {
         }
     }
 
-    fn sequence(&self, v: &[Stmt], c: &mut Candidate) -> bool {
+    fn sequence(&self, v: &[Stmt], c: &mut RegionCandidate) -> bool {
         self.found.parts(v).into_iter().all(|part| match part {
-            Part::All(s) => self.runs_on_all_threads(s, c),
-            Part::One(v) => {
+            RegionPart::All(s) => self.runs_on_all_threads(s, c),
+            RegionPart::One(v) => {
                 c.meetings.alone += 1;
                 v.iter().all(|s| self.runs_on_one_thread(s))
             }
@@ -185,7 +185,7 @@ impl Pass {
 }
 
 /// A part of a sequence inside a region.
-pub(crate) enum Part<'s> {
+pub(crate) enum RegionPart<'s> {
     /// A statement that every thread runs.
     All(&'s Stmt),
     /// Statements that one thread runs alone.
@@ -194,15 +194,15 @@ pub(crate) enum Part<'s> {
 
 impl Regions {
     /// Splits a sequence into parts that every thread runs and parts that one thread runs alone.
-    pub(crate) fn parts<'s>(&self, v: &'s [Stmt]) -> Vec<Part<'s>> {
+    pub(crate) fn parts<'s>(&self, v: &'s [Stmt]) -> Vec<RegionPart<'s>> {
         let mut parts = Vec::new();
         let all = |s: &Stmt| self.parallel.contains(&s.id());
         for same in v.chunk_by(|a, b| !all(a) && !all(b)) {
             match same {
-                [s] if all(s) => parts.push(Part::All(s)),
+                [s] if all(s) => parts.push(RegionPart::All(s)),
                 // Assumptions print no code.
                 _ if same.iter().all(|s| matches!(s.kind(), StmtKind::Assume { .. })) => {}
-                _ => parts.push(Part::One(same)),
+                _ => parts.push(RegionPart::One(same)),
             }
         }
         parts

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_ast::{DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Op, Param, Stmt, StmtKind, Symbol, Tensor};
 
-type Known = FxHashMap<Symbol, Expr>;
+type KnownSizes = FxHashMap<Symbol, Expr>;
 
 /// Compiles sizes into the program, except for the shapes of parameters and results.
 ///
@@ -43,8 +43,8 @@ pub fn interface(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Func, Di
     Ok(Func { params, results, ..func.clone() })
 }
 
-fn known(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Known, Diagnostics> {
-    let mut known = Known::default();
+fn known(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<KnownSizes, Diagnostics> {
+    let mut known = KnownSizes::default();
     for (name, &value) in sizes {
         let Some(size) = func.sizes.iter().find(|s| s.name() == name) else {
             let have: Vec<&str> = func.sizes.iter().map(Symbol::name).collect();
@@ -62,7 +62,7 @@ fn known(func: &Func, sizes: &FxHashMap<String, i64>) -> Result<Known, Diagnosti
     Ok(known)
 }
 
-fn replace(e: &Expr, known: &Known) -> Expr {
+fn replace(e: &Expr, known: &KnownSizes) -> Expr {
     e.rewrite(&mut |e| match e.kind() {
         ExprKind::Var(s) => known.get(s).cloned().unwrap_or(e),
         _ => e,
@@ -72,7 +72,7 @@ fn replace(e: &Expr, known: &Known) -> Expr {
 /// Largest size, `TAFFETA_MAX_SIZE` of the run-time header: below it, 64-bit index arithmetic cannot overflow.
 pub(crate) const MAX_SIZE: i64 = taffeta_analysis::query::MAX_SIZE;
 
-fn statement(s: &Stmt, known: &Known) -> Stmt {
+fn statement(s: &Stmt, known: &KnownSizes) -> Stmt {
     if let StmtKind::VarDef { tensor, body } = s.kind() {
         let tensor = Arc::new(Tensor { shape: shape(tensor, known), ..(**tensor).clone() });
         return s.with_kind(StmtKind::VarDef { tensor, body: statement(body, known) });
@@ -82,7 +82,7 @@ fn statement(s: &Stmt, known: &Known) -> Stmt {
 
 /// Returns a tensor's shape with known sizes replaced. A size that overflows becomes the least integer, which is no
 /// valid size.
-fn shape(t: &Tensor, known: &Known) -> Vec<Expr> {
+fn shape(t: &Tensor, known: &KnownSizes) -> Vec<Expr> {
     t.shape
         .iter()
         .map(|e| if exact(e, known) == Exact::Overflows { Expr::int(i64::MIN) } else { replace(e, known) })
@@ -97,7 +97,7 @@ enum Exact {
     Overflows,
 }
 
-fn exact(e: &Expr, known: &Known) -> Exact {
+fn exact(e: &Expr, known: &KnownSizes) -> Exact {
     if let ExprKind::Var(s) = e.kind() {
         return known.get(s).and_then(Expr::as_int).map_or(Exact::Unknown, |v| Exact::Is(v.into()));
     }

@@ -174,11 +174,11 @@ pub fn ask(toolchain: &Toolchain, options: &CompileOptions) -> Result<Verdict, D
 }
 
 /// The probe's program in C, in parts.
-struct Probe(Vec<Part>);
+struct Probe(Vec<ProbePart>);
 
 impl Probe {
     fn new() -> Result<Probe, Diagnostic> {
-        Program::parts().into_iter().map(Part::new).collect::<Result<_, _>>().map(Probe)
+        Program::parts().into_iter().map(ProbePart::new).collect::<Result<_, _>>().map(Probe)
     }
 
     /// Returns the numbers of all parts.
@@ -230,19 +230,19 @@ impl Probe {
 }
 
 /// A part of the probe's program in C.
-struct Part {
+struct ProbePart {
     program: Program,
     source: c::CSource,
     main: String,
 }
 
-impl Part {
-    fn new(program: Program) -> Result<Part, Diagnostic> {
+impl ProbePart {
+    fn new(program: Program) -> Result<ProbePart, Diagnostic> {
         let lowered = lower(&program.func, &LowerOptions::default())
             .map_err(|d| d.0.into_iter().next().unwrap_or_else(|| internal("its program cannot be lowered")))?;
         let source = c::emit(&lowered, &SourceMap::default());
         let main = main(&program, &source);
-        Ok(Part { program, source, main })
+        Ok(ProbePart { program, source, main })
     }
 
     /// Compiles and runs the part, and collects wrong results.

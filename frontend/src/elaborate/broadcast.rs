@@ -48,19 +48,19 @@ pub(crate) fn is_one(e: &Expr) -> bool {
 
 /// Piece of an assertion message about sizes.
 #[derive(Clone, Copy)]
-pub(crate) enum Part<'a> {
+pub(crate) enum MessagePiece<'a> {
     Text(&'a str),
     Size(&'a Expr),
 }
 
 /// Builds a message. Constants become text, so that the printed program has the same message.
-pub(crate) fn message<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> Message {
+pub(crate) fn message<'a>(parts: impl IntoIterator<Item = MessagePiece<'a>>) -> Message {
     let mut out = Message::new();
     for p in parts {
         let text = match p {
-            Part::Text(t) => t.to_string(),
-            Part::Size(e) if e.as_literal().is_some() => show(e),
-            Part::Size(e) => {
+            MessagePiece::Text(t) => t.to_string(),
+            MessagePiece::Size(e) if e.as_literal().is_some() => show(e),
+            MessagePiece::Size(e) => {
                 out.push(MessagePart::Value(e.clone()));
                 continue;
             }
@@ -126,8 +126,13 @@ impl Elab<'_> {
             Some(true) => Ok(()),
             Some(false) => Err(()),
             None => {
-                let message =
-                    message([Part::Text(what), Part::Text(": "), Part::Size(a), Part::Text(" and "), Part::Size(b)]);
+                let message = message([
+                    MessagePiece::Text(what),
+                    MessagePiece::Text(": "),
+                    MessagePiece::Size(a),
+                    MessagePiece::Text(" and "),
+                    MessagePiece::Size(b),
+                ]);
                 self.emit(StmtKind::Assert { cond: a.equals(b), message, kind: AssertKind::Program });
                 if !has_load(a) && !has_load(b) {
                     self.block_mut().equal.push((a.clone(), b.clone()));

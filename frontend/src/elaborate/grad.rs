@@ -79,9 +79,9 @@ impl Hooks for NoHooks {
 /// Maximum order of derivatives: each order is a program several times as large as the previous one.
 const MAX_ORDER: usize = 4;
 
-/// Target of differentiation.
+/// Function or gradient that is differentiated.
 #[derive(Clone, Debug)]
-enum Target {
+enum Differentiated {
     Function(FuncRef),
     Gradient(Arc<Gradient>),
 }
@@ -90,7 +90,7 @@ enum Target {
 #[derive(Clone, Debug)]
 pub(crate) struct Gradient {
     kind: GradientKind,
-    target: Target,
+    target: Differentiated,
     wrt: Option<Vec<String>>,
     out: Vec<String>,
     tape: Tape,
@@ -98,21 +98,21 @@ pub(crate) struct Gradient {
     span: Span,
 }
 
-impl Target {
+impl Differentiated {
     /// Returns the order of the gradient of this target: the number of times that it differentiates the innermost
     /// function.
     fn order(&self) -> usize {
         match self {
-            Target::Function(_) => 1,
-            Target::Gradient(g) => 1 + g.target.order(),
+            Differentiated::Function(_) => 1,
+            Differentiated::Gradient(g) => 1 + g.target.order(),
         }
     }
 
     /// Returns the function under all gradients.
     fn innermost(&self) -> FuncRef {
         match self {
-            Target::Function(f) => *f,
-            Target::Gradient(g) => g.target.innermost(),
+            Differentiated::Function(f) => *f,
+            Differentiated::Gradient(g) => g.target.innermost(),
         }
     }
 }
@@ -158,8 +158,8 @@ impl Elab<'_> {
         let (mut wrt, mut out, mut tape, mut memory) = (None, Vec::new(), Tape::Auto, None);
         for (k, (key, v, at)) in args.into_iter().enumerate() {
             match (key.as_deref(), k, v) {
-                (None, 0, Value::Function(f)) => target = Some(Target::Function(f)),
-                (None, 0, Value::Gradient(g)) => target = Some(Target::Gradient(g)),
+                (None, 0, Value::Function(f)) => target = Some(Differentiated::Function(f)),
+                (None, 0, Value::Gradient(g)) => target = Some(Differentiated::Gradient(g)),
                 (None, 1, v) | (Some("wrt"), _, v) => wrt = Some(self.names_argument("wrt", &v, at)?),
                 (Some("out"), _, v) => out = self.names_argument("out", &v, at)?,
                 (Some("tape" | "memory"), ..) if kind == GradientKind::Jacobian => {
@@ -195,7 +195,7 @@ impl Elab<'_> {
         let innermost = target.innermost();
         let f = self.function(innermost);
         let params: Vec<String> = f.params.iter().map(|p| p.name.text.clone()).collect();
-        let known = matches!(target, Target::Function(_));
+        let known = matches!(target, Differentiated::Function(_));
         if let Some(odd) = wrt.iter().flatten().find(|n| known && !params.contains(n)) {
             let d = Diagnostic::new("grad::wrt", format!("`{}` has no parameter `{odd}`", f.name.text)).at(span);
             let d = match super::nearest(odd, params.iter()) {
@@ -378,12 +378,12 @@ fn request(
     }
     let again = underway.again;
     let func = match &g.target {
-        Target::Function(f) => {
+        Differentiated::Function(f) => {
             let differentiating: Vec<FuncRef> = underway.differentiating.iter().copied().chain([*f]).collect();
             let within = Some(underway.within.to_vec());
             entry::elaborate_function(program, *f, statics, hooks, within, &differentiating)?
         }
-        Target::Gradient(inner) => {
+        Differentiated::Gradient(inner) => {
             let underway = GradientContext { again: true, ..underway };
             hooks.gradient(request(program, inner, name.clone(), statics, hooks, underway)?)?
         }

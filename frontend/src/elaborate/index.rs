@@ -4,7 +4,7 @@
 //! A subscript becomes an index for every dimension of the operand, over the axes of the result. Slices never clamp:
 //! `0 <= a <= b <= n` is proved or asserted. Negative positions count from the end where they are static.
 
-use super::broadcast::{Part, message, show, stretch};
+use super::broadcast::{MessagePiece, message, show, stretch};
 use super::builtin::Builtin;
 use super::missing::Missing;
 use super::report::counted;
@@ -527,11 +527,16 @@ impl Elab<'_> {
         };
         if !whole {
             let ends = if step > 0 {
-                [Part::Text("from "), Part::Size(&low), Part::Text(" to "), Part::Size(&high)]
+                [
+                    MessagePiece::Text("from "),
+                    MessagePiece::Size(&low),
+                    MessagePiece::Text(" to "),
+                    MessagePiece::Size(&high),
+                ]
             } else {
-                let from = from.as_ref().map_or(Part::Text("the end"), Part::Size);
-                let to = to.as_ref().map_or(Part::Text("the beginning"), Part::Size);
-                [Part::Text("backwards from "), from, Part::Text(" to "), to]
+                let from = from.as_ref().map_or(MessagePiece::Text("the end"), MessagePiece::Size);
+                let to = to.as_ref().map_or(MessagePiece::Text("the beginning"), MessagePiece::Size);
+                [MessagePiece::Text("backwards from "), from, MessagePiece::Text(" to "), to]
             };
             self.check_slice(&low, &high, n, &ends, d, span)?;
         }
@@ -546,14 +551,22 @@ impl Elab<'_> {
     }
 
     /// Proves or asserts `0 <= low <= high <= n`. Messages give the bounds of the slice as the program does: `ends`.
-    fn check_slice(&mut self, low: &Expr, high: &Expr, n: &Expr, ends: &[Part<'_>], d: usize, span: Span) -> R<()> {
+    fn check_slice(
+        &mut self,
+        low: &Expr,
+        high: &Expr,
+        n: &Expr,
+        ends: &[MessagePiece<'_>],
+        d: usize,
+        span: Span,
+    ) -> R<()> {
         let mut unproved: Option<Expr> = None;
         for (a, b) in [(&Expr::int(0), low), (low, high), (high, n)] {
             match poly::Poly::of(&b.minus(a)).and_then(|p| p.as_constant()) {
                 Some(c) if c < 0 => {
-                    let text = |p: &Part<'_>| match p {
-                        Part::Text(t) => t.to_string(),
-                        Part::Size(e) => show(e),
+                    let text = |p: &MessagePiece<'_>| match p {
+                        MessagePiece::Text(t) => t.to_string(),
+                        MessagePiece::Size(e) => show(e),
                     };
                     let ends: String = ends.iter().map(text).collect();
                     let size = show(n);
@@ -584,8 +597,8 @@ impl Elab<'_> {
         }
         if let Some(cond) = unproved {
             let dimension = format!(": dimension {d} has size ");
-            let tail = [Part::Text(&dimension), Part::Size(n)];
-            let message = message([Part::Text("invalid slice ")].iter().chain(ends).chain(&tail).copied());
+            let tail = [MessagePiece::Text(&dimension), MessagePiece::Size(n)];
+            let message = message([MessagePiece::Text("invalid slice ")].iter().chain(ends).chain(&tail).copied());
             self.emit(StmtKind::Assert { cond, message, kind: AssertKind::Program });
         }
         Ok(())

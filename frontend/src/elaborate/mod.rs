@@ -72,7 +72,7 @@ pub use func::{is_entry, is_static_annotation};
 pub use grad::{GradientRequest, Hooks, NoHooks, gradient_target};
 pub use literal::StaticValue;
 pub use remap::is_of_remapping;
-pub(crate) use report::{Known, add};
+pub(crate) use report::{SeenDiagnostics, add};
 pub use schedule::{IndexMap, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue, Scheduler};
 pub use schedule::{fault_of_form, schedule_target};
 pub use scope::is_builtin;
@@ -100,7 +100,7 @@ pub(crate) struct Elab<'p> {
     program: &'p Program,
     hooks: &'p dyn Hooks,
     diagnostics: Vec<Diagnostic>,
-    known: Known,
+    known: SeenDiagnostics,
     blocks: Vec<Block>,
     frames: Vec<Frame>,
     next_frame: usize,
@@ -159,7 +159,7 @@ impl<'p> Elab<'p> {
             program,
             hooks,
             diagnostics: Vec::new(),
-            known: Known::default(),
+            known: SeenDiagnostics::default(),
             blocks: vec![Block::default()],
             frames: Vec::new(),
             next_frame: 0,

@@ -24,15 +24,15 @@ pub fn is_of_remapping(name: &str) -> bool {
 
 /// Value of an expression in a remapping.
 #[derive(Clone)]
-enum Part {
+enum RemapValue {
     Coord(Coord),
     /// `order(e)`
     Key(Coord),
-    Tuple(Vec<Part>),
+    Tuple(Vec<RemapValue>),
 }
 
 /// Values of the names in a remapping function.
-type Names = FxHashMap<String, Part>;
+type Names = FxHashMap<String, RemapValue>;
 
 /// Result of a remapping: the coordinates that levels store, and sort keys.
 pub(crate) struct Remap {
@@ -49,17 +49,17 @@ impl Elab<'_> {
             return self.error_help("storage::remap", at, text, help);
         };
         let ndim = self.function(*target).params.len();
-        let dims = (0..ndim).map(|d| Part::Coord(Coord::Dim(d))).collect();
+        let dims = (0..ndim).map(|d| RemapValue::Coord(Coord::Dim(d))).collect();
         let returned = match self.remap_call(*target, dims, at, 0)? {
-            Part::Tuple(parts) => parts,
+            RemapValue::Tuple(parts) => parts,
             one => vec![one],
         };
         let mut remap = Remap { coords: Vec::new(), keys: Vec::new() };
         for part in returned {
             match part {
-                Part::Coord(c) => remap.coords.push(c),
-                Part::Key(coord) => remap.keys.push(Key { before: remap.coords.len(), coord }),
-                Part::Tuple(_) => return self.remap_error(at, "its function returns a nested tuple"),
+                RemapValue::Coord(c) => remap.coords.push(c),
+                RemapValue::Key(coord) => remap.keys.push(Key { before: remap.coords.len(), coord }),
+                RemapValue::Tuple(_) => return self.remap_error(at, "its function returns a nested tuple"),
             }
         }
         Ok(remap)
@@ -71,7 +71,7 @@ impl Elab<'_> {
         self.error_help("storage::remap", at, format!("invalid remapping: {what}"), help)
     }
 
-    fn remap_call(&mut self, target: FuncRef, args: Vec<Part>, at: Span, depth: usize) -> R<Part> {
+    fn remap_call(&mut self, target: FuncRef, args: Vec<RemapValue>, at: Span, depth: usize) -> R<RemapValue> {
         let f = self.function(target);
         if depth > MOST_CALLS {
             return self.remap_error(at, "its functions call each other endlessly");
@@ -95,7 +95,7 @@ impl Elab<'_> {
     }
 
     /// Binds `name = value`, or `a, (b, c) = value` for a tuple.
-    fn remap_assign(&mut self, targets: &[syntax::Expr], v: Part, at: Span, names: &mut Names) -> R<()> {
+    fn remap_assign(&mut self, targets: &[syntax::Expr], v: RemapValue, at: Span, names: &mut Names) -> R<()> {
         if let [target] = targets {
             return match &target.kind {
                 ExprKind::Name(name) => {
@@ -106,7 +106,7 @@ impl Elab<'_> {
                 _ => self.remap_error(target.span, "expected a name to assign to"),
             };
         }
-        let Part::Tuple(parts) = v else {
+        let RemapValue::Tuple(parts) = v else {
             return self.remap_error(at, &format!("expected {} values to unpack, found 1", targets.len()));
         };
         if parts.len() != targets.len() {
@@ -116,27 +116,28 @@ impl Elab<'_> {
         targets.iter().zip(parts).try_for_each(|(t, part)| self.remap_assign(std::slice::from_ref(t), part, at, names))
     }
 
-    fn remap_expr(&mut self, e: &syntax::Expr, names: &Names, within: FuncRef, depth: usize) -> R<Part> {
+    fn remap_expr(&mut self, e: &syntax::Expr, names: &Names, within: FuncRef, depth: usize) -> R<RemapValue> {
         match &e.kind {
             ExprKind::Int(Some(v)) => match i64::try_from(*v) {
-                Ok(v) => Ok(Part::Coord(Coord::Int(v))),
+                Ok(v) => Ok(RemapValue::Coord(Coord::Int(v))),
                 Err(_) => self.remap_error(e.span, "the integer does not fit in 64 bits"),
             },
             ExprKind::Name(name) => match names.get(name) {
                 Some(part) => Ok(part.clone()),
                 None => match self.global(within.module, name)? {
-                    Some(Value::Int(v)) if i64::try_from(v).is_ok() => Ok(Part::Coord(Coord::Int(v as i64))),
+                    Some(Value::Int(v)) if i64::try_from(v).is_ok() => Ok(RemapValue::Coord(Coord::Int(v as i64))),
                     Some(other) => self.remap_error(e.span, &format!("`{name}` is {}", other.describe())),
                     None => self.remap_error(e.span, &format!("there is no `{name}`")),
                 },
             },
             ExprKind::Tuple(parts) => {
-                let parts: R<Vec<Part>> = parts.iter().map(|p| self.remap_expr(p, names, within, depth)).collect();
-                Ok(Part::Tuple(parts?))
+                let parts: R<Vec<RemapValue>> =
+                    parts.iter().map(|p| self.remap_expr(p, names, within, depth)).collect();
+                Ok(RemapValue::Tuple(parts?))
             }
             ExprKind::Unary(UnaryOp::Neg, a) => {
                 let a = self.remap_coord(a, names, within, depth)?;
-                Ok(Part::Coord(Coord::apply(Op::Sub, Coord::Int(0), a)))
+                Ok(RemapValue::Coord(Coord::apply(Op::Sub, Coord::Int(0), a)))
             }
             ExprKind::Binary(op, a, b) => {
                 let op = match op {
@@ -156,7 +157,7 @@ impl Elab<'_> {
                 };
                 let a = self.remap_coord(a, names, within, depth)?;
                 let b = self.remap_coord(b, names, within, depth)?;
-                Ok(Part::Coord(Coord::apply(op, a, b)))
+                Ok(RemapValue::Coord(Coord::apply(op, a, b)))
             }
             ExprKind::Call { callee, args } => self.remap_named((callee, args), names, within, depth, e.span),
             _ => self.remap_error(e.span, "the expression is not supported"),
@@ -165,9 +166,9 @@ impl Elab<'_> {
 
     fn remap_coord(&mut self, e: &syntax::Expr, names: &Names, within: FuncRef, depth: usize) -> R<Coord> {
         match self.remap_expr(e, names, within, depth)? {
-            Part::Coord(c) => Ok(c),
-            Part::Key(_) => self.remap_error(e.span, "`order(…)` cannot be part of an expression"),
-            Part::Tuple(_) => self.remap_error(e.span, "expected an index, found a tuple"),
+            RemapValue::Coord(c) => Ok(c),
+            RemapValue::Key(_) => self.remap_error(e.span, "`order(…)` cannot be part of an expression"),
+            RemapValue::Tuple(_) => self.remap_error(e.span, "expected an index, found a tuple"),
         }
     }
 
@@ -179,7 +180,7 @@ impl Elab<'_> {
         within: FuncRef,
         depth: usize,
         at: Span,
-    ) -> R<Part> {
+    ) -> R<RemapValue> {
         let ExprKind::Name(name) = &callee.kind else {
             return self.remap_error(callee.span, "expected the name of a function");
         };
@@ -187,15 +188,16 @@ impl Elab<'_> {
             return self.remap_error(named.value.span, "expected a positional argument");
         }
         if let Some(Value::Function(f)) = self.global(within.module, name)? {
-            let args: R<Vec<Part>> = args.iter().map(|a| self.remap_expr(&a.value, names, within, depth)).collect();
+            let args: R<Vec<RemapValue>> =
+                args.iter().map(|a| self.remap_expr(&a.value, names, within, depth)).collect();
             return self.remap_call(f, args?, at, depth + 1);
         }
         let given: R<Vec<Coord>> = args.iter().map(|a| self.remap_coord(&a.value, names, within, depth)).collect();
         let given = given?;
         match (name.as_str(), &given[..]) {
-            ("counter", _) => Ok(Part::Coord(Coord::Counter(given.into()))),
-            ("morton", [_, ..]) => Ok(Part::Coord(Coord::Morton(given.into()))),
-            ("order", [key]) => Ok(Part::Key(key.clone())),
+            ("counter", _) => Ok(RemapValue::Coord(Coord::Counter(given.into()))),
+            ("morton", [_, ..]) => Ok(RemapValue::Coord(Coord::Morton(given.into()))),
+            ("order", [key]) => Ok(RemapValue::Key(key.clone())),
             ("morton" | "order", _) => self.remap_error(at, &format!("wrong number of arguments of `{name}`")),
             _ => self.remap_error(callee.span, &format!("there is no function `{name}`")),
         }

@@ -34,10 +34,10 @@ const PROPOSALS: usize = 20;
 
 /// Positions of diagnostics in a list, by the hash of their mistake. Truncating the list is harmless.
 #[derive(Default)]
-pub(crate) struct Known(FxHashMap<u64, usize>);
+pub(crate) struct SeenDiagnostics(FxHashMap<u64, usize>);
 
 /// Adds a diagnostic, unless its mistake is in the list already, possibly reached by another chain of calls.
-pub(crate) fn add(all: &mut Vec<Diagnostic>, known: &mut Known, d: Diagnostic) {
+pub(crate) fn add(all: &mut Vec<Diagnostic>, known: &mut SeenDiagnostics, d: Diagnostic) {
     let mut h = FxHasher::default();
     (d.code, &d.message).hash(&mut h);
     d.labels.iter().for_each(|l| (l.span, &l.text).hash(&mut h));

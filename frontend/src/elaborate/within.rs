@@ -2,7 +2,7 @@
 //! tensor's own dimensions. A part of a tensor, `x[1:4]`, or a computed value, `x + 1`, has dimensions of its own, and
 //! an index outside of them must not reach the elements around the part: it is proved to be in range here, or asserted.
 
-use super::broadcast::{Part, message};
+use super::broadcast::{MessagePiece, message};
 use super::value::Value;
 use super::{Elab, axis};
 use taffeta_ast::stmt::{AssertKind, MessagePart};
@@ -59,10 +59,10 @@ impl Elab<'_> {
         let high = (!self.is_never_negative(&above)).then(|| index.less(n));
         let Some(cond) = [low, high].into_iter().flatten().reduce(|a, b| a.and(&b)) else { return };
         let parts = [
-            Part::Text("index "),
-            Part::Size(index),
-            Part::Text(" is out of range: the dimension has size "),
-            Part::Size(n),
+            MessagePiece::Text("index "),
+            MessagePiece::Size(index),
+            MessagePiece::Text(" is out of range: the dimension has size "),
+            MessagePiece::Size(n),
         ];
         let said = message(parts);
         self.nest("index", shape, |at| StmtKind::Assert {
