@@ -10,7 +10,7 @@ use fault::{ToolOutcome, broken};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Once;
+use std::sync::{LazyLock, Once};
 use std::time::UNIX_EPOCH;
 use taffeta_ast::Diagnostic;
 
@@ -303,8 +303,10 @@ impl Toolchain {
 
     /// Configures the `cc` crate to find tools, with `flags` before those of the environment.
     fn build(&self, dir: &Path, flags: Vec<OsString>) -> cc::Build {
+        /// The `cc` crate runs a compiler to learn its family, once for all clones of a configuration.
+        static FAMILIES: LazyLock<cc::Build> = LazyLock::new(cc::Build::new);
         let triple = triple();
-        let mut build = cc::Build::new();
+        let mut build = FAMILIES.clone();
         build
             .target(&triple)
             .host(&triple)

@@ -52,9 +52,6 @@ mod warn;
 mod within;
 mod write;
 
-#[cfg(test)]
-mod tests;
-
 use crate::program::Program;
 use block::Block;
 use func::FuncRef;

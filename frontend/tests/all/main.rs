@@ -4,3 +4,4 @@ mod elaborate;
 mod parser;
 mod reductions;
 mod reparse;
+mod repository;

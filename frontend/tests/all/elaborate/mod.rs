@@ -1,203 +1,140 @@
-//! Checks that every program of the repository elaborates, is valid, and prints as a program that elaborates to the
-//! same tree.
+//! Tests of elaboration: programs in, printed trees or diagnostics out.
 
-mod library;
-mod mutations;
+mod aliasing;
+mod calls;
+mod declared;
+mod diagnostics;
+mod gradients;
+mod indexing;
+mod modifiers;
+mod names;
+mod programs;
+mod protocols;
+mod results;
+mod schedule_refusals;
+mod schedule_selectors;
+mod schedule_values;
+mod schedules;
+mod statements;
+mod static_values;
+mod storage;
+mod tables;
+mod types;
+mod within;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use taffeta_ast::{Func, func, print, validate};
+use std::path::Path;
+use taffeta_ast::{Func, SourceMap, func, print, validate};
 use taffeta_frontend::{Loader, NoHooks, Program, Source};
 
-/// Loader of the operator library and of modules from the working tree.
-struct Tree {
-    library: BTreeMap<String, PathBuf>,
-    schedules: BTreeMap<String, PathBuf>,
-}
+/// Small operator library for tests, and one module beside the main file.
+struct Small;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
+const LIBRARY: &[(&str, &str)] = &[
+    ("matmul", include_str!("matmul.ft")),
+    (
+        "total",
+        "def total(x):\n    s = full((), 0, x.dtype)\n    for i in range(x.shape[0]):\n        s += x[i]\n    return s\n",
+    ),
+    (
+        "paired",
+        "def paired(a, b):\n    return _paired(a, b)\n\ndef _paired(x, y):\n    assert x.shape[0] == y.shape[0], f\"paired: `x` has {x.shape[0]} elements, and `y` {y.shape[0]}\"\n    return x[0] + y[0]\n",
+    ),
+    ("relu", "def relu(x):\n    return max(x, 0)\n"),
+    ("sum", "def sum(x):\n    return total(x)\n"),
+];
 
-impl Tree {
-    fn new() -> Tree {
-        Tree { library: definitions("libop/ops"), schedules: definitions("libop/schedules") }
-    }
-}
+/// Small library of schedules.
+const SCHEDULES: &[(&str, &str)] = &[(
+    "tile2d",
+    "def tile2d(s, i, j, ti=32, tj=32):\n    i0, i1 = s.split(i, ti)\n    j0, j1 = s.split(j, tj)\n    s.reorder([i0, j0, i1, j1])\n    return i0, j0, i1, j1\n",
+)];
 
-/// Returns the names that the files of a folder define, each with its file.
-fn definitions(folder: &str) -> BTreeMap<String, PathBuf> {
-    let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(root().join(folder)).expect("libop is beside") {
-        let path = entry.expect("a file").path();
-        let text = std::fs::read_to_string(&path).expect("text");
-        for line in text.lines() {
-            if let Some((name, _)) = line.strip_prefix("def ").and_then(|l| l.split_once('(')) {
-                found.insert(name.to_string(), path.clone());
-            }
+impl Loader for Small {
+    fn load(&self, module: &str, _: Option<&Path>) -> Result<Source, String> {
+        match module {
+            "tuned" => Ok(Source::inline(
+                "tuned.ft",
+                "W = 8\n\ndef wide(s, l, w=W):\n    s.vectorize(l, width=w)\n\n@schedule(gemm)\ndef plain(s):\n    s.parallelize(\"i\")\n",
+            )),
+            "beside" => Ok(Source::inline("beside.ft", "K = 3\n\ndef twice(x):\n    return 2 * x\n")),
+            _ => Err(format!("there is no module `{module}`")),
         }
-    }
-    found
-}
-
-fn source(name: String, path: &Path) -> Result<Source, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
-    Ok(Source { name, path: Some(path.to_path_buf()), text: Arc::from(text) })
-}
-
-impl Loader for Tree {
-    fn load(&self, module: &str, importing: Option<&Path>) -> Result<Source, String> {
-        let path = importing.and_then(Path::parent).unwrap_or(Path::new(".")).join(format!("{module}.ft"));
-        source(path.display().to_string(), &path)
     }
 
     fn prelude(&self, name: &str) -> Option<Source> {
-        let path = self.library.get(name)?;
-        source(format!("<libop>/{}", path.file_name()?.to_str()?), path).ok()
+        let (name, text) = LIBRARY.iter().find(|(n, _)| *n == name)?;
+        Some(Source::inline(format!("<libop>/{name}.ft"), *text))
     }
 
     fn prelude_names(&self) -> Vec<String> {
-        self.library.keys().filter(|n| !n.starts_with('_')).cloned().collect()
+        LIBRARY.iter().map(|(n, _)| n.to_string()).collect()
     }
 
     fn schedule(&self, name: &str) -> Option<Source> {
-        let path = self.schedules.get(name)?;
-        source(format!("<libop>/schedules/{}", path.file_name()?.to_str()?), path).ok()
+        let (name, text) = SCHEDULES.iter().find(|(n, _)| *n == name)?;
+        Some(Source::inline(format!("<libop>/schedules/{name}.ft"), *text))
     }
 
     fn schedule_names(&self) -> Vec<String> {
-        self.schedules.keys().cloned().collect()
+        SCHEDULES.iter().map(|(n, _)| n.to_string()).collect()
     }
 }
 
-fn programs(folder: &Path, out: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            programs(&path, out);
-        } else if path.extension().is_some_and(|e| e == "ft") {
-            out.push(path);
-        }
-    }
+fn load(src: &str) -> Program {
+    Program::load(Source::inline("t.ft", src), &Small)
 }
 
-fn describe(program: &Program, found: &taffeta_ast::Diagnostics) -> String {
-    let one = |d: &taffeta_ast::Diagnostic| {
-        let mut places = String::new();
-        for l in &d.labels {
-            places += &format!(
-                "\n    {} {} {}",
-                program.sources().locate(l.span),
-                l.text,
-                program.sources().line_text(l.span)
-            );
-        }
-        format!("[{}] {}{places}\n    {}\n", d.code, d.message, d.notes.join("; "))
-    };
-    found.0.iter().map(one).collect()
+/// Elaborates the last entry of a file.
+fn elaborate(src: &str) -> Result<Func, String> {
+    let program = load(src);
+    let name = program.entries().last().map(|e| e.name.clone()).unwrap_or_default();
+    program
+        .elaborate(&name, &BTreeMap::new(), &NoHooks)
+        .map_err(|found| found.0.iter().map(|d| show(d, program.sources())).collect::<String>())
 }
 
-/// Validates an elaborated entry, prints it and elaborates it again; returns the first problem.
-fn problem(name: &str, f: &Func) -> Option<String> {
-    if let Err(e) = validate::logical(f) {
-        return Some(format!("{name}: not valid: {e:?}\n{}", print::func(f)));
+/// Formats a diagnostic in a few lines.
+fn show(d: &taffeta_ast::Diagnostic, sources: &SourceMap) -> String {
+    let mut out = format!("[{}] {}\n", d.code, d.message);
+    for l in &d.labels {
+        let text = if l.text.is_empty() { String::new() } else { format!(": {}", l.text) };
+        let quoted = sources.text(l.span).lines().next().unwrap_or("");
+        out += &format!("  at {} `{quoted}`{text}\n", sources.locate(l.span));
     }
-    let text = print::func(f);
-    let again = Program::load(Source::inline("printed.ft", text.clone()), &taffeta_frontend::NoLoader);
-    match again.elaborate(&f.name, &BTreeMap::new(), &NoHooks) {
-        Err(found) => {
-            Some(format!("{name}: the printed tree does not elaborate:\n{text}\n{}", describe(&again, &found)))
-        }
-        Ok(g) if func::same(f, &g) => None,
-        Ok(g) => Some(format!("{name}: printed and parsed it differs:\n{text}\n----\n{}", print::func(&g))),
+    for n in &d.notes {
+        out += &format!("  note: {n}\n");
     }
-}
-
-/// Returns whether the diagnostic is only about gradients, which another crate implements: entries that use them are
-/// printed and read again in `tests/suite/gradients.rs`.
-fn needs_gradients(d: &taffeta_ast::Diagnostic) -> bool {
-    d.code == "unsupported" && d.message == "gradients are not supported yet"
-}
-
-#[test]
-fn every_program_elaborates_and_round_trips() {
-    let tree = Tree::new();
-    let mut files = Vec::new();
-    for folder in ["examples", "tests/polybench", "tests/corpus/language", "tests/corpus/runtime"] {
-        programs(&root().join(folder), &mut files);
-    }
-    files.sort();
-    let only = std::env::var("ONLY").unwrap_or_default();
-    let mut wrong = Vec::new();
-    let mut count = 0;
-    for path in files.iter().filter(|p| p.display().to_string().contains(&only)) {
-        let Ok(main) = source(path.display().to_string(), path) else { continue };
-        let program = Program::load(main, &tree);
-        let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
-        if !program.diagnostics().is_empty() {
-            let found = taffeta_ast::Diagnostics(program.diagnostics().to_vec());
-            wrong.push(format!("{shown}: {}", describe(&program, &found)));
-            continue;
-        }
-        // Without hooks there are neither gradients nor schedules; warnings are allowed.
-        let stops =
-            |d: &taffeta_ast::Diagnostic| d.code != "unsupported" && d.severity == taffeta_ast::diag::Severity::Error;
-        let found: Vec<_> = program.check(&NoHooks).into_iter().filter(stops).collect();
-        if !found.is_empty() {
-            wrong.push(format!("{shown}: {}", describe(&program, &taffeta_ast::Diagnostics(found))));
-        }
-        for entry in program.entries() {
-            if entry.gradient_of.is_some() || entry.params.iter().any(|p| p.is_static && p.default.is_none()) {
-                continue;
-            }
-            count += 1;
-            let name = format!("{shown} {}", entry.name);
-            match program.elaborate(&entry.name, &BTreeMap::new(), &NoHooks) {
-                Ok(f) => wrong.extend(problem(&name, &f)),
-                Err(found) if found.0.iter().all(needs_gradients) => count -= 1,
-                Err(found) => wrong.push(format!("{name}: {}", describe(&program, &found))),
-            }
-        }
-    }
-    assert!(!only.is_empty() || count > 30, "only {count} entries were found");
-    assert!(wrong.is_empty(), "{} of {count} entries:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-/// Returns the examples in the operators' docstrings: the lines from `Example:` to the first `>>>`.
-fn examples(text: &str) -> Vec<String> {
-    let mut out = Vec::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        if line.trim() == "Example:" {
-            let code: Vec<&str> = lines.by_ref().take_while(|l| !l.trim_start().starts_with(">>>")).collect();
-            let indent = code.iter().filter(|l| !l.trim().is_empty()).map(|l| l.len() - l.trim_start().len()).min();
-            let dedent = |l: &&str| l.get(indent.unwrap_or(0)..).unwrap_or("").to_string() + "\n";
-            out.push(code.iter().map(dedent).collect());
-        }
+    if let Some(h) = &d.help {
+        out += &format!("  help: {h}\n");
     }
     out
 }
 
-#[test]
-fn every_operator_of_the_library_elaborates() {
-    let tree = Tree::new();
-    let mut wrong = Vec::new();
-    let mut count = 0;
-    for entry in std::fs::read_dir(root().join("libop/ops")).expect("libop is beside") {
-        let path = entry.expect("a file").path();
-        let text = std::fs::read_to_string(&path).expect("text");
-        for code in examples(&text) {
-            count += 1;
-            let program = Program::load(Source::inline("example.ft", code.clone()), &tree);
-            let name = path.file_name().map(|n| n.to_string_lossy().to_string()).unwrap_or_default();
-            match program.elaborate("example", &BTreeMap::new(), &NoHooks) {
-                Ok(f) => wrong.extend(problem(&name, &f)),
-                Err(found) => wrong.push(format!("{name}: {}\n{code}", describe(&program, &found))),
+/// Checks the printed tree of the last entry, that the tree is valid, and that it parses again to the same tree.
+#[track_caller]
+fn check(src: &str, expect: expect_test::Expect) {
+    match elaborate(src) {
+        Ok(f) => {
+            let text = print::func(&f);
+            expect.assert_eq(&text);
+            if let Err(e) = validate::logical(&f) {
+                panic!("the tree is not valid: {e:?}");
             }
+            let again =
+                elaborate(&text).unwrap_or_else(|e| panic!("the printed tree does not elaborate:\n{text}\n{e}"));
+            assert!(func::same(&f, &again), "printed and parsed, the tree differs:\n{text}\n{}", print::func(&again));
         }
+        Err(found) => expect.assert_eq(&found),
     }
-    assert!(count > 40, "only {count} examples were found");
-    assert!(wrong.is_empty(), "{} of {count} examples:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Checks the diagnostics of `taffeta check` for a file.
+#[track_caller]
+fn check_file(src: &str, expect: expect_test::Expect) {
+    let program = load(src);
+    let mut found = program.check(&NoHooks);
+    // These hooks neither build gradients nor run schedules.
+    found.retain(|d| d.code != "unsupported" || !d.message.ends_with("s are not supported yet"));
+    expect.assert_eq(&found.iter().map(|d| show(d, program.sources())).collect::<String>());
 }

@@ -1,11 +1,11 @@
 //! Gradients as far as the front end handles them: the request to the hooks, and the use of the answer.
 
 use super::load;
-use crate::elaborate::{GradientRequest, Hooks, ScheduleRequest};
 use expect_test::{Expect, expect};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use taffeta_ast::{Diagnostics, Func, print, validate};
+use taffeta_frontend::{GradientRequest, Hooks, ScheduleRequest};
 
 /// Hooks that answer with the function itself, and record each request.
 #[derive(Default)]

@@ -2,9 +2,9 @@
 
 use super::load;
 use super::schedules::{GEMM, body};
-use crate::elaborate::NoHooks;
 use expect_test::expect;
 use std::collections::BTreeMap;
+use taffeta_frontend::NoHooks;
 
 #[test]
 fn names_of_the_program() {

@@ -1,14 +1,14 @@
 //! Schedule functions: their effects on `s`, call by call.
 
 use super::load;
-use crate::elaborate::{
-    GradientRequest, Hooks, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue as V, Scheduler, StaticValue,
-};
-use crate::program::Program;
 use expect_test::{Expect, expect};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use taffeta_ast::{Diagnostic, Diagnostics, Func};
+use taffeta_frontend::{
+    GradientRequest, Hooks, Program, ScheduleArg, ScheduleCall, ScheduleRequest, ScheduleValue as V, Scheduler,
+    StaticValue,
+};
 
 /// Scheduler that records every call, and answers with as many new handles as the primitive makes.
 #[derive(Default)]
