@@ -1,4 +1,6 @@
-//! Suggestions for misspelt names in diagnostics.
+//! Words of diagnostics: suggestions for misspelt names, and counts.
+
+use std::fmt::Display;
 
 /// Returns the nearest of `names`, if the distance is small enough for a typing error: edits are counted without regard
 /// to case, and a swap of neighbours counts once. Ties go to the alphabetically first.
@@ -15,9 +17,22 @@ pub fn nearest<'a, N: AsRef<str> + ?Sized + 'a>(word: &str, names: impl IntoIter
         .map(|(_, n)| n)
 }
 
+/// Formats a count: `1 item`, `2 items`.
+pub fn counted(n: impl Display, what: &str) -> String {
+    match n.to_string() {
+        n if n == "1" => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_agree_in_number() {
+        assert_eq!([0, 1, 2].map(|n| counted(n, "item")), ["0 items", "1 item", "2 items"]);
+    }
 
     #[test]
     fn typos_are_corrected_and_other_words_are_not() {

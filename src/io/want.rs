@@ -1,6 +1,7 @@
 //! Requests to readers, and the words for shapes in messages.
 
 use taffeta_ast::format::Format;
+use taffeta_ast::spelling::counted;
 use taffeta_ast::{DType, Literal};
 
 /// Request to a reader: the parameter that the tensor is read for.
@@ -33,8 +34,7 @@ impl Want {
 pub fn dimensions(n: usize) -> String {
     match n {
         0 => "no dimensions (a scalar)".to_string(),
-        1 => "1 dimension".to_string(),
-        n => format!("{n} dimensions"),
+        n => counted(n, "dimension"),
     }
 }
 

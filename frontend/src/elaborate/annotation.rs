@@ -3,13 +3,14 @@
 
 use super::broadcast::show;
 use super::func::{is_entry, is_static_annotation};
-use super::report::{counted, quotable};
+use super::report::quotable;
 use super::scope::Role;
 use super::storage::Storage;
 use super::value::{Lazy, Value};
 use super::{Elab, R, Stop, axis};
 use crate::syntax::{self, BinOp, ExprKind, Function};
 use taffeta_ast::format::Format;
+use taffeta_ast::spelling::counted;
 use taffeta_ast::{DType, Diagnostic, Expr, Span};
 
 /// Parts of an annotation: element type, sizes and storage as written, and whether it is `inout`.
@@ -295,7 +296,7 @@ impl Elab<'_> {
             };
             if shape.len() != a.dims.len() {
                 let (found, what) = (v.describe(), self.quote(*at));
-                let rank = counted(a.dims.len() as i128, "dimension");
+                let rank = counted(a.dims.len(), "dimension");
                 return self.error(
                     "call::argument",
                     *at,
@@ -485,10 +486,7 @@ impl Elab<'_> {
                 self.error(
                     "return::rank",
                     span,
-                    format!(
-                        "result {k} is annotated with {}, but is {found}",
-                        counted(a.dims.len() as i128, "dimension")
-                    ),
+                    format!("result {k} is annotated with {}, but is {found}", counted(a.dims.len(), "dimension")),
                 )
             }
             None => self.not_a_result(v, k, span),

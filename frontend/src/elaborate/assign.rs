@@ -11,7 +11,6 @@ use super::broadcast::{show, show_shape};
 use super::call::default_type;
 use super::expr::value_reads;
 use super::limits::{MAX_OPERATORS, within};
-use super::report::counted;
 use super::scope::Role;
 use super::value::{Value, View};
 use super::{Elab, R, Stop};
@@ -19,6 +18,7 @@ use crate::syntax::{self, ExprKind};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::format::Format;
+use taffeta_ast::spelling::counted;
 use taffeta_ast::stmt::Role as TensorRole;
 use taffeta_ast::{Diagnostic, Expr, Span, Symbol, Tensor};
 
@@ -103,7 +103,7 @@ impl Elab<'_> {
             return self.error("type::unpack", span, format!("expected {names} to unpack, found {found}"));
         };
         if items.len() != targets.len() {
-            let m = counted(items.len() as i128, "value");
+            let m = counted(items.len(), "value");
             return self.error("type::unpack", span, format!("expected {names} to unpack, found {m}"));
         }
         for (t, v) in targets.iter().zip(items) {

@@ -299,7 +299,7 @@ impl Elab<'_> {
             (0..forward.params.len()).filter(|k| forward.params[*k].tensor.dtype.is_float()).collect();
         let names: Vec<&str> = gives.iter().map(|k| forward.params[*k].tensor.symbol.name()).collect();
         if gives.len() != backward.results.len() {
-            let count = super::report::counted(backward.results.len() as i128, "result");
+            let count = taffeta_ast::spelling::counted(backward.results.len(), "result");
             let at = g.returns.as_ref().map_or(g.name.span, |r| r.span);
             let message = format!(
                 "`{}` has {count}, but `{}` needs gradients of {}",
@@ -332,7 +332,7 @@ impl Elab<'_> {
             return Ok(());
         }
         let shown =
-            |t: &Tensor| format!("`{}` with {}", t.dtype, super::report::counted(t.ndim() as i128, "dimension"));
+            |t: &Tensor| format!("`{}` with {}", t.dtype, taffeta_ast::spelling::counted(t.ndim(), "dimension"));
         let message = format!("`{}` is {}, but `{}` is {}", own.symbol, shown(own), of.symbol, shown(of));
         self.error_help("gradient::type", at, message, "give both the same element type and number of dimensions")
     }

@@ -7,11 +7,11 @@
 use super::broadcast::{MessagePiece, message, show, stretch};
 use super::builtin::Builtin;
 use super::missing::Missing;
-use super::report::counted;
 use super::value::{Lazy, Value};
 use super::{Elab, R, axis};
 use crate::syntax::{self, ExprKind};
 use taffeta_ast::expr::Protocol;
+use taffeta_ast::spelling::counted;
 use taffeta_ast::stmt::AssertKind;
 use taffeta_ast::{Access, DType, Expr, Kind, Op, Span, StmtKind, poly};
 
@@ -198,7 +198,7 @@ impl Elab<'_> {
                 format!(
                     "{} has {}, but {taken} {} given",
                     self.quote(of_span),
-                    counted(shape.len() as i128, "dimension"),
+                    counted(shape.len(), "dimension"),
                     if taken == 1 { "index is" } else { "indices are" }
                 ),
             );

@@ -8,11 +8,6 @@ use taffeta_ast::{Diagnostic, FileId, Span};
 /// Number of calls shown at each end of a long chain.
 const SHOWN: usize = 3;
 
-/// Formats a count: `1 item`, `2 items`.
-pub(crate) fn counted(n: i128, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
 /// Returns whether a text of the program can stand in a message.
 pub(crate) fn quotable(text: &str) -> bool {
     !text.is_empty() && text.len() <= 40 && !text.contains(['\n', '"', '\'', '{', '}', '\\', '`'])

@@ -133,7 +133,7 @@ impl Elab<'_> {
             let shape = v.shape().filter(|s| s.len() == p.tensor.ndim());
             let Some(shape) = shape else {
                 let found = v.describe();
-                let rank = super::report::counted(p.tensor.ndim() as i128, "dimension");
+                let rank = taffeta_ast::spelling::counted(p.tensor.ndim(), "dimension");
                 return self.error(
                     "call::argument",
                     *at,

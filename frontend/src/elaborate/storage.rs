@@ -2,13 +2,13 @@
 //! annotation's `@` gives to a tensor.
 
 use super::call::Arg;
-use super::report::counted;
 use super::value::Value;
 use super::{Elab, R};
 use crate::syntax;
 use std::fmt;
 use std::sync::Arc;
 use taffeta_ast::format::{Coord, Format, Level, LevelKind, Misplaced, Named, Pattern, presets};
+use taffeta_ast::spelling::counted;
 use taffeta_ast::{DType, Diagnostic, Expr, Literal, Span, print};
 
 /// Storage value: a level, a format or a pattern (language.md, section 7).
@@ -224,8 +224,7 @@ impl Elab<'_> {
         }
         if let Some((order, at)) = order {
             if order.len() != format.levels.len() {
-                let (named, levels) =
-                    (counted(order.len() as i128, "dimension"), counted(spans.len() as i128, "level"));
+                let (named, levels) = (counted(order.len(), "dimension"), counted(spans.len(), "level"));
                 let text = format!("`order=` names {named}, but `format` has {levels}");
                 return self.error("storage::order", at, text);
             }
@@ -297,7 +296,7 @@ impl Elab<'_> {
             _ => return self.not_storage(&v, e.span),
         };
         let Some(format) = found else {
-            let rank = counted(ndim as i128, "dimension");
+            let rank = counted(ndim, "dimension");
             let text = format!("`{name}` is not a format of tensors of {rank}");
             let help = if ndim == 0 {
                 "leave out the format of a scalar"

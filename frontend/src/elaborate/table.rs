@@ -5,12 +5,12 @@
 //! typed operand that it meets.
 
 use super::block::{Item, reads};
-use super::report::counted;
 use super::value::{Lazy, Value, View};
 use super::{Elab, R};
 use crate::syntax::{self, ExprKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use taffeta_ast::spelling::counted;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{Access, DType, Expr, Kind, Literal, Origin, Span, Stmt, StmtKind, Symbol, Tensor};
 
@@ -97,7 +97,7 @@ impl Elab<'_> {
             None if out.2.is_empty() => out.0.push(n),
             Some(first) if *first == n => {}
             Some(first) => {
-                let (a, b) = (counted(i128::from(*first), "item"), counted(i128::from(n), "item"));
+                let (a, b) = (counted(*first, "item"), counted(n, "item"));
                 return self.error_help(
                     "static::table",
                     span,
