@@ -1,4 +1,4 @@
-//! Readers and writers of tensors, one file for each format.
+//! Readers and writers of tensors, one file or folder for each format.
 //!
 //! Converts the text after `--in NAME=` to a [`Value`] of the parameter's type, and results to files. Accesses the file
 //! system only, and is independent of the language. [`source::Source`] is the parsed text, and [`read`] selects the
@@ -12,7 +12,6 @@ mod elements;
 pub(crate) mod file;
 mod fitting;
 pub mod generate;
-mod levels;
 pub mod literal;
 pub mod memory;
 pub mod mesh;
@@ -21,7 +20,6 @@ pub mod npy;
 pub mod npz;
 pub mod output;
 pub mod picture;
-pub mod scipy;
 pub mod source;
 mod stdin;
 pub mod table;
@@ -71,7 +69,7 @@ fn read_listed(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     match source::extension(path).as_str() {
         "csv" | "tsv" | "txt" if want.ndim == 2 => Err(edges::ambiguous(path, want)),
         "mtx" | "mtx.gz" => mtx::read_sparse(path, want).map(Some),
-        "npz" => scipy::read(path, want),
+        "npz" => npz::read(path, want),
         "tns" | "tns.gz" => tns::read(path, want).map(Some),
         _ => Ok(None),
     }
@@ -103,10 +101,10 @@ fn read_file(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diag
     }
     match source::extension(path).as_str() {
         "npy" => npy::read(path, want),
-        "npz" if part.is_some() => npz::read(path, part, want),
-        "npz" => match scipy::read(path, want)? {
+        "npz" if part.is_some() => npz::dense::read(path, part, want),
+        "npz" => match npz::read(path, want)? {
             Some(sparse) => elements::dense(&sparse, path),
-            None => npz::read(path, None, want),
+            None => npz::dense::read(path, None, want),
         },
         "csv" | "tsv" | "txt" => match part {
             Some(part) if lists_edges(path, part, want) => elements::dense(&edges::read(path, want)?, path),

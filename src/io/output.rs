@@ -3,7 +3,7 @@
 //!
 //! A symbolic link is kept, and its target written. An existing target that is not a regular file is never replaced.
 
-use super::{elements, levels, mtx, npy, npz, picture, scipy, source, table, tns};
+use super::{elements, mtx, npy, npz, picture, source, table, tns};
 use std::fs::Permissions;
 use std::io::{BufWriter, Cursor, ErrorKind, IsTerminal, Seek, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -146,21 +146,12 @@ impl Target {
         Ok(Prepared::File(made))
     }
 
-    /// Returns SciPy's layout for a sparse `.npz` of this shape, if there is one.
-    fn layout(&self, shape: &[usize]) -> Option<scipy::Layout> {
-        self.format.as_ref().and_then(|format| scipy::Layout::of(format, shape))
-    }
-
     fn write(&self, out: &mut (impl Write + Seek), value: &Value) -> std::io::Result<()> {
         match self.kind().as_str() {
             "mtx" => mtx::write(out, value),
             "tns" => tns::write(out, value),
-            "npz" if let Some(places) = value.places() => match (self.layout(value.shape()), &self.format) {
-                (Some(layout), _) if places.fill == Literal::zero(value.dtype()) => scipy::write(out, value, layout),
-                (_, Some(format)) => levels::write(out, value, format),
-                (_, None) => scipy::write(out, value, scipy::Layout::Coordinates),
-            },
-            "npz" => npz::write(out, &self.name, value),
+            "npz" if value.places().is_some() => npz::write(out, value, self.format.as_ref()),
+            "npz" => npz::dense::write(out, &self.name, value),
             "csv" => table::write(out, value, ','),
             "tsv" => table::write(out, value, '\t'),
             "txt" => table::write(out, value, ' '),

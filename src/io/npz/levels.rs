@@ -1,61 +1,69 @@
-//! Sparse tensors in `.npz`, level by level: Taffeta's own layout, for formats that SciPy lacks.
+//! Taffeta's own layout, `taffeta`: the arrays of each level, for formats that SciPy lacks.
 //!
 //! | array | contents |
 //! |---|---|
-//! | `format` | `taffeta` |
-//! | `shape` | sizes of the dimensions |
 //! | `levels` | levels, outermost first, in program notation: `dense, compressed(ordered=False)` |
 //! | `order` | dimension that each level stores |
 //! | `remap` | instead of `order`: coordinate expressions of the levels, `(j - i, i, j)` |
 //! | `pos1`, `crd1`, … | index arrays of each level, numbered from 0, as on the level's page in the book |
 //! | `data` | elements, one for each position of the last level |
-//! | `fill` | fill value |
+//!
+//! Earlier versions wrote coordinates and a fill instead, which are read as SciPy's `coo` is.
 //!
 //! Arrays from files are validated against the contracts of their levels, as are arrays borrowed from a caller.
 
-use super::elements::{Elements, Numbers};
-use super::npz::{self, Archive};
-use std::io::{Seek, Write};
+use super::archive::{Writer, failed};
+use super::coo;
+use super::sparse::SparseArchive;
+use crate::io::elements::{Elements, Numbers};
+use crate::io::want::Want;
 use taffeta_ast::format::{Format, Level, coord};
+use taffeta_ast::spelling::counted;
+use taffeta_ast::value::Places;
 use taffeta_ast::{Buffer, Diagnostic, Literal, Value};
 use taffeta_structured::{Indices, Stored, array_names, check};
 
-/// Reads the elements; `bad` creates the diagnostic for a faulty file.
-pub(super) fn read(
-    archive: &mut Archive<'_>,
-    shape: &[usize],
-    bad: &dyn Fn(String) -> Diagnostic,
-) -> Result<Elements, Diagnostic> {
+pub(super) fn takes(_: &Format, _: &[usize]) -> bool {
+    true
+}
+
+pub(super) fn read(archive: &mut SparseArchive<'_>, shape: &[usize], want: &Want) -> Result<Elements, Diagnostic> {
+    if !archive.has("levels") {
+        return coo::read(archive, shape, want);
+    }
     let text = archive.text("levels")?;
-    let format = format_of(&text, archive, shape.len(), bad)?;
-    let names = array_names(&format).ok_or_else(|| bad(format!("`{text}` has levels that are not supported yet")))?;
+    let format = format_of(&text, archive, shape.len())?;
+    let names = array_names(&format);
+    let names = names.ok_or_else(|| archive.bad(format!("`{text}` has levels that are not supported yet")))?;
     let mut arrays = Vec::new();
     for name in names.iter().map(String::as_str).chain(["data"]) {
         if !archive.has(name) {
-            return Err(bad(format!("array `{name}` of the levels `{text}` is missing")));
+            return Err(archive.bad(format!("array `{name}` of the levels `{text}` is missing")));
         }
-        arrays.push(archive.array(name)?);
-    }
-    if let Some((name, _)) =
-        names.iter().map(String::as_str).chain(["data"]).zip(&arrays).find(|(_, a)| a.shape().len() != 1)
-    {
-        return Err(bad(format!("expected `{name}` to have one dimension")));
+        let array = archive.array(name)?;
+        if array.shape().len() != 1 {
+            return Err(archive.bad(format!("expected `{name}` to have one dimension, found {}", array.shape().len())));
+        }
+        arrays.push(array);
     }
     let Some((data, lists)) = arrays.split_last() else { unreachable!("the last array is `data`") };
-    let mut lent = Vec::new();
+    let mut borrowed = Vec::new();
     for (name, list) in names.iter().zip(lists) {
-        lent.push(match list.data() {
+        borrowed.push(match list.data() {
             Buffer::U8(a) => Indices::U8(a),
             Buffer::U16(a) => Indices::U16(a),
             Buffer::I32(a) => Indices::I32(a),
             Buffer::I64(a) => Indices::I64(a),
-            other => return Err(bad(format!("expected u8, u16, i32 or i64 in `{name}`, found {}", other.dtype()))),
+            other => {
+                let what = format!("expected u8, u16, i32 or i64 in `{name}`, found {}", other.dtype());
+                return Err(archive.bad(what));
+            }
         });
     }
-    let hidden = check("", shape, &format, &lent, data.data().len()).map_err(|unfit| bad(unfit.to_string()))?;
+    let hidden = check("", shape, &format, &borrowed, data.data().len()).map_err(|unfit| archive.bad(unfit))?;
     let dtype = data.dtype();
     let stored = Stored::of_arrays(shape.to_vec(), format.clone(), arrays, hidden);
-    let (listed, elements) = stored.listed().map_err(|why| bad(why.to_string()))?;
+    let (listed, elements) = stored.listed().map_err(|why| archive.bad(why))?;
     let fill = format.fill.unwrap_or(Literal::zero(dtype));
     // Fill values are dropped only if the last level stores regions; otherwise all listed elements are stored.
     let whole = format.levels.last().is_some_and(|l| l.kind.stores_regions());
@@ -68,32 +76,27 @@ pub(super) fn read(
 }
 
 /// Parses the format that a file declares.
-fn format_of(
-    text: &str,
-    archive: &mut Archive<'_>,
-    ndim: usize,
-    bad: &dyn Fn(String) -> Diagnostic,
-) -> Result<Format, Diagnostic> {
-    let levels =
-        Level::parse_list(text).ok_or_else(|| bad(format!("expected a list of levels in `levels`, found `{text}`")))?;
-    let fill = if archive.has("fill") { Some(archive.array("fill")?) } else { None };
-    let fill = fill.filter(|v| v.data().len() == 1).ok_or_else(|| bad("expected one number in `fill`".to_string()))?;
-    let fill = Some(fill.data().get(0));
+fn format_of(text: &str, archive: &mut SparseArchive<'_>, ndim: usize) -> Result<Format, Diagnostic> {
+    let levels = Level::parse_list(text)
+        .ok_or_else(|| archive.bad(format!("expected a list of levels in `levels`, found `{text}`")))?;
+    let fill = Some(archive.fill()?.data().get(0));
     if archive.has("remap") {
         let remap = archive.text("remap")?;
-        let (coords, keys) = coord::parse(&remap)
-            .ok_or_else(|| bad(format!("expected the coordinates of the levels in `remap`, found `{remap}`")))?;
+        let (coords, keys) = coord::parse(&remap).ok_or_else(|| {
+            archive.bad(format!("expected the coordinates of the levels in `remap`, found `{remap}`"))
+        })?;
         let format = Format { fill, ..Format::new(levels).remapped(coords, keys) };
-        format.check(ndim).map_err(|why| bad(why.to_string()))?;
+        format.check(ndim).map_err(|why| archive.bad(why))?;
         return Ok(format);
     }
     let order = archive.array("order")?;
     let order: Option<Vec<usize>> =
         (0..order.data().len()).map(|k| order.data().get_int(k).and_then(|d| usize::try_from(d).ok())).collect();
     let order = order.filter(|o| o.len() == ndim && (0..ndim).all(|d| o.contains(&d)));
-    let order = order.ok_or_else(|| bad("expected each dimension once in `order`".to_string()))?;
+    let order = order.ok_or_else(|| archive.bad("expected each dimension once in `order`"))?;
     if levels.len() != ndim {
-        return Err(bad(format!("`{text}` has {} levels, but the tensor has {ndim} dimensions", levels.len())));
+        let (levels, dimensions) = (counted(levels.len(), "level"), counted(ndim, "dimension"));
+        return Err(archive.bad(format!("`{text}` has {levels}, but the tensor has {dimensions}")));
     }
     Ok(Format { fill, ..Format::new(levels).ordered(&order) })
 }
@@ -105,38 +108,25 @@ fn same(a: Literal, b: Literal) -> bool {
     }
 }
 
-/// Writes a sparse tensor in a format.
-pub(super) fn write(out: impl Write + Seek, value: &Value, format: &Format) -> std::io::Result<()> {
-    let failed = |what: String| std::io::Error::other(what);
-    let places = value.places().ok_or_else(|| failed("the tensor is dense".into()))?;
+pub(super) fn write(archive: &mut Writer<'_>, value: &Value, places: &Places, format: &Format) -> std::io::Result<()> {
     let names = array_names(format).ok_or_else(|| failed(format!("`{format}` is not supported yet")))?;
-    let format = Format { fill: Some(places.fill), ..format.clone() };
-    let stored = Stored::pack(value.shape(), &format, &places.indices, value.data());
-    let arrays = stored.map_err(|why| failed(why.to_string()))?.into_arrays();
-    let mut archive = zip::ZipWriter::new(out);
+    let stored = Stored::pack(value.shape(), format, &places.indices, value.data());
+    let arrays = stored.map_err(failed)?.into_arrays();
     for (name, array) in names.iter().map(String::as_str).chain(["data"]).zip(&arrays) {
-        npz::add(&mut archive, name, array)?;
+        archive.add(name, array)?;
     }
-    let list = |v: Vec<i64>| Value::new(vec![v.len()], Buffer::I64(v)).ok_or_else(|| failed("a list".into()));
     let levels: Vec<String> = format.levels.iter().map(Level::to_string).collect();
-    npz::add_text(&mut archive, "format", "taffeta")?;
-    npz::add_text(&mut archive, "levels", &levels.join(", "))?;
+    archive.add_text("levels", &levels.join(", "))?;
     match format.order() {
-        Some(order) => npz::add(&mut archive, "order", &list(order.into_iter().map(|d| d as i64).collect())?)?,
-        None => npz::add_text(&mut archive, "remap", &format.remap())?,
+        Some(order) => archive.add_list("order", order.into_iter().map(|d| d as i64).collect()),
+        None => archive.add_text("remap", &format.remap()),
     }
-    npz::add(&mut archive, "shape", &list(value.shape().iter().map(|n| *n as i64).collect())?)?;
-    let mut fill = Buffer::zeros(value.dtype(), 1);
-    fill.set(0, places.fill);
-    npz::add(&mut archive, "fill", &Value::scalar(fill).ok_or_else(|| failed("a number".into()))?)?;
-    archive.finish()?;
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Want, scipy};
     use super::*;
+    use crate::io::npz;
     use proptest::prelude::*;
     use std::io::Cursor;
     use taffeta_ast::DType;
@@ -157,8 +147,15 @@ mod tests {
 
     fn written(value: &Value, levels: &str, order: &[usize]) -> Vec<u8> {
         let format = Format::new(Level::parse_list(levels).expect("levels")).ordered(order);
+        let places = value.places().expect("it is sparse");
+        let format = Format { fill: Some(places.fill), ..format };
         let mut bytes = Cursor::new(Vec::new());
-        write(&mut bytes, value, &format).unwrap_or_else(|e| panic!("{levels}: {e}"));
+        let mut archive = Writer::new(&mut bytes);
+        archive.add_text("format", "taffeta").expect("memory");
+        archive.add_list("shape", value.shape().iter().map(|n| *n as i64).collect()).expect("memory");
+        write(&mut archive, value, places, &format).unwrap_or_else(|e| panic!("{levels}: {e}"));
+        archive.add_number("fill", value.dtype(), places.fill).expect("memory");
+        archive.finish().expect("memory");
         bytes.into_inner()
     }
 
@@ -166,7 +163,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("a.npz");
         std::fs::write(&path, bytes).expect("a file");
-        let read = scipy::read(&path, want).map_err(|d| d.message)?;
+        let read = npz::read(&path, want).map_err(|d| d.message)?;
         read.ok_or_else(|| "no tensor".to_string())
     }
 
@@ -204,27 +201,29 @@ mod tests {
     }
 
     /// Builds a file with a vector of `size` elements.
-    fn vector(levels: &str, arrays: &[(&str, &[i32])], elements: usize, size: i64) -> Vec<u8> {
-        let number = |v: i64| Value::new(vec![1], Buffer::I64(vec![v])).expect("a list");
-        let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
-        npz::add_text(&mut archive, "format", "taffeta").expect("memory");
-        npz::add_text(&mut archive, "levels", levels).expect("memory");
+    fn vector(levels: &str, arrays: &[(&str, &[i32])], elements: usize, size: i64, fill: Option<f64>) -> Vec<u8> {
+        let mut bytes = Cursor::new(Vec::new());
+        let mut archive = Writer::new(&mut bytes);
+        archive.add_text("format", "taffeta").expect("memory");
+        archive.add_text("levels", levels).expect("memory");
         for (name, list) in arrays {
-            let list = Value::new(vec![list.len()], Buffer::I32(list.to_vec())).expect("a list");
-            npz::add(&mut archive, name, &list).expect("memory");
+            archive.add_data(name, vec![list.len()], Buffer::I32(list.to_vec())).expect("memory");
         }
-        let data = Value::new(vec![elements], Buffer::F64(vec![1.0; elements])).expect("a list");
-        let fill = Value::scalar(Buffer::F64(vec![0.0])).expect("a number");
-        for (name, v) in [("order", number(0)), ("shape", number(size)), ("data", data), ("fill", fill)] {
-            npz::add(&mut archive, name, &v).expect("memory");
+        archive.add_list("order", vec![0]).expect("memory");
+        archive.add_list("shape", vec![size]).expect("memory");
+        archive.add_data("data", vec![elements], Buffer::F64(vec![1.0; elements])).expect("memory");
+        if let Some(fill) = fill {
+            archive.add_number("fill", DType::F64, Literal::Float(fill)).expect("memory");
         }
-        archive.finish().expect("memory").into_inner()
+        archive.finish().expect("memory");
+        bytes.into_inner()
     }
 
     #[test]
     fn errors_name_the_expected_arrays() {
         let said = |levels: &str, arrays: &[(&str, &[i32])]| {
-            read_back(&vector(levels, arrays, 3, 9), &Want::new("A", DType::F64, 1)).expect_err("it is broken")
+            read_back(&vector(levels, arrays, 3, 9, Some(0.0)), &Want::new("A", DType::F64, 1))
+                .expect_err("it is broken")
         };
         let (pos, crd): (&[i32], &[i32]) = (&[0, 3], &[3, 4, 5]);
         for (levels, arrays, expected) in [
@@ -232,12 +231,15 @@ mod tests {
             ("compressed", &[("pos0", pos), ("crd0", &[3, 5, 4])], "`crd0`"),
             ("compressed", &[("pos0", pos), ("crd0", &[3, 4, 9])], "`crd0`"),
             ("compressed", &[("pos0", &[0, 2]), ("crd0", crd)], "`pos0`"),
-            ("compressed, dense", &[("pos0", pos), ("crd0", crd)], "2 levels, but the tensor has 1 dimensions"),
+            ("compressed, dense", &[("pos0", pos), ("crd0", crd)], "has 2 levels, but the tensor has 1 dimension"),
             ("csr", &[("pos0", pos), ("crd0", crd)], "expected a list of levels in `levels`, found `csr`"),
         ] {
             let message = said(levels, arrays);
             assert!(message.contains(expected), "{message}");
         }
+        let without = vector("compressed", &[("pos0", pos), ("crd0", crd)], 3, 9, None);
+        let message = read_back(&without, &Want::new("A", DType::F64, 1)).expect_err("it is broken");
+        assert!(message.ends_with("array `fill` of the `taffeta` tensor is missing"), "{message}");
     }
 
     proptest! {
@@ -251,8 +253,9 @@ mod tests {
         ) {
             let format = Format::new(Level::parse_list(VECTORS[kind]).expect("levels"));
             let names = array_names(&format).expect("known");
-            let arrays: Vec<(&str, &[i32])> = names.iter().map(String::as_str).zip(lists.iter().map(Vec::as_slice)).collect();
-            let bytes = vector(VECTORS[kind], &arrays, count, size);
+            let lists = lists.iter().map(Vec::as_slice);
+            let arrays: Vec<(&str, &[i32])> = names.iter().map(String::as_str).zip(lists).collect();
+            let bytes = vector(VECTORS[kind], &arrays, count, size, Some(0.0));
             let _ = read_back(&bytes, &Want::new("A", DType::F64, 1));
         }
     }
