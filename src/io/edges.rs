@@ -11,6 +11,7 @@ use super::elements::{Elements, Numbers, TextNumbers};
 use super::file::{file_error, line_error};
 use super::want::{Want, dimensions};
 use std::path::Path;
+use taffeta_ast::spelling::counted;
 use taffeta_ast::value::MAX_SIZE;
 use taffeta_ast::{Diagnostic, Value};
 
@@ -20,7 +21,8 @@ pub const PART: &str = "edges";
 /// Reads the adjacency matrix as sparse elements.
 pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     if want.ndim != 2 {
-        let what = format!("an edge list is a matrix, but parameter `{}` has {}", want.name, dimensions(want.ndim));
+        let found = dimensions(want.ndim);
+        let what = format!("expected a parameter of 2 dimensions for an edge list, found `{}` with {found}", want.name);
         let help = format!("to read one column, write its number or name: `{}:0`", path.display());
         return Err(file_error("data::rank", path, what).help(help));
     }
@@ -37,29 +39,36 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
             (0, _) => continue,
             (n @ 2..=3, 0) => columns = n,
             (n, columns) if n == columns => {}
-            (n, 0) => return Err(bad(format!("expected two vertices and an optional weight, found {n} words"))),
+            (n, 0) => {
+                let found = counted(n, "word");
+                return Err(bad(format!("expected two vertices and an optional weight, found {found}")));
+            }
             (n, columns) => return Err(bad(format!("expected {columns} words as in the first edge, found {n}"))),
         }
         for (d, word) in words[..2].iter().enumerate() {
             let end = given(d).unwrap_or(MAX_SIZE as usize);
             match word.parse::<usize>() {
                 Ok(vertex) if vertex < end => indices.push(vertex as i64),
-                Ok(vertex) => {
-                    let range = if end == 0 { "there are no vertices".into() } else { format!("0 to {}", end - 1) };
-                    return Err(bad(format!("vertex {vertex} is out of range: {range}")));
-                }
+                Ok(vertex) if end == 0 => return Err(bad(format!("expected no vertices, found {vertex}"))),
+                Ok(vertex) => return Err(bad(format!("expected a vertex from 0 to {}, found {vertex}", end - 1))),
                 Err(_) => return Err(bad(format!("expected a vertex number from 0, found `{word}`"))),
             }
         }
         if let Some(weight) = words.get(2) {
-            weights.push(weight).ok_or_else(|| bad(format!("`{weight}` is not a number in the range of f64")))?;
+            weights
+                .push(weight)
+                .ok_or_else(|| bad(format!("expected a number in the range of f64, found `{weight}`")))?;
         }
     }
     let vertices = indices.iter().max().map(|most| *most as usize + 1);
     let shape: Option<Vec<usize>> = (0..2).map(|d| given(d).or(vertices)).collect();
     let none = || {
-        file_error("data::empty", path, format!("no edges to determine the sizes of parameter `{}`", want.name))
-            .help("give its sizes with --size")
+        file_error(
+            "data::empty",
+            path,
+            format!("expected edges, which determine the sizes of `{}`, found none", want.name),
+        )
+        .help("give its sizes with --size")
     };
     let shape = shape.ok_or_else(none)?;
     let values = match columns {
@@ -72,7 +81,7 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
 /// Creates the diagnostic for a table without a part. A table may be a dense matrix or an edge list, and a structured
 /// parameter requires a choice.
 pub fn ambiguous(path: &Path, want: &Want) -> Diagnostic {
-    let what = format!("a table is dense, but parameter `{}` is structured", want.name);
+    let what = format!("expected a sparse tensor for the structured parameter `{}`, found a dense table", want.name);
     let name = path.display();
     file_error("input::part", path, what).help(format!(
         "to read an edge list (two vertices in a line, from 0), write `{name}:{PART}`; save other matrices as .mtx, .npz or .npy"
@@ -117,18 +126,18 @@ mod tests {
     fn errors_name_the_line() {
         let want = Want { sizes: vec![Some(2), None], ..Want::new("A", DType::F64, 2) };
         for (text, says) in [
-            ("0 1\n2 0\n", "g.txt:2: vertex 2 is out of range: 0 to 1"),
-            ("0\n", "g.txt:1: expected two vertices and an optional weight, found 1 words"),
+            ("0 1\n2 0\n", "g.txt:2: expected a vertex from 0 to 1, found 2"),
+            ("0\n", "g.txt:1: expected two vertices and an optional weight, found 1 word"),
             ("0 1 2 3\n", "g.txt:1: expected two vertices and an optional weight, found 4 words"),
             ("0 1\n1 0 2\n", "g.txt:2: expected 2 words as in the first edge, found 3"),
             ("a b\n", "g.txt:1: expected a vertex number from 0, found `a`"),
             ("0 -1\n", "g.txt:1: expected a vertex number from 0, found `-1`"),
-            ("0 1 x\n", "g.txt:1: `x` is not a number in the range of f64"),
-            ("", "g.txt: no edges to determine the sizes of parameter `A`"),
+            ("0 1 x\n", "g.txt:1: expected a number in the range of f64, found `x`"),
+            ("", "g.txt: expected edges, which determine the sizes of `A`, found none"),
         ] {
             assert_eq!(check(text, &want).unwrap_err(), says);
         }
         let vector = check("0 1\n", &Want::new("x", DType::F64, 1)).unwrap_err();
-        assert_eq!(vector, "g.txt: an edge list is a matrix, but parameter `x` has 1 dimension");
+        assert_eq!(vector, "g.txt: expected a parameter of 2 dimensions for an edge list, found `x` with 1 dimension");
     }
 }

@@ -194,7 +194,7 @@ impl Entries {
     /// Adds the value at the end of a line.
     fn push(&mut self, word: Option<&str>, path: &Path, line: usize) -> Result<(), Diagnostic> {
         let missing = || line_error(path, line, "the value is missing");
-        let bad = |w: &str, what: &str| line_error(path, line, format!("`{w}` is not {what}"));
+        let bad = |w: &str, what: &str| line_error(path, line, format!("expected {what}, found `{w}`"));
         match self {
             Entries::Pattern(n) => {
                 *n += 1;
@@ -505,7 +505,7 @@ mod tests {
             ),
             (
                 "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 9223372036854775808\n".into(),
-                "a.mtx:3: `9223372036854775808` is not a 64-bit integer",
+                "a.mtx:3: expected a 64-bit integer, found `9223372036854775808`",
             ),
             (
                 "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 -9223372036854775808\n".into(),
@@ -526,8 +526,8 @@ mod tests {
             (format!("{head}2 2\n"), "a.mtx:2: expected the numbers of rows, columns and entries"),
             (format!("{head}2 2 1\n3 1 1\n"), "a.mtx:3: row 3 is out of range: 1 to 2"),
             (format!("{head}2 2 1\n1 0 1\n"), "a.mtx:3: column 0 is out of range: 1 to 2"),
-            (format!("{head}2 2 1\n1 1 x\n"), "a.mtx:3: `x` is not a number in the range of f64"),
-            (format!("{head}2 2 1\n1 1 1e400\n"), "a.mtx:3: `1e400` is not a number in the range of f64"),
+            (format!("{head}2 2 1\n1 1 x\n"), "a.mtx:3: expected a number in the range of f64, found `x`"),
+            (format!("{head}2 2 1\n1 1 1e400\n"), "a.mtx:3: expected a number in the range of f64, found `1e400`"),
             (format!("{head}2 2 2\n1 1 1\n"), "a.mtx: the file ends before its data does"),
             (format!("{head}2 2 1\n1 1 1\n1 2 1\n"), "a.mtx:4: expected 1 entries, found more"),
         ] {

@@ -107,7 +107,7 @@ impl Tensor<'_> {
             self.sizes[k] = self.sizes[k].max(c);
             self.indices.push(c as i64 - 1);
         }
-        values.push(value).ok_or_else(|| bad(format!("`{value}` is not a number in the range of f64")))
+        values.push(value).ok_or_else(|| bad(format!("expected a number in the range of f64, found `{value}`")))
     }
 
     /// Refuses a header with the numbers of dimensions and elements on one line. It is recognised at the first line
@@ -270,7 +270,7 @@ mod tests {
                 "a.tns:1: coordinate 999999999999999 of dimension 1 is out of range: 1 to 140737488355328",
             ),
             ("1 -1 1\n", "a.tns:1: `-1` is not a coordinate"),
-            ("# x\n1 1 x\n", "a.tns:2: `x` is not a number in the range of f64"),
+            ("# x\n1 1 x\n", "a.tns:2: expected a number in the range of f64, found `x`"),
             ("1 1 1\n1 1\n", "a.tns:2: expected 2 coordinates and a value, found 2 words"),
             ("1 1 1\n1\n", "a.tns:2: expected coordinates and a value"),
             ("2 1\n4 4\n1 1 1\n", "a.tns:1: unexpected header `2 1` (the numbers of dimensions and of elements)"),

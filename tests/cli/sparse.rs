@@ -130,7 +130,7 @@ fn edge_lists_are_read_on_request() {
     expect![[r#"
         input::part
 
-          × g.txt: a table is dense, but parameter `A` is structured
+          × g.txt: expected a sparse tensor for the structured parameter `A`, found a dense table
           help: to read an edge list (two vertices in a line, from 0), write `g.txt:edges`; save other
                 matrices as .mtx, .npz or .npy
 
