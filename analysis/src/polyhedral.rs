@@ -5,6 +5,7 @@
 //! no dependence.
 
 use crate::isl::{self, Row};
+use crate::query::interval::gcd;
 use taffeta_ast::{Expr, Symbol};
 
 /// Integer term over a statement's indices and the parameters.
@@ -208,10 +209,8 @@ fn bounds(edge: &Edge, known: usize) -> Vec<(Row, i64)> {
     }
     let mut out: Vec<(Row, i64)> = Vec::new();
     for r in rows.iter().filter(|r| r[known..].iter().all(|c| *c == 0)) {
-        let content = r[1..known].iter().fold(0i64, |g, c| gcd(g, c.unsigned_abs() as i64));
-        if content == 0 {
-            continue;
-        }
+        let content = r[1..known].iter().fold(0, |g, c| gcd(g, i128::from(*c)));
+        let Ok(content @ 1..) = i64::try_from(content) else { continue };
         let sum: Row = r[1..known].iter().map(|c| c / content).collect();
         let constant = r[0].div_euclid(content);
         match out.iter_mut().find(|(s, _)| *s == sum) {
@@ -220,10 +219,6 @@ fn bounds(edge: &Edge, known: usize) -> Vec<(Row, i64)> {
         }
     }
     out
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Generates loops that run all statements in an order: for each statement a list of terms, of the length of

@@ -43,7 +43,7 @@ mod entail;
 mod feasibility;
 pub mod guard;
 mod instance;
-mod interval;
+pub(crate) mod interval;
 pub mod kill;
 mod linear;
 mod lower;

@@ -98,10 +98,6 @@ impl Declared {
 }
 
 impl<'t> Values<'t> {
-    pub fn new(func: &Func, target: &'t Target) -> Values<'t> {
-        Values::of(Rc::new(Declared::of(func)), target)
-    }
-
     /// Estimates the sizes of declared tensors, outside of all loops.
     pub fn of(declared: Rc<Declared>, target: &'t Target) -> Values<'t> {
         let tensors = &declared.tensors;
@@ -392,7 +388,7 @@ mod tests {
         let mut target = Target::portable(2);
         target.sizes = sizes.iter().map(|(n, v)| ((*n).to_string(), *v)).collect();
         let mut out = Vec::new();
-        count(&func.body, &mut Values::new(&func, &target), &mut out);
+        count(&func.body, &mut Values::of(Rc::new(Declared::of(&func)), &target), &mut out);
         out
     }
 

@@ -145,7 +145,7 @@ impl<'t> Model<'t> {
             .map(|s| match self.known.get(&s.id()) {
                 Some((node, known)) if node.same_node(s) => *known,
                 _ => {
-                    let values = values.get_or_insert_with(|| Values::new(func, self.target));
+                    let values = values.get_or_insert_with(|| Values::of(self.declared(func), self.target));
                     let time = Estimator::new(self.target, values, self.stage).remembering(&mut self.loops).whole(s);
                     self.known.insert(s.id(), (s.clone(), time));
                     time
@@ -162,9 +162,9 @@ impl<'t> Model<'t> {
 
     /// Returns the estimate of an outermost statement, and the lower bounds of its arithmetic and its memory transfers.
     pub fn against_roof(&self, func: &Func, stmt: &Stmt) -> RoofComparison {
-        let mut values = Values::new(func, self.target);
+        let mut values = Values::of(self.declared(func), self.target);
         let estimate = Estimator::new(self.target, &mut values, self.stage).whole(stmt);
-        let mut values = Values::new(func, self.target);
+        let mut values = Values::of(self.declared(func), self.target);
         let (arithmetic, memory) = Estimator::new(self.target, &mut values, self.stage).roof(stmt);
         RoofComparison { estimate, arithmetic, memory }
     }
