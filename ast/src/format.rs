@@ -43,6 +43,9 @@ pub struct Pattern(u64);
 pub const OUTSIDE: &str = "is written, but is not in its pattern: write 0 where the pattern stores nothing, or leave \
                            out `@ pattern(…)` for a dense tensor";
 
+/// Middle of the message about unequal elements that a format stores as one value.
+pub const UNEQUAL: &str = ", and one that is stored as the same value is ";
+
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Pattern {

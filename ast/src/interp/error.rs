@@ -151,7 +151,7 @@ impl fmt::Display for ErrorKind {
             }
             ErrorKind::Unequal { tensor, indices, value, other } => {
                 let at = Subscript(indices);
-                write!(f, "element {at} of `{tensor}` is {value}, and one that is stored as the same value is {other}")
+                write!(f, "element {at} of `{tensor}` is {value}{}{other}", crate::format::UNEQUAL)
             }
             ErrorKind::NegativeSize { tensor, dim, size } => {
                 write!(f, "dimension {dim} of `{tensor}` has the negative size {size}")

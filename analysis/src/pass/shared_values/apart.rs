@@ -5,6 +5,7 @@ use crate::pass::rewrite_accesses;
 use crate::tree;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use taffeta_ast::format::UNEQUAL;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Role};
 use taffeta_ast::{
     Access, Diagnostic, Diagnostics, Expr, Extent, Func, Literal, Op, Origin, Stmt, StmtKind, Symbol, Tensor,
@@ -90,7 +91,7 @@ fn compared(tensor: &Tensor, own: &Tensor, at: &[Expr], origin: &Origin) -> Stmt
     }
     message.push(MessagePart::Text(format!("] of `{}` is ", tensor.symbol)));
     message.push(MessagePart::Value(a.clone()));
-    message.push(MessagePart::Text(", and one that is stored as the same value is ".into()));
+    message.push(MessagePart::Text(UNEQUAL.into()));
     message.push(MessagePart::Value(b.clone()));
     let kind = StmtKind::Assert { cond: same(&a, &b), message, kind: AssertKind::Index };
     Stmt::new(kind, origin.derive("shared", "check"))
