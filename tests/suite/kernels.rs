@@ -8,6 +8,20 @@ use std::fmt::Write as _;
 use taffeta::{Options, Program};
 use taffeta_structured::Visited;
 
+/// Head of the page.
+const HEAD: &str = "\
+# Formats and kernels
+
+The loops of some kernels on a matrix `A`, by its format. A row names each loop over a dimension of `A`, the use of the
+level of `A` in it, and the coordinates that the loop visits: `all` of them, or the `stored` ones only. A level that
+*drives* a loop is traversed position by position, and a *located* one is dense, so that the position of any coordinate
+is known; *limits*, *merged*, *follows*, *asked*, *probed* and *searched* mean the same as in `taffeta show --explain`
+([Loops over what is stored](../coiteration.md)). A test generates this page from the compiler's own explanations.
+
+The kernels:
+
+";
+
 /// Kernels on `A` in a format: heading, description, and loops.
 const KERNELS: [(&str, &str, &str); 8] = [
     (
@@ -37,7 +51,7 @@ const KERNELS: [(&str, &str, &str); 8] = [
     ),
     (
         "both",
-        "`s += A[i, j] * B[i, j]`, where `B` is `csr`: what both store",
+        "`s += A[i, j] * B[i, j]`, where `B` is `csr`: the elements that both store",
         "
     for i in range(n):
         for j in range(n):
@@ -45,7 +59,7 @@ const KERNELS: [(&str, &str, &str); 8] = [
     ),
     (
         "either",
-        "`y[i] += (A[i, j] + B[i, j]) * x[j]`, where `B` is `csr`: what one of them stores",
+        "`y[i] += (A[i, j] + B[i, j]) * x[j]`, where `B` is `csr`: the elements that one of them stores",
         "
     for i in range(n):
         for j in range(n):
@@ -103,9 +117,7 @@ fn cell(format: &str, kernel: &str) -> String {
 
 #[test]
 fn the_page_of_kernels_is_current() {
-    let mut page = String::from(
-        "# Formats and kernels\n\nWhat each loop of a kernel does with a matrix `A`, by format. Of each loop that goes through a level of `A`: what is\ndone with the level, and whether the loop comes to `all` coordinates or to what is `stored` alone. A level that\n*drives* is gone through position by position, one that is *located* is dense and has the position of any coordinate;\n*limits*, *merged*, *follows*, *asked*, *probed* and *searched* are as `taffeta show --explain` says them\n([Loops over what is stored](../coiteration.md)). The test that makes this page asks the compiler.\n\nThe kernels:\n\n",
-    );
+    let mut page = HEAD.to_string();
     for (name, what, _) in KERNELS {
         writeln!(page, "- **{name}**: {what}").expect("a string");
     }
