@@ -269,6 +269,18 @@ impl LoopProps {
         self.parallel.is_some() || self.vectorize.is_some()
     }
 
+    /// Returns the marks in words that complete "the loop is already …".
+    pub fn marks(&self) -> String {
+        let all = [
+            (self.parallel.is_some(), "parallel"),
+            (self.vectorize.is_some(), "vectorised"),
+            (self.unroll, "unrolled"),
+            (self.library, "a library call"),
+        ];
+        let marks: Vec<&str> = all.iter().filter(|(marked, _)| *marked).map(|(_, word)| *word).collect();
+        marks.join(" and ")
+    }
+
     /// Returns the synchronisation of the body's reductions of that operator into the tensor; `None` if iterations
     /// never update the same element.
     pub fn sharing(&self, tensor: &Symbol, op: ReduceOp) -> Option<Sharing> {

@@ -88,8 +88,11 @@ impl Reader<'_> {
         if self.take(token) {
             return Ok(());
         }
-        let found = if self.peek().is_empty() { "the end" } else { self.peek() };
-        Err(format!("expected `{token}` in the condition, found `{found}`"))
+        let found = match self.peek() {
+            "" => "the end".to_string(),
+            other => format!("`{other}`"),
+        };
+        Err(format!("expected `{token}` in the condition, found {found}"))
     }
 
     fn or(&mut self) -> Result<Expr, String> {

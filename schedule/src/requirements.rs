@@ -9,9 +9,13 @@ pub(crate) fn require_unmarked(func: &taffeta_ast::Func, condition: u32, l: &cra
         return Ok(());
     }
     let name = crate::selector::called(func, &l.stmt);
-    Err(Refusal::illegal(condition, format!("the loop `{name}` is already parallel, vectorised or unrolled"))
+    let help = match props.library {
+        true => "take this step before `as_lib`",
+        false => "take this step before `parallelize`, `vectorize`, `unroll` and `blend`",
+    };
+    Err(Refusal::illegal(condition, format!("the loop `{name}` is already {}", props.marks()))
         .label(l.stmt.origin().span(), "this loop")
-        .help("take this step before `parallelize`, `vectorize`, `unroll` and `blend`"))
+        .help(help))
 }
 
 /// Refuses another order of floating-point sums, where the order must be kept ([`taffeta_ast::Func::keeps_order`]).

@@ -267,7 +267,7 @@ fn names_are_suggested() {
     expect![[r#"
         input::static
 
-          × --set k: `three` is not a static value; write `32`, `0.5`, `True`, `"text"`, `(1, 2)` or `f32`
+          × --set k: expected a static value (`32`, `0.5`, `True`, `"a"`, `(1, 2)`, `f32`), found `three`
 
         1 error
     "#]]

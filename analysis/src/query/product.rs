@@ -192,7 +192,8 @@ fn loops(nest: &Stmt, called: &Called<'_>) -> Result<(Vec<Counter>, Stmt), Misma
             LoopProps::default()
         };
         if *props != own {
-            let text = format!("the loop `{}` is already parallel, vectorised or unrolled", called(&at));
+            let others = LoopProps { library: props.library && !own.library, ..props.clone() };
+            let text = format!("the loop `{}` is already {}", called(&at), others.marks());
             return Err(Mismatch::new(1, text, &at, "this loop"));
         }
         let Some(step) = step.as_int().filter(|s| *s != 0 && *s != i64::MIN) else {

@@ -26,6 +26,7 @@ pub use error::{ErrorKind, RuntimeError};
 use crate::expr::ExprKind;
 use crate::func::{Func, Param};
 use crate::print;
+use crate::spelling::counted;
 use crate::stmt::{Origin, Tensor};
 use crate::symbol::Symbol;
 use crate::value::Value;
@@ -126,16 +127,22 @@ pub fn complete_sizes(func: &Func, inputs: &Inputs) -> Result<BTreeMap<String, i
 fn sizes(func: &Func, inputs: &Inputs) -> Result<Vec<i64>, ErrorKind> {
     let (given, wanted) = (inputs.params.len(), func.params.len());
     if given != wanted {
-        return Err(ErrorKind::Input(format!("`{}` takes {wanted} parameters, but {given} are given", func.name)));
+        let wanted = counted(wanted, "argument");
+        return Err(ErrorKind::Input(format!("expected {wanted} of `{}`, found {given}", func.name)));
     }
     for (p, v) in func.params.iter().zip(&inputs.params) {
         let (t, name) = (&p.tensor, p.tensor.symbol.name());
         if t.dtype != v.dtype() {
-            return Err(ErrorKind::Input(format!("`{name}` has elements of type {}, not {}", t.dtype, v.dtype())));
+            return Err(ErrorKind::Input(format!(
+                "expected elements of type {} in `{name}`, found {}",
+                t.dtype,
+                v.dtype()
+            )));
         }
         if t.ndim() != v.shape().len() {
             let found = v.shape().len();
-            return Err(ErrorKind::Input(format!("`{name}` has {} dimensions, not {found}", t.ndim())));
+            let wanted = counted(t.ndim(), "dimension");
+            return Err(ErrorKind::Input(format!("expected {wanted} of `{name}`, found {found}")));
         }
     }
     if let Some(name) = inputs.sizes.keys().find(|k| func.sizes.iter().all(|s| s.name() != k.as_str())) {

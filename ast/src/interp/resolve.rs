@@ -212,7 +212,10 @@ impl<'a> Resolver<'a> {
         };
         let tensor = self.tensors[slot];
         if tensor.ndim() != indices {
-            return malformed(format!("`{symbol}` has {} dimensions, not {indices}", tensor.ndim()));
+            return malformed(format!(
+                "expected an index for each dimension of `{symbol}` ({}), found {indices}",
+                tensor.ndim()
+            ));
         }
         Ok((slot, tensor))
     }

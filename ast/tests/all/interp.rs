@@ -243,12 +243,12 @@ fn inputs_are_checked() {
     told(&[], &[zeros(&[3, 2]), zeros(&[5, 5])], "dimension 0 of `y` has size 5, but `n * 2` is 6");
     told(&[("n", 4)], &[zeros(&[3, 2]), zeros(&[6, 5])], "dimension 0 of `x` has size 3, but `n` is 4");
     told(&[], &[zeros(&[3, 3]), zeros(&[6, 5])], "dimension 1 of `x` has size 3, but 2 is declared");
-    told(&[], &[zeros(&[3, 2])], "`f` takes 2 parameters, but 1 are given");
-    told(&[], &[zeros(&[3, 2]), zeros(&[6])], "`y` has 2 dimensions, not 1");
+    told(&[], &[zeros(&[3, 2])], "expected 2 arguments of `f`, found 1");
+    told(&[], &[zeros(&[3, 2]), zeros(&[6])], "expected 2 dimensions of `y`, found 1");
     told(&[("k", 1)], &[zeros(&[3, 2]), zeros(&[6, 5])], "`f` has no size `k`");
     told(&[("n", -1)], &[zeros(&[3, 2]), zeros(&[6, 5])], "the size `n` is -1, which is negative");
     let ints = Value::zeros(DType::I32, vec![3, 2]).expect("small");
-    told(&[], &[ints, zeros(&[6, 5])], "`x` has elements of type f64, not i32");
+    told(&[], &[ints, zeros(&[6, 5])], "expected elements of type f64 in `x`, found i32");
     let mut b = Builder::new("g");
     b.size("n");
     let e = error(&b.finish(Stmt::nop()), &Inputs::default());

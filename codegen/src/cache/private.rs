@@ -38,6 +38,14 @@ pub(super) struct Owner {
     user: u32,
 }
 
+/// Reason for which the path to a cache cannot be used.
+enum Unfit {
+    /// Component that others can change, with the reason.
+    Untrusted(PathBuf, String),
+    /// More symbolic links than [`MOST_LINKS`].
+    Links,
+}
+
 fn unusable(dir: &Path, why: &str) -> Diagnostic {
     Diagnostic::new("cache::unusable", format!("cannot keep compiled programs in `{}`: {why}", dir.display()))
         .help("set TAFFETA_CACHE_DIR to a directory of your own")
@@ -60,13 +68,16 @@ pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
     let owner = Owner { user: rustix::process::geteuid().as_raw() };
     let on_the_way = || {
         let parent = dir.parent().unwrap_or(Path::new("/"));
-        owner.check_parents(parent).map_err(|(at, why)| {
-            let help = format!(
-                "others could add programs: remove their write permission from `{}` (chmod go-w), or set \
-                 TAFFETA_CACHE_DIR to a directory of your own",
-                at.display()
-            );
-            distrust(format!("the directory `{}` above it {why}", at.display()), help)
+        owner.check_parents(parent).map_err(|unfit| match unfit {
+            Unfit::Untrusted(at, why) => {
+                let help = format!(
+                    "others could add programs: remove their write permission from `{}` (chmod go-w), or set \
+                     TAFFETA_CACHE_DIR to a directory of your own",
+                    at.display()
+                );
+                distrust(format!("the directory `{}` above it {why}", at.display()), help)
+            }
+            Unfit::Links => refuse(format!("its path leads through more than {MOST_LINKS} symbolic links")),
         })
     };
     on_the_way()?;
@@ -150,9 +161,8 @@ impl Owner {
         }
     }
 
-    /// Checks every component of the path to a directory, following symbolic links. The error is a component that
-    /// others can change, with the reason.
-    fn check_parents(self, dir: &Path) -> Result<(), (PathBuf, String)> {
+    /// Checks every component of the path to a directory, following symbolic links.
+    fn check_parents(self, dir: &Path) -> Result<(), Unfit> {
         let mut at = PathBuf::from("/");
         self.step(&at)?;
         let mut rest = parts(dir);
@@ -173,11 +183,14 @@ impl Owner {
                 at = next;
                 continue;
             }
-            links += 1;
-            if !self.trusts(meta.uid()) || links > MOST_LINKS {
-                return Err((next, "is a symbolic link of another user".into()));
+            if !self.trusts(meta.uid()) {
+                return Err(Unfit::Untrusted(next, "is a symbolic link of another user".into()));
             }
-            let target = std::fs::read_link(&next).map_err(|e| (next, e.to_string()))?;
+            links += 1;
+            if links > MOST_LINKS {
+                return Err(Unfit::Links);
+            }
+            let target = std::fs::read_link(&next).map_err(|e| Unfit::Untrusted(next, e.to_string()))?;
             if target.is_absolute() {
                 at = PathBuf::from("/");
             }
@@ -187,8 +200,8 @@ impl Owner {
     }
 
     /// Checks one directory of a path.
-    fn step(self, dir: &Path) -> Result<(), (PathBuf, String)> {
-        let because = |why: &str| Err((dir.to_path_buf(), why.to_string()));
+    fn step(self, dir: &Path) -> Result<(), Unfit> {
+        let because = |why: &str| Err(Unfit::Untrusted(dir.to_path_buf(), why.to_string()));
         let Ok(meta) = std::fs::metadata(dir) else { return Ok(()) };
         if !self.trusts(meta.uid()) {
             return because("belongs to another user");

@@ -228,17 +228,12 @@ impl Elab<'_> {
         match names {
             Some(names) if !names.is_empty() => Ok(names),
             _ => {
-                let (of, example) = match what {
-                    "out" => ("names of results", "out=[\"loss\"]"),
-                    "tape" => ("names of tensors, or \"all\", \"none\" or \"auto\"", "tape=[\"hidden\"]"),
-                    _ => ("names of parameters", "wrt=[\"W\", \"b\"]"),
+                let (code, of, example) = match what {
+                    "out" => ("grad::out", "names of results", "out=[\"loss\"]"),
+                    "tape" => ("grad::tape", "names of tensors, or \"all\", \"none\" or \"auto\"", "tape=[\"hidden\"]"),
+                    _ => ("grad::wrt", "names of parameters", "wrt=[\"W\", \"b\"]"),
                 };
-                self.error_help(
-                    "grad::wrt",
-                    span,
-                    format!("`{what}` takes a list of {of}"),
-                    format!("write `{example}`"),
-                )
+                self.error_help(code, span, format!("`{what}` takes a list of {of}"), format!("write `{example}`"))
             }
         }
     }

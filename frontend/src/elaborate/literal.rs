@@ -33,7 +33,7 @@ impl FromStr for StaticValue {
     /// Parses a literal of the language.
     fn from_str(text: &str) -> Result<StaticValue, String> {
         let wrong =
-            || format!("`{text}` is not a static value; write `32`, `0.5`, `True`, `\"text\"`, `(1, 2)` or `f32`");
+            || format!("expected a static value (`32`, `0.5`, `True`, `\"a\"`, `(1, 2)`, `f32`), found `{text}`");
         let (module, problems) = crate::parse::parse(&format!("v = {}\n", text.trim()), FileId(0));
         match module.items.as_slice() {
             [Item::Assign { value, .. }] if problems.is_empty() => read(value).ok_or_else(wrong),

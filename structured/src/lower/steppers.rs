@@ -348,7 +348,7 @@ impl Lower {
         // An intersection needs only the full set: its body has no effect once a list has ended.
         let varied = !self.is_intersection(&steppers, &body);
         if varied && listed.len() > MOST_LISTS {
-            let text = format!("the loop `{iter}` merges more than six lists: {}", names.join(", "));
+            let text = format!("the loop `{iter}` merges more than {MOST_LISTS} lists: {}", names.join(", "));
             self.refuse_at(source_span(nest.s), text);
             return Stmt::nop();
         }

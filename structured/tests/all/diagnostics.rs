@@ -33,7 +33,7 @@ fn unsupported_programs_are_refused() {
     refused(
         &sum(&many.join(", "), &beyond.join(" + ")),
         expect![[r#"
-        [lower::unsupported] the loop `j` merges more than six lists: `A0`, `A1`, `A2`, `A3`, `A4`, `A5`, `A6`
+        [lower::unsupported] the loop `j` merges more than 6 lists: `A0`, `A1`, `A2`, `A3`, `A4`, `A5`, `A6`
     "#]],
     );
     refused(

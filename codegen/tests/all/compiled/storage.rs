@@ -130,6 +130,10 @@ fn symbolic_links_are_refused() {
     // Links of our own on the path are as good as directories.
     open(&dir.join("link").join("cache"));
     assert!(real.join("cache").join("entries").is_dir());
+    symlink(dir.join("circle"), dir.join("circle")).expect("a link");
+    let refused = Cache::open_at(&dir.join("circle").join("cache")).expect_err("the link leads to itself");
+    assert_eq!(refused.code, "cache::unusable");
+    assert!(refused.message.ends_with("its path leads through more than 40 symbolic links"), "{refused}");
 }
 
 /// Checks that a cache that others could write is discarded: restricting its permissions is not enough.

@@ -301,7 +301,7 @@ def f(a: f32[n, n], b: f32[n, n], c: inout[f32[n, n]]):
             outermost(s)
         },
         expect![[r#"
-            schedule::illegal (1): the loop `i` is already parallel, vectorised or unrolled
+            schedule::illegal (1): the loop `i` is already parallel
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],
@@ -492,9 +492,9 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "split",
         "i",
         expect![[r#"
-        schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
+        schedule::illegal (2): the loop `i` is already a library call
           `for i in range(n):` this loop
-          help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
+          help: take this step before `as_lib`
     "#]],
     );
     then(
@@ -510,7 +510,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "parallelize",
         "i",
         expect![[r#"
-        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: the loop `i` is already parallel, vectorised or unrolled
+        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: the loop `i` is already parallel
           `for i in range(n):` this loop
           help: take this step before `as_lib`
     "#]],
@@ -519,7 +519,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "parallelize",
         "j",
         expect![[r#"
-        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: the loop `j` is already parallel, vectorised or unrolled
+        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: the loop `j` is already parallel
           `for j in range(m):` this loop
           help: take this step before `as_lib`
     "#]],
@@ -528,7 +528,7 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "vectorize",
         "k",
         expect![[r#"
-        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: the loop `k` is already parallel, vectorised or unrolled
+        schedule::illegal (100): the step would break a nest that is already a library call: the nest is not a matrix product: the loop `k` is already vectorised
           `for k in range(d):` this loop
           help: take this step before `as_lib`
     "#]],
@@ -537,9 +537,9 @@ def f(x: f32[h, n, d], y: f32[h, d, m], c: inout[f32[h, n, m]]):
         "as_lib",
         "i",
         expect![[r#"
-        schedule::illegal (1): the loop `i` is already parallel, vectorised or unrolled
+        schedule::illegal (1): the loop `i` is already a library call
           `for i in range(n):` this loop
-          help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
+          help: take this step before `as_lib`
     "#]],
     );
     // Steps on the loops around the product are legal, and so is any that keeps it whole.

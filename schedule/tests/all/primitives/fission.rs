@@ -238,7 +238,7 @@ def f(y: inout[f32[n]], z: inout[f32[n]]):
             call(s, "fission", args!["i"; after = "A"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
+            schedule::illegal (2): the loop `i` is already parallel
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

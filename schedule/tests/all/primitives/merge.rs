@@ -137,7 +137,7 @@ def f(x: inout[f32[n, m]]):
             call(s, "merge", args!["i", "j"]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (3): the loop `i` is already parallel, vectorised or unrolled
+            schedule::illegal (3): the loop `i` is already parallel
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

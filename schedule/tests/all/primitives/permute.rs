@@ -161,7 +161,7 @@ def f(x: inout[f32[n, m]]):
             skewed(s)
         },
         expect![[r#"
-            schedule::illegal (4): the loop `i` is already parallel, vectorised or unrolled
+            schedule::illegal (4): the loop `i` is already parallel
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

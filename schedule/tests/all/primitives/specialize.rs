@@ -86,7 +86,7 @@ fn refuses() {
         (
             "(n < 8",
             expect![[r#"
-            schedule::illegal (1): expected `)` in the condition, found `the end`
+            schedule::illegal (1): expected `)` in the condition, found the end
         "#]],
         ),
         (

@@ -132,7 +132,7 @@ def f(x: inout[f32[n]], k: i64):
             call(s, "split", args!["i", 4]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
+            schedule::illegal (2): the loop `i` is already parallel
               `for i in range(n):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

@@ -146,7 +146,7 @@ def f(x: inout[f32[n, 4]]):
             call(s, "unroll", args!["i"; factor = 2]).map(drop)
         },
         expect![[r#"
-            schedule::illegal (2): the loop `i` is already parallel, vectorised or unrolled
+            schedule::illegal (2): the loop `i` is already parallel
               `for i in range(4):` this loop
               help: take this step before `parallelize`, `vectorize`, `unroll` and `blend`
         "#]],

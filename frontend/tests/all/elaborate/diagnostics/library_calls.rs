@@ -110,6 +110,35 @@ def f(x: f32[n]) -> f32[n]:
 }
 
 #[test]
+fn faulty_arguments_of_gradients() {
+    check_file(
+        "def loss(x: f64[n]) -> f64:
+    return sum(x * x)
+
+def a(x: f64[n]):
+    return grad(loss, wrt=1)(x)
+
+def b(x: f64[n]):
+    return grad(loss, out=2)(x)
+
+def c(x: f64[n]):
+    return grad(loss, tape=3)(x)
+",
+        expect![[r#"
+            [grad::wrt] `wrt` takes a list of names of parameters
+              at t.ft:5 `1`
+              help: write `wrt=["W", "b"]`
+            [grad::out] `out` takes a list of names of results
+              at t.ft:8 `2`
+              help: write `out=["loss"]`
+            [grad::tape] `tape` takes a list of names of tensors, or "all", "none" or "auto"
+              at t.ft:11 `3`
+              help: write `tape=["hidden"]`
+        "#]],
+    );
+}
+
+#[test]
 fn misspelt_keywords() {
     check_file(
         "def loss(x: f64[n]) -> f64:
