@@ -37,7 +37,7 @@ const REPEAT_S: f64 = 0.1;
 const REPEAT: usize = 3;
 /// Turns of every size, and their maximum number while the row looks steep.
 const TURNS: usize = 2;
-const MOST_TURNS: usize = 6;
+const MAX_TURNS: usize = 6;
 /// Time of a size above which larger ones are not tried.
 const PATIENCE_S: f64 = 10.0;
 /// Exponent above which a row is flagged: 1 is linear, and `n log n` and caches come to little more.
@@ -214,7 +214,7 @@ fn measure_all() -> Vec<Json> {
 /// Returns the shortest time of each size.
 fn measured(mut works: Vec<Work<'_>>) -> Vec<Option<f64>> {
     let mut best: Vec<Option<f64>> = vec![None; works.len()];
-    for turn in 0..MOST_TURNS {
+    for turn in 0..MAX_TURNS {
         if turn >= TURNS && !is_steep(&best) {
             break;
         }

@@ -17,7 +17,7 @@ use taffeta::{Function, Options, Program, Schedule, Signature};
 use turns::Workload;
 
 /// Maximum number of schedules of a program.
-const MOST: usize = 20;
+const MAX_SCHEDULES: usize = 20;
 /// Maximum number of runs of each schedule, and of the time for all runs of a program.
 const ROUNDS: usize = 15;
 const SECONDS: Duration = Duration::from_secs(20);
@@ -99,7 +99,7 @@ fn candidates(workload: &Workload) -> Vec<RankedSchedule> {
         seen.push(text);
         new
     });
-    made.truncate(MOST);
+    made.truncate(MAX_SCHEDULES);
     measure(&program, &options, &made, workload)
         .into_iter()
         .zip(&made)

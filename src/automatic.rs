@@ -10,7 +10,7 @@ use taffeta_schedule::auto::{LazyTarget, Target};
 /// Environment variable that selects the target machine.
 const MACHINE: &str = "TAFFETA_MACHINE";
 /// Maximum number of threads in the cost model.
-const MOST_THREADS: usize = MAX_THREADS as usize;
+const THREAD_LIMIT: usize = MAX_THREADS as usize;
 
 /// Returns whether rules schedule the program. The interpreter gains nothing from a schedule, and runs the program as
 /// written.
@@ -40,11 +40,11 @@ fn machine(options: &Options) -> Result<Machine, Diagnostic> {
 }
 
 /// Returns the number of threads of a parallel loop: that of `OMP_NUM_THREADS`, or else the number of processors, and
-/// at most [`MOST_THREADS`].
+/// at most [`THREAD_LIMIT`].
 fn threads() -> usize {
     let told = std::env::var("OMP_NUM_THREADS").ok();
     let told = told.as_deref().and_then(|t| t.split(',').next()?.trim().parse().ok()).filter(|n: &usize| *n > 0);
-    told.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS)
+    told.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(THREAD_LIMIT)
 }
 
 /// Returns the part of a cache key that identifies the target of the rules (machine, sizes, hints, strictness of

@@ -13,7 +13,7 @@ use taffeta_autodiff::{Explanation, Kind, Pair, Request, Tape};
 pub(crate) type ChoiceKey = (usize, usize);
 
 /// Maximum number of tensors named in a plan's description.
-const MOST_NAMES: usize = 3;
+const MAX_NAMES: usize = 3;
 
 /// Tape plan for gradients whose tape neither the program nor its caller specifies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl TapePlan {
             _ => "tape=\"auto\"",
         };
         let mut names = self.flipped.values();
-        let told: Vec<&str> = names.by_ref().take(MOST_NAMES).map(String::as_str).collect();
+        let told: Vec<&str> = names.by_ref().take(MAX_NAMES).map(String::as_str).collect();
         let more = match names.count() {
             0 => None,
             n => Some(format!("{n} more")),

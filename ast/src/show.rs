@@ -49,7 +49,7 @@ impl fmt::Display for Value {
 }
 
 /// Maximum number of elements of a tensor that is shown whole.
-const MOST_SHOWN: usize = 1000;
+const MAX_SHOWN: usize = 1000;
 /// Number of elements shown at either end of each dimension of a larger tensor.
 const EDGE: usize = 3;
 
@@ -62,7 +62,7 @@ pub fn tensor<E>(shape: &[usize], element: &mut dyn FnMut(usize) -> Result<Strin
     if shape.contains(&0) {
         return Ok("[]".to_string());
     }
-    let all = shape.iter().fold(1usize, |n, d| n.saturating_mul(*d)) <= MOST_SHOWN;
+    let all = shape.iter().fold(1usize, |n, d| n.saturating_mul(*d)) <= MAX_SHOWN;
     let mut out = String::new();
     below(shape, 0, 0, all, element, &mut out)?;
     Ok(out)

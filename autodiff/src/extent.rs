@@ -5,7 +5,7 @@ use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Symbol, poly};
 
 /// Maximum number of combinations of `min` and `max` operands to try.
-const MOST_CHOICES: usize = 16;
+const MAX_CHOICES: usize = 16;
 
 /// Context of an expression to bound.
 #[derive(Default)]
@@ -41,7 +41,7 @@ pub(crate) fn most_iterations([begin, end, step]: [&Expr; 3], outer: &Ranges<'_>
     let (highs, lows) = (operands(high, Op::Min), operands(low, Op::Max));
     let mut best: Vec<Expr> = Vec::new();
     for h in &highs {
-        for l in lows.iter().take(MOST_CHOICES / highs.len().max(1) + 1) {
+        for l in lows.iter().take(MAX_CHOICES / highs.len().max(1) + 1) {
             best.extend(distance(l, h, outer));
         }
     }
@@ -89,7 +89,7 @@ fn choices(e: &Expr, upper: bool) -> Option<Vec<Expr>> {
     let mut sums = vec![Expr::int(0)];
     for (positive, all) in &terms {
         let add = |s: &Expr, t: &Expr| if *positive { s.plus(t) } else { s.minus(t) };
-        let room = (MOST_CHOICES / sums.len()).max(1);
+        let room = (MAX_CHOICES / sums.len()).max(1);
         sums = sums.iter().flat_map(|s| all.iter().take(room).map(move |t| add(s, t))).collect();
     }
     Some(sums.iter().map(poly::tidy).collect())

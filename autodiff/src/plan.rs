@@ -28,9 +28,9 @@ use taffeta_ast::selector;
 use taffeta_ast::{Diagnostic, Diagnostics, Extent, Func, Stmt, StmtId, StmtKind, Symbol, Tensor, print};
 
 /// Maximum number of checkpoint levels.
-const MOST_LEVELS: u32 = 6;
+const MAX_LEVELS: u32 = 6;
 /// Maximum number of loops cut into segments.
-const MOST_LOOPS: usize = 8;
+const MAX_LOOPS: usize = 8;
 
 /// Gradient with its residuals and memory.
 pub(crate) struct Planned {
@@ -94,7 +94,7 @@ impl Task<'_, '_> {
             best = recompute(self, &mut attempt, best, budget)?;
         }
         let mut cut = FxHashSet::default();
-        while best.peak.as_ref().is_ok_and(|b| *b > budget) && cut.len() < MOST_LOOPS {
+        while best.peak.as_ref().is_ok_and(|b| *b > budget) && cut.len() < MAX_LOOPS {
             let Some(l) = largest(self, &attempt, &best.residuals, &cut) else { break };
             cut.insert(l);
             best = segmented(self, &mut attempt, best, l, budget)?;
@@ -202,7 +202,7 @@ fn segmented(
 ) -> Result<Planned, Diagnostics> {
     let (from, mut best) = (attempt.clone(), best);
     let Some(mut cut) = Cut::new(task, &from, &best.residuals, l) else { return Ok(best) };
-    for levels in 1..=MOST_LEVELS {
+    for levels in 1..=MAX_LEVELS {
         // Discard a plan for which the number of values to keep is not known.
         let Ok(Some((next, made))) = cut.tried(task, &from, levels) else { break };
         let (Ok(new), Ok(old)) = (&made.peak, &best.peak) else { break };

@@ -36,7 +36,7 @@ pub(crate) struct Side {
 /// Maximum constant size of a side that may reach beyond the tensor.
 const SMALL: i64 = 4096;
 /// Maximum number of incomparable bounds of one dimension; a dimension with more is taken whole.
-const MOST_BOUNDS: usize = 4;
+const MAX_BOUNDS: usize = 4;
 
 /// Computes the smallest box found around all accesses of `tensor` in `stmt`: one side for each dimension.
 ///
@@ -192,7 +192,7 @@ fn best(
         kept.retain(|k| !covers(facts, &e, k));
         kept.push(e);
     }
-    if kept.len() > MOST_BOUNDS {
+    if kept.len() > MAX_BOUNDS {
         return None;
     }
     kept.into_iter().reduce(|a, b| join(&a, &b))

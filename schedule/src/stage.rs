@@ -29,7 +29,7 @@ pub(crate) struct Stage {
 }
 
 /// Maximum padding. It serves vectors, cache lines and pages; more only takes memory.
-const MOST_PADDING: i64 = 4096;
+const MAX_PADDING: i64 = 4096;
 
 impl Stage {
     /// Resolves the arguments `stmt` and `tensor` of a call. Condition 1: the tensor can be staged at all.
@@ -59,9 +59,9 @@ impl Stage {
     /// unnoticed in the padding.
     pub fn pad(&mut self, s: &Schedule, args: &Args<'_>, condition: u32) -> Result<(), Refusal> {
         let Some(pad) = args.positive("pad")? else { return Ok(()) };
-        if pad > MOST_PADDING {
+        if pad > MAX_PADDING {
             let span = args.need("pad")?.span;
-            return Err(Refusal::value(format!("expected at most {MOST_PADDING} for `pad`, found {pad}")).at(span));
+            return Err(Refusal::value(format!("expected at most {MAX_PADDING} for `pad`, found {pad}")).at(span));
         }
         let name = &self.tensor.symbol;
         let refuse = |text: String, at: Span, label: &str| Err(Refusal::illegal(condition, text).label(at, label));

@@ -10,9 +10,9 @@ use crate::value::{Arg, Handle, IndexMap, Value};
 use taffeta_ast::{Span, Stmt, StmtId, StmtKind, Symbol, print};
 
 /// Maximum number of steps tried for one refusal.
-const MOST_TRIED: usize = 24;
+const MAX_TRIED: usize = 24;
 /// Maximum number of tensors privatised for one step.
-const MOST_PRIVATE: usize = 3;
+const MAX_PRIVATE: usize = 3;
 
 /// Adds a suggestion to the refusal, if one is found.
 pub(crate) fn add(s: &Schedule, method: &str, args: &[Arg], refusal: Refusal) -> Refusal {
@@ -21,7 +21,7 @@ pub(crate) fn add(s: &Schedule, method: &str, args: &[Arg], refusal: Refusal) ->
     if refusal.condition == 0 || !general && (refusal.help.is_some() || refusal.dependence.is_none()) {
         return refusal;
     }
-    let mut search = StepSearch { s, method, args, left: MOST_TRIED };
+    let mut search = StepSearch { s, method, args, left: MAX_TRIED };
     let found = match method {
         "parallelize" | "vectorize" | "reverse" | "blend" => search.order_free(&refusal),
         "reorder" | "permute" => search.other_order(),
@@ -171,7 +171,7 @@ impl StepSearch<'_> {
     fn private(&mut self, l: &Loop, tensor: &Symbol, with: &dyn Fn(StmtId) -> Vec<Arg>) -> Option<String> {
         let (mut one, mut tensor) = (self.begin(), tensor.clone());
         let args = with(l.stmt.id());
-        for _ in 0..MOST_PRIVATE {
+        for _ in 0..MAX_PRIVATE {
             self.take(&mut one, "privatize", &[handle(&tensor), stmt(l.stmt.id())])?;
             match one.s.trying().call(self.method, &args) {
                 Ok(_) => return self.take(&mut one, self.method, &args).map(|_| one.said()),

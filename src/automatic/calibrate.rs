@@ -23,9 +23,9 @@ const UNDISTURBED: f64 = 0.8;
 /// Maximum time to start undisturbed threads, in nanoseconds.
 const LONGEST_REGION: f64 = 1e5;
 /// Maximum time to transfer a byte between two cores, in nanoseconds.
-const MOST_TRANSFER: f64 = 1.0;
+const MAX_TRANSFER: f64 = 1.0;
 /// Minimum speed-up of memory reads by two or more threads over one.
-const LEAST_SCALE: f64 = 1.3;
+const MIN_SCALE: f64 = 1.3;
 /// Minimum and maximum bytes of the area measured for memory, which is at most 1/`PART_OF_FREE` of the free memory.
 const MEMORY: [usize; 2] = [64 << 20, 512 << 20];
 const PART_OF_FREE: usize = 8;
@@ -161,7 +161,7 @@ fn target_of(measured: &Measured, parts: &[usize], like: Target) -> Target {
     for (bytes, [per_byte, scales]) in behind.zip(&measured.levels) {
         let faster = levels.last().map_or(0.0, |l| l.per_byte);
         let usual = if bytes.is_finite() { threads } else { like.levels.last().map_or(threads, |l| l.scales) };
-        let scales = if alone { usual } else { scales.clamp(LEAST_SCALE.min(threads), threads) };
+        let scales = if alone { usual } else { scales.clamp(MIN_SCALE.min(threads), threads) };
         levels.push(Level { bytes, per_byte: rounded(*per_byte).max(faster), scales: rounded(scales) });
     }
 
@@ -187,7 +187,7 @@ fn target_of(measured: &Measured, parts: &[usize], like: Target) -> Target {
             true => like.prices.transfer,
             false => {
                 let other = measured.transfer.max(like.prices.transfer);
-                rounded(((measured.transfer + other) / 2.0).min(MOST_TRANSFER))
+                rounded(((measured.transfer + other) / 2.0).min(MAX_TRANSFER))
             }
         },
         atomic: if alone { like.prices.atomic } else { rounded(measured.atomic.clamp(1.0, 100.0)) },

@@ -272,9 +272,9 @@ fn cannot_write(path: &Path, e: &std::io::Error) -> Diagnostic {
 /// Follows symbolic links, also to missing files.
 fn resolved(path: &Path) -> PathBuf {
     /// Maximum number of links; more are a cycle.
-    const MOST_LINKS: usize = 40;
+    const MAX_LINKS: usize = 40;
     let mut path = path.to_path_buf();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         match std::fs::read_link(&path) {
             Ok(target) => path = directory(&path).join(target),
             Err(_) => break,

@@ -159,16 +159,16 @@ struct Lines<'a> {
 impl Lines<'_> {
     fn next(&mut self) -> Result<Option<(usize, &str)>, Diagnostic> {
         /// Maximum bytes of a line: a few hundred coordinates.
-        const MOST: u64 = 1 << 16;
+        const MAX_LINE: u64 = 1 << 16;
         loop {
             self.line.clear();
             self.number += 1;
-            let read = self.reader.by_ref().take(MOST).read_until(b'\n', &mut self.line);
+            let read = self.reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut self.line);
             if read.map_err(|e| broken(self.path, &e))? == 0 {
                 return Ok(None);
             }
-            if self.line.len() as u64 == MOST && self.line.last() != Some(&b'\n') {
-                return Err(line_error(self.path, self.number, format!("the line is longer than {MOST} bytes")));
+            if self.line.len() as u64 == MAX_LINE && self.line.last() != Some(&b'\n') {
+                return Err(line_error(self.path, self.number, format!("the line is longer than {MAX_LINE} bytes")));
             }
             if !matches!(self.line.trim_ascii().first(), None | Some(b'#')) {
                 break;

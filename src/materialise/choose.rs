@@ -12,10 +12,10 @@
 //!   exact than that. The tensor-by-tensor plan must save as much over the best of the others.
 //! - Scheduling is slow, so candidates that cannot win are not scheduled: duplicates; candidates whose differences are
 //!   negligible ([`COUNTS`]); candidates that take [`HOPELESS`] times as long before scheduling. The number of trials
-//!   for `autodiff`'s plan predicts the duration and is bounded by [`MOST_TRIALS`], so no decision depends on measured
+//!   for `autodiff`'s plan predicts the duration and is bounded by [`MAX_TRIALS`], so no decision depends on measured
 //!   time.
 //! - A tape that needs much more memory than inputs and results is not chosen for speed, unless schedules keep all of
-//!   it out of memory, which is tried for small programs only ([`MOST_WITH_EXCESS`]).
+//!   it out of memory, which is tried for small programs only ([`MAX_WITH_EXCESS`]).
 
 use super::candidate::{Choice, Derived, PlanCandidate};
 use crate::options::Options;
@@ -36,16 +36,16 @@ const COUNTS: f64 = 0.02;
 /// Maximum ratio of a candidate's time to the best one's, before scheduling.
 const HOPELESS: f64 = 2.0;
 /// Maximum number of trials for the first candidate, of about two milliseconds each, with which others are scheduled.
-const MOST_TRIALS: usize = 200;
+const MAX_TRIALS: usize = 200;
 /// Maximum number of trials with which the tensor-by-tensor candidate, the fourth, is scheduled.
-const MOST_FOR_FOURTH: usize = MOST_TRIALS / 6;
+const MAX_FOR_FOURTH: usize = MAX_TRIALS / 6;
 /// Maximum number of trials with which the fourth candidate is scheduled if schedules hold recomputed tensors in memory
 /// as a whole, when it is more likely to win.
-const MOST_WITH_WHOLE: usize = MOST_TRIALS / 3;
+const MAX_WITH_WHOLE: usize = MAX_TRIALS / 3;
 
 /// Maximum number of trials with which a candidate with excessive tapes is scheduled. Its schedule may leave none of
 /// the tapes in memory: fusion achieves this in small programs.
-const MOST_WITH_EXCESS: usize = MOST_TRIALS / 6;
+const MAX_WITH_EXCESS: usize = MAX_TRIALS / 6;
 
 /// Reason for refusing a duplicate.
 const SAME: &str = "the same program";
@@ -155,9 +155,8 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     /// Tries the plans that tape all they can, and nothing.
     fn extremes(&mut self) {
         let plans = [Tape::All, Tape::None].map(|tape| TapePlan { tape, ..TapePlan::default() });
-        if self.trials > MOST_TRIALS {
-            let why =
-                format!("rules try {} steps, but beyond {MOST_TRIALS} only one program is scheduled", self.trials);
+        if self.trials > MAX_TRIALS {
+            let why = format!("rules try {} steps, but beyond {MAX_TRIALS} only one program is scheduled", self.trials);
             return plans.into_iter().for_each(|plan| self.refuse(plan.name(), why.clone()));
         }
         let mut candidates = Vec::new();
@@ -178,7 +177,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
     fn tensor_by_tensor(&mut self) {
         // For a single tensor, the extremes have covered both plans. Those were scheduled in parallel; this candidate
         // takes time of its own.
-        let most = if self.whole.is_empty() { MOST_FOR_FOURTH } else { MOST_WITH_WHOLE };
+        let most = if self.whole.is_empty() { MAX_FOR_FOURTH } else { MAX_WITH_WHOLE };
         if self.choices.len() < 2 || self.trials > most {
             return;
         }
@@ -265,7 +264,7 @@ impl<'c, 'm, T: Sync> Choosing<'c, 'm, T> {
         if before > HOPELESS * best {
             return Some(format!("takes {} before scheduling, the best so far {}", time(before), time(best)));
         }
-        if self.trials > MOST_WITH_EXCESS
+        if self.trials > MAX_WITH_EXCESS
             && let Some(why) = candidate.is_too_large(&self.best)
         {
             return Some(why);

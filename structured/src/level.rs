@@ -169,14 +169,14 @@ impl Packing<'_> {
         (0..*self.count).map(&mut one).collect()
     }
 
-    /// Returns the number of positions if every fibre has one for each coordinate; an error above [`MOST`].
+    /// Returns the number of positions if every fibre has one for each coordinate; an error above [`MAX_POSITIONS`].
     pub(crate) fn everywhere(&self) -> Result<i64, Misfit> {
-        self.count.checked_mul(self.size).filter(|n| *n <= MOST).ok_or(Misfit::TooMany)
+        self.count.checked_mul(self.size).filter(|n| *n <= MAX_POSITIONS).ok_or(Misfit::TooMany)
     }
 }
 
 /// Maximum number of positions of a level: counts and addresses derived from it stay within 64 bits.
-pub(crate) const MOST: i64 = 1 << 47;
+pub(crate) const MAX_POSITIONS: i64 = 1 << 47;
 
 /// Allocates an array of zeros if there is memory for it: its length may follow from sizes alone.
 pub(crate) fn zeros(len: i64) -> Result<Vec<i64>, Misfit> {

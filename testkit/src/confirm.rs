@@ -10,7 +10,7 @@ use taffeta_schedule::Refusal;
 
 /// Maximum size of a witness that is run, and maximum number of events of a run.
 const LARGEST: i64 = 24;
-const MOST_EVENTS: usize = 60_000;
+const MAX_EVENTS: usize = 60_000;
 
 /// Verdict of a run on a witness.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,7 +92,7 @@ fn run(func: &Func, d: &Dependence, inputs: &mut dyn FnMut(&[i64]) -> Inputs) ->
     let size = |s: &Symbol| w.sizes.iter().find(|(x, _)| x == s).map(|(_, v)| *v);
     let sizes: Option<Vec<i64>> = func.sizes.iter().map(size).collect();
     let Some(sizes) = sizes.filter(|v| v.iter().all(|s| *s <= LARGEST)) else { return Seen::Stopped };
-    let trace = trace(func, &inputs(&sizes), Fault::Stops, MOST_EVENTS);
+    let trace = trace(func, &inputs(&sizes), Fault::Stops, MAX_EVENTS);
     let events = |r: &Reference, at: &[(Symbol, i64)]| -> Vec<&Event> {
         let fits = |e: &&Event| {
             e.instance.stmt == r.site.stmt.id()

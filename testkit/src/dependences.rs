@@ -20,8 +20,8 @@ const RUNS: [([i64; 2], Fault); 6] = [
     ([6, 5], Fault::Skips),
 ];
 /// Maximum number of events in a run, and of pairs considered in one.
-const MOST_EVENTS: usize = 1500;
-const MOST_PAIRS: usize = 60_000;
+const MAX_EVENTS: usize = 1500;
+const MAX_PAIRS: usize = 60_000;
 /// Largest size of a witness that is run.
 const LARGEST: i64 = 24;
 
@@ -110,7 +110,7 @@ pub fn relations(a: &Instance, b: &Instance) -> Option<Vec<Relation>> {
 /// Calls `f` with every two accesses to one element by two instances, one of them writing, in order of execution.
 pub fn pairs<'t>(trace: &'t Trace, f: &mut dyn FnMut(&'t Event, &'t Event)) {
     let mut elements: HashMap<(usize, &[i64]), Vec<&Event>> = HashMap::new();
-    let mut left = MOST_PAIRS;
+    let mut left = MAX_PAIRS;
     for e in &trace.events {
         let same = elements.entry((e.allocation, &e.element)).or_default();
         for earlier in same.iter().rev() {
@@ -161,7 +161,7 @@ fn show(a: &Event, b: &Event) -> String {
 pub fn problem(func: &Func, seed: u64, counts: &mut Counts) -> Option<String> {
     let analysis = Dependences::new(func);
     let run = |(sizes, fault): ([i64; 2], Fault), k: usize| {
-        trace(func, &nest::inputs(func, &sizes, seed * 16 + k as u64), fault, MOST_EVENTS)
+        trace(func, &nest::inputs(func, &sizes, seed * 16 + k as u64), fault, MAX_EVENTS)
     };
     let runs: Vec<Trace> = RUNS.into_iter().enumerate().map(|(k, r)| run(r, k)).collect();
     let known: HashSet<Key> = analysis.references().iter().map(key).collect();
@@ -315,7 +315,7 @@ fn witnesses(func: &Func, answers: &[Dependence], seed: u64, seen: &mut [bool], 
         }
         let trace = runs
             .entry(sizes.clone())
-            .or_insert_with(|| trace(func, &nest::inputs(func, &sizes, seed), Fault::Stops, 20 * MOST_EVENTS));
+            .or_insert_with(|| trace(func, &nest::inputs(func, &sizes, seed), Fault::Stops, 20 * MAX_EVENTS));
         let instance = |e: &Event, r: &Reference, at: &[(Symbol, i64)]| {
             key_of(e) == key(r)
                 && e.instance.loops.len() == at.len()
@@ -348,9 +348,8 @@ fn witnesses(func: &Func, answers: &[Dependence], seed: u64, seen: &mut [bool], 
 /// Checks that reads that are proved not to be exposed see no value from outside of an iteration.
 fn kills(func: &Func, analysis: &Dependences<'_>, seed: u64, counts: &mut Counts) -> Option<String> {
     let sizes = [[1, 1], [2, 3], [3, 2], [4, 4], [6, 5]];
-    let run = |(k, s): (usize, &[i64; 2])| {
-        trace(func, &nest::inputs(func, s, seed * 8 + k as u64), Fault::Stops, MOST_EVENTS)
-    };
+    let run =
+        |(k, s): (usize, &[i64; 2])| trace(func, &nest::inputs(func, s, seed * 8 + k as u64), Fault::Stops, MAX_EVENTS);
     let runs: Vec<Trace> = sizes.iter().enumerate().map(run).collect();
     let mut loops = Vec::new();
     func.body.walk(&mut |s| loops.extend(matches!(s.kind(), StmtKind::For { .. }).then(|| s.clone())));

@@ -10,9 +10,9 @@ use taffeta_ast::random::trace::{Fault, Trace, trace};
 use taffeta_ast::{Func, print};
 
 const SIZES: [[i64; 2]; 4] = [[1, 1], [2, 3], [4, 4], [6, 5]];
-const MOST_EVENTS: usize = 1500;
+const MAX_EVENTS: usize = 1500;
 /// Maximum number of pairs considered in a run; a run with more is left out.
-const MOST_PAIRS: usize = 60_000;
+const MAX_PAIRS: usize = 60_000;
 
 /// Counts of the comparison.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,7 +108,7 @@ fn reductions(dependences: &Dependences<'_>) -> Option<String> {
 fn ordered(func: &Func, direct: &[Dependence], seed: u64, counts: &mut Counts) -> Option<String> {
     let by: HashMap<(Key, Key), Vec<Vec<Relation>>> = by_pair(direct);
     SIZES.into_iter().enumerate().find_map(|(k, sizes)| {
-        let run = trace(func, &nest::inputs(func, &sizes, seed * 16 + k as u64), Fault::Stops, MOST_EVENTS);
+        let run = trace(func, &nest::inputs(func, &sizes, seed * 16 + k as u64), Fault::Stops, MAX_EVENTS);
         unordered(&run, &by, counts).map(|what| format!("at {sizes:?}: {what}"))
     })
 }
@@ -116,7 +116,7 @@ fn ordered(func: &Func, direct: &[Dependence], seed: u64, counts: &mut Counts) -
 fn unordered(run: &Trace, by: &HashMap<(Key, Key), Vec<Vec<Relation>>>, counts: &mut Counts) -> Option<String> {
     let mut touches = Vec::new();
     pairs(run, &mut |a, b| touches.push((a, b)));
-    if touches.len() >= MOST_PAIRS {
+    if touches.len() >= MAX_PAIRS {
         return None;
     }
     let last = run.events.iter().map(|e| e.time).max()? + 1;

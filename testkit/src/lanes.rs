@@ -3,7 +3,7 @@
 //! interpreter.
 //!
 //! Compilers miscompile such loops (`lower/conditions`): without that pass, gcc 12.2 on a CPU with AVX2 gets some of
-//! every few hundred bodies wrong, or crashes the process. `CC` names the compiler under test; `FIRST` and `MOST`
+//! every few hundred bodies wrong, or crashes the process. `CC` names the compiler under test; `FIRST` and `COUNT`
 //! choose other bodies for the test of this file, `make fuzz` takes new ones.
 
 use crate::batch;

@@ -193,7 +193,7 @@ pub fn problem(case: &Case, further: Further<'_>) -> Option<(Case, String)> {
         Some((Case { trace, ..case.clone() }, what))
     };
     for next in &case.trace.steps {
-        for back in 0..=MOST_BACK {
+        for back in 0..=MAX_BACK {
             let recorded = next.args.iter().map(|a| Argument { value: moved(&a.value, back), ..a.clone() }).collect();
             let next = Step { args: recorded, ..next.clone() };
             let value = |a: &Argument| {
@@ -217,7 +217,7 @@ pub fn problem(case: &Case, further: Further<'_>) -> Option<(Case, String)> {
 }
 
 /// Maximum number of statements by which the target of a step may have moved.
-const MOST_BACK: usize = 4;
+const MAX_BACK: usize = 4;
 
 /// Returns the value for a program with fewer statements before its target.
 fn moved(value: &Recorded, back: usize) -> Recorded {

@@ -6,7 +6,7 @@ use itertools::Itertools as _;
 use taffeta::{Options, Program};
 
 /// Maximum number of lines of a kernel.
-const MOST: usize = 400;
+const MAX_LINES: usize = 400;
 
 /// Counts the lines of an entry's loops in C: from its first own function to the entries that callers use.
 fn lines(program: &Program, entry: &str) -> Result<usize, String> {
@@ -31,7 +31,7 @@ fn kernels_of_the_examples_are_short() {
             longest = longest.max((count, name));
         }
     }
-    assert!(longest.0 < MOST, "{} has {} lines", longest.1, longest.0);
+    assert!(longest.0 < MAX_LINES, "{} has {} lines", longest.1, longest.0);
     // (The count is not vacuous.)
     assert!(longest.0 > 40, "{} has only {} lines", longest.1, longest.0);
 }
@@ -63,7 +63,8 @@ fn kernels_of_all_pairs_of_vector_formats_are_short() {
         let name = format!("{value} of {a} and {b}");
         (lines(&program, "kernel").unwrap_or_else(|e| panic!("{name}: {e}")), name)
     });
-    let long = counts.iter().filter(|(count, _)| *count >= MOST).map(|(c, n)| format!("{n}: {c} lines")).join("\n");
+    let long =
+        counts.iter().filter(|(count, _)| *count >= MAX_LINES).map(|(c, n)| format!("{n}: {c} lines")).join("\n");
     assert!(long.is_empty(), "{long}");
 }
 
@@ -71,7 +72,7 @@ fn kernels_of_all_pairs_of_vector_formats_are_short() {
 const MATRICES: [&str; 6] = ["csr", "coo", "dcsr", "vbl", "rle", "packbits"];
 
 /// Maximum number of lines of a stencil, and of its gradient.
-const MOST_OF_A_STENCIL: usize = 1500;
+const MAX_OF_A_STENCIL: usize = 1500;
 
 #[test]
 fn stencils_are_short() {
@@ -86,7 +87,7 @@ fn stencils_are_short() {
         let of = |entry: &str| lines(&program, entry).unwrap_or_else(|e| panic!("{entry} of {format}: {e}"));
         (of("kernel").max(of("dkernel")), *format)
     });
-    let long = counts.iter().filter(|(count, _)| *count >= MOST_OF_A_STENCIL);
+    let long = counts.iter().filter(|(count, _)| *count >= MAX_OF_A_STENCIL);
     let long = long.map(|(c, n)| format!("{n}: {c} lines")).join("\n");
     assert!(long.is_empty(), "{long}");
 }

@@ -39,7 +39,7 @@ use taffeta_ast::{
 };
 
 /// Maximum number of a statement's operands shown in a message.
-const MOST_SHOWN: usize = 6;
+const MAX_SHOWN: usize = 6;
 
 /// Returns the program with its assertions.
 pub fn run(func: &Func) -> Func {
@@ -133,14 +133,14 @@ impl Checks<'_> {
         out.value(value);
         let mut loads = Vec::new();
         unconditional(value, &mut loads);
-        for (k, load) in loads.iter().take(MOST_SHOWN).enumerate() {
+        for (k, load) in loads.iter().take(MAX_SHOWN).enumerate() {
             let ExprKind::Load(t, indices) = load.kind() else { continue };
             out.text(if k == 0 { ": " } else { ", " });
             out.element(t, indices);
             out.text(" = ");
             out.value(load);
         }
-        if loads.len() > MOST_SHOWN {
+        if loads.len() > MAX_SHOWN {
             out.text(", …");
         }
         for (k, (iter, name)) in self.iters.iter().enumerate() {

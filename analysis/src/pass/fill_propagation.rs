@@ -28,7 +28,7 @@ use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Stmt, Stmt
 
 /// Maximum number of elements that [`is_carried`] considers stored or not, independently of each other; with more, an
 /// operand that may make a difference is assumed to make one.
-const MOST_OTHERS: usize = 5;
+const MAX_OTHERS: usize = 5;
 
 /// Pseudo-tensor whose elements are fill values: the index is the value.
 static FILL: LazyLock<Symbol> = LazyLock::new(|| Symbol::new("fill"));
@@ -157,7 +157,7 @@ pub fn is_carried(
     defined.retain(|scalar| !several.contains(scalar));
     // Other elements that they read may be stored or not: `min(t, A[k])` is of the fill only where `A[k]` is, too.
     let others = accesses_of(rest, fill);
-    if others.len() > MOST_OTHERS {
+    if others.len() > MAX_OTHERS {
         return true;
     }
     (0..1_u32 << others.len()).any(|case| {
@@ -173,12 +173,12 @@ pub fn is_carried(
     })
 }
 
-/// Returns the elements that statements read and that may not be stored, at most `MOST_OTHERS + 1` of them.
+/// Returns the elements that statements read and that may not be stored, at most `MAX_OTHERS + 1` of them.
 fn accesses_of(all: &[Stmt], fill: &dyn Fn(&Expr) -> Option<Literal>) -> Vec<Expr> {
     let mut found = Vec::new();
     for s in all {
         s.walk_exprs(&mut |e| {
-            if found.len() <= MOST_OTHERS && fill(e).is_some() && !found.contains(e) {
+            if found.len() <= MAX_OTHERS && fill(e).is_some() && !found.contains(e) {
                 found.push(e.clone());
             }
         });

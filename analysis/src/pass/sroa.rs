@@ -1,6 +1,6 @@
 //! Scalar replacement of aggregates: small arrays become scalars.
 //!
-//! **Does**: replaces every element of an array by a scalar. The array has at most `MOST_ELEMENTS` elements, is
+//! **Does**: replaces every element of an array by a scalar. The array has at most `MAX_ELEMENTS` elements, is
 //! declared in a loop, where it would prevent vectorisation, and its subscripts are numbers, or iterators of short
 //! loops that contain only stores and reductions (such as `l = zeros((4,), f64)` and the initialisations of adjoints).
 //! Such loops are unrolled.
@@ -31,7 +31,7 @@
 //!
 //! **Leaves alone**: parameters and results, arrays outside of loops, structured tensors, arrays with an explicit
 //! memory type, and arrays that are printed or passed to an outside function, have a subscript out of range (which
-//! stops the program), or are in the reductions of a loop; loops with properties; arrays beyond `MOST_ALIVE` scalars
+//! stops the program), or are in the reductions of a loop; loops with properties; arrays beyond `MAX_ALIVE` scalars
 //! that are alive at one point, since each scalar is a scope.
 
 use super::{copy, substitute};
@@ -42,11 +42,11 @@ use taffeta_ast::stmt::{LoopProps, Memory};
 use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// Maximum number of elements of an array: a lattice's `f[19]` and 4 × 4 matrices become scalars.
-const MOST_ELEMENTS: i64 = 32;
+const MAX_ELEMENTS: i64 = 32;
 /// Maximum number of scalars with nested scopes.
-const MOST_ALIVE: usize = 512;
+const MAX_ALIVE: usize = 512;
 /// Maximum number of statements of an unrolled loop.
-const MOST_COPIES: usize = 32;
+const MAX_COPIES: usize = 32;
 
 /// Replaces small arrays by scalars.
 pub fn run(func: &Func) -> Func {
@@ -95,7 +95,7 @@ fn iterations(s: &Stmt, arrays: &Arrays) -> Stmt {
     if *props != LoopProps::default() || step <= 0 || !inside.iter().all(plain) || !arrays.are_along(iter, inside) {
         return s;
     }
-    let most = (MOST_COPIES / inside.len().max(1)).min(MOST_ELEMENTS as usize);
+    let most = (MAX_COPIES / inside.len().max(1)).min(MAX_ELEMENTS as usize);
     let values: Vec<i64> = (begin..end).step_by(step as usize).take(most + 1).collect();
     if values.is_empty() || values.len() > most {
         return s;
@@ -146,7 +146,7 @@ impl Arrays {
             && let Some(shape) = small(tensor).filter(|_| looped)
         {
             let size = shape.iter().product::<i64>() as usize;
-            if alive + size <= MOST_ALIVE {
+            if alive + size <= MAX_ALIVE {
                 alive += size;
                 self.elements.insert(tensor.symbol.clone(), BTreeMap::new());
                 self.shapes.insert(tensor.symbol.clone(), shape);
@@ -236,7 +236,7 @@ fn small(t: &Tensor) -> Option<Vec<i64>> {
     let may = t.ndim() > 0 && t.role.is_local() && t.memory == Memory::Auto && t.format.is_dense();
     let shape: Vec<i64> = t.shape.iter().filter(|_| may).map(Expr::as_int).collect::<Option<_>>()?;
     let elements = shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d).filter(|_| *d > 0))?;
-    (may && elements <= MOST_ELEMENTS).then_some(shape)
+    (may && elements <= MAX_ELEMENTS).then_some(shape)
 }
 
 /// Returns the declaration of an element's scalar.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// Maximum number of nodes of a definition.
-const MOST_NODES: usize = 64;
+const MAX_NODES: usize = 64;
 
 /// Definitions of local integer scalars. The scalar has one store, which is executed unconditionally in its scope, and
 /// the value consists of enclosing iterators, sizes, and elements that the program never writes.
@@ -97,7 +97,7 @@ impl DefinitionCollector {
     /// scalars substituted. `None` if the value contains other loads, or is too large.
     fn fixed(&self, e: &Expr, nodes: &mut usize) -> Option<Expr> {
         *nodes += 1;
-        if *nodes > MOST_NODES {
+        if *nodes > MAX_NODES {
             return None;
         }
         if let ExprKind::Load(t, _) = e.kind() {

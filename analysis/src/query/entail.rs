@@ -22,12 +22,12 @@ pub(super) const THOROUGH: u32 = 96;
 /// Maximum length of a chain of eliminations.
 const DEPTH: u32 = 8;
 /// Maximum size of the systems passed to isl.
-const MOST_ATOMS: usize = 16;
-const MOST_ROWS: usize = 40;
+const MAX_ATOMS: usize = 16;
+const MAX_ROWS: usize = 40;
 /// Absolute value from which a bound is taken for the end of a type's range, which says nothing.
 const LARGE: i128 = 1 << 40;
 /// Maximum number of unsuccessful solver calls per walk, which bounds the time for a large program without proofs.
-const MOST_FAILURES: Failures = Failures { isl: 100, z3: 6 };
+const MAX_FAILURES: Failures = Failures { isl: 100, z3: 6 };
 /// Maximum nesting of case distinctions.
 const CASES: u32 = 3;
 
@@ -129,7 +129,7 @@ impl Context {
 
     /// Proves that no numbers satisfy the facts about the form's atoms and make the form negative.
     fn no_counterexample(&mut self, g: &Linear) -> bool {
-        if self.failures.isl >= MOST_FAILURES.isl {
+        if self.failures.isl >= MAX_FAILURES.isl {
             return false;
         }
         let Some(contrary) = g.scale(-1).map(|n| n.plus_constant(-1)) else { return false };
@@ -151,7 +151,7 @@ impl Context {
         }
         self.failures.isl += 1;
         let has_product = |a: &Atom| matches!(self.atoms[a.0 as usize].def, Def::Product(_));
-        if self.failures.z3 >= MOST_FAILURES.z3 || !g.terms.iter().any(|(a, _)| has_product(a)) {
+        if self.failures.z3 >= MAX_FAILURES.z3 || !g.terms.iter().any(|(a, _)| has_product(a)) {
             return false;
         }
         let (_, mut system) = self.around(g, false);
@@ -199,7 +199,7 @@ impl Context {
                     let new: Vec<Atom> = l.terms.iter().map(|t| t.0).filter(|b| !atoms.contains(b)).collect();
                     // The end of a size's range is not informative, and large numbers cost time.
                     let telling = l.terms.len() > 1 || l.constant.abs() < LARGE;
-                    let fits = atoms.len() + new.len() <= MOST_ATOMS && system.len() < MOST_ROWS;
+                    let fits = atoms.len() + new.len() <= MAX_ATOMS && system.len() < MAX_ROWS;
                     if telling && fits && seen.insert(l.clone()) {
                         atoms.extend(new);
                         system.push(l);

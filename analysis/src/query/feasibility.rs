@@ -13,16 +13,16 @@ use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind, Symbol};
 
 /// Maximum size of the systems passed to isl; facts beyond it are left out, so that the answer is "yes" more often.
-const MOST_ATOMS: usize = 48;
-const MOST_ROWS: usize = 160;
+const MAX_ATOMS: usize = 48;
+const MAX_ROWS: usize = 160;
 /// Number of quotients below which a separate query without them does not pay off.
 const FEW_QUOTIENTS: usize = 4;
 /// Maximum nesting of `min` and `max` that is eliminated from one fact.
-const MOST_EXTREMES: usize = 6;
+const MAX_EXTREMES: usize = 6;
 /// Absolute value from which a bound is treated as the limit of its type, and left out.
 const LARGE: i128 = 1 << 40;
 /// Maximum depth of the case distinctions over choices between two facts, and over `min`, `max` and `select`.
-const MOST_CHOICES: u32 = 8;
+const MAX_CHOICES: u32 = 8;
 
 /// State in which the facts hold, as far as they are known.
 #[derive(Clone, Debug, Default)]
@@ -172,7 +172,7 @@ impl Context {
     /// Finds a state that satisfies everything assumed since `mark`, and one alternative of every choice; `None` if
     /// there is none. The values of `first` are made as small as possible, in this order.
     pub(super) fn point(&mut self, mark: Mark, assumed: &Assumptions, first: &[Symbol]) -> Option<Point> {
-        self.choose(mark, assumed, first, MOST_CHOICES)
+        self.choose(mark, assumed, first, MAX_CHOICES)
     }
 
     fn choose(&mut self, mark: Mark, assumed: &Assumptions, first: &[Symbol], fuel: u32) -> Option<Point> {
@@ -289,7 +289,7 @@ impl Context {
                 return;
             }
             let new: Vec<Atom> = l.terms.iter().map(|t| t.0).filter(|a| !atoms.contains(a)).collect();
-            if rows.len() < MOST_ROWS && atoms.len() + new.len() <= MOST_ATOMS {
+            if rows.len() < MAX_ROWS && atoms.len() + new.len() <= MAX_ATOMS {
                 atoms.extend(new);
                 rows.push(l.clone());
             } else {
@@ -297,7 +297,7 @@ impl Context {
             }
         };
         for l in self.facts_since(mark) {
-            for l in self.without_extremes(l, MOST_EXTREMES) {
+            for l in self.without_extremes(l, MAX_EXTREMES) {
                 add(&l, &mut atoms, &mut rows);
             }
         }
@@ -394,7 +394,7 @@ impl Context {
 static KNOWN: Mutex<Option<Memo>> = Mutex::new(None);
 type Memo = FxHashMap<(usize, usize, Vec<Row>), Option<Option<Vec<i64>>>>;
 /// Maximum number of memoised answers.
-const MOST_KNOWN: usize = 20_000;
+const MAX_KNOWN: usize = 20_000;
 
 fn memoised(system: &System) -> Option<Option<Vec<i64>>> {
     let key = (system.atoms.len(), system.first, system.rows.clone());
@@ -405,7 +405,7 @@ fn memoised(system: &System) -> Option<Option<Vec<i64>>> {
     let answer = crate::isl::solution(system.atoms.len(), &system.rows, system.first);
     let mut memo = lock();
     let memo = memo.get_or_insert_default();
-    if memo.len() >= MOST_KNOWN {
+    if memo.len() >= MAX_KNOWN {
         memo.clear();
     }
     memo.insert(key, answer.clone());

@@ -26,7 +26,7 @@ use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Stmt, Symbol};
 
 /// Maximum number of parts of a union; isl's subtraction takes exponentially many steps in the worst case.
-const MOST_PARTS: usize = 12;
+const MAX_PARTS: usize = 12;
 
 impl Dependences<'_> {
     /// Finds a read of the tensor in the body of a loop that may see a value from before the iteration; the first one
@@ -190,7 +190,7 @@ impl Sets {
 
     /// Returns whether every point of `whole` is in some part.
     fn cover(&self, whole: &System) -> Option<bool> {
-        if self.parts.is_empty() || self.parts.len() > MOST_PARTS {
+        if self.parts.is_empty() || self.parts.len() > MAX_PARTS {
             return None;
         }
         let parts: Vec<(usize, Vec<Row>)> = self.parts.iter().map(|p| p.over(&self.atoms)).collect();

@@ -10,7 +10,7 @@ use taffeta_ast::op::Op;
 use taffeta_ast::{DType, Expr, ExprKind};
 
 /// Maximum number of terms of a product that is expanded.
-const MOST_TERMS: usize = 12;
+const MAX_TERMS: usize = 12;
 
 pub(super) fn range_of(dtype: DType) -> Interval {
     dtype.int_range().map_or(Interval::ALL, |(lo, hi)| Interval::new(lo, hi))
@@ -122,7 +122,7 @@ impl Context {
         if let Some(c) = a.as_constant() {
             return b.scale(c);
         }
-        if (a.terms.len() + 1) * (b.terms.len() + 1) > MOST_TERMS {
+        if (a.terms.len() + 1) * (b.terms.len() + 1) > MAX_TERMS {
             return None;
         }
         // `(A + c)(B + d) = AB + dA + cB + cd`, for `A` and `B` without constants

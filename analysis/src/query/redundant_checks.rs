@@ -20,7 +20,7 @@ use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, ExprKind, StmtId, Symbol, Tensor, poly};
 
 /// Maximum number of similar checks that are considered.
-const MOST_ASKED: usize = 8;
+const MAX_ASKED: usize = 8;
 
 /// Checked index.
 struct Index {
@@ -91,7 +91,7 @@ impl Dependences<'_> {
         others.sort_by_key(|r| {
             (r.site.loops().count().abs_diff(site.loops().count()), r.indices != Some(ours.place.clone()))
         });
-        others.truncate(MOST_ASKED);
+        others.truncate(MAX_ASKED);
         let check = ours.at(site, &[]);
         let loops = |steps: &[Step]| steps.iter().filter(|s| matches!(s, Step::Loop { .. })).count();
         let of = |r: &Reference| vec![vec![Relation::Any; loops(&check.site.path[..r.site.common(&check.site)])]];

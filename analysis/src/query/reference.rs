@@ -435,7 +435,7 @@ fn has_body(s: &Stmt) -> bool {
 
 /// Maximum number of operands of one statement, counted once for each stack of guards over them. Beyond the limit,
 /// guards are left out.
-const MOST_VISITS: usize = 4096;
+const MAX_VISITS: usize = 4096;
 
 /// Tensor with the use, the indices and the guards of an access.
 type Touch = (Symbol, Use, Option<Vec<Expr>>, Vec<(Expr, bool)>);
@@ -455,7 +455,7 @@ impl Loads {
             return;
         }
         let stack = self.guards.iter().map(|(g, holds)| (g.address(), *holds)).collect();
-        if self.seen.len() > MOST_VISITS && self.guarded || !self.seen.insert((e.address(), stack)) {
+        if self.seen.len() > MAX_VISITS && self.guarded || !self.seen.insert((e.address(), stack)) {
             return;
         }
         if let ExprKind::Apply(op, args) = e.kind()
@@ -488,7 +488,7 @@ impl Loads {
 
     /// Returns the collected loads; beyond the limit, collects them again without guards.
     fn finish(self, s: &Stmt) -> Vec<Touch> {
-        if self.seen.len() <= MOST_VISITS {
+        if self.seen.len() <= MAX_VISITS {
             return self.found;
         }
         let mut all = Loads { guarded: false, guards: Vec::new(), seen: FxHashSet::default(), found: Vec::new() };

@@ -5,11 +5,11 @@ use taffeta_ast::DType;
 use taffeta_ast::interp::run;
 use taffeta_ast::random::{Floats, Options, dense, nest, program};
 
-/// Returns the seeds of a family of programs; `MOST` in the environment overrides their number, `FIRST` the first one.
+/// Returns the seeds of a family of programs; `COUNT` in the environment overrides their number, `FIRST` the first one.
 fn seeds(most: u64) -> impl Iterator<Item = u64> {
     let number = |name: &str, or| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
     let first = number("FIRST", 0);
-    first..first + number("MOST", most)
+    first..first + number("COUNT", most)
 }
 
 #[test]

@@ -123,7 +123,7 @@ struct Parts {
 }
 
 /// Maximum number of lines of an outlined body for which a separate single-threaded loop is printed.
-const MOST_LINES_TWICE: usize = 60;
+const MAX_LINES_TWICE: usize = 60;
 
 impl Emitter<'_> {
     pub fn for_loop(&mut self, l: &Loop<'_>) {
@@ -166,7 +166,7 @@ impl Emitter<'_> {
         self.loops.pop();
         self.vectorised = vectorised;
         self.out.close("}");
-        let short = self.functions[functions..].iter().all(|f| f.lines().count() <= MOST_LINES_TWICE);
+        let short = self.functions[functions..].iter().all(|f| f.lines().count() <= MAX_LINES_TWICE);
         let once_more = (alone && short).then(|| self.out.since(start));
         if let Some(team) = &team {
             self.combine_copies(team);

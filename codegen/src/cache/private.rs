@@ -19,7 +19,7 @@ use std::path::{Component, Path, PathBuf};
 use taffeta_ast::Diagnostic;
 
 /// Maximum number of symbolic links in a path; more are taken for a cycle.
-const MOST_LINKS: u32 = 40;
+const MAX_LINKS: u32 = 40;
 /// Permission bits for writing by the group or by others.
 const WRITTEN_BY_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
@@ -42,7 +42,7 @@ pub(super) struct Owner {
 enum Unfit {
     /// Component that others can change, with the reason.
     Untrusted(PathBuf, String),
-    /// More symbolic links than [`MOST_LINKS`].
+    /// More symbolic links than [`MAX_LINKS`].
     Links,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, Diagnostic> {
                 );
                 distrust(format!("the directory `{}` above it {why}", at.display()), help)
             }
-            Unfit::Links => refuse(format!("its path leads through more than {MOST_LINKS} symbolic links")),
+            Unfit::Links => refuse(format!("its path leads through more than {MAX_LINKS} symbolic links")),
         })
     };
     on_the_way()?;
@@ -187,7 +187,7 @@ impl Owner {
                 return Err(Unfit::Untrusted(next, "is a symbolic link of another user".into()));
             }
             links += 1;
-            if links > MOST_LINKS {
+            if links > MAX_LINKS {
                 return Err(Unfit::Links);
             }
             let target = std::fs::read_link(&next).map_err(|e| Unfit::Untrusted(next, e.to_string()))?;

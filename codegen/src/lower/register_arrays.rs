@@ -22,7 +22,7 @@
 //! sums, which OpenMP's reductions would combine lane by lane. Their stores are vectors too.
 //!
 //! *leaves alone*: arrays with other accesses, element types without vectors, and arrays that would need more than
-//! [`MOST_VECTORS`] registers or [`MOST_STATEMENTS`] statements.
+//! [`MAX_VECTORS`] registers or [`MAX_STATEMENTS`] statements.
 
 use super::lanes::Lanes;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,12 +33,12 @@ use taffeta_ast::stmt::{LoopProps, Memory};
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, ReduceOp, Sharing, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// Maximum number of vectors of one array: the number of registers of the largest machines.
-const MOST_VECTORS: i64 = 32;
+const MAX_VECTORS: i64 = 32;
 /// Maximum number of vector statements into which the accesses of an array are unrolled.
-const MOST_STATEMENTS: usize = 1024;
+const MAX_STATEMENTS: usize = 1024;
 /// Maximum number of sums in a summing loop, and of stores beside them.
-const MOST_SUMS: usize = 4;
-const MOST_STORED: usize = 4;
+const MAX_SUMS: usize = 4;
+const MAX_STORED: usize = 4;
 
 /// Returns the statements of a summing loop: its sums and stores, without assumptions.
 pub(crate) fn parts(body: &Stmt) -> Vec<&Stmt> {
@@ -126,7 +126,7 @@ impl Pass {
         let (summed, stored) = (written(&sums), written(&stores));
         let varying = summed.union(&stored).cloned().collect();
         let lanes = Lanes { iter, varying, gathers: true };
-        let count = (1..=MOST_SUMS).contains(&sums.len()) && stores.len() <= MOST_STORED;
+        let count = (1..=MAX_SUMS).contains(&sums.len()) && stores.len() <= MAX_STORED;
         count
             && sums.iter().all(|part| self.is_lane_sum(part, props, &lanes))
             && summed.is_disjoint(&stored)
@@ -171,7 +171,7 @@ impl Pass {
         }
         let count = tensor.shape.first()?.as_int()?;
         let lanes = (self.found.bytes / tensor.dtype.size()) as i64;
-        if count == 0 || count % lanes != 0 || count / lanes > MOST_VECTORS {
+        if count == 0 || count % lanes != 0 || count / lanes > MAX_VECTORS {
             return None;
         }
         let array = &tensor.symbol;
@@ -184,7 +184,7 @@ impl Pass {
         touches(&scope, array, &mut touching);
         let mut check = Check { array, dtype, lanes, atomic, touching, loops: Vec::new(), statements: 0 };
         check.stmt(&scope)?;
-        (check.statements <= MOST_STATEMENTS).then_some((scope, check.loops))
+        (check.statements <= MAX_STATEMENTS).then_some((scope, check.loops))
     }
 
     /// Collects the iterators in the array's indices, other than that of the innermost loop. `None` if an index has a
@@ -230,7 +230,7 @@ fn write_out(s: &Stmt, iters: &FxHashSet<Symbol>) -> Option<Stmt> {
         if body.any(&mut |s| matches!(s.kind(), StmtKind::VarDef { .. })) {
             return None;
         }
-        if props.is_concurrent() || length > 64 || statements * length as usize > 4 * MOST_STATEMENTS {
+        if props.is_concurrent() || length > 64 || statements * length as usize > 4 * MAX_STATEMENTS {
             return None;
         }
         let copies = (begin..begin + length).map(|k| {

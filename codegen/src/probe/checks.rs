@@ -2,7 +2,7 @@
 //!
 //! The program is lowered and printed like any other, so its C has the same patterns as that of users' programs.
 //! Expected results are the reference interpreter's; those of mathematical functions with vector versions may be off by
-//! [`MOST_ULPS`] units in the last place.
+//! [`MAX_ULPS`] units in the last place.
 
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, block, branch, looped, reduce, store};
@@ -27,7 +27,7 @@ pub(super) const ROW: usize = 16;
 
 /// Tolerance of mathematical functions around the exact value, in units in the last place: the error bound of glibc's
 /// libmvec.
-const MOST_ULPS: f64 = 4.0;
+const MAX_ULPS: f64 = 4.0;
 
 /// A part of the probe's program, with its operands.
 pub(super) struct Program {
@@ -119,7 +119,7 @@ impl Program {
         let operands: Vec<Literal> = check.of.iter().map(|k| self.inputs[*k].data().get(i)).collect();
         let exact = scalar::apply(op, DType::F64, &operands);
         let Ok(Literal::Float(exact)) = exact else { return false };
-        (have - exact).abs() <= MOST_ULPS * unit_in_the_last_place(exact, dtype)
+        (have - exact).abs() <= MAX_ULPS * unit_in_the_last_place(exact, dtype)
     }
 }
 

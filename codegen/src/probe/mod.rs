@@ -45,7 +45,7 @@ const WORKAROUNDS: [&str; 6] = [
 ];
 
 /// Time limit of a program; the probe needs a few milliseconds, the longest measurement half a second.
-const MOST_TIME: Duration = Duration::from_secs(20);
+const MAX_TIME: Duration = Duration::from_secs(20);
 
 const VERDICT: &str = "verdict.json";
 
@@ -267,7 +267,7 @@ impl ProbePart {
         })?;
         let (status, output) = finished(&binary).map_err(|e| useless(toolchain, &e))?;
         let crashed = |how: String| vec![Wrong { what: "the probe program".to_string(), found: how }];
-        let Some(status) = status else { return Ok(crashed(format!("it runs longer than {MOST_TIME:?}"))) };
+        let Some(status) = status else { return Ok(crashed(format!("it runs longer than {MAX_TIME:?}"))) };
         if !status.success() {
             return Ok(crashed(format!("it ends with {status}")));
         }
@@ -347,7 +347,7 @@ fn finished(binary: &Path) -> std::io::Result<(Option<ExitStatus>, Vec<u8>)> {
     let status = loop {
         match child.try_wait()? {
             Some(status) => break Some(status),
-            None if start.elapsed() > MOST_TIME => {
+            None if start.elapsed() > MAX_TIME => {
                 child.kill()?;
                 child.wait()?;
                 break None;

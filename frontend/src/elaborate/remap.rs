@@ -15,7 +15,7 @@ use taffeta_ast::format::{Coord, Key};
 use taffeta_ast::{Op, Span};
 
 /// Maximum depth of calls in a remapping.
-const MOST_CALLS: usize = 32;
+const MAX_CALLS: usize = 32;
 
 /// Returns whether the name is a built-in function of remappings.
 pub fn is_of_remapping(name: &str) -> bool {
@@ -73,7 +73,7 @@ impl Elab<'_> {
 
     fn remap_call(&mut self, target: FuncRef, args: Vec<RemapValue>, at: Span, depth: usize) -> R<RemapValue> {
         let f = self.function(target);
-        if depth > MOST_CALLS {
+        if depth > MAX_CALLS {
             return self.remap_error(at, "its functions call each other endlessly");
         }
         if f.params.len() != args.len() {

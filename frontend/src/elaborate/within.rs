@@ -9,7 +9,7 @@ use taffeta_ast::stmt::{AssertKind, MessagePart};
 use taffeta_ast::{Access, Expr, ExprKind, Op, StmtKind, Symbol, Tensor, poly};
 
 /// Maximum number of iterators that are replaced in one proof.
-const MOST_ITERATORS: usize = 16;
+const MAX_ITERATORS: usize = 16;
 
 impl Elab<'_> {
     /// Marks the dimensions of a value that are dimensions of a tensor, so that accesses check them.
@@ -82,7 +82,7 @@ impl Elab<'_> {
     /// iterator is replaced by the end of its range that minimises the integer.
     fn is_never_negative(&self, e: &Expr) -> bool {
         let mut least = e.clone();
-        for _ in 0..MOST_ITERATORS {
+        for _ in 0..MAX_ITERATORS {
             if self.is_nonnegative(&least) || self.was_checked(&least) {
                 return true;
             }

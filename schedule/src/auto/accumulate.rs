@@ -41,7 +41,7 @@ pub(super) const RULE: Rule = Rule {
 const STORED: f64 = 0.1;
 
 /// Maximum number of elements of an array in registers.
-const MOST_ELEMENTS: i64 = 256;
+const MAX_ELEMENTS: i64 = 256;
 
 /// Fraction of the registers for sums of columns; the others hold operands.
 const SUMS: f64 = 2.0 / 3.0;
@@ -127,7 +127,7 @@ fn added(s: &Stmt, t: &Symbol) -> Option<(i64, usize)> {
 fn small_array(s: &Stmt) -> Option<&Symbol> {
     let StmtKind::VarDef { tensor, .. } = s.kind() else { return None };
     let elements = tensor.shape.iter().try_fold(1i64, |n, d| n.checked_mul(d.as_int()?))?;
-    (elements <= MOST_ELEMENTS).then_some(&tensor.symbol)
+    (elements <= MAX_ELEMENTS).then_some(&tensor.symbol)
 }
 
 /// Lookup of a loop's trip count, if it is known at compile time.
@@ -152,7 +152,7 @@ fn gather(s: &Stmt, iter: &Symbol, trips: &Trips<'_>, inside: &mut Vec<Loop>, ou
         && !inside.is_empty()
         && !out.contains(tensor)
         && !indices.iter().any(|a| effects::mentions(&a.index, &[iter]) || !effects::loads(&a.index).is_empty())
-        && elements(indices.iter().map(|a| &a.index), trips, inside).is_some_and(|n| (2..=MOST_ELEMENTS).contains(&n))
+        && elements(indices.iter().map(|a| &a.index), trips, inside).is_some_and(|n| (2..=MAX_ELEMENTS).contains(&n))
     {
         out.push(tensor.clone());
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use taffeta_ast::Span;
 
 /// Maximum number of untried candidates listed by name; of more candidates, only the first and the last one are.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Decision of a rule at one site.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl Decision {
         match names.as_slice() {
             [] => String::new(),
             [one] => format!("    not tried, {} at best: {one}\n", time(least)),
-            [first, .., last] if names.len() > MOST_NAMED => {
+            [first, .., last] if names.len() > MAX_NAMED => {
                 format!("    not tried, {} at best: {first} … {last} ({} options)\n", time(least), names.len())
             }
             _ => format!("    not tried, {} at best: {}\n", time(least), names.join(", ")),

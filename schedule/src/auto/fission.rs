@@ -33,12 +33,12 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Maximum number of scattering statements in a loop.
-const MOST_CUTS: usize = 8;
+const MAX_CUTS: usize = 8;
 
 /// Collects unmarked outermost loops that scatter and have other writes too.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let outermost = nest::loops_in(&s.func().body);
-    let parted = |l: &Stmt| !nest::has_marks(l) && (1..=MOST_CUTS).contains(&nest::scatters(l).len()) && has_others(l);
+    let parted = |l: &Stmt| !nest::has_marks(l) && (1..=MAX_CUTS).contains(&nest::scatters(l).len()) && has_others(l);
     outermost.iter().filter(|l| parted(l)).map(Stmt::id).collect()
 }
 

@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Maximum cost of a recomputed expression, in float additions.
-const MOST_COST: u32 = 4;
+const MAX_COST: u32 = 4;
 
 /// Collects declarations of arrays whose only write is a store of a cheap expression.
 fn sites(s: &Schedule) -> Vec<StmtId> {
@@ -45,7 +45,7 @@ pub(super) fn cheap(s: &Stmt) -> FxHashMap<Symbol, Expr> {
     s.walk(&mut |s| match s.kind() {
         StmtKind::Store { tensor, value, .. } => {
             let first = !stored.contains_key(tensor);
-            let cheap = || cost(value).is_some_and(|c| c <= MOST_COST).then(|| value.clone());
+            let cheap = || cost(value).is_some_and(|c| c <= MAX_COST).then(|| value.clone());
             stored.insert(tensor.clone(), if first { cheap() } else { None });
         }
         StmtKind::ReduceTo { tensor, .. } => {

@@ -68,7 +68,7 @@ use taffeta_ast::{Stmt, StmtKind, print};
 const NEAR: f64 = 0.02;
 /// Maximum number of trials per rule and program; the remaining sites are kept unchanged. (A program of 800 statements
 /// takes fewer.)
-const MOST_TRIALS: usize = 400;
+const MAX_TRIALS: usize = 400;
 
 /// Rule name in decisions about the values that a gradient materialises, which are made by comparing schedules.
 pub const MATERIALISE: &str = "materialise";
@@ -240,7 +240,7 @@ fn round(s: &mut Schedule, rule: &Rule, model: &mut Model<'_>, trials: &mut usiz
         let Some(gain) = gain else { continue };
         let mut candidates = (rule.candidates)(s, model, site);
         let kept = candidates.first().is_some_and(|c| c.steps == KEEP).then(|| candidates.remove(0));
-        if candidates.is_empty() || *trials >= MOST_TRIALS {
+        if candidates.is_empty() || *trials >= MAX_TRIALS {
             continue;
         }
         let searched = if near { s.traversal() } else { None };

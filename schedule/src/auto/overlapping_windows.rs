@@ -43,13 +43,13 @@ const ITERATIONS_PER_BLOCK: i64 = 4;
 const MIN_TRIPS: f64 = 4.0 * ITERATIONS_PER_BLOCK as f64;
 
 /// Maximum number of window loops in one loop.
-const MOST_WINDOWS: usize = 4;
+const MAX_WINDOWS: usize = 4;
 
 /// Collects loops that contain window loops.
 fn sites(s: &Schedule) -> Vec<StmtId> {
     let mut out = Vec::new();
     s.func().body.walk(&mut |l| {
-        if nest::is_unmarked(l) && (1..=MOST_WINDOWS).contains(&windows(l).len()) {
+        if nest::is_unmarked(l) && (1..=MAX_WINDOWS).contains(&windows(l).len()) {
             out.push(l.id());
         }
     });

@@ -37,13 +37,13 @@ pub(super) const RULE: Rule = Rule {
 /// Iterations per thread below which two nested loops are worth merging.
 const FEW: f64 = 4.0;
 /// Upper limit of `chunk`, the minimum number of stored positions worth sharing, before rounding.
-const MOST_POSITIONS: f64 = 1e7;
+const MAX_POSITIONS: f64 = 1e7;
 /// Maximum number of tensors privatised for one loop.
-const MOST_PRIVATE: usize = 8;
+const MAX_PRIVATE: usize = 8;
 /// Binary logarithm of the largest value assumed for unknown sizes.
-const MOST_UNKNOWN: u32 = 24;
+const MAX_UNKNOWN: u32 = 24;
 /// Maximum depth of loops tried.
-const MOST_DEPTH: usize = 3;
+const MAX_DEPTH: usize = 3;
 
 /// Collects all loops, outermost first.
 fn sites(s: &Schedule) -> Vec<StmtId> {
@@ -96,7 +96,7 @@ fn inside(s: &Schedule, model: &Model<'_>, stmt: &Stmt, around: &mut Vec<Stmt>, 
     {
         out.push(merged(s, stmt, inner));
     }
-    if around.len() + 1 < MOST_DEPTH {
+    if around.len() + 1 < MAX_DEPTH {
         around.push(stmt.clone());
         // Tried before single loops: if all of them are legal together, lower bounds rule the single ones out untried.
         out.extend(all_inside(s, model, stmt, &within, around));
@@ -174,7 +174,7 @@ fn break_even_trip_count(s: &Schedule, model: &Model<'_>, l: &Loop, around: &[St
     let saved = 1.0 - 1.0 / target.threads as f64;
     let small = |k: u32| Target { unknown: f64::from(1 << k), ..target.clone() };
     // Times grow with sizes, so the threshold is found by bisection.
-    let (mut too_small, mut most) = (0, MOST_UNKNOWN + 1);
+    let (mut too_small, mut most) = (0, MAX_UNKNOWN + 1);
     while most - too_small > 1 {
         let middle = too_small + (most - too_small) / 2;
         let once = model.with_target(&small(middle), Stage::Marks).once(s.func(), around, &l.stmt);
@@ -182,7 +182,7 @@ fn break_even_trip_count(s: &Schedule, model: &Model<'_>, l: &Loop, around: &[St
         *end = middle;
     }
     let trips = |k| model.with_target(&small(k), Stage::Marks).trips(s.func(), around, l).value;
-    (most <= MOST_UNKNOWN).then(|| trips(most) as i64 - 1).filter(|n| *n > 1)
+    (most <= MAX_UNKNOWN).then(|| trips(most) as i64 - 1).filter(|n| *n > 1)
 }
 
 fn parallel(s: &Schedule, (l, props): (&Stmt, &LoopProps), above: Option<i64>) -> Candidate {
@@ -233,7 +233,7 @@ fn positions_that_pay(s: &Schedule, model: &Model<'_>, l: &Stmt, around: &[Stmt]
     let loops = nest::loops_in(&Loop::of(&inner)?.body);
     let positions = model.trips(s.func(), &way, &Loop::of(&inner)?).value;
     let one = model.once(s.func(), &way, &inner) / positions.max(1.0);
-    let least = (model.target.prices.region / one.max(0.01)).min(MOST_POSITIONS);
+    let least = (model.target.prices.region / one.max(0.01)).min(MAX_POSITIONS);
     let chunk = (least as u64).next_power_of_two() as i64;
     (chunk > Parallel::POSITIONS[usize::from(!loops.is_empty())]).then_some(chunk)
 }
@@ -247,7 +247,7 @@ fn privatize_and_parallelize(s: &mut Schedule, l: StmtId, args: &[Arg]) -> Resul
             Err(r) => r,
         };
         let shared = refused.dependence.as_ref().map(|d| Handle::Tensor(d.source.tensor.clone()));
-        let Some(shared) = shared.filter(|_| steps.len() < MOST_PRIVATE) else { return Err(refused) };
+        let Some(shared) = shared.filter(|_| steps.len() < MAX_PRIVATE) else { return Err(refused) };
         let name = match &shared {
             Handle::Tensor(t) => t.name().to_string(),
             Handle::Stmt(_) => return Err(refused),

@@ -36,7 +36,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Maximum depth of a nest to tile.
-const MOST_LOOPS: usize = 4;
+const MAX_LOOPS: usize = 4;
 /// Tile size of the outermost loop, and of the others.
 const TILE: [i64; 2] = [16, 32];
 
@@ -47,7 +47,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
 }
 
 fn is_in_place(loops: &[Stmt]) -> bool {
-    if !(2..=MOST_LOOPS).contains(&loops.len()) || loops.windows(2).any(|pair| !nest::is_alone(&pair[0], &pair[1])) {
+    if !(2..=MAX_LOOPS).contains(&loops.len()) || loops.windows(2).any(|pair| !nest::is_alone(&pair[0], &pair[1])) {
         return false;
     }
     let Some(l) = loops.last().and_then(Loop::of) else { return false };

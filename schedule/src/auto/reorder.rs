@@ -44,14 +44,14 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Maximum depth of a nest to permute.
-const MOST_LOOPS: usize = 5;
+const MAX_LOOPS: usize = 5;
 
 /// Maximum number of loops in a loop to distribute.
-const MOST_PARTS: usize = 4;
+const MAX_PARTS: usize = 4;
 
 /// Collects the outermost loops of nests of two or more, and loops that contain several loops.
 fn sites(s: &Schedule) -> Vec<StmtId> {
-    let mut sites: Vec<StmtId> = nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect();
+    let mut sites: Vec<StmtId> = nest::chains(&s.func().body, 2..=MAX_LOOPS).iter().map(Stmt::id).collect();
     s.func().body.walk(&mut |l| sites.extend((!columns(l).is_empty()).then(|| l.id())));
     sites
 }
@@ -61,7 +61,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
 fn columns(s: &Stmt) -> Vec<StmtId> {
     let Some(l) = Loop::of(s).filter(|_| nest::is_unmarked(s)) else { return Vec::new() };
     let inner: Vec<Loop> = Block::of(&l.body).items.iter().filter_map(Loop::of).collect();
-    if !(2..=MOST_PARTS).contains(&inner.len()) || !inner.iter().all(|i| !nest::has_marks(&i.stmt)) {
+    if !(2..=MAX_PARTS).contains(&inner.len()) || !inner.iter().all(|i| !nest::has_marks(&i.stmt)) {
         return Vec::new();
     }
     let crosses = |i: &Loop| {
@@ -122,7 +122,7 @@ fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     }
     let loops = nest::chain(&root);
     let count = loops.len();
-    if !(2..=MOST_LOOPS).contains(&count) || goes_in_order(&loops) {
+    if !(2..=MAX_LOOPS).contains(&count) || goes_in_order(&loops) {
         return Vec::new();
     }
     let mut out: Vec<Candidate> = orders(count).into_iter().map(|order| reordered(s, &loops, &order)).collect();

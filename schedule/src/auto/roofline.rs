@@ -19,7 +19,7 @@ const FAR: f64 = 3.0;
 /// Fraction of the program's estimate below which nests are not reported.
 const SMALL: f64 = 0.1;
 /// Maximum number of obstacles reported per nest.
-const MOST_OBSTACLES: usize = 3;
+const MAX_OBSTACLES: usize = 3;
 
 /// Outermost loop of a program, with its estimate and its roof.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Schedule {
         }
         for (steps, why) in refused {
             let text = format!("{steps}: {why}");
-            if out.len() < MOST_OBSTACLES && !out.contains(&text) {
+            if out.len() < MAX_OBSTACLES && !out.contains(&text) {
                 out.push(text);
             }
         }

@@ -34,12 +34,12 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Maximum depth of a nest to distribute over threads.
-const MOST_LOOPS: usize = 5;
+const MAX_LOOPS: usize = 5;
 /// Minimum number of a thread's columns, in vectors.
-const LEAST_VECTORS: i64 = 2;
+const MIN_VECTORS: i64 = 2;
 
 fn sites(s: &Schedule) -> Vec<StmtId> {
-    nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
+    nest::chains(&s.func().body, 2..=MAX_LOOPS).iter().map(Stmt::id).collect()
 }
 
 fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
@@ -55,7 +55,7 @@ fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
     let trips = model.trips(s.func(), &around, &last);
     let lanes = (model.target.vector_bytes / 4) as i64;
     let width = (trips.value / threads as f64 / lanes as f64).ceil() as i64 * lanes;
-    if is_guess(trips) || width < LEAST_VECTORS * lanes || trips.value <= width as f64 {
+    if is_guess(trips) || width < MIN_VECTORS * lanes || trips.value <= width as f64 {
         return Vec::new();
     }
     let steps = format!("columns of \"{}\" for threads, {width} each", s.called(&last.stmt));

@@ -33,7 +33,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Maximum depth of a nest to reorder.
-const MOST_LOOPS: usize = 6;
+const MAX_LOOPS: usize = 6;
 /// Number of elements along a diagonal in one part for a thread: few enough for accumulated elements to stay in cache,
 /// and enough to read memory in long runs.
 const PART: i64 = 1 << 15;
@@ -49,7 +49,7 @@ fn sites(s: &Schedule) -> Vec<StmtId> {
     if !s.is_lowered() || formats(s.func()).is_empty() {
         return Vec::new();
     }
-    nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
+    nest::chains(&s.func().body, 2..=MAX_LOOPS).iter().map(Stmt::id).collect()
 }
 
 fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {

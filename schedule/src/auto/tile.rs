@@ -45,13 +45,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Maximum depth of a contraction.
-const MOST_LOOPS: usize = 7;
+const MAX_LOOPS: usize = 7;
 /// Maximum number of statements in the innermost loop.
-const MOST_TERMS: usize = 4;
+const MAX_TERMS: usize = 4;
 /// Candidate block shapes in rows and vectors; each leaves registers for operands.
 const BLOCKS: [(i64, i64); 5] = [(4, 2), (6, 2), (4, 3), (3, 4), (2, 4)];
 /// Maximum number of shapes tried per row loop: the ones with the least wasted work.
-const MOST_BLOCKS: usize = 3;
+const MAX_BLOCKS: usize = 3;
 /// Maximum number of vectors in a row that is not split.
 const WHOLE: i64 = 4;
 
@@ -119,7 +119,7 @@ impl Contraction {
     }
 }
 
-/// Returns the element that all statements, at most `MOST_TERMS`, reduce into: its tensor, its indices and its size in
+/// Returns the element that all statements, at most `MAX_TERMS`, reduce into: its tensor, its indices and its size in
 /// bytes.
 fn updated(terms: &[Stmt]) -> Option<(Symbol, Vec<Expr>, usize)> {
     let update = |s: &Stmt| match s.kind() {
@@ -131,7 +131,7 @@ fn updated(terms: &[Stmt]) -> Option<(Symbol, Vec<Expr>, usize)> {
     };
     let found = update(terms.first()?)?;
     let same = terms.iter().all(|s| update(s).as_ref() == Some(&found));
-    (same && terms.len() <= MOST_TERMS).then_some(found)
+    (same && terms.len() <= MAX_TERMS).then_some(found)
 }
 
 /// Returns the stride class in each loop of every load of a statement.
@@ -161,7 +161,7 @@ fn candidates(s: &Schedule, model: &Model<'_>, site: StmtId) -> Vec<Candidate> {
 fn plans(s: &Schedule, model: &Model<'_>, c: &Contraction) -> Vec<Plan> {
     let registers = model.target.registers() as i64;
     let mut out = Vec::new();
-    if c.loops.len() > MOST_LOOPS {
+    if c.loops.len() > MAX_LOOPS {
         return out;
     }
     let length = |k: usize| Loop::of(&c.loops[k]).map_or(1.0, |l| model.trips(s.func(), &c.loops[..k], &l).value);
@@ -170,7 +170,7 @@ fn plans(s: &Schedule, model: &Model<'_>, c: &Contraction) -> Vec<Plan> {
         let wasted = |(rows, vectors): &(i64, i64)| wasted([*rows as f64, *vectors as f64], lengths, c.lanes as f64);
         let mut blocks: Vec<_> = BLOCKS.into_iter().filter(|(rows, vectors)| rows * vectors <= registers).collect();
         blocks.sort_by(|a, b| wasted(a).total_cmp(&wasted(b)));
-        blocks.truncate(MOST_BLOCKS);
+        blocks.truncate(MAX_BLOCKS);
         out.extend(blocks.into_iter().map(|(rows, vectors)| Plan::new(s, model, c, *row, rows, vectors * c.lanes)));
     }
     out
@@ -183,7 +183,7 @@ fn parted(s: &Schedule, model: &Model<'_>, nest: &[Stmt]) -> Option<Candidate> {
     let terms = Block::of(&last.body).items;
     let (sums, others): (Vec<Stmt>, Vec<Stmt>) =
         terms.into_iter().partition(|t| matches!(t.kind(), StmtKind::ReduceTo { .. }));
-    if nest.len() < 3 || !(2..=MOST_TERMS).contains(&sums.len()) {
+    if nest.len() < 3 || !(2..=MAX_TERMS).contains(&sums.len()) {
         return None;
     }
     // Scalars computed before the sums are recomputed at their uses.

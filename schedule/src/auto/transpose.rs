@@ -47,7 +47,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Maximum depth of a nest to tile.
-const MOST_LOOPS: usize = 5;
+const MAX_LOOPS: usize = 5;
 /// Rows and columns of a block that moves elements. (Measured on Zen 3: in blocks of 2 × 8, 4 × 16 and 8 × 8 and in
 /// rows of 16, 2048² takes 4.4, 3.9, 7.9 and 9.4 ms; 1000² 0.28, 0.30, 0.32 and 0.30; 2000² 3.8, 3.1, 3.9 and 4.2.
 /// Scheduling 64 statements takes a second.)
@@ -56,7 +56,7 @@ const MOVED: [i64; 2] = [2, 8];
 const COMPUTED: [i64; 2] = [16, 16];
 
 fn sites(s: &Schedule) -> Vec<StmtId> {
-    nest::chains(&s.func().body, 2..=MOST_LOOPS).iter().map(Stmt::id).collect()
+    nest::chains(&s.func().body, 2..=MAX_LOOPS).iter().map(Stmt::id).collect()
 }
 
 fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {

@@ -21,9 +21,9 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Maximum trip count of a loop to unroll.
-const MOST_TRIPS: i64 = 4;
+const MAX_TRIPS: i64 = 4;
 /// Maximum number of statements in a body to copy.
-const MOST_STATEMENTS: usize = 64;
+const MAX_STATEMENTS: usize = 64;
 
 /// Collects unmarked short innermost loops nested in other loops.
 fn sites(s: &Schedule) -> Vec<StmtId> {
@@ -44,7 +44,7 @@ fn short(s: &Stmt, inside: bool, out: &mut Vec<StmtId>) {
 
 /// Returns whether a loop's trip count is a constant small enough for unrolling.
 pub(super) fn is_short(l: &Loop) -> bool {
-    l.constant_trip_count().is_some_and(|n| (1..=MOST_TRIPS).contains(&n))
+    l.constant_trip_count().is_some_and(|n| (1..=MAX_TRIPS).contains(&n))
 }
 
 /// Returns whether a body is small enough to copy and prints nothing.
@@ -54,7 +54,7 @@ pub(super) fn has_few_statements(body: &Stmt) -> bool {
         count += 1;
         silent &= !matches!(s.kind(), StmtKind::Print { .. });
     });
-    silent && count <= MOST_STATEMENTS
+    silent && count <= MAX_STATEMENTS
 }
 
 fn candidates(s: &Schedule, _: &Model<'_>, site: StmtId) -> Vec<Candidate> {

@@ -94,7 +94,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
         if s.is_trying() {
             return Err(r);
         }
-        let legal = (1..=MOST_SHIFT).find(|more| turned(&plan.func, one, two, shift + more).is_none());
+        let legal = (1..=MAX_SHIFT).find(|more| turned(&plan.func, one, two, shift + more).is_none());
         return Err(match legal {
             Some(more) => r.help(format!("delay the second loop: `shift={}`", shift + more)),
             None => r,
@@ -123,7 +123,7 @@ fn check(s: &Schedule, one: Loop, two: Loop, shift: i64) -> Result<Plan, Refusal
 }
 
 /// Maximum number of further shifts tried for a suggestion.
-const MOST_SHIFT: i64 = 4;
+const MAX_SHIFT: i64 = 4;
 
 /// Finds an order of the block in which two of its statements are adjacent, and the new position of the first one.
 fn beside(func: &Func, block: &Block, p: usize, q: usize) -> Result<(Vec<usize>, usize), Refusal> {

@@ -37,7 +37,7 @@ enum By {
 
 /// Maximum factor, number of parts, or shift for which a guard in each iteration excludes the surplus ones; above it,
 /// the bounds of the loops exclude them.
-const MOST_GUARDED: i64 = 1 << 16;
+const MAX_GUARDED: i64 = 1 << 16;
 
 struct Plan {
     target: Loop,
@@ -93,7 +93,7 @@ fn check(s: &Schedule, target: Loop, by: By, shift: i64) -> Result<Plan, Refusal
     let multiple = shifted.modulo(&Expr::int(whole)).equals(&Expr::int(0));
     // A negative length means no iterations, but may be a multiple as well.
     let exact = facts.prove(&multiple) && facts.prove(&Expr::int(0).less_eq(&length));
-    let small = shift <= MOST_GUARDED && fits && (exact && matches!(by, By::Factor(_)) || whole <= MOST_GUARDED);
+    let small = shift <= MAX_GUARDED && fits && (exact && matches!(by, By::Factor(_)) || whole <= MAX_GUARDED);
     let zero = Expr::int(0);
     let (outer, tail) = match small {
         true => ([zero, outer], if exact { Tail::Whole } else { Tail::Guard }),

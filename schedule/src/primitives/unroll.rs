@@ -18,14 +18,14 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 /// Maximum number of copies.
-const MOST: i64 = 64;
+const MAX_COPIES: i64 = 64;
 
 fn run(s: &Schedule, args: &Args<'_>) -> Result<Change, Refusal> {
     let l = s.loop_(args.need("loop")?)?;
     let Some(factor) = args.positive("factor")? else { return Ok(apply(s, &check(s, &l)?)) };
     // 2. Checked before the split, which makes unmarked loops.
     crate::requirements::require_unmarked(s.func(), 2, &l)?;
-    if factor > MOST || l.length().is_none() {
+    if factor > MAX_COPIES || l.length().is_none() {
         let text = format!(
             "cannot unroll `{}` by {factor}: the factor is too large, or the step of the loop is not a constant",
             s.called(&l.stmt)
@@ -62,8 +62,9 @@ pub(crate) fn check(s: &Schedule, l: &Loop) -> Result<Copies, Refusal> {
         return refuse(1, format!("the step of `{}` is not a constant", s.called(&l.stmt)));
     };
     let constant = facts.constant(&length).unwrap_or(length).as_int();
-    let Some(count) = constant.map(|c| c.max(0)).filter(|c| *c <= MOST) else {
-        let found = constant.map_or("is not a constant".to_string(), |c| format!("is {c}, which is more than {MOST}"));
+    let Some(count) = constant.map(|c| c.max(0)).filter(|c| *c <= MAX_COPIES) else {
+        let found =
+            constant.map_or("is not a constant".to_string(), |c| format!("is {c}, which is more than {MAX_COPIES}"));
         return refuse(1, format!("the length of `{}` {found}", s.called(&l.stmt)))
             .map_err(|r: Refusal| r.help("give a factor, or split the loop and unroll the inner one"));
     };

@@ -1,6 +1,6 @@
 //! Blocks of consecutive coordinates, one per position of the level above: the common part of banded and ragged levels.
 
-use crate::level::{Entry, MOST, Misfit, Packing, accumulate, zeros};
+use crate::level::{Entry, MAX_POSITIONS, Misfit, Packing, accumulate, zeros};
 
 /// Packs blocks. Each ends with the last coordinate of its elements, and begins at `begin` of the first one. Returns
 /// the first coordinates of the blocks (0 for empty ones), and the offsets of their positions.
@@ -14,7 +14,7 @@ pub(super) fn pack(entries: &mut Packing<'_>, begin: fn(i64) -> i64) -> Result<(
         }
         pos[k + 1] = c + 1 - start[k];
     }
-    let count = pos.iter().try_fold(0i64, |sum, n| sum.checked_add(*n).filter(|sum| *sum <= MOST));
+    let count = pos.iter().try_fold(0i64, |sum, n| sum.checked_add(*n).filter(|sum| *sum <= MAX_POSITIONS));
     if count.is_none() {
         return Err(Misfit::TooMany);
     }

@@ -12,7 +12,7 @@ pub(super) fn positions(counts: &Counts) -> Expr {
 
 /// Computes the number of positions for elements being packed, if it is within the limit.
 pub(super) fn count(entries: &Packing<'_>) -> Result<i64, Misfit> {
-    let twice = entries.count.checked_mul(entries.size + 1).filter(|n| *n <= crate::level::MOST);
+    let twice = entries.count.checked_mul(entries.size + 1).filter(|n| *n <= crate::level::MAX_POSITIONS);
     twice.map(|n| n / 2).ok_or(Misfit::TooMany)
 }
 

@@ -65,7 +65,7 @@ impl LevelFormat for Squeezed {
             *p = *p * count + crd.partition_point(|other| other < c) as i64;
         }
         *entries.count =
-            entries.count.checked_mul(count).filter(|n| *n <= crate::level::MOST).ok_or(Misfit::TooMany)?;
+            entries.count.checked_mul(count).filter(|n| *n <= crate::level::MAX_POSITIONS).ok_or(Misfit::TooMany)?;
         Ok(Packed { arrays: vec![crd], hidden: vec![count] })
     }
 

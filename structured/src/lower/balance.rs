@@ -31,7 +31,7 @@ use taffeta_ast::stmt::{Distribution, LoopProps, Parallel};
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Sharing, Stmt, StmtKind, Symbol, Tensor};
 
 /// Maximum number of parts of a loop: each is searched for, and 64 threads get one each.
-const MOST_PARTS: i64 = 64;
+const MAX_PARTS: i64 = 64;
 
 /// List whose ends are consecutive elements of an array, at the iterator plus a shift.
 struct List {
@@ -149,7 +149,7 @@ fn in_parts(
     };
     let work = |at: &Expr| before(at).minus(&before(begin));
     let least = parallel.chunk.map_or(Parallel::POSITIONS[usize::from(has_nest(body))], i64::from);
-    let some = all.load([]).floor_div(&Expr::int((least / 2).max(1))).min_with(&Expr::int(MOST_PARTS));
+    let some = all.load([]).floor_div(&Expr::int((least / 2).max(1))).min_with(&Expr::int(MAX_PARTS));
     let enough = Expr::int(least).less_eq(&all.load([]));
     let enough = match parallel.above {
         None => enough,

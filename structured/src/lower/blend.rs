@@ -19,7 +19,7 @@ use taffeta_ast::stmt::MessagePart;
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Origin, Stmt, StmtKind, Symbol, Tensor, scalar};
 
 /// Maximum number of combinations of cases of one operator's operands.
-const MOST_CASES: usize = 16;
+const MAX_CASES: usize = 16;
 
 /// Expression with its value in all cases, and the cases in which the value derives from the fill.
 #[derive(Clone, Debug)]
@@ -285,7 +285,7 @@ impl<'b> Blend<'b> {
         for o in operands {
             let own = options(o);
             all = all.iter().flat_map(|a| own.iter().map(|one| [&a[..], std::slice::from_ref(one)].concat())).collect();
-            if all.len() > MOST_CASES {
+            if all.len() > MAX_CASES {
                 return None;
             }
         }

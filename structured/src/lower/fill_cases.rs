@@ -24,7 +24,7 @@ use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, Literal, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// Maximum number of scalars in one block that may derive from the fill by searches.
-const MOST_CASES: usize = 8;
+const MAX_CASES: usize = 8;
 
 impl Lower {
     /// Lowers statements one after the other. After a scalar that may derive from the fill by an element that is
@@ -39,7 +39,7 @@ impl Lower {
                 && let Some(scalars) = self.carried_by((tensor, value), &all[k + 1..])
             {
                 out.extend(checks);
-                if self.carried.len() == MOST_CASES {
+                if self.carried.len() == MAX_CASES {
                     let text = format!("too many scalars depend on searched elements; `{tensor}` is one of them");
                     self.refuse_at(source_span(one), text);
                     return Stmt::nop();

@@ -26,7 +26,7 @@ use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Stmt, StmtKind, Symbol};
 
 /// Maximum number of edges per block; other blocks stay as they are.
-const MOST_EDGES: usize = 4;
+const MAX_EDGES: usize = 4;
 
 /// Splits the bodies of loops over stored blocks by one test per block, of whether the block is full.
 pub(super) fn full_blocks(s: &Stmt, facts: &mut Context) -> Stmt {
@@ -91,7 +91,7 @@ fn apart(s: &Stmt, facts: &mut Context) -> Stmt {
 fn cases(s: &Stmt, facts: &mut Context) -> Option<Stmt> {
     let mut edges = Vec::new();
     edges_in(s, &mut Vec::new(), &effects::writes(s), &mut edges);
-    if edges.is_empty() || edges.len() > MOST_EDGES {
+    if edges.is_empty() || edges.len() > MAX_EDGES {
         return None;
     }
     let full = edges.into_iter().map(|(cond, _)| cond).reduce(|all, cond| all.and(&cond))?;

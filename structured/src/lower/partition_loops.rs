@@ -30,16 +30,16 @@ use taffeta_ast::poly::Poly;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol};
 
 /// Maximum number of different intervals of one loop: each may have three parts in each part of another.
-const MOST_INTERVALS: usize = 3;
+const MAX_INTERVALS: usize = 3;
 /// Maximum number of intervals if it is known which of them begins first, and which ends first: most parts are empty
 /// then.
-const MOST_IN_ORDER: usize = 6;
+const MAX_IN_ORDER: usize = 6;
 /// Maximum number of cuts per loop: one for each interval, and more where two of them meet.
-const MOST_CUTS: usize = 2 * MOST_IN_ORDER;
+const MAX_CUTS: usize = 2 * MAX_IN_ORDER;
 /// Maximum number of iterators that are replaced, one after the other, by an end of their range to determine a sign.
-const MOST_STEPS: usize = 5;
+const MAX_STEPS: usize = 5;
 /// Bound on the magnitude of indices, under which expressions computed from them here do not wrap.
-const MOST: i128 = 1 << 60;
+const MAX_MAGNITUDE: i128 = 1 << 60;
 
 /// Bound of an iterator: it is less than `at` (`upper`), or at least `at`.
 #[derive(Clone, PartialEq)]
@@ -54,7 +54,7 @@ pub(super) type Facts = Vec<(Expr, bool)>;
 impl Lower {
     /// Splits loops into parts of their ranges where accesses gain by it.
     pub(super) fn partition_loops(&self, s: &Stmt, bound: &Bindings) -> Stmt {
-        self.partition_loops_again(s, bound, MOST_CUTS)
+        self.partition_loops_again(s, bound, MAX_CUTS)
     }
 
     /// Splits a loop, which may be cut at most `cuts` times.
@@ -142,8 +142,8 @@ impl Lower {
         });
         match found.len() {
             0 if holds => Some([None, None]),
-            1..=MOST_INTERVALS => found.into_iter().next(),
-            _ if found.len() <= MOST_IN_ORDER && self.in_order(&found, inside) => found.into_iter().next(),
+            1..=MAX_INTERVALS => found.into_iter().next(),
+            _ if found.len() <= MAX_IN_ORDER && self.in_order(&found, inside) => found.into_iter().next(),
             _ => None,
         }
     }
@@ -202,7 +202,7 @@ impl Lower {
         if [a, b].iter().any(|e| e.dtype() != DType::I64) || !effects::mentions(cond, &[iter]) {
             return None;
         }
-        if self.magnitude(a, inside)? + self.magnitude(b, inside)? >= MOST {
+        if self.magnitude(a, inside)? + self.magnitude(b, inside)? >= MAX_MAGNITUDE {
             return None;
         }
         // Slack of the comparison, at least 0 where it holds.
@@ -248,7 +248,7 @@ impl Lower {
 
     /// Returns whether the ranges of iterators prove that an integer is not negative.
     pub(super) fn is_natural(&self, e: &Expr, bound: &Bindings) -> bool {
-        self.is_natural_in(e, bound, MOST_STEPS)
+        self.is_natural_in(e, bound, MAX_STEPS)
     }
 
     fn is_natural_in(&self, e: &Expr, bound: &Bindings, steps: usize) -> bool {
@@ -296,7 +296,7 @@ impl Lower {
     fn magnitude(&self, e: &Expr, bound: &Bindings) -> Option<i128> {
         let mut leaf = |e: &Expr| self.leaf(e, bound);
         let (lo, hi) = value_range::of(e, &mut leaf).filter(|_| value_range::is_exact(e, &mut leaf))?;
-        Some(lo.abs().max(hi.abs())).filter(|most| *most < MOST)
+        Some(lo.abs().max(hi.abs())).filter(|most| *most < MAX_MAGNITUDE)
     }
 
     fn leaf(&self, e: &Expr, bound: &Bindings) -> Option<Range> {

@@ -9,7 +9,7 @@ use taffeta_analysis::query::effects;
 use taffeta_ast::{Access, Expr, Extent, Stmt, StmtKind, Symbol};
 
 /// Maximum number of cursors whose minimal sets are enumerated, out of all `2^n`; of more, each is listed alone.
-const MOST_TOLD: usize = 4;
+const MAX_REPORTED: usize = 4;
 
 impl Lower {
     /// Counts order violations: outer levels indexed by a loop that is nested inside the loop of an inner level
@@ -111,7 +111,7 @@ impl Lower {
     /// an element: `{a, b}` for a product, `{a}` and `{b}` for a sum.
     fn needed(&self, body: &Stmt, cursors: &[Cursor]) -> Vec<Vec<String>> {
         let name = |c: &Cursor| self.tensor_of(c).name().to_string();
-        if cursors.len() > MOST_TOLD {
+        if cursors.len() > MAX_REPORTED {
             return cursors.iter().map(|c| vec![name(c)]).collect();
         }
         let mut sets: Vec<u32> = (1..1 << cursors.len()).collect();

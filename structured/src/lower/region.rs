@@ -25,10 +25,10 @@ use taffeta_analysis::pass::substitute;
 use taffeta_ast::{Expr, Extent, Op, Stmt, StmtKind};
 
 /// Maximum number of times that the body of a loop is emitted.
-const MOST_BODIES: usize = 256;
+const MAX_BODIES: usize = 256;
 /// Maximum number of bodies emitted for all loops inside of an outermost one, as nested loops multiply. Programs
 /// written by people have a few dozen; with a thousand, the C has megabytes, for which its compiler takes minutes.
-const MOST_IN_ALL: usize = 1024;
+const MAX_TOTAL: usize = 1024;
 
 /// Message and help for loops with too many bodies.
 const TOO_MANY: &str = "too many combinations of stored and absent elements in one loop";
@@ -206,13 +206,13 @@ impl Lower {
         nest.bodies += 1;
         self.emitted += 1;
         let mut done = Stmt::nop();
-        if nest.bodies <= MOST_BODIES && self.emitted <= MOST_IN_ALL {
+        if nest.bodies <= MAX_BODIES && self.emitted <= MAX_TOTAL {
             self.depth += 1;
             done = self.emitted_body(nest, region, body);
             self.depth -= 1;
         }
         // The outermost loop reports the excess for all loops inside of it.
-        if nest.bodies > MOST_BODIES || is_outermost && self.emitted > MOST_IN_ALL {
+        if nest.bodies > MAX_BODIES || is_outermost && self.emitted > MAX_TOTAL {
             self.refuse_with(source_span(nest.s), TOO_MANY.to_string(), LESS);
         }
         done

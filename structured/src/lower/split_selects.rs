@@ -20,7 +20,7 @@ use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
 
 /// Maximum number of conditions that are split in one statement.
-const MOST_CHOICES: usize = 6;
+const MAX_CHOICES: usize = 6;
 
 /// Rewriter that splits statements by the conditions of their operands.
 struct Choices<'l> {
@@ -100,7 +100,7 @@ impl Choices<'_> {
 
     /// Splits a statement by a condition into the two cases.
     fn branch(&mut self, s: &Stmt, cond: &Expr) -> Stmt {
-        if self.depth == MOST_CHOICES || s.declares_structured() {
+        if self.depth == MAX_CHOICES || s.declares_structured() {
             let text = "too many conditional accesses in one statement";
             self.lower.refuse_at(source_span(s), text.to_string());
             return Stmt::nop();

@@ -19,7 +19,7 @@ use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Tensor};
 
 /// Maximum number of lists merged by specialisation: one loop is emitted for each subset of remaining lists.
-const MOST_LISTS: usize = 6;
+const MAX_LISTS: usize = 6;
 
 impl Lower {
     /// Returns whether the steppers need a union merge: the loop is sequential, none of them gallops, and the body has
@@ -347,8 +347,8 @@ impl Lower {
             (0..steppers.len()).filter(|k| steppers[*k].stepper().is_some_and(|s| !s.full)).collect();
         // An intersection needs only the full set: its body has no effect once a list has ended.
         let varied = !self.is_intersection(&steppers, &body);
-        if varied && listed.len() > MOST_LISTS {
-            let text = format!("the loop `{iter}` merges more than {MOST_LISTS} lists: {}", names.join(", "));
+        if varied && listed.len() > MAX_LISTS {
+            let text = format!("the loop `{iter}` merges more than {MAX_LISTS} lists: {}", names.join(", "));
             self.refuse_at(source_span(nest.s), text);
             return Stmt::nop();
         }

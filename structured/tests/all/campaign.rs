@@ -1,7 +1,7 @@
 //! Campaign of random programs on structured tensors: the interpreter computes the same on the elements, on the arrays
 //! of the formats, and on all elements of the program without formats.
 //!
-//! A failure prints its seed and the shrunk program. The environment variables `FIRST` and `MOST` choose other seeds.
+//! A failure prints its seed and the shrunk program. The environment variables `FIRST` and `COUNT` choose other seeds.
 
 use cases::generate::FORMATS;
 use cases::kernels::{self, KERNELS, any};
@@ -81,7 +81,7 @@ fn counted(all: Vec<Case>, tried: Tried) -> Counts {
 
 fn seeds(most: u64) -> (u64, u64) {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
-    (number("FIRST", 0), number("MOST", most))
+    (number("FIRST", 0), number("COUNT", most))
 }
 
 #[test]

@@ -8,7 +8,7 @@ use testkit::programs;
 use programs::{elaborate, equal};
 
 /// Bound on the number of statements of a lowered program; more of them show that cases multiply.
-const MOST: usize = 1000;
+const MAX_STATEMENTS: usize = 1000;
 
 fn statements(s: &Stmt) -> usize {
     let mut count = 0;
@@ -22,7 +22,7 @@ fn agrees(text: &str, seeds: u64) {
     let func = elaborate(text);
     let structured = lower(&func).unwrap_or_else(|e| panic!("{}\n{text}", e.0[0].message));
     let count = statements(&structured.func.body);
-    assert!(count < MOST, "{count} statements:\n{text}");
+    assert!(count < MAX_STATEMENTS, "{count} statements:\n{text}");
     for seed in 0..seeds {
         equal(&func, &structured, seed);
     }

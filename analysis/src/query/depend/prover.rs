@@ -258,9 +258,9 @@ pub(super) fn asked(a: &Reference, b: &Reference, ask: &DependenceQuery<'_>) -> 
 }
 
 /// Maximum number of pairs of divisions by one unknown that are considered for a pair of instances.
-const MOST_DIVISIONS: usize = 16;
+const MAX_DIVISIONS: usize = 16;
 /// Maximum number of such pairs whose quotients may be equal or not, each of which doubles the cases.
-const MOST_UNDECIDED: usize = 2;
+const MAX_UNDECIDED: usize = 2;
 
 /// Adds facts that recombine quotient and remainder by one unknown into one number (`m // w` and `m % w`, of fused
 /// loops). The solvers do not find such facts, because `w * (m // w)` is a product of unknowns: if two quotients are
@@ -270,7 +270,7 @@ const MOST_UNDECIDED: usize = 2;
 fn recombine(pair: &mut Pair<'_>, here: &[Expr], there: &[Expr]) {
     let (ours, theirs) = (divisions(here.iter()), divisions(there.iter()));
     let both = ours.iter().flat_map(|x| theirs.iter().map(move |y| (x, y)));
-    let both = both.filter(|((a, d), (b, e))| d == e && a != b).take(MOST_DIVISIONS);
+    let both = both.filter(|((a, d), (b, e))| d == e && a != b).take(MAX_DIVISIONS);
     let product = |x: &Expr, d: &Expr| x.minus(&x.modulo(d));
     let mut left: Vec<(Expr, Expr)> = both
         .map(|((a, d), (b, _))| (a.floor_div(d).equals(&b.floor_div(d)), product(a, d).equals(&product(b, d))))
@@ -287,7 +287,7 @@ fn recombine(pair: &mut Pair<'_>, here: &[Expr], there: &[Expr]) {
         });
     }
     let cases = left.into_iter().map(|(quotients, products)| [(quotients.and(&products), true), (quotients, false)]);
-    pair.assumed.choices.extend(cases.take(MOST_UNDECIDED));
+    pair.assumed.choices.extend(cases.take(MAX_UNDECIDED));
 }
 
 /// Collects dividend and divisor of the i64 divisions by non-constants in some indices.

@@ -1,7 +1,7 @@
 //! Tests of the dependence analysis on random loop nests, against brute force: it must always be sound, and its
 //! precision is measured.
 //!
-//! `FIRST` and `MOST` in the environment choose other seeds.
+//! `FIRST` and `COUNT` in the environment choose other seeds.
 
 use rayon::prelude::*;
 use taffeta_ast::random::nest::Class;
@@ -12,7 +12,7 @@ use testkit::direct;
 fn campaign(class: Class, most: u64) -> Counts {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
     let first = number("FIRST", 0);
-    let most = number("MOST", most);
+    let most = number("COUNT", most);
     let start = std::time::Instant::now();
     let one = |seed| {
         let mut counts = Counts::default();

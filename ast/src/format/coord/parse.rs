@@ -4,7 +4,7 @@ use super::{Coord, Key};
 use crate::op::Op;
 
 /// Maximum nesting depth of operands.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Parses coordinates and keys from a text such as `(order(morton(i, j)), i, j)`; `None` for any other text.
 pub fn parse(text: &str) -> Option<(Vec<Coord>, Vec<Key>)> {
@@ -61,7 +61,7 @@ impl Reader<'_> {
 
     fn operand(&mut self) -> Option<Coord> {
         self.depth += 1;
-        if self.depth > MOST_DEPTH {
+        if self.depth > MAX_DEPTH {
             return None;
         }
         let found = if self.take("(").is_some() {

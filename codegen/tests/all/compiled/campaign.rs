@@ -1,4 +1,4 @@
-//! Random programs under random schedules, in the interpreter and in C. The environment variables `FIRST` and `MOST`
+//! Random programs under random schedules, in the interpreter and in C. The environment variables `FIRST` and `COUNT`
 //! choose other seeds; `make fuzz` takes new ones until it is stopped.
 
 use taffeta_ast::build::{block, store};
@@ -22,7 +22,7 @@ fn none(failures: &[(Case, String)]) {
 
 #[test]
 fn scheduled_programs() {
-    let (first, most) = (number("FIRST", 0), number("MOST", SEEDS_PER_BATCH));
+    let (first, most) = (number("FIRST", 0), number("COUNT", SEEDS_PER_BATCH));
     let start = std::time::Instant::now();
     let mut all = Counts::default();
     for class in CLASSES {

@@ -38,7 +38,7 @@ const FORWARDED: f64 = 2.0;
 /// Fraction of the first level that statements between two accesses leave to the common footprint of both.
 const PART_OF_FIRST: f64 = 0.25;
 /// Maximum number of earlier accesses searched.
-const MOST_WALKS: usize = 64;
+const MAX_WALKS: usize = 64;
 
 /// Estimator of a part of a program.
 pub(super) struct Estimator<'a, 't> {
@@ -277,7 +277,7 @@ impl<'a, 't> Estimator<'a, 't> {
         let inner = std::mem::replace(&mut self.inner, beside);
         self.inner.add(&inner);
         if let Some(all) = &mut self.remembered {
-            let from = before.max(self.walks.len().saturating_sub(MOST_WALKS));
+            let from = before.max(self.walks.len().saturating_sub(MAX_WALKS));
             let (walks, bytes) = (self.walks[from..].to_vec(), self.bytes.get());
             all.remember(&l.stmt, place, LoopEstimate { time, inner, walks, bytes });
         }
@@ -290,7 +290,7 @@ impl<'a, 't> Estimator<'a, 't> {
         number(|hasher| {
             self.around.last().map(|l| l.number).hash(hasher);
             hash_floats(&[self.often], hasher);
-            let from = self.walks.len().saturating_sub(MOST_WALKS);
+            let from = self.walks.len().saturating_sub(MAX_WALKS);
             self.walks[from..].iter().for_each(|w| w.number.hash(hasher));
         })
     }
@@ -475,7 +475,7 @@ impl<'a, 't> Estimator<'a, 't> {
     fn mark_reuse(&mut self, accesses: &mut [AccessPattern]) {
         let room = self.target.levels.first().map_or(0.0, |l| l.bytes * PART_OF_FIRST);
         for a in accesses {
-            let from = self.walks.len().saturating_sub(MOST_WALKS);
+            let from = self.walks.len().saturating_sub(MAX_WALKS);
             a.near = self.walks[from..].iter().any(|w| a.follows(w, &self.around, room));
             if !a.near {
                 self.walks.push(a.walk(&self.around));

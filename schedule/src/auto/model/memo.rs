@@ -14,7 +14,7 @@ use std::rc::Rc;
 use taffeta_ast::{Stmt, StmtId};
 
 /// Maximum number of places memoised per loop: with a step and without it.
-const MOST_PLACES: usize = 4;
+const MAX_PLACES: usize = 4;
 
 /// Memo of loop estimates.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl Memo {
 
     pub fn remember(&mut self, node: &Stmt, place: u64, taken: LoopEstimate) {
         let known = self.loops.entry(node.id()).or_default();
-        if known.len() >= MOST_PLACES {
+        if known.len() >= MAX_PLACES {
             known.pop_front();
         }
         known.push_back(MemoEntry { node: node.clone(), place, taken });
@@ -66,7 +66,7 @@ impl Memo {
 
     pub fn remember_set(&mut self, node: &Stmt, path: u64, set: Rc<WorkingSet>) {
         let known = self.sets.entry(node.id()).or_default();
-        if known.len() >= MOST_PLACES {
+        if known.len() >= MAX_PLACES {
             known.pop_front();
         }
         known.push_back((node.clone(), path, set));

@@ -17,7 +17,7 @@ const FORWARDED: f64 = 2.0;
 /// Maximum dependence distance searched, in iterations.
 const BACK: i64 = 2;
 /// Maximum number of operands visited in the search of one value.
-const MOST: usize = 256;
+const MAX_OPERANDS: usize = 256;
 
 /// Symbolic values of the scalars computed in an iteration; no value mentions its own scalar.
 #[derive(Default)]
@@ -73,7 +73,7 @@ pub(super) fn wait(
             };
             // An element fixed in all iterations is a sum, not a recurrence along the loop.
             let moves = element.iter().zip(at).any(|(a, b)| poly::equal(a, b) != Some(true));
-            let way = OperandSearch { left: Cell::new(MOST), is_it: &is_it, scalars, prices }
+            let way = OperandSearch { left: Cell::new(MAX_OPERANDS), is_it: &is_it, scalars, prices }
                 .latency_from_load(value)
                 .filter(|_| moves)?;
             Some((way + FORWARDED * prices.latency) / k as f64)

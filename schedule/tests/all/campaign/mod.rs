@@ -1,7 +1,7 @@
 //! Random programs under random schedules: after every accepted step the interpreter computes the same as before, and
 //! every refusal for a dependence names two instances that a brute-force run confirms.
 //!
-//! A failure prints its seed, the program and the steps, shrunk. `FIRST` and `MOST` in the environment choose other
+//! A failure prints its seed, the program and the steps, shrunk. `FIRST` and `COUNT` in the environment choose other
 //! seeds.
 
 mod locals;
@@ -25,7 +25,7 @@ type One<'a> = &'a (dyn Fn(u64, &mut Counts) -> (Case, Option<String>) + Sync);
 /// Runs seeds, in parallel.
 fn over(name: &str, most: u64, one: One<'_>) -> Counts {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
-    let (first, most) = (number("FIRST", 0), number("MOST", most));
+    let (first, most) = (number("FIRST", 0), number("COUNT", most));
     let start = std::time::Instant::now();
     let one = |seed: u64| {
         let mut counts = Counts::default();
@@ -78,7 +78,7 @@ fn dense_programs() {
 #[test]
 fn automatic_schedules() {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
-    let (first, most) = (number("FIRST", 0), number("MOST", 150));
+    let (first, most) = (number("FIRST", 0), number("COUNT", 150));
     let mut all = Taken::new();
     for sort in SORTS {
         let one = |seed: u64| {

@@ -139,14 +139,14 @@ fn given(func: &Func, size: i64, seed: u64) -> Given {
 }
 
 /// Maximum number of events per run.
-const MOST_EVENTS: usize = 4000;
+const MAX_EVENTS: usize = 4000;
 
 /// Traces a run of the program. Elements of tensors over the pattern of `A` are replaced by their values, and accesses
 /// to elements that are not stored are left out.
 fn touches(func: &Func, given: &Given) -> Trace {
     let params = given.inputs.params.iter().map(|v| v.dense().map_or_else(|| v.clone(), |(dense, _)| dense)).collect();
     let inputs = Inputs { params, sizes: given.inputs.sizes.clone() };
-    let mut run = trace(&dense(func), &inputs, Fault::Stops, MOST_EVENTS);
+    let mut run = trace(&dense(func), &inputs, Fault::Stops, MAX_EVENTS);
     let mut structured: Vec<_> = func.interface().filter(|t| !t.format.is_dense()).map(|t| t.symbol.clone()).collect();
     func.body.walk(&mut |s| {
         if let StmtKind::VarDef { tensor, .. } = s.kind()
