@@ -81,8 +81,7 @@ macro_rules! layout {
             $(assert!(std::mem::offset_of!($ty, $field) == $offset, concat!($name, ".", stringify!($field)));)*)*
         };
 
-        /// Returns C expressions with their values on the Rust side.
-        #[cfg(test)]
+        /// Lists sizes and offsets as C expressions with their values in Rust.
         fn layouts() -> Vec<(String, usize)> {
             vec![$(
                 (format!("sizeof({})", $name), size_of::<$ty>()),
@@ -111,7 +110,6 @@ pub(crate) mod status {
     macro_rules! statuses {
         ($($name:ident $value:literal),*) => {
             $(pub(crate) const $name: i32 = $value;)*
-            #[cfg(test)]
             pub(super) const ALL: &[(&str, i32)] = &[$((stringify!($name), $value)),*];
         };
     }
@@ -159,64 +157,15 @@ pub(crate) fn level(kind: LevelKind) -> String {
     name
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::c::TAFFETA_H;
-    use std::fmt::Write as _;
-
-    /// Evaluates the expressions (sizes, offsets, constants) in C, and returns the values in the same order.
-    fn in_c(expressions: &[String]) -> Vec<i64> {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let mut text = String::from("#include \"taffeta.h\"\n#include <stdio.h>\nint main(void) {\n");
-        for e in expressions {
-            let _ = writeln!(text, "    printf(\"%lld\\n\", (long long)({e}));");
-        }
-        text += "    return 0;\n}\n";
-        let file = |name: &str| dir.path().join(name);
-        std::fs::write(file("taffeta.h"), TAFFETA_H).expect("it can be written");
-        std::fs::write(file("layout.c"), text).expect("it can be written");
-        let compiler = crate::toolchain::Toolchain::find().expect("a C compiler");
-        let mut command = std::process::Command::new(compiler.program());
-        let made = command.current_dir(dir.path()).args(["-std=c99", "-Wall", "-Werror", "layout.c", "-o", "layout"]);
-        assert!(made.status().expect("it runs").success());
-        let output = std::process::Command::new(file("layout")).output().expect("it runs");
-        String::from_utf8(output.stdout).expect("text").lines().map(|l| l.parse().expect("a number")).collect()
-    }
-
-    #[test]
-    fn c_and_rust_agree_on_layouts() {
-        let mut expected: Vec<(String, i64)> = layouts().into_iter().map(|(e, v)| (e, v as i64)).collect();
-        expected.push(("TAFFETA_ABI".into(), i64::from(ABI)));
-        expected.push(("TAFFETA_OWNER_CALLER".into(), i64::from(OWNER_CALLER)));
-        expected.push(("sizeof(((taffeta_ctx *)0)->message)".into(), MESSAGE as i64));
-        expected.push(("TAFFETA_OK".into(), 0));
-        expected.extend(status::ALL.iter().map(|(name, v)| (format!("TAFFETA_ERROR_{name}"), i64::from(*v))));
-        for d in DType::ALL {
-            expected.push((format!("TAFFETA_{}", d.name().to_uppercase()), i64::from(dtype(d))));
-        }
-        for kind in LevelKind::ALL {
-            expected.push((level(*kind), LevelKind::ALL.iter().position(|k| k == kind).expect("it is one") as i64));
-        }
-        let expressions: Vec<String> = expected.iter().map(|(e, _)| e.clone()).collect();
-        let found = in_c(&expressions).into_iter();
-        assert_eq!(expressions.into_iter().zip(found).collect::<Vec<_>>(), expected);
-    }
-
-    /// Checks that the tables are complete: a field or constant added to the header must be added here.
-    #[test]
-    fn the_layout_tables_cover_the_header() {
-        let enums = |prefix: &str| TAFFETA_H.lines().filter(|l| l.trim_start().starts_with(prefix)).count();
-        assert_eq!(enums("TAFFETA_ERROR_"), status::ALL.len());
-        assert_eq!(enums("TAFFETA_LEVEL_"), LevelKind::ALL.len());
-        let body = |name: &str| {
-            let start = TAFFETA_H.find(&format!("typedef struct {name} {{")).expect("the header declares it");
-            let text = &TAFFETA_H[start..];
-            text[..text.find("\n}").expect("an end")].lines().skip(1).filter(|l| l.contains(';')).count()
-        };
-        for name in ["taffeta_array", "taffeta_level", "taffeta_tensor", "taffeta_ctx"] {
-            let here = layouts().iter().filter(|(e, _)| e.starts_with(&format!("offsetof({name},"))).count();
-            assert_eq!(here, body(name), "{name}");
-        }
-    }
+/// Lists C expressions (sizes, offsets, constants) with their values in Rust, for the test that compares them with a C
+/// compiler's.
+pub(crate) fn constants() -> Vec<(String, i64)> {
+    let mut all: Vec<(String, i64)> = layouts().into_iter().map(|(e, v)| (e, v as i64)).collect();
+    all.push(("TAFFETA_ABI".into(), i64::from(ABI)));
+    all.push(("TAFFETA_OWNER_CALLER".into(), i64::from(OWNER_CALLER)));
+    all.push(("sizeof(((taffeta_ctx *)0)->message)".into(), MESSAGE as i64));
+    all.extend(status::ALL.iter().map(|(name, v)| (format!("TAFFETA_ERROR_{name}"), i64::from(*v))));
+    all.extend(DType::ALL.into_iter().map(|d| (format!("TAFFETA_{}", d.name().to_uppercase()), i64::from(dtype(d)))));
+    all.extend(LevelKind::ALL.iter().zip(0..).map(|(kind, number)| (level(*kind), number)));
+    all
 }

@@ -26,6 +26,8 @@ pub mod lower;
 pub mod probe;
 pub mod signature;
 pub mod temporary;
+#[doc(hidden)]
+pub mod testing;
 pub mod toolchain;
 
 pub use call::{Arg, ArgMut, ArgRef, CallError, CallReport, ErrorKind};

@@ -139,7 +139,7 @@ extern "C" fn at_exit() {
     }
 }
 
-fn remove(all: &BTreeMap<PathBuf, u32>) {
+pub(crate) fn remove(all: &BTreeMap<PathBuf, u32>) {
     for path in all.iter().filter(|(_, maker)| **maker == std::process::id()).map(|(path, _)| path) {
         for _ in 0..ATTEMPTS {
             let gone = match path.symlink_metadata() {
@@ -158,31 +158,6 @@ fn remove(all: &BTreeMap<PathBuf, u32>) {
     }
 }
 
-fn all() -> MutexGuard<'static, BTreeMap<PathBuf, u32>> {
+pub(crate) fn all() -> MutexGuard<'static, BTreeMap<PathBuf, u32>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_are_private_and_listed_until_removed() {
-        let folder = Folder::new("taffeta-test-").expect("a folder");
-        let path = folder.path().to_path_buf();
-        let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
-        assert_eq!(all().get(&path), Some(&std::process::id()));
-        drop(folder);
-        assert!(!path.exists() && !all().contains_key(&path));
-    }
-
-    #[test]
-    fn folders_of_other_processes_stay() {
-        let (ours, theirs) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        std::fs::write(ours.path().join("file"), "").expect("a file");
-        let id = std::process::id();
-        remove(&[(ours.path().to_path_buf(), id), (theirs.path().to_path_buf(), id + 1)].into_iter().collect());
-        assert!(!ours.path().exists() && theirs.path().exists());
-    }
 }

@@ -48,15 +48,15 @@ pub struct Files {
 }
 
 /// One run of the compiler.
-struct Job<'a> {
+pub(crate) struct Job<'a> {
     /// Working directory, with the headers.
-    dir: &'a Path,
-    options: &'a CompileOptions,
+    pub dir: &'a Path,
+    pub options: &'a CompileOptions,
     /// Flag for the kind of output; `None` for an executable.
-    kind: Option<&'static str>,
-    sources: &'a [PathBuf],
+    pub kind: Option<&'static str>,
+    pub sources: &'a [PathBuf],
     /// Output file.
-    made: &'a Path,
+    pub made: &'a Path,
 }
 
 /// A C compiler.
@@ -86,7 +86,7 @@ impl Toolchain {
     }
 
     /// Finds the compiler for this value of `CC`; `None` stands for an unset variable.
-    fn find_as(wish: Option<&str>) -> Result<Toolchain, Diagnostic> {
+    pub(crate) fn find_as(wish: Option<&str>) -> Result<Toolchain, Diagnostic> {
         let command = wish.unwrap_or("cc");
         // `CC` may hold arguments, or a wrapper before the compiler: `ccache gcc`.
         let words: Vec<&str> = command.split_whitespace().collect();
@@ -231,10 +231,10 @@ impl Toolchain {
         let job = Job { dir, options, kind: Some("-c"), sources: &[dir.join(format!("{stem}.c"))], made: &object };
         self.compile(&job, stem)?;
         let library = dir.join(format!("lib{stem}.a"));
-        let mut ar = self.build(dir, Vec::new()).try_get_archiver().map_err(|e| missing("ar", &e.to_string()))?;
+        let mut ar = self.archiver(dir)?;
         // `ar` would keep the old members of an existing archive.
         let _ = std::fs::remove_file(&library);
-        let made = run(at_its_path(&mut ar).arg("crs").arg(&library).arg(&object), &library)?;
+        let made = run(ar.arg(&library).arg(&object), &library)?;
         // Our objects are ordinary, so a failure is the archiver's.
         if made.ok() {
             Ok(library)
@@ -277,9 +277,15 @@ impl Toolchain {
     }
 
     /// Makes the compiler's command with our flags, followed by those of the environment.
-    fn tool(&self, job: &Job<'_>, openmp: bool) -> Result<cc::Tool, Diagnostic> {
+    pub(crate) fn tool(&self, job: &Job<'_>, openmp: bool) -> Result<cc::Tool, Diagnostic> {
         let ours = self.ours(job, openmp);
         self.build(job.dir, ours).try_get_compiler().map_err(|e| missing("the C compiler", &e.to_string()))
+    }
+
+    /// Makes the archiver's command, to be followed by the archive and its members.
+    pub(crate) fn archiver(&self, dir: &Path) -> Result<Command, Diagnostic> {
+        let mut ar = self.build(dir, Vec::new()).try_get_archiver().map_err(|e| missing("ar", &e.to_string()))?;
+        Ok(at_its_path(ar.arg("crs")))
     }
 
     /// Collects all flags but those of the environment.
@@ -327,10 +333,10 @@ impl Toolchain {
     }
 }
 
-/// Replaces the program's name by its path, as `Toolchain::build` does for the compiler.
-fn at_its_path(command: &mut Command) -> &mut Command {
-    let Some(path) = command.get_program().to_str().and_then(which).filter(|p| p.is_absolute()) else { return command };
-    let mut found = Command::new(path);
+/// Returns a command with its program's path for the name, as `Toolchain::build` does for the compiler.
+fn at_its_path(command: &Command) -> Command {
+    let path = command.get_program().to_str().and_then(which).filter(|p| p.is_absolute());
+    let mut found = path.map_or_else(|| Command::new(command.get_program()), Command::new);
     found.args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
@@ -338,8 +344,7 @@ fn at_its_path(command: &mut Command) -> &mut Command {
             None => found.env_remove(name),
         };
     }
-    *command = found;
-    command
+    found
 }
 
 /// Returns the target triple, by which the `cc` crate selects environment variables and defaults.
@@ -413,54 +418,4 @@ fn cpu() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = |key: &str| info.lines().find(|l| l.starts_with(key)).unwrap_or_default().to_string();
     format!("|{}|{}|{}", std::env::consts::ARCH, line("model name"), line("flags"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn missing_compilers_are_named() {
-        let missing = Toolchain::find_as(Some("no-such-compiler -O2")).expect_err("no compiler has this name");
-        assert_eq!(missing.code, "toolchain::missing");
-        let expected = "cannot find the C compiler `no-such-compiler -O2`, named by the environment variable CC";
-        assert_eq!(missing.message, expected);
-        assert!(missing.help.is_some_and(|h| h.contains("apt-get install")));
-    }
-
-    /// Checks that tools are run by absolute path, since looking a name up in PATH forks.
-    #[test]
-    fn tools_are_run_by_absolute_path() {
-        let compiler = Toolchain::find_as(None).expect("there is one");
-        let dir = std::env::temp_dir();
-        let options = CompileOptions::default();
-        let job = Job { dir: &dir, options: &options, kind: Some("-shared"), sources: &[], made: &dir };
-        let tool = compiler.tool(&job, true).expect("it is found").to_command();
-        assert!(Path::new(tool.get_program()).is_absolute(), "{tool:?}");
-        let mut ar = compiler.build(&dir, Vec::new()).try_get_archiver().expect("it is found");
-        ar.arg("crs");
-        let ar = at_its_path(&mut ar);
-        assert!(Path::new(ar.get_program()).is_absolute(), "{ar:?}");
-        assert_eq!(ar.get_args().last(), Some(std::ffi::OsStr::new("crs")));
-    }
-
-    #[test]
-    fn identities_distinguish_compilers() {
-        // Any two programs will do, since they are not run.
-        let of = |cc: &str| Toolchain::find_as(Some(cc)).expect("it is there").identity().to_string();
-        assert_ne!(of("/bin/sh"), of("/bin/ls"));
-        assert_ne!(of("/bin/sh"), of("/bin/sh -m32"));
-        assert_eq!(of("/bin/sh"), of("/bin/sh"));
-    }
-
-    #[test]
-    fn values_are_never_reassociated() {
-        for options in [CompileOptions::default(), CompileOptions { sanitize: true, ..CompileOptions::default() }] {
-            let flags = Toolchain::flags(&options);
-            assert!(flags.contains(&"-fwrapv"));
-            assert!(
-                flags.iter().all(|f| !f.contains("fast-math") && !f.contains("associative") && !f.contains("finite"))
-            );
-        }
-    }
 }

@@ -33,19 +33,19 @@ mod lanes;
 mod library;
 mod loops;
 pub mod names;
-mod outline;
+pub(crate) mod outline;
 mod ranges;
 mod reduce;
 mod regions;
 mod stmt;
-mod types;
-mod writer;
+pub(crate) mod types;
+pub(crate) mod writer;
 
 pub(crate) use types::abi as abi_name;
 
 use crate::lower::{Logical, Lowered};
 use crate::signature::Signature;
-use taffeta_ast::SourceMap;
+use taffeta_ast::{Expr, SourceMap};
 
 /// The published header, `taffeta.h`.
 pub const TAFFETA_H: &str = include_str!("../../include/taffeta.h");
@@ -86,4 +86,9 @@ pub fn emit(lowered: &Lowered, sources: &SourceMap) -> CSource {
     let products = emitter.products;
     signature.sites = emitter.sites.into_iter().collect();
     CSource { code, header: entry::header(lowered), signature, products, levels }
+}
+
+/// Prints an expression by itself, without validation.
+pub(crate) fn expression(lowered: &Lowered, e: &Expr) -> String {
+    emitter::Emitter::new(lowered, &SourceMap::default()).expr(e)
 }

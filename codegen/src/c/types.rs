@@ -53,7 +53,7 @@ pub(crate) fn abi(dtype: DType) -> &'static str {
 }
 
 /// Prints a constant. `exact`: the literal must have the type's width by itself, since no other operand determines it.
-pub(super) fn literal(v: Literal, dtype: DType, exact: bool) -> String {
+pub fn literal(v: Literal, dtype: DType, exact: bool) -> String {
     match v {
         Literal::Bool(b) => b.to_string(),
         Literal::Int(i) => integer(i, dtype, exact),
@@ -84,26 +84,4 @@ fn float(f: f64, dtype: DType) -> String {
     }
     // Shortest digits that read back as the same number of the type.
     if wide { format!("{f:?}") } else { format!("{:?}f", f as f32) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn constants_round_trip() {
-        let int = |i, t| literal(Literal::Int(i), t, false);
-        assert_eq!(int(5, DType::I64), "5");
-        assert_eq!(int(1 << 40, DType::I64), "INT64_C(1099511627776)");
-        assert_eq!(int(i128::from(i64::MIN), DType::I64), "INT64_MIN");
-        assert_eq!(int(i128::from(i32::MIN), DType::I32), "INT32_MIN");
-        assert_eq!(int(i128::from(u64::MAX), DType::U64), "UINT64_C(18446744073709551615)");
-        assert_eq!(literal(Literal::Int(1), DType::I64, true), "INT64_C(1)");
-        let float = |f, t| literal(Literal::Float(f), t, false);
-        assert_eq!(float(0.1, DType::F64), "0.1");
-        assert_eq!(float(f64::from(0.1f32), DType::F32), "0.1f");
-        assert_eq!(float(-0.0, DType::F32), "-0.0f");
-        assert_eq!(float(1e300, DType::F64), "1e300");
-        assert_eq!(float(f64::NEG_INFINITY, DType::F64), "-(double)INFINITY");
-    }
 }

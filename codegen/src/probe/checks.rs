@@ -30,23 +30,23 @@ pub(super) const ROW: usize = 16;
 const MAX_ULPS: f64 = 4.0;
 
 /// A part of the probe's program, with its operands.
-pub(super) struct Program {
+pub(crate) struct Program {
     /// Program to compile.
     pub func: Func,
     /// Values of the parameters.
     pub inputs: Vec<Value>,
     /// Descriptions of the results, in order.
-    checks: Vec<Check>,
+    pub checks: Vec<Check>,
 }
 
 /// Description of one result.
-struct Check {
+pub(crate) struct Check {
     /// Name in diagnostics: `minimum of f32`.
     name: String,
     /// Parameters from which the result is computed.
-    of: Vec<usize>,
+    pub of: Vec<usize>,
     /// Mathematical function that is tested, where the result need not be exact.
-    function: Option<Op>,
+    pub function: Option<Op>,
 }
 
 /// Functions that are probed on the same intervals, one interval for each operand.
@@ -560,31 +560,4 @@ fn low_bytes(size: usize) -> std::ops::Range<usize> {
 
 fn low_bytes_of(whole: usize, size: usize) -> std::ops::Range<usize> {
     if cfg!(target_endian = "little") { 0..size } else { whole - size..whole }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_function_with_vector_versions_is_probed_on_its_interval() {
-        let program = Program::parts().pop().expect("the functions are the last part");
-        for op in Op::ALL {
-            let found: Vec<&Check> = program.checks.iter().filter(|c| c.function == Some(*op)).collect();
-            let Some(vector) = op.info().libmvec else {
-                assert!(found.is_empty(), "{op:?}");
-                continue;
-            };
-            assert_eq!(found.len(), 2, "{op:?} of f32 and f64");
-            for check in found {
-                assert_eq!(check.of.len(), op.info().arity, "{op:?}");
-                for (k, interval) in check.of.iter().zip(vector.probed) {
-                    let values = program.inputs[*k].numbers();
-                    let ends = values.iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
-                    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.abs();
-                    assert!(near(ends.0, interval.0) && near(ends.1, interval.1), "{op:?}: {ends:?}, {interval:?}");
-                }
-            }
-        }
-    }
 }

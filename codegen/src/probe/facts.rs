@@ -50,7 +50,8 @@ pub fn facts(toolchain: &Toolchain, options: &CompileOptions) -> Result<Facts, D
     Ok(read(&String::from_utf8_lossy(&output)))
 }
 
-fn read(text: &str) -> Facts {
+/// Parses the program's output.
+pub fn read(text: &str) -> Facts {
     let all: BTreeMap<&str, &str> = text.lines().filter_map(|l| l.split_once(' ')).collect();
     let get = |name: &str| all.get(name).map_or("", |v| v.trim());
     Facts {
@@ -77,19 +78,4 @@ fn openmp(month: &str) -> Option<String> {
         other => return Some(format!("of {other}")),
     };
     Some(name.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn output_of_the_probe_is_parsed() {
-        let all = read("openmp 201511\nthreads 4\nlibmvec 1\nblas libopenblas.so.0\nkind gcc\nversion 12.2.0\n");
-        let blas = Some("libopenblas.so.0".to_string());
-        let (kind, version, openmp) = ("gcc".to_string(), "12.2.0".to_string(), Some("4.5".to_string()));
-        assert_eq!(all, Facts { kind, version, openmp, threads: 4, libmvec: true, blas });
-        let none = read("openmp 0\nthreads 1\nlibmvec 0\nblas \nkind clang\nversion 17.0.1\n");
-        assert_eq!((none.openmp, none.libmvec, none.blas), (None, false, None));
-    }
 }

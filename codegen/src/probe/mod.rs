@@ -12,9 +12,9 @@
 //! Two more programs are compiled and run in the same way: `facts` reports about the compiler for `taffeta doctor`, and
 //! `machine` measures the costs from which automatic schedules are chosen.
 
-mod checks;
-mod facts;
-mod machine;
+pub(crate) mod checks;
+pub(crate) mod facts;
+pub(crate) mod machine;
 
 pub use checks::Wrong;
 pub use facts::{Facts, facts};
