@@ -12,8 +12,8 @@ pub mod pass;
 pub mod polyhedral;
 pub mod query;
 mod smt;
-#[cfg(test)]
-mod testing;
+#[doc(hidden)]
+pub mod testing;
 pub mod tree;
 
 /// Returns the versions of z3 and of isl, for display.

@@ -11,7 +11,7 @@ pub mod check_finite;
 pub mod copy;
 pub mod dead;
 pub mod fill_propagation;
-mod float;
+pub(crate) mod float;
 pub mod hoist;
 pub mod rewrite_accesses;
 pub mod shared_values;
@@ -19,8 +19,3 @@ pub mod simplify;
 pub mod sroa;
 pub mod stop_gradient;
 pub mod substitute;
-
-#[cfg(test)]
-mod random;
-#[cfg(test)]
-mod tests;

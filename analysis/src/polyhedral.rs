@@ -324,6 +324,3 @@ fn combine(a: &[i64], b: &[i64], c: i64) -> Option<Row> {
     let at = |r: &[i64], k: usize| r.get(k).copied().unwrap_or(0);
     (0..a.len().max(b.len())).map(|k| at(a, k).checked_add(c.checked_mul(at(b, k))?)).collect()
 }
-
-#[cfg(test)]
-mod tests;

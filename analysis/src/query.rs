@@ -47,7 +47,7 @@ pub(crate) mod interval;
 pub mod kill;
 mod linear;
 mod lower;
-mod path;
+pub(crate) mod path;
 pub mod product;
 mod prove;
 mod rebuild;
@@ -66,6 +66,3 @@ pub(crate) use prove::complement;
 pub use prove::{Bounds, Unproved};
 
 pub use taffeta_ast::value::MAX_SIZE;
-
-#[cfg(test)]
-mod tests;

@@ -73,6 +73,3 @@ fn sharing(func: &Func) -> Vec<Arc<Tensor>> {
     });
     all
 }
-
-#[cfg(test)]
-mod tests;

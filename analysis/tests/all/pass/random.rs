@@ -1,6 +1,6 @@
 //! Tests of all passes on random programs: valid before and after, with equal results in the reference interpreter.
 
-use super::{dead, hoist, simplify, sroa};
+use taffeta_analysis::pass::{dead, hoist, simplify, sroa};
 use taffeta_ast::interp::{Outputs, RuntimeError, run};
 use taffeta_ast::random::{Case, Floats, Options, program, shrink};
 use taffeta_ast::{Func, print, validate};

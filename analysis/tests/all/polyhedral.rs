@@ -1,5 +1,11 @@
-use super::*;
+//! Orders proposed by isl, loops generated for given orders, and checks of orders against dependences.
+
 use expect_test::{Expect, expect};
+use taffeta_analysis::polyhedral::{
+    Condition, Dimension, Edge, Member, OrderConstraints, Proposal, Region, Statement, Style, Term, Tree, generate,
+    propose, turned,
+};
+use taffeta_ast::{Expr, Symbol};
 
 fn index(k: usize) -> Term {
     Term::Index(k)

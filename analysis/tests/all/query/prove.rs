@@ -1,7 +1,7 @@
 //! Tests of the provers against enumeration: random scopes with small sizes, all points in them, and random queries.
 
-use super::Context;
-use crate::testing::{Env, Rng};
+use super::expressions::{Env, Rng};
+use taffeta_analysis::query::Context;
 use taffeta_ast::expr::Literal;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, Extent, Stmt, Symbol, Tensor, print};

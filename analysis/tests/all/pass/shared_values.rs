@@ -1,6 +1,8 @@
-use super::run;
+//! Stores to tensors with values that stand for several elements.
+
 use expect_test::expect;
 use std::sync::Arc;
+use taffeta_analysis::pass::shared_values::run;
 use taffeta_ast::build::{Builder, block, looped, reduce, store};
 use taffeta_ast::format::{Format, Level, LevelKind, Pattern};
 use taffeta_ast::stmt::Role;
