@@ -240,6 +240,3 @@ impl fmt::Display for Format {
         f.write_str(&self.text_with(&self.remap()))
     }
 }
-
-#[cfg(test)]
-mod tests;

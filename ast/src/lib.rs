@@ -58,6 +58,8 @@ pub mod span;
 pub mod spelling;
 pub mod stmt;
 pub mod symbol;
+#[doc(hidden)]
+pub mod testing;
 pub mod validate;
 pub mod value;
 pub mod visit;

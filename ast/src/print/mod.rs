@@ -17,7 +17,7 @@
 
 mod expr;
 pub(crate) mod literal;
-mod names;
+pub(crate) mod names;
 mod stmt;
 
 use crate::expr::Expr;

@@ -16,7 +16,7 @@ const RESERVED: [&str; 56] = [
 
 /// Symbols that are visible at one point of the text.
 #[derive(Default)]
-pub(super) struct Names {
+pub struct Names {
     texts: FxHashMap<Symbol, String>,
     visible: FxHashSet<String>,
     /// For each requested name, the first number (0 for none) that may be free; smaller ones are taken.
@@ -116,30 +116,4 @@ fn identifier(name: &str, dots: bool) -> String {
     let fits = |c: char| c.is_alphanumeric() || c == '_' || (dots && c == '.');
     let text: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
     if text.is_empty() || text.starts_with(|c: char| c.is_numeric()) { format!("_{text}") } else { text }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn suffixes_are_reused_after_scopes_end() {
-        let mut names = Names::default();
-        let bind = |names: &mut Names, text: &str| {
-            let symbol = Symbol::new(text);
-            names.bind(&symbol, false);
-            (names.text(&symbol), symbol)
-        };
-        let (first, x) = bind(&mut names, "x");
-        let (second, x_1) = bind(&mut names, "x");
-        // A symbol's own name may equal a numbered one.
-        let (own, x_2) = bind(&mut names, "x_2");
-        let (third, _) = bind(&mut names, "x");
-        assert_eq!([first, second, own, third], ["x", "x_1", "x_2", "x_3"]);
-        names.unbind(&x_2);
-        assert_eq!(bind(&mut names, "x").0, "x_2");
-        names.unbind(&x_1);
-        names.unbind(&x);
-        assert_eq!(["x", "x", "x"].map(|text| bind(&mut names, text).0), ["x", "x_1", "x_4"]);
-    }
 }

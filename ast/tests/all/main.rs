@@ -1,10 +1,17 @@
 //! Tests of `taffeta-ast`, in one binary: linking one is faster than linking many.
 
+mod algebra;
+mod bytes;
+mod codes;
+mod coordinates;
 mod fill;
+mod format;
+mod half_precision;
 mod interp;
 mod layers;
 mod normal;
 mod print;
 mod random;
 mod scalar;
+mod spelling;
 mod validate;

@@ -1,7 +1,10 @@
 //! Tests of formats: display, names, and validity of level orders.
 
-use super::*;
-use crate::dtype::DType;
+mod coord;
+mod inverse;
+
+use taffeta_ast::format::{Format, Level, LevelKind, Named, Pattern};
+use taffeta_ast::{DType, Literal};
 
 fn levels(kinds: &[LevelKind]) -> Format {
     Format::new(kinds.iter().map(|k| Level::new(*k)).collect())

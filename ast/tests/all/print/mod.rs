@@ -1,5 +1,7 @@
 //! Printed trees, and the rules of names, literals and parentheses.
 
+mod names;
+
 use expect_test::{Expect, expect};
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
