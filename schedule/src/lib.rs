@@ -26,6 +26,7 @@
 //! - marks (parallel, vectorised, library call): `concurrent.rs` proves that iterations may run in any order,
 //!   `marks.rs` finds the proofs that a step may have invalidated;
 //! - `structured.rs` checks that loops over structured tensors can still be lowered after a step;
+//! - `testing.rs` shows parts of the crate to its tests;
 //! - all other files are shared by primitives: statements (`tree.rs`, `block.rs`), legality (`order.rs`, `flow.rs`,
 //!   `requirements.rs`), boxes of elements (`region.rs`, `stage.rs`, `local.rs`, `expand.rs`), bounds and conditions
 //!   (`affine.rs`, `polyhedron.rs`, `trip_count.rs`, `condition.rs`, `eliminate_guards.rs`), and the polyhedral model
@@ -59,6 +60,8 @@ pub mod show;
 mod stage;
 mod structured;
 mod suggest;
+#[doc(hidden)]
+pub mod testing;
 mod trace;
 mod tree;
 mod trip_count;

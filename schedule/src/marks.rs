@@ -15,7 +15,7 @@ use taffeta_ast::{Expr, ExprKind, Extent, Func, Stmt, StmtId, StmtKind, Symbol, 
 
 /// Returns the marked loops of `new` whose proofs may differ from those in `old`, and the loops to prove `again` after
 /// every step, in textual order.
-pub(crate) fn changed(old: &Func, new: &Func, again: &FxHashSet<StmtId>) -> Vec<Stmt> {
+pub fn changed(old: &Func, new: &Func, again: &FxHashSet<StmtId>) -> Vec<Stmt> {
     let marked = Marked::all(new);
     if marked.is_empty() || !old.interface().eq(new.interface()) || old.sizes != new.sizes {
         return marked.into_iter().map(|m| m.stmt).collect();
@@ -26,7 +26,7 @@ pub(crate) fn changed(old: &Func, new: &Func, again: &FxHashSet<StmtId>) -> Vec<
 }
 
 /// Lists all marked loops of a program, in textual order.
-pub(crate) fn every(func: &Func) -> Vec<Stmt> {
+pub fn every(func: &Func) -> Vec<Stmt> {
     let mut out = Vec::new();
     func.body.walk(&mut |s| out.extend(needs_proof(s).then(|| s.clone())));
     out
@@ -157,7 +157,7 @@ fn mentioned(s: &Stmt) -> FxHashSet<Symbol> {
 
 /// Returns whether the proof of a mark depends on more than the loop and its context: on elements read by conditions,
 /// bounds and shapes around it, which other statements may write, or on integers computed elsewhere.
-pub(crate) fn proof_depends_on_outside(func: &Func, stmt: &Stmt) -> bool {
+pub fn proof_depends_on_outside(func: &Func, stmt: &Stmt) -> bool {
     let Some(path) = tree::path(&func.body, stmt.id()) else { return true };
     // A tensor that the program does not write is not written by any step.
     let written = effects::writes(&func.body);
@@ -193,92 +193,4 @@ pub(crate) fn proof_depends_on_outside(func: &Func, stmt: &Stmt) -> bool {
         }
     });
     !scalars.is_subset(&declared)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::schedule::Schedule;
-    use crate::value::{Arg, Value};
-    use taffeta_ast::Span;
-    use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
-
-    fn program(text: &str) -> Func {
-        let program = Program::load(Source::inline("test.ft", text), &NoLoader);
-        program.elaborate("f", &Default::default(), &NoHooks).unwrap_or_else(|d| panic!("{d}"))
-    }
-
-    fn call(s: &mut Schedule, method: &str, args: &[Value]) {
-        let args: Vec<Arg> = args.iter().map(|v| Arg { name: None, value: v.clone(), span: Span::NONE }).collect();
-        s.call(method, &args).unwrap_or_else(|r| panic!("{}", r.message));
-    }
-
-    fn names(marked: &[Stmt]) -> Vec<&str> {
-        marked.iter().filter_map(crate::selector::name).collect()
-    }
-
-    fn text(value: &str) -> Value {
-        Value::Str(value.into())
-    }
-
-    #[test]
-    fn marked_loops_changed_by_a_step_are_found() {
-        let loops: String = (0..6)
-            .map(|k| {
-                format!(
-                    "    for i{k} in range(n):\n        for j{k} in range(n):\n            y[i{k}, j{k}] += x[j{k}]\n"
-                )
-            })
-            .collect();
-        let f = program(&format!("def f(x: f64[n]) -> f64[n, n]:\n    y = zeros((n, n), f64)\n{loops}    return y\n"));
-        let mut s = Schedule::new(f);
-        (0..6).for_each(|k| call(&mut s, "parallelize", &[text(&format!("i{k}"))]));
-        assert_eq!(every(s.func()).len(), 6);
-        let before = s.func().clone();
-        call(&mut s, "split", &[text("j2"), Value::Int(4)]);
-        assert_eq!(names(&changed(&before, s.func(), &FxHashSet::default())), ["i2"]);
-        let before = s.func().clone();
-        call(&mut s, "parallelize", &[text("y.d0")]);
-        assert_eq!(names(&changed(&before, s.func(), &FxHashSet::default())), ["y.d0"]);
-    }
-
-    #[test]
-    fn changed_assertions_affect_later_marked_loops() {
-        let with = |condition: &str| {
-            program(&format!(
-                "def f(x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    assert {condition}\n    \
-                 for i in range(n):\n        y[i] = x[i]\n    return y\n"
-            ))
-        };
-        let f = with("n > 4");
-        let mut s = Schedule::new(f.clone());
-        call(&mut s, "parallelize", &[text("i")]);
-        let marked = s.func().clone();
-        assert!(changed(&marked, &marked, &FxHashSet::default()).is_empty());
-        // The same nodes after another assertion.
-        let StmtKind::Seq(all) = marked.body.kind() else { panic!("a sequence") };
-        let other = all.iter().map(|s| match s.kind() {
-            StmtKind::Assert { message, kind, .. } => {
-                let cond = Expr::var(&f.sizes[0]).less(&Expr::int(9));
-                s.with_kind(StmtKind::Assert { cond, message: message.clone(), kind: *kind })
-            }
-            _ => s.clone(),
-        });
-        let after = marked.with_body(marked.body.with_kind(StmtKind::Seq(other.collect())));
-        assert_eq!(names(&changed(&marked, &after, &FxHashSet::default())), ["i"]);
-    }
-
-    #[test]
-    fn proofs_that_depend_on_outer_integers_are_detected() {
-        let f = program(
-            "def f(x: f64[n]) -> f64[2 * n]:\n    y = zeros((2 * n,), f64)\n    h: i64 = n // 2\n    \
-             for i in range(n):\n        y[h + i] = x[i]\n    for k in range(n):\n        y[k] = x[k]\n    \
-             return y\n",
-        );
-        let mut loops = Vec::new();
-        f.body.walk(&mut |s| loops.extend(matches!(s.kind(), StmtKind::For { .. }).then(|| s.clone())));
-        let rests: Vec<(Option<&str>, bool)> =
-            loops.iter().map(|s| (crate::selector::name(s), proof_depends_on_outside(&f, s))).collect();
-        assert_eq!(rests, [(Some("y.d0"), false), (Some("i"), true), (Some("k"), false)]);
-    }
 }

@@ -49,25 +49,3 @@ pub fn ceil_div(facts: &mut Context, a: &Expr, d: i64) -> Expr {
         a.floor_div(&Expr::int(d)).plus(&a.modulo(&Expr::int(d)).min_with(&Expr::int(1)))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use taffeta_ast::build::range;
-    use taffeta_ast::{Stmt, Symbol};
-
-    /// Checks constant trip counts of ranges that are as long as i64 allows.
-    #[test]
-    fn constant_trip_counts_do_not_wrap() {
-        let count = |begin: i64, end: i64, step: i64| {
-            let [begin, end, step] = [begin, end, step].map(Expr::int);
-            Loop::of(&range(&Symbol::new("i"), [&begin, &end, &step], Stmt::nop()))
-                .expect("a loop")
-                .constant_trip_count()
-        };
-        assert_eq!(count(0, i64::MAX, 2), Some(i64::MAX / 2 + 1));
-        assert_eq!(count(i64::MIN, i64::MAX, 1), None);
-        assert_eq!(count(10, 0, -3), Some(4));
-        assert_eq!(count(0, 0, 5), Some(0));
-    }
-}

@@ -38,6 +38,7 @@ mod scatter;
 mod storage;
 mod structured;
 pub(crate) mod target;
+pub(crate) mod testing;
 mod tile;
 mod transpose;
 mod trip_counts;

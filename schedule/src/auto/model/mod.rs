@@ -118,6 +118,11 @@ impl<'t> Model<'t> {
         }
     }
 
+    /// Forgets the estimates of outermost statements; those of the loops in them stay.
+    pub fn forget_statements(&mut self) {
+        self.known.clear();
+    }
+
     /// Returns the estimated time of a program in nanoseconds.
     pub fn program(&mut self, func: &Func) -> f64 {
         self.parts(func, &|_| true)

@@ -16,6 +16,12 @@ pub fn entry(text: &str) -> (Func, Program) {
     (func, program)
 }
 
+/// Returns the entry of a program with this name.
+pub fn entry_named(text: &str, name: &str) -> Func {
+    let program = Program::load(Source::inline("test.ft", text), &NoLoader);
+    program.elaborate(name, &BTreeMap::new(), &NoHooks).unwrap_or_else(|d| panic!("{d}"))
+}
+
 /// Builds the arguments of a call: `args!["i", 32]`, `args!["i"; parts = 4]`.
 #[macro_export]
 macro_rules! args {

@@ -2,8 +2,9 @@
 
 use crate::primitives::common::{call, entry, list};
 use std::collections::BTreeMap;
+use taffeta_ast::build::range;
 use taffeta_ast::interp::{self, Inputs};
-use taffeta_ast::{DType, Literal, Value as Array, print};
+use taffeta_ast::{DType, Expr, Literal, Stmt, Symbol, Value as Array, print};
 use taffeta_schedule::{Arg, Handle, IndexMap, Refusal, Schedule, Value};
 
 const MIN: i64 = i64::MIN;
@@ -222,6 +223,21 @@ fn loops_that_are_fused_at_the_ends_of_i64() {
         }
     }
     assert!(taken > 100, "{taken}");
+}
+
+/// Checks constant trip counts of ranges that are as long as i64 allows.
+#[test]
+fn constant_trip_counts_do_not_wrap() {
+    let (func, _) = entry("def f(y: inout[i64[1]]):\n    y[0] = 1\n");
+    let count = |begin: i64, end: i64, step: i64| {
+        let [begin, end, step] = [begin, end, step].map(Expr::int);
+        let l = range(&Symbol::new("i"), [&begin, &end, &step], Stmt::nop());
+        Schedule::new(func.with_body(l)).length("i").expect("a loop")
+    };
+    assert_eq!(count(0, MAX, 2), Some(MAX / 2 + 1));
+    assert_eq!(count(MIN, MAX, 1), None);
+    assert_eq!(count(10, 0, -3), Some(4));
+    assert_eq!(count(0, 0, 5), Some(0));
 }
 
 /// Checks factors and shifts that are larger than the loop to split.

@@ -18,6 +18,7 @@ mod fission;
 mod fuse;
 mod inline;
 mod layout;
+mod marks;
 mod matrix;
 mod merge;
 mod move_to;

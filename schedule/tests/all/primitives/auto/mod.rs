@@ -1,4 +1,4 @@
-//! Rules of automatic scheduling, each on programs made for it, with its decisions.
+//! Rules of automatic scheduling, each on programs made for it, with its decisions; and the cost model.
 
 mod accumulate;
 mod fission;
@@ -12,6 +12,7 @@ mod reorder;
 mod scatter;
 mod tile;
 mod transpose;
+mod trip_counts;
 mod unroll;
 mod use_lib;
 mod vectorize;

@@ -1,4 +1,10 @@
-//! Estimates of programs that C compilers transform, and of loops on threads.
+//! Estimates of programs that C compilers transform, and of loops on threads. Submodules: one part of the model each.
+
+mod memo;
+mod memory_cost;
+mod misprediction;
+mod out_of_order;
+mod working_set;
 
 use crate::primitives::common::entry;
 use taffeta_schedule::auto::Target;
