@@ -58,10 +58,11 @@ pub struct Array {
 
 /// Structured tensor, level by level.
 #[derive(Clone, Debug)]
-pub(crate) struct TensorLevels {
-    pub(crate) tensor: Arc<Tensor>,
+pub struct TensorLevels {
+    /// Tensor that the levels store.
+    pub tensor: Arc<Tensor>,
     /// Levels in traversal order, outermost first.
-    pub(crate) levels: Vec<TensorLevel>,
+    pub levels: Vec<TensorLevel>,
     /// Levels in storage order, if it differs: below `sliced`, traversal goes by fibre and not by slot.
     stored: Option<Vec<TensorLevel>>,
     pub(crate) values: Arc<Tensor>,
@@ -76,7 +77,7 @@ impl TensorLevels {
     /// # Errors
     ///
     /// The first level without an implementation.
-    pub(crate) fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<TensorLevels, Level> {
+    pub fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<TensorLevels, Level> {
         TensorLevels::made(tensor, hidden, false)
     }
 
@@ -153,7 +154,7 @@ impl TensorLevels {
     }
 
     /// Returns all arrays as parameters, the values last.
-    pub(crate) fn arrays(&self) -> Vec<Array> {
+    pub fn arrays(&self) -> Vec<Array> {
         let mut out = Vec::new();
         for (k, level) in self.as_stored().iter().enumerate() {
             let names = levels::of(level.level.kind).into_iter().flat_map(|kind| kind.arrays());

@@ -8,18 +8,21 @@ use taffeta_ast::{DType, Expr, Literal, Symbol, Tensor};
 
 /// Level of a structured tensor.
 #[derive(Clone, Debug)]
-pub(crate) struct TensorLevel {
-    pub(crate) level: Level,
-    /// Coordinate as an expression of an element's indices, its least value, and the number of coordinates.
+pub struct TensorLevel {
+    /// Level with its options.
+    pub level: Level,
+    /// Coordinate as an expression of an element's indices.
     pub(crate) coord: Coord,
-    pub(crate) low: Expr,
-    pub(crate) size: Expr,
+    /// Least value of the coordinate.
+    pub low: Expr,
+    /// Number of coordinates.
+    pub size: Expr,
     /// Arrays, in the order of [`LevelFormat::arrays`].
     pub(crate) arrays: Vec<Arc<Tensor>>,
     /// Sizes that are known only with the data.
     pub(crate) hidden: Vec<Symbol>,
     /// Number of positions.
-    pub(crate) positions: Expr,
+    pub positions: Expr,
     /// Number of fibres, if the coordinates of a fibre are stored in slots (below `sliced`).
     pub(crate) slots: Option<Expr>,
     /// Whether elements are inserted into the level: it belongs to a workspace.
@@ -36,7 +39,7 @@ impl TensorLevel {
     }
 
     /// Loads an element of an array as an index.
-    pub(crate) fn load(&self, array: usize, at: &Expr) -> Expr {
+    pub fn load(&self, array: usize, at: &Expr) -> Expr {
         self.arrays[array].load([at.clone()]).cast(DType::I64)
     }
 }
@@ -77,11 +80,11 @@ pub(crate) struct Counts {
 
 /// Parent of a fibre.
 #[derive(Clone, Debug)]
-pub(crate) struct Parent {
+pub struct Parent {
     /// Positions in the level above: several below a level that is not unique.
-    pub(crate) positions: Positions,
+    pub positions: Positions,
     /// Coordinate in the level above; 0 at the outermost level.
-    pub(crate) coordinate: Expr,
+    pub coordinate: Expr,
 }
 
 /// Storage format of the coordinates of one level.

@@ -27,7 +27,7 @@ pub(crate) mod workspace;
 use crate::level::{LevelFormat, TensorLevel};
 use taffeta_ast::format::{Contract, Format, LevelKind};
 
-pub(crate) use hashed::slot;
+pub use hashed::slot;
 
 /// Returns the requirements on borrowed arrays of level `k` of a format.
 pub(crate) fn contract(format: &Format, k: usize) -> Option<Contract> {
@@ -77,6 +77,3 @@ pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
         LevelKind::Sliced => &sliced::Sliced,
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -22,7 +22,8 @@
 //! - `explain`: the record of each loop's lowering, as data;
 //! - `packed_tensor`: packing of elements into the arrays of a format, and unpacking; `borrowed`: validation of such
 //!   arrays that a caller lends;
-//! - `access`: inspection and rewriting of accesses, read or written; `warnings`: deduplication of warnings.
+//! - `access`: inspection and rewriting of accesses, read or written; `warnings`: deduplication of warnings;
+//! - `testing`: parts of the crate for its tests.
 //!
 //! A loop driven by a single fibre is a counted loop over positions, and keeps the annotations of schedules; if its
 //! body has an effect where nothing is stored, it also runs over the coordinates in between. Several fibres are merged
@@ -33,10 +34,6 @@
 //!
 //! Refused are merges in parallel or vectorised loops, traversals and searches inside of vectorised loops, and
 //! insertions from parallel or vectorised loops into a workspace declared around them.
-
-// `levels/tests.rs` includes a file of the test kit, which refers to this crate by its name.
-#[cfg(test)]
-extern crate self as taffeta_structured;
 
 mod access;
 mod borrowed;
@@ -49,6 +46,8 @@ mod levels;
 mod looplet;
 mod lower;
 mod packed_tensor;
+#[doc(hidden)]
+pub mod testing;
 mod warnings;
 
 pub use borrowed::{Indices, Unfit, array_names, arrays_of, check, has_positions};

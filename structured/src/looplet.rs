@@ -14,7 +14,7 @@ use taffeta_ast::{Expr, Symbol};
 
 /// Content at a coordinate.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Fibre {
+pub enum Fibre {
     /// Coordinate that is not stored: the fill value.
     Fill,
     /// Content of the level below at these positions; below the last level, an element.
@@ -23,23 +23,23 @@ pub(crate) enum Fibre {
 
 /// Position of a coordinate, or the range of its positions in a level that is not unique.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Positions {
+pub struct Positions {
     /// First position.
-    pub(crate) first: Expr,
+    pub first: Expr,
     /// End of the range, exclusive.
-    pub(crate) end: Expr,
+    pub end: Expr,
 }
 
 impl Positions {
     /// Returns the range of one position.
-    pub(crate) fn one(at: Expr) -> Positions {
+    pub fn one(at: Expr) -> Positions {
         Positions { end: at.plus(&Expr::int(1)), first: at }
     }
 }
 
 /// Structure of a fibre over consecutive coordinates.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Looplet {
+pub enum Looplet {
     /// One content for all coordinates.
     Run(Fibre),
     /// Content at the last coordinate, and the fill before it.
@@ -51,48 +51,58 @@ pub(crate) enum Looplet {
     /// One looplet per position.
     Stepper(Stepper),
     /// Choice between two looplets by a condition that does not depend on the coordinate.
-    Switch { cond: Expr, then: Box<Looplet>, otherwise: Box<Looplet> },
+    Switch {
+        /// Condition.
+        cond: Expr,
+        /// Looplet if the condition holds.
+        then: Box<Looplet>,
+        /// Looplet if it does not hold.
+        otherwise: Box<Looplet>,
+    },
 }
 
 /// Coordinates with computed positions.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Lookup {
+pub struct Lookup {
     /// Position of the coordinate that is looked up.
-    pub(crate) position: Expr,
+    pub position: Expr,
     /// Condition that the coordinate is stored; `None` if all coordinates are.
-    pub(crate) stored: Option<Expr>,
+    pub stored: Option<Expr>,
     /// Guarantees of the format for each stored coordinate.
-    pub(crate) assumptions: Vec<Expr>,
+    pub assumptions: Vec<Expr>,
 }
 
 /// Part of a sequence.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Phase {
+pub struct Phase {
     /// End coordinate, exclusive; `None` for the end of the dimension.
-    pub(crate) end: Option<Expr>,
-    pub(crate) looplet: Looplet,
+    pub end: Option<Expr>,
+    /// Looplet up to there.
+    pub looplet: Looplet,
 }
 
 /// Looplets of consecutive positions.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stepper {
+pub struct Stepper {
     /// Position, which runs from `begin` to `end`, exclusive.
-    pub(crate) position: Symbol,
-    pub(crate) begin: Expr,
-    pub(crate) end: Expr,
+    pub position: Symbol,
+    /// First position.
+    pub begin: Expr,
+    /// End of the positions, exclusive.
+    pub end: Expr,
     /// Last coordinate of the looplet at a position. Coordinates increase if `ordered` is set; unless `unique` is set,
     /// several in a row may be equal.
-    pub(crate) last: Expr,
+    pub last: Expr,
     /// Looplet at a position, which begins after the last coordinate of the previous position.
-    pub(crate) body: Box<Looplet>,
+    pub body: Box<Looplet>,
     /// Guarantees of the format for each position.
-    pub(crate) assumptions: Vec<Expr>,
+    pub assumptions: Vec<Expr>,
     /// Whether the last position ends with the dimension. Otherwise nothing is stored after it.
-    pub(crate) full: bool,
+    pub full: bool,
     /// Whether no two positions have the same coordinate.
-    pub(crate) unique: bool,
+    pub unique: bool,
     /// Whether coordinates increase from position to position.
-    pub(crate) ordered: bool,
+    pub ordered: bool,
 }
 
 /// Hash table with open addressing: a probe sequence begins at the slot of the coordinate's hash, wraps around after

@@ -40,7 +40,7 @@ const TBL: usize = 3;
 const FACTOR: i64 = 0x9E37_79B9_7F4A_7C15_u64 as i64;
 
 /// Returns the slot at which probing for a coordinate begins, in a table of `mask + 1` slots.
-pub(crate) fn slot(coordinate: i64, mask: i64) -> i64 {
+pub fn slot(coordinate: i64, mask: i64) -> i64 {
     ((coordinate ^ (coordinate >> 32)).wrapping_mul(FACTOR) >> 32) & mask
 }
 
@@ -118,31 +118,5 @@ impl LevelFormat for Hashed {
 
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         Compressed.unpack(arrays, above)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Checks that consecutive coordinates, and coordinates of a constant stride, do not cluster.
-    #[test]
-    fn searches_are_short() {
-        for step in [1, 2, 3, 32, 1000, 1 << 13, 999_983, 1 << 32, 1 << 33] {
-            for n in [10i64, 1000, 5000] {
-                let mask = (2 * n as u64).next_power_of_two() as i64 - 1;
-                let mut table = vec![false; mask as usize + 1];
-                let mut steps = 0;
-                for j in (0..n).map(|k| k * step) {
-                    let mut s = slot(j, mask);
-                    assert!((0..=mask).contains(&s));
-                    while std::mem::replace(&mut table[s as usize], true) {
-                        s = (s + 1) & mask;
-                        steps += 1;
-                    }
-                }
-                assert!(steps <= 2 * n, "{n} coordinates in steps of {step} take {steps} steps");
-            }
-        }
     }
 }

@@ -1,11 +1,11 @@
-//! Packing in levels of all kinds: the arrays of each level, retrieval of every element, and elements that a level
-//! cannot hold.
+//! Packing in levels of all kinds: the arrays of each level, retrieval of every element, elements that a level cannot
+//! hold, and the hash of `hashed`.
 
 use expect_test::{Expect, expect};
 use std::fmt::Write as _;
 use taffeta_ast::format::{Format, Level, LevelKind, Named, presets};
 use taffeta_ast::{Buffer, DType, Literal, Value};
-use taffeta_structured::{Stored, Unpackable};
+use taffeta_structured::{Stored, Unpackable, testing};
 use testkit::random;
 
 use random::{Drawn, equal, formats};
@@ -413,5 +413,26 @@ fn few_elements_of_a_wide_matrix() {
         assert!(room < 20_000, "{format}: {room}");
         let found = stored.elements();
         assert_eq!(found.places().map(|p| &p.indices), Some(&indices), "{format}");
+    }
+}
+
+/// Checks that consecutive coordinates, and coordinates of a constant stride, do not cluster.
+#[test]
+fn searches_are_short() {
+    for step in [1, 2, 3, 32, 1000, 1 << 13, 999_983, 1 << 32, 1 << 33] {
+        for n in [10i64, 1000, 5000] {
+            let mask = (2 * n as u64).next_power_of_two() as i64 - 1;
+            let mut table = vec![false; mask as usize + 1];
+            let mut steps = 0;
+            for j in (0..n).map(|k| k * step) {
+                let mut s = testing::slot(j, mask);
+                assert!((0..=mask).contains(&s));
+                while std::mem::replace(&mut table[s as usize], true) {
+                    s = (s + 1) & mask;
+                    steps += 1;
+                }
+            }
+            assert!(steps <= 2 * n, "{n} coordinates in steps of {step} take {steps} steps");
+        }
     }
 }

@@ -13,6 +13,7 @@ mod hostile;
 mod identity;
 mod lazy;
 mod levels;
+mod looplets;
 mod lower;
 mod merges;
 mod padding;

@@ -1,20 +1,14 @@
-//! Tests of levels by their looplets: on random tensors in all formats, the looplets of the fibres yield exactly the
-//! stored elements, the guarantees of levels hold, random access finds the same positions, and the facts of levels are
-//! true.
+//! Levels by their looplets: on random tensors in all formats, the looplets of the fibres yield exactly the stored
+//! elements, the guarantees of levels hold, random access finds the same positions, and the facts of levels are true.
 
-use super::{hashed, of};
-use crate::layout::TensorLevels;
-use crate::level::{Parent, TensorLevel};
-use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, ExprKind, Literal, Symbol, Tensor, Value, scalar};
-
-#[path = "../../../testkit/src/random.rs"]
-mod random;
+use taffeta_structured::testing::{self, Fibre, Looplet, Parent, Positions, Stepper, TensorLevel, TensorLevels};
+use testkit::random;
 
 /// Values of sizes, iterators and arrays.
 #[derive(Clone)]
@@ -148,7 +142,7 @@ fn searched(level: &TensorLevel, above: i64, coordinate: i64, scope: &Scope) -> 
     let load = |array: usize, at: i64| scope.int(&level.load(array, &Expr::int(at)));
     let begin = load(2, above);
     let mask = load(2, above + 1) - begin - 1;
-    let mut s = hashed::slot(coordinate, mask);
+    let mut s = testing::slot(coordinate, mask);
     loop {
         match load(3, begin + s) {
             0 => return None,
@@ -161,12 +155,11 @@ fn searched(level: &TensorLevel, above: i64, coordinate: i64, scope: &Scope) -> 
 /// Reads one fibre, checks the facts of its level, and checks that random access agrees with its coordinates.
 fn fibre(flat: &TensorLevels, k: usize, above: &Parent, scope: &Scope) -> Found {
     let level = &flat.levels[k];
-    let kind = of(level.level.kind).expect("it is registered");
     let reader = Reader { format: &flat.tensor.format, index: Symbol::new("i") };
     let (index, position) = (Expr::var(&reader.index), Symbol::new("p"));
     let size = scope.int(&level.size);
     let mut found = Found::new();
-    reader.read(&kind.fibre(level, above, &index, &position), [0, size], scope, &mut found);
+    reader.read(&testing::fibre(level, above, &index, &position), [0, size], scope, &mut found);
 
     let facts = level.level.facts();
     let format = &flat.tensor.format;
@@ -188,7 +181,7 @@ fn fibre(flat: &TensorLevels, k: usize, above: &Parent, scope: &Scope) -> Found 
     for i in 0..size {
         let at = Expr::int(i);
         let own = found.get(&i).map(|p| p[0]);
-        if let Some(lookup) = kind.lookup(level, above, &at) {
+        if let Some(lookup) = testing::lookup(level, above, &at) {
             can = true;
             let stored = lookup.stored.as_ref().is_none_or(|stored| scope.holds(stored));
             assert_eq!(stored.then(|| scope.int(&lookup.position)), own, "{format}: random access to {i}");
@@ -196,7 +189,7 @@ fn fibre(flat: &TensorLevels, k: usize, above: &Parent, scope: &Scope) -> Found 
                 reader.assumed(&lookup.assumptions, scope);
             }
         }
-        if let Some(position) = kind.located(level, above, &at) {
+        if let Some(position) = testing::located(level, above, &at) {
             assert_eq!(Some(scope.int(&position)), own, "{format}: {i} is located");
         }
         if level.level.kind == LevelKind::Hashed {
