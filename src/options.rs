@@ -129,7 +129,7 @@ pub struct Options {
     pub gradient: Option<Gradient>,
     /// Whether to generate C for any machine of this architecture, with the vector width common to all.
     pub portable: bool,
-    /// Whether the C compiler optimises the program (`-O3`), rather than compiling in less time (`-O1`).
+    /// Whether the C compiler optimises the program (`-O3`), rather than compiling in less time (`-Og`).
     pub optimize: bool,
     /// Whether to stop, with the location, where a statement yields NaN or infinity from finite numbers
     /// (`run::nonfinite`).

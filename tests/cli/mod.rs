@@ -30,7 +30,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// Flags of the C compiler in commands.
-const FLAGS: &str = "-O1";
+const FLAGS: &str = "-Og";
 
 /// Temporary folder with some files, in which `taffeta` is run.
 pub struct Folder(TempDir);

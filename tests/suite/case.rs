@@ -85,9 +85,9 @@ impl<'p> Case<'p> {
             options = plain;
         }
         let inputs = self.values(open.signature())?;
-        // Only schedules are optimised, as users' programs are (`--schedule auto` is the default): the others would
-        // take as long again.
-        options = options.optimize(self.schedule.is_some());
+        // Only schedules for all sizes are optimised, as users' programs are (`--schedule auto` is the default): the
+        // others would take as long again.
+        options = options.optimize(self.schedule.is_some() && generic);
         if !generic {
             for (size, value) in open.signature().sizes.iter().zip_eq(&inputs.sizes) {
                 options = options.size(&size.name, *value);

@@ -139,6 +139,7 @@ fn failures(text: &Text, data: &Path) -> Vec<String> {
             .env("PATH", format!("{}:{path}", binary.display()))
             .env("TAFFETA_DATA", data)
             .env("TAFFETA_CACHE_DIR", cache())
+            .env("CFLAGS", "-Og")
             .output()
             .expect("a shell");
         let failed = !output.status.success();

@@ -32,7 +32,7 @@ pub(crate) fn run(program: &Program, entry: &str, options: &Options, params: &[V
 }
 
 pub(crate) fn plain(backend: Backend) -> Options {
-    Options::default().backend(backend)
+    Options::default().optimize(false).backend(backend)
 }
 
 /// Checks that the gradient of `loss`, under every plan and backend, is that of the program without gradients of its
@@ -97,7 +97,7 @@ pub(crate) fn taken(
     sizes: &BTreeMap<String, i64>,
 ) -> Result<u64, String> {
     let gradient = Some(Gradient::default().memory(memory));
-    let options = Options::default().gradient(gradient).sizes(sizes.clone());
+    let options = Options::default().optimize(false).gradient(gradient).sizes(sizes.clone());
     match program.explained(entry, &options) {
         Ok((_, explanation)) => Ok(explanation.peak.expect("all sizes are known")),
         Err(e) if e.to_string().contains("the smallest gradient that was found takes") => Err(e.to_string()),

@@ -16,7 +16,7 @@ fn value(dtype: DType, shape: &[usize], data: &[f64]) -> Value {
 
 /// Runs an entry; returns all results.
 fn run(program: &Program, entry: &str, backend: Backend, params: Vec<Value>, sizes: &[i64]) -> Vec<Value> {
-    let options = Options::default().backend(backend);
+    let options = Options::default().optimize(false).backend(backend);
     let function = program.compile(entry, &options).unwrap_or_else(|e| panic!("{entry}: {e}"));
     function.run(params, sizes, 1).unwrap_or_else(|e| panic!("{entry}: {e}")).results
 }

@@ -28,7 +28,7 @@ fn sorted(mut lines: Vec<String>) -> Vec<String> {
 }
 
 fn by(backend: Backend) -> Options {
-    Options::default().backend(backend)
+    Options::default().optimize(false).backend(backend)
 }
 
 const PROGRAM: &str = r#"

@@ -39,7 +39,7 @@ impl Program {
             // Estimates depend on the number of threads.
             .env("OMP_NUM_THREADS", "2")
             .env("TAFFETA_CACHE_DIR", cache())
-            .env("CFLAGS", "-O1")
+            .env("CFLAGS", "-Og")
             .output()
             .expect("taffeta runs")
     }

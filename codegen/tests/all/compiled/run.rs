@@ -25,9 +25,10 @@ pub fn scratch_dir() -> PathBuf {
     dir
 }
 
-/// Compiles without contraction, so that results are those of the interpreter to the last bit.
+/// Compiles without contraction, so that results are those of the interpreter to the last bit, and without
+/// optimisation, which takes as long again: campaigns and tests of vectors optimise.
 pub fn compile(func: &Func, options: &LowerOptions) -> Compiled {
-    compile_with(func, options, &CompileOptions { contract: false, ..CompileOptions::default() })
+    compile_with(func, options, &CompileOptions { contract: false, optimize: false, ..CompileOptions::default() })
 }
 
 pub fn compile_with(func: &Func, options: &LowerOptions, flags: &CompileOptions) -> Compiled {
