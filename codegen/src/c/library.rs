@@ -12,8 +12,7 @@
 //! is not a product is printed as loops. The schedule has proved for this nest that the result does not overlap the
 //! factors, and passes preserve its meaning. Loops of the nest other than the product's own run around the call.
 
-use super::emitter::Emitter;
-use super::loops::Shared;
+use super::emitter::{Emitter, Shared};
 use super::types;
 use taffeta_analysis::query::product::{Operand, Product, product};
 use taffeta_ast::{DType, Expr, ExprKind, LoopProps, ReduceOp, Stmt, StmtKind};

@@ -34,6 +34,7 @@ mod library;
 mod loops;
 pub mod names;
 pub(crate) mod outline;
+mod partial_results;
 mod ranges;
 mod reduce;
 mod regions;
