@@ -9,99 +9,25 @@ use taffeta::{Backend, DType, Diagnostic, Error, Function, LevelKind, Options, P
 use taffeta_ast::{Buffer, Literal, Value};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
-/// Program with an entry for each kind of level, which sums all elements.
-const SUMS: &str = r#"
-def sum_csr(A: f64[n, m] @ csr) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
+/// Formats of matrices, one for each kind of level, with the names of their sums.
+const MATRICES: [(&str, &str); 13] = [
+    ("csr", "csr"),
+    ("band", "band"),
+    ("ragged", "ragged"),
+    ("map", "format(dense, bytemap)"),
+    ("hashed", "format(dense, hashed)"),
+    ("point", "format(dense, point)"),
+    ("rle", "rle"),
+    ("vbl", "vbl"),
+    ("packbits", "packbits"),
+    ("diagonals", "dia"),
+    ("slots", "ell"),
+    ("blocks", "bcsr(2, 3)"),
+    ("coo", "coo"),
+];
 
-def sum_band(A: f64[n, m] @ band) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_ragged(A: f64[n, m] @ ragged) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_map(A: f64[n, m] @ format(dense, bytemap)) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_hashed(A: f64[n, m] @ format(dense, hashed)) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_point(A: f64[n, m] @ format(dense, point)) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_rle(A: f64[n, m] @ rle) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_vbl(A: f64[n, m] @ vbl) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_packbits(A: f64[n, m] @ packbits) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_diagonals(A: f64[n, m] @ dia) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_slots(A: f64[n, m] @ ell) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_blocks(A: f64[n, m] @ bcsr(2, 3)) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
-def sum_coo(A: f64[n, m] @ coo) -> f64:
-    s: f64 = 0.0
-    for i in range(n):
-        for j in range(m):
-            s += A[i, j]
-    return s
-
+/// Sums over a tensor of three dimensions, and over two matrices of one pattern.
+const OTHERS: &str = r#"
 def sum_deep(A: f64[n, m, k] @ format(dense, ragged, dense)) -> f64:
     s: f64 = 0.0
     for i in range(n):
@@ -118,14 +44,23 @@ def sum_both(A: f64[n, m] @ csr, B: f64[n, m] @ pattern(A)) -> f64:
     return s
 "#;
 
+/// Returns the program with all sums.
+fn sums() -> String {
+    let sum = |(name, format): (&str, &str)| {
+        format!(
+            "def sum_{name}(A: f64[n, m] @ {format}) -> f64:\n    s: f64 = 0.0\n    for i in range(n):\n        \
+             for j in range(m):\n            s += A[i, j]\n    return s\n\n"
+        )
+    };
+    MATRICES.map(sum).concat() + OTHERS
+}
+
 #[test]
 fn c_refuses_invalid_arrays() {
-    let program = Program::from_source("sums.ft", SUMS).unwrap_or_else(|e| panic!("{e}"));
+    let program = Program::from_source("sums.ft", &sums()).unwrap_or_else(|e| panic!("{e}"));
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut files = Vec::new();
-    let lists = ["csr", "map", "hashed", "point", "vbl", "coo", "slots", "blocks"];
-    let entries = lists.into_iter().chain(["band", "ragged", "rle", "packbits", "deep", "diagonals", "both"]);
-    for entry in entries.map(|name| format!("sum_{name}")) {
+    for entry in MATRICES.map(|(name, _)| name).into_iter().chain(["deep", "both"]).map(|name| format!("sum_{name}")) {
         let source = program.c_source(&entry, &Options::default().schedule(None)).unwrap_or_else(|e| panic!("{e}"));
         let stem = source.signature.logical().c_name.clone();
         files.push(Toolchain::write(&source, dir.path(), &stem).expect("the directory can be written").source);

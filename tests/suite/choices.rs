@@ -123,7 +123,9 @@ fn operands_named_before_the_choice_contribute() {
         let text =
             format!("def f(x: f64[n]) -> f64:\n    s = {named}\n    return sum(where(x > 0, s, 0.0))\n\ng = grad(f)\n");
         let program = Program::from_source("named.ft", &text).unwrap_or_else(|e| panic!("{e}"));
-        let f = program.compile("g", &Options::default().optimize(false).backend(backend)).unwrap_or_else(|e| panic!("{text}\n{e}"));
+        let f = program
+            .compile("g", &Options::default().optimize(false).backend(backend))
+            .unwrap_or_else(|e| panic!("{text}\n{e}"));
         let x = Value::new(vec![3], Buffer::F64(vec![4.0, 0.0, -1.0])).expect("three numbers");
         f.run(vec![x], &[3], 1).unwrap_or_else(|e| panic!("{text}\n{e}")).results[0].numbers()
     };

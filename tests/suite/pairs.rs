@@ -184,8 +184,9 @@ fn tapes_with_a_length_given_by_the_call() {
     let w = arr1(&[0.9, 1.1, -0.7]);
     let start = arr1(&[0.3, -0.4, 0.8]);
     for backend in [Backend::Interp, Backend::C] {
-        let pair =
-            program.differentiate("rolled", &Options::default().optimize(false).backend(backend)).unwrap_or_else(|e| panic!("{e}"));
+        let pair = program
+            .differentiate("rolled", &Options::default().optimize(false).backend(backend))
+            .unwrap_or_else(|e| panic!("{e}"));
         // Differentiates by hand, backwards.
         let expected = |steps: usize, seed: f64, after: &[f64; 3]| -> [Vec<f64>; 2] {
             let (mut dx, mut dw) = (Vec::new(), Vec::new());

@@ -4,19 +4,10 @@
 use taffeta_ast::format::{Format, Level, LevelKind, Named};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Indices, Stored, Unfit, Unpackable, arrays_of, check};
+use testkit::cases::data::indices;
 use testkit::random;
 
 use random::{Drawn, Random, formats};
-
-fn indices(v: &Value) -> Indices<'_> {
-    match v.data() {
-        Buffer::U8(a) => Indices::U8(a),
-        Buffer::U16(a) => Indices::U16(a),
-        Buffer::I32(a) => Indices::I32(a),
-        Buffer::I64(a) => Indices::I64(a),
-        other => panic!("{} are no indices", other.dtype()),
-    }
-}
 
 fn checked(shape: &[usize], format: &Format, arrays: &[Value]) -> Result<Vec<i64>, Unfit> {
     let (values, own) = arrays.split_last().expect("the elements");

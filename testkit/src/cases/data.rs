@@ -130,13 +130,14 @@ fn unordered(stored: &Stored, format: &Format, shape: &[usize], names: &[Option<
     Stored::of_arrays(shape.to_vec(), format.clone(), arrays, stored.hidden().to_vec())
 }
 
-fn indices(v: &Value) -> Indices<'_> {
+/// Borrows an array of indices.
+pub fn indices(v: &Value) -> Indices<'_> {
     match v.data() {
         Buffer::U8(a) => Indices::U8(a),
         Buffer::U16(a) => Indices::U16(a),
         Buffer::I32(a) => Indices::I32(a),
         Buffer::I64(a) => Indices::I64(a),
-        _ => unreachable!("index arrays are of type u8, u16, i32 or i64"),
+        other => panic!("expected an array of u8, u16, i32 or i64, found {}", other.dtype()),
     }
 }
 
