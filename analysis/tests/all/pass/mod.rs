@@ -1,5 +1,5 @@
-//! Tests of the passes on small programs, printed, and on random ones. The example in the head of each pass is the first
-//! test of its file.
+//! Tests of the passes on small programs, printed, and on random ones. The example in the head of each pass is the
+//! first test of its file.
 
 mod check_finite;
 mod copy;
