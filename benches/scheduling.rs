@@ -14,10 +14,6 @@ use taffeta_ast::random::{Options as Drawn, program as drawn};
 use testkit::made::SORTS;
 use testkit::{cases, made};
 
-// The allocator of the command.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const BAR: Duration = Duration::from_millis(300);
 const GRADIENT_BAR: Duration = Duration::from_secs(1);
 /// Number of further tries of a program above its bar, and the multiple of the bar from which there are none.

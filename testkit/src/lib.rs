@@ -22,6 +22,10 @@
 
 #![allow(missing_docs)] // of test data, names say it
 
+/// Allocator of the command line, for all tests: the interpreter and the analyses allocate much.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 pub mod automatic;
 pub mod batch;
 pub mod cases;
