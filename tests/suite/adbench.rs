@@ -77,7 +77,7 @@ fn golden(text: &str, key: &str) -> Vec<f64> {
 /// Compiles an entry of an example, or its gradient if `wrt` is given.
 fn compile(file: &str, entry: &str, wrt: Option<&[&str]>, tape: Tape) -> Function {
     let gradient = wrt.map(|wrt| Gradient::default().wrt(wrt).tape(tape));
-    let options = Options::default().gradient(gradient).backend(Backend::C);
+    let options = Options::default().optimize(false).gradient(gradient).backend(Backend::C);
     let program = Program::load(root().join("examples/adbench").join(file)).unwrap_or_else(|e| panic!("{e}"));
     program.compile(entry, &options).unwrap_or_else(|e| panic!("{file} {entry}: {e}"))
 }

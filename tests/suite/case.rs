@@ -26,6 +26,9 @@ pub struct Case<'p> {
     pub statics: Vec<(String, String)>,
     /// `--schedule`, for compiled code. The interpreter runs the program as written.
     pub schedule: Option<String>,
+    /// Whether C for all sizes with a schedule is optimised, as users' programs are (`--schedule auto` is the default).
+    /// Other C never is: it would take twice as long.
+    pub optimize: bool,
 }
 
 /// Tensor with its name.
@@ -37,7 +40,7 @@ impl<'p> Case<'p> {
         let mut words = command.strip_prefix("run ")?.split_whitespace();
         let entry = words.next()?.to_string();
         let (inputs, sizes, statics) = (Vec::new(), Vec::new(), Vec::new());
-        let mut case = Case { program, command, entry, inputs, sizes, statics, schedule: None };
+        let mut case = Case { program, command, entry, inputs, sizes, statics, schedule: None, optimize: true };
         while let (Some(flag), Some(pair)) = (words.next(), words.next()) {
             if flag == "--schedule" {
                 case.schedule = Some(pair.to_string());
@@ -85,9 +88,7 @@ impl<'p> Case<'p> {
             options = plain;
         }
         let inputs = self.values(open.signature())?;
-        // Only schedules for all sizes are optimised, as users' programs are (`--schedule auto` is the default): the
-        // others would take as long again.
-        options = options.optimize(self.schedule.is_some() && generic);
+        options = options.optimize(self.optimize && self.schedule.is_some() && generic);
         if !generic {
             for (size, value) in open.signature().sizes.iter().zip_eq(&inputs.sizes) {
                 options = options.size(&size.name, *value);

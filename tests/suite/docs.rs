@@ -320,7 +320,7 @@ fn outcome(
     backend: Backend,
     size: i64,
 ) -> Result<Vec<taffeta_ast::Value>, String> {
-    let options = Options::default().schedule(schedule).backend(backend);
+    let options = Options::default().optimize(false).schedule(schedule).backend(backend);
     let function = program.compile(entry, &options).map_err(|e| e.to_string())?;
     let signature = function.signature();
     let sizes: Vec<_> = signature.sizes.iter().enumerate().map(|(k, s)| (s.name.clone(), size + k as i64)).collect();

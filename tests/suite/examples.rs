@@ -16,7 +16,7 @@ fn run(
     statics: &[(&str, &str)],
     sizes: &[(&str, i64)],
 ) -> HashMap<String, Value> {
-    run_with(Options::default().backend(Backend::C), file, entry, inputs, statics, sizes)
+    run_with(Options::default().optimize(false).backend(Backend::C), file, entry, inputs, statics, sizes)
 }
 
 fn run_with(

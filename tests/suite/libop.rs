@@ -52,7 +52,16 @@ impl Computed {
 
     fn case(&self) -> Case<'_> {
         let (program, inputs, entry) = (&self.program, self.inputs.clone(), "t".to_string());
-        Case { program, command: &self.name, entry, inputs, sizes: vec![], statics: vec![], schedule: None }
+        Case {
+            program,
+            command: &self.name,
+            entry,
+            inputs,
+            sizes: vec![],
+            statics: vec![],
+            schedule: None,
+            optimize: true,
+        }
     }
 
     /// Returns the operators that the case calls.
@@ -231,7 +240,8 @@ fn literal(text: &str, dtype: DType, ndim: usize) -> Result<Value, String> {
 /// Runs the example; the error is the difference from the results it promises.
 fn check(example: &Example, backend: Backend) -> Result<(), String> {
     let program = taffeta::Program::from_source("example.ft", &example.program).map_err(|e| e.to_string())?;
-    let function = program.compile("example", &Options::default().backend(backend)).map_err(|e| e.to_string())?;
+    let function =
+        program.compile("example", &Options::default().optimize(false).backend(backend)).map_err(|e| e.to_string())?;
     let params: Vec<_> = function.signature().params().cloned().collect();
     if params.len() != example.arguments.len() {
         return Err(format!("{} arguments for {} parameters", example.arguments.len(), params.len()));

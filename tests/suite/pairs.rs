@@ -23,7 +23,7 @@ fn in_two_passes(case: &Case<'_>, backend: Backend, tape: &Tape) -> Outcome {
     let file = Program::load(&case.program.path).unwrap_or_else(|e| panic!("{e}"));
     let gradient = Some(Gradient::default().tape(tape.clone()));
     let schedule = case.schedule.clone().filter(|_| backend == Backend::C);
-    let options = case.options().schedule(schedule.as_deref()).gradient(gradient).backend(backend);
+    let options = case.options().optimize(false).schedule(schedule.as_deref()).gradient(gradient).backend(backend);
     let both = match file.compile(&case.entry, &options) {
         Ok(both) => both,
         Err(e) if file.differentiate(&case.entry, &options).is_err() => {
@@ -269,7 +269,7 @@ fn mismatched_tapes_and_seeds_are_refused() {
 fn a_tape_may_outlive_its_arrays() {
     let program = Program::from_source("product.ft", PRODUCT).unwrap_or_else(|e| panic!("{e}"));
     // No intermediate value is kept: the tape holds only the arrays.
-    let options = Options::default().gradient(Gradient::default().tape(Tape::None));
+    let options = Options::default().optimize(false).gradient(Gradient::default().tape(Tape::None));
     let pair = program.differentiate("product", &options).unwrap_or_else(|e| panic!("{e}"));
     let seed = arr1(&[1.0, 2.0]);
     let (borrowed, tape) = {

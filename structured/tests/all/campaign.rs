@@ -86,7 +86,7 @@ fn seeds(most: u64) -> (u64, u64) {
 
 #[test]
 fn random_programs_agree() {
-    let (first, most) = seeds(1000);
+    let (first, most) = seeds(400);
     let counts = counted((first..first + most).map(case).collect(), plain);
     let refused: usize = counts.refused.values().sum();
     assert!(20 * refused < counts.agree, "{refused} of {most} programs are refused");
@@ -94,14 +94,14 @@ fn random_programs_agree() {
     assert!(2 * counts.dense > counts.agree, "only {} programs are compared with all elements", counts.dense);
 }
 
-/// Checks each format at each operand of each kernel, with random formats of the other operands.
+/// Checks each format at the operands of every second kernel, with random formats of the other operands.
 #[test]
 fn kernels_in_every_format() {
     let mut random = Random(1);
     let mut all = Vec::new();
-    for kernel in KERNELS {
+    for (number, kernel) in KERNELS.into_iter().enumerate() {
         for (k, (_, dims)) in kernel.operands.iter().enumerate() {
-            for format in &FORMATS[dims.len() - 1] {
+            for format in FORMATS[dims.len() - 1].iter().skip((number + k) % 2).step_by(2) {
                 let mut formats: Vec<Format> = kernel.operands.iter().map(|o| any(o.1.len(), &mut random)).collect();
                 formats[k] = format.clone();
                 all.push(kernel.case(&formats, all.len() as u64));
@@ -116,22 +116,22 @@ fn kernels_in_every_format() {
 /// Checks random kernels with random formats of all operands, on other data.
 #[test]
 fn kernels_in_random_formats() {
-    counted((0..500).map(kernels::random).collect(), plain);
+    counted((0..200).map(kernels::random).collect(), plain);
 }
 
 /// Checks random programs and kernels under random steps, and their derivatives.
 #[test]
 fn schedules_and_derivatives_agree() {
-    agree(Way::Scheduled, 150, |c| ways::tried(c, Way::Scheduled));
-    agree(Way::Backward, 150, |c| ways::tried(c, Way::Backward));
-    agree(Way::Forward, 150, |c| ways::tried(c, Way::Forward));
+    agree(Way::Scheduled, 60, |c| ways::tried(c, Way::Scheduled));
+    agree(Way::Backward, 60, |c| ways::tried(c, Way::Backward));
+    agree(Way::Forward, 60, |c| ways::tried(c, Way::Forward));
 }
 
 /// Checks random programs and kernels, and their gradients, under the steps that rules choose.
 #[test]
 fn automatic_schedules_agree() {
-    agree(Way::Automatic, 40, |c| ways::tried(c, Way::Automatic));
-    agree(Way::AutomaticBackward, 40, |c| ways::tried(c, Way::AutomaticBackward));
+    agree(Way::Automatic, 20, |c| ways::tried(c, Way::Automatic));
+    agree(Way::AutomaticBackward, 20, |c| ways::tried(c, Way::AutomaticBackward));
 }
 
 fn agree(way: Way, most: u64, tried: Tried) {

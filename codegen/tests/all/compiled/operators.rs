@@ -1,13 +1,15 @@
 //! Every operator on every element type that it accepts, over special values: C agrees with the interpreter, to the
 //! last bit where the operation is exact, and within the promised accuracy for other mathematical functions.
 
-use crate::compiled::programs::{Builder, apply, load, range, store};
-use crate::compiled::run::compile_with;
+use crate::compiled::programs::{Builder, apply, load, range, sources, store};
+use crate::compiled::run::{compile_with, scratch_dir};
+use itertools::Itertools as _;
 use taffeta_ast::interp::{self, Inputs};
 use taffeta_ast::{Buffer, DType, Expr, Func, Kind, Literal, Op, Value};
-use taffeta_codegen::LowerOptions;
 use taffeta_codegen::call::Context;
 use taffeta_codegen::toolchain::CompileOptions;
+use taffeta_codegen::{Compiled, LowerOptions, c, lower};
+use testkit::batch;
 
 /// Returns boundary values of types, operators and their implementations.
 fn specials(dtype: DType) -> Vec<Literal> {
@@ -57,6 +59,16 @@ struct Column {
     value: Box<Formula>,
 }
 
+/// Elementwise program, to be run on every combination of its operands.
+struct Table {
+    name: String,
+    /// Types of the operands.
+    dtypes: Vec<DType>,
+    /// Values of each operand.
+    operands: Vec<Vec<Literal>>,
+    columns: Vec<Column>,
+}
+
 /// Builds `y[i] = f(x0[i], x1[i], …)` for every column, each in a loop of its own.
 fn elementwise(name: &str, operands: &[DType], columns: &[Column]) -> Func {
     let mut b = Builder::default();
@@ -75,10 +87,27 @@ fn elementwise(name: &str, operands: &[DType], columns: &[Column]) -> Func {
     b.func(name, body)
 }
 
+/// Checks programs, whose C is compiled together: with several columns optimised, since only mathematical functions
+/// have vector versions to test.
+fn check(tables: &[Table]) {
+    for optimize in [false, true] {
+        let tables = tables.iter().filter(|t| (t.columns.len() > 1) == optimize).collect_vec();
+        let funcs = tables.iter().map(|t| elementwise(&t.name, &t.dtypes, &t.columns)).collect_vec();
+        let emit =
+            |func: &Func| c::emit(&lower(func, &LowerOptions::default()).expect("it can be lowered"), &sources());
+        let flags = CompileOptions { contract: false, optimize, ..CompileOptions::default() };
+        let compiled = batch::compile(&funcs.iter().map(emit).collect_vec(), &scratch_dir(), &flags);
+        let compiled = compiled.unwrap_or_else(|e| panic!("{e}"));
+        for ((table, func), compiled) in tables.iter().zip_eq(&funcs).zip_eq(&compiled) {
+            check_table(table, func, compiled);
+        }
+    }
+}
+
 /// Checks all combinations of operands on which the interpreter has a value together; the others must stop C one by
 /// one.
-fn check(name: &str, dtypes: &[DType], operands: &[Vec<Literal>], columns: &[Column]) {
-    let func = elementwise(name, dtypes, columns);
+fn check_table(table: &Table, func: &Func, compiled: &Compiled) {
+    let Table { name, dtypes, operands, columns } = table;
     let mut combinations: Vec<Vec<Literal>> = vec![Vec::new()];
     for values in operands {
         combinations = combinations
@@ -91,14 +120,10 @@ fn check(name: &str, dtypes: &[DType], operands: &[Vec<Literal>], columns: &[Col
         let make = |(k, d): (usize, &DType)| Value::new(vec![rows.len()], buffer(*d, &column(k))).expect("a vector");
         dtypes.iter().enumerate().map(make).collect()
     };
-    // Only mathematical functions have vector versions to test.
-    let optimize = columns.len() > 1;
-    let flags = CompileOptions { contract: false, optimize, ..CompileOptions::default() };
-    let compiled = compile_with(&func, &LowerOptions::default(), &flags);
     let mut cx = Context::new(1);
     let mut run = |rows: &[Vec<Literal>]| {
         let params = values(rows);
-        let want = interp::run(&func, &Inputs { params: params.clone(), ..Inputs::default() });
+        let want = interp::run(func, &Inputs { params: params.clone(), ..Inputs::default() });
         (want, compiled.call_values(&mut cx, &mut params.clone(), &[]))
     };
     let (good, bad): (Vec<_>, Vec<_>) =
@@ -151,31 +176,36 @@ fn tolerance(op: Op, dtype: DType) -> f64 {
 
 /// Checks operators that always have a value in one program, and each other one in its own.
 fn check_types(dtypes: &[DType]) {
-    for &dtype in dtypes {
-        for arity in 1..=3 {
-            let mut values = specials(dtype);
-            if arity == 3 {
-                values.truncate(12);
-            }
-            let (operands, dtypes) = (vec![values; arity], vec![dtype; arity]);
-            let of_arity = |op: &Op| op.info().arity == arity && *op != Op::Select && op.info().domain.accepts(dtype);
-            let column = |op: Op| Column {
-                name: format!("{op:?}").to_lowercase(),
-                dtype: op.result(dtype),
-                tolerance: tolerance(op, dtype),
-                value: Box::new(move |args| apply(op, &args.iter().collect::<Vec<_>>())),
-            };
-            let fails = |op: &Op| op.info().may_fail_on_int && dtype.is_int();
-            let (alone, together): (Vec<Op>, Vec<Op>) = Op::ALL.iter().copied().filter(of_arity).partition(fails);
-            for op in alone {
-                check(&format!("{op:?}_{dtype}"), &dtypes, &operands, &[column(op)]);
-            }
-            if !together.is_empty() {
-                let columns: Vec<Column> = together.into_iter().map(column).collect();
-                check(&format!("operators_{dtype}_{arity}"), &dtypes, &operands, &columns);
-            }
-        }
+    check(&dtypes.iter().cartesian_product(1..=3).flat_map(|(dtype, arity)| of_type(*dtype, arity)).collect_vec());
+}
+
+/// Makes the programs of the operators with `arity` operands of a type.
+fn of_type(dtype: DType, arity: usize) -> Vec<Table> {
+    let mut values = specials(dtype);
+    if arity == 3 {
+        values.truncate(12);
     }
+    let of_arity = |op: &Op| op.info().arity == arity && *op != Op::Select && op.info().domain.accepts(dtype);
+    let column = |op: Op| Column {
+        name: format!("{op:?}").to_lowercase(),
+        dtype: op.result(dtype),
+        tolerance: tolerance(op, dtype),
+        value: Box::new(move |args| apply(op, &args.iter().collect::<Vec<_>>())),
+    };
+    let table = |name: String, columns: Vec<Column>| Table {
+        name,
+        dtypes: vec![dtype; arity],
+        operands: vec![values.clone(); arity],
+        columns,
+    };
+    let fails = |op: &Op| op.info().may_fail_on_int && dtype.is_int();
+    let (alone, together): (Vec<Op>, Vec<Op>) = Op::ALL.iter().copied().filter(of_arity).partition(fails);
+    let mut tables = alone.into_iter().map(|op| table(format!("{op:?}_{dtype}"), vec![column(op)])).collect_vec();
+    if !together.is_empty() {
+        let columns = together.into_iter().map(column).collect();
+        tables.push(table(format!("operators_{dtype}_{arity}"), columns));
+    }
+    tables
 }
 
 #[test]
@@ -201,7 +231,7 @@ fn operators_on_floats() {
 /// Checks constants on either side, for which C has a shorter form.
 #[test]
 fn minimum_and_maximum_with_constants() {
-    for dtype in [DType::F32, DType::F64] {
+    let table = |dtype: DType| {
         let constants = [0.0, -0.0, 1.0, -3.0, 1e30, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
         let both = [Op::Min, Op::Max].into_iter().flat_map(|op| [false, true].map(|first| (op, first)));
         let columns = constants.iter().enumerate().flat_map(|(k, c)| {
@@ -218,12 +248,15 @@ fn minimum_and_maximum_with_constants() {
                 }
             })
         });
-        check(&format!("constants_{dtype}"), &[dtype], &[specials(dtype)], &columns.collect::<Vec<_>>());
-    }
+        let (name, operands) = (format!("constants_{dtype}"), vec![specials(dtype)]);
+        Table { name, dtypes: vec![dtype], operands, columns: columns.collect() }
+    };
+    check(&[DType::F32, DType::F64].map(table));
 }
 
 #[test]
 fn casts_between_all_types() {
+    let mut tables = Vec::new();
     for from in DType::ALL {
         let column = |to: DType| Column {
             name: format!("to_{to}"),
@@ -231,20 +264,21 @@ fn casts_between_all_types() {
             tolerance: 0.0,
             value: Box::new(move |args| args[0].clone().cast(to)),
         };
+        let mut add = |name: String, columns: Vec<Column>| {
+            tables.push(Table { name, dtypes: vec![from], operands: vec![specials(from)], columns });
+        };
         let fails = |to: &DType| from.is_float() && to.is_int();
         let (alone, together): (Vec<DType>, Vec<DType>) =
             DType::ALL.into_iter().filter(|to| *to != from).partition(fails);
-        for to in alone {
-            check(&format!("{from}_to_{to}"), &[from], &[specials(from)], &[column(to)]);
-        }
-        let columns: Vec<Column> = together.into_iter().map(column).collect();
-        check(&format!("casts_{from}"), &[from], &[specials(from)], &columns);
+        alone.into_iter().for_each(|to| add(format!("{from}_to_{to}"), vec![column(to)]));
+        add(format!("casts_{from}"), together.into_iter().map(column).collect());
     }
+    check(&tables);
 }
 
 #[test]
 fn select_takes_every_type() {
-    for dtype in DType::ALL {
+    let table = |dtype: DType| {
         let column = Column {
             name: "y".into(),
             dtype,
@@ -253,15 +287,17 @@ fn select_takes_every_type() {
         };
         let mut values = specials(dtype);
         values.truncate(8);
-        let operands = [specials(DType::Bool), values.clone(), values];
-        check(&format!("select_{dtype}"), &[DType::Bool, dtype, dtype], &operands, &[column]);
-    }
+        let operands = vec![specials(DType::Bool), values.clone(), values];
+        let dtypes = vec![DType::Bool, dtype, dtype];
+        Table { name: format!("select_{dtype}"), dtypes, operands, columns: vec![column] }
+    };
+    check(&DType::ALL.map(table));
 }
 
 /// Checks that vector versions of mathematical functions keep the promised accuracy everywhere, and are used.
 #[test]
 fn mathematical_functions_are_accurate() {
-    for dtype in [DType::F32, DType::F64] {
+    let table = |dtype: DType| {
         let functions: Vec<Op> =
             Op::ALL.iter().copied().filter(|op| is_approximate(*op) && op.info().arity == 1).collect();
         let columns: Vec<Column> = functions
@@ -281,8 +317,9 @@ fn mathematical_functions_are_accurate() {
             values.extend([Literal::Float(rounded), Literal::Float(-rounded)]);
             x *= 1.02;
         }
-        check(&format!("accuracy_{dtype}"), &[dtype], &[values], &columns);
-    }
+        Table { name: format!("accuracy_{dtype}"), dtypes: vec![dtype], operands: vec![values], columns }
+    };
+    check(&[DType::F32, DType::F64].map(table));
 }
 
 #[test]

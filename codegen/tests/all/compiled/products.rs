@@ -44,18 +44,18 @@ fn right(flags: &CompileOptions, count: u32) {
 
 #[test]
 fn products_agree_with_loops() {
-    right(&CompileOptions::default(), 1000);
+    right(&CompileOptions::default(), 400);
 }
 
 /// Checks other vector widths, and tiles of other sizes.
 #[test]
 fn products_for_any_machine() {
-    right(&CompileOptions { native: false, ..CompileOptions::default() }, 500);
+    right(&CompileOptions { native: false, ..CompileOptions::default() }, 200);
 }
 
 #[test]
 fn products_stay_within_their_matrices() {
-    right(&CompileOptions { sanitize: true, ..CompileOptions::default() }, 300);
+    right(&CompileOptions { sanitize: true, ..CompileOptions::default() }, 100);
 }
 
 /// Checks that an OpenBLAS older than the processor, whose kernels lack AVX-512 or AVX, gives way to the faster

@@ -43,7 +43,10 @@ pub fn compare(func: &Func, after: &Func, program: &Program, options: &LowerOpti
     let source = c::emit(&lowered, program.sources());
     let dir = scratch_dir();
     Toolchain::write(&source, &dir, "program").expect("the directory can be written");
-    let flags = CompileOptions { contract: false, ..CompileOptions::default() };
+    // Loops with lanes are optimised as users' are, for this machine's vectors.
+    let usual = options.vector_bytes == LowerOptions::default().vector_bytes;
+    let optimize = usual && source.code.contains("#pragma omp simd");
+    let flags = CompileOptions { contract: false, optimize, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
     let library = compiler.shared(&dir, "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
     // SAFETY: the library was just built from this C, in a directory of this test.

@@ -50,17 +50,17 @@ fn over(name: &str, most: u64, one: One<'_>) -> Counts {
 
 #[test]
 fn affine_programs() {
-    campaign(Class::Affine, 200);
+    campaign(Class::Affine, 100);
 }
 
 #[test]
 fn programs_with_indirect_accesses() {
-    campaign(Class::Wild, 150);
+    campaign(Class::Wild, 75);
 }
 
 #[test]
 fn programs_with_private_tensors() {
-    campaign(Class::Private, 150);
+    campaign(Class::Private, 75);
 }
 
 /// Checks that every primitive applies to some programs, and so does every keyword that makes another rewrite of it.
@@ -78,7 +78,7 @@ fn dense_programs() {
 #[test]
 fn automatic_schedules() {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
-    let (first, most) = (number("FIRST", 0), number("COUNT", 150));
+    let (first, most) = (number("FIRST", 0), number("COUNT", 80));
     let mut all = Taken::new();
     for sort in SORTS {
         let one = |seed: u64| {

@@ -105,7 +105,7 @@ fn programs() -> Vec<(&'static str, Func)> {
 }
 
 /// Number of seeds of each program.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 20;
 
 /// Schedules every program at random; returns the failures, shrunk, and all cases with their programs' names.
 fn recorded() -> (Vec<String>, Vec<(&'static str, Case)>, Counts) {

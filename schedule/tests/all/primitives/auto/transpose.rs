@@ -54,9 +54,9 @@ def f(x: f32[n, 4096], y: inout[f32[4096, n]]):
 #[test]
 fn computations_on_transposed_tensors_are_vectorised() {
     let text = "
-def f(x: f32[4096, 4096], y: inout[f32[4096, 4096]]):
-    for i in range(4096):
-        for j in range(4096):
+def f(x: f32[2048, 2048], y: inout[f32[2048, 2048]]):
+    for i in range(2048):
+        for j in range(2048):
             y[j, i] = exp(x[i, j])
 ";
     decides(
@@ -64,44 +64,44 @@ def f(x: f32[4096, 4096], y: inout[f32[4096, 4096]]):
         "auto_transpose",
         &[],
         expect![[r#"
-        `i`
-            keep                                         109 ms
-          * blocks of "j" 16, "i" 16                     31.7 ms
-        for j_o in range(256):
-            for i_o in range(256):
-                for i_i in range(16):
-                    y[j_o * 16, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16])
-                for i_i in range(16):
-                    y[j_o * 16 + 1, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 1])
-                for i_i in range(16):
-                    y[j_o * 16 + 2, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 2])
-                for i_i in range(16):
-                    y[j_o * 16 + 3, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 3])
-                for i_i in range(16):
-                    y[j_o * 16 + 4, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 4])
-                for i_i in range(16):
-                    y[j_o * 16 + 5, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 5])
-                for i_i in range(16):
-                    y[j_o * 16 + 6, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 6])
-                for i_i in range(16):
-                    y[j_o * 16 + 7, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 7])
-                for i_i in range(16):
-                    y[j_o * 16 + 8, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 8])
-                for i_i in range(16):
-                    y[j_o * 16 + 9, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 9])
-                for i_i in range(16):
-                    y[j_o * 16 + 10, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 10])
-                for i_i in range(16):
-                    y[j_o * 16 + 11, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 11])
-                for i_i in range(16):
-                    y[j_o * 16 + 12, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 12])
-                for i_i in range(16):
-                    y[j_o * 16 + 13, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 13])
-                for i_i in range(16):
-                    y[j_o * 16 + 14, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 14])
-                for i_i in range(16):
-                    y[j_o * 16 + 15, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 15])
-    "#]],
+            `i`
+                keep                                         27.3 ms
+              * blocks of "j" 16, "i" 16                     7.93 ms
+            for j_o in range(128):
+                for i_o in range(128):
+                    for i_i in range(16):
+                        y[j_o * 16, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16])
+                    for i_i in range(16):
+                        y[j_o * 16 + 1, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 1])
+                    for i_i in range(16):
+                        y[j_o * 16 + 2, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 2])
+                    for i_i in range(16):
+                        y[j_o * 16 + 3, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 3])
+                    for i_i in range(16):
+                        y[j_o * 16 + 4, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 4])
+                    for i_i in range(16):
+                        y[j_o * 16 + 5, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 5])
+                    for i_i in range(16):
+                        y[j_o * 16 + 6, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 6])
+                    for i_i in range(16):
+                        y[j_o * 16 + 7, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 7])
+                    for i_i in range(16):
+                        y[j_o * 16 + 8, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 8])
+                    for i_i in range(16):
+                        y[j_o * 16 + 9, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 9])
+                    for i_i in range(16):
+                        y[j_o * 16 + 10, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 10])
+                    for i_i in range(16):
+                        y[j_o * 16 + 11, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 11])
+                    for i_i in range(16):
+                        y[j_o * 16 + 12, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 12])
+                    for i_i in range(16):
+                        y[j_o * 16 + 13, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 13])
+                    for i_i in range(16):
+                        y[j_o * 16 + 14, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 14])
+                    for i_i in range(16):
+                        y[j_o * 16 + 15, i_o * 16 + i_i] = exp(x[i_o * 16 + i_i, j_o * 16 + 15])
+        "#]],
     );
 }
 

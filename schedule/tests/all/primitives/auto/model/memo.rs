@@ -65,8 +65,8 @@ fn others(func: &Func, id: StmtId) -> Vec<Func> {
 #[test]
 fn incremental_estimates_equal_fresh_ones() {
     let (func, _) = entry(PROGRAM);
-    // The tensors fit into the first cache level, into a later one, and into none.
-    for n in [7, 300, 100_000] {
+    // The tensors fit into the first cache level, and into none.
+    for n in [7, 100_000] {
         let target = Target { sizes: [("n".to_string(), n)].into(), ..Target::portable(2) };
         let mut s = Schedule::new(func.clone()).aimed_at(Arc::new(target.clone()));
         let mut programs = vec![func.clone()];
