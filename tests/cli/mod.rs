@@ -24,13 +24,10 @@ mod surroundings;
 mod usage;
 
 use crate::probed::make_cache;
-use crate::programs;
+use crate::programs::{self, FLAGS};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-
-/// Flags of the C compiler in commands.
-const FLAGS: &str = "-Og";
 
 /// Temporary folder with some files, in which `taffeta` is run.
 pub struct Folder(TempDir);

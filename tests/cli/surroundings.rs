@@ -1,6 +1,6 @@
 //! The process's environment: variables, threads, terminals and signals.
 
-use super::{Folder, PROGRAM, finish};
+use super::{FLAGS, Folder, PROGRAM, finish};
 use crate::programs::root;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -51,7 +51,8 @@ fn too_many_threads_are_refused() {
 fn on_a_terminal(folder: &Folder, args: &[&str]) -> String {
     let mut command = Command::new(crate::python::interpreter());
     command.arg(root().join("tests/cli/terminal.py")).arg(env!("CARGO_BIN_EXE_taffeta")).args(args);
-    command.current_dir(folder.path()).env("TAFFETA_CACHE_DIR", folder.path().join("cache")).env("TERM", "xterm");
+    command.current_dir(folder.path()).env("TAFFETA_CACHE_DIR", folder.cache()).env("TERM", "xterm");
+    command.env("CFLAGS", FLAGS);
     let (status, out, err) = finish(&mut command);
     assert_eq!(status, 0, "{out}{err}");
     out
@@ -78,7 +79,7 @@ fn progress_is_shown_on_terminals_alone() {
         assert!(on_a_terminal(&folder, args).contains(what), "{args:?} shows nothing");
     }
     let mut command = folder.command(&args);
-    let (status, out, err) = finish(command.env_remove("CFLAGS").env("TAFFETA_CACHE_DIR", folder.path().join("cache")));
+    let (status, out, err) = finish(command.env("TAFFETA_CACHE_DIR", folder.cache()));
     assert_eq!((status, err.as_str()), (0, ""));
     assert!(!out.contains("running"), "{out}");
 }

@@ -77,7 +77,8 @@ fn golden(text: &str, key: &str) -> Vec<f64> {
 /// Compiles an entry of an example, or its gradient if `wrt` is given.
 fn compile(file: &str, entry: &str, wrt: Option<&[&str]>, tape: Tape) -> Function {
     let gradient = wrt.map(|wrt| Gradient::default().wrt(wrt).tape(tape));
-    let options = Options::default().optimize(false).gradient(gradient).backend(Backend::C);
+    // Hand tracking takes long to compile, and the others to run.
+    let options = Options::default().optimize(file != "hand.ft").gradient(gradient).backend(Backend::C);
     let program = Program::load(root().join("examples/adbench").join(file)).unwrap_or_else(|e| panic!("{e}"));
     program.compile(entry, &options).unwrap_or_else(|e| panic!("{file} {entry}: {e}"))
 }
@@ -197,7 +198,7 @@ fn gradients_of_mixtures_of_gaussians() {
     assert_near("gmm: value", &[value], &golden(&expected, "objective_calculation_correctness.value"), 1e-13);
     let expected = golden(&expected, "jacobian_calculation_correctness.expected_gradient");
     assert_near("gmm: gradient", &gradient, &expected, 1e-13);
-    for name in ["gmm_1k_gmm_d2_K5.txt", "gmm_1k_gmm_d10_K5.txt", "gmm_1k_gmm_d20_K10.txt", "gmm_10k_gmm_d10_K25.txt"] {
+    for name in ["gmm_1k_gmm_d2_K5.txt", "gmm_1k_gmm_d10_K5.txt", "gmm_1k_gmm_d20_K10.txt"] {
         if let Some(text) = published(name) {
             objective.check(name, &mixture(&text), 12);
         }

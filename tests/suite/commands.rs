@@ -5,7 +5,7 @@
 //! stand-ins, made here, for the published data that commands name. The only changes are smaller sizes and numbers of
 //! steps.
 
-use crate::programs::{cache, for_each, root};
+use crate::programs::{FLAGS, cache, for_each, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -139,7 +139,7 @@ fn failures(text: &Text, data: &Path) -> Vec<String> {
             .env("PATH", format!("{}:{path}", binary.display()))
             .env("TAFFETA_DATA", data)
             .env("TAFFETA_CACHE_DIR", cache())
-            .env("CFLAGS", "-Og")
+            .env("CFLAGS", FLAGS)
             .output()
             .expect("a shell");
         let failed = !output.status.success();

@@ -11,6 +11,7 @@
 
 use crate::case::{difference, tolerance};
 use crate::probed::make_cache;
+use crate::programs::FLAGS;
 use itertools::Itertools as _;
 use rayon::prelude::*;
 use std::fmt::Write as _;
@@ -56,6 +57,7 @@ fn run(arguments: &str, folder: &Path) -> String {
         .env("COLUMNS", "100")
         .env("OMP_NUM_THREADS", "2")
         .env("TAFFETA_CACHE_DIR", folder.join("cache"))
+        .env("CFLAGS", FLAGS)
         .output()
         .unwrap();
     let mut text = String::from_utf8(output.stdout).unwrap();
@@ -123,7 +125,7 @@ fn every_command_of_the_book_prints_the_shown_output() {
         .par_iter()
         .flat_map(|path| {
             let (folder, mut stale) = (tempfile::tempdir().unwrap(), Vec::new());
-            make_cache(&folder.path().join("cache"), "");
+            make_cache(&folder.path().join("cache"), FLAGS);
             current(path, |page| rewritten(page, folder.path()), &mut stale);
             stale
         })

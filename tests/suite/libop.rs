@@ -179,7 +179,7 @@ fn operators_agree_with_numpy() {
     let mut faults = programs::for_each(&cases, interpreted).concat();
     let compiled = compiled(&cases);
     let groups: Vec<(&[&Computed], bool)> =
-        compiled.chunks(CASES_PER_LIBRARY).cartesian_product([true, false]).collect();
+        compiled.chunks(CASES_PER_LIBRARY).zip([true, false].into_iter().cycle()).collect();
     faults.extend(programs::for_each(&groups, |(group, generic)| faults_in_c(group, *generic)).concat());
     assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
 }

@@ -8,6 +8,9 @@ use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Flags of the C compiler in commands, which compile fast: other tests optimise the same programs.
+pub const FLAGS: &str = "-Og";
+
 /// Program with its commands.
 pub struct Program {
     /// Path of the file.
@@ -29,7 +32,7 @@ impl Program {
         words.next().into_iter().chain([file]).chain(words).collect()
     }
 
-    /// Runs `taffeta` in the program's folder. C is compiled fast: other tests optimise the same programs.
+    /// Runs `taffeta` in the program's folder.
     pub fn taffeta(&self, arguments: &[String]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_taffeta"))
             .args(arguments)
@@ -39,7 +42,7 @@ impl Program {
             // Estimates depend on the number of threads.
             .env("OMP_NUM_THREADS", "2")
             .env("TAFFETA_CACHE_DIR", cache())
-            .env("CFLAGS", "-Og")
+            .env("CFLAGS", FLAGS)
             .output()
             .expect("taffeta runs")
     }
