@@ -114,8 +114,9 @@ fn attempt(
     inverted: FxHashMap<Symbol, Inverted>,
 ) -> Result<Derived, Diagnostics> {
     let func = facts.func;
-    let origin = Origin::source(request.span).derive("grad", "interface");
+    let origin = &Origin::source(request.span).derive("grad", "interface");
     let [wrt, given] = wanted(request);
+    let requested = Requested { request, wrt, given, origin };
     let active = active(request, calls, func);
     let mut made = Interface {
         names: Names::new(func, func.results.iter().filter(|_| leaves_results(request))),
@@ -134,20 +135,30 @@ fn attempt(
     for t in func.results.iter().chain(func.params.iter().map(|p| &p.tensor)) {
         let active = active.contains(&t.symbol);
         let dtype = collected.of(t);
-        let Some(a) = made.interface(request, t, dtype, [&wrt, &given], active, &origin) else { continue };
+        let Some(a) = made.interface(&requested, t, dtype, active) else { continue };
         adjoints.insert(t.symbol.clone(), a);
     }
     let values = Values::new(facts, homes, inverted);
     let (first, last) = (std::mem::take(&mut made.first), std::mem::take(&mut made.last));
     let differentiable = request.differentiable;
-    let from =
-        Forward { facts, calls, active, collected, adjoints, values, first, last, differentiable, origin: &origin };
+    let from = Forward { facts, calls, active, collected, adjoints, values, first, last, differentiable, origin };
     let Passes { body, mut info, written, values, calls: custom_vjps } = reverse::run(from)?;
     info.zeros.extend(std::mem::take(&mut made.zeros));
     info.rounded = std::mem::take(&mut made.rounded);
     let residuals = residuals::list(facts, &values);
-    let func = made.finish(request, body, &written, &mut info.backward, &origin);
+    let func = made.finish(request, body, &written, &mut info.backward, origin);
     Ok(Derived { func: Func { custom_vjps, ..func }, info, residuals })
+}
+
+/// Adjoints that a request asks for.
+struct Requested<'a> {
+    request: &'a Request<'a>,
+    /// Parameters whose gradients are results.
+    wrt: FxHashSet<Symbol>,
+    /// `inout` parameters, whose adjoints are `inout` parameters too.
+    given: FxHashSet<Symbol>,
+    /// Origin of the statements.
+    origin: &'a Origin,
 }
 
 /// Adjoints of parameters and results, and the statements that initialise and round them.
@@ -175,13 +186,12 @@ impl Interface {
     /// Declares the adjoint of a parameter or a result, with its own accumulation type.
     fn interface(
         &mut self,
-        request: &Request<'_>,
+        requested: &Requested<'_>,
         t: &Arc<Tensor>,
         dtype: DType,
-        [wrt, given]: [&FxHashSet<Symbol>; 2],
         active: bool,
-        origin: &Origin,
     ) -> Option<Arc<Tensor>> {
+        let Requested { request, wrt, given, origin } = requested;
         let is_result = request.func.results.iter().any(|r| r.symbol == t.symbol);
         let local = |role| Arc::new(Tensor { dtype, ..(*build::adjoint(t, role)).clone() });
         if is_result && (request.is_of(t) || !t.dtype.is_float()) {

@@ -267,11 +267,11 @@ impl Lower {
                 self.insert(&located, access, bound)
             }
             _ if let Some((access, effect_cond)) = &searched => self.searched(&located, access, effect_cond, bound),
-            StmtKind::For { iter, extent, props, body } => {
+            StmtKind::For { iter, extent, body, .. } => {
                 let mut inside = bound.clone();
                 inside.insert(iter.clone(), self.parts.get(iter).cloned().or_else(|| range(extent)));
                 self.open_record(&located, iter, extent, body, &inside);
-                let done = self.lower_loop(&located, iter, extent, props, body, bound);
+                let done = self.lower_loop(&located, bound);
                 self.close_record();
                 done
             }

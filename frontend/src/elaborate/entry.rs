@@ -145,6 +145,17 @@ fn returned(body: &[syntax::Stmt], count: usize) -> Option<String> {
     Some(last.unwrap_or_else(|| vec!["…"; count].join(", ")))
 }
 
+/// Value that an entry returns.
+struct ReturnedValue<'v> {
+    value: &'v Value,
+    /// Name of the variable that is returned, if there is one.
+    name: Option<String>,
+    /// Position among the results.
+    number: usize,
+    /// The annotation, or else the entry.
+    span: Span,
+}
+
 impl Elab<'_> {
     fn whole(&mut self, target: FuncRef, statics: &Statics) -> R<Func> {
         let f = self.function(target);
@@ -343,7 +354,7 @@ impl Elab<'_> {
             let name = names.get(k).cloned().flatten();
             let span = annotation.map_or(self.span, |a| a.span);
             let Some(annotation) = annotation else {
-                out.push(self.result(value, None, name, k, span, &mut used)?);
+                out.push(self.result(ReturnedValue { value, name, number: k, span }, None, &mut used)?);
                 continue;
             };
             let a = self.annotation(annotation)?;
@@ -366,7 +377,11 @@ impl Elab<'_> {
             // A size that no parameter has must appear in the shape of a result.
             let own = annotated.iter().any(|n| n.mentions(&|s| sizes.contains(s) && !in_shapes(params, s)));
             let shape = Some(annotated).filter(|annotated| own && *annotated != shape);
-            out.push(self.result(value, Some((&a, shape, format)), name, k, span, &mut used)?);
+            out.push(self.result(
+                ReturnedValue { value, name, number: k, span },
+                Some((&a, shape, format)),
+                &mut used,
+            )?);
         }
         for t in &out {
             self.check_result_sizes(t, sizes)?;
@@ -427,13 +442,11 @@ impl Elab<'_> {
     /// Declares one result: the local itself if a whole local is returned, a copy otherwise.
     fn result(
         &mut self,
-        v: &Value,
+        returned: ReturnedValue<'_>,
         annotated: Option<(&Annotation<'_>, Option<Vec<Expr>>, Format)>,
-        name: Option<String>,
-        k: usize,
-        span: Span,
         used: &mut FxHashSet<String>,
     ) -> R<Arc<Tensor>> {
+        let ReturnedValue { value: v, name, number: k, span } = returned;
         let (a, shape, format) = match annotated {
             Some((a, shape, format)) => (Some(a), shape, Some(format)),
             None => (None, None, None),

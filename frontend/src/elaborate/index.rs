@@ -50,6 +50,12 @@ pub(crate) struct Indexed {
     pub(crate) protocol: Option<Span>,
 }
 
+/// Dimension of the tensor that is indexed.
+struct Dimension<'a> {
+    number: usize,
+    size: &'a Expr,
+}
+
 impl Elab<'_> {
     /// Evaluates `of[items]`.
     pub(crate) fn subscript(&mut self, of: Value, of_span: Span, items: &[syntax::Expr], span: Span) -> R<Value> {
@@ -383,7 +389,8 @@ impl Elab<'_> {
                 }
                 Sub::Slice { lower, upper, step, span } => {
                     let n = shape[dims.len()].clone();
-                    let (start, len) = self.slice(lower, upper, step, &n, dims.len(), span)?;
+                    let (start, len) =
+                        self.slice([lower, upper], step, &Dimension { number: dims.len(), size: &n }, span)?;
                     dims.push(Dim::Axis { start, step, out: out.len() });
                     out.push(len);
                 }
@@ -501,16 +508,15 @@ impl Elab<'_> {
         }
     }
 
-    /// Returns start and length of a slice of dimension `d`, of size `n`.
+    /// Returns start and length of a slice of a dimension.
     fn slice(
         &mut self,
-        lower: Option<Value>,
-        upper: Option<Value>,
+        [lower, upper]: [Option<Value>; 2],
         step: i64,
-        n: &Expr,
-        d: usize,
+        dimension: &Dimension<'_>,
         span: Span,
     ) -> R<(Expr, Expr)> {
+        let n = dimension.size;
         let whole = lower.is_none() && upper.is_none();
         let given = |v: Option<Value>, this: &mut Self| v.map(|v| this.bound(v, n, span)).transpose();
         let (from, to) = (given(lower, self)?, given(upper, self)?);
@@ -538,7 +544,7 @@ impl Elab<'_> {
                 let to = to.as_ref().map_or(MessagePiece::Text("the beginning"), MessagePiece::Size);
                 [MessagePiece::Text("backwards from "), from, MessagePiece::Text(" to "), to]
             };
-            self.check_slice(&low, &high, n, &ends, d, span)?;
+            self.check_slice([&low, &high], dimension, &ends, span)?;
         }
         let width = high.minus(&low);
         let m = step.unsigned_abs();
@@ -553,11 +559,9 @@ impl Elab<'_> {
     /// Proves or asserts `0 <= low <= high <= n`. Messages give the bounds of the slice as the program does: `ends`.
     fn check_slice(
         &mut self,
-        low: &Expr,
-        high: &Expr,
-        n: &Expr,
+        [low, high]: [&Expr; 2],
+        &Dimension { number: d, size: n }: &Dimension<'_>,
         ends: &[MessagePiece<'_>],
-        d: usize,
         span: Span,
     ) -> R<()> {
         let mut unproved: Option<Expr> = None;

@@ -3,13 +3,13 @@
 
 use super::cursor::{Cursor, PATH};
 use super::exprs::{known, load, loads};
-use super::partition_loops::ends;
 use super::scalars::replaced;
 use super::shared_pattern;
 use super::state::{Bindings, Lower};
 use crate::access;
 use crate::layout::TensorLevels;
 use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 use taffeta_analysis::query::effects;
 use taffeta_ast::poly::{self, Poly, tidy};
 use taffeta_ast::stmt::{AssertKind, MessagePart};
@@ -131,6 +131,20 @@ impl Lower {
                 && ends(end, Op::Min).iter().any(|e| same(&at(e), size))
         })
     }
+}
+
+/// Returns an expression and, if it applies `op`, a maximum or minimum, the operands of that, nested ones included.
+fn ends(e: &Expr, op: Op) -> Vec<&Expr> {
+    let (mut out, mut pending) = (Vec::new(), VecDeque::from([e]));
+    while let Some(e) = pending.pop_front() {
+        if let ExprKind::Apply(own, args) = e.kind()
+            && *own == op
+        {
+            pending.extend(args);
+        }
+        out.push(e);
+    }
+    out
 }
 
 /// Returns the assertion that an index is in the range of its dimension.

@@ -110,6 +110,18 @@ pub(super) struct LoopRange<'e> {
     pub(super) whole: bool,
 }
 
+/// Positions of a stepper over which a loop runs, in a range of coordinates.
+#[derive(Clone, Copy)]
+pub(super) struct PositionRange<'e> {
+    pub(super) first: &'e Expr,
+    /// The position behind the last one.
+    pub(super) end: &'e Expr,
+    /// The range of coordinates.
+    pub(super) coordinates: [&'e Expr; 2],
+    /// Whether all positions have coordinates in the range.
+    pub(super) inside: bool,
+}
+
 impl Region {
     pub(super) fn range(begin: &Expr, end: &Expr) -> Region {
         Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole: false }

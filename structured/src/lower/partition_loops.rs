@@ -22,10 +22,10 @@ use super::cursor::PATH;
 use super::exprs::{first_effect, known, load, loads, range};
 use super::state::{Bindings, Lower};
 use crate::access;
-use std::collections::VecDeque;
+use rustc_hash::FxHashSet;
 use taffeta_analysis::pass::fill_propagation;
 use taffeta_analysis::query::value_range::{self, Range};
-use taffeta_analysis::query::{MAX_SIZE, effects};
+use taffeta_analysis::query::{Context, MAX_SIZE, effects};
 use taffeta_ast::poly::Poly;
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol};
 
@@ -36,8 +36,6 @@ const MAX_INTERVALS: usize = 3;
 const MAX_IN_ORDER: usize = 6;
 /// Maximum number of cuts per loop: one for each interval, and more where two of them meet.
 const MAX_CUTS: usize = 2 * MAX_IN_ORDER;
-/// Maximum number of iterators that are replaced, one after the other, by an end of their range to determine a sign.
-const MAX_STEPS: usize = 5;
 /// Bound on the magnitude of indices, under which expressions computed from them here do not wrap.
 const MAX_MAGNITUDE: i128 = 1 << 60;
 
@@ -222,74 +220,51 @@ impl Lower {
     /// is unknown.
     fn decided(&self, cut: &Cut, iter: &Symbol, inside: &Bindings) -> Option<bool> {
         let [begin, end] = inside.get(iter)?.as_ref()?;
-        if ends(begin, Op::Max).iter().any(|b| self.is_natural(&b.minus(&cut.at), inside)) {
+        if self.is_natural(&begin.minus(&cut.at), inside) {
             return Some(!cut.upper);
         }
-        ends(end, Op::Min).iter().any(|e| self.is_natural(&cut.at.minus(e), inside)).then_some(cut.upper)
+        self.is_natural(&cut.at.minus(end), inside).then_some(cut.upper)
     }
 
     fn larger(&self, a: &Expr, b: &Expr, inside: &Bindings) -> Expr {
-        let over = |a: &Expr, b: &Expr| ends(a, Op::Max).iter().any(|a| self.is_natural(&a.minus(b), inside));
-        match (over(a, b), over(b, a)) {
-            (true, _) => a.clone(),
-            (_, true) => b.clone(),
+        match [a.minus(b), b.minus(a)].map(|difference| self.is_natural(&difference, inside)) {
+            [true, _] => a.clone(),
+            [_, true] => b.clone(),
             _ => a.max_with(b),
         }
     }
 
     fn smaller(&self, a: &Expr, b: &Expr, inside: &Bindings) -> Expr {
-        let under = |a: &Expr, b: &Expr| ends(a, Op::Min).iter().any(|a| self.is_natural(&b.minus(a), inside));
-        match (under(a, b), under(b, a)) {
-            (true, _) => a.clone(),
-            (_, true) => b.clone(),
+        match [b.minus(a), a.minus(b)].map(|difference| self.is_natural(&difference, inside)) {
+            [true, _] => a.clone(),
+            [_, true] => b.clone(),
             _ => a.min_with(b),
         }
     }
 
-    /// Returns whether the ranges of iterators prove that an integer is not negative.
-    pub(super) fn is_natural(&self, e: &Expr, bound: &Bindings) -> bool {
-        self.is_natural_in(e, bound, MAX_STEPS)
+    /// Returns whether the ranges of the iterators in an integer prove that it is not negative. Ranges of other iterators
+    /// are not used: their loops may be empty.
+    fn is_natural(&self, e: &Expr, bound: &Bindings) -> bool {
+        let mut facts = Context::empty();
+        self.enter_ranges(e, bound, &mut FxHashSet::default(), &mut facts);
+        facts.prove(&Expr::int(0).less_eq(e))
     }
 
-    fn is_natural_in(&self, e: &Expr, bound: &Bindings, steps: usize) -> bool {
-        let Some(poly) = Poly::of(e) else { return false };
-        let natural = |(atoms, by): &(&[Expr], i128)| {
-            *by > 0 && atoms.iter().all(|a| self.is_natural_atom(a, bound, steps.saturating_sub(1)))
-        };
-        let open: Vec<(&[Expr], i128)> = poly.terms().filter(|term| !natural(term)).collect();
-        if open.is_empty() || steps == 0 {
-            return open.is_empty();
-        }
-        // The minimum is at one end of an iterator's range.
-        let least = open.iter().find_map(|(atoms, by)| {
-            let ([atom], Ok(by)) = (atoms, i64::try_from(*by)) else { return None };
-            let ExprKind::Var(iter) = atom.kind() else { return None };
-            let [begin, end] = bound.get(iter)?.as_ref()?;
-            let all: Vec<Expr> = match by > 0 {
-                true => ends(begin, Op::Max).into_iter().cloned().collect(),
-                false => ends(end, Op::Min).into_iter().map(|e| e.minus(&Expr::int(1))).collect(),
-            };
-            let by = Expr::int(by);
-            Some(all.into_iter().map(|end| e.plus(&end.minus(atom).times(&by))).collect::<Vec<Expr>>())
-        });
-        least.is_some_and(|all| all.iter().any(|e| self.is_natural_in(e, bound, steps - 1)))
-    }
-
-    fn is_natural_atom(&self, e: &Expr, bound: &Bindings, steps: usize) -> bool {
-        match e.kind() {
-            ExprKind::Var(s) => match bound.get(s) {
-                _ if self.sizes.contains(s) => true,
-                Some(Some([begin, _])) if steps > 0 => {
-                    ends(begin, Op::Max).iter().any(|b| self.is_natural_in(b, bound, steps - 1))
-                }
-                _ => false,
-            },
-            ExprKind::Apply(Op::FloorDiv, args) if steps > 0 => {
-                args[1].as_int().is_some_and(|by| by > 0) && self.is_natural_in(&args[0], bound, steps - 1)
+    /// Assumes that the sizes and iterators in an integer are in their ranges, from the outermost loop inwards.
+    fn enter_ranges(&self, e: &Expr, bound: &Bindings, entered: &mut FxHashSet<Symbol>, facts: &mut Context) {
+        e.walk(&mut |e| {
+            let ExprKind::Var(s) = e.kind() else { return };
+            if !entered.insert(s.clone()) {
+                return;
             }
-            ExprKind::Apply(Op::Mod, args) => args[1].as_int().is_some_and(|by| by > 0),
-            _ => false,
-        }
+            if self.sizes.contains(s) {
+                facts.size(s);
+            } else if let Some(Some([begin, end])) = bound.get(s) {
+                [begin, end].into_iter().for_each(|end| self.enter_ranges(end, bound, entered, facts));
+                facts.assume(&begin.less_eq(e));
+                facts.assume(&e.less(end));
+            }
+        });
     }
 
     /// Bounds the magnitude of an integer of sizes, constants and iterators that is computed without wrapping.
@@ -406,18 +381,4 @@ pub(super) fn resolved(s: &Stmt, decide: &dyn Fn(&Expr) -> Option<bool>) -> Stmt
             }
         }
     }
-}
-
-/// Returns an expression and, if it applies `op`, a maximum or minimum, the operands of that, nested ones included.
-pub(super) fn ends(e: &Expr, op: Op) -> Vec<&Expr> {
-    let (mut out, mut pending) = (Vec::new(), VecDeque::from([e]));
-    while let Some(e) = pending.pop_front() {
-        if let ExprKind::Apply(own, args) = e.kind()
-            && *own == op
-        {
-            pending.extend(args);
-        }
-        out.push(e);
-    }
-    out
 }

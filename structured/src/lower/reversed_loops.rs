@@ -9,7 +9,7 @@
 //! Coordinates are looked up one by one if more than one list is accessed, or if the body has an effect where nothing
 //! is stored.
 
-use super::nest::LoopBuilder;
+use super::nest::{LoopBuilder, PositionRange};
 use super::state::{Bindings, Lower};
 use crate::looplet::is_spike;
 use taffeta_ast::poly::tidy;
@@ -44,7 +44,8 @@ impl Lower {
         let (first, last) = cursor.stepper().map(|s| (s.begin.clone(), s.end.clone()))?;
         let props = LoopProps { library: false, ..props.clone() };
         let mut nest = LoopBuilder { s, iter: Some(iter), props, inside, bodies: 0, id_taken: false };
-        let over = self.over(&mut nest, cursor, &[], [&low, &high], ([&first, &last], true), body.clone());
+        let positions = PositionRange { first: &first, end: &last, coordinates: [&low, &high], inside: true };
+        let over = self.over(&mut nest, cursor, &[], positions, body.clone());
         let over = match over.kind() {
             StmtKind::For { iter, props, body, .. } => {
                 let extent = Extent::Range { begin: last.minus(&one), end: first.minus(&one), step: Expr::int(-1) };

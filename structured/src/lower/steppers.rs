@@ -5,7 +5,7 @@ use super::cursor::Cursor;
 use super::cursor::State;
 use super::exprs::{each_access, first_effect, source_span};
 use super::merge_strategy::MergePlan;
-use super::nest::{LoopBuilder, LoopRange, Region};
+use super::nest::{LoopBuilder, LoopRange, PositionRange, Region};
 use super::scalars::replaced;
 use super::scalars::scalar;
 use super::scalars::substituted;
@@ -20,6 +20,16 @@ use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Tensor};
 
 /// Maximum number of lists merged by specialisation: one loop is emitted for each subset of remaining lists.
 const MAX_LISTS: usize = 6;
+
+/// Lists at a step of a merge.
+struct MergedLists<'a> {
+    /// Lists that are not exhausted.
+    active: &'a [(&'a Cursor, &'a State)],
+    /// Cursors that the merge does not advance.
+    others: &'a [Cursor],
+    /// The first coordinate that is not done, if coordinates between those of the lists have an effect.
+    next: Option<&'a Tensor>,
+}
 
 impl Lower {
     /// Returns whether the steppers need a union merge: the loop is sequential, none of them gallops, and the body has
@@ -157,8 +167,9 @@ impl Lower {
         let LoopRange { begin, end, whole } = range;
         // Without order, the coordinates of a range may be at any position.
         if whole || !stepper.ordered {
-            let positions = [&stepper.begin, &stepper.end];
-            return self.over(nest, cursor, others, [begin, end], (positions, whole), body);
+            let (first, stop) = (&stepper.begin, &stepper.end);
+            let positions = PositionRange { first, end: stop, coordinates: [begin, end], inside: whole };
+            return self.over(nest, cursor, others, positions, body);
         }
         let state = State::new(cursor, self.tensor_of(cursor));
         // Spikes in the range are exactly those between the two positions; longer looplets are clipped.
@@ -180,24 +191,25 @@ impl Lower {
         };
         found.push(nest.set(&last, &stop));
         let props = nest.props.clone();
-        let positions = [first.load([]), last.load([])];
-        found.push(self.over(nest, cursor, others, [begin, end], (positions.each_ref(), true), body));
+        let [from, to] = [first.load([]), last.load([])];
+        let positions = PositionRange { first: &from, end: &to, coordinates: [begin, end], inside: true };
+        found.push(self.over(nest, cursor, others, positions, body));
         nest.props = props;
         let scalars = [state.position.clone(), state.end.clone(), first, last];
         let all = nest.block(found);
         nest.with(scalars, all)
     }
 
-    /// Builds the loop over these positions of a stepper; `inside`: all of them have coordinates in the range.
+    /// Builds the loop over these positions of a stepper.
     pub(super) fn over(
         &mut self,
         nest: &mut LoopBuilder<'_>,
         cursor: &Cursor,
         others: &[Cursor],
-        [begin, end]: [&Expr; 2],
-        ([first, last], inside): ([&Expr; 2], bool),
+        positions: PositionRange<'_>,
         body: Stmt,
     ) -> Stmt {
+        let PositionRange { first, end: stop, coordinates: [begin, end], inside } = positions;
         let Some(stepper) = cursor.stepper().cloned() else { unreachable!("the driver is a stepper") };
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
         self.record_role(cursor, FibreRole::Drives);
@@ -254,7 +266,7 @@ impl Lower {
         }
         nest.inside = outer;
         nest.id_taken = id_taken;
-        let extent = Extent::Range { begin: first.clone(), end: last.clone(), step: Expr::int(1) };
+        let extent = Extent::Range { begin: first.clone(), end: stop.clone(), step: Expr::int(1) };
         let props = LoopProps { library: false, ..props };
         let inner = nest.block(inner);
         let stored = nest.statement(StmtKind::For { iter: position, extent, props, body: inner }, "positions");
@@ -373,7 +385,8 @@ impl Lower {
             let conditions = conditions.chain((!bounded).then(|| next.load([]).less(end)));
             let Some(cond) = conditions.reduce(|a, b| a.and(&b)) else { unreachable!("a list is active") };
             let active: Vec<(&Cursor, &State)> = active.iter().map(|k| (&steppers[*k], &states[*k])).collect();
-            let inner = self.step(nest, &active, &others, between.then_some(&*next), range, body);
+            let lists = MergedLists { active: &active, others: &others, next: between.then_some(&*next) };
+            let inner = self.step(nest, &lists, range, body);
             out.push(nest.while_loop(cond, inner));
         }
         let scalars = between.then_some(next).into_iter().chain(states.into_iter().flat_map(|s| [s.position, s.end]));
@@ -382,15 +395,9 @@ impl Lower {
     }
 
     /// Builds one step of a merge, up to the smallest end of the current segments.
-    fn step(
-        &mut self,
-        nest: &mut LoopBuilder<'_>,
-        active: &[(&Cursor, &State)],
-        others: &[Cursor],
-        next: Option<&Tensor>,
-        LoopRange { end, whole, .. }: LoopRange<'_>,
-        body: Stmt,
-    ) -> Stmt {
+    fn step(&mut self, nest: &mut LoopBuilder<'_>, lists: &MergedLists<'_>, range: LoopRange<'_>, body: Stmt) -> Stmt {
+        let MergedLists { active, others, next } = *lists;
+        let LoopRange { end, whole, .. } = range;
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
         let last = scalar(iter.name().to_string());
         let mut inner = Vec::new();

@@ -15,15 +15,8 @@ use taffeta_ast::{Access, Diagnostic, Expr, Extent, Stmt, StmtKind, Symbol};
 impl Lower {
     /// Lowers a loop: in reverse over a list, in blocks, as a region of the fibres that it traverses, or else as it is,
     /// with its body lowered in place.
-    pub(super) fn lower_loop(
-        &mut self,
-        s: &Stmt,
-        iter: &Symbol,
-        extent: &Extent,
-        props: &LoopProps,
-        body: &Stmt,
-        bound: &Bindings,
-    ) -> Stmt {
+    pub(super) fn lower_loop(&mut self, s: &Stmt, bound: &Bindings) -> Stmt {
+        let StmtKind::For { iter, extent, props, body } = s.kind() else { unreachable!("only loops are lowered here") };
         let mut inside = bound.clone();
         inside.insert(iter.clone(), self.parts.get(iter).cloned().or_else(|| range(extent)));
         let plain = |pass: &mut Lower, body: &Stmt| {
