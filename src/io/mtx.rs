@@ -385,6 +385,9 @@ mod tests {
         assert_eq!(check(SYMMETRIC, Some("shape"), DType::I32, 1), ints(&[3, 3]));
         let dense = Buffer::F32(vec![0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]);
         assert_eq!(check(SYMMETRIC, None, DType::F32, 2), Ok((vec![3, 3], dense)));
+        // Entries above the diagonal are mirrored too, as SciPy does.
+        let upper = "%%MatrixMarket matrix coordinate integer symmetric\n2 2 2\n1 2 7\n2 2 5\n";
+        assert_eq!(check(upper, None, DType::I64, 2), Ok((vec![2, 2], Buffer::I64(vec![0, 7, 7, 5]))));
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn interpreter_compiled_c_and_numpy_agree() {
         // The corpus is also run by rules for its sizes, by `corpus`.
         if k % 2 == 0 || !case.program.name().starts_with("tests/corpus/") {
             let scheduled = match &case.schedule {
-                Some(_) => (*case).clone(),
+                Some(_) => Case { optimize: k % 2 == 0, ..(*case).clone() },
                 None => Case { schedule: Some("auto".into()), optimize: k % 6 == 0, ..(*case).clone() },
             };
             faults.extend(compare(case, "scheduled C", &expected, scheduled.run(Backend::C, true)));

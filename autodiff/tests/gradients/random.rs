@@ -21,11 +21,11 @@ fn random_programs_with_every_statement() {
         statements: 16,
     };
     let mut asked = 0;
-    for seed in seeds(400) {
+    for seed in seeds(250) {
         let case = program(seed, &options);
         asked += u32::from(transposed(&case.func, &case.inputs, seed));
     }
-    assert!(asked > 40, "only {asked} of these programs have gradients");
+    assert!(asked > 25, "only {asked} of these programs have gradients");
 }
 
 #[test]

@@ -285,6 +285,29 @@ fn lazy_operands_are_checked_only_where_they_are_needed() {
 }
 
 #[test]
+fn lazy_operands_are_checked_where_they_are_needed() {
+    let mut b = Builder::default();
+    let n = b.size("n");
+    let x = b.input("x", DType::F32, &[&n]);
+    let k = b.input("k", DType::I64, &[&n]);
+    let y = b.result("y", DType::F32, &[&n]);
+    let body = range(1, "i", &n, |i| {
+        let picked = load(&x, &[&load(&k, &[i])]);
+        vec![store(2, &y, &[i], i.less(&Expr::int(2)).select(&picked, &Expr::float(-1.0, DType::F32)))]
+    });
+    let func = b.func("lazy", vec![body]);
+    let compiled = compile(&func, &LowerOptions::default());
+    let mut run = |ks: [i64; 4]| {
+        let ks = Value::new(vec![4], Buffer::I64(ks.to_vec())).expect("four numbers");
+        compare(&func, &compiled, &[f32s(&[4], |i| i as f32), ks], &[])
+    };
+    run([3, 0, -1, 4]).expect("the last two are not needed");
+    let error = run([3, 4, 0, 0]).expect_err("4 is no index");
+    assert_eq!(error.to_string(), "index 4 is out of range for dimension 0 of `x`, which has size 4");
+    run([-1, 0, 0, 0]).expect_err("-1 is no index");
+}
+
+#[test]
 fn results_by_reference_and_inout() {
     let mut b = Builder::default();
     let n = b.size("n");
