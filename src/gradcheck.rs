@@ -9,8 +9,9 @@
 //! reverse mode         < d, Jᵀ s >
 //! ```
 //!
-//! Some directions change all elements, each by about its magnitude; others change a single element, so that one wrong
-//! element does not hide behind the others. The check executes the program many times and has no other effect.
+//! Some directions change all elements, each by about its magnitude, or by 1 if that is larger; others change a single
+//! element, so that one wrong element does not hide behind the others. The check executes the program many times and
+//! has no other effect.
 
 mod difference;
 mod double;
@@ -38,9 +39,9 @@ use taffeta_codegen::Signature;
 pub struct Sampling {
     /// Seed of the random number generator.
     pub seed: u64,
-    /// Number of random seeds of the results, each with one direction that changes all elements.
+    /// Number of rounds, each with random seeds of the results and one direction that changes all elements.
     pub rounds: usize,
-    /// Number of directions per seed that change a single element.
+    /// Number of directions per round that change a single element.
     pub elements: usize,
     /// Threads of parallel loops; 0 lets OpenMP decide.
     pub threads: u32,
@@ -54,7 +55,7 @@ impl Sampling {
         self
     }
 
-    /// Sets the number of directions that change all elements.
+    /// Sets the number of rounds, each with random seeds of the results and one direction that changes all elements.
     #[must_use]
     pub fn rounds(mut self, rounds: usize) -> Sampling {
         self.rounds = rounds;
@@ -306,7 +307,7 @@ impl Checker<'_> {
             let gradients = self.programs.gradients(&seeds)?;
             for (input, (check, order)) in found.iter_mut().zip(&orders).enumerate() {
                 let x = self.programs.input(input);
-                // Scaled to the elements, so that a step is small relative to each.
+                // Magnitude of each element, at least 1: steps are small relative to large elements.
                 let sizes: Vec<f64> = numbers(x).iter().map(|v| v.abs().max(1.0)).collect();
                 let all = sizes.iter().map(|size| size * signed(&mut rng)).collect();
                 let mut directions = vec![(None, all)];

@@ -1,7 +1,7 @@
 //! Zero initialisation of tensors before snapshots of them.
 //!
-//! *does*: initialises a tensor to zeros where a snapshot of it may read uninitialised elements. A snapshot copies all
-//! elements, also those that are written later, which nothing reads in the copy.
+//! **Does**: initialises a tensor to zeros where a snapshot of it may read uninitialised elements. A snapshot copies
+//! all elements, also those that are written later, which nothing reads in the copy.
 //!
 //! ```text
 //! x = empty((n,), f64)                       x = empty((n,), f64)
@@ -13,9 +13,9 @@
 //!         x[i] += b[j] * x[j]
 //! ```
 //!
-//! *requires*: a gradient before schedules. *leaves alone*: parameters; tensors that are written in full before they
-//! are copied (`taffeta_analysis::query::uninitialized`); copies of single elements, which the program itself reads
-//! there.
+//! **Requires**: a gradient before schedules. **Leaves alone**: parameters; tensors that are written in full before
+//! they are copied (`taffeta_analysis::query::uninitialized`); copies of single elements, which the program itself
+//! reads there.
 
 use crate::build;
 use crate::data::{Decision, Residual};

@@ -43,7 +43,7 @@ pub(crate) struct Snapshot {
     /// Statement before which the record is made.
     pub anchor: StmtId,
     pub saved: Saved,
-    pub home: RecomputeScope,
+    pub scope: RecomputeScope,
 }
 
 /// Place of a forward value in the backward pass.
@@ -57,7 +57,7 @@ pub(crate) enum ValueSource {
 /// Recompute scope of a tensor declared in a loop, with the reason.
 #[derive(Clone)]
 pub(crate) struct Choice {
-    pub home: RecomputeScope,
+    pub scope: RecomputeScope,
     /// Number of the tensor's declaration among those in loops, in the order of the text; `None` if the choice is
     /// forced.
     pub number: Option<usize>,
@@ -149,7 +149,7 @@ pub(crate) struct Residual {
     /// Loops with a version for every iteration, outermost first.
     pub loops: Vec<StmtId>,
     /// Recompute scope; the values live for one run of that code.
-    pub home: RecomputeScope,
+    pub scope: RecomputeScope,
     /// Tensors that a snapshot reads, with the loops around their declarations.
     pub reads: Vec<(Arc<Tensor>, Vec<StmtId>)>,
     /// Operations to compute an element, weighted by cost.

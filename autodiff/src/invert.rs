@@ -12,12 +12,12 @@
 //! ```
 //!
 //! A tensor is inverted if
-//! 1. its type is an integer, its home is the program, and it is declared outside of loops;
+//! 1. its type is an integer, its scope is the program, and it is declared outside of loops;
 //! 2. it is added to in a loop, and every other write precedes all reads of it and additions to it;
 //! 3. the added values, their indices, and the loops and branches around do not read it;
 //! 4. where a loop body that adds to it is recomputed before its backward pass, all reads in an iteration precede the
 //!    additions. It is then inverted for the whole iteration before the recomputation, and the added values have the
-//!    program as their home.
+//!    program as their scope.
 
 use crate::data::{Choice, Inverted, RecomputeScope};
 use crate::facts::Facts;
@@ -32,7 +32,7 @@ use taffeta_ast::{ReduceOp, Stmt, StmtId, StmtKind, Symbol, Tensor};
 pub(crate) fn choose(
     facts: &Facts<'_>,
     tape: &Tape,
-    homes: &FxHashMap<Symbol, Choice>,
+    scopes: &FxHashMap<Symbol, Choice>,
     separate: bool,
 ) -> FxHashMap<Symbol, Inverted> {
     let kept = |t: &Symbol| match tape {
@@ -45,7 +45,7 @@ pub(crate) fn choose(
     let exact = declared.filter(|t| t.dtype.is_int() && !kept(&t.symbol));
     exact
         .filter_map(|t| {
-            let first_in = place(facts, &t.symbol, homes)?;
+            let first_in = place(facts, &t.symbol, scopes)?;
             let symbol = Symbol::new(format!("{}.then", t.symbol));
             let copy = || Arc::new(Tensor { symbol, role: Role::Tape, ..(**t).clone() });
             let now = if local(t) && !separate { t.clone() } else { copy() };
@@ -56,7 +56,7 @@ pub(crate) fn choose(
 
 /// Returns the loop at the start of whose body a tensor is inverted, or `Some(None)` if each statement is inverted in
 /// its turn; `None` if the tensor cannot be inverted.
-fn place(facts: &Facts<'_>, tensor: &Symbol, homes: &FxHashMap<Symbol, Choice>) -> Option<Option<StmtId>> {
+fn place(facts: &Facts<'_>, tensor: &Symbol, scopes: &FxHashMap<Symbol, Choice>) -> Option<Option<StmtId>> {
     let added: Vec<&Stmt> = facts.writers(tensor).filter(|s| is_sum(s)).collect();
     let mut read: FxHashSet<Symbol> = FxHashSet::default();
     for s in &added {
@@ -70,7 +70,7 @@ fn place(facts: &Facts<'_>, tensor: &Symbol, homes: &FxHashMap<Symbol, Choice>) 
     if !in_loops || read.contains(tensor) || facts.stored_later(tensor) {
         return None;
     }
-    let again = |l: &&StmtId| homes.values().any(|c| c.home == RecomputeScope::Body(**l));
+    let again = |l: &&StmtId| scopes.values().any(|c| c.scope == RecomputeScope::Body(**l));
     let mut first_in: Vec<StmtId> =
         added.iter().filter_map(|s| facts.around[&s.id()].iter().find(again).copied()).collect();
     first_in.dedup();
@@ -78,7 +78,7 @@ fn place(facts: &Facts<'_>, tensor: &Symbol, homes: &FxHashMap<Symbol, Choice>) 
         [] => Some(None),
         [l] => {
             let inside = added.iter().all(|s| facts.around[&s.id()].contains(&l));
-            let there = read.iter().all(|t| homes.get(t).is_none_or(|c| c.home == RecomputeScope::Program));
+            let there = read.iter().all(|t| scopes.get(t).is_none_or(|c| c.scope == RecomputeScope::Program));
             (inside && there && !facts.read_after(tensor, l)).then_some(Some(l))
         }
         _ => None,

@@ -124,7 +124,7 @@ impl Attempt {
             let func = cleanup::run(&whole, &info);
             let patterns = patterns::find(&func);
             let known = plan.scattered.len();
-            for r in residuals.iter_mut().filter(|r| r.home == RecomputeScope::Program) {
+            for r in residuals.iter_mut().filter(|r| r.scope == RecomputeScope::Program) {
                 let scattered = patterns.scattered.iter().find(|(t, _)| *t == r.kept.symbol);
                 if let Some((_, of)) = scattered.filter(|_| r.decision == Decision::Tape) {
                     plan.scattered.insert(r.tensor.symbol.clone(), of.clone());
@@ -181,7 +181,7 @@ fn recompute(task: &Task<'_, '_>, attempt: &mut Attempt, best: Planned, budget: 
 fn largest(task: &Task<'_, '_>, attempt: &Attempt, residuals: &[Residual], not: &FxHashSet<StmtId>) -> Option<StmtId> {
     let mut loops: Vec<(StmtId, u64)> = Vec::new();
     let whole = |l: &StmtId| not.contains(l) || attempt.plan.segments.contains(l) || task.calls.contain(*l);
-    for h in residuals.iter().filter(|h| h.home == RecomputeScope::Program) {
+    for h in residuals.iter().filter(|h| h.scope == RecomputeScope::Program) {
         let Some(l) = h.loops.iter().find(|l| !whole(l)) else { continue };
         let bytes = h.amount.unwrap_or(0);
         match loops.iter_mut().find(|(x, _)| x == l) {
@@ -240,7 +240,7 @@ impl Cut {
         let name = selector::called(&attempt.func, &s);
         let mut cut = Cut { l, name, steps: 0, per_step: 0, state: Vec::new(), scratch: Vec::new() };
         let mut bytes = 0;
-        for h in residuals.iter().filter(|h| h.home == RecomputeScope::Program && h.loops.contains(&l)) {
+        for h in residuals.iter().filter(|h| h.scope == RecomputeScope::Program && h.loops.contains(&l)) {
             let at = h.loops.iter().position(|x| *x == l)?;
             cut.steps = memory::number(&h.kept.shape[at], &task.request.sizes)?;
             bytes += h.amount.unwrap_or(0);

@@ -51,11 +51,10 @@ pub(crate) struct Derived {
     pub residuals: Vec<Residual>,
 }
 
-/// Returns the requested parameters, and the `inout` parameters with a seed, which their gradient replaces.
+/// Returns the requested parameters, and the `inout` parameters with a seed, which the gradient replaces whether it is
+/// requested or not.
 fn wanted(request: &Request<'_>) -> [FxHashSet<Symbol>; 2] {
     let wrt = request.inputs().iter().map(|t| t.symbol.clone()).collect();
-    // The contents of an `inout` parameter with a seed have a derivative whether it is requested or not: the gradient
-    // replaces the seed.
     let given = inouts(request.func).filter(|_| takes_seeds(request)).map(|t| t.symbol.clone()).collect();
     [wrt, given]
 }
@@ -79,38 +78,38 @@ fn active(request: &Request<'_>, calls: &Calls, func: &Func) -> FxHashSet<Symbol
 /// Derives the requested gradient from `func`, an equivalent form of the program.
 pub(crate) fn run(request: &Request<'_>, calls: &Calls, func: &Func, plan: &Plan) -> Result<Derived, Diagnostics> {
     let facts = Facts::new(func);
-    let homes = homes(request, calls, &facts, plan);
-    let derived = attempt(request, calls, &facts, homes.clone(), FxHashMap::default());
+    let scopes = scopes(request, calls, &facts, plan);
+    let derived = attempt(request, calls, &facts, scopes.clone(), FxHashMap::default());
     // A tensor may be inverted instead of copied, or where no copy is possible. Few programs have a tensor to invert.
-    let mut inverted = invert::choose(&facts, &request.tape, &homes, plan.separate);
+    let mut inverted = invert::choose(&facts, &request.tape, &scopes, plan.separate);
     // The backward pass of a call with a custom gradient inverts nothing inside the call.
     inverted.retain(|t, _| !facts.writers(t).any(|s| calls.contain(s.id())));
     if let Ok(derived) = &derived {
         let is_copy = |r: &Residual, t: &Symbol| r.decision == Decision::Copies && r.tensor.symbol == *t;
         inverted.retain(|t, _| derived.residuals.iter().any(|r| is_copy(r, t)));
     }
-    if inverted.is_empty() { derived } else { attempt(request, calls, &facts, homes, inverted).or(derived) }
+    if inverted.is_empty() { derived } else { attempt(request, calls, &facts, scopes, inverted).or(derived) }
 }
 
-/// Returns the homes of tensors that are declared in loops.
-fn homes(request: &Request<'_>, calls: &Calls, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
-    let mut homes = recompute_policy::choose(facts, request, plan);
+/// Returns the scopes of tensors that are declared in loops.
+fn scopes(request: &Request<'_>, calls: &Calls, facts: &Facts<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
+    let mut scopes = recompute_policy::choose(facts, request, plan);
     if request.differentiable {
         // The next differentiation would not know a recomputed call, and would differentiate its body: the call runs
         // once, at any cost.
-        for (_, choice) in homes.iter_mut().filter(|(t, _)| calls.is_place(t)) {
+        for (_, choice) in scopes.iter_mut().filter(|(t, _)| calls.is_place(t)) {
             let why = "part of a call with its own gradient, in a gradient that is differentiated again".to_string();
-            *choice = Choice { home: RecomputeScope::Program, number: None, why };
+            *choice = Choice { scope: RecomputeScope::Program, number: None, why };
         }
     }
-    homes
+    scopes
 }
 
 fn attempt(
     request: &Request<'_>,
     calls: &Calls,
     facts: &Facts<'_>,
-    homes: FxHashMap<Symbol, Choice>,
+    scopes: FxHashMap<Symbol, Choice>,
     inverted: FxHashMap<Symbol, Inverted>,
 ) -> Result<Derived, Diagnostics> {
     let func = facts.func;
@@ -135,10 +134,10 @@ fn attempt(
     for t in func.results.iter().chain(func.params.iter().map(|p| &p.tensor)) {
         let active = active.contains(&t.symbol);
         let dtype = collected.of(t);
-        let Some(a) = made.interface(&requested, t, dtype, active) else { continue };
+        let Some(a) = made.declare_adjoint(&requested, t, dtype, active) else { continue };
         adjoints.insert(t.symbol.clone(), a);
     }
-    let values = Values::new(facts, homes, inverted);
+    let values = Values::new(facts, scopes, inverted);
     let (first, last) = (std::mem::take(&mut made.first), std::mem::take(&mut made.last));
     let differentiable = request.differentiable;
     let from = Forward { facts, calls, active, collected, adjoints, values, first, last, differentiable, origin };
@@ -183,8 +182,8 @@ struct Interface {
 }
 
 impl Interface {
-    /// Declares the adjoint of a parameter or a result, with its own accumulation type.
-    fn interface(
+    /// Declares the adjoint of a parameter or a result, with its own accumulation type; `None` if it is inactive.
+    fn declare_adjoint(
         &mut self,
         requested: &Requested<'_>,
         t: &Arc<Tensor>,

@@ -16,7 +16,7 @@ const WORTH_A_TAPE: f64 = 16.0;
 /// Assumed trip count of a loop of unknown length.
 const USUAL_LENGTH: f64 = 64.0;
 
-/// Chooses the homes of the tensors that are declared in loops.
+/// Chooses the scopes of the tensors that are declared in loops.
 pub(crate) fn choose(facts: &Facts<'_>, request: &Request<'_>, plan: &Plan) -> FxHashMap<Symbol, Choice> {
     let numbers = numbers(facts);
     let of = |(symbol, declared): (&Symbol, &Declared)| {
@@ -32,12 +32,12 @@ pub(crate) fn choose(facts: &Facts<'_>, request: &Request<'_>, plan: &Plan) -> F
         };
         // A segment is recomputed as a whole; a tensor kept in it is kept for that long.
         let segment = declared.loops.iter().rev().find(|l| plan.segments.contains(l));
-        let home = match (keep, segment) {
+        let scope = match (keep, segment) {
             (true, None) => RecomputeScope::Program,
             (true, Some(l)) => RecomputeScope::Body(*l),
             (false, _) => RecomputeScope::Body(*innermost),
         };
-        Some((symbol.clone(), Choice { home, number, why }))
+        Some((symbol.clone(), Choice { scope, number, why }))
     };
     facts.declared.iter().filter_map(of).collect()
 }

@@ -11,16 +11,16 @@ use taffeta_ast::{Expr, ExprKind, Span, StmtId, Symbol, Tensor};
 /// need.
 pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
     let mut out = Vec::new();
-    for (symbol, home, kept) in values.kept.iter().filter(|(t, ..)| !values.inverted.contains_key(t)) {
-        let choice = values.homes.get(symbol);
-        let (decision, why) = match (home, choice) {
+    for (symbol, scope, kept) in values.kept.iter().filter(|(t, ..)| !values.inverted.contains_key(t)) {
+        let choice = values.scopes.get(symbol);
+        let (decision, why) = match (scope, choice) {
             (RecomputeScope::Program, None) => (Decision::Unchanged, "nothing overwrites it".to_string()),
             (RecomputeScope::Program, Some(c)) => (Decision::Tape, c.why.clone()),
             (RecomputeScope::Body(_), Some(c)) => (Decision::Recompute, c.why.clone()),
-            (RecomputeScope::Body(_), None) => unreachable!("tensors with a home in a loop are declared in it"),
+            (RecomputeScope::Body(_), None) => unreachable!("tensors with a scope in a loop are declared in it"),
         };
         let loops = kept.loops.clone();
-        let one = residual(facts, symbol, decision, why, (kept.tensor.clone(), loops, *home), Vec::new());
+        let one = residual(facts, symbol, decision, why, (kept.tensor.clone(), loops, *scope), Vec::new());
         out.push(Residual { choice: choice.and_then(|c| c.number), ..one });
     }
     let mut inverted: Vec<_> = values.inverted.iter().filter(|(t, _)| values.used.contains(t)).collect();
@@ -63,7 +63,7 @@ pub(crate) fn list(facts: &Facts<'_>, values: &Values) -> Vec<Residual> {
             }
         };
         let reads = reads.iter().map(|t| (facts.declared[t].tensor.clone(), facts.declared[t].loops.clone())).collect();
-        out.push(residual(facts, &symbol, decision, why, (s.tensor.clone(), s.loops.clone(), s.home), reads));
+        out.push(residual(facts, &symbol, decision, why, (s.tensor.clone(), s.loops.clone(), s.scope), reads));
     }
     out
 }
@@ -73,7 +73,7 @@ fn residual(
     symbol: &Symbol,
     decision: Decision,
     why: String,
-    (kept, loops, home): (Arc<Tensor>, Vec<StmtId>, RecomputeScope),
+    (kept, loops, scope): (Arc<Tensor>, Vec<StmtId>, RecomputeScope),
     reads: Vec<(Arc<Tensor>, Vec<StmtId>)>,
 ) -> Residual {
     let declared = &facts.declared[symbol];
@@ -86,7 +86,7 @@ fn residual(
         tensor: declared.tensor.clone(),
         kept,
         loops,
-        home,
+        scope,
         reads,
         operations,
         work: recompute_policy::work(facts, symbol),

@@ -1,16 +1,16 @@
 //! Sources of forward values in the backward pass: the tensor itself, a tape, or recomputation (FreeTensor, section
 //! 5.2).
 //!
-//! Every tensor has a **home**: the recompute scope whose forward run produces the values that its backward run needs.
-//! For most tensors that is the program. A tensor declared inside a loop may have the loop's body as its home instead:
+//! Every tensor has a **scope**: the recompute scope whose forward run produces the values that its backward run needs.
+//! For most tensors that is the program. A tensor declared inside a loop may have the loop's body as its scope instead:
 //! that part of the body is then recomputed right before the backward pass of the same iteration.
 //!
-//! Within its home a value is
+//! Within its scope a value is
 //! - **kept** if nothing overwrites it during the lifetime of its tensor: the tensor itself stays alive, with one more
-//!   dimension for every loop between the home and its declaration (`t` becomes `t.tape[i]`, the symbolic version
+//!   dimension for every loop between the scope and its declaration (`t` becomes `t.tape[i]`, the symbolic version
 //!   number of the paper);
 //! - a **snapshot** otherwise: a copy of the whole tensor before a loop that does not write the element before the
-//!   read, or of the one element before the statement, with a dimension for every loop between the home and the copy.
+//!   read, or of the one element before the statement, with a dimension for every loop between the scope and the copy.
 
 use crate::data::{Choice, Inverted, Kept, RecomputeScope, Saved, Snapshot, ValueSource};
 use crate::extent;
@@ -22,8 +22,8 @@ use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Stmt, StmtId, StmtKind, Sym
 
 /// Residuals recorded so far, with the memos that share them between reads.
 pub(crate) struct Values {
-    /// Homes of tensors declared in loops; the home of all others is the program.
-    pub homes: FxHashMap<Symbol, Choice>,
+    /// Scopes of tensors declared in loops; the scope of all others is the program.
+    pub scopes: FxHashMap<Symbol, Choice>,
     /// Tensors whose old values are recovered by inversion.
     pub inverted: FxHashMap<Symbol, Inverted>,
     /// Inverted tensors that the backward pass reads.
@@ -39,7 +39,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    pub fn new(facts: &Facts<'_>, homes: FxHashMap<Symbol, Choice>, inverted: FxHashMap<Symbol, Inverted>) -> Values {
+    pub fn new(facts: &Facts<'_>, scopes: FxHashMap<Symbol, Choice>, inverted: FxHashMap<Symbol, Inverted>) -> Values {
         let (snapshots, used) = (Vec::new(), FxHashSet::default());
         // An inverted tensor stays alive for the inversion itself, or to initialise the copy that is inverted.
         let alive = |t: &Symbol| Kept { tensor: facts.declared[t].tensor.clone(), loops: Vec::new() };
@@ -47,11 +47,11 @@ impl Values {
         kept.sort_by_key(|(t, ..): &(Symbol, RecomputeScope, Kept)| t.name().to_string());
         let alive = kept.iter().enumerate().map(|(k, (t, ..))| (t.clone(), k)).collect();
         let (known, whole) = (FxHashMap::default(), FxHashMap::default());
-        Values { homes, inverted, used, kept, snapshots, known, whole, alive }
+        Values { scopes, inverted, used, kept, snapshots, known, whole, alive }
     }
 
-    pub fn home(&self, tensor: &Symbol) -> RecomputeScope {
-        self.homes.get(tensor).map_or(RecomputeScope::Program, |c| c.home)
+    pub fn scope_of(&self, tensor: &Symbol) -> RecomputeScope {
+        self.scopes.get(tensor).map_or(RecomputeScope::Program, |c| c.scope)
     }
 
     /// Returns the source of a statement's value during the backward pass of that statement.
@@ -77,27 +77,27 @@ impl Values {
         if let Some(k) = self.alive.get(tensor) {
             return Some(self.kept[*k].2.clone());
         }
-        let home = self.home(tensor);
+        let scope = self.scope_of(tensor);
         let declared = &facts.declared[tensor];
-        let kept = if home == RecomputeScope::Program && declared.loops.is_empty() {
+        let kept = if scope == RecomputeScope::Program && declared.loops.is_empty() {
             Kept { tensor: declared.tensor.clone(), loops: Vec::new() }
         } else {
-            let loops = inside(home, &declared.loops).to_vec();
+            let loops = inside(scope, &declared.loops).to_vec();
             let name = if loops.is_empty() { tensor.name().to_string() } else { format!("{tensor}.tape") };
             let own = own_shape(facts, tensor)?;
             Kept { tensor: tape(facts, &name, declared.tensor.dtype, &loops, own)?, loops }
         };
         self.alive.insert(tensor.clone(), self.kept.len());
-        self.kept.push((tensor.clone(), home, kept.clone()));
+        self.kept.push((tensor.clone(), scope, kept.clone()));
         Some(kept)
     }
 
     /// Records the smallest possible snapshot that holds the value.
     fn snapshot(&mut self, facts: &Facts<'_>, stmt: StmtId, what: &AccessedValue, tensor: &Symbol) -> Option<usize> {
-        let home = self.home(tensor);
+        let scope = self.scope_of(tensor);
         let declared = &facts.declared[tensor];
-        let loops = inside(home, &facts.around[&stmt]);
-        let first = inside(home, &declared.loops).len();
+        let loops = inside(scope, &facts.around[&stmt]);
+        let first = inside(scope, &declared.loops).len();
         let mut best: Option<(f64, Snapshot)> = None;
         let mut offer = |snapshot: Option<Snapshot>| {
             let Some(s) = snapshot else { return };
@@ -116,12 +116,12 @@ impl Values {
                 .and_then(|own| tape(facts, &format!("{tensor}.tape"), declared.tensor.dtype, &loops[..depth], own));
             let loops = loops[..depth].to_vec();
             let saved = Saved::Whole(tensor.clone());
-            offer(made.map(|tensor| Snapshot { tensor, loops, anchor, saved, home }));
+            offer(made.map(|tensor| Snapshot { tensor, loops, anchor, saved, scope }));
         }
         let element = element(facts, stmt, what);
         let made = tape(facts, &format!("{tensor}.tape"), element.dtype(), loops, Vec::new());
         let (loops, saved) = (loops.to_vec(), Saved::Value(element));
-        offer(made.map(|tensor| Snapshot { tensor, loops, anchor: stmt, saved, home }));
+        offer(made.map(|tensor| Snapshot { tensor, loops, anchor: stmt, saved, scope }));
         let (_, snapshot) = best?;
         let key = (snapshot.anchor, tensor.clone());
         let whole = matches!(snapshot.saved, Saved::Whole(_));
@@ -149,16 +149,16 @@ impl Values {
         if facts.writers(tensor).filter(reduces).count() != 1 {
             return None;
         }
-        let home = self.home(tensor);
+        let scope = self.scope_of(tensor);
         let declared = &facts.declared[tensor].loops;
-        let loops = inside(home, declared).to_vec();
+        let loops = inside(scope, declared).to_vec();
         let own = own_shape(facts, tensor)?;
         let mut out = Vec::new();
         for l in &facts.around[&stmt][declared.len()..] {
             let name = format!("{tensor}.last");
             let tensor = tape(facts, &name, DType::I64, &loops, own.clone())?;
             let saved = Saved::Last { cond: cond.clone(), iteration: *l };
-            out.push(Snapshot { tensor, loops: loops.clone(), anchor: stmt, saved, home });
+            out.push(Snapshot { tensor, loops: loops.clone(), anchor: stmt, saved, scope });
         }
         self.snapshots.extend(out.iter().cloned());
         // Without a loop there is no iteration to record.
@@ -173,19 +173,19 @@ impl Values {
         tensor: &Symbol,
         cond: &Expr,
     ) -> Result<Snapshot, Diagnostic> {
-        let home = self.home(tensor);
-        let loops = inside(home, &facts.around[&stmt]).to_vec();
+        let scope = self.scope_of(tensor);
+        let loops = inside(scope, &facts.around[&stmt]).to_vec();
         let made = tape(facts, &format!("{tensor}.won"), DType::Bool, &loops, Vec::new());
         let tensor = made.ok_or_else(|| unbounded(facts, stmt, tensor))?;
-        let snapshot = Snapshot { tensor, loops, anchor: stmt, saved: Saved::Value(cond.clone()), home };
+        let snapshot = Snapshot { tensor, loops, anchor: stmt, saved: Saved::Value(cond.clone()), scope };
         self.snapshots.push(snapshot.clone());
         Ok(snapshot)
     }
 }
 
-/// Restricts a list of loops to those inside a home.
-pub(crate) fn inside(home: RecomputeScope, loops: &[StmtId]) -> &[StmtId] {
-    match home {
+/// Restricts a list of loops to those inside a scope.
+pub(crate) fn inside(scope: RecomputeScope, loops: &[StmtId]) -> &[StmtId] {
+    match scope {
         RecomputeScope::Program => loops,
         RecomputeScope::Body(l) => loops.iter().position(|x| *x == l).map_or(&[], |k| &loops[k + 1..]),
     }

@@ -43,7 +43,6 @@ mod condition;
 mod dispatch;
 mod eliminate_guards;
 mod entry;
-mod expand;
 mod flow;
 mod local;
 mod marks;

@@ -83,7 +83,8 @@ pub fn notes(func: &Func, d: &Dependence) -> Vec<String> {
 /// Note on a dependence that is not excluded, but has no known instances.
 const NOT_FOUND: &str = "no iterations with this dependence are known, but it cannot be ruled out";
 
-/// Describes the element that both references touch, with the sizes, or the subscript that was not understood.
+/// Describes the element that both references touch, with the sizes, or the subscript that prevents the proof, or says
+/// that no instance is known.
 pub fn witness(d: &Dependence) -> Option<String> {
     match &d.witness.opaque {
         Some(e) => Some(not_understood(e)),

@@ -1,7 +1,7 @@
-//! One meaning, many implementations: for every `# taffeta: run` command of every dense program in the repository, the
-//! interpreter, scheduled C for all sizes (by the command's own schedule or by rules), and CPython with NumPy give the
-//! same results; so does, for one command in six, C with the sizes compiled in. C for all sizes as written is compared
-//! by `sanitized`.
+//! One meaning, many implementations: for every `# taffeta: run` command in the folders of [`all_programs`], the
+//! interpreter and CPython with NumPy give the same results. So does C for all sizes, by the command's own schedule or
+//! by rules (for every second command of the corpus), and, for one command in six, C with the sizes compiled in. C for
+//! all sizes as written is compared by `sanitized`.
 
 use crate::case::{Case, Named, differences, save};
 use crate::{programs, python};

@@ -267,7 +267,7 @@ fn compare(program: &Program, text: &str) -> (usize, usize) {
             let difference = (loss(STEP) - loss(-STEP)) / (2.0 * STEP);
             for (k, number) in numbers.iter().enumerate().filter(|(k, _)| values[*k] == *moved) {
                 let error = (number - difference).abs();
-                let what = format!("element {k} of {name}.grad is {number}, and differences say {difference}");
+                let what = format!("element {k} of {name}.grad is {number}, expected {difference} by differences");
                 assert!(error <= TOLERANCE * number.abs() + TOLERANCE * 1e-3 * largest, "{what}\n{text}");
             }
             compared += 1;

@@ -139,9 +139,10 @@ pub fn run<'s>(
     rewriter.stmt(s)
 }
 
-/// Returns whether the statements `rest` may compute other results if the scalar, which they read, is of the fill. The
-/// scalar's value is then computed from elements that `fill` maps to fill values. Elements that `rest` reads and `fill`
-/// maps may be stored or not, independently of each other. `around` and `several`: as for [`run`].
+/// Returns whether it matters to the statements `rest`, which read the scalar, that it is of the fill and not a plain
+/// constant. `value`, the scalar's only definition, reads elements that `fill` maps to fill values. Elements that
+/// `rest` reads and `fill` maps may be stored or not, independently of each other. `around` and `several`: as for
+/// [`run`].
 pub fn is_carried(
     (scalar, value): (&Symbol, &Expr),
     around: &[Symbol],
@@ -173,7 +174,7 @@ pub fn is_carried(
     })
 }
 
-/// Returns the elements that statements read and that may not be stored, at most `MAX_OTHERS + 1` of them.
+/// Returns the elements that statements read and that `fill` maps to fill values, at most `MAX_OTHERS + 1` of them.
 fn accesses_of(all: &[Stmt], fill: &dyn Fn(&Expr) -> Option<Literal>) -> Vec<Expr> {
     let mut found = Vec::new();
     for s in all {

@@ -26,11 +26,11 @@
 //! ```
 //! after
 //! ```text
-//! exp_1 = exp(a)
+//! exp_value = exp(a)
 //! for i in range(n):
 //!     assert m <= 0 or cast(idx[i], i64) < n
 //!     for j in range(m):
-//!         y[i] += x[i, j] * exp_1
+//!         y[i] += x[i, j] * exp_value
 //! ```
 //!
 //! **Leaves alone**: loops over the reals and `while`; loads that are not costly by themselves (a C compiler moves

@@ -11,7 +11,7 @@
 //! - A loaded value (an index, a bound) only counts as equal in read and write where nothing in the loop writes its
 //!   tensor, and where it does not depend on the write's own iterators.
 //!
-//! Where neither rule applies, the read may be exposed.
+//! A read that the counted writes do not cover may be exposed.
 
 use super::Context;
 use super::context::{Def, Key};
@@ -154,7 +154,7 @@ fn meets(
     (exact && possible).then_some(own)
 }
 
-/// Sets over one list of atoms: the executions of a read, and the parts that writes cover.
+/// Parts of a read's executions that writes cover, over one list of atoms.
 struct Sets {
     atoms: Vec<Atom>,
     /// Parts covered by writes. Atoms that only occur in a part are existentially quantified.

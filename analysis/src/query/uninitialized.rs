@@ -1,6 +1,6 @@
 //! Reads of uninitialised elements.
 //!
-//! *Does*: finds the reads of local tensors and results that no write can precede. *How*: the dependence analysis is
+//! **Does**: finds the reads of local tensors and results that no write can precede. *How*: the dependence analysis is
 //! queried for a write of the same tensor that runs before the read and may access its element; the absence of such a
 //! write is a proof, for every size and every input. Unreachable reads are left out. *Does not find*: elements that are
 //! written in some runs only; for partly written tensors, [`elements`] finds elements that are never written.

@@ -128,7 +128,7 @@ impl Reverse<'_, '_> {
     }
 
     fn kept_place(&mut self, p: &SubTensor, call: &CustomVjp) -> SubTensor {
-        let kept = self.values.kept.iter().find(|(t, home, _)| *t == p.tensor && *home == RecomputeScope::Program);
+        let kept = self.values.kept.iter().find(|(t, scope, _)| *t == p.tensor && *scope == RecomputeScope::Program);
         let Some((_, _, kept)) = kept else { return p.clone() };
         let (tensor, loops) = (kept.tensor.symbol.clone(), kept.loops.clone());
         let mut at = Vec::new();

@@ -99,7 +99,7 @@ pub(crate) fn run(from: Forward<'_, '_>) -> Result<Passes, Diagnostics> {
         StmtKind::Seq(all) => all.iter().map(Stmt::id).collect(),
         _ => [back.id()].into_iter().collect(),
     };
-    let body = reverse.at_home(RecomputeScope::Program, &facts.func.body, back);
+    let body = reverse.at_scope(RecomputeScope::Program, &facts.func.body, back);
     if differentiable {
         reverse.calls_of_forward_pass();
     }
@@ -213,7 +213,7 @@ impl Reverse<'_, '_> {
     fn looped(&mut self, s: &Stmt, iter: &Symbol, range: [&Expr; 3], body: &Stmt, origin: Origin) -> Option<Stmt> {
         let backwards = Symbol::new(format!("{iter}~b"));
         self.iters.insert(iter.clone(), Expr::var(&backwards));
-        let back = self.stmt(body).map(|b| self.at_home(RecomputeScope::Body(s.id()), body, b));
+        let back = self.stmt(body).map(|b| self.at_scope(RecomputeScope::Body(s.id()), body, b));
         let undone = self.invert_iteration(s.id(), body);
         self.iters.remove(iter);
         if back.is_none() && undone.is_none() {
@@ -304,7 +304,7 @@ impl Reverse<'_, '_> {
         let whole = !self.facts.overwritten(id, &AccessedValue::Reduced) && !self.facts.read_before_final(id);
         let old = x.load();
         let changes = partials::is_first(op.info().op, &old, e).negate();
-        let loaded = matches!(e.kind(), ExprKind::Load(t, _) if self.values.home(t) == RecomputeScope::Program);
+        let loaded = matches!(e.kind(), ExprKind::Load(t, _) if self.values.scope_of(t) == RecomputeScope::Program);
         let won = if whole && loaded {
             // A loaded value is bitwise equal to the one that the reduction saw. A recomputed value need not be.
             let last = self.element(id, &AccessedValue::Reduced, &old);

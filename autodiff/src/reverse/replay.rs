@@ -1,4 +1,4 @@
-//! Forward pass of a home (a [`RecomputeScope`]): the program itself, or the part of a loop's body that is recomputed
+//! Forward pass of a scope (a [`RecomputeScope`]): the program itself, or the part of a loop's body that is recomputed
 //! before the backward pass of the same iteration. Kept tensors are declared around both passes, and snapshots are made
 //! on the way.
 
@@ -28,13 +28,13 @@ pub(super) struct ForwardPass {
 }
 
 impl Reverse<'_, '_> {
-    /// Builds both passes of a home: the part of `body` that computes the values which `back` reads, then `back`.
-    pub(super) fn at_home(&mut self, home: RecomputeScope, body: &Stmt, back: Stmt) -> Stmt {
+    /// Builds both passes of a scope: the part of `body` that computes the values which `back` reads, then `back`.
+    pub(super) fn at_scope(&mut self, scope: RecomputeScope, body: &Stmt, back: Stmt) -> Stmt {
         let origin = body.origin().derive("grad", "forward");
         let kept: Vec<(Symbol, Kept)> =
-            self.values.kept.iter().filter(|(_, h, _)| *h == home).map(|(t, _, k)| (t.clone(), k.clone())).collect();
-        let snapshots: Vec<Snapshot> = self.values.snapshots.iter().filter(|s| s.home == home).cloned().collect();
-        let whole = home == RecomputeScope::Program;
+            self.values.kept.iter().filter(|(_, h, _)| *h == scope).map(|(t, _, k)| (t.clone(), k.clone())).collect();
+        let snapshots: Vec<Snapshot> = self.values.snapshots.iter().filter(|s| s.scope == scope).cloned().collect();
+        let whole = scope == RecomputeScope::Program;
         if !whole && kept.is_empty() && snapshots.is_empty() {
             return back;
         }
@@ -48,7 +48,7 @@ impl Reverse<'_, '_> {
         if whole {
             replayed.current = self.facts.declared.keys().cloned().collect();
         } else {
-            for t in self.needed_tensors(home, &kept, &snapshots) {
+            for t in self.needed_tensors(scope, &kept, &snapshots) {
                 let old = &self.facts.declared[&t].tensor;
                 let tensor = Arc::new(Tensor { symbol: t.fresh(), ..(**old).clone() });
                 replayed.tensors.insert(t, Kept { tensor, loops: Vec::new() });
@@ -66,10 +66,10 @@ impl Reverse<'_, '_> {
         build::declared(declared, both, &origin)
     }
 
-    /// Returns the tensors declared in a home that its kept tensors and snapshots depend on, themselves included.
+    /// Returns the tensors declared in a scope that its kept tensors and snapshots depend on, themselves included.
     fn needed_tensors(
         &self,
-        home: RecomputeScope,
+        scope: RecomputeScope,
         kept: &[(Symbol, Kept)],
         snapshots: &[Snapshot],
     ) -> FxHashSet<Symbol> {
@@ -82,9 +82,9 @@ impl Reverse<'_, '_> {
             places.push(s.anchor);
             match &s.saved {
                 Saved::Whole(t) => todo.push(t.clone()),
-                Saved::Value(e) => self.collect_local_loads(home, e, &mut todo),
+                Saved::Value(e) => self.collect_local_loads(scope, e, &mut todo),
                 Saved::Last { cond, .. } => {
-                    self.collect_local_loads(home, cond, &mut todo);
+                    self.collect_local_loads(scope, cond, &mut todo);
                     todo.push(self.facts.tensor_of(s.anchor, &AccessedValue::Target));
                 }
             }
@@ -93,10 +93,10 @@ impl Reverse<'_, '_> {
             while let Some(place) = places.pop() {
                 // Visit the statement, and the loops and branches around it.
                 let mut at = Some(place);
-                while let Some(id) = at.filter(|id| home != RecomputeScope::Body(*id) && seen.insert(*id)) {
+                while let Some(id) = at.filter(|id| scope != RecomputeScope::Body(*id) && seen.insert(*id)) {
                     let stmt = &self.facts.stmts[&id];
                     for e in stmt.kind().exprs() {
-                        self.collect_local_loads(home, e, &mut todo);
+                        self.collect_local_loads(scope, e, &mut todo);
                     }
                     at = self.facts.parents.get(&id).copied();
                 }
@@ -109,14 +109,14 @@ impl Reverse<'_, '_> {
         all
     }
 
-    /// Collects the tensors in an expression that are declared in a home and have that home or one further in.
-    fn collect_local_loads(&self, home: RecomputeScope, e: &Expr, out: &mut Vec<Symbol>) {
-        let RecomputeScope::Body(here) = home else { return };
+    /// Collects the tensors in an expression that are declared in a scope and have that scope or one further in.
+    fn collect_local_loads(&self, scope: RecomputeScope, e: &Expr, out: &mut Vec<Symbol>) {
+        let RecomputeScope::Body(here) = scope else { return };
         e.walk(&mut |e| {
             let ExprKind::Load(t, _) = e.kind() else { return };
             let loops = &self.facts.declared[t].loops;
             let Some(position) = loops.iter().position(|l| *l == here) else { return };
-            if let RecomputeScope::Body(l) = self.values.home(t)
+            if let RecomputeScope::Body(l) = self.values.scope_of(t)
                 && loops.iter().position(|x| *x == l).is_some_and(|k| k >= position)
             {
                 out.push(t.clone());

@@ -166,8 +166,8 @@ impl Emitter<'_> {
             self.out.line(format!("int {threads} = {alone}taf_team(ctx, {bytes});"));
             let size = format!("(size_t)({threads} - 1) * {bytes}");
             self.out.line(format!("char *{copies} = {threads} > 1 ? (char *)taf_heap_take(ctx, {size}) : NULL;"));
-            // Without memory for copies, one thread runs all iterations.
             self.out.line(format!("const size_t {copies}_bytes = {copies} != NULL ? {size} : 0;"));
+            // Without memory for copies, one thread runs all iterations.
             self.out.line(format!("if ({copies} == NULL) {threads} = 1;"));
         }
         let parts = if in_parts { Some(self.parts(i, l)) } else { None };
@@ -181,7 +181,7 @@ impl Emitter<'_> {
         Some(Team { bytes, threads, copies, arrays, scalars, parts })
     }
 
-    /// Prints the variables that divide the iterations of a loop into parts.
+    /// Names the variables that divide a loop into parts, and prints the first value and the trip count.
     fn parts(&mut self, i: &str, l: &Loop<'_>) -> Parts {
         let [begin, end, _] = l.bounds;
         let mut name = |what: &str| self.names.fresh(&format!("{i}_{what}"));
@@ -194,7 +194,8 @@ impl Emitter<'_> {
         Parts { number, begin: from, end: to, first, count }
     }
 
-    /// Prints the copies of a thread or part.
+    /// Opens the loop over parts, and prints the copies, scalars and bounds of a part; or prints the copies of a
+    /// thread.
     pub fn open_copies(&mut self, team: &Team) {
         let Team { bytes, threads, copies, arrays, scalars, parts } = team;
         if let Some(Parts { number, .. }) = parts {
@@ -225,7 +226,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Prints the combination of the copies, in the order of threads or parts.
+    /// Saves the scalars of a part, closes the loop over parts, and prints the combination of the copies, in the order
+    /// of threads or parts.
     pub fn combine_copies(&mut self, team: &Team) {
         let Team { bytes, threads, copies, arrays, scalars, parts } = team;
         let mut many = "taf_team_size()";

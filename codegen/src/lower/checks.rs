@@ -1,9 +1,9 @@
 //! Insertion of run-time checks: an assertion before every statement that might fail.
 //!
-//! *does*: for every access, division, shift, power, cast and loop step, inserts an `Assert` of its precondition before
-//! the statement, under the conditions that guard a lazy operand; proved conditions are omitted. *requires*: a logical
-//! program. *ensures*: operators and accesses need no checks in C; statements keep their ids, and the origin of an
-//! assertion is derived from its statement's.
+//! **Does**: for every access, division, shift, power, cast and loop step, inserts an `Assert` of its precondition
+//! before the statement, under the conditions that guard a lazy operand; proved conditions are omitted. **Requires**: a
+//! logical program. **Ensures**: operators and accesses need no checks in C; statements keep their ids, and the origin
+//! of an assertion is derived from its statement's.
 //!
 //! ```text
 //! y[i] += e[adj[i, j]]          →          assert 0 <= adj[i, j] and adj[i, j] < n_faces       (kind Index)
@@ -14,8 +14,8 @@
 //!                                          y[i] = x[k] if k < n else 0.0
 //! ```
 //!
-//! *leaves alone*: floating-point operators, which always have a value. An asserted condition is a fact from there on,
-//! and is not asserted again until a tensor in it is written.
+//! **Leaves alone**: floating-point operators, which always have a value. An asserted condition is a fact from there
+//! on, and is not asserted again until a tensor in it is written.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

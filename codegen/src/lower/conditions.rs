@@ -1,13 +1,13 @@
 //! If-conversion of vectorised loops with conditional reductions or loads.
 //!
-//! *does*, for each vectorised loop that reduces into scalars under conditions, or loads elements under them: every
+//! **Does**, for each vectorised loop that reduces into scalars under conditions, or loads elements under them: every
 //! value is computed in every iteration, into a local scalar that is written once; values that branches leave are
 //! selected; and each scalar is reduced into once per iteration, with the neutral value where the program does not
 //! reduce. Conditional stores stay conditional. Compilers turn branches into masks, and some make wrong ones: gcc
 //! before 12.4, where one scalar is reduced in several branches and values are wider than the compared operands.
 //!
-//! *requires*: `checks` and `hoist_simd_checks` (nothing in the loop can fail where the program executes it),
-//! `reductions` (scalars shared by iterations are partial results, which start from the neutral value). *ensures*:
+//! **Requires**: `checks` and `hoist_simd_checks` (nothing in the loop can fail where the program executes it),
+//! `reductions` (scalars shared by iterations are partial results, which start from the neutral value). **Ensures**:
 //! equal values, except that several terms of a sum in one iteration are added up first; all loads are in bounds.
 //!
 //! ```text
@@ -38,10 +38,10 @@
 //!                                                     …
 //! ```
 //!
-//! *leaves alone*: loops without reductions into scalars, whose masked loads and stores compilers get right, and loops
-//! whose bodies C cannot vectorise (`parallel` refuses them). A loop loses its vectorisation if it conditionally loads
-//! `bool`s from a tensor that may be uninitialised (a byte that is neither 0 nor 1 is no valid value), or loads from a
-//! tensor that may be empty and whose size is read from memory.
+//! **Leaves alone**: loops without reductions into scalars, whose masked loads and stores compilers get right, and
+//! loops whose bodies C cannot vectorise (`parallel` refuses them). A loop loses its vectorisation if it conditionally
+//! loads `bool`s from a tensor that may be uninitialised (a byte that is neither 0 nor 1 is no valid value), or loads
+//! from a tensor that may be empty and whose size is read from memory.
 
 use super::reductions::neutral;
 use indexmap::IndexMap;

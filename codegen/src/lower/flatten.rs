@@ -1,7 +1,7 @@
 //! Flattening of tensors into row-major buffers.
 //!
-//! *does*: gives every tensor one dimension (scalars keep none), and every access one index. *requires*: every access
-//! is in range of each dimension in its context (`checks`). *ensures*: ids and origins are kept.
+//! **Does**: gives every tensor one dimension (scalars keep none), and every access one index. **Requires**: every
+//! access is in range of each dimension in its context (`checks`). **Ensures**: ids and origins are kept.
 //!
 //! ```text
 //! y[i, j] += a[i, k] * b[k, j]      →      y[i * m + j] += a[i * p + k] * b[k * m + j]
@@ -10,7 +10,7 @@
 //! The original shapes of local tensors are returned with their accesses flattened as well: C checks each size at the
 //! tensor's declaration, and a size may be an element of another tensor.
 //!
-//! *leaves alone*: tensors with at most one dimension.
+//! **Leaves alone**: tensors with at most one dimension.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

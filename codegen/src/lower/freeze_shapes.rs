@@ -1,18 +1,18 @@
 //! Freezing of shapes that are read from memory, at the tensor's declaration.
 //!
-//! *does*: copies a size that reads a tensor written in the scope into a scalar of its own, since checks, strides and
+//! **Does**: copies a size that reads a tensor written in the scope into a scalar of its own, since checks, strides and
 //! allocations evaluate shapes anywhere in the scope. (Programs have no such shapes as written; steps of a schedule may
-//! derive one from the values that a block reads.) *requires*: nothing. *ensures*: no tensor's shape changes while it
-//! is alive; ids and origins are kept.
+//! derive one from the values that a block reads.) **Requires**: nothing. **Ensures**: no tensor's shape changes while
+//! it is alive; ids and origins are kept.
 //!
 //! ```text
-//! t = empty((s,))              t_n0 = s
-//! s = 1                 →      t = empty((t_n0,))
+//! t = empty((s,))              t.n0 = s
+//! s = 1                 →      t = empty((t.n0,))
 //! t[2] = 1                     s = 1
 //!                              t[2] = 1
 //! ```
 //!
-//! *leaves alone*: other shapes.
+//! **Leaves alone**: other shapes.
 
 use std::sync::Arc;
 use taffeta_analysis::query::effects;

@@ -1,10 +1,10 @@
 //! Conversion of guards on a loop's iterator into loop bounds.
 //!
-//! *does*, for loops of step 1: an integer comparison that guards the whole body, and one side of which grows by 1 or
+//! **Does**, for loops of step 1: an integer comparison that guards the whole body, and one side of which grows by 1 or
 //! -1 with the iterator, restricts the loop's range instead of being evaluated in each iteration.
 //!
-//! *requires*: `checks`, which proves accesses in range from the guards. *ensures*: ids and origins are kept; the same
-//! statements run in the same order, which is proved for each guard.
+//! **Requires**: `checks`, which proves accesses in range from the guards. **Ensures**: ids and origins are kept; the
+//! same statements run in the same order, which is proved for each guard.
 //!
 //! ```text
 //! for j in range(16):                      for j in range(min(16, n - i * 16)):
@@ -16,7 +16,7 @@
 //!
 //! The aim is vectorised loops: compilers vectorise loops without branches, and fully unroll those of constant length.
 //!
-//! *leaves alone*: conditions with loads, loops to be unrolled.
+//! **Leaves alone**: conditions with loads, loops to be unrolled.
 
 use taffeta_analysis::query::guard::{Bound, bound, guards};
 use taffeta_analysis::query::{Context, walk};

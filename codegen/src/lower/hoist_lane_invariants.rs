@@ -1,13 +1,13 @@
 //! Hoisting of lane-invariant values out of vectorised loops.
 //!
-//! *does*, for each vectorised loop that runs at least once:
+//! **Does**, for each vectorised loop that runs at least once:
 //! - hoists the declaration of a local scalar that gets a single, loop-invariant value;
 //! - hoists a loop-invariant `min`, `max`, `select` or division of scalars into such a scalar.
 //!
 //! Compilers hoist most of these themselves, but not a `select`: gcc hoists its condition, and then cannot vectorise
 //! the rest.
 //!
-//! *requires*: `checks`, so that evaluating a value before the loop cannot fail. *ensures*: ids and origins of
+//! **Requires**: `checks`, so that evaluating a value before the loop cannot fail. **Ensures**: ids and origins of
 //! remaining statements are kept; every hoisted value is the one that the first iteration would compute.
 //!
 //! ```text
@@ -17,7 +17,7 @@
 //!                                              y[j] = x[j] / larger
 //! ```
 //!
-//! *leaves alone*: values under a condition or after a check, and loads from tensors that the loop writes.
+//! **Leaves alone**: values under a condition or after a check, and loads from tensors that the loop writes.
 
 use rustc_hash::FxHashSet;
 use std::sync::Arc;

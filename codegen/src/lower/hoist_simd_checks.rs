@@ -1,11 +1,11 @@
 //! Hoisting of assertions out of vectorised loops, whose bodies must have no exits.
 //!
-//! *does*, for each vectorised loop: assertions in it move into a loop of their own before it, with the branches and
+//! **Does**, for each vectorised loop: assertions in it move into a loop of their own before it, with the branches and
 //! local scalars that they depend on.
 //!
-//! *requires*: `checks`, `hoist` and `guards_to_bounds`; the schedule has ensured that assertions do not depend on the
-//! loop's writes. *ensures*: remaining statements keep ids and origins; a failing program still fails, before the loop
-//! has written anything.
+//! **Requires**: `checks`, `hoist` and `guards_to_bounds`; the schedule has ensured that assertions do not depend on
+//! the loop's writes. **Ensures**: remaining statements keep ids and origins; a failing program still fails, before the
+//! loop has written anything.
 //!
 //! ```text
 //! for j in range(32):  # vectorize                 for j in range(min(32, n - o * 32)):
@@ -27,7 +27,7 @@
 //!         assert k[e] < n
 //! ```
 //!
-//! *leaves alone*: other loops; data-dependent conditions, which become masks; assertions that depend on the loop's
+//! **Leaves alone**: other loops; data-dependent conditions, which become masks; assertions that depend on the loop's
 //! writes (`parallel` refuses them).
 
 use rustc_hash::FxHashSet;

@@ -1,9 +1,9 @@
 //! Checks that C can express the loop annotations of schedules.
 //!
-//! *does*: refuses parallel loops inside parallel or vectorised ones; a vectorised loop that is not innermost, contains
-//! checks, or updates an element from several lanes; and an unrolled loop of unknown length. That iterations conflict
-//! only in the listed reductions is a condition of the schedule's legality, and not checked here. *requires*: `hoist`,
-//! since it moves checks out, and `reductions`. *leaves alone*: the program.
+//! **Does**: refuses parallel loops inside parallel or vectorised ones; a vectorised loop that is not innermost,
+//! contains checks, or updates an element from several lanes; and an unrolled loop of unknown length. That iterations
+//! conflict only in the listed reductions is a condition of the schedule's legality, and not checked here.
+//! **Requires**: `hoist`, since it moves checks out, and `reductions`. **Leaves alone**: the program.
 
 use super::reductions;
 use rustc_hash::FxHashSet;

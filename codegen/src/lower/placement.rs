@@ -1,6 +1,6 @@
 //! Placement of local tensors in memory.
 //!
-//! *does*: sets `memory` of every `VarDef` to one of
+//! **Does**: sets `memory` of every `VarDef` to one of
 //!
 //! - `Register`: scalars, as C variables;
 //! - `Stack`: small arrays of constant size, within a total for the whole entry;
@@ -14,7 +14,7 @@
 //! - `Heap`: arrays whose size depends on an iterator or on data, allocated at their declaration and freed at the end
 //!   of their scope. A declaration with an empty body, which is kept for the check of its sizes, allocates nothing.
 //!
-//! *requires*: logical shapes. *ensures*: ids and origins are kept; no array of run-time size is on the stack.
+//! **Requires**: logical shapes. **Ensures**: ids and origins are kept; no array of run-time size is on the stack.
 //!
 //! ```text
 //! def f(…):  s: f64          (Register)
@@ -31,7 +31,7 @@
 //!              u[…] = …
 //! ```
 //!
-//! *leaves alone*: a placement chosen by a schedule, where the shape permits it.
+//! **Leaves alone**: a placement chosen by a schedule, where the shape permits it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! Scalar promotion of elements that a loop reduces into under conditions.
 //!
-//! *does*, for each sequential loop: an element with loop-invariant indices, which is the only one of its tensor that
+//! **Does**, for each sequential loop: an element with loop-invariant indices, which is the only one of its tensor that
 //! the loop accesses, is loaded into a local scalar before the loop and stored after it. Compilers do so where every
 //! iteration writes the element; where only some do, they must not: an additional store could race with another
 //! thread's.
 //!
-//! *requires*: `checks` (a loop with a check in it is left alone, since its stores before a failure are visible),
-//! `reductions`. *ensures*: equal values, rounded in the same order; ids and origins of existing statements are kept.
+//! **Requires**: `checks` (a loop with a check in it is left alone, since its stores before a failure are visible),
+//! `reductions`. **Ensures**: equal values, rounded in the same order; ids and origins of existing statements are kept.
 //!
 //! ```text
 //!                                          y_i = y[i]
@@ -17,8 +17,8 @@
 //!                                          y[i] = y_i
 //! ```
 //!
-//! *leaves alone*: elements that every iteration writes; elements that may be out of range or uninitialised before the
-//! loop; in parallel loops, tensors of which another iteration may access the same element.
+//! **Leaves alone**: elements that every iteration writes; elements that may be out of range or uninitialised before
+//! the loop; in parallel loops, tensors of which another iteration may access the same element.
 
 use super::reductions::{changes, variant};
 use indexmap::IndexMap;

@@ -1,13 +1,13 @@
 //! Partial results (privatised reductions) of concurrent loops, that is, of parallel or vectorised ones.
 //!
-//! *does*: where a schedule protects the reductions of a loop into a tensor by partial results, declares the tensor of
-//! partial results, as small as possible: a scalar for every element whose index is loop-invariant, and otherwise an
+//! **Does**: where a schedule protects the reductions of a loop into a tensor by partial results, declares the tensor
+//! of partial results, as small as possible: a scalar for every element whose index is loop-invariant, and otherwise an
 //! array of the varying dimensions alone. After the loop, partial results are combined with the tensor's previous
 //! value.
 //!
-//! *requires*: `checks` (accesses added here are in range, under conditions of their own where that is not proved), and
-//! `hoist`. *ensures*: each tensor listed as `Partial` by a concurrent loop is a local scalar or (in a parallel loop) a
-//! whole array, of which every thread can have a copy. Ids and origins of existing statements are kept.
+//! **Requires**: `checks` (accesses added here are in range, under conditions of their own where that is not proved),
+//! and `hoist`. **Ensures**: each tensor listed as `Partial` by a concurrent loop is a local scalar or (in a parallel
+//! loop) a whole array, of which every thread can have a copy. Ids and origins of existing statements are kept.
 //!
 //! ```text
 //! for i in range(n):  # parallel, partial(y +)
@@ -26,7 +26,7 @@
 //!
 //! A tensor is removed from a loop's list if nothing in the loop reduces into it.
 //!
-//! *leaves alone*: local scalars, and arrays all of whose dimensions vary, that the loop uses for these reductions
+//! **Leaves alone**: local scalars, and arrays all of whose dimensions vary, that the loop uses for these reductions
 //! only: C makes copies of them. (Other uses, in iterations that do not reduce into the same element, access the tensor
 //! itself, whose name copies would shadow.)
 

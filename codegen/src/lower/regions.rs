@@ -1,10 +1,10 @@
 //! Sequential loops around parallel ones that run inside one parallel region, with one fork for all iterations.
 //!
-//! *does*: finds the outermost sequential loops all of whose iterations every thread can execute, with a barrier after
-//! each parallel loop inside. A fork and join costs three times as much as a barrier: with parallel loops of 10 µs in a
-//! time loop, this saves a fifteenth of the total.
+//! **Does**: finds the outermost sequential loops all of whose iterations every thread can execute, with a barrier
+//! after each parallel loop inside. A fork and join costs three times as much as a barrier: with parallel loops of 10
+//! µs in a time loop, this saves a fifteenth of the total.
 //!
-//! *requires*: flat indices, placement, and loops as they will be printed. *ensures*: the program is unchanged; the
+//! **Requires**: flat indices, placement, and loops as they will be printed. **Ensures**: the program is unchanged; the
 //! emitter (`c/regions`) looks up these loops.
 //!
 //! ```text
@@ -19,7 +19,7 @@
 //! A region is short-lived: it ends with the iteration in which it is a millisecond old, and another one is forked,
 //! with fewer threads if other processes take their cores (`taf_fork` in `taffeta_runtime.h`).
 //!
-//! *leaves alone*: a loop with
+//! **Leaves alone**: a loop with
 //!
 //! - a parallel loop that has partial results, which are combined outside of parallel regions;
 //! - around a parallel loop inside it, a scalar that changes, or an array on the stack or the heap, since each thread

@@ -1,12 +1,12 @@
 //! Small local arrays held in vector registers.
 //!
-//! *does*: finds stack arrays whose every access is a whole number of vectors, in loops over lanes of constant length;
-//! unrolls the loops whose iterators occur in other indices of such arrays; and marks the loops and arrays that the
-//! emitter prints as vectors. Compilers hold such an array in registers only if a dozen of their passes all succeed;
-//! variables of vector types stay there.
+//! **Does**: finds stack arrays whose every access is a whole number of vectors, in loops over lanes of constant
+//! length; unrolls the loops whose iterators occur in other indices of such arrays; and marks the loops and arrays that
+//! the emitter prints as vectors. Compilers hold such an array in registers only if a dozen of their passes all
+//! succeed; variables of vector types stay there.
 //!
-//! *requires*: flat indices and placement. *ensures*: the program computes the same values, in the same order in each
-//! lane.
+//! **Requires**: flat indices and placement. **Ensures**: the program computes the same values, in the same order in
+//! each lane.
 //!
 //! ```text
 //! acc: f32[32] on the stack                        acc: two vectors of 16 lanes
@@ -21,7 +21,7 @@
 //! Vectorised loops that add products and the like to scalars are marked too: their sums become vectors of partial
 //! sums, which OpenMP's reductions would combine lane by lane. Their stores are vectors too.
 //!
-//! *leaves alone*: arrays with other accesses, element types without vectors, and arrays that would need more than
+//! **Leaves alone**: arrays with other accesses, element types without vectors, and arrays that would need more than
 //! [`MAX_VECTORS`] registers or [`MAX_STATEMENTS`] statements.
 
 use super::lanes::Lanes;

@@ -1,7 +1,7 @@
 //! De-vectorisation of loops that print or check that values are finite.
 //!
-//! *does*: removes the mark from vectorised loops with a statement that depends on the order of iterations: lines are
-//! printed in order, and the first value that is not finite is reported. *requires*: nothing. *ensures*: ids and
+//! **Does**: removes the mark from vectorised loops with a statement that depends on the order of iterations: lines are
+//! printed in order, and the first value that is not finite is reported. **Requires**: nothing. **Ensures**: ids and
 //! origins are kept.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!     print(y[i])                              print(y[i])
 //! ```
 //!
-//! *leaves alone*: marks of parallel loops; other loops.
+//! **Leaves alone**: marks of parallel loops; other loops.
 
 use taffeta_ast::stmt::AssertKind;
 use taffeta_ast::{Expr, Func, LoopProps, Stmt, StmtKind};

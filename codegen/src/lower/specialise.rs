@@ -1,15 +1,15 @@
 //! Specialisation for known sizes.
 //!
-//! *does*: [`body`] replaces a size parameter by its value everywhere in the program, [`interface`] in the shapes of
+//! **Does**: [`body`] replaces a size parameter by its value everywhere in the program, [`interface`] in the shapes of
 //! parameters and results. Other passes may run in between: while the interface mentions `n`, so do messages to
-//! callers. *requires*: nothing. *ensures*: ids and origins are kept; the size is still a parameter of the entry, which
-//! checks that callers agree.
+//! callers. **Requires**: nothing. **Ensures**: ids and origins are kept; the size is still a parameter of the entry,
+//! which checks that callers agree.
 //!
 //! ```text
 //! sizes: n = 4          for i in range(n): y[i] = x[i]      →      for i in range(4): y[i] = x[i]
 //! ```
 //!
-//! *leaves alone*: sizes without a value.
+//! **Leaves alone**: sizes without a value.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Refusal of constructs that C code generation does not support: structured tensors (those of parameters are replaced
 //! by arrays before), loops and measures over the reals, and calls of libraries.
 //!
-//! *does*: walks the program once and reports every such construct. *ensures*: later passes meet only dense tensors,
-//! integer loops and plain operators.
+//! **Does**: walks the program once and reports every such construct. **Ensures**: later passes meet only dense
+//! tensors, integer loops and plain operators.
 
 use taffeta_ast::{Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Span, Stmt, StmtKind, Tensor};
 

@@ -1,5 +1,5 @@
-//! Human-readable dump of a syntax tree: one line per statement, operators in prefix form with all brackets, so that
-//! nothing depends on precedence, and no spans.
+//! Human-readable dump of a syntax tree: one line per statement, operators in prefix form (comparisons infix) with all
+//! brackets, so that nothing depends on precedence, and no spans.
 //!
 //! ```text
 //! y[i] += 2 * x[i] + 1        →        y[i] Add= (Add (Mul 2 x[i]) 1)
@@ -109,7 +109,7 @@ fn list(exprs: &[Expr], separator: &str) -> String {
     exprs.iter().map(expr).collect::<Vec<_>>().join(separator)
 }
 
-/// Prints one expression; operators in prefix form, so that nothing depends on precedence.
+/// Prints one expression.
 pub fn expr(e: &Expr) -> String {
     let optional = |e: &Option<Box<Expr>>| e.as_ref().map_or(String::new(), |e| expr(e));
     match &e.kind {

@@ -3,14 +3,15 @@
 use super::reorder::extreme;
 use crate::block::{self, uses};
 use crate::entry::{Entry, Run};
+use crate::order;
 use crate::refusal::Refusal;
 use crate::schedule::{Change, Schedule};
 use crate::selector;
 use crate::tree::{self, Loop};
 use crate::value::{Args, Value};
-use crate::{expand, order};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
+use taffeta_analysis::pass::rewrite_accesses;
 use taffeta_analysis::query::depend::{DependenceQuery, Dependences, Relation};
 use taffeta_analysis::query::{Context, effects, walk};
 use taffeta_ast::format::Format;
@@ -231,11 +232,13 @@ impl Plan {
             Some(-1) => l.begin.minus(&i),
             _ => i.minus(&l.begin).floor_div(&l.step),
         };
-        let with = |indices: &[Access]| -> Vec<Access> {
-            std::iter::once(Access::from(number.clone())).chain(indices.iter().cloned()).collect()
+        let with = |indices: Vec<Access>| -> Vec<Access> {
+            std::iter::once(Access::from(number.clone())).chain(indices).collect()
         };
-        self.first = expand::accesses(&self.first, name, &with);
-        self.second = expand::accesses(&self.second, name, &with);
+        let names = [(name.clone(), name.clone())].into_iter().collect();
+        for half in [&mut self.first, &mut self.second] {
+            *half = rewrite_accesses::run(half, &names, &with);
+        }
         let format = Format::dense(shape.len());
         let tensor = Tensor { shape, format, memory: Memory::Auto, ..(**tensor).clone() };
         self.shared.push((stmt.clone(), Arc::new(tensor)));

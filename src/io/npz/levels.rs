@@ -7,6 +7,7 @@
 //! | `remap` | instead of `order`: coordinate expressions of the levels, `(j - i, i, j)` |
 //! | `pos1`, `crd1`, … | index arrays of each level, numbered from 0, as on the level's page in the book |
 //! | `data` | elements, one for each position of the last level |
+//! | `fill` | fill value |
 //!
 //! Earlier versions wrote coordinates and a fill instead, which are read as SciPy's `coo` is.
 //!
@@ -93,14 +94,15 @@ fn format_of(text: &str, archive: &mut SparseArchive<'_>, ndim: usize) -> Result
     let order: Option<Vec<usize>> =
         (0..order.data().len()).map(|k| order.data().get_int(k).and_then(|d| usize::try_from(d).ok())).collect();
     let order = order.filter(|o| o.len() == ndim && (0..ndim).all(|d| o.contains(&d)));
-    let order = order.ok_or_else(|| archive.bad("expected each dimension once in `order`"))?;
+    let order = order.ok_or_else(|| archive.bad(format!("expected each of the {ndim} dimensions once in `order`")))?;
     if levels.len() != ndim {
-        let (levels, dimensions) = (counted(levels.len(), "level"), counted(ndim, "dimension"));
-        return Err(archive.bad(format!("`{text}` has {levels}, but the tensor has {dimensions}")));
+        let expected = counted(ndim, "level");
+        return Err(archive.bad(format!("expected {expected} in `levels`, one for each dimension, found `{text}`")));
     }
     Ok(Format { fill, ..Format::new(levels).ordered(&order) })
 }
 
+/// Compares values: -0 equals 0, and NaN differs from itself.
 fn same(a: Literal, b: Literal) -> bool {
     match (a, b) {
         (Literal::Float(a), Literal::Float(b)) => a == b,
@@ -231,7 +233,7 @@ mod tests {
             ("compressed", &[("pos0", pos), ("crd0", &[3, 5, 4])], "`crd0`"),
             ("compressed", &[("pos0", pos), ("crd0", &[3, 4, 9])], "`crd0`"),
             ("compressed", &[("pos0", &[0, 2]), ("crd0", crd)], "`pos0`"),
-            ("compressed, dense", &[("pos0", pos), ("crd0", crd)], "has 2 levels, but the tensor has 1 dimension"),
+            ("compressed, dense", &[("pos0", pos), ("crd0", crd)], "expected 1 level in `levels`"),
             ("csr", &[("pos0", pos), ("crd0", crd)], "expected a list of levels in `levels`, found `csr`"),
         ] {
             let message = said(levels, arrays);

@@ -1,13 +1,12 @@
 //! `.npz`: zip archives of `.npy` files, one for each key. An archive holds dense arrays ([`dense`]), or one sparse
 //! tensor in the layouts of `scipy.sparse.save_npz` or Taffeta's own. `LAYOUTS` has a row for each layout of sparse
-//! tensors, and the layout's file documents its arrays. All layouts have these:
+//! tensors, and the layout's file documents its arrays, beside those of every layout:
 //!
 //! | array | contents |
 //! |---|---|
 //! | `format` | name of the layout |
 //! | `shape` | sizes of the dimensions |
 //! | `data` | elements |
-//! | `fill` | in Taffeta's own layout only: fill value |
 //!
 //! Elements may be unordered and repeated.
 
@@ -61,7 +60,8 @@ static LAYOUTS: [Layout; 6] = [
 pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     let Some(mut archive) = SparseArchive::open(path)? else { return Ok(None) };
     let Some(layout) = LAYOUTS.iter().find(|layout| layout.name == archive.layout) else {
-        let what = format!("format `{}` is not supported", archive.layout);
+        let names = LAYOUTS.each_ref().map(|layout| layout.name).join(", ");
+        let what = format!("expected `format` to be one of {names}, found `{}`", archive.layout);
         return Err(file_error("data::unsupported", path, what));
     };
     let shape: Vec<usize> = archive.integers("shape", i64::MAX)?.into_iter().map(|n| n as usize).collect();

@@ -118,7 +118,7 @@ fn errors_name_the_expected_arrays() {
             with("taffeta", &[("coords", list(&[0, 1, 2, 2])), ("fill", list(&[0, 0]))]),
             "expected a number in `fill`, found an array of shape [2]",
         ),
-        (with("lil", &[]), "format `lil` is not supported"),
+        (with("lil", &[]), "expected `format` to be one of dia, bsr, csr, csc, coo, taffeta, found `lil`"),
         (with("taffeta", &[("coords", list(&[0, 1, 2, 2]))]), "array `fill` of the `taffeta` tensor is missing"),
     ] {
         assert!(found.contains(says), "{found}");

@@ -53,7 +53,7 @@ impl Lower {
         let Some(iter) = nest.iter else { return (steppers, Vec::new()) };
         let at = Expr::var(iter);
         // Beyond the dimension there is nothing to look up.
-        let can = |c: &Cursor| c.protocol == Protocol::Default && c.within && self.asks(c, &at).is_some();
+        let can = |c: &Cursor| c.protocol == Protocol::Default && c.within && self.lookup_at(c, &at).is_some();
         let (mut driving, mut asked) = (steppers, Vec::new());
         // From the last one on, so that the first of several candidates drives.
         for k in (0..driving.len()).rev() {
@@ -87,7 +87,7 @@ impl Lower {
     }
 
     /// Returns the lookup of a coordinate in a cursor's fibre, if the position is computed.
-    pub(super) fn asks(&self, c: &Cursor, at: &Expr) -> Option<Lookup> {
+    pub(super) fn lookup_at(&self, c: &Cursor, at: &Expr) -> Option<Lookup> {
         let (tensor, k) = &self.fibres[&c.fibre];
         let level = &self.tensors[tensor].levels[*k];
         levels::of_level(level)?.lookup(level, &c.above, &c.coordinate(at))
@@ -105,7 +105,7 @@ impl Lower {
         };
         let Some(iter) = nest.iter else { return MergePlan::Merge };
         let at = Expr::var(iter);
-        let cost = |c: &Cursor| match (self.asks(c, &at), self.probe(c, &at)) {
+        let cost = |c: &Cursor| match (self.lookup_at(c, &at), self.probe(c, &at)) {
             (Some(_), _) => ASKED,
             (None, Some(_)) => PROBED,
             (None, None) => SEARCHED,

@@ -34,8 +34,8 @@ pub(super) enum MergePlan {
 impl Lower {
     /// Warns about a loop over all coordinates that these cursors make necessary, since none of their lists can be
     /// merged.
-    pub(super) fn warn_of_order(&mut self, nest: &LoopBuilder<'_>, asked: &[Cursor]) {
-        let (Some(iter), Some(first)) = (nest.iter, asked.first()) else { return };
+    pub(super) fn warn_of_order(&mut self, nest: &LoopBuilder<'_>, looked_up: &[Cursor]) {
+        let (Some(iter), Some(first)) = (nest.iter, looked_up.first()) else { return };
         let name = self.tensor_of(first);
         let text = format!("the loop `{iter}` visits every coordinate, although it traverses `{name}`");
         let d = Diagnostic::warning("structured::scan", text).at(nest.s.origin().span());
@@ -45,20 +45,20 @@ impl Lower {
 
     /// Returns the steppers that drive a region, and the steppers that are looked up at a coordinate: those of levels
     /// without order, unless one of them leads alone.
-    pub(super) fn driving(
+    pub(super) fn split_unordered(
         &self,
         steppers: Vec<Cursor>,
         LoopRange { begin, end, whole }: LoopRange<'_>,
         body: &Stmt,
         nest: &LoopBuilder<'_>,
     ) -> (Vec<Cursor>, Vec<Cursor>) {
-        let (ordered, mut asked): (Vec<Cursor>, Vec<Cursor>) =
+        let (ordered, mut looked_up): (Vec<Cursor>, Vec<Cursor>) =
             steppers.into_iter().partition(|c| c.stepper().is_some_and(|s| s.ordered));
-        if asked.is_empty() || !ordered.is_empty() && self.filled(body, &ordered).is_nop() {
-            return (ordered, asked);
+        if looked_up.is_empty() || !ordered.is_empty() && self.filled(body, &ordered).is_nop() {
+            return (ordered, looked_up);
         }
         let unique = |c: &Cursor| c.stepper().is_some_and(|s| s.unique);
-        let alone = ordered.is_empty() && asked.len() == 1;
+        let alone = ordered.is_empty() && looked_up.len() == 1;
         let skips = |c: &Cursor| {
             let skipped = self.filled(body, [c]);
             skipped.is_nop() || alone && whole && unique(c) && self.between(nest, c, &skipped, [begin, end]).is_some()
@@ -72,12 +72,12 @@ impl Lower {
                 && skips(c)
                 && (unique(c) || !nest.props.is_concurrent() && self.is_chain(c, body, nest))
         };
-        match asked.iter().position(leads) {
+        match looked_up.iter().position(leads) {
             Some(k) => {
-                let leader = asked.remove(k);
-                (vec![leader], [ordered, asked].concat())
+                let leader = looked_up.remove(k);
+                (vec![leader], [ordered, looked_up].concat())
             }
-            None => (ordered, asked),
+            None => (ordered, looked_up),
         }
     }
 
@@ -102,7 +102,7 @@ impl Lower {
     }
 
     /// Chooses the drivers of a region of steppers.
-    pub(super) fn drive(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> MergePlan {
+    pub(super) fn merge_plan(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> MergePlan {
         let leads = |c: &Cursor| {
             let can = c.stepper().is_some_and(|s| s.ordered && s.unique);
             can && c.protocol == Protocol::Gallop && self.filled(body, [c]).is_nop()

@@ -65,7 +65,7 @@ impl LoopBuilder<'_> {
     }
 
     pub(super) fn assume(&self, assumptions: &[Expr]) -> Vec<Stmt> {
-        assumptions.iter().map(|cond| self.derived(StmtKind::Assume { cond: cond.clone() }, "promise")).collect()
+        assumptions.iter().map(|cond| self.derived(StmtKind::Assume { cond: cond.clone() }, "assumption")).collect()
     }
 }
 

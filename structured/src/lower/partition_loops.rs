@@ -34,14 +34,14 @@ const MAX_INTERVALS: usize = 3;
 /// Maximum number of intervals if it is known which of them begins first, and which ends first: most parts are empty
 /// then.
 const MAX_IN_ORDER: usize = 6;
-/// Maximum number of cuts per loop: one for each interval, and more where two of them meet.
-const MAX_CUTS: usize = 2 * MAX_IN_ORDER;
+/// Maximum number of splits per loop: one for each interval, and more where two of them meet.
+const MAX_SPLITS: usize = 2 * MAX_IN_ORDER;
 /// Bound on the magnitude of indices, under which expressions computed from them here do not wrap.
 const MAX_MAGNITUDE: i128 = 1 << 60;
 
 /// Bound of an iterator: it is less than `at` (`upper`), or at least `at`.
 #[derive(Clone, PartialEq)]
-struct Cut {
+struct IteratorBound {
     at: Expr,
     upper: bool,
 }
@@ -52,24 +52,24 @@ pub(super) type Facts = Vec<(Expr, bool)>;
 impl Lower {
     /// Splits loops into parts of their ranges where accesses gain by it.
     pub(super) fn partition_loops(&self, s: &Stmt, bound: &Bindings) -> Stmt {
-        self.partition_loops_again(s, bound, MAX_CUTS)
+        self.partition_at_most(s, bound, MAX_SPLITS)
     }
 
-    /// Splits a loop, which may be cut at most `cuts` times.
-    fn partition_loops_again(&self, s: &Stmt, bound: &Bindings, cuts: usize) -> Stmt {
+    /// Splits a loop, which may be split at most `splits` times.
+    fn partition_at_most(&self, s: &Stmt, bound: &Bindings, splits: usize) -> Stmt {
         let StmtKind::For { iter, extent, .. } = s.kind() else {
             return s.map(&mut |s| self.partition_loops(s, bound), &mut Expr::clone);
         };
-        // A size has no range, and the range of an iterator with another step is not used.
+        // An iterator of another step has no range that is used, and must not look like a size: it is removed.
         let mut inside = bound.clone();
         match range(extent) {
             Some(range) => inside.insert(iter.clone(), Some(range)),
             None => inside.remove(iter),
         };
-        if cuts > 0
+        if splits > 0
             && let Some(parts) = self.parts_of(s, &inside)
         {
-            let again = parts.iter().map(|s| self.partition_loops_again(s, bound, cuts - 1));
+            let again = parts.iter().map(|s| self.partition_at_most(s, bound, splits - 1));
             return Stmt::seq(again, s.origin().derive("structured", "block"));
         }
         s.map(&mut |s| self.partition_loops(s, &inside), &mut Expr::clone)
@@ -105,7 +105,7 @@ impl Lower {
             let Some(part) = part.filter(|[b, e]| !self.is_natural(&b.minus(e), inside)) else { continue };
             let mut within = inside.clone();
             within.insert(iter.clone(), Some(part.clone()));
-            let body = resolved(body, &|e| self.decided(&self.cut(e, true, iter, &within)?, iter, &within));
+            let body = resolved(body, &|e| self.decided(&self.bound_of(e, true, iter, &within)?, iter, &within));
             if body.is_nop() {
                 continue;
             }
@@ -113,22 +113,22 @@ impl Lower {
             let [begin, end] = part;
             let extent = Extent::Range { begin, end, step: Expr::int(1) };
             let part = s.with_kind(StmtKind::For { iter: iter.clone(), extent, props: props.clone(), body });
-            parts.push(if keeps_id { part } else { self.copied(&part, "beyond") });
+            parts.push(if keeps_id { part } else { self.copied(&part, "partition") });
         }
         Some(parts)
     }
 
     /// Returns the first interval in which the conditions of an access on an iterator hold; an end is `None` if the
     /// loop's own end applies. Returns `None` if no access has conditions, or too many accesses have different ones.
-    fn interval(&self, iter: &Symbol, body: &Stmt, inside: &Bindings) -> Option<[Option<Cut>; 2]> {
-        let (mut found, mut holds): (Vec<[Option<Cut>; 2]>, bool) = (Vec::new(), false);
+    fn interval(&self, iter: &Symbol, body: &Stmt, inside: &Bindings) -> Option<[Option<IteratorBound>; 2]> {
+        let (mut found, mut holds): (Vec<[Option<IteratorBound>; 2]>, bool) = (Vec::new(), false);
         self.each_guarded(body, &mut |e, facts| {
             let Some((_, at)) = load(e) else { return };
             if !at[PATH..].iter().any(|a| effects::mentions(&a.index, &[iter])) {
                 return;
             }
             let mut own = [None, None];
-            for cut in facts.iter().filter_map(|(cond, holds)| self.cut(cond, *holds, iter, inside)) {
+            for cut in facts.iter().filter_map(|(cond, holds)| self.bound_of(cond, *holds, iter, inside)) {
                 match self.decided(&cut, iter, inside) {
                     Some(always) => holds |= always,
                     None => drop(own[usize::from(cut.upper)].get_or_insert(cut)),
@@ -147,8 +147,8 @@ impl Lower {
     }
 
     /// Returns whether it is known, for each two intervals, which of them begins first and which ends first.
-    fn in_order(&self, all: &[[Option<Cut>; 2]], inside: &Bindings) -> bool {
-        let ordered = |a: &Option<Cut>, b: &Option<Cut>| match (a, b) {
+    fn in_order(&self, all: &[[Option<IteratorBound>; 2]], inside: &Bindings) -> bool {
+        let ordered = |a: &Option<IteratorBound>, b: &Option<IteratorBound>| match (a, b) {
             (Some(a), Some(b)) => [a.at.minus(&b.at), b.at.minus(&a.at)].iter().any(|e| self.is_natural(e, inside)),
             _ => true,
         };
@@ -166,7 +166,7 @@ impl Lower {
             }
             let mut facts = Facts::new();
             self.each_guarded(body, &mut |_, holds| facts.extend(holds.iter().cloned()));
-            let here = facts.iter().any(|(cond, holds)| self.cut(cond, *holds, iter, inside).is_some());
+            let here = facts.iter().any(|(cond, holds)| self.bound_of(cond, *holds, iter, inside).is_some());
             gains = here && {
                 let all = resolved(body, &|e| facts.iter().find(|(cond, _)| cond == e).map(|(_, holds)| *holds));
                 let has_effect = |body: &Stmt| first_effect(&self.empty(body)).is_some();
@@ -187,7 +187,7 @@ impl Lower {
 
     /// Converts a comparison to a bound of an iterator, if it compares integers and depends on the iterator by a linear
     /// term with coefficient 1 or -1.
-    fn cut(&self, cond: &Expr, holds: bool, iter: &Symbol, inside: &Bindings) -> Option<Cut> {
+    fn bound_of(&self, cond: &Expr, holds: bool, iter: &Symbol, inside: &Bindings) -> Option<IteratorBound> {
         let ExprKind::Apply(op, args) = cond.kind() else { return None };
         let [a, b] = &args[..] else { return None };
         let ([less, more], by) = match (op, holds) {
@@ -213,12 +213,12 @@ impl Lower {
             _ => return None,
         };
         let at = shown(&at)?;
-        (!effects::mentions(&at, &[iter]) && known(&at, inside)).then_some(Cut { at, upper: by == -1 })
+        (!effects::mentions(&at, &[iter]) && known(&at, inside)).then_some(IteratorBound { at, upper: by == -1 })
     }
 
     /// Returns whether a bound holds in all iterations of a loop (`true`) or in none (`false`); `None` if it varies or
     /// is unknown.
-    fn decided(&self, cut: &Cut, iter: &Symbol, inside: &Bindings) -> Option<bool> {
+    fn decided(&self, cut: &IteratorBound, iter: &Symbol, inside: &Bindings) -> Option<bool> {
         let [begin, end] = inside.get(iter)?.as_ref()?;
         if self.is_natural(&begin.minus(&cut.at), inside) {
             return Some(!cut.upper);
@@ -242,15 +242,15 @@ impl Lower {
         }
     }
 
-    /// Returns whether the ranges of the iterators in an integer prove that it is not negative. Ranges of other iterators
-    /// are not used: their loops may be empty.
+    /// Returns whether the ranges of the iterators in an integer expression prove that it is not negative. Ranges of
+    /// other iterators are not used: their loops may be empty.
     fn is_natural(&self, e: &Expr, bound: &Bindings) -> bool {
         let mut facts = Context::empty();
         self.enter_ranges(e, bound, &mut FxHashSet::default(), &mut facts);
         facts.prove(&Expr::int(0).less_eq(e))
     }
 
-    /// Assumes that the sizes and iterators in an integer are in their ranges, from the outermost loop inwards.
+    /// Assumes that the sizes and iterators in an expression are in their ranges, from the outermost loop inwards.
     fn enter_ranges(&self, e: &Expr, bound: &Bindings, entered: &mut FxHashSet<Symbol>, facts: &mut Context) {
         e.walk(&mut |e| {
             let ExprKind::Var(s) = e.kind() else { return };
@@ -267,7 +267,8 @@ impl Lower {
         });
     }
 
-    /// Bounds the magnitude of an integer of sizes, constants and iterators that is computed without wrapping.
+    /// Bounds the magnitude of an integer expression of sizes, constants and iterators that is computed without
+    /// wrapping.
     fn magnitude(&self, e: &Expr, bound: &Bindings) -> Option<i128> {
         let mut leaf = |e: &Expr| self.leaf(e, bound);
         let (lo, hi) = value_range::of(e, &mut leaf).filter(|_| value_range::is_exact(e, &mut leaf))?;

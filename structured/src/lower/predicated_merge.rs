@@ -390,7 +390,7 @@ impl Lower {
         self.position(&below).is_none()
             && self
                 .cursor(&below)
-                .is_some_and(|b| is_list(&b) && self.asks(&b, index).is_none() && self.probe(&b, index).is_none())
+                .is_some_and(|b| is_list(&b) && self.lookup_at(&b, index).is_none() && self.probe(&b, index).is_none())
     }
 
     /// Warns about runs that are traversed coordinate by coordinate.

@@ -156,7 +156,7 @@ impl Lower {
         let Some(stepper) = c.stepper().cloned() else { unreachable!("found a stepper") };
         if !stepper.ordered
             && c.saved_position.is_none()
-            && let Some(lookup) = self.asks(&c, at)
+            && let Some(lookup) = self.lookup_at(&c, at)
         {
             cursors.push(c.with(Looplet::Lookup(lookup), None));
             return self.region(nest, cursors, &Region::Point(at.clone()), body);

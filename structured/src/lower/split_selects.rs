@@ -19,7 +19,7 @@ use crate::access;
 use rustc_hash::FxHashSet;
 use taffeta_ast::{Expr, ExprKind, Op, Stmt, StmtKind, Symbol};
 
-/// Maximum number of conditions that are split in one statement.
+/// Maximum number of nested conditions that are split.
 const MAX_CHOICES: usize = 6;
 
 /// Rewriter that splits statements by the conditions of their operands.
@@ -100,9 +100,14 @@ impl Choices<'_> {
 
     /// Splits a statement by a condition into the two cases.
     fn branch(&mut self, s: &Stmt, cond: &Expr) -> Stmt {
-        if self.depth == MAX_CHOICES || s.declares_structured() {
-            let text = "too many conditional accesses in one statement";
-            self.lower.refuse_at(source_span(s), text.to_string());
+        let refusal = if s.declares_structured() {
+            Some("cannot split a conditional access around the declaration of a structured tensor".to_string())
+        } else {
+            let expected = format!("expected at most {MAX_CHOICES} nested conditions of accesses, found more");
+            (self.depth == MAX_CHOICES).then_some(expected)
+        };
+        if let Some(text) = refusal {
+            self.lower.refuse_at(source_span(s), text);
             return Stmt::nop();
         }
         let case = |s: &Stmt, holds: bool| {

@@ -27,14 +27,14 @@ struct MergedLists<'a> {
     active: &'a [(&'a Cursor, &'a State)],
     /// Cursors that the merge does not advance.
     others: &'a [Cursor],
-    /// The first coordinate that is not done, if coordinates between those of the lists have an effect.
+    /// The first coordinate that is not done, if the merge needs it.
     next: Option<&'a Tensor>,
 }
 
 impl Lower {
-    /// Returns whether the steppers need a union merge: the loop is sequential, none of them gallops, and the body has
-    /// an effect where at least one of them stores nothing.
-    pub(super) fn is_varied(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> bool {
+    /// Returns whether the steppers need a union merge: there are several, the loop is sequential, none of them
+    /// gallops, and the body has an effect where at least one of them stores nothing.
+    pub(super) fn needs_union_merge(&self, nest: &LoopBuilder<'_>, steppers: &[Cursor], body: &Stmt) -> bool {
         let gallops = |c: &Cursor| c.protocol == Protocol::Gallop;
         steppers.len() > 1
             && !nest.props.is_concurrent()
@@ -65,26 +65,26 @@ impl Lower {
         let (steppers, known) = self.split_lookups(steppers, &body, nest);
         others.extend(known.into_iter().filter_map(|c| {
             let at = Expr::var(nest.iter?);
-            let lookup = self.asks(&c, &at)?;
+            let lookup = self.lookup_at(&c, &at)?;
             Some(c.with(Looplet::Lookup(lookup), None))
         }));
-        let (steppers, asked) = self.driving(steppers, range, &body, nest);
+        let (steppers, looked_up) = self.split_unordered(steppers, range, &body, nest);
         if steppers.is_empty() {
             // No stepper drives the loop: all are looked up at each coordinate.
             let LoopRange { begin, end, whole } = range;
-            self.warn_of_order(nest, &asked);
+            self.warn_of_order(nest, &looked_up);
             let region = Region::Range { begin: begin.clone(), end: end.clone(), last: None, whole };
             return self.region(nest, others, &region, body);
         }
-        others.extend(asked);
+        others.extend(looked_up);
         if self.predicated
-            && self.is_varied(nest, &steppers, &body)
+            && self.needs_union_merge(nest, &steppers, &body)
             && let Some(done) = self.predicated_merge(nest, (&steppers, &others), range, &body)
         {
             return done;
         }
         let (steppers, mut following) = self.following(steppers, &body, nest);
-        let drive = self.drive(nest, &steppers, &body);
+        let drive = self.merge_plan(nest, &steppers, &body);
         let mut leading = Vec::new();
         for (k, c) in steppers.into_iter().enumerate() {
             let leads = match &drive {
@@ -224,7 +224,7 @@ impl Lower {
         let skipped = if between.is_some() { Stmt::nop() } else { skipped };
         let next = (!skipped.is_nop() || !of_spikes).then(|| scalar(format!("{}.next", iter.name())));
         let props = nest.props.clone();
-        if let Some(what) = self.refused(cursor, &props, next.is_some(), &skipped, &body) {
+        if let Some(what) = self.illegality(cursor, &props, next.is_some(), &skipped, &body) {
             self.refuse_at(source_span(nest.s), what);
             return Stmt::nop();
         }
@@ -241,7 +241,7 @@ impl Lower {
             _ if of_spikes && skipped.is_nop() => Region::Point(coordinate.clone()),
             Some(next) => {
                 let after = coordinate.plus(&Expr::int(1));
-                // The first and the last position may extend beyond the range.
+                // The segments at the first and the last position may extend beyond the range.
                 let whole = self.is_whole(cursor, [begin, end]) || of_spikes;
                 let end = if whole { after } else { after.min_with(end) };
                 let last = Some(coordinate.clone()).filter(|_| of_spikes);
@@ -285,15 +285,24 @@ impl Lower {
     }
 
     /// Returns the reason why a counted loop over the stepper's positions would be illegal; `None` if it is legal.
-    fn refused(&self, cursor: &Cursor, props: &LoopProps, keeps: bool, skipped: &Stmt, body: &Stmt) -> Option<String> {
+    /// `has_next`: the loop carries the next coordinate from one iteration to the next.
+    fn illegality(
+        &self,
+        cursor: &Cursor,
+        props: &LoopProps,
+        has_next: bool,
+        skipped: &Stmt,
+        body: &Stmt,
+    ) -> Option<String> {
         let name = self.tensor_of(cursor);
         let iter = &cursor.index;
         let iter = taffeta_ast::print::expr(iter);
-        if keeps && props.is_concurrent() {
-            return Some(format!(
-                "the loop `{iter}` cannot be parallel or vectorised: it has effects where `{name}`, which it \
-                 traverses, stores nothing"
-            ));
+        if has_next && props.is_concurrent() {
+            let why = match skipped.is_nop() {
+                true => format!("positions of `{name}`, which it traverses, may span several coordinates"),
+                false => format!("it has effects where `{name}`, which it traverses, stores nothing"),
+            };
+            return Some(format!("the loop `{iter}` cannot be parallel or vectorised: {why}"));
         }
         let ordered = cursor.stepper().is_none_or(|s| s.ordered);
         if !ordered && (first_effect(skipped).is_some() || !only_reduces(body, cursor)) {
@@ -327,7 +336,7 @@ impl Lower {
         let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
         let names: Vec<String> = steppers.iter().map(|c| format!("`{}`", self.tensor_of(c))).collect();
         if nest.props.is_concurrent() {
-            // A coordinate of a single list that is not unique may be at several positions.
+            // In one list with `unique=False`, a coordinate may have several positions.
             let what = if names.len() > 1 { "merges" } else { "joins positions of" };
             let text = format!("the loop `{iter}` cannot be parallel or vectorised: it {what} {}", names.join(" and "));
             self.refuse_at(source_span(nest.s), text);
@@ -344,7 +353,7 @@ impl Lower {
         self.record_trip_count(&steppers.iter().collect::<Vec<_>>(), FibreRole::Merged);
         let states: Vec<State> = steppers.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
         let next = scalar(format!("{}.next", iter.name()));
-        // The start of the interval is needed only for effects at coordinates that no list stores.
+        // `next` bounds partial ranges, begins segments, and is needed for effects at coordinates that no list stores.
         let of_spikes = |c: &Cursor| c.stepper().is_none_or(is_spike);
         let between = !whole || !steppers.iter().all(of_spikes) || !self.filled(&body, &steppers).is_nop();
         let mut out: Vec<Stmt> = between.then(|| nest.set(&next, begin)).into_iter().collect();
@@ -358,14 +367,14 @@ impl Lower {
         let listed: Vec<usize> =
             (0..steppers.len()).filter(|k| steppers[*k].stepper().is_some_and(|s| !s.full)).collect();
         // An intersection needs only the full set: its body has no effect once a list has ended.
-        let varied = !self.is_intersection(&steppers, &body);
-        if varied && listed.len() > MAX_LISTS {
+        let is_union = !self.is_intersection(&steppers, &body);
+        if is_union && listed.len() > MAX_LISTS {
             let text = format!("the loop `{iter}` merges more than {MAX_LISTS} lists: {}", names.join(", "));
             self.refuse_at(source_span(nest.s), text);
             return Stmt::nop();
         }
         let all = (1 << listed.len()) - 1;
-        let mut sets: Vec<usize> = if varied { (0..=all).collect() } else { vec![all] };
+        let mut sets: Vec<usize> = if is_union { (0..=all).collect() } else { vec![all] };
         sets.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
         let full = steppers.len() > listed.len();
         for set in sets {

@@ -46,7 +46,7 @@ use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, St
 
 /// Last index of a write whose element is known not to be stored, and of other writes.
 const FRESH: i64 = 1;
-const OPEN: i64 = 0;
+const MAYBE_STORED: i64 = 0;
 
 impl Lower {
     /// Registers a local tensor if elements are inserted into it, and returns whether they are.
@@ -120,9 +120,9 @@ impl Lower {
         let inner = s.map(&mut |s| self.with_insertions(s, fresh), &mut Expr::clone);
         let Some(element) = access::target(&inner) else { return inner };
         let Some((t, at)) = load(&element).filter(|(t, _)| self.workspace_of(t).is_some()) else { return inner };
-        let last = Expr::int(if fresh.contains(&s.id()) { FRESH } else { OPEN });
+        let last = Expr::int(if fresh.contains(&s.id()) { FRESH } else { MAYBE_STORED });
         let all = at.iter().cloned().chain([Access::from(last)]).collect();
-        access::with_target(&inner, &located(&Expr::load(t, all, element.dtype()), at.len()))
+        access::with_target(&inner, &with_locate(&Expr::load(t, all, element.dtype()), at.len()))
     }
 
     fn uses(&self, s: &Stmt, tensor: &Symbol) -> bool {
@@ -202,7 +202,7 @@ impl Lower {
         let Some((t, at)) = load(element) else { return s.clone() };
         let reads = if self.is_insertion(element) { at.len() - 1 } else { at.len() };
         let all = at[..reads].iter().cloned().chain([Access::from(Expr::int(FRESH))]);
-        access::with_target(s, &located(&Expr::load(t, all.collect(), element.dtype()), reads))
+        access::with_target(s, &with_locate(&Expr::load(t, all.collect(), element.dtype()), reads))
     }
 
     /// Lowers a write to an element that is not stored, without further lookups: an insertion into a workspace at known
@@ -221,14 +221,14 @@ impl Lower {
         let count = level.load(COUNT, &row);
         let place = begin.plus(index);
         let origin = || s.origin().derive("structured", "insert");
-        let set = |array: usize, at: &Expr, value: Expr| stored(&level.arrays[array], at, value, origin());
+        let set = |array: usize, at: &Expr, value: Expr| store_at(&level.arrays[array], at, value, origin());
         all.push(Stmt::new(StmtKind::Assume { cond: count.less(&level.size) }, origin()));
         all.push(set(MAP, &place, Expr::int(1)));
         all.push(set(CRD, &begin.plus(&count), index.clone()));
         all.push(set(COUNT, &row, count.plus(&Expr::int(1))));
         let values = &flat.values;
         if matches!(s.kind(), StmtKind::ReduceTo { .. }) {
-            all.push(stored(values, &place, Expr::literal(flat.fill(), values.dtype), origin()));
+            all.push(store_at(values, &place, Expr::literal(flat.fill(), values.dtype), origin()));
         }
         let own = access::with_target(&s, &Expr::load(&values.symbol, vec![place.into()], values.dtype));
         all.push(self.stmt(&own, bound));
@@ -364,9 +364,9 @@ impl Lower {
         let Some(level) = flat.levels.last() else { return s };
         let origin = || s.origin().derive("structured", "workspace");
         let zero = |array: usize| {
-            let (p, tensor) = (entry(workspace, "at"), &level.arrays[array]);
-            let body = stored(tensor, &Expr::var(&p), Expr::int(0), origin());
-            counted(&p, &tensor.shape[0], body, origin())
+            let (p, tensor) = (iterator_of(workspace, "at"), &level.arrays[array]);
+            let body = store_at(tensor, &Expr::var(&p), Expr::int(0), origin());
+            count_to(&p, &tensor.shape[0], body, origin())
         };
         let body = Stmt::seq([zero(COUNT), zero(MAP), s.clone()], origin());
         let all = level.arrays.iter().chain([&flat.values]);
@@ -387,28 +387,28 @@ impl Lower {
         let Some(level) = flat.levels.last() else { return Stmt::nop() };
         let origin = || s.origin().derive("structured", "clear");
         let rows = flat.levels[..flat.levels.len() - 1].iter().fold(Expr::int(1), |n, l| n.times(&l.size));
-        let row = (rows.as_int() != Some(1)).then(|| entry(tensor, "row"));
+        let row = (rows.as_int() != Some(1)).then(|| iterator_of(tensor, "row"));
         let at = row.as_ref().map_or(Expr::int(0), Expr::var);
         let one = self.emptied_row(tensor, level, &at, s);
         match row {
-            Some(row) => counted(&row, &rows, one, origin()),
+            Some(row) => count_to(&row, &rows, one, origin()),
             None => one,
         }
     }
 
     fn emptied_row(&self, tensor: &Symbol, level: &TensorLevel, row: &Expr, s: &Stmt) -> Stmt {
         let origin = || s.origin().derive("structured", "clear");
-        let p = entry(tensor, "p");
+        let p = iterator_of(tensor, "p");
         let begin = row.times(&level.size);
         let place = begin.plus(&Expr::var(&p));
         let coordinate = level.load(CRD, &place);
         let inside = Expr::int(0).less_eq(&coordinate).and(&coordinate.less(&level.size));
-        let out = stored(&level.arrays[MAP], &begin.plus(&coordinate), Expr::int(0), origin());
+        let out = store_at(&level.arrays[MAP], &begin.plus(&coordinate), Expr::int(0), origin());
         let count = level.load(COUNT, row);
         let body = Stmt::seq([Stmt::new(StmtKind::Assume { cond: inside }, origin()), out], origin());
-        let promise = Stmt::new(StmtKind::Assume { cond: count.less_eq(&level.size) }, origin());
-        let all = counted(&p, &count, body, origin());
-        Stmt::seq([promise, all, stored(&level.arrays[COUNT], row, Expr::int(0), origin())], origin())
+        let assumption = Stmt::new(StmtKind::Assume { cond: count.less_eq(&level.size) }, origin());
+        let all = count_to(&p, &count, body, origin());
+        Stmt::seq([assumption, all, store_at(&level.arrays[COUNT], row, Expr::int(0), origin())], origin())
     }
 }
 
@@ -430,7 +430,7 @@ fn variables(e: &Expr) -> FxHashSet<Symbol> {
 
 /// Gives the coordinates of an access, which are among its first `indices` indices, the protocol `locate`, so that no
 /// loop traverses it.
-fn located(e: &Expr, indices: usize) -> Expr {
+fn with_locate(e: &Expr, indices: usize) -> Expr {
     let Some((t, at)) = load(e) else { return e.clone() };
     let one = |(k, a): (usize, &Access)| match (PATH..indices).contains(&k) {
         true => Access { protocol: Protocol::Locate, ..a.clone() },
@@ -440,16 +440,16 @@ fn located(e: &Expr, indices: usize) -> Expr {
 }
 
 /// Returns an iterator named after a tensor. The text of a program allows one dot in a name.
-fn entry(tensor: &Symbol, what: &str) -> Symbol {
+fn iterator_of(tensor: &Symbol, what: &str) -> Symbol {
     Symbol::new(format!("{}.{what}", tensor.name().replace('.', "_")))
 }
 
-fn stored(tensor: &Tensor, at: &Expr, value: Expr, origin: Origin) -> Stmt {
+fn store_at(tensor: &Tensor, at: &Expr, value: Expr, origin: Origin) -> Stmt {
     let (symbol, indices) = (tensor.symbol.clone(), vec![at.clone().into()]);
     Stmt::new(StmtKind::Store { tensor: symbol, indices, value: value.cast(tensor.dtype) }, origin)
 }
 
-fn counted(iter: &Symbol, end: &Expr, body: Stmt, origin: Origin) -> Stmt {
+fn count_to(iter: &Symbol, end: &Expr, body: Stmt, origin: Origin) -> Stmt {
     let extent = Extent::Range { begin: Expr::int(0), end: end.clone(), step: Expr::int(1) };
     Stmt::new(StmtKind::For { iter: iter.clone(), extent, props: LoopProps::default(), body }, origin)
 }

@@ -1,5 +1,5 @@
-//! Full blocks and blocks at an edge access the same elements, whether or not the sizes are multiples of the block
-//! size.
+//! Loops that are split into full blocks and blocks at an edge compute the same as whole loops, whether or not the
+//! sizes are multiples of the block size.
 
 use expect_test::expect;
 use taffeta_ast::{StmtKind, print};

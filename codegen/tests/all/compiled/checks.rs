@@ -19,7 +19,7 @@ fn vectorised(s: &Stmt) -> Stmt {
     s.map(&mut vectorised, &mut Expr::clone)
 }
 
-/// Hoisting of checks whose operands the loop does not write, beside a condition on written data.
+/// Checks that checks whose operands the loop does not write are hoisted, beside a condition on written data.
 #[test]
 fn checks_beside_conditions_on_written_tensors_are_hoisted() {
     let beside = "
@@ -60,7 +60,7 @@ def f(first: i32[m], second: i64[m], x: f64[n]) -> f64[m]:
     return y
 ";
 
-/// Vectorised evaluation of checks that have a value whatever the outcome of the others.
+/// Checks that checks with a value whatever the outcome of the others are evaluated in lanes.
 #[test]
 fn independent_checks_are_vectorised() {
     let code = check(EDGES, &[("vectorize", &[text("e")])]);
@@ -99,7 +99,7 @@ fn the_first_failing_check_is_reported() {
     }
 }
 
-/// Separate exits for checks that depend on each other, and for checks of loops as short as a stored row.
+/// Checks that checks that depend on each other have separate exits, as do those of loops as short as a stored row.
 #[test]
 fn dependent_checks_have_separate_exits() {
     let nested = "

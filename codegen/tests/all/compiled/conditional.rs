@@ -4,7 +4,7 @@
 use crate::compiled::scheduled::{check, text};
 use taffeta_schedule::Arg;
 
-const SAID: &str = "#define TAFFETA_CONDITIONAL_LOADS";
+const WORKAROUND: &str = "#define TAFFETA_CONDITIONAL_LOADS";
 
 /// Generates programs over rows of `m` elements, with a condition per element.
 fn programs(m: usize, dtype: &str) -> Vec<String> {
@@ -29,17 +29,17 @@ fn programs(m: usize, dtype: &str) -> Vec<String> {
 }
 
 #[test]
-fn lanes_use_conditional_loads() {
+fn adjacent_conditional_loads_are_detected() {
     for (m, dtype) in [(3, "f64"), (8, "f64"), (16, "f64"), (7, "f32"), (16, "f32"), (5, "i64"), (7, "i32")] {
         for program in programs(m, dtype) {
             let code = check(&program, &[]);
-            assert!(code.contains(SAID), "{code}");
+            assert!(code.contains(WORKAROUND), "{code}");
         }
     }
 }
 
 #[test]
-fn lanes_use_conditional_loads_after_unrolling_and_vectorising() {
+fn results_are_right_after_unrolling_and_vectorising() {
     let program = &programs(8, "f64")[0];
     let steps: [&[(&str, &[Arg])]; 3] = [
         &[("unroll", &[text("j")])],
@@ -63,13 +63,13 @@ fn other_loops_keep_their_masks() {
         .to_string();
     for program in [rows, always, outer] {
         let code = check(&program, &[]);
-        assert!(!code.contains(SAID), "{code}");
+        assert!(!code.contains(WORKAROUND), "{code}");
     }
 }
 
 /// Checks that branches that reduce into one scalar become a single reduction without conditional loads, for operators
-/// and types for which gcc before 12.4 builds masks of the wrong width (a condition on four bytes, a reduction of
-/// eight).
+/// and types for which gcc before 12.4 builds masks of the wrong width (condition and reduction of different
+/// widths).
 #[test]
 fn branches_become_one_reduction() {
     for (k, (compared, reduced)) in

@@ -297,7 +297,7 @@ fn lazy_operands_are_checked_where_they_are_needed() {
     });
     let func = b.func("lazy", vec![body]);
     let compiled = compile(&func, &LowerOptions::default());
-    let mut run = |ks: [i64; 4]| {
+    let run = |ks: [i64; 4]| {
         let ks = Value::new(vec![4], Buffer::I64(ks.to_vec())).expect("four numbers");
         compare(&func, &compiled, &[f32s(&[4], |i| i as f32), ks], &[])
     };

@@ -145,7 +145,7 @@ def f(x: f32[n], y: inout[f32], z: inout[f64]) -> i32:
 }
 
 /// Checks that other accesses to a reduction's target go to the tensor itself, not to the copies that hold partial
-/// results: no iteration has both, where the condition is the same in all of them.
+/// results: under a loop-invariant condition, an iteration has either the reduction or the other access.
 #[test]
 fn other_accesses_to_reduction_targets_bypass_partial_results() {
     let program = |other: &str| {
@@ -373,7 +373,7 @@ def f(x: i32[n], a: bool[n]) -> (bool, bool, i32, u8, i8):
 }
 
 #[test]
-fn errors_leave_reductions() {
+fn failing_checks_stop_parallel_reductions() {
     // An input index exceeds `n`: the interpreter stops there, and so does every number of threads.
     check(
         "
@@ -472,16 +472,16 @@ fn reports() -> bool {
 /// Checks that the results are the same, and that all vectorised loops are vector code.
 fn check_vector(text: &str, steps: &[(&str, &[Arg])]) -> String {
     let code = check(text, steps);
-    is_vector_code(&code);
+    assert_vector_code(&code);
     code
 }
 
-fn is_vector_code(code: &str) {
+fn assert_vector_code(code: &str) {
     if reports() {
         let loops = vectorised(code);
         // Sums are written with vectors, so the compiler need not find them.
         assert!(!loops.is_empty() || code.contains("taf_sum_"), "no vectorised loop:\n{code}");
-        loops.iter().for_each(|(head, done)| assert!(done, "`{head}` is not a vector code:\n{code}"));
+        loops.iter().for_each(|(head, done)| assert!(done, "`{head}` is not vector code:\n{code}"));
     }
 }
 
@@ -577,7 +577,7 @@ def f(x: f32[n], z: f64[n], y: inout[f32[n]], w: inout[f64[n]]):
     );
     let lowered = lower(&after, &LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"));
     let code = c::emit(&lowered, program.sources()).code;
-    is_vector_code(&code);
+    assert_vector_code(&code);
 }
 
 #[test]
@@ -699,9 +699,9 @@ fn unread_elements_are_not_stored() {
     assert!(!code.contains("restrict t ="), "{code}");
 }
 
-/// Checks that a loop whose reduction sits in a branch that a known size removes is vectorised.
+/// Checks that a reduction in a branch that a known size removes has no partial result.
 #[test]
-fn loops_with_removed_reductions_are_vectorised() {
+fn removed_reductions_have_no_partial_results() {
     let program = "
 def f(x: f64[n], z: inout[f64[n]], y: inout[f64]):
     for i in range(n):

@@ -183,7 +183,8 @@ fn either_order(a: &Event, b: &Event, constants: &HashMap<taffeta_ast::StmtId, L
     check::commutes(a, b) || constant(a).is_some() && constant(a) == constant(b)
 }
 
-/// Checks that two instances that access one stored value, at least one of them as a write, are in a dependence.
+/// Checks that two instances that access one stored value, at least one of them as a write, are in a dependence
+/// unless they commute.
 #[test]
 fn conflicts_on_stored_values_are_dependences() {
     let (mut seen, mut between_elements) = (0, 0);
