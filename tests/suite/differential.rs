@@ -42,10 +42,10 @@ fn interpreter_compiled_c_and_numpy_agree() {
             faults.extend(compare(case, "C for these sizes", &expected, case.run(Backend::C, false)));
         }
         // The corpus is also run by rules for its sizes, by `corpus`.
-        if k % 2 == 0 || !case.program.name().starts_with("tests/corpus/") {
+        if k.is_multiple_of(2) || !case.program.name().starts_with("tests/corpus/") {
             let scheduled = match &case.schedule {
-                Some(_) => Case { optimize: k % 2 == 0, ..(*case).clone() },
-                None => Case { schedule: Some("auto".into()), optimize: k % 6 == 0, ..(*case).clone() },
+                Some(_) => Case { optimize: k.is_multiple_of(2), ..(*case).clone() },
+                None => Case { schedule: Some("auto".into()), optimize: k.is_multiple_of(6), ..(*case).clone() },
             };
             faults.extend(compare(case, "scheduled C", &expected, scheduled.run(Backend::C, true)));
         }

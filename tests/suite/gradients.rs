@@ -77,7 +77,8 @@ fn unlike(func: &Func) -> Option<String> {
 /// Returns a budget for the `k`-th gradient, which has this peak of bytes: tapes are recomputed, or loops run from
 /// checkpoints.
 fn budget(k: usize, peak: u64) -> Option<(Tape, Option<u64>)> {
-    let of_peak = if k % 2 == 0 { (Tape::All, Some(peak.checked_sub(1)?)) } else { (Tape::Auto, Some(peak / 3)) };
+    let of_peak =
+        if k.is_multiple_of(2) { (Tape::All, Some(peak.checked_sub(1)?)) } else { (Tape::Auto, Some(peak / 3)) };
     (peak > 0).then_some(of_peak)
 }
 
@@ -297,9 +298,9 @@ fn is_rounding(expected: &[Named], found: &[Named], exact: &[Vec<Value>]) -> boo
 /// Compares compiled C with the interpreter on the gradient of the `k`-th command, each parameter's relative to its own
 /// size.
 fn compiled(k: usize, case: &Case<'_>) -> Result<(), String> {
-    let tape = if k % 2 == 0 || case.schedule.is_some() { Tape::Auto } else { Tape::All };
+    let tape = if k.is_multiple_of(2) || case.schedule.is_some() { Tape::Auto } else { Tape::All };
     let run = |backend| {
-        let optimize = k % 2 == 0 && case.schedule.is_some();
+        let optimize = k.is_multiple_of(2) && case.schedule.is_some();
         gradient(case, backend, &tape, optimize).map_err(|e| e.to_string())
     };
     let ((expected, given), (found, _)) = (run(Backend::Interp)?, run(Backend::C)?);

@@ -99,7 +99,7 @@ fn random_programs_agree() {
 fn kernels_in_every_format() {
     let mut random = Random(1);
     let mut all = Vec::new();
-    for (number, kernel) in KERNELS.into_iter().enumerate() {
+    for (number, kernel) in KERNELS.iter().enumerate() {
         for (k, (_, dims)) in kernel.operands.iter().enumerate() {
             for format in FORMATS[dims.len() - 1].iter().skip((number + k) % 2).step_by(2) {
                 let mut formats: Vec<Format> = kernel.operands.iter().map(|o| any(o.1.len(), &mut random)).collect();

@@ -187,7 +187,7 @@ fn leaders_and_followers() {
             let bodies =
                 ["s += A[j] * B[j]", "s += A[j] * B[j] * C[j]", "y[j] = A[j] + B[j]", "s += A[j] * (B[j] + C[j])"];
             for (k, body) in bodies.iter().enumerate() {
-                let range = if (p + q + k) % 2 == 0 { "range(n)" } else { "range(1, n - 1)" };
+                let range = if (p + q + k).is_multiple_of(2) { "range(n)" } else { "range(1, n - 1)" };
                 let text = format!(
                     "def f(A: f64[n] @ {a}, B: f64[n] @ {b}, C: f64[n] @ format(compressed)) -> (f64, f64[n]):\n    s = 0.0\n    y = zeros((n,), f64)\n    for j in {range}:\n        {body}\n    return s, y\n"
                 );

@@ -13,10 +13,10 @@ fn cases() -> u64 {
 fn agrees(seed: u64, case: &Case) -> bool {
     let sizes: Vec<(&str, i64)> = case.inputs.sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();
     let mut options = LowerOptions::default();
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         options.sizes = case.inputs.sizes.iter().map(|(n, v)| (n.clone(), *v)).collect();
     }
-    let flags = CompileOptions { contract: false, optimize: seed % 3 == 0, ..CompileOptions::default() };
+    let flags = CompileOptions { contract: false, optimize: seed.is_multiple_of(3), ..CompileOptions::default() };
     std::panic::catch_unwind(|| {
         let compiled = compile_with(&case.func, &options, &flags);
         // `compare` also compares errors and their locations.
