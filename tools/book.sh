@@ -7,5 +7,6 @@ if ! command -v mdbook >/dev/null 2>&1; then
   echo "book: installing mdbook by cargo (some minutes, once)" >&2
   cargo install --quiet --locked mdbook || { echo "book: type: cargo install --locked mdbook" >&2; exit 1; }
 fi
-mdbook build docs --dest-dir ../target/book
+# A relative path would be below the book for some versions of mdbook, and below this folder for others.
+mdbook build docs --dest-dir "$PWD/target/book"
 echo "book: target/book/index.html"
