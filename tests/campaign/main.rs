@@ -11,8 +11,8 @@
 //! program, is saved in a file beside that list, and a schedule's steps in another one:
 //! `TAFFETA_FUZZ_CASE=…/schedules-SEED.ft` repeats that one case. `fuzz/running.txt` names the current case, in case
 //! compiled code kills the process. `TAFFETA_FUZZ_MINUTES` sets the duration, `TAFFETA_FUZZ_SEED` the first seed,
-//! `TAFFETA_FUZZ_ONLY` the campaign. Without them, as in `make test`, a quarter of one fixed seed shows that the campaigns
-//! work; the long fixed campaigns are in the crates' own tests.
+//! `TAFFETA_FUZZ_ONLY` the campaign. Without them, as in `make test`, a quarter of one fixed seed shows that the
+//! campaigns work; the long fixed campaigns are in the crates' own tests.
 
 mod gradients;
 mod programs;

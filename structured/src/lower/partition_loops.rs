@@ -227,18 +227,22 @@ impl Lower {
     }
 
     fn larger(&self, a: &Expr, b: &Expr, inside: &Bindings) -> Expr {
-        match [a.minus(b), b.minus(a)].map(|difference| self.is_natural(&difference, inside)) {
-            [true, _] => a.clone(),
-            [_, true] => b.clone(),
-            _ => a.max_with(b),
+        if self.is_natural(&a.minus(b), inside) {
+            a.clone()
+        } else if self.is_natural(&b.minus(a), inside) {
+            b.clone()
+        } else {
+            a.max_with(b)
         }
     }
 
     fn smaller(&self, a: &Expr, b: &Expr, inside: &Bindings) -> Expr {
-        match [b.minus(a), a.minus(b)].map(|difference| self.is_natural(&difference, inside)) {
-            [true, _] => a.clone(),
-            [_, true] => b.clone(),
-            _ => a.min_with(b),
+        if self.is_natural(&b.minus(a), inside) {
+            a.clone()
+        } else if self.is_natural(&a.minus(b), inside) {
+            b.clone()
+        } else {
+            a.min_with(b)
         }
     }
 

@@ -265,42 +265,36 @@ fn loops_that_never_run_divide_by_nothing() {
     }
 }
 
-#[test]
-fn lazy_operands_are_checked_only_where_they_are_needed() {
+/// Builds `y[i] = value(i, k[i], n)` for vectors of length `n`, with a function that loads from `x`.
+fn lazy(value: impl Fn([&Expr; 3], &dyn Fn(&Expr) -> Expr) -> Expr) -> Func {
     let mut b = Builder::default();
     let n = b.size("n");
     let x = b.input("x", DType::F32, &[&n]);
     let k = b.input("k", DType::I64, &[&n]);
     let y = b.result("y", DType::F32, &[&n]);
-    let body = range(1, "i", &n, |i| {
-        let at = load(&k, &[i]);
-        let inside = Expr::int(0).less_eq(&at).and(&at.less(&n));
-        let positive = Expr::float(0.0, DType::F32).less(&load(&x, &[&at]));
-        let value = inside.and(&positive).select(&load(&x, &[&at]), &Expr::float(-1.0, DType::F32));
-        vec![store(2, &y, &[i], value)]
+    let body = range(1, "i", &n, |i| vec![store(2, &y, &[i], value([i, &load(&k, &[i]), &n], &|at| load(&x, &[at])))]);
+    b.func("lazy", vec![body])
+}
+
+fn i64s(values: [i64; 4]) -> Value {
+    Value::new(vec![4], Buffer::I64(values.to_vec())).expect("four numbers")
+}
+
+#[test]
+fn lazy_operands_are_checked_only_where_they_are_needed() {
+    let func = lazy(|[_, at, n], x| {
+        let inside = Expr::int(0).less_eq(at).and(&at.less(n));
+        let positive = Expr::float(0.0, DType::F32).less(&x(at));
+        inside.and(&positive).select(&x(at), &Expr::float(-1.0, DType::F32))
     });
-    let func = b.func("lazy", vec![body]);
-    let ks = Value::new(vec![4], Buffer::I64(vec![0, -1, 4, 2])).expect("four numbers");
-    check(&func, &[f32s(&[4], |i| i as f32 - 1.0), ks]).expect("it runs");
+    check(&func, &[f32s(&[4], |i| i as f32 - 1.0), i64s([0, -1, 4, 2])]).expect("it runs");
 }
 
 #[test]
 fn lazy_operands_are_checked_where_they_are_needed() {
-    let mut b = Builder::default();
-    let n = b.size("n");
-    let x = b.input("x", DType::F32, &[&n]);
-    let k = b.input("k", DType::I64, &[&n]);
-    let y = b.result("y", DType::F32, &[&n]);
-    let body = range(1, "i", &n, |i| {
-        let picked = load(&x, &[&load(&k, &[i])]);
-        vec![store(2, &y, &[i], i.less(&Expr::int(2)).select(&picked, &Expr::float(-1.0, DType::F32)))]
-    });
-    let func = b.func("lazy", vec![body]);
+    let func = lazy(|[i, at, _], x| i.less(&Expr::int(2)).select(&x(at), &Expr::float(-1.0, DType::F32)));
     let compiled = compile(&func, &LowerOptions::default());
-    let run = |ks: [i64; 4]| {
-        let ks = Value::new(vec![4], Buffer::I64(ks.to_vec())).expect("four numbers");
-        compare(&func, &compiled, &[f32s(&[4], |i| i as f32), ks], &[])
-    };
+    let run = |ks: [i64; 4]| compare(&func, &compiled, &[f32s(&[4], |i| i as f32), i64s(ks)], &[]);
     run([3, 0, -1, 4]).expect("the last two are not needed");
     let error = run([3, 4, 0, 0]).expect_err("4 is no index");
     assert_eq!(error.to_string(), "index 4 is out of range for dimension 0 of `x`, which has size 4");
