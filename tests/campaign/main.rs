@@ -83,9 +83,11 @@ fn nest(seed: u64, counts: &RefCell<dependences::Counts>) -> Option<Finding> {
     Some(Finding { what, files: Vec::new() })
 }
 
-/// Returns the fault in a batch of vectorised loops.
-fn lane_bodies(seed: u64) -> Option<Finding> {
-    let what = lanes::fault(seed * lanes::BODIES_PER_LIBRARY..(seed + 1) * lanes::BODIES_PER_LIBRARY)?;
+/// Returns the fault in a batch of vectorised loops, or in the first quarter of it.
+fn lane_bodies(seed: u64, short: bool) -> Option<Finding> {
+    let first = seed * lanes::BODIES_PER_LIBRARY;
+    let count = if short { lanes::BODIES_PER_LIBRARY / 4 } else { lanes::BODIES_PER_LIBRARY };
+    let what = lanes::fault(first..first + count)?;
     Some(Finding { what, files: Vec::new() })
 }
 
@@ -110,10 +112,10 @@ fn main() -> ExitCode {
         ("nests", 10, Box::new(|seed| nest(seed, &nested))),
         ("schedules", 4, Box::new(|seed| schedules::fault(seed, &mut stepped.borrow_mut()))),
         ("saved", 4, Box::new(schedules::saved)),
-        ("lanes", 1, Box::new(lane_bodies)),
+        ("lanes", 1, Box::new(|seed| lane_bodies(seed, short))),
         ("auto", 2, Box::new(schedules::automatic)),
         ("gradients", 1, Box::new(gradients::fault)),
-        ("structured", 1, Box::new(structured::fault)),
+        ("structured", 1, Box::new(|seed| structured::fault(seed, short))),
         ("texts", 60, Box::new(texts::parser)),
         ("mutants", 20, Box::new(|seed| texts::mutant(seed, &sources))),
         ("files", 40, Box::new(|seed| readers::fault(seed, scratch.path()))),
