@@ -15,6 +15,9 @@
 //! `w(i)` is `i` plus the number of positions before `i`, `pos[i]`, in the lists that the body traverses. It is
 //! monotonic, and can be evaluated at any `i`, so the ends of parts are found by bisection. Iterations count beside
 //! positions, since empty rows take time too.
+//!
+//! Parallel loops of another distribution are cut into equal parts if their bodies insert into workspaces: the arrays of
+//! a workspace are cleared once for each part (`workspace`), and not once for each iteration.
 
 use super::nest::LoopBuilder;
 use super::scalars::scalar;
@@ -33,6 +36,9 @@ use taffeta_ast::{DType, Expr, ExprKind, Extent, Op, Sharing, Stmt, StmtKind, Sy
 /// Maximum number of parts of a loop: each is searched for, and 64 threads get one each.
 const MAX_PARTS: i64 = 64;
 
+/// Maximum number of equal parts of a loop whose iterations go to whichever thread is idle.
+const MAX_CHUNKS: i64 = 8 * MAX_PARTS;
+
 /// List whose ends are consecutive elements of an array, at the iterator plus a shift.
 struct List {
     pos: Arc<Tensor>,
@@ -40,28 +46,14 @@ struct List {
 }
 
 impl Lower {
-    /// Cuts loops that are distributed by positions into parts.
+    /// Cuts loops that are distributed by positions, and loops that insert into workspaces, into parts.
     pub(super) fn balanced(&self, s: &Stmt) -> Stmt {
         let inner = s.map(&mut |s| self.balanced(s), &mut Expr::clone);
         let StmtKind::For { iter, extent, props, body } = inner.kind() else { return inner };
-        let Some(parallel) = props.parallel.filter(|p| p.distribution == Distribution::Positions) else {
-            return inner;
-        };
+        let Some(parallel) = props.parallel else { return inner };
         let Extent::Range { begin, end, step } = extent else { return inner };
         let written = effects::writes(body);
-        let fixed = [begin, end].iter().all(|e| effects::loads(e).is_disjoint(&written));
-        let lists = self.lists(body, iter);
-        if lists.is_empty() || !fixed || step.as_int() != Some(1) {
-            // The work of iterations is not known to differ.
-            let shares = Parallel { distribution: Distribution::Static, chunk: None, ..parallel };
-            let props = LoopProps { parallel: Some(shares), ..props.clone() };
-            return inner.with_kind(StmtKind::For {
-                iter: iter.clone(),
-                extent: extent.clone(),
-                props,
-                body: body.clone(),
-            });
-        }
+        let fixed = [begin, end].iter().all(|e| effects::loads(e).is_disjoint(&written)) && step.as_int() == Some(1);
         let nest = LoopBuilder {
             s: &inner,
             iter: None,
@@ -70,7 +62,21 @@ impl Lower {
             bodies: 0,
             id_taken: false,
         };
-        in_parts(&nest, iter, [begin, end], (props, parallel), body, &lists)
+        let by_positions = parallel.distribution == Distribution::Positions;
+        let lists = if by_positions && fixed { self.lists(body, iter) } else { Vec::new() };
+        if !lists.is_empty() {
+            return in_parts(&nest, iter, [begin, end], (props, parallel), body, &lists);
+        }
+        // The work of iterations is not known to differ.
+        let parallel = match by_positions {
+            true => Parallel { distribution: Distribution::Static, chunk: None, ..parallel },
+            false => parallel,
+        };
+        if fixed && self.clears_once(body, iter) {
+            return in_equal_parts(&nest, iter, [begin, end], (props, parallel), body);
+        }
+        let props = LoopProps { parallel: Some(parallel), ..props.clone() };
+        inner.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
     }
 
     /// Collects the lists that a body traverses, if there is one list for each iteration of the loop.
@@ -130,7 +136,7 @@ fn has_nest(s: &Stmt) -> bool {
     s.any(&mut |s| is_loop(s) && s.kind().children().into_iter().any(|s| s.any(&mut |s| is_loop(s))))
 }
 
-/// Builds the parallel loop over parts, around the loop over the iterations of each part.
+/// Builds the parallel loop over parts of about equal work, around the loop over the iterations of each part.
 fn in_parts(
     nest: &LoopBuilder<'_>,
     iter: &Symbol,
@@ -160,32 +166,86 @@ fn in_parts(
     let share = |k: Expr| k.times(&all.load([])).floor_div(&parts.load([]));
     let from = Expr::var(&part);
     let seek = |to: &Arc<Tensor>, share: &Expr| seek(nest, to, [begin, end], &|at| work(at).less(share));
-    let at = Expr::var(iter);
-    let inside = nest.assume(&[begin.less_eq(&at).and(&at.less(end))]);
-    let extent = Extent::Range { begin: first.load([]), end: last.load([]), step: one.clone() };
-    let within = LoopProps { parallel: None, reductions: Vec::new(), ..props.clone() };
-    let inner = nest.block(inside.into_iter().chain([body.clone()]));
-    let inner =
-        nest.derived(StmtKind::For { iter: iter.clone(), extent, props: within, body: inner }, "iterations of a part");
     let here = nest.block([
         nest.set(&first, begin),
         seek(&first, &share(from.clone())),
         nest.set(&last, &first.load([])),
         seek(&last, &share(from.plus(&one))),
-        inner,
+        iterations(nest, (iter, [begin, end]), [&first, &last], props, body),
     ]);
     let here = nest.with([first, last], here);
     // The first thread proceeds until others have woken up. Partial sums, one per thread, are computed over fixed
     // parts, so that results are reproducible.
     let fixed = props.reductions.iter().any(|r| r.sharing == Sharing::Partial);
     let distribution = if fixed { Distribution::Static } else { Distribution::Dynamic };
-    let threads = Parallel { distribution, chunk: None, above: Some(1) };
-    let around = LoopProps { parallel: Some(threads), vectorize: None, unroll: false, library: false, ..props.clone() };
-    let extent = Extent::Range { begin: Expr::int(0), end: parts.load([]), step: one.clone() };
-    let over = nest.s.with_kind(StmtKind::For { iter: part, extent, props: around, body: here });
+    let over = over_parts(nest, part, &parts, (props, distribution), here);
     let done = nest.block([nest.set(&all, &work(end)), nest.set(&parts, &some), over]);
     // Without iterations, there may be no list.
     nest.branch(&begin.less(end), nest.with([all, parts], done), Stmt::nop())
+}
+
+/// Builds the parallel loop over parts of equal length, around the loop over the iterations of each part:
+/// `first = begin + part * all // parts`.
+fn in_equal_parts(
+    nest: &LoopBuilder<'_>,
+    iter: &Symbol,
+    [begin, end]: [&Expr; 2],
+    (props, parallel): (&LoopProps, Parallel),
+    body: &Stmt,
+) -> Stmt {
+    let named = |what: &str| scalar(format!("{}.{what}", iter.name()));
+    let [all, parts, first, last] = ["all", "parts", "first", "last"].map(named);
+    let most = if parallel.distribution == Distribution::Static { MAX_PARTS } else { MAX_CHUNKS };
+    let chunk = i64::from(parallel.chunk.unwrap_or(1).max(1));
+    let some = all.load([]).plus(&Expr::int(chunk - 1)).floor_div(&Expr::int(chunk)).min_with(&Expr::int(most));
+    let some = match parallel.above {
+        None => some,
+        Some(above) => {
+            let enough = Expr::int(i64::try_from(above).unwrap_or(i64::MAX)).less(&all.load([]));
+            Expr::apply(Op::Select, vec![enough, some, Expr::int(1)])
+        }
+    };
+    let part = Symbol::new(format!("{}.part", iter.name()));
+    let share = |k: Expr| begin.plus(&k.times(&all.load([])).floor_div(&parts.load([])));
+    let from = Expr::var(&part);
+    let here = nest.block([
+        nest.set(&first, &share(from.clone())),
+        nest.set(&last, &share(from.plus(&Expr::int(1)))),
+        iterations(nest, (iter, [begin, end]), [&first, &last], props, body),
+    ]);
+    let over = over_parts(nest, part, &parts, (props, parallel.distribution), nest.with([first, last], here));
+    let done = nest.block([nest.set(&all, &end.minus(begin)), nest.set(&parts, &some), over]);
+    nest.branch(&begin.less(end), nest.with([all, parts], done), Stmt::nop())
+}
+
+/// Builds the loop over the iterations of a part, which are within the range of the whole loop.
+fn iterations(
+    nest: &LoopBuilder<'_>,
+    (iter, [begin, end]): (&Symbol, [&Expr; 2]),
+    [first, last]: [&Arc<Tensor>; 2],
+    props: &LoopProps,
+    body: &Stmt,
+) -> Stmt {
+    let at = Expr::var(iter);
+    let inside = nest.assume(&[begin.less_eq(&at).and(&at.less(end))]);
+    let extent = Extent::Range { begin: first.load([]), end: last.load([]), step: Expr::int(1) };
+    let props = LoopProps { parallel: None, reductions: Vec::new(), ..props.clone() };
+    let body = nest.block(inside.into_iter().chain([body.clone()]));
+    nest.derived(StmtKind::For { iter: iter.clone(), extent, props, body }, "iterations of a part")
+}
+
+/// Builds the parallel loop over parts, in the place of the loop that is cut.
+fn over_parts(
+    nest: &LoopBuilder<'_>,
+    part: Symbol,
+    parts: &Tensor,
+    (props, distribution): (&LoopProps, Distribution),
+    body: Stmt,
+) -> Stmt {
+    let threads = Parallel { distribution, chunk: None, above: Some(1) };
+    let props = LoopProps { parallel: Some(threads), vectorize: None, unroll: false, library: false, ..props.clone() };
+    let extent = Extent::Range { begin: Expr::int(0), end: parts.load([]), step: Expr::int(1) };
+    nest.s.with_kind(StmtKind::For { iter: part, extent, props, body })
 }
 
 /// Advances to the first iteration that is not `before`, by bisection of the rest.

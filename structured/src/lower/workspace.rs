@@ -312,6 +312,12 @@ impl Lower {
         new
     }
 
+    /// Returns whether a loop's body declares workspaces whose arrays may be declared, and cleared, around the loop.
+    pub(super) fn clears_once(&self, body: &Stmt, iter: &Symbol) -> bool {
+        let fixed = |e: &Expr| !effects::mentions(e, &[iter]) && !e.may_fail() && effects::loads(e).is_empty();
+        self.workspaces_in(body).iter().any(|t| self.shape(t).iter().all(fixed))
+    }
+
     fn shape(&self, workspace: &Symbol) -> &[Expr] {
         &self.tensors[workspace].tensor.shape
     }

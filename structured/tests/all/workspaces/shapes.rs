@@ -1,6 +1,7 @@
 //! Lengths of workspaces, and the placement of their arrays that follows from them.
 
 use super::shown;
+use expect_test::expect;
 use taffeta_schedule::Arg;
 
 /// Checks that a shape that is loaded from memory is computed where the program declares the tensor: outside of the
@@ -164,4 +165,53 @@ def f(A: f64[n, n] @ csr, x: f64[n], g: f64[n]) -> f64[n, n] @ pattern(A):
     // At the declaration, and at the end of each iteration.
     let emptied = text.lines().filter(|l| l.trim_start().starts_with("C_n1") && l.ends_with("[0] = 0"));
     assert_eq!(emptied.count(), 6, "{text}");
+}
+
+/// Rows of a product, each summed in a workspace.
+const ROWS: &str = "
+def f(A: f64[n, m] @ csr, B: f64[m, m] @ csr, x: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        t: f64[m] @ format(bytemap) = zeros((m,), f64)
+        for k in range(m):
+            for j in range(m):
+                t[j] += A[i, k] * B[k, j]
+        for j in range(m):
+            y[i] += t[j] * x[j]
+    return y
+";
+
+/// Checks that a parallel loop clears the arrays of a workspace once for each part of its range, and not in every
+/// iteration.
+#[test]
+fn parallel_loops_clear_workspaces_once_for_each_part() {
+    let text = shown(ROWS, |s| s.call("parallelize", &[Arg::from("i")]).map(drop));
+    let from = text.find("i_all = n").unwrap_or_else(|| panic!("the loop is in one part\n{text}"));
+    let end = text[from..].find("for k").map_or(text.len(), |k| from + k);
+    let lines: Vec<&str> = text[from..end].trim_end().lines().map(str::trim).collect();
+    expect![[r#"
+        i_all = n
+        i_parts = min(i_all, 64)
+        for i.part in range(i_parts):  # parallel(above=1)
+        t_val = empty((m,), f64)
+        t_map0 = empty((m,), u8)
+        t_crd0 = empty((m,), i32)
+        t_n0 = empty((1,), i32)
+        t_n0[0] = 0
+        for t.at in range(m):
+        t_map0[t.at] = 0
+        i_first = empty((), i64)
+        i_last = empty((), i64)
+        i_first = i.part * i_all // i_parts
+        i_last = (i.part + 1) * i_all // i_parts
+        for i in range(i_first, i_last):
+        assume(0 <= i and i < n)"#]]
+    .assert_eq(&lines.join("\n"));
+    let text = shown(ROWS, |s| {
+        let named = [Arg::named("schedule", "dynamic"), Arg::named("chunk", 16), Arg::named("above", 100)];
+        s.call("parallelize", &[&[Arg::from("i")], &named[..]].concat()).map(drop)
+    });
+    let parts =
+        text.lines().find(|l| l.contains("i_parts = ") && !l.contains("empty")).unwrap_or_else(|| panic!("{text}"));
+    expect!["i_parts = min((i_all + 15) // 16, 512) if 100 < i_all else 1"].assert_eq(parts.trim());
 }
