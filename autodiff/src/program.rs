@@ -17,6 +17,7 @@ use crate::value_sources::Values;
 use crate::{activity, build, invert, name_subexpressions, recompute_policy, residuals};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use taffeta_ast::format::{Format, Pattern};
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{
     DType, Diagnostics, Expr, ExprKind, Func, Literal, Origin, Param, ParamMode, Stmt, StmtId, StmtKind, Symbol, Tensor,
@@ -198,7 +199,7 @@ impl Interface {
                 return None;
             }
             if takes_seeds(request) {
-                let a = self.names.adjoint(t, Role::Input);
+                let a = with_own_pattern(request.func, self.names.adjoint(t, Role::Input));
                 self.seed_params.push(Param { tensor: a.clone(), mode: ParamMode::In });
                 if !active {
                     return None;
@@ -299,6 +300,17 @@ impl Interface {
         params.extend(self.seed_params);
         Func { name: request.name.clone(), params, results, body, ..func.clone() }
     }
+}
+
+/// Gives the seed of a result a pattern of its own, unless the result is stored over that of a parameter: the result is
+/// not stored where its seed is, and elements of the seed that the result does not store meet fills, and vanish.
+fn with_own_pattern(func: &Func, seed: Arc<Tensor>) -> Arc<Tensor> {
+    let pattern = seed.format.pattern;
+    if pattern.is_none() || func.params.iter().any(|p| p.tensor.format.pattern == pattern) {
+        return seed;
+    }
+    let format = Format { pattern: Some(Pattern::fresh()), ..seed.format.clone() };
+    Arc::new(Tensor { format, ..(*seed).clone() })
 }
 
 /// Replaces loads from `here` by loads from `from`.

@@ -1,8 +1,10 @@
 //! Programs, one for each feature of the language.
 
 use crate::check::{check, check_func, derivative, floats_of, ints, program};
+use std::sync::Arc;
+use taffeta_ast::format::{Format, Level, LevelKind, Pattern};
 use taffeta_ast::interp::{Inputs, run};
-use taffeta_ast::{Buffer, Func, Value};
+use taffeta_ast::{Buffer, Func, Tensor, Value};
 use taffeta_autodiff::{Kind, Request, Tape, differentiate};
 
 #[test]
@@ -544,4 +546,34 @@ fn names_in_an_interface_are_unique() {
     let twice = derivative(&once, Kind::ValueAndGrad, Tape::Auto);
     assert_eq!(names(&twice)[1], ["x.grad", "x.grad2"]);
     assert_eq!(names(&derivative(&once, Kind::Grad, Tape::Auto))[1], ["x.grad"]);
+}
+
+/// Checks that the seed of a result has the result's format, over a pattern of its own if the result has one: the result
+/// is not stored where its seed is. A result over the pattern of a parameter has its seed there.
+#[test]
+fn seeds_have_the_patterns_of_parameters_or_their_own() {
+    let func = program(
+        "def f(x: f64[n, m]) -> f64[n, m]:
+    y = empty((n, m), f64)
+    for i in range(n):
+        for j in range(m):
+            y[i, j] = x[i, j] * x[i, j]
+    return y
+",
+    );
+    let csr = Format::new(vec![Level::new(LevelKind::Dense), Level::new(LevelKind::Compressed)]);
+    let [own, given] = [(); 2].map(|()| Format { pattern: Some(Pattern::fresh()), ..csr.clone() });
+    let stored = |t: &Tensor, format: &Format| Arc::new(Tensor { format: format.clone(), ..t.clone() });
+    for result in [&own, &given] {
+        let mut func = func.clone();
+        func.params[0].tensor = stored(&func.params[0].tensor, &given);
+        func.results[0] = stored(&func.results[0], result);
+        for kind in [Kind::Vjp, Kind::ValueAndVjp] {
+            let vjp = differentiate(&Request::new(kind, "g", &func, &["x".to_string()])).expect("a gradient");
+            let seed = &vjp.params.last().expect("the seed").tensor.format;
+            assert_eq!(seed.levels, result.levels, "{kind:?}");
+            assert_ne!(seed.pattern, own.pattern, "{kind:?}");
+            assert_eq!(seed.pattern == given.pattern, result.pattern == given.pattern, "{kind:?}");
+        }
+    }
 }
