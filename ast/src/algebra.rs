@@ -21,9 +21,11 @@
 //! Only a value derived from the *fill* annihilates: a program's own `0.0 * x` stays NaN where `x` is infinite. The
 //! rules therefore apply to values known to come from a fill; as laws of all numbers they would be wrong.
 
+use crate::dtype::DType;
 use crate::expr::{Expr, ExprKind};
 use crate::literal::Literal;
 use crate::op::Op;
+use crate::scalar;
 use crate::stmt::{Stmt, StmtKind};
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -67,6 +69,13 @@ pub fn is_identity(op: Op, side: Side, v: Literal) -> bool {
         Op::Max => is_float(v, f64::NEG_INFINITY),
         _ => false,
     }
+}
+
+/// Returns whether a reduction leaves an element that has the fill value as it is (language.md, section 7): the fill
+/// annihilates the operand, or the operand `v` is known and the result is the fill.
+pub fn leaves_fill(op: Op, dtype: DType, fill: Literal, v: Option<Literal>) -> bool {
+    let same = |v| is_identity(op, Side::Right, v) || scalar::apply(op, dtype, &[fill, v]) == Ok(fill);
+    annihilates(op, Side::Left, fill) || v.is_some_and(same)
 }
 
 /// Collects the scalars declared inside the statement that stand for one value each: their only write is a store in the

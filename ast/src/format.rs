@@ -136,6 +136,12 @@ impl Format {
             && !self.drops
     }
 
+    /// Returns whether the format can hold elements at any coordinates, each with a value of its own.
+    pub fn holds_any_pattern(&self) -> bool {
+        use LevelKind::{LowerTriangular, Point, Symmetric, UpperTriangular};
+        !self.levels.iter().any(|l| matches!(l.kind, LowerTriangular | UpperTriangular | Symmetric | Point))
+    }
+
     /// Creates the workspace format of `ndim` dimensions: rows of a `bytemap`.
     pub fn workspace(ndim: usize, fill: Option<Literal>) -> Format {
         let mut levels = vec![Level::new(LevelKind::Dense); ndim];

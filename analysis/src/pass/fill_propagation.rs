@@ -22,7 +22,7 @@ use super::substitute;
 use crate::query::effects;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::LazyLock;
-use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity};
+use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity, leaves_fill};
 use taffeta_ast::stmt::{MessagePart, PrintPart};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol, scalar};
 
@@ -300,8 +300,7 @@ impl Rewriter<'_> {
             }
             StmtKind::ReduceTo { tensor, indices, op, value } => {
                 let value = self.expr(value);
-                let identity = value.value().is_some_and(|v| is_identity(op.info().op, Side::Right, v));
-                let keeps = identity || annihilates(op.info().op, Side::Left, fill);
+                let keeps = leaves_fill(op.info().op, value.expr.dtype(), fill, value.value());
                 let (tensor, indices) = (tensor.clone(), indices.clone());
                 (keeps, StmtKind::ReduceTo { tensor, indices, op: *op, value: value.expr })
             }

@@ -7,7 +7,7 @@ use super::error::ErrorKind;
 use super::machine::{Machine, Run};
 use super::resolve::Node;
 use super::{Inputs, fill::Filled};
-use crate::algebra::{Side, annihilates, is_identity};
+use crate::algebra::leaves_fill;
 use crate::literal::Literal;
 use crate::op::Op;
 use crate::show;
@@ -59,7 +59,7 @@ impl Machine<'_> {
             return self.write(slot, self.place(slot, offset), value);
         }
         let fill = self.fill(slot);
-        self.write_outside(slot, offset, value, &|v, known| known && v == fill)
+        self.write_outside(slot, offset, value, &|known| known == Some(fill))
     }
 
     pub(super) fn reduce_following(&mut self, slot: usize, offset: usize, op: Op, value: &Node) -> Run<()> {
@@ -67,25 +67,24 @@ impl Machine<'_> {
             let (value, place) = (self.filled(value)?, self.place(slot, offset));
             return self.reduce_filled(slot, place, op, value);
         }
-        // The element's fill may annihilate the operand: `0 * v` is 0.
-        let stays = annihilates(op, Side::Left, self.fill(slot));
-        self.write_outside(slot, offset, value, &|v, known| stays || known && is_identity(op, Side::Right, v))
+        let (dtype, fill) = (self.tensors[slot].dtype, self.fill(slot));
+        self.write_outside(slot, offset, value, &|known| leaves_fill(op, dtype, fill, known))
     }
 
-    /// Handles a write to an element that is not stored. `keeps` returns, from the value and whether it is known at
-    /// compile time, whether the write leaves the element unchanged.
+    /// Handles a write to an element that is not stored. `keeps` returns whether a value, if it is known at compile time,
+    /// leaves the element unchanged.
     fn write_outside(
         &mut self,
         slot: usize,
         offset: usize,
         value: &Node,
-        keeps: &dyn Fn(Literal, bool) -> bool,
+        keeps: &dyn Fn(Option<Literal>) -> bool,
     ) -> Run<()> {
         if self.tensors[slot].format.drops {
             return Ok(());
         }
         let Filled { value: v, of_fill } = self.filled(value)?;
-        if keeps(v, of_fill || matches!(value, Node::Const(_))) {
+        if keeps((of_fill || matches!(value, Node::Const(_))).then_some(v)) {
             return Ok(());
         }
         let (tensor, indices) = (self.tensors[slot].symbol.name().to_string(), self.indices(slot, offset));

@@ -6,13 +6,14 @@
 //! - `machine`: statements and expressions.
 //! - `fill`: expressions that read structured tensors, whose set of stored elements is tracked ([`Value::places`]).
 //! - `follow`: tensors over the pattern of a parameter.
-//! - `insert`: local tensors with a pattern of their own.
+//! - `insert`: results and local tensors with a pattern of their own.
 //!
 //! Operators are defined in [`crate::scalar`], display of values in messages in [`crate::show`]: constructors of
 //! expressions need both, without the interpreter.
 //!
-//! Unsupported constructs, refused with [`ErrorKind::Unsupported`]: written structured tensors with a pattern of their
-//! own, except local ones with inserted elements; loops over the reals; library calls.
+//! Unsupported constructs, refused with [`ErrorKind::Unsupported`]: `inout` parameters in a structured format, results
+//! and local tensors in formats that cannot hold every element (triangles, for one); loops over the reals; library
+//! calls.
 
 mod error;
 mod fill;
@@ -98,17 +99,20 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
         machine.check_shared_equal(slot).map_err(|kind| RuntimeError { origin: origin.clone(), kind })?;
     }
 
-    // Results over the pattern of a parameter are returned as stored elements.
-    let samples: Vec<Option<Value>> = (0..results.len()).map(|k| machine.sampled(params.len() + k, inputs)).collect();
+    // Structured results are returned as stored elements.
+    let slots = || params.len()..params.len() + results.len();
+    let own: Vec<Option<Value>> = slots().map(|slot| machine.inserted(slot)).collect();
+    let samples: Vec<Option<Value>> = slots().map(|slot| machine.sampled(slot, inputs)).collect();
     let mut finished = machine.cells.into_iter().map(Cell::finish);
     let mut outputs = Outputs { params: Vec::new(), results: Vec::new(), unwritten: Vec::new() };
     for ((value, _), given) in finished.by_ref().take(params.len()).zip(&inputs.params) {
         // A sparse parameter is read only, and returned as given.
         outputs.params.extend(if given.places().is_some() { Some(given.clone()) } else { value });
     }
-    for ((value, holes), sample) in finished.take(results.len()).zip(samples) {
-        outputs.results.extend(sample.or(value));
-        outputs.unwritten.push(holes);
+    for (((value, holes), sample), own) in finished.take(results.len()).zip(samples).zip(own) {
+        // Elements to which no store came have the fill value where the result has a pattern of its own.
+        outputs.unwritten.push(if own.is_some() { Vec::new() } else { holes });
+        outputs.results.extend(own.or(sample).or(value));
     }
     Ok(outputs)
 }

@@ -197,8 +197,15 @@ impl<'a> Resolver<'a> {
                 self.follows.push(None);
             }
             false if of.is_some() => self.follows.push(of),
-            false if tensor.role.is_local() && tensor.format.inserts() => self.follows.push(None),
-            false => return Err(ErrorKind::Unsupported("structured tensors that are written")),
+            false if tensor.role == Role::InOut => {
+                return Err(ErrorKind::Unsupported("structured tensors that change in place"));
+            }
+            false if !tensor.format.holds_any_pattern() => {
+                return Err(ErrorKind::Unsupported(
+                    "results and local tensors in formats that cannot hold any element",
+                ));
+            }
+            false => self.follows.push(None),
         }
         self.structured |= !tensor.format.is_dense();
         self.tensors.push(tensor);

@@ -12,6 +12,7 @@ mod layers;
 mod normal;
 mod print;
 mod random;
+mod results;
 mod scalar;
 mod spelling;
 mod validate;
