@@ -136,7 +136,7 @@ impl Format {
             && !self.drops
     }
 
-    /// Returns whether the format can hold elements at any coordinates, each with a value of its own.
+    /// Returns whether the format can hold elements at all coordinates, each with a value of its own.
     pub fn holds_any_pattern(&self) -> bool {
         use LevelKind::{LowerTriangular, Point, Symmetric, UpperTriangular};
         !self.levels.iter().any(|l| matches!(l.kind, LowerTriangular | UpperTriangular | Symmetric | Point))

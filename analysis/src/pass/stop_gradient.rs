@@ -1,7 +1,7 @@
 //! Replacement of `stop_gradient` by its operand.
 //!
 //! **Does**: replaces every `stop_gradient(e)` by `e`. **Requires**: the program will not be differentiated afterwards.
-//! *Ensures*: analyses, rules and code generation see the operand itself. **Leaves alone**: statements.
+//! **Ensures**: analyses, rules and code generation see the operand itself. **Leaves alone**: statements.
 //!
 //! ```text
 //! y[i] = exp(x[i] - stop_gradient(m))     becomes     y[i] = exp(x[i] - m)

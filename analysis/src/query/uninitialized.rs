@@ -1,9 +1,9 @@
 //! Reads of uninitialised elements.
 //!
-//! **Does**: finds the reads of local tensors and results that no write can precede. *How*: the dependence analysis is
-//! queried for a write of the same tensor that runs before the read and may access its element; the absence of such a
-//! write is a proof, for every size and every input. Unreachable reads are left out. *Does not find*: elements that are
-//! written in some runs only; for partly written tensors, [`elements`] finds elements that are never written.
+//! **Does**: finds the reads of local tensors and results that no write can precede. **How**: the dependence analysis
+//! is queried for a write of the same tensor that runs before the read and may access its element; the absence of such
+//! a write is a proof, for every size and every input. Unreachable reads are left out. **Does not find**: elements that
+//! are written in some runs only; for partly written tensors, [`elements`] finds elements that are never written.
 //!
 //! Where a transformation evaluates an expression that the program might not have evaluated, [`early_read`] answers the
 //! opposite query: whether all loaded elements are surely written.

@@ -71,8 +71,8 @@ impl Machine<'_> {
         self.write_outside(slot, offset, value, &|known| leaves_fill(op, dtype, fill, known))
     }
 
-    /// Handles a write to an element that is not stored. `keeps` returns whether a value, if it is known at compile time,
-    /// leaves the element unchanged.
+    /// Handles a write to an element that is not stored. `keeps` returns whether a value, if it is known at compile
+    /// time, leaves the element unchanged.
     fn write_outside(
         &mut self,
         slot: usize,

@@ -1,12 +1,12 @@
-//! Results and local tensors with a pattern of their own: nothing is stored at the declaration, and an element is stored
-//! from its first effective write on. Unwritten elements must not be read, as everywhere, so that a declaration may be
-//! moved out of a loop. A write to an element that is not stored has no effect if its value is known at compile time or
-//! derives from fills, and would leave the element unchanged.
+//! Results and local tensors with a pattern of their own: nothing is stored at the declaration, and an element is
+//! stored from its first effective write on. Unwritten elements must not be read, as everywhere, so that a declaration
+//! may be moved out of a loop. A write to an element that is not stored has no effect if its value is known at compile
+//! time or derives from fills, and would leave the element unchanged.
 
 use super::fill::Filled;
 use super::machine::{Machine, Run};
 use super::resolve::Node;
-use crate::algebra::{Side, is_identity, leaves_fill};
+use crate::algebra::leaves_fill;
 use crate::op::Op;
 use crate::stmt::Role;
 use crate::value::Value;
@@ -47,9 +47,6 @@ impl Machine<'_> {
         let v = self.filled(value)?;
         let known = is_known(&v, value).then_some(v.value);
         if !self.stores(slot, offset) && leaves_fill(op, self.tensors[slot].dtype, self.fill(slot), known) {
-            return Ok(());
-        }
-        if v.of_fill && is_identity(op, Side::Right, v.value) {
             return Ok(());
         }
         self.cells[slot].insert(offset);

@@ -202,7 +202,7 @@ impl<'a> Resolver<'a> {
             }
             false if !tensor.format.holds_any_pattern() => {
                 return Err(ErrorKind::Unsupported(
-                    "results and local tensors in formats that cannot hold any element",
+                    "results and local tensors in formats that cannot hold every element",
                 ));
             }
             false => self.follows.push(None),

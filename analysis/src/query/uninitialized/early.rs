@@ -1,9 +1,10 @@
 //! Speculative reads, which a transformation adds where the program has none: the bounds of a loop that is moved out of
 //! another one are evaluated even where the outer one does not run.
 //!
-//! **Does**: proves that all elements that would be read are written before. *How*: the expressions are inserted at the
-//! new place, and kill analysis ([`super::super::kill`]) is applied to their loads, in the scope of the loaded tensor.
-//! Parameters are initialised. *Does not prove*: writes that depend on loaded values, or on non-affine arithmetic.
+//! **Does**: proves that all elements that would be read are written before. **How**: the expressions are inserted at
+//! the new place, and kill analysis ([`super::super::kill`]) is applied to their loads, in the scope of the loaded
+//! tensor. Parameters are initialised. **Does not prove**: writes that depend on loaded values, or on non-affine
+//! arithmetic.
 
 use super::super::depend::Dependences;
 use super::super::effects;

@@ -1,9 +1,9 @@
 //! Single elements that are read and never written: `t[n - 1]` after a loop that ends at `n - 1`.
 //!
 //! **Does**: among the local tensors and results that are written at all, finds those with an element that is read in
-//! some run (every element of a result is) and that no write of the program can access in that run. *How*: the exact
+//! some run (every element of a result is) and that no write of the program can access in that run. **How**: the exact
 //! set of states in which the read is executed, minus the states in which some instance of some write accesses the same
-//! element, over-approximated; isl subtracts, and a remaining point is the witness. *Does not find*: reads or writes
+//! element, over-approximated; isl subtracts, and a remaining point is the witness. **Does not find**: reads or writes
 //! that depend on loaded values, or on non-affine arithmetic; elements that are written too late.
 
 use super::super::context::{Context, Key};

@@ -1,6 +1,6 @@
 //! Lengths of workspaces, and the placement of their arrays that follows from them.
 
-use super::shown;
+use super::{PRODUCT, shown};
 use expect_test::expect;
 use taffeta_schedule::Arg;
 
@@ -167,25 +167,14 @@ def f(A: f64[n, n] @ csr, x: f64[n], g: f64[n]) -> f64[n, n] @ pattern(A):
     assert_eq!(emptied.count(), 6, "{text}");
 }
 
-/// Rows of a product, each summed in a workspace.
-const ROWS: &str = "
-def f(A: f64[n, m] @ csr, B: f64[m, m] @ csr, x: f64[m]) -> f64[n]:
-    y = zeros((n,), f64)
-    for i in range(n):
-        t: f64[m] @ format(bytemap) = zeros((m,), f64)
-        for k in range(m):
-            for j in range(m):
-                t[j] += A[i, k] * B[k, j]
-        for j in range(m):
-            y[i] += t[j] * x[j]
-    return y
-";
-
 /// Checks that a parallel loop clears the arrays of a workspace once for each part of its range, and not in every
 /// iteration.
 #[test]
 fn parallel_loops_clear_workspaces_once_for_each_part() {
-    let text = shown(ROWS, |s| s.call("parallelize", &[Arg::from("i")]).map(drop));
+    let text = shown(PRODUCT, |s| {
+        s.call("set_format", &[Arg::from("t"), Arg::from("bytemap")])?;
+        s.call("parallelize", &[Arg::from("i")]).map(drop)
+    });
     let from = text.find("i_all = n").unwrap_or_else(|| panic!("the loop is in one part\n{text}"));
     let end = text[from..].find("for k").map_or(text.len(), |k| from + k);
     let lines: Vec<&str> = text[from..end].trim_end().lines().map(str::trim).collect();
@@ -207,7 +196,8 @@ fn parallel_loops_clear_workspaces_once_for_each_part() {
         for i in range(i_first, i_last):
         assume(0 <= i and i < n)"#]]
     .assert_eq(&lines.join("\n"));
-    let text = shown(ROWS, |s| {
+    let text = shown(PRODUCT, |s| {
+        s.call("set_format", &[Arg::from("t"), Arg::from("bytemap")])?;
         let named = [Arg::named("schedule", "dynamic"), Arg::named("chunk", 16), Arg::named("above", 100)];
         s.call("parallelize", &[&[Arg::from("i")], &named[..]].concat()).map(drop)
     });
