@@ -3,6 +3,7 @@
 //! All files are read and parsed when the program is loaded, so that the set of files (which the compile cache is keyed
 //! by) is known before elaboration. The [`Loader`] decides where modules come from.
 
+mod library;
 mod unknown;
 mod uses;
 mod walk;
@@ -96,7 +97,7 @@ pub(crate) enum Global {
 
 pub(crate) struct ModuleData {
     pub(crate) file: FileId,
-    pub(crate) module: Module,
+    pub(crate) module: Arc<Module>,
     pub(crate) globals: FxHashMap<String, Global>,
     /// Whether the module is part of a library: errors inside are shown at the user's call.
     pub(crate) prelude: bool,
@@ -203,7 +204,7 @@ impl Program {
 
     /// Returns the syntax tree of the main file.
     pub fn module(&self) -> Option<&Module> {
-        self.modules.first().map(|m| &m.module)
+        self.modules.first().map(|m| &*m.module)
     }
 
     /// Returns the entries of the main file, in order.
@@ -475,7 +476,13 @@ impl Reader<'_> {
             return *known;
         }
         let file = self.program.sources.add(source.name.clone(), source.path.as_deref(), source.text.clone());
-        let (module, problems) = crate::parse::parse(&source.text, file);
+        let (module, problems) = match library {
+            Library::None => {
+                let (module, problems) = crate::parse::parse(&source.text, file);
+                (Arc::new(module), problems)
+            }
+            _ => library::parsed(&source, file),
+        };
         let sound = problems.is_empty();
         self.program.diagnostics.extend(problems);
         let id = ModuleId(self.program.modules.len());

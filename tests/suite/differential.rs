@@ -1,6 +1,6 @@
 //! One meaning, many implementations: for every `# taffeta: run` command in the folders of [`all_programs`], the
 //! interpreter and CPython with NumPy give the same results. So does C for all sizes, by the command's own schedule or
-//! by rules (for every second command of the corpus), and, for one command in six, C with the sizes compiled in. C for
+//! by rules (for every third command of the corpus), and, for one command in six, C with the sizes compiled in. C for
 //! all sizes as written is compared by `sanitized`.
 
 use crate::case::{Case, Named, differences, save};
@@ -42,7 +42,7 @@ fn interpreter_compiled_c_and_numpy_agree() {
             faults.extend(compare(case, "C for these sizes", &expected, case.run(Backend::C, false)));
         }
         // The corpus is also run by rules for its sizes, by `corpus`.
-        if k.is_multiple_of(2) || !case.program.name().starts_with("tests/corpus/") {
+        if k.is_multiple_of(3) || !case.program.name().starts_with("tests/corpus/") {
             let scheduled = match &case.schedule {
                 Some(_) => Case { optimize: k.is_multiple_of(2), ..(*case).clone() },
                 None => Case { schedule: Some("auto".into()), optimize: k.is_multiple_of(12), ..(*case).clone() },

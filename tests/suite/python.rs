@@ -50,7 +50,10 @@ pub fn available(module: &str) -> Option<()> {
 pub fn run(script: &str, arguments: &[&Path]) -> Option<String> {
     available("numpy")?;
     available("scipy")?;
-    let output = Command::new(interpreter()).arg(root().join(script)).args(arguments).output().expect("python runs");
+    let mut command = Command::new(interpreter());
+    // The matrices are small, and OpenBLAS's idle threads would spin.
+    let command = command.arg(root().join(script)).args(arguments).env("OPENBLAS_NUM_THREADS", "1");
+    let output = command.output().expect("python runs");
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{script} failed\n{text}{errors}");
     Some(text.into_owned())

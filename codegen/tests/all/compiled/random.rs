@@ -7,7 +7,7 @@ use taffeta_codegen::toolchain::CompileOptions;
 
 /// Returns the number of programs of each kind; `TAFFETA_RANDOM_CASES` sets it.
 fn cases() -> u64 {
-    std::env::var("TAFFETA_RANDOM_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(25)
+    std::env::var("TAFFETA_RANDOM_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(16)
 }
 
 fn agrees(seed: u64, case: &Case) -> bool {
