@@ -481,7 +481,7 @@ impl Reader<'_> {
                 let (module, problems) = crate::parse::parse(&source.text, file);
                 (Arc::new(module), problems)
             }
-            _ => library::parsed(&source, file),
+            _ => library::parsed(&source.name, &source.text, file),
         };
         let sound = problems.is_empty();
         self.program.diagnostics.extend(problems);

@@ -1,7 +1,6 @@
 //! Modules of libraries, parsed once in a process: every program that names an operator reads the same text. Spans
 //! hold the position of a file among those of a program, so there is a tree for each position.
 
-use super::Source;
 use crate::parse;
 use crate::syntax::Module;
 use rustc_hash::FxHashMap;
@@ -13,22 +12,22 @@ type Parsed = (Arc<str>, Arc<Module>);
 
 static PARSED: Mutex<Option<FxHashMap<(String, FileId), Parsed>>> = Mutex::new(None);
 
-/// Parses a module of a library, or returns the tree of an earlier call.
-pub(super) fn parsed(source: &Source, file: FileId) -> (Arc<Module>, Vec<Diagnostic>) {
-    let key = (source.name.clone(), file);
+/// Parses the module of a library with this name and text, or returns the tree of an earlier call.
+pub(super) fn parsed(name: &str, text: &Arc<str>, file: FileId) -> (Arc<Module>, Vec<Diagnostic>) {
+    let key = (name.to_string(), file);
     let known = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((text, module)) = known.as_ref().and_then(|known| known.get(&key))
-        && *text == source.text
+    if let Some((of, module)) = known.as_ref().and_then(|known| known.get(&key))
+        && of == text
     {
         return (module.clone(), Vec::new());
     }
     // Other threads need not wait for the parser.
     drop(known);
-    let (module, problems) = parse::parse(&source.text, file);
+    let (module, problems) = parse::parse(text, file);
     let module = Arc::new(module);
     if problems.is_empty() {
         let mut known = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get_or_insert_default().insert(key, (source.text.clone(), module.clone()));
+        known.get_or_insert_default().insert(key, (text.clone(), module.clone()));
     }
     (module, problems)
 }
