@@ -124,7 +124,7 @@ impl Definitions {
                 _ => Scalar::Other,
             }),
             StmtKind::ReduceTo { tensor, .. } => self.write(tensor, |_| Scalar::Other),
-            StmtKind::Eval { args, .. } => args.iter().for_each(|t| self.write(t, |_| Scalar::Other)),
+            StmtKind::Call { tensors, .. } => tensors.iter().for_each(|t| self.write(t, |_| Scalar::Other)),
             _ => {}
         }
         for inner in s.kind().children() {

@@ -109,7 +109,8 @@ impl Builder {
     pub fn new(name: &str) -> Builder {
         let (name, body) = (name.to_string(), Stmt::nop());
         let (sizes, params, results, custom_vjps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Builder { func: Func { name, doc: None, sizes, params, results, body, custom_vjps, keeps_order: false } }
+        let made = Vec::new();
+        Builder { func: Func { name, doc: None, sizes, params, results, made, body, custom_vjps, keeps_order: false } }
     }
 
     /// Adds a size parameter.

@@ -44,6 +44,9 @@ pub struct Func {
     /// Results, in order, each with its user-visible name (language.md section 6). Their initial contents are
     /// unspecified; their shapes mention sizes only.
     pub results: Vec<Arc<Tensor>>,
+    /// Flat arrays that declarations in the body make for the caller, in order (by structured lowering alone). They
+    /// have the role of results; at the end of their scope the caller gets them, as long as they are then.
+    pub made: Vec<Arc<Tensor>>,
     /// Statements of the program.
     pub body: Stmt,
     /// Calls with a user-defined backward pass; elaboration records them in programs that will be differentiated.

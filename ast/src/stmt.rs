@@ -409,6 +409,47 @@ pub enum AssertKind {
     Finite,
 }
 
+/// Routines on flat arrays, by which structured lowering assembles storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Routine {
+    /// `grow(array, length, least)`: makes the array at least `least` elements long and keeps its contents. `length`, a
+    /// scalar, is its shape, and holds the new length afterwards: that of before if it suffices, else at least twice
+    /// as much.
+    Grow,
+    /// `fit(array, length, exact)`: makes the array exactly that long, and sets `length`.
+    Fit,
+    /// `sort(array, begin, end)`: sorts the elements from `begin` up to `end`, integers that are not negative, in
+    /// ascending order.
+    Sort,
+}
+
+impl Routine {
+    /// All routines.
+    pub const ALL: [Routine; 3] = [Routine::Grow, Routine::Fit, Routine::Sort];
+
+    /// Returns the name in printed programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Routine::Grow => "grow",
+            Routine::Fit => "fit",
+            Routine::Sort => "sort",
+        }
+    }
+
+    /// Returns the numbers of tensors and of operands that the routine takes.
+    pub fn arity(self) -> [usize; 2] {
+        match self {
+            Routine::Grow | Routine::Fit => [2, 1],
+            Routine::Sort => [1, 2],
+        }
+    }
+
+    /// Returns the length of an array after `grow`.
+    pub fn grown(length: i64, least: i64) -> i64 {
+        if least <= length { length } else { least.max(length.saturating_mul(2)) }
+    }
+}
+
 /// Kinds of statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StmtKind {
@@ -480,12 +521,14 @@ pub enum StmtKind {
         /// Condition.
         cond: Expr,
     },
-    /// Call of a function outside the program (libraries). `args` are names of tensors.
-    Eval {
-        /// Function.
-        function: String,
-        /// Tensors that the function reads or writes.
-        args: Vec<Symbol>,
+    /// Call of a run-time routine (made by structured lowering alone).
+    Call {
+        /// Routine.
+        routine: Routine,
+        /// Tensors that the routine may read and write, as many as it takes.
+        tensors: Vec<Symbol>,
+        /// Operands (i64), as many as it takes.
+        operands: Vec<Expr>,
     },
     /// Loop while the condition holds (made by structured lowering alone).
     While {
@@ -534,7 +577,7 @@ impl StmtKind {
         match self {
             StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => std::slice::from_ref(tensor),
             StmtKind::VarDef { tensor, .. } => std::slice::from_ref(&tensor.symbol),
-            StmtKind::Eval { args, .. } => args,
+            StmtKind::Call { tensors, .. } => tensors,
             _ => &[],
         }
     }
@@ -576,8 +619,8 @@ impl Stmt {
         self.0.bits & id.bit() != 0
     }
 
-    /// Returns the tensors that this statement may write, including those it declares. A call of an outside function
-    /// may write all of its arguments. Every node caches the result, and so do the bodies of the loops inside: after an
+    /// Returns the tensors that this statement may write, including those it declares. A run-time routine may
+    /// write all of its tensors. Every node caches the result, and so do the bodies of the loops inside: after an
     /// edit, only the path to it is recomputed.
     pub fn writes(&self) -> &FxHashSet<Symbol> {
         match self.kind() {

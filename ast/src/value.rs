@@ -52,6 +52,11 @@ macro_rules! with_buffer {
 }
 
 impl Buffer {
+    /// Changes the number of elements; new ones are zeros.
+    pub fn resize(&mut self, len: usize) {
+        with_buffer!(self, v => v.resize(len, Default::default()));
+    }
+
     /// Creates `len` zeros (`false` for `bool`).
     pub fn zeros(dtype: DType, len: usize) -> Buffer {
         match dtype {

@@ -68,7 +68,8 @@ impl StmtKind {
             StmtKind::Store { indices, value, .. } | StmtKind::ReduceTo { indices, value, .. } => {
                 indices.iter().map(|a| &a.index).chain([value]).collect()
             }
-            StmtKind::Seq(_) | StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } => Vec::new(),
+            StmtKind::Call { operands, .. } => operands.iter().collect(),
+            StmtKind::Seq(_) | StmtKind::For { extent: Extent::Reals, .. } => Vec::new(),
         }
     }
 
@@ -194,7 +195,11 @@ impl Stmt {
             }
             StmtKind::Assume { cond } => StmtKind::Assume { cond: on_expr(cond) },
             StmtKind::While { cond, body } => StmtKind::While { cond: on_expr(cond), body: on_stmt(body) },
-            StmtKind::Eval { .. } => return self.clone(),
+            StmtKind::Call { routine, tensors, operands } => StmtKind::Call {
+                routine: *routine,
+                tensors: tensors.clone(),
+                operands: operands.iter().map(on_expr).collect(),
+            },
         };
         if self.kind().same_nodes(&kind) { self.clone() } else { self.with_kind(kind) }
     }

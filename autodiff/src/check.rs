@@ -89,7 +89,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
         let span = s.origin().span();
         let mut refuse = |what: &str| found.push(refused(what, span));
         match s.kind() {
-            StmtKind::Eval { .. } => refuse("a call of an external function"),
+            StmtKind::Call { .. } => refuse("a call of a run-time routine"),
             StmtKind::While { .. } => refuse("a `while`"),
             StmtKind::For { extent: Extent::Reals, .. } => refuse("a loop over the reals"),
             _ => {}

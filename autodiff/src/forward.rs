@@ -103,7 +103,8 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Tangents, Diag
     let body = Stmt::seq(first.into_iter().chain([body]).chain(last), origin.clone());
     let body = build::declared(locals, body, &origin);
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
-    let func = Func { name, doc, sizes, params, results, body, custom_vjps: Vec::new(), keeps_order: false };
+    let (made, custom_vjps) = (Vec::new(), Vec::new());
+    let func = Func { name, doc, sizes, params, results, made, body, custom_vjps, keeps_order: false };
     Ok(Tangents { func, info })
 }
 

@@ -40,7 +40,8 @@ pub(crate) fn run(request: &Request<'_>, calls: &Calls) -> Result<Tangents, Diag
     }
     let (name, doc, sizes) = (request.name.clone(), func.doc.clone(), func.sizes.clone());
     let (params, body, custom_vjps) = (func.params.clone(), Stmt::seq(parts, origin), Vec::new());
-    let func = Func { name, doc, sizes, params, results, body, custom_vjps, keeps_order: false };
+    let made = Vec::new();
+    let func = Func { name, doc, sizes, params, results, made, body, custom_vjps, keeps_order: false };
     Ok(Tangents { func, info: BackwardInfo::default() })
 }
 

@@ -120,6 +120,7 @@ fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics>
     let given: Vec<Arc<Tensor>> = given.map(|t| interface(t, Role::Input)).collect();
     let taken = given.iter().map(|t| Param { tensor: t.clone(), mode: ParamMode::In });
     let back = Func {
+        made: Vec::new(),
         custom_vjps: Vec::new(),
         keeps_order: false,
         name: format!("{}_backward", request.name),
@@ -145,6 +146,7 @@ fn passes(request: &Request<'_>, planned: &Planned) -> Result<Pair, Diagnostics>
     let local = cut.declared.iter().filter(|t| here.contains(&t.symbol) && !kept.iter().any(|k| k.symbol == t.symbol));
     let body = build::declared(local.cloned().collect(), forward, &origin);
     let forward = Func {
+        made: Vec::new(),
         custom_vjps: Vec::new(),
         keeps_order: false,
         name: request.name.clone(),
@@ -267,6 +269,7 @@ impl Lengths<'_> {
             self.found.iter().zip(&results).map(|((_, e), t)| build::store(&t.symbol, Vec::new(), e.clone(), &origin));
         let body = Stmt::seq(stores, origin.clone());
         (!self.found.is_empty()).then(|| Func {
+            made: Vec::new(),
             custom_vjps: Vec::new(),
             keeps_order: false,
             name: format!("{}_lengths", request.name),

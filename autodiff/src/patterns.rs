@@ -205,7 +205,7 @@ impl Accesses {
                 accesses.tapes.push((tensor.clone(), Vec::new()));
             }
             StmtKind::Print { .. } => named.extend(s.kind().printed().into_iter().cloned()),
-            StmtKind::Eval { args, .. } => named.extend(args.iter().cloned()),
+            StmtKind::Call { tensors, .. } => named.extend(tensors.iter().cloned()),
             _ => {}
         });
         accesses.collect(&func.body);

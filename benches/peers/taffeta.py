@@ -8,7 +8,7 @@ import tempfile
 import numpy as np
 
 # TAFFETA_ABI of taffeta.h.
-ABI = 2
+ABI = 3
 # TAFFETA_TRUST_ARRAYS: for callers that call often with the same index arrays, as the peers do.
 TRUST_ARRAYS = 1
 # taffeta_level_kind, by the names of the language.
@@ -58,6 +58,8 @@ class Tensor(ctypes.Structure):
         ("n_levels", ctypes.c_int32),
         ("owner", ctypes.c_int32),
         ("n_stored", ctypes.c_size_t),
+        ("alloc", ctypes.c_void_p),
+        ("alloc_data", ctypes.c_void_p),
     ]
 
 
@@ -77,6 +79,11 @@ class Context(ctypes.Structure):
         ("print_data", ctypes.c_void_p),
         ("message", ctypes.c_char * 512),
         ("flags", ctypes.c_uint32),
+        ("device", ctypes.c_int32),
+        ("alloc", ctypes.c_void_p),
+        ("alloc_data", ctypes.c_void_p),
+        ("cancel", ctypes.c_void_p),
+        ("stream", ctypes.c_void_p),
     ]
 
 
@@ -155,7 +162,7 @@ class Entry:
 
         def forget():
             """Gives the scratch memory and the pages of the results back, as if there had been no call."""
-            self.library.taffeta_ctx_release(context)
+            self.library.taffeta_ctx_release_3(context)
             self.context.abi, self.context.site, self.context.flags = ABI, -1, TRUST_ARRAYS
             self.context.threads = self.threads
             for result in results:

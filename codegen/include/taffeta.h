@@ -13,7 +13,8 @@
  * `taffeta_f_plan` writes the results' shapes into `args[k].shape` (room for `ndim` numbers) and the bytes of scratch
  * memory that the call needs, without running the program. `taffeta_f` runs the program. A result whose `data` is NULL
  * is allocated by the callee, which also writes its shape; release it with `taffeta_free`. Otherwise its shape must be
- * the planned one.
+ * the planned one. A structured result with a pattern of its own is always allocated by the callee: the caller gives
+ * room for `shape`, and zeros elsewhere; the callee also sets `levels`, with their arrays, and `n_stored`.
  *
  * Both return TAFFETA_OK or an error code; on an error, `ctx->message` describes it and `ctx->line` is the source line.
  * Calls do not exit, and print only the output of the program. They keep no state, with two exceptions: recent delays
@@ -33,7 +34,7 @@ extern "C" {
 #endif
 
 /* Version of this interface: part of every context, so that a library refuses callers of another version. */
-#define TAFFETA_ABI 2
+#define TAFFETA_ABI 3
 
 /* Element types. f16 and bf16 are 16 bits of storage, bool is one byte that holds 0 or 1. */
 typedef enum taffeta_dtype {
@@ -113,6 +114,12 @@ typedef struct taffeta_level {
     const taffeta_array *arrays; /* in the order in which the entry's header lists them */
 } taffeta_level;
 
+/* Allocates, resizes or frees memory of results, like realloc. `old` has `old_bytes` bytes, or is NULL. The new memory
+   has `bytes` bytes, is aligned to `align`, a power of two, and starts with the contents of the old one; if `zeroed` is
+   not 0 and `old` is NULL, it is zero. NULL: there is no memory, and the old one stays. `bytes` is 0: frees `old` and
+   returns NULL. One thread calls it at a time. */
+typedef void *taffeta_alloc_fn(void *data, void *old, size_t old_bytes, size_t bytes, size_t align, int zeroed);
+
 /* Tensor. A dense tensor is one buffer: levels and fill are NULL, n_levels and n_stored are 0. */
 typedef struct taffeta_tensor {
     int32_t dtype;               /* taffeta_dtype */
@@ -125,6 +132,8 @@ typedef struct taffeta_tensor {
     int32_t n_levels;
     int32_t owner;               /* taffeta_owner, of data */
     size_t n_stored;             /* elements at data, for structured tensors only */
+    taffeta_alloc_fn *alloc;     /* that of the context that made the tensor, for taffeta_free; else NULL */
+    void *alloc_data;            /* its first argument */
 } taffeta_tensor;
 
 /* Receives a line that a program prints: `length` bytes of UTF-8, without the newline. Threads of a parallel loop call
@@ -147,6 +156,11 @@ typedef struct taffeta_ctx {
     void *print_data;      /* its first argument */
     char message[512];     /* of the last error */
     uint32_t flags;        /* TAFFETA_TRUST_ARRAYS or 0 */
+    int32_t device;        /* reserved: 0 */
+    taffeta_alloc_fn *alloc; /* makes the memory of results; NULL: the C library's malloc */
+    void *alloc_data;      /* its first argument */
+    const volatile int32_t *cancel; /* reserved: NULL */
+    void *stream;          /* reserved: NULL */
 } taffeta_ctx;
 
 /* Trusts the arrays of structured arguments: their lengths and types are checked, but not their contents. Without this
@@ -174,7 +188,7 @@ TAFFETA_LAYOUT(level, sizeof(taffeta_level) == 16);
 TAFFETA_LAYOUT(level_kind, offsetof(taffeta_level, kind) == 0);
 TAFFETA_LAYOUT(level_n_arrays, offsetof(taffeta_level, n_arrays) == 4);
 TAFFETA_LAYOUT(level_arrays, offsetof(taffeta_level, arrays) == 8);
-TAFFETA_LAYOUT(tensor, sizeof(taffeta_tensor) == 64);
+TAFFETA_LAYOUT(tensor, sizeof(taffeta_tensor) == 80);
 TAFFETA_LAYOUT(tensor_dtype, offsetof(taffeta_tensor, dtype) == 0);
 TAFFETA_LAYOUT(tensor_ndim, offsetof(taffeta_tensor, ndim) == 4);
 TAFFETA_LAYOUT(tensor_shape, offsetof(taffeta_tensor, shape) == 8);
@@ -185,7 +199,9 @@ TAFFETA_LAYOUT(tensor_fill, offsetof(taffeta_tensor, fill) == 40);
 TAFFETA_LAYOUT(tensor_n_levels, offsetof(taffeta_tensor, n_levels) == 48);
 TAFFETA_LAYOUT(tensor_owner, offsetof(taffeta_tensor, owner) == 52);
 TAFFETA_LAYOUT(tensor_n_stored, offsetof(taffeta_tensor, n_stored) == 56);
-TAFFETA_LAYOUT(ctx, sizeof(taffeta_ctx) == 592);
+TAFFETA_LAYOUT(tensor_alloc, offsetof(taffeta_tensor, alloc) == 64);
+TAFFETA_LAYOUT(tensor_alloc_data, offsetof(taffeta_tensor, alloc_data) == 72);
+TAFFETA_LAYOUT(ctx, sizeof(taffeta_ctx) == 624);
 TAFFETA_LAYOUT(ctx_abi, offsetof(taffeta_ctx, abi) == 0);
 TAFFETA_LAYOUT(ctx_threads, offsetof(taffeta_ctx, threads) == 4);
 TAFFETA_LAYOUT(ctx_status, offsetof(taffeta_ctx, status) == 8);
@@ -200,15 +216,26 @@ TAFFETA_LAYOUT(ctx_print, offsetof(taffeta_ctx, print) == 56);
 TAFFETA_LAYOUT(ctx_print_data, offsetof(taffeta_ctx, print_data) == 64);
 TAFFETA_LAYOUT(ctx_message, offsetof(taffeta_ctx, message) == 72);
 TAFFETA_LAYOUT(ctx_flags, offsetof(taffeta_ctx, flags) == 584);
+TAFFETA_LAYOUT(ctx_device, offsetof(taffeta_ctx, device) == 588);
+TAFFETA_LAYOUT(ctx_alloc, offsetof(taffeta_ctx, alloc) == 592);
+TAFFETA_LAYOUT(ctx_alloc_data, offsetof(taffeta_ctx, alloc_data) == 600);
+TAFFETA_LAYOUT(ctx_cancel, offsetof(taffeta_ctx, cancel) == 608);
+TAFFETA_LAYOUT(ctx_stream, offsetof(taffeta_ctx, stream) == 616);
 #undef TAFFETA_LAYOUT
 #endif
 
-#define TAFFETA_CTX_INIT {TAFFETA_ABI, 0, 0, 0, -1, TAFFETA_OWNER_CALLEE, NULL, 0, 0, 0, NULL, NULL, {0}, 0}
+#define TAFFETA_CTX_INIT \
+    {TAFFETA_ABI, 0, 0, 0, -1, TAFFETA_OWNER_CALLEE, NULL, 0, 0, 0, NULL, NULL, {0}, 0, 0, NULL, NULL, NULL, NULL}
+
+/* Functions that every library defines have the version in their names, so that libraries of two versions can be linked
+   to one program. */
+#define taffeta_ctx_release taffeta_ctx_release_3
+#define taffeta_free taffeta_free_3
 
 /* Releases the arena, unless it belongs to the caller. */
 void taffeta_ctx_release(taffeta_ctx *ctx);
 
-/* Releases the elements of a result that the callee allocated; does nothing to other tensors. */
+/* Releases the elements, levels and arrays of a result that the callee allocated; does nothing to other tensors. */
 void taffeta_free(taffeta_tensor *tensor);
 
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
@@ -247,6 +274,8 @@ static inline taffeta_tensor taffeta_csr(taffeta_csr_levels *levels, int64_t *sh
     t.n_levels = 2;
     t.owner = TAFFETA_OWNER_CALLER;
     t.n_stored = n_stored;
+    t.alloc = NULL;
+    t.alloc_data = NULL;
     return t;
 }
 #endif

@@ -89,6 +89,70 @@ static TAFFETA_UNUSED int taf_arrays_of(taffeta_ctx *ctx, const taf_spec *s, con
     return TAFFETA_OK;
 }
 
+/* Checks a result that the callee makes: its type and number of dimensions, and that it has no memory yet. */
+static TAFFETA_UNUSED int taf_check_made(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *t, bool planned) {
+    int status = taf_check_tensor(ctx, s, t);
+    if (status != TAFFETA_OK || planned) return status;
+    if (t->data != NULL || t->levels != NULL)
+        return taf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0,
+                         "`%s` is made by the callee, but has data or levels: release it with taffeta_free first", s->name);
+    return TAFFETA_OK;
+}
+
+/* Initialises an array that the callee makes. */
+static TAFFETA_UNUSED void taf_empty_array(taffeta_tensor *array, int32_t dtype, int64_t *length) {
+    memset(array, 0, sizeof *array);
+    *length = 0;
+    array->dtype = dtype;
+    array->ndim = 1;
+    array->shape = length;
+}
+
+/* Moves arrays that the callee has made to the levels of a tensor, which are allocated as one block with them. */
+static TAFFETA_UNUSED int taf_levels_of(taffeta_ctx *ctx, const taf_storage *storage, taffeta_tensor *arrays, taffeta_tensor *t) {
+    const size_t n_levels = (size_t)storage->n_levels;
+    size_t n_arrays = 0;
+    for (size_t l = 0; l < n_levels; l++) n_arrays += (size_t)storage->levels[l].n_arrays;
+    const size_t bytes = n_levels * sizeof(taffeta_level) + n_arrays * sizeof(taffeta_array);
+    taffeta_level *levels = (taffeta_level *)taf_result_memory(ctx->alloc, ctx->alloc_data, NULL, 0, bytes, sizeof(void *));
+    if (levels == NULL)
+        return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory for the %zu bytes of a result's levels", bytes);
+    taffeta_array *next = (taffeta_array *)(void *)(levels + n_levels);
+    for (size_t l = 0; l < n_levels; l++) {
+        levels[l].kind = storage->levels[l].kind;
+        levels[l].n_arrays = storage->levels[l].n_arrays;
+        levels[l].arrays = next;
+        for (int32_t a = 0; a < levels[l].n_arrays; a++, next++, arrays++) {
+            next->data = arrays->data;
+            next->dtype = arrays->dtype;
+            next->owner = TAFFETA_OWNER_CALLEE;
+            next->length = (size_t)arrays->shape[0];
+            arrays->data = NULL;
+        }
+    }
+    t->data = arrays->data;
+    t->n_stored = (size_t)arrays->shape[0];
+    arrays->data = NULL;
+    t->strides = NULL;
+    t->fill = NULL;
+    t->levels = levels;
+    t->n_levels = storage->n_levels;
+    t->owner = TAFFETA_OWNER_CALLEE;
+    t->alloc = ctx->alloc;
+    t->alloc_data = ctx->alloc_data;
+    return TAFFETA_OK;
+}
+
+/* Frees arrays that the callee has made and no tensor has taken. */
+static TAFFETA_UNUSED void taf_drop_arrays(taffeta_tensor *arrays, size_t n_arrays) {
+    for (size_t k = 0; k < n_arrays; k++) {
+        const size_t size = taf_dtype_size(arrays[k].dtype);
+        if (arrays[k].data == NULL) continue;
+        taf_result_memory(arrays[k].alloc, arrays[k].alloc_data, arrays[k].data, (size_t)arrays[k].shape[0] * size, 0, size);
+        arrays[k].data = NULL;
+    }
+}
+
 /* Reads an element of an index array. Inlined where the type is known, so that a loop tests the type once. */
 static TAFFETA_BODY int64_t taf_index(const void *data, int32_t dtype, int64_t k) {
     switch (dtype) {

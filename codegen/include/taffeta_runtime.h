@@ -690,7 +690,7 @@ typedef struct taf_spec {
     const char *name;
     int32_t dtype;
     int32_t ndim;
-    char passing; /* 'i' in, 'x' inout, 'r' result */
+    char passing; /* 'i' in, 'x' inout, 'r' result, 'm' array that the program makes */
 } taf_spec;
 
 /* Checks the type and number of dimensions of an argument, and the sizes of a parameter. */
@@ -703,7 +703,7 @@ static TAFFETA_UNUSED int taf_check_tensor(taffeta_ctx *ctx, const taf_spec *s, 
                          (int)s->ndim);
     if (t->shape == NULL && t->ndim != 0)
         return taf_fail(ctx, TAFFETA_ERROR_CALL, -1, 0, "the shape of `%s` is NULL", s->name);
-    for (int32_t d = 0; s->passing != 'r' && d < t->ndim; d++)
+    for (int32_t d = 0; s->passing != 'r' && s->passing != 'm' && d < t->ndim; d++)
         if (t->shape[d] < 0 || t->shape[d] > TAFFETA_MAX_SIZE)
             return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "dimension %d of `%s` has size %" PRId64, (int)d, s->name,
                              t->shape[d]);
@@ -762,9 +762,14 @@ static TAFFETA_UNUSED int taf_check_dim(taffeta_ctx *ctx, const taf_spec *s, taf
 /* Computes the bytes of arguments whose shapes are checked. */
 static TAFFETA_UNUSED int taf_check_extents(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
                                           size_t *bytes) {
-    for (size_t k = 0; k < n_args; k++)
+    for (size_t k = 0; k < n_args; k++) {
+        if (specs[k].passing == 'm') {
+            bytes[k] = 0;
+            continue;
+        }
         if (!taf_room(args[k].shape, args[k].ndim, taf_dtype_size(args[k].dtype), &bytes[k]))
             return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", specs[k].name);
+    }
     return TAFFETA_OK;
 }
 
@@ -789,7 +794,8 @@ static TAFFETA_UNUSED int taf_check_data(taffeta_ctx *ctx, const taf_spec *specs
         }
     }
     for (size_t k = 0; k < n_args; k++) {
-        for (size_t j = 0; specs[k].passing != 'i' && j < n_args; j++) {
+        for (size_t j = 0; specs[k].passing != 'i' && specs[k].passing != 'm' && j < n_args; j++) {
+            if (specs[j].passing == 'm') continue;
             uintptr_t a = (uintptr_t)args[k].data, b = (uintptr_t)args[j].data;
             size_t a_bytes = taf_dtype_size(args[k].dtype), b_bytes = taf_dtype_size(args[j].dtype);
             for (int32_t d = 0; d < args[k].ndim; d++) a_bytes *= (size_t)args[k].shape[d];
@@ -802,14 +808,65 @@ static TAFFETA_UNUSED int taf_check_data(taffeta_ctx *ctx, const taf_spec *specs
     return TAFFETA_OK;
 }
 
-/* Allocates the results without data; `made` marks them. */
+/* Allocates, resizes or frees memory of results, as taffeta_alloc_fn does. */
+static TAFFETA_UNUSED void *taf_result_memory(taffeta_alloc_fn *alloc, void *alloc_data, void *old, size_t old_bytes,
+                                             size_t bytes, size_t align) {
+    if (alloc != NULL) return alloc(alloc_data, old, old_bytes, bytes, align, 0);
+    if (bytes == 0) {
+        free(old);
+        return NULL;
+    }
+    /* Memory with more than malloc's alignment is never resized. */
+    return align > 16 ? taf_aligned(bytes) : realloc(old, bytes);
+}
+
+/* Changes the length of an array of elements of `size` bytes, which has `*bytes`; `result`: whether it is made for the
+   caller. Returns the array. If there is no memory, it stays, and so do `*bytes`. */
+static TAFFETA_UNUSED void *taf_resize(taffeta_ctx *ctx, bool result, void *data, size_t *bytes, int64_t length, size_t size) {
+    if (length < 0 || length > TAFFETA_MAX_SIZE) return data;
+    const size_t wanted = (size_t)length * size;
+    if (wanted == *bytes) return data;
+    taffeta_alloc_fn *alloc = result ? ctx->alloc : NULL;
+    void *p = taf_result_memory(alloc, ctx->alloc_data, data, *bytes, wanted, size);
+    if (p == NULL && wanted != 0) return data;
+    if (!result) {
+#pragma omp critical(taf_heap)
+        {
+            ctx->memory_used += wanted - *bytes;
+            if (ctx->memory_used > ctx->memory_peak) ctx->memory_peak = ctx->memory_used;
+        }
+    }
+    *bytes = wanted;
+    return p;
+}
+
+/* Returns the length of an array after it has grown to at least `least` elements. */
+static inline TAFFETA_UNUSED int64_t taf_grown(int64_t length, int64_t least) {
+    const int64_t twice = length > TAFFETA_MAX_SIZE / 2 ? TAFFETA_MAX_SIZE : 2 * length;
+    return least > twice ? least : twice;
+}
+
+/* Gives an array that the program has made to the caller. */
+static TAFFETA_UNUSED void taf_hand_over(const taffeta_ctx *ctx, taffeta_tensor *to, void *data, int64_t length) {
+    to->data = data;
+    to->shape[0] = length;
+    to->strides = NULL;
+    to->owner = TAFFETA_OWNER_CALLEE;
+    to->alloc = ctx->alloc;
+    to->alloc_data = ctx->alloc_data;
+}
+
+/* Allocates the results without data; `made` marks them, and arrays that the program makes. */
 static TAFFETA_UNUSED int taf_make_results(taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
                                          const size_t *bytes, bool *made) {
     memset(made, 0, n_args * sizeof *made);
     for (size_t k = 0; k < n_args; k++) {
-        made[k] = specs[k].passing == 'r' && args[k].data == NULL;
-        if (!made[k]) continue;
-        args[k].data = taf_aligned(bytes[k]);
+        made[k] = specs[k].passing == 'm' || (specs[k].passing == 'r' && args[k].data == NULL);
+        if (specs[k].passing == 'm') args[k].data = NULL;
+        if (!made[k] || specs[k].passing == 'm') continue;
+        args[k].data = taf_result_memory(ctx->alloc, ctx->alloc_data, NULL, 0, bytes[k] ? bytes[k] : 64, 64);
+        args[k].alloc = ctx->alloc;
+        args[k].alloc_data = ctx->alloc_data;
         if (args[k].data == NULL)
             return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory for the %zu bytes of `%s`", bytes[k], specs[k].name);
         args[k].owner = TAFFETA_OWNER_CALLEE;
@@ -819,14 +876,65 @@ static TAFFETA_UNUSED int taf_make_results(taffeta_ctx *ctx, const taf_spec *spe
 }
 
 /* Frees the results that the callee allocated, after an error. */
-static TAFFETA_UNUSED void taf_drop_results(taffeta_tensor *args, size_t n_args, const bool *made) {
+static TAFFETA_UNUSED void taf_drop_results(const taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
+                                           const bool *made) {
     for (size_t k = 0; k < n_args; k++) {
         if (!made[k]) continue;
-        free(args[k].data);
-        args[k].data = NULL;
-        args[k].owner = TAFFETA_OWNER_CALLER;
+        if (specs[k].passing != 'm') {
+            taffeta_free(&args[k]);
+        } else if (args[k].data != NULL) {
+            const size_t size = taf_dtype_size(args[k].dtype);
+            taf_result_memory(ctx->alloc, ctx->alloc_data, args[k].data, (size_t)args[k].shape[0] * size, 0, size);
+            args[k].data = NULL;
+        }
     }
 }
+
+/* Sorts the integers, which are not negative, from `begin` up to `end`: short lists by insertion, others by digits of 11 bits, as far as they
+   differ, and in place if there is no memory. */
+#define TAFFETA_SORT(name, type, unsigned_type) \
+    static TAFFETA_UNUSED void taf_sort_##name(type *list, int64_t begin, int64_t end) { \
+        type *a = list + begin; \
+        const int64_t n = end - begin; \
+        int64_t rising = 1; \
+        while (rising < n && a[rising - 1] <= a[rising]) rising++; \
+        if (rising >= n) return; \
+        type *b = n > 48 ? (type *)malloc((size_t)n * sizeof *b) : NULL; \
+        if (b == NULL) { \
+            for (int64_t gap = n > 48 ? n / 2 : 1; gap > 0; gap = gap > 2 ? gap / 2 : gap - 1) { \
+                for (int64_t k = gap; k < n; k++) { \
+                    const type v = a[k]; \
+                    int64_t at = k; \
+                    for (; at >= gap && a[at - gap] > v; at -= gap) a[at] = a[at - gap]; \
+                    a[at] = v; \
+                } \
+            } \
+            return; \
+        } \
+        unsigned_type differ = 0; \
+        for (int64_t k = 1; k < n; k++) differ |= (unsigned_type)(a[k] ^ a[0]); \
+        type *from = a, *to = b; \
+        for (int shift = 0; shift < (int)(8 * sizeof(type)) && (differ >> shift) != 0; shift += 11) { \
+            int64_t starts[2048] = {0}; \
+            if (((differ >> shift) & 2047) == 0) continue; \
+            for (int64_t k = 0; k < n; k++) starts[((unsigned_type)from[k] >> shift) & 2047]++; \
+            for (int64_t d = 0, sum = 0; d < 2048; d++) { \
+                const int64_t count = starts[d]; \
+                starts[d] = sum; \
+                sum += count; \
+            } \
+            for (int64_t k = 0; k < n; k++) to[starts[((unsigned_type)from[k] >> shift) & 2047]++] = from[k]; \
+            type *const other = from; \
+            from = to; \
+            to = other; \
+        } \
+        if (from != a) memcpy(a, from, (size_t)n * sizeof *a); \
+        free(b); \
+    }
+TAFFETA_SORT(u8, uint8_t, uint8_t)
+TAFFETA_SORT(u16, uint16_t, uint16_t)
+TAFFETA_SORT(i32, int32_t, uint32_t)
+TAFFETA_SORT(i64, int64_t, uint64_t)
 
 void taffeta_ctx_release(taffeta_ctx *ctx) __attribute__((weak));
 void taffeta_ctx_release(taffeta_ctx *ctx) {
@@ -837,11 +945,33 @@ void taffeta_ctx_release(taffeta_ctx *ctx) {
 
 void taffeta_free(taffeta_tensor *tensor) __attribute__((weak));
 void taffeta_free(taffeta_tensor *tensor) {
-    if (tensor->owner == TAFFETA_OWNER_CALLEE) {
-        free(tensor->data);
-        tensor->data = NULL;
-        tensor->owner = TAFFETA_OWNER_CALLER;
+    if (tensor->owner != TAFFETA_OWNER_CALLEE) return;
+    const size_t size = taf_dtype_size(tensor->dtype);
+    size_t bytes = tensor->n_stored * size;
+    if (tensor->levels == NULL) {
+        taf_room(tensor->shape, tensor->ndim, size, &bytes);
+        if (bytes == 0) bytes = 64;
     }
+    if (tensor->data != NULL) taf_result_memory(tensor->alloc, tensor->alloc_data, tensor->data, bytes, 0, size);
+    tensor->data = NULL;
+    tensor->owner = TAFFETA_OWNER_CALLER;
+    if (tensor->levels == NULL) return;
+    /* Levels and arrays are one block. */
+    size_t n_arrays = 0;
+    for (int32_t l = 0; l < tensor->n_levels; l++) {
+        for (int32_t a = 0; a < tensor->levels[l].n_arrays; a++) {
+            const taffeta_array *array = &tensor->levels[l].arrays[a];
+            const size_t of_array = array->length * taf_dtype_size(array->dtype);
+            if (array->data != NULL)
+                taf_result_memory(tensor->alloc, tensor->alloc_data, array->data, of_array, 0, taf_dtype_size(array->dtype));
+        }
+        n_arrays += (size_t)tensor->levels[l].n_arrays;
+    }
+    bytes = (size_t)tensor->n_levels * sizeof(taffeta_level) + n_arrays * sizeof(taffeta_array);
+    taf_result_memory(tensor->alloc, tensor->alloc_data, (void *)tensor->levels, bytes, 0, sizeof(void *));
+    tensor->levels = NULL;
+    tensor->n_levels = 0;
+    tensor->n_stored = 0;
 }
 
 #endif

@@ -9,7 +9,7 @@ use taffeta_ast::DType;
 use taffeta_ast::format::LevelKind;
 
 /// Version of the C interface, `TAFFETA_ABI`.
-pub(crate) const ABI: u32 = 2;
+pub(crate) const ABI: u32 = 3;
 /// Owner of memory that the caller frees, `TAFFETA_OWNER_CALLER`.
 pub(crate) const OWNER_CALLER: i32 = 0;
 /// Size of the message buffer in a context, in bytes.
@@ -50,6 +50,8 @@ pub(crate) struct Tensor {
     pub n_levels: i32,
     pub owner: i32,
     pub n_stored: usize,
+    pub alloc: Option<AllocFn>,
+    pub alloc_data: *mut c_void,
 }
 
 /// `taffeta_ctx`.
@@ -69,6 +71,11 @@ pub(crate) struct Ctx {
     pub print_data: *mut c_void,
     pub message: [c_char; MESSAGE],
     pub flags: u32,
+    pub device: i32,
+    pub alloc: Option<AllocFn>,
+    pub alloc_data: *mut c_void,
+    pub cancel: *const i32,
+    pub stream: *mut c_void,
 }
 
 /// Asserts sizes and offsets, and lists them for the test that compares them with a C compiler's.
@@ -94,13 +101,14 @@ macro_rules! layout {
 layout! {
     "taffeta_array" Array 24 { data 0, dtype 8, owner 12, length 16 }
     "taffeta_level" Level 16 { kind 0, n_arrays 4, arrays 8 }
-    "taffeta_tensor" Tensor 64 {
-        dtype 0, ndim 4, shape 8, strides 16, data 24, levels 32, fill 40, n_levels 48, owner 52, n_stored 56
+    "taffeta_tensor" Tensor 80 {
+        dtype 0, ndim 4, shape 8, strides 16, data 24, levels 32, fill 40, n_levels 48, owner 52, n_stored 56,
+        alloc 64, alloc_data 72
     }
-    "taffeta_ctx" Ctx 592 {
+    "taffeta_ctx" Ctx 624 {
         abi 0, threads 4, status 8, line 12, site 16, arena_owner 20, arena 24, arena_capacity 32, memory_used 40,
         memory_peak 48, print 56, print_data 64, message 72,
-        flags 584
+        flags 584, device 588, alloc 592, alloc_data 600, cancel 608, stream 616
     }
 }
 
@@ -121,6 +129,8 @@ pub(crate) mod status {
 
 /// Type of the callback for printed lines, `taffeta_print_fn`.
 pub(crate) type PrintFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
+/// Type of the allocator of results, `taffeta_alloc_fn`.
+pub(crate) type AllocFn = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, usize, usize, c_int) -> *mut c_void;
 /// Type of an entry's run function, `taffeta_f`.
 pub(crate) type RunFn = unsafe extern "C" fn(*mut Ctx, *mut Tensor, usize, *const i64) -> c_int;
 /// Type of an entry's plan function, `taffeta_f_plan`.

@@ -7,12 +7,12 @@ use crate::abi::{self, Ctx, Tensor};
 use crate::load::Compiled;
 use crate::signature::{Passing, Site, TensorSig};
 use std::alloc::Layout;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use taffeta_ast::{DType, Diagnostic, SourceMap, Span, Value, with_buffer};
+use taffeta_ast::{Buffer, DType, Diagnostic, SourceMap, Span, Value, with_buffer};
 
 /// Rust types of tensor elements.
 pub trait Element: Copy + sealed::Sealed {
@@ -323,16 +323,29 @@ impl Compiled {
             views.push(View { dtype: t.dtype, shape, data: NonNull::dangling(), bytes: 0 });
         }
         let (arena_bytes, _) = self.enter_plan(&mut views, &self.size_values(sizes)?, 0)?;
-        let results = views[expected..].iter().map(|v| v.shape.iter().map(|d| *d as usize).collect()).collect();
+        let results = signature.results().count();
+        let results =
+            views[expected..expected + results].iter().map(|v| v.shape.iter().map(|d| *d as usize).collect()).collect();
         Ok(CallPlan { results, arena_bytes })
     }
 
-    /// Calls the entry. `args` are the parameters, then the results, in order; `sizes` are given by name.
+    /// Calls the entry. `args` are the parameters, then the results, in order; `sizes` are given by name. Arrays that
+    /// the program makes are dropped.
     ///
     /// # Errors
     ///
     /// Arguments that the entry does not accept (nothing was run), or a run-time error of the program.
     pub fn call(&self, cx: &mut Context, args: &mut [Arg<'_>], sizes: &[(&str, i64)]) -> Result<CallReport, CallError> {
+        Ok(self.making_call(cx, args, sizes)?.0)
+    }
+
+    /// Calls the entry as [`Compiled::call`] does, and returns the arrays that the program makes.
+    fn making_call(
+        &self,
+        cx: &mut Context,
+        args: &mut [Arg<'_>],
+        sizes: &[(&str, i64)],
+    ) -> Result<(CallReport, Vec<Value>), CallError> {
         let sizes = self.size_values(sizes)?;
         let mut views = self.check(args)?;
         let planned_shapes = views.iter().map(|v| v.shape.clone()).collect::<Vec<_>>();
@@ -365,21 +378,31 @@ impl Compiled {
             None => {}
         }
         let mut tensors: Vec<Tensor> = views.iter_mut().map(tensor).collect();
+        for (tensor, _) in
+            tensors.iter_mut().zip(&self.signature().tensors).filter(|(_, sig)| sig.passing == Passing::Made)
+        {
+            tensor.data = std::ptr::null_mut();
+        }
         let start = Instant::now();
         // SAFETY: the function has this type (`Compiled::load`). `ctx` and the tensors have the layout of `taffeta.h`;
         // shapes and data, borrowed by `args`, outlive the call. Types, sizes and the absence of aliases were checked,
         // so the entry reads and writes only inside the data: indices that are not proved in bounds are checked at run
         // time. The arena is at least as large as planned, or has no capacity, and then the entry does not touch it and
         // fails.
+        // Arrays that it makes are those of `result_memory`, and on an error it frees them.
         let status = unsafe { (self.run)(&mut ctx, tensors.as_mut_ptr(), tensors.len(), sizes.as_ptr()) };
         let time = start.elapsed();
         if status != 0 {
             return Err(self.error(&ctx, status));
         }
-        Ok(CallReport { time, memory: ctx.memory_peak })
+        let made = self.signature().tensors.iter().zip(&tensors).zip(&views);
+        let made = made.filter(|((sig, _), _)| sig.passing == Passing::Made);
+        let made = made.map(|((sig, tensor), view)| taken(sig.dtype, tensor.data, view.shape[0] as usize)).collect();
+        Ok((CallReport { time, memory: ctx.memory_peak }, made))
     }
 
-    /// Calls the entry on values: writes `inout` parameters in place and allocates the results.
+    /// Calls the entry on values: writes `inout` parameters in place and allocates the results. The arrays that the
+    /// program makes follow the results.
     ///
     /// # Errors
     ///
@@ -407,8 +430,9 @@ impl Compiled {
             args.push(if passing == Passing::InOut { Arg::from(value) } else { Arg::from(&*value) });
         }
         args.extend(results.iter_mut().map(Arg::from));
-        let report = self.call(cx, &mut args, sizes)?;
+        let (report, made) = self.making_call(cx, &mut args, sizes)?;
         drop(args);
+        results.extend(made);
         Ok((results, report))
     }
 
@@ -434,12 +458,12 @@ impl Compiled {
     /// Checks the number of arguments, and their modes, types, ranks, alignment and aliasing.
     fn check(&self, args: &mut [Arg<'_>]) -> Result<Vec<View>, CallError> {
         let signature = self.signature();
-        if args.len() != signature.tensors.len() {
+        let expected = signature.tensors.len() - signature.made().count();
+        if args.len() != expected {
             let message = format!(
-                "{} arguments are given, but `{}` takes {} (parameters, then results)",
+                "{} arguments are given, but `{}` takes {expected} (parameters, then results)",
                 args.len(),
                 signature.name,
-                signature.tensors.len()
             );
             return Err(CallError::new(ErrorKind::Call, message));
         }
@@ -458,12 +482,18 @@ impl Compiled {
             check_view(view, t)?;
             views.push(view.clone());
         }
-        for (k, t) in signature.tensors.iter().enumerate().filter(|(_, t)| t.passing != Passing::In) {
+        for (k, t) in signature.tensors[..expected].iter().enumerate().filter(|(_, t)| t.passing != Passing::In) {
             if let Some(j) = (0..views.len()).find(|j| *j != k && overlap(&views[k], &views[*j])) {
                 let message = format!("`{}` is written and shares memory with `{}`", t.name, signature.tensors[j].name);
                 return Err(CallError::new(ErrorKind::Alias, message));
             }
         }
+        views.extend(signature.made().map(|t| View {
+            dtype: t.dtype,
+            shape: vec![0],
+            data: NonNull::dangling(),
+            bytes: 0,
+        }));
         Ok(views)
     }
 
@@ -529,6 +559,11 @@ fn new_ctx(threads: i32) -> Ctx {
         print_data: std::ptr::null_mut(),
         message: [0; abi::MESSAGE],
         flags: 0,
+        device: 0,
+        alloc: Some(result_memory),
+        alloc_data: std::ptr::null_mut(),
+        cancel: std::ptr::null(),
+        stream: std::ptr::null_mut(),
     }
 }
 
@@ -544,5 +579,64 @@ fn tensor(view: &mut View) -> Tensor {
         n_levels: 0,
         owner: abi::OWNER_CALLER,
         n_stored: 0,
+        alloc: None,
+        alloc_data: std::ptr::null_mut(),
     }
+}
+
+/// Allocates, resizes or frees memory of results, as `taffeta_alloc_fn` prescribes and vectors of Rust do.
+///
+/// # Safety
+///
+/// `old` is null, or memory of `old_bytes` bytes from this function with the same alignment.
+unsafe extern "C" fn result_memory(
+    _: *mut c_void,
+    old: *mut c_void,
+    old_bytes: usize,
+    bytes: usize,
+    align: usize,
+    zeroed: c_int,
+) -> *mut c_void {
+    let (Ok(before), Ok(after)) = (Layout::from_size_align(old_bytes, align), Layout::from_size_align(bytes, align))
+    else {
+        return std::ptr::null_mut();
+    };
+    let old = old.cast::<u8>();
+    let new = match (old.is_null(), bytes) {
+        (true, 0) => std::ptr::null_mut(),
+        // SAFETY: the size is not 0.
+        (true, _) if zeroed != 0 => unsafe { std::alloc::alloc_zeroed(after) },
+        // SAFETY: as above.
+        (true, _) => unsafe { std::alloc::alloc(after) },
+        (false, 0) => {
+            // SAFETY: the memory is from this function, with this layout.
+            unsafe { std::alloc::dealloc(old, before) };
+            std::ptr::null_mut()
+        }
+        // SAFETY: as above, and the new size, which a layout has, is not 0.
+        (false, _) => unsafe { std::alloc::realloc(old, before, bytes) },
+    };
+    new.cast()
+}
+
+/// Takes an array that a program has made.
+fn taken(dtype: DType, data: *mut c_void, len: usize) -> Value {
+    macro_rules! taken {
+        ($($kind:ident $t:ty),*) => {
+            match dtype {
+                // SAFETY: `result_memory` has allocated exactly `len` elements of this type, with its alignment, and
+                // the program has written all of them (`bool` as 0 or 1) and gives the memory away.
+                $(DType::$kind => Buffer::$kind(unsafe { Vec::from_raw_parts(data.cast::<$t>(), len, len) }),)*
+            }
+        };
+    }
+    let buffer = match data.is_null() || len == 0 {
+        true => Buffer::zeros(dtype, 0),
+        false => taken!(
+            Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F16 half::f16,
+            Bf16 half::bf16, F32 f32, F64 f64
+        ),
+    };
+    let shape = vec![buffer.len()];
+    Value::new(shape, buffer).unwrap_or_else(|| unreachable!("a vector has the length of its buffer"))
 }

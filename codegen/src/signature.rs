@@ -18,7 +18,7 @@ pub struct Signature {
     pub doc: Option<String>,
     /// Size parameters, in order.
     pub sizes: Vec<SizeParam>,
-    /// Parameters, then results, in order.
+    /// Parameters, then results, in order, then the arrays that the program makes.
     pub tensors: Vec<TensorSig>,
     /// Locations of run-time errors: `taffeta_ctx.site` is a position in this list. Filled in by `c::emit`.
     pub sites: Vec<Site>,
@@ -46,6 +46,8 @@ pub enum Passing {
     InOut,
     /// Write access.
     Result,
+    /// Array that the program makes, as long as it is in the end.
+    Made,
 }
 
 /// A parameter or result.
@@ -195,13 +197,14 @@ impl Signature {
             ParamMode::In => Passing::In,
             ParamMode::InOut => Passing::InOut,
         });
-        let passing = modes.chain(func.results.iter().map(|_| Passing::Result));
+        let passing =
+            modes.chain(func.results.iter().map(|_| Passing::Result)).chain(func.made.iter().map(|_| Passing::Made));
         let of = |t: &Tensor| {
             let pattern = t.format.pattern?;
             let of = func.params.iter().position(|p| p.tensor.format.pattern == Some(pattern));
             of.filter(|k| func.params[*k].tensor.symbol != t.symbol)
         };
-        let tensors = func.interface().zip(passing).map(|(t, passing)| TensorSig {
+        let tensors = func.interface().chain(&func.made).zip(passing).map(|(t, passing)| TensorSig {
             name: t.symbol.name().to_string(),
             dtype: t.dtype,
             passing,
@@ -236,7 +239,12 @@ impl Signature {
 
     /// Iterates over the parameters, without the results.
     pub fn params(&self) -> impl Iterator<Item = &TensorSig> {
-        self.tensors.iter().filter(|t| t.passing != Passing::Result)
+        self.tensors.iter().filter(|t| !matches!(t.passing, Passing::Result | Passing::Made))
+    }
+
+    /// Iterates over the arrays that the program makes.
+    pub fn made(&self) -> impl Iterator<Item = &TensorSig> {
+        self.tensors.iter().filter(|t| t.passing == Passing::Made)
     }
 
     /// Iterates over the results.

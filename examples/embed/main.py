@@ -13,7 +13,7 @@ import numpy as np
 # The numbers of `taffeta_dtype` in taffeta.h.
 DTYPES = {"bool": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "uint8": 5, "uint16": 6, "uint32": 7, "uint64": 8,
           "float16": 9, "float32": 11, "float64": 12}
-ABI = 2
+ABI = 3
 
 
 class Tensor(Structure):
@@ -21,7 +21,7 @@ class Tensor(Structure):
 
     _fields_ = [("dtype", c_int32), ("ndim", c_int32), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
                 ("data", c_void_p), ("levels", c_void_p), ("fill", c_void_p), ("n_levels", c_int32), ("owner", c_int32),
-                ("n_stored", c_size_t)]
+                ("n_stored", c_size_t), ("alloc", c_void_p), ("alloc_data", c_void_p)]
 
 
 class Context(Structure):
@@ -30,7 +30,8 @@ class Context(Structure):
     _fields_ = [("abi", c_uint32), ("threads", c_int32), ("status", c_int32), ("line", c_int32), ("site", c_int32),
                 ("arena_owner", c_int32), ("arena", c_void_p), ("arena_capacity", c_size_t),
                 ("memory_used", c_size_t), ("memory_peak", c_size_t), ("print", c_void_p), ("print_data", c_void_p),
-                ("message", c_char * 512), ("flags", c_uint32)]
+                ("message", c_char * 512), ("flags", c_uint32), ("device", c_int32), ("alloc", c_void_p),
+                ("alloc_data", c_void_p), ("cancel", c_void_p), ("stream", c_void_p)]
 
     def __init__(self):
         super().__init__(abi=ABI, site=-1, arena_owner=1)
@@ -61,7 +62,7 @@ def main():
         call(library.taffeta_heat, context, rod, np.array(50), np.array(0.25), average)
     except RuntimeError as mistake:
         print("error:", mistake)
-    library.taffeta_ctx_release(byref(context))
+    library.taffeta_ctx_release_3(byref(context))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ struct Tensor {
     n_levels: i32,
     owner: i32,
     n_stored: usize,
+    alloc: *const c_void,
+    alloc_data: *mut c_void,
 }
 
 /// `taffeta_ctx`
@@ -36,6 +38,11 @@ struct Context {
     print_data: *mut c_void,
     message: [c_char; 512],
     flags: u32,
+    device: i32,
+    alloc: *const c_void,
+    alloc_data: *mut c_void,
+    cancel: *const i32,
+    stream: *mut c_void,
 }
 
 const TAFFETA_I32: i32 = 3;
@@ -43,7 +50,7 @@ const TAFFETA_F64: i32 = 12;
 
 unsafe extern "C" {
     fn taffeta_heat(ctx: *mut Context, args: *mut Tensor, n_args: usize, sizes: *const i64) -> c_int;
-    fn taffeta_ctx_release(ctx: *mut Context);
+    fn taffeta_ctx_release_3(ctx: *mut Context);
 }
 
 fn tensor<T>(dtype: i32, shape: &mut [i64], data: &mut [T]) -> Tensor {
@@ -58,6 +65,8 @@ fn tensor<T>(dtype: i32, shape: &mut [i64], data: &mut [T]) -> Tensor {
         n_levels: 0,
         owner: 0,
         n_stored: 0,
+        alloc: ptr::null(),
+        alloc_data: ptr::null_mut(),
     }
 }
 
@@ -71,7 +80,7 @@ fn heat(rod: &mut [f64], steps: i32, k: f64) -> Result<f64, String> {
         tensor(TAFFETA_F64, &mut [], &mut average),
     ];
     let mut ctx = Context {
-        abi: 2,
+        abi: 3,
         threads: 0,
         status: 0,
         line: 0,
@@ -85,13 +94,18 @@ fn heat(rod: &mut [f64], steps: i32, k: f64) -> Result<f64, String> {
         print_data: ptr::null_mut(),
         message: [0; 512],
         flags: 0,
+        device: 0,
+        alloc: ptr::null(),
+        alloc_data: ptr::null_mut(),
+        cancel: ptr::null(),
+        stream: ptr::null_mut(),
     };
     // SAFETY: the structures are those of taffeta.h, and everything they point to lives until the call returns.
     let status = unsafe { taffeta_heat(&mut ctx, args.as_mut_ptr(), args.len(), ptr::null()) };
     // SAFETY: a message ends with a zero.
     let message = unsafe { CStr::from_ptr(ctx.message.as_ptr()) }.to_string_lossy().into_owned();
     // SAFETY: the context was made above and is not used again.
-    unsafe { taffeta_ctx_release(&mut ctx) };
+    unsafe { taffeta_ctx_release_3(&mut ctx) };
     if status == 0 { Ok(average[0]) } else { Err(message) }
 }
 

@@ -211,7 +211,7 @@ fn used(s: &Stmt) -> FxHashSet<Symbol> {
     s.walk(&mut |s| {
         match s.kind() {
             StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => _ = out.insert(tensor.clone()),
-            StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
+            StmtKind::Call { tensors, .. } => out.extend(tensors.iter().cloned()),
             kind => out.extend(kind.printed().into_iter().cloned()),
         }
         s.kind().exprs().into_iter().for_each(|e| out.extend(effects::loads(e)));
@@ -223,7 +223,7 @@ fn used(s: &Stmt) -> FxHashSet<Symbol> {
 pub fn uses(s: &Stmt, tensor: &Symbol) -> bool {
     s.any(&mut |s| match s.kind() {
             StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } => t == tensor,
-            StmtKind::Eval { args, .. } => args.contains(tensor),
+            StmtKind::Call { tensors, .. } => tensors.contains(tensor),
             kind => kind.printed().contains(&tensor),
         } || s.kind().exprs().into_iter().any(|e| reads(e, tensor)))
 }

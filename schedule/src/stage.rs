@@ -280,7 +280,7 @@ pub(crate) fn rewritable(func: &Func, declared: &Declared) -> Result<(), Refusal
     let mut whole = None;
     func.body.walk(&mut |s| {
         let taken = match s.kind() {
-            StmtKind::Eval { args, .. } => args.contains(name),
+            StmtKind::Call { tensors, .. } => tensors.contains(name),
             kind => kind.printed().contains(&name),
         };
         if taken {

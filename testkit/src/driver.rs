@@ -111,7 +111,7 @@ const RUNNER: &str = r#"
 typedef struct value {
     int32_t dtype, ndim;
     size_t size;          /* of an element */
-    char passing;         /* 'i'n, inout 'x', 'r'esult */
+    char passing;         /* 'i'n, inout 'x', 'r'esult, 'm'ade by the call */
     const int64_t *shape; /* NULL for results and scalars */
     const void *data;     /* NULL for results and where there are no elements */
 } value;
@@ -143,7 +143,7 @@ static int make(const call *c, FILE *out) {
         const value *v = &c->values[k];
         int64_t *shape = exactly(v->shape, (size_t)v->ndim * sizeof *shape);
         args[k] = (taffeta_tensor){.dtype = v->dtype, .ndim = v->ndim, .shape = shape};
-        if (v->passing != 'r') args[k].data = exactly(v->data, bytes_of(&args[k], v->size));
+        if (v->passing != 'r' && v->passing != 'm') args[k].data = exactly(v->data, bytes_of(&args[k], v->size));
     }
     size_t arena;
     int status = c->plan(&ctx, args, c->n, c->sizes, &arena);
@@ -155,7 +155,7 @@ static int make(const call *c, FILE *out) {
     for (size_t k = 0; k < c->n; k++) {
         if (status == TAFFETA_OK && c->values[k].passing != 'i') {
             fwrite(args[k].shape, sizeof *args[k].shape, (size_t)args[k].ndim, out);
-            fwrite(args[k].data, 1, bytes_of(&args[k], c->values[k].size), out);
+            if (args[k].data != NULL) fwrite(args[k].data, 1, bytes_of(&args[k], c->values[k].size), out);
         }
         free(args[k].data);
         free(args[k].shape);
@@ -201,6 +201,7 @@ fn main(calls: &[Call<'_>]) -> String {
                 Passing::In => ('i', Some(&call.params[j])),
                 Passing::InOut => ('x', Some(&call.params[j])),
                 Passing::Result => ('r', None),
+                Passing::Made => ('m', None),
             };
             let (mut shape, mut data) = ("NULL".to_string(), "NULL".to_string());
             if let Some(v) = given {

@@ -34,7 +34,10 @@ pub fn source(func: &Func, number: usize) -> Result<CSource, String> {
 pub fn call(compiled: &Compiled, threads: usize, params: &[Value], sizes: &[(&str, i64)]) -> Result<Outputs, String> {
     let mut given = params.to_vec();
     match compiled.call_values(&mut Context::new(threads), &mut given, sizes) {
-        Ok((results, _)) => Ok(Outputs { params: given, unwritten: vec![Vec::new(); results.len()], results }),
+        Ok((mut results, _)) => {
+            let made = results.split_off(results.len() - compiled.signature().made().count());
+            Ok(Outputs { params: given, unwritten: vec![Vec::new(); results.len()], results, made })
+        }
         Err(e) => Err(e.kind.code().to_string()),
     }
 }
@@ -178,9 +181,9 @@ fn sizes(run: &Run, source: &CSource) -> Vec<i64> {
 /// Selects the tensors that a program writes from the interpreter's outputs.
 fn written_only(func: &Func, out: &Outputs) -> Outputs {
     let written = func.params.iter().zip_eq(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
-    plain(written.map(|(_, v)| v.clone()).chain(out.results.iter().cloned()).collect())
+    plain(written.map(|(_, v)| v).chain(&out.results).chain(&out.made).cloned().collect())
 }
 
 fn plain(params: Vec<taffeta_ast::Value>) -> Outputs {
-    Outputs { params, results: Vec::new(), unwritten: Vec::new() }
+    Outputs { params, results: Vec::new(), made: Vec::new(), unwritten: Vec::new() }
 }

@@ -162,9 +162,11 @@ impl Copier {
                 StmtKind::Assert { cond: self.expr(cond), message: message.iter().map(part).collect(), kind: *kind }
             }
             StmtKind::Assume { cond } => StmtKind::Assume { cond: self.expr(cond) },
-            StmtKind::Eval { function, args } => {
-                StmtKind::Eval { function: function.clone(), args: args.iter().map(|a| self.name(a)).collect() }
-            }
+            StmtKind::Call { routine, tensors, operands } => StmtKind::Call {
+                routine: *routine,
+                tensors: tensors.iter().map(|t| self.name(t)).collect(),
+                operands: operands.iter().map(|e| self.expr(e)).collect(),
+            },
             StmtKind::While { cond, body } => StmtKind::While { cond: self.expr(cond), body: self.stmt(body) },
         };
         let new = Stmt::new(kind, s.origin().derive(self.step, self.role));

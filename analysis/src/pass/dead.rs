@@ -116,19 +116,21 @@ struct Reads {
 impl Reads {
     fn of(func: &Func) -> Reads {
         let mut through = FxHashMap::default();
+        let mut roots: FxHashSet<Symbol> = func.made.iter().map(|t| t.symbol.clone()).collect();
         func.body.walk(&mut |s| {
-            if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            if let StmtKind::VarDef { tensor, .. } = s.kind()
+                && !roots.contains(&tensor.symbol)
+            {
                 through.insert(tensor.symbol.clone(), FxHashSet::default());
             }
         });
-        let mut roots = FxHashSet::default();
         func.body.walk(&mut |s| {
             let reads = s.kind().exprs().into_iter().flat_map(effects::loads);
             match s.kind() {
                 StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => {
                     through.get_mut(tensor).unwrap_or(&mut roots).extend(reads);
                 }
-                StmtKind::Eval { args, .. } => roots.extend(reads.chain(args.iter().cloned())),
+                StmtKind::Call { tensors, .. } => roots.extend(reads.chain(tensors.iter().cloned())),
                 kind => roots.extend(reads.chain(kind.printed().into_iter().cloned())),
             }
         });

@@ -285,7 +285,7 @@ impl Rewriter<'_> {
                 };
                 StmtKind::Print { parts: parts.iter().map(part).collect() }
             }
-            StmtKind::Assume { .. } | StmtKind::Eval { .. } => return s.clone(),
+            StmtKind::Assume { .. } | StmtKind::Call { .. } => return s.clone(),
         };
         if kind == *s.kind() { s.clone() } else { s.with_kind(kind) }
     }

@@ -163,7 +163,7 @@ impl Arrays {
             StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } => {
                 self.touch(tensor, indices);
             }
-            StmtKind::Eval { args, .. } => args.iter().for_each(|t| self.leave(t)),
+            StmtKind::Call { tensors, .. } => tensors.iter().for_each(|t| self.leave(t)),
             StmtKind::Print { .. } => s.kind().printed().into_iter().for_each(|t| self.leave(t)),
             StmtKind::For { props, .. } => props.reductions.iter().for_each(|r| self.leave(&r.tensor)),
             _ => {}

@@ -13,7 +13,7 @@ pub fn reads_by_others(stmt: &Stmt) -> FxHashSet<Symbol> {
     let (mut out, mut seen) = (FxHashSet::default(), FxHashSet::default());
     stmt.walk(&mut |s| {
         match s.kind() {
-            StmtKind::Eval { args, .. } => out.extend(args.iter().cloned()),
+            StmtKind::Call { tensors, .. } => out.extend(tensors.iter().cloned()),
             kind => out.extend(kind.printed().into_iter().cloned()),
         }
         for e in s.kind().exprs() {
@@ -34,7 +34,7 @@ pub fn is_read(stmt: &Stmt, tensor: &Symbol) -> bool {
     fn within(stmt: &Stmt, tensor: &Symbol, seen: &mut FxHashSet<usize>) -> bool {
         let kind = stmt.kind();
         let here = match kind {
-            StmtKind::Eval { args, .. } => args.contains(tensor),
+            StmtKind::Call { tensors, .. } => tensors.contains(tensor),
             _ => kind.printed().into_iter().any(|t| t == tensor),
         };
         here || kind.exprs().into_iter().any(|e| loads(e, tensor, seen))

@@ -393,8 +393,8 @@ impl Collector {
         match s.kind() {
             StmtKind::Store { tensor, indices, .. } => add(tensor, Use::Write, element(indices)),
             StmtKind::ReduceTo { tensor, indices, op, .. } => add(tensor, Use::Reduce(*op), element(indices)),
-            StmtKind::Eval { args, .. } => {
-                for t in args {
+            StmtKind::Call { tensors, .. } => {
+                for t in tensors {
                     add(t, Use::Read, None);
                     add(t, Use::Write, None);
                 }

@@ -21,6 +21,8 @@ pub fn same(a: &Func, b: &Func) -> bool {
         && a.results.len() == b.results.len()
         && a.results.iter().zip(&b.results).all(|(x, y)| m.declare(x, y))
         && m.stmt(&a.body, &b.body)
+        && a.made.len() == b.made.len()
+        && a.made.iter().zip(&b.made).all(|(x, y)| m.symbol(&x.symbol, &y.symbol))
 }
 
 /// Returns the names of parameters and results, made distinct as the printer does.
@@ -138,8 +140,8 @@ impl Matcher {
                 p.len() == q.len() && p.iter().zip(q).all(|(a, b)| self.part(a, b))
             }
             (Assume { cond: c }, Assume { cond: d }) => self.expr(c, d),
-            (Eval { function: f, args: x }, Eval { function: g, args: y }) => {
-                f == g && x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.symbol(s, t))
+            (Call { routine: r, tensors: x, operands: m }, Call { routine: q, tensors: y, operands: n }) => {
+                r == q && x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.symbol(s, t)) && self.exprs(m, n)
             }
             (While { cond: c, body: x }, While { cond: d, body: y }) => self.expr(c, d) && self.stmt(x, y),
             _ => false,

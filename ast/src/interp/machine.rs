@@ -39,6 +39,15 @@ impl Cell {
         Cell { shape: Vec::new(), data: Buffer::zeros(dtype, 0), written: Some(Vec::new()), stored: None, shared: None }
     }
 
+    /// Changes the length of a flat array; new elements are unwritten.
+    pub fn resize(&mut self, length: i64) {
+        self.data.resize(length as usize);
+        if let Some(written) = &mut self.written {
+            written.resize(length as usize, false);
+        }
+        self.shape = vec![length];
+    }
+
     /// Returns the size in a dimension.
     pub fn size(&self, dim: usize) -> i64 {
         self.shape[dim]
@@ -185,6 +194,7 @@ impl Machine<'_> {
                     Err(at(Box::new(ErrorKind::Assumption)))
                 }
             }
+            CodeKind::Call { routine, slots, operands } => self.call(*routine, slots, operands).map_err(at),
             CodeKind::While { cond, body } => {
                 while self.truth(cond).map_err(at)? {
                     self.block(body)?;

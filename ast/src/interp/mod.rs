@@ -7,13 +7,13 @@
 //! - `fill`: expressions that read structured tensors, whose set of stored elements is tracked ([`Value::places`]).
 //! - `follow`: tensors over the pattern of a parameter.
 //! - `insert`: results and local tensors with a pattern of their own.
+//! - `routine`: run-time routines on flat arrays.
 //!
 //! Operators are defined in [`crate::scalar`], display of values in messages in [`crate::show`]: constructors of
 //! expressions need both, without the interpreter.
 //!
 //! Unsupported constructs, refused with [`ErrorKind::Unsupported`]: `inout` parameters in a structured format, results
-//! and local tensors in formats that cannot hold every element (triangles, for one); loops over the reals; library
-//! calls.
+//! and local tensors in formats that cannot hold every element (triangles, for one); loops over the reals.
 
 mod error;
 mod fill;
@@ -21,6 +21,7 @@ mod follow;
 mod insert;
 mod machine;
 mod resolve;
+mod routine;
 
 pub use error::{ErrorKind, RuntimeError};
 
@@ -50,6 +51,8 @@ pub struct Outputs {
     pub params: Vec<Value>,
     /// Results, in order. Elements that were never written are 0.
     pub results: Vec<Value>,
+    /// Arrays that the body makes for the caller ([`Func::made`]), in order. Elements that were never written are 0.
+    pub made: Vec<Value>,
     /// For each result, the row-major offsets of elements that were never written: their contents are unspecified.
     pub unwritten: Vec<Vec<usize>>,
 }
@@ -103,8 +106,9 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
     let slots = || params.len()..params.len() + results.len();
     let own: Vec<Option<Value>> = slots().map(|slot| machine.inserted(slot)).collect();
     let samples: Vec<Option<Value>> = slots().map(|slot| machine.sampled(slot, inputs)).collect();
+    let made = program.made.iter().filter_map(|slot| machine.cells[*slot].value()).collect();
     let mut finished = machine.cells.into_iter().map(Cell::finish);
-    let mut outputs = Outputs { params: Vec::new(), results: Vec::new(), unwritten: Vec::new() };
+    let mut outputs = Outputs { params: Vec::new(), results: Vec::new(), made, unwritten: Vec::new() };
     for ((value, _), given) in finished.by_ref().take(params.len()).zip(&inputs.params) {
         // A sparse parameter is read only, and returned as given.
         outputs.params.extend(if given.places().is_some() { Some(given.clone()) } else { value });

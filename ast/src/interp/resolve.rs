@@ -9,7 +9,7 @@ use crate::format::Pattern;
 use crate::func::Func;
 use crate::literal::Literal;
 use crate::op::Op;
-use crate::stmt::{AssertKind, Extent, MessagePart, Origin, PrintPart, Role, Stmt, StmtKind, Tensor};
+use crate::stmt::{AssertKind, Extent, MessagePart, Origin, PrintPart, Role, Routine, Stmt, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use crate::validate::fits;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -96,6 +96,11 @@ pub(super) enum CodeKind<'a> {
         cond: Node,
         body: Block<'a>,
     },
+    Call {
+        routine: Routine,
+        slots: Box<[usize]>,
+        operands: Box<[Node]>,
+    },
 }
 
 /// Piece of a message.
@@ -123,13 +128,15 @@ pub(super) struct Program<'a> {
     /// Shapes of parameters and results.
     pub interface: Vec<Box<[Node]>>,
     pub body: Block<'a>,
+    /// Slots of the arrays that the body makes for the caller, in order.
+    pub made: Vec<usize>,
     /// Results whose elements must be equal in the end where they share a stored value, with the last statement that
     /// writes them.
     pub agree: Vec<(usize, &'a Origin)>,
 }
 
 pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
-    let mut r = Resolver::default();
+    let mut r = Resolver { made: vec![None; func.made.len()], func: Some(func), ..Resolver::default() };
     for size in &func.sizes {
         r.bind(size);
     }
@@ -145,7 +152,9 @@ pub(super) fn program(func: &Func) -> Result<Program<'_>, RuntimeError> {
     let body = r.block(&func.body)?;
     let results = func.params.len()..interface.len();
     let agree = results.filter_map(|slot| Some((slot, *r.writers.get(&slot)?))).collect();
-    Ok(Program { tensors: r.tensors, follows: r.follows, vars: r.count, interface, body, agree })
+    let made = r.made.into_iter().collect::<Option<_>>();
+    let made = made.ok_or_else(|| nowhere(ErrorKind::Malformed("an array for the caller is not declared".into())))?;
+    Ok(Program { tensors: r.tensors, follows: r.follows, vars: r.count, interface, body, made, agree })
 }
 
 #[derive(Default)]
@@ -157,6 +166,9 @@ struct Resolver<'a> {
     /// Slots of live tensors.
     slots: FxHashMap<Symbol, usize>,
     tensors: Vec<&'a Tensor>,
+    /// Slots of the arrays that the body makes for the caller, as far as they are declared, and the program.
+    made: Vec<Option<usize>>,
+    func: Option<&'a Func>,
     /// As in [`Program::follows`].
     follows: Vec<Option<usize>>,
     /// Parameter of each pattern.
@@ -213,10 +225,15 @@ impl<'a> Resolver<'a> {
         Ok(slot)
     }
 
+    fn alive(&self, symbol: &Symbol) -> Resolved<usize> {
+        match self.slots.get(symbol) {
+            Some(slot) => Ok(*slot),
+            None => malformed(format!("`{symbol}` is not a tensor that is alive here")),
+        }
+    }
+
     fn tensor(&self, symbol: &Symbol, indices: usize) -> Resolved<(usize, &'a Tensor)> {
-        let Some(&slot) = self.slots.get(symbol) else {
-            return malformed(format!("`{symbol}` is not a tensor that is alive here"));
-        };
+        let slot = self.alive(symbol)?;
         let tensor = self.tensors[slot];
         if tensor.ndim() != indices {
             return malformed(format!(
@@ -265,7 +282,12 @@ impl<'a> Resolver<'a> {
 
     fn allocation(&mut self, tensor: &'a Tensor) -> Resolved<CodeKind<'a>> {
         let shape = self.indices(&tensor.shape)?;
-        Ok(CodeKind::Allocate { slot: self.declare(tensor)?, shape })
+        let slot = self.declare(tensor)?;
+        let made = self.func.and_then(|func| func.made.iter().position(|t| t.symbol == tensor.symbol));
+        if let Some(k) = made {
+            self.made[k] = Some(slot);
+        }
+        Ok(CodeKind::Allocate { slot, shape })
     }
 
     fn stmt(&mut self, s: &'a Stmt) -> Result<Code<'a>, RuntimeError> {
@@ -316,11 +338,15 @@ impl<'a> Resolver<'a> {
                 let cond = self.typed(cond, DType::Bool).map_err(at)?;
                 CodeKind::While { cond, body: self.block(body)? }
             }
+            StmtKind::Call { routine, tensors, operands } => {
+                let slots = tensors.iter().map(|t| self.alive(t)).collect::<Resolved<_>>().map_err(at)?;
+                let operands = self.indices(operands).map_err(at)?;
+                CodeKind::Call { routine: *routine, slots, operands }
+            }
             StmtKind::Seq(_) | StmtKind::VarDef { .. } => {
                 return Err(at(ErrorKind::Malformed("expected one statement, found a block".to_string())));
             }
             StmtKind::For { extent: Extent::Reals, .. } => return Err(at(ErrorKind::Unsupported("loops over reals"))),
-            StmtKind::Eval { .. } => return Err(at(ErrorKind::Unsupported("calls of library functions"))),
         };
         Ok(Code { origin: s.origin(), kind })
     }
@@ -344,9 +370,7 @@ impl<'a> Resolver<'a> {
             PrintPart::Text(t) => ResolvedPart::Text(t),
             PrintPart::Value(e) => ResolvedPart::Value(self.expr(e)?, e.dtype()),
             PrintPart::Tensor { tensor, at, shape } => {
-                let Some(&slot) = self.slots.get(tensor) else {
-                    return malformed(format!("`{tensor}` is not a tensor that is alive here"));
-                };
+                let slot = self.alive(tensor)?;
                 ResolvedPart::Tensor { slot, at: self.indices(at)?, shape: self.indices(shape)? }
             }
         })

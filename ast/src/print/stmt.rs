@@ -97,6 +97,7 @@ impl Printer {
         };
         s.walk(&mut |s| match s.kind() {
             StmtKind::Store { tensor, .. } | StmtKind::ReduceTo { tensor, .. } => seen(tensor),
+            StmtKind::Call { tensors, .. } => tensors.iter().for_each(&mut seen),
             kind => kind.printed().into_iter().for_each(&mut seen),
         });
         s.walk_exprs(&mut |e| match e.kind() {
@@ -182,9 +183,10 @@ impl Printer {
                 self.line(&text);
             }
             StmtKind::Assume { cond } => self.line(&format!("assume({})", standalone(cond, &self.names))),
-            StmtKind::Eval { function, args } => {
-                let args: Vec<String> = args.iter().map(|a| self.names.text(a)).collect();
-                self.line(&format!("{function}({})", args.join(", ")));
+            StmtKind::Call { routine, tensors, operands } => {
+                let tensors = tensors.iter().map(|t| self.names.text(t));
+                let all: Vec<String> = tensors.chain(operands.iter().map(|e| expected(e, &self.names))).collect();
+                self.line(&format!("{}({})", routine.name(), all.join(", ")));
             }
         }
     }

@@ -240,7 +240,7 @@ impl Machine {
                 let read: Option<Vec<_>> = s.kind().exprs().into_iter().map(|e| self.eval(e, &mut touched)).collect();
                 self.executed(s, read.map(|_| touched))?;
             }
-            StmtKind::For { .. } | StmtKind::Eval { .. } => return None,
+            StmtKind::For { .. } | StmtKind::Call { .. } => return None,
         }
         Some(())
     }

@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::expr::{Access, Expr, ExprKind, Protocol};
 use crate::func::{Func, ParamMode};
 use crate::op::{Op, ReduceOp};
-use crate::stmt::{Extent, Origin, PrintPart, Role, Stmt, StmtId, StmtKind, Tensor};
+use crate::stmt::{Extent, Origin, PrintPart, Role, Routine, Stmt, StmtId, StmtKind, Tensor};
 use crate::symbol::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,6 +16,10 @@ pub(super) struct Checker<'a> {
     tensors: FxHashMap<&'a Symbol, (&'a Tensor, bool)>,
     bound: FxHashSet<&'a Symbol>,
     ids: FxHashSet<StmtId>,
+    /// Arrays that the body makes for the caller, until their declarations are found.
+    made: FxHashSet<&'a Symbol>,
+    /// Whether the statement under check is in a loop or a branch.
+    nested: bool,
     /// Origin of the statement under check.
     origin: Origin,
     found: Vec<Violation>,
@@ -29,6 +33,8 @@ impl<'a> Checker<'a> {
             tensors: FxHashMap::default(),
             bound: FxHashSet::default(),
             ids: FxHashSet::default(),
+            made: func.made.iter().map(|t| &t.symbol).collect(),
+            nested: false,
             origin: Origin::none(),
             found: Vec::new(),
         };
@@ -46,6 +52,9 @@ impl<'a> Checker<'a> {
             c.tensors.insert(&t.symbol, (t, true));
         }
         c.stmt(&func.body);
+        for t in std::mem::take(&mut c.made) {
+            c.report(Invariant::Made, format!("`{t}` is not declared"));
+        }
         c
     }
 
@@ -120,8 +129,12 @@ impl<'a> Checker<'a> {
             }
             StmtKind::VarDef { tensor, body } => {
                 self.declaration(tensor);
-                let local = !matches!(tensor.role, Role::Input | Role::InOut | Role::Result);
-                self.require(local, Invariant::Role, || format!("`{}` is {:?}", tensor.symbol, tensor.role));
+                let made = self.made.remove(&tensor.symbol);
+                let role = if made { tensor.role == Role::Result } else { tensor.role.is_local() };
+                self.require(role, Invariant::Role, || format!("`{}` is {:?}", tensor.symbol, tensor.role));
+                self.require(!made || !self.nested && tensor.ndim() == 1, Invariant::Made, || {
+                    format!("`{}` has other dimensions than one, or is declared in a loop or a branch", tensor.symbol)
+                });
                 self.bind(&tensor.symbol);
                 self.tensors.insert(&tensor.symbol, (tensor, true));
                 self.stmt(body);
@@ -148,17 +161,17 @@ impl<'a> Checker<'a> {
                 });
                 self.bind(iter);
                 self.vars.insert(iter, dtype);
-                self.stmt(body);
+                self.inner(body);
                 self.vars.remove(iter);
             }
             StmtKind::If { cond, then, otherwise } => {
                 self.condition(cond);
-                self.stmt(then);
-                otherwise.iter().for_each(|s| self.stmt(s));
+                self.inner(then);
+                otherwise.iter().for_each(|s| self.inner(s));
             }
             StmtKind::While { cond, body } => {
                 self.condition(cond);
-                self.stmt(body);
+                self.inner(body);
             }
             StmtKind::Assert { cond, .. } => {
                 self.condition(cond);
@@ -172,8 +185,27 @@ impl<'a> Checker<'a> {
                 let fits = reduces(*op, value.dtype());
                 self.require(fits, Invariant::Reduction, || format!("{op:?} of {}", value.dtype()));
             }
-            StmtKind::Eval { args, .. } => args.iter().for_each(|a| self.alive(a)),
+            StmtKind::Call { routine, tensors, operands } => self.call(*routine, tensors, operands),
         }
+    }
+
+    /// Checks a statement in a loop or a branch.
+    fn inner(&mut self, s: &'a Stmt) {
+        let outer = std::mem::replace(&mut self.nested, true);
+        self.stmt(s);
+        self.nested = outer;
+    }
+
+    fn call(&mut self, routine: Routine, tensors: &'a [Symbol], operands: &'a [Expr]) {
+        operands.iter().for_each(|e| self.integer(e, "an operand"));
+        let all: Vec<&Tensor> = tensors.iter().filter_map(|t| Some(self.tensor(t)?.0)).collect();
+        let fits = [tensors.len(), operands.len()] == routine.arity()
+            && match (routine, &all[..]) {
+                (Routine::Grow | Routine::Fit, [array, length]) => array.shape == [length.load([])],
+                (Routine::Sort, [array]) => array.ndim() == 1 && array.dtype.is_int(),
+                _ => false,
+            };
+        self.require(fits, Invariant::Routine, || format!("`{}` of {tensors:?}", routine.name()));
     }
 
     fn part(&mut self, part: &'a PrintPart) {

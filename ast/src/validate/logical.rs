@@ -21,8 +21,12 @@
 //! - `Shape`: shapes are i64.
 //! - `Interface`: shapes of parameters and results mention sizes only.
 //! - `Format`: a format is valid for its number of dimensions, and half matrices are halves of square ones.
-//! - `Role`: parameters have the role of their mode, results are results, and a `VarDef` is neither.
-//! - `LogicalOnly`: there is no `While`.
+//! - `Role`: parameters have the role of their mode, results are results, and a `VarDef` is neither, unless it declares
+//!   an array that is made for the caller.
+//! - `Made`: a flat array that is made for the caller is declared once, in no loop or branch.
+//! - `Routine`: a run-time routine has its numbers of tensors and operands; it grows or fits an array whose shape is the
+//!   scalar beside it, and sorts an array of integers.
+//! - `LogicalOnly`: there is no `While`, and no `Call`.
 
 use super::checker::Checker;
 use super::violation::{Invalid, Invariant};
@@ -37,7 +41,7 @@ use crate::stmt::StmtKind;
 pub fn logical(func: &Func) -> Result<(), Invalid> {
     let mut checker = Checker::new(func);
     func.body.walk(&mut |s| {
-        if matches!(s.kind(), StmtKind::While { .. }) {
+        if matches!(s.kind(), StmtKind::While { .. } | StmtKind::Call { .. }) {
             checker.violation(Invariant::LogicalOnly, s.origin(), "a statement that only structured lowering makes");
         }
     });

@@ -1,7 +1,7 @@
 //! Invariants of programs from which C can be printed: those of dense programs, and
 //!
 //! - `Flat`: every tensor is dense and has at most one dimension.
-//! - `Plain`: there is no `Measure`, loop over the reals or `Eval`.
+//! - `Plain`: there is no `Measure` and no loop over the reals.
 //! - `Placed`: every `VarDef` has a memory: scalars, and nothing else, in registers; arrays of constant length on the
 //!   stack; arrays of any length in the arena or on the heap.
 
@@ -31,7 +31,7 @@ fn stmt(checker: &mut Checker<'_>, s: &Stmt) {
             flat(checker, tensor, s.origin());
             placed(checker, tensor, s);
         }
-        StmtKind::For { extent: Extent::Reals, .. } | StmtKind::Eval { .. } => {
+        StmtKind::For { extent: Extent::Reals, .. } => {
             checker.violation(Invariant::Plain, s.origin(), "a statement without a form in C");
         }
         StmtKind::Print { parts } => {

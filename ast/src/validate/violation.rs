@@ -26,6 +26,8 @@ pub enum Invariant {
     Interface,
     Format,
     Role,
+    Made,
+    Routine,
     LogicalOnly,
     Stored,
     Flat,

@@ -261,7 +261,6 @@ fn unsupported_statements_are_refused() {
         let e = error(&Builder::new("f").finish(Stmt::new(s, Origin::none())), &Inputs::default());
         assert_eq!(e.kind.code(), "run::unsupported");
     };
-    refused(StmtKind::Eval { function: "f".into(), args: Vec::new() });
     refused(StmtKind::For {
         iter: Symbol::new("x"),
         extent: taffeta_ast::Extent::Reals,

@@ -10,6 +10,7 @@
 use super::helpers::Helpers;
 use super::names::Names;
 use super::ranges::Ranges;
+use super::resizable::Resizable;
 use super::writer::{Writer, format_text, string};
 use crate::lower::Lowered;
 use crate::signature::{Site, SourceRange};
@@ -113,6 +114,10 @@ pub(super) struct Emitter<'a> {
     pub shared: FxHashMap<(Symbol, ReduceOp), Shared>,
     /// Plan members with the offsets of tensors in the arena.
     pub offsets: FxHashMap<Symbol, String>,
+    /// Arguments that get the arrays made for the caller.
+    pub made: FxHashMap<Symbol, String>,
+    /// Arrays around the current statement whose length may change.
+    pub arrays: FxHashMap<Symbol, Resizable>,
     pub error_exit: ErrorExit,
     /// Number of error exits printed for the current `error_exit`.
     pub leaves: usize,
@@ -149,6 +154,8 @@ impl<'a> Emitter<'a> {
             counts: FxHashMap::default(),
             shared: FxHashMap::default(),
             offsets: FxHashMap::default(),
+            made: FxHashMap::default(),
+            arrays: FxHashMap::default(),
             error_exit: ErrorExit::Return,
             leaves: 0,
             shown: String::new(),

@@ -100,6 +100,7 @@ pub(super) fn unit(e: &mut Emitter<'_>) -> String {
         .lowered
         .interface()
         .iter()
+        .chain(&e.lowered.func().made)
         .zip(&signature.tensors)
         .map(|(t, sig)| (t.clone(), sig.passing, e.names.get(&t.symbol)))
         .collect();
@@ -179,7 +180,11 @@ impl Unit {
         }
         let checks = e.lowered.entry_checks().clone();
         e.stmt(&checks);
-        for (k, (t, _, _)) in self.tensors.iter().enumerate() {
+        for (k, (t, passing, _)) in self.tensors.iter().enumerate() {
+            if *passing == Passing::Made {
+                e.out.line(format!("args[{k}].shape[0] = 0;"));
+                continue;
+            }
             for (d, size) in t.shape.iter().enumerate() {
                 let value = e.dim(size);
                 let what = string(&e.lowered.signature().tensors[k].shape[d].text);
@@ -231,6 +236,12 @@ impl Unit {
         let mut params =
             vec!["taffeta_ctx *ctx".to_string(), format!("const {}_plan *plan", self.base), "char *arena".into()];
         for (t, passing, name) in &self.tensors {
+            if *passing == Passing::Made {
+                let made = e.names.fresh(&format!("{name}_made"));
+                params.push(format!("taffeta_tensor *restrict {made}"));
+                e.made.insert(t.symbol.clone(), made);
+                continue;
+            }
             let c = types::stored(t.dtype);
             let (place, param) = match (t.ndim(), passing) {
                 (0, Passing::In) => (Storage::Variable, format!("{c} {name}")),
@@ -347,13 +358,14 @@ impl Unit {
         for (k, (t, passing, _)) in self.tensors.iter().enumerate() {
             let c = types::stored(t.dtype);
             values.push(match (t.ndim(), passing) {
+                (_, Passing::Made) => format!("&args[{k}]"),
                 (0, Passing::In) => format!("*(const {c} *)args[{k}].data"),
                 (_, Passing::In) => format!("(const {c} *)args[{k}].data"),
                 _ => format!("({c} *)args[{k}].data"),
             });
         }
         e.out.line(format!("if (status == TAFFETA_OK) status = {base}_kernel({});", values.join(", ")));
-        e.out.line(format!("if (status != TAFFETA_OK) taf_drop_results(args, {n_args}, made);"));
+        e.out.line(format!("if (status != TAFFETA_OK) taf_drop_results(ctx, {base}_args, args, {n_args}, made);"));
         e.out.line("return status;");
         e.out.close("}");
     }
@@ -372,6 +384,7 @@ pub(super) fn specifications<'t>(
             Passing::In => 'i',
             Passing::InOut => 'x',
             Passing::Result => 'r',
+            Passing::Made => 'm',
         };
         let name = string(t.symbol.name());
         e.out.line(format!("{{{name}, {}, {}, '{how}'}},", types::abi(t.dtype), t.ndim()));
@@ -385,7 +398,9 @@ pub(super) fn specifications<'t>(
 
 /// Returns the C expression for the dimension that determines a size; its compiled-in value, or -1, if there is none.
 pub(super) fn fixed(signature: &Signature, k: usize) -> String {
-    for (a, t) in signature.tensors.iter().enumerate().filter(|(_, t)| t.passing != Passing::Result) {
+    for (a, t) in
+        signature.tensors.iter().enumerate().filter(|(_, t)| matches!(t.passing, Passing::In | Passing::InOut))
+    {
         if let Some(d) = t.shape.iter().position(|d| d.value == Some(Size::Param(k))) {
             return format!("args[{a}].shape[{d}]");
         }

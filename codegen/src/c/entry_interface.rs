@@ -1,6 +1,6 @@
-//! The ABI of an entry with structured parameters: tensors with levels, as the program declares them. It extracts the
-//! arrays from the levels, determines the sizes given by the data, checks the levels' contracts, and calls the entry on
-//! arrays.
+//! The ABI of an entry with structured parameters or results: tensors with levels, as the program declares them. It
+//! extracts the arrays from the levels, determines the sizes given by the data, checks the levels' contracts, calls the
+//! entry on arrays, and makes levels of the arrays that the entry has made.
 
 use super::emitter::Emitter;
 use super::entry::{Unit, check, fixed, plan_head, run_head, specifications};
@@ -13,7 +13,7 @@ use taffeta_ast::format::{Contract, Counted, LevelKind, Rule};
 use taffeta_ast::{DType, Literal, Symbol};
 
 /// Suffixes of functions and tables, after the entry's name.
-pub(super) const NAMES: [&str; 5] = ["_tensors", "_levels", "_fill", "_storage", "_unpack"];
+pub(super) const NAMES: [&str; 6] = ["_tensors", "_levels", "_fill", "_storage", "_unpack", "_pack"];
 
 /// Describes structured parameters for the header: levels with their arrays, in order.
 pub(super) fn described(lowered: &Lowered) -> String {
@@ -23,29 +23,42 @@ pub(super) fn described(lowered: &Lowered) -> String {
         let dims: Vec<&str> = t.shape.iter().map(|d| d.text.as_str()).collect();
         format!("{}: {}[{}]", t.name, t.dtype, dims.join(", "))
     };
+    let mut made = lowered.signature().made();
     let mut text = String::new();
     let elements = |sig: &TensorSig, flat: &TensorSig| {
         let of = sig.of.map(|k| &logical.signature.tensors[k].name)?;
         Some(format!("/* {}: elements alone, one for each element of {of}: {} */\n", sig.name, shown(flat)))
     };
     for (sig, levels) in logical.signature.params().zip(&logical.levels) {
-        if levels.is_empty() {
-            text.extend(arrays.next().and_then(|flat| elements(sig, flat)));
-            continue;
+        match levels.is_empty() {
+            true => text.extend(arrays.next().and_then(|flat| elements(sig, flat))),
+            false => text += &described_levels(sig, levels, &mut arrays.by_ref().map(shown)),
         }
-        text += &format!("/* Levels of {}, with their arrays:\n", sig.name);
-        for level in levels {
-            let own: Vec<String> = arrays.by_ref().take(level.arrays).map(shown).collect();
-            let own = if own.is_empty() { "none".to_string() } else { own.join(", ") };
-            text += &format!(" *   {}: {own}\n", abi::level(level.kind));
-        }
-        let values = arrays.next().map(shown).unwrap_or_default();
-        text += &format!(" * and n_stored elements in data: {values} */\n");
     }
-    for (sig, flat) in logical.signature.results().zip(lowered.signature().results()) {
-        text.extend(elements(sig, flat));
+    let mut results = lowered.signature().results();
+    let of_results = logical.levels.iter().skip(logical.signature.params().count());
+    for (sig, levels) in logical.signature.results().zip(of_results) {
+        match levels.is_empty() {
+            true => text.extend(results.next().and_then(|flat| elements(sig, flat))),
+            false => {
+                let mut names = made.by_ref().map(|flat| format!("{}: {}[]", flat.name, flat.dtype));
+                text += &described_levels(sig, levels, &mut names);
+            }
+        }
     }
     text
+}
+
+/// Describes the levels of a tensor with the next ones of these arrays.
+fn described_levels(sig: &TensorSig, levels: &[LogicalLevel], arrays: &mut dyn Iterator<Item = String>) -> String {
+    let mut text = format!("/* Levels of {}, with their arrays:\n", sig.name);
+    for level in levels {
+        let own: Vec<String> = arrays.take(level.arrays).collect();
+        let own = if own.is_empty() { "none".to_string() } else { own.join(", ") };
+        text += &format!(" *   {}: {own}\n", abi::level(level.kind));
+    }
+    let values = arrays.next().unwrap_or_default();
+    text + &format!(" * and n_stored elements in data: {values} */\n")
 }
 
 /// Prints the functions of the entry as the program declares it; `flat` holds those on arrays.
@@ -79,8 +92,23 @@ pub(super) fn unit(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit) {
     e.out.line("if (status != TAFFETA_OK) return status;");
     e.out.line(format!("status = {}(ctx, arrays, {arrays}, counts);", flat.c_name));
     let is_result = |k: &usize| logical.signature.tensors[*k].passing == Passing::Result;
-    for k in (0..logical.tensors.len()).filter(is_result) {
+    let (whole, made): (Vec<usize>, Vec<usize>) =
+        (0..logical.tensors.len()).filter(is_result).partition(|k| !is_made(logical, *k));
+    for k in whole {
         e.out.line(format!("args[{k}] = arrays[{}];", params.first[k]));
+    }
+    if let Some(first) = made.first().map(|k| params.first[*k]) {
+        let base = &flat.base;
+        for k in &made {
+            let storage = format!("&{base}_storage_{k}");
+            let call = format!("taf_levels_of(ctx, {storage}, &arrays[{}], &args[{k}])", params.first[*k]);
+            e.out.line(format!("if (status == TAFFETA_OK) status = {call};"));
+        }
+        // Arrays that a tensor has taken are no longer among these.
+        e.out.line(format!("if (status != TAFFETA_OK) taf_drop_arrays(&arrays[{first}], {});", arrays - first));
+        for k in &made {
+            e.out.line(format!("if (status != TAFFETA_OK) taffeta_free(&args[{k}]);"));
+        }
     }
     e.out.line("return status;");
     e.out.close("}");
@@ -94,20 +122,27 @@ struct Params {
 
 impl Params {
     fn of(logical: &Logical) -> Params {
-        let mut at = 0;
-        let mut first = Vec::new();
-        for k in 0..logical.tensors.len() {
-            first.push(at);
-            let levels = logical.levels.get(k).map_or(&[][..], Vec::as_slice);
-            at += 1 + levels.iter().map(|l| l.arrays).sum::<usize>();
+        // Arrays that the entry makes come last.
+        let count = |k: usize| 1 + logical.levels.get(k).map_or(0, |all| all.iter().map(|l| l.arrays).sum::<usize>());
+        let (mut at, mut first) = (0, vec![0; logical.tensors.len()]);
+        for made in [false, true] {
+            for k in (0..first.len()).filter(|k| is_made(logical, *k) == made) {
+                first[k] = at;
+                at += count(k);
+            }
         }
         Params { first }
     }
 }
 
-/// Iterates over structured parameters, with their positions.
+/// Iterates over structured parameters and results, with their positions.
 fn structured(logical: &Logical) -> impl Iterator<Item = (usize, &[LogicalLevel])> {
     logical.levels.iter().enumerate().filter(|(_, l)| !l.is_empty()).map(|(k, l)| (k, l.as_slice()))
+}
+
+/// Returns whether the entry makes the arrays of a tensor: it is a result with a pattern of its own.
+fn is_made(logical: &Logical, k: usize) -> bool {
+    logical.signature.tensors[k].passing == Passing::Result && logical.levels.get(k).is_some_and(|l| !l.is_empty())
 }
 
 /// Prints the tables of requirements on the arguments.
@@ -157,6 +192,14 @@ fn unpack(e: &mut Emitter<'_>, logical: &Logical, flat: &Unit, params: &Params) 
     for k in 0..n_args {
         let at = params.first[k];
         match logical.levels.get(k).filter(|l| !l.is_empty()) {
+            Some(levels) if is_made(logical, k) => {
+                check(e, &format!("taf_check_made(ctx, &{base}_tensors[{k}], &args[{k}], planned)"));
+                let count = 1 + levels.iter().map(|l| l.arrays).sum::<usize>();
+                for at in at..at + count {
+                    let dtype = types::abi(flat.tensors[at].0.dtype);
+                    e.out.line(format!("taf_empty_array(&arrays[{at}], {dtype}, &lengths[{at}]);"));
+                }
+            }
             Some(_) => check(
                 e,
                 &format!(
@@ -231,7 +274,7 @@ impl Placed<'_> {
 
 /// Iterates over all levels of all parameters.
 fn levels<'l>(logical: &'l Logical, params: &'l Params) -> impl Iterator<Item = Placed<'l>> {
-    structured(logical).flat_map(|(k, levels)| {
+    structured(logical).filter(|(k, _)| !is_made(logical, *k)).flat_map(|(k, levels)| {
         let mut first = params.first[k];
         let (mut lists, mut parts) = (Vec::new(), None);
         let slots = levels.first().filter(|l| l.kind == LevelKind::Sliced).and_then(|l| l.hidden.first()).cloned();

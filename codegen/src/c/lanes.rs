@@ -78,7 +78,7 @@ impl Emitter<'_> {
             | StmtKind::Assert { .. }
             | StmtKind::Assume { .. }
             | StmtKind::Print { .. }
-            | StmtKind::Eval { .. } => unreachable!("lower/register_arrays: other statements in a loop over lanes"),
+            | StmtKind::Call { .. } => unreachable!("lower/register_arrays: other statements in a loop over lanes"),
         }
     }
 

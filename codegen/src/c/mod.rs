@@ -5,7 +5,7 @@
 //!   state shared by all of them.
 //! - `loops`, `regions`, `outline`, `reduce`: loops on threads and vector lanes, sequential loops around them inside
 //!   one parallel region, outlined loop bodies, and the protection of concurrent reductions.
-//! - `library`: loop nests that are matrix products.
+//! - `library`: loop nests that are matrix products. `resizable`: arrays whose length changes, and run-time routines.
 //! - `ranges`: intervals of integer expressions, which permit simpler C. `writer`: indented lines and escaping.
 //! - `entry_interface`: the ABI of entries with structured parameters, around the ABI on arrays.
 //! - `lanes`: arrays in vector registers.
@@ -38,6 +38,7 @@ mod partial_results;
 mod ranges;
 mod reduce;
 mod regions;
+mod resizable;
 mod stmt;
 pub(crate) mod types;
 pub(crate) mod writer;

@@ -76,7 +76,10 @@ impl Emitter<'_> {
                 self.stmt(body);
                 self.out.close("}");
             }
-            StmtKind::Eval { function, .. } => unreachable!("Plain: a call of `{function}`"),
+            StmtKind::Call { routine, tensors, operands } => {
+                self.show(s);
+                self.routine(s, *routine, tensors, operands);
+            }
             StmtKind::For { iter, extent: Extent::Reals, .. } => unreachable!("Plain: `{iter}` runs over the reals"),
         }
     }
@@ -181,6 +184,7 @@ impl Emitter<'_> {
                     if of_thread { "plan->threads_at + (size_t)taf_thread() * plan->thread_bytes + " } else { "" };
                 self.out.line(format!("{c} *restrict {t} = ({c} *)(arena + {part}plan->{at});"));
             }
+            Memory::Heap if self.is_resizable(&tensor.symbol, body) => return self.resizable(s, tensor, body),
             Memory::Heap => return self.heap(s, tensor, &t, body),
         }
         self.stmt(body);
@@ -219,7 +223,7 @@ impl Emitter<'_> {
 
     /// Prints the check that the sizes of a local tensor are not negative and their product fits; nothing where that is
     /// known and no byte count is needed.
-    fn check_local(&mut self, s: &Stmt, tensor: &Tensor, bytes: Option<&str>) {
+    pub(super) fn check_local(&mut self, s: &Stmt, tensor: &Tensor, bytes: Option<&str>) {
         let lowered = self.lowered;
         let shape = lowered.local_shape(&tensor.symbol);
         // Arguments were checked, so a shape made of their sizes fits too.

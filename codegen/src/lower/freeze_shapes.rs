@@ -2,8 +2,8 @@
 //!
 //! **Does**: copies a size that reads a tensor written in the scope into a scalar of its own, since checks, strides and
 //! allocations evaluate shapes anywhere in the scope. (Programs have no such shapes as written; steps of a schedule may
-//! derive one from the values that a block reads.) **Requires**: nothing. **Ensures**: no tensor's shape changes while
-//! it is alive; ids and origins are kept.
+//! derive one from the values that a block reads.) **Requires**: nothing. **Ensures**: no other tensor's shape changes
+//! while it is alive; ids and origins are kept.
 //!
 //! ```text
 //! t = empty((s,))              t.n0 = s
@@ -12,21 +12,29 @@
 //!                              t[2] = 1
 //! ```
 //!
-//! **Leaves alone**: other shapes.
+//! **Leaves alone**: other shapes, and arrays whose length a run-time routine changes.
 
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
-use taffeta_ast::stmt::Role;
+use taffeta_ast::stmt::{Role, Routine};
 use taffeta_ast::{Expr, Func, Stmt, StmtKind, Symbol, Tensor};
 
 pub(super) fn run(func: &Func) -> Func {
     func.with_body(stmt(&func.body))
 }
 
+/// Returns whether a run-time routine changes the length of an array.
+pub(crate) fn changes_length(s: &Stmt, array: &Symbol) -> bool {
+    s.any(&mut |s| match s.kind() {
+        StmtKind::Call { routine: Routine::Grow | Routine::Fit, tensors, .. } => tensors.first() == Some(array),
+        _ => false,
+    })
+}
+
 fn stmt(s: &Stmt) -> Stmt {
     let s = s.map(&mut stmt, &mut Expr::clone);
     let StmtKind::VarDef { tensor, body } = s.kind() else { return s };
-    if tensor.shape.iter().all(|size| effects::loads(size).is_empty()) {
+    if tensor.shape.iter().all(|size| effects::loads(size).is_empty()) || changes_length(body, &tensor.symbol) {
         return s;
     }
     let written = effects::writes(body);

@@ -12,7 +12,8 @@ pub struct Logical {
     pub signature: Signature,
     /// Parameters, then results.
     pub tensors: Vec<Arc<Tensor>>,
-    /// Levels of each parameter, outermost first; empty for a dense one.
+    /// Levels of each parameter and result, outermost first; empty for a dense one, and for one that is stored over an
+    /// earlier parameter's pattern.
     pub levels: Vec<Vec<LogicalLevel>>,
 }
 

@@ -24,6 +24,7 @@ mod specialise;
 mod supported;
 
 pub(crate) use flatten::count;
+pub(crate) use freeze_shapes::changes_length;
 pub(crate) use hoist_lane_invariants::first_value;
 pub(crate) use lanes::gathers;
 pub use logical::{Logical, LogicalLevel};
@@ -162,7 +163,7 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
     // Checks are inserted while accesses have one index per dimension: messages name these, and the prover can decide
     // them. A flat index could be in range although an index is not.
     let checks::Checked { func, entry: entry_checks } = checks::run(&func);
-    valid("the entry's checks", func.with_body(entry_checks.clone()))?;
+    valid("the entry's checks", Func { made: Vec::new(), ..func.with_body(entry_checks.clone()) })?;
     let func = valid("checks", func)?;
 
     // Gradients and schedules leave dead code: results that a gradient does not use, tensors that a `cache` replaces.

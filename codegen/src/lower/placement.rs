@@ -12,7 +12,7 @@
 //!   are on a stack in front of the others: writing to memory last written by another thread costs a transfer of each
 //!   cache line;
 //! - `Heap`: arrays whose size depends on an iterator or on data, allocated at their declaration and freed at the end
-//!   of their scope. A declaration with an empty body, which is kept for the check of its sizes, allocates nothing.
+//!   of their scope; so are arrays that are made for the caller, and given to it there. A declaration with an empty body, which is kept for the check of its sizes, allocates nothing.
 //!
 //! **Requires**: logical shapes. **Ensures**: ids and origins are kept; no array of run-time size is on the stack.
 //!
@@ -37,7 +37,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
 use taffeta_analysis::query::upper_bound::{Range, of_sizes, room};
-use taffeta_ast::stmt::Memory;
+use taffeta_ast::stmt::{Memory, Role};
 use taffeta_ast::{Expr, Extent, Func, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 /// A piece of the arena.
@@ -208,7 +208,7 @@ impl Pass {
         if t.ndim() == 0 {
             return Memory::Register;
         }
-        if is_unused {
+        if is_unused || t.role == Role::Result {
             return Memory::Heap;
         }
         let fits = t

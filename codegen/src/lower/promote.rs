@@ -186,7 +186,7 @@ fn each_own_access(s: &Stmt, f: &mut OnAccess<'_>) {
         StmtKind::Store { tensor, indices, .. } | StmtKind::ReduceTo { tensor, indices, .. } => {
             f(tensor, Some(indices), true);
         }
-        StmtKind::Eval { args, .. } => args.iter().for_each(|tensor| f(tensor, None, true)),
+        StmtKind::Call { tensors, .. } => tensors.iter().for_each(|tensor| f(tensor, None, true)),
         kind => kind.printed().into_iter().for_each(|tensor| f(tensor, None, false)),
     }
 }

@@ -32,7 +32,6 @@ fn statement(s: &Stmt, found: &mut Vec<Diagnostic>) {
     match s.kind() {
         StmtKind::VarDef { tensor: t, .. } => tensor(t, span, found),
         StmtKind::For { extent: Extent::Reals, .. } => found.push(refuse("a loop over the reals", span)),
-        StmtKind::Eval { function, .. } => found.push(refuse(format!("the library call `{function}`"), span)),
         _ => {}
     }
     for e in s.kind().exprs() {

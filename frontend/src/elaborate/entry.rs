@@ -222,6 +222,7 @@ impl Elab<'_> {
             params,
             results,
             body,
+            made: Vec::new(),
             custom_vjps,
             keeps_order: false,
         })

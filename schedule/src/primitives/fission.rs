@@ -246,9 +246,9 @@ impl Plan {
     }
 }
 
-/// Returns whether a tensor is an argument of an outside function.
+/// Returns whether a tensor is passed to a run-time routine.
 fn passed(s: &Stmt, tensor: &Symbol) -> bool {
-    s.any(&mut |s| matches!(s.kind(), StmtKind::Eval { args, .. } if args.contains(tensor)))
+    s.any(&mut |s| matches!(s.kind(), StmtKind::Call { tensors, .. } if tensors.contains(tensor)))
 }
 
 /// Division of a loop's body at a cut.

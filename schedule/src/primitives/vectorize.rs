@@ -90,7 +90,7 @@ pub(crate) fn body_fits(func: &Func, stmt: &Stmt) -> Result<(), Refusal> {
         let what = match s.kind() {
             StmtKind::For { .. } | StmtKind::While { .. } => ("is not innermost", "a loop inside"),
             StmtKind::VarDef { tensor, .. } if tensor.ndim() > 0 => ("declares an array", "declared here"),
-            StmtKind::Eval { .. } => ("calls a function", "this call"),
+            StmtKind::Call { .. } => ("calls a run-time routine", "this call"),
             _ => return,
         };
         inner.get_or_insert((s.clone(), what));

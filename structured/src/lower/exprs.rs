@@ -23,7 +23,7 @@ pub(super) fn first_effect(s: &Stmt) -> Option<Stmt> {
                 | StmtKind::ReduceTo { .. }
                 | StmtKind::Assert { .. }
                 | StmtKind::Print { .. }
-                | StmtKind::Eval { .. }
+                | StmtKind::Call { .. }
         );
         if is_effect && first.is_none() {
             first = Some(s.clone());

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use std::sync::Arc;
 use taffeta_ast::build::{Builder, assert, block, branch, local, looped, range, reduce, store, var_def};
 use taffeta_ast::expr::{Literal, round_to};
-use taffeta_ast::stmt::{AssertKind, Memory, MessagePart};
+use taffeta_ast::stmt::{AssertKind, Memory, MessagePart, Routine};
 use taffeta_ast::{
     DType, Expr, Extent, LoopProps, Op, Origin, Parallel, ReduceOp, Span, Stmt, StmtKind, Symbol, Tensor, Vectorize,
     print,
@@ -262,7 +262,11 @@ fn internal_constructs_print_as_comments_or_calls() {
     let s = block([
         var_def(&t, synthetic(check_index)),
         synthetic(StmtKind::Assume { cond: Expr::int(3).less_eq(&n) }),
-        synthetic(StmtKind::Eval { function: "gemm".into(), args: vec![Symbol::new("a"), Symbol::new("b")] }),
+        synthetic(StmtKind::Call {
+            routine: Routine::Grow,
+            tensors: vec![Symbol::new("a"), Symbol::new("b")],
+            operands: vec![n.plus(&Expr::int(1))],
+        }),
         Stmt::new(
             StmtKind::For {
                 iter: i,
@@ -290,7 +294,7 @@ fn internal_constructs_print_as_comments_or_calls() {
             assert 0 < n  # index
             del t
             assume(3 <= n)
-            gemm(a, b)
+            grow(a, b, n + 1)
             label("L1")
             for i in range(n):  # parallel, vectorize
                 pass

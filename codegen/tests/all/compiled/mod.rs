@@ -17,6 +17,7 @@ mod promoted;
 mod random;
 mod refusals;
 mod regions;
+mod resized;
 mod run;
 mod sanitized;
 mod scheduled;

@@ -118,6 +118,7 @@ impl Builder {
             sizes: self.sizes,
             params: self.params,
             results: self.results,
+            made: Vec::new(),
             body: Stmt::seq(body, Origin::none()),
             custom_vjps: Vec::new(),
             keeps_order: false,

@@ -17,12 +17,6 @@ fn refused(func: &Func, code: &str, message: &str) {
 #[test]
 fn unsupported_statements() {
     let unsupported = "lower::unsupported";
-    let eval = stmt(1, StmtKind::Eval { function: "gemm".into(), args: Vec::new() });
-    refused(
-        &Builder::default().func("f", vec![eval]),
-        unsupported,
-        "the library call `gemm` cannot be compiled to C yet",
-    );
     let body = Stmt::nop();
     let (iter, props) = (Symbol::new("x"), LoopProps::default());
     let reals = stmt(1, StmtKind::For { iter, extent: Extent::Reals, props, body });

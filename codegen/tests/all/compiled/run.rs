@@ -67,8 +67,8 @@ pub fn compare(
     let got = compiled.call_values(&mut Context::new(2), &mut given, sizes);
     match (expected, got) {
         (Ok(expected), Ok((results, _))) => {
-            for (k, (want, have)) in expected.results.iter().zip_eq(&results).enumerate() {
-                assert_same(want, have, &expected.unwritten[k]);
+            for (k, (want, have)) in expected.results.iter().chain(&expected.made).zip_eq(&results).enumerate() {
+                assert_same(want, have, expected.unwritten.get(k).map_or(&[], Vec::as_slice));
             }
             for (want, have) in expected.params.iter().zip_eq(&given) {
                 assert_same(want, have, &[]);

@@ -1,0 +1,53 @@
+//! Run-time routines on flat arrays ([`Routine`]).
+
+use super::error::ErrorKind;
+use super::machine::{Machine, Run};
+use super::resolve::Node;
+use crate::literal::Literal;
+use crate::stmt::Routine;
+use crate::value::MAX_SIZE;
+
+impl Machine<'_> {
+    /// Calls a routine on the tensors in these slots.
+    pub(super) fn call(&mut self, routine: Routine, slots: &[usize], operands: &[Node]) -> Run<()> {
+        let operands = operands.iter().map(|e| self.int(e)).collect::<Run<Vec<i64>>>()?;
+        match (routine, slots, &operands[..]) {
+            (Routine::Grow, [array, length], [least]) => {
+                let new = Routine::grown(self.cells[*array].size(0), *least);
+                self.resize(*array, *length, new)
+            }
+            (Routine::Fit, [array, length], [exact]) => self.resize(*array, *length, *exact),
+            (Routine::Sort, [array], [begin, end]) => self.sort(*array, *begin, *end),
+            _ => Err(Box::new(ErrorKind::Malformed(format!("`{}` has other arguments", routine.name())))),
+        }
+    }
+
+    fn resize(&mut self, array: usize, length: usize, new: i64) -> Run<()> {
+        let name = || self.tensors[array].symbol.name().to_string();
+        if new < 0 {
+            return Err(Box::new(ErrorKind::NegativeSize { tensor: name(), dim: 0, size: new }));
+        }
+        let bytes = (new as usize).checked_mul(self.tensors[array].dtype.size() + 1);
+        let fits = bytes.is_some_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+        if new > MAX_SIZE || !fits {
+            return Err(Box::new(ErrorKind::TooLarge { tensor: name(), shape: vec![new] }));
+        }
+        self.cells[array].resize(new);
+        self.write(length, 0, Literal::Int(i128::from(new)))
+    }
+
+    fn sort(&mut self, array: usize, begin: i64, end: i64) -> Run<()> {
+        let size = self.cells[array].size(0);
+        if let Some(index) = [begin, end - 1].into_iter().find(|i| begin < end && !(0..size).contains(i)) {
+            let tensor = self.tensors[array].symbol.name().to_string();
+            return Err(Box::new(ErrorKind::Index { tensor, dim: 0, index, size }));
+        }
+        let places = || (begin..end).map(|k| k as usize);
+        let mut all = places().map(|k| self.read(array, k)).collect::<Run<Vec<Literal>>>()?;
+        all.sort_by_key(|v| match v {
+            Literal::Int(v) => *v,
+            _ => 0,
+        });
+        places().zip(all).try_for_each(|(k, v)| self.write(array, k, v))
+    }
+}
