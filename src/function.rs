@@ -176,7 +176,9 @@ impl Function {
                 let (results, report) = done.map_err(|e| self.call_error(&e))?;
                 let usage = Usage { time: report.time, scratch: Some(report.memory) };
                 self.take_back(&packed, &mut params);
-                let results = packed.results(&self.signature, results)?;
+                let shapes: Vec<&[usize]> = params.iter().map(Value::shape).collect();
+                let sizes = self.signature.bind_sizes(&shapes, &self.named(sizes)).unwrap_or_default();
+                let results = packed.results(&self.signature, results, &sizes)?;
                 Ok(Ran { params, results, usage, packed: Some(packed) })
             }
             Code::Interp(func) => self.interpret(func, params, sizes),
@@ -199,15 +201,21 @@ impl Function {
         own.zip(written).for_each(|((_, param), (_, new))| param.clone_from(new));
     }
 
-    /// Runs again on the arrays of the last run: results are overwritten in place, and no array is reallocated.
+    /// Runs again on the arrays of the last run: results are overwritten in place, and no array is reallocated, but for
+    /// those of results that the program makes.
     ///
     /// # Errors
     ///
     /// Those of [`Function::run`].
     pub fn run_again(&self, last: &mut Ran, sizes: &[i64], threads: u32) -> Result<Usage, Error> {
+        let makes_results = self.signature.results().any(packed::is_made);
         match &self.code {
             Code::Interp(_) => {
                 *last = self.run(last.params.clone(), sizes, threads)?;
+                Ok(last.usage)
+            }
+            Code::C(_) if makes_results => {
+                *last = self.run(std::mem::take(&mut last.params), sizes, threads)?;
                 Ok(last.usage)
             }
             Code::C(compiled) if self.signature.has_storage() => {
@@ -295,7 +303,7 @@ impl Function {
 
     /// Returns whether the function can run on arrays in place.
     pub(crate) fn takes_arrays(&self) -> bool {
-        matches!(self.code, Code::C(_))
+        matches!(self.code, Code::C(_)) && !self.signature.results().any(packed::is_made)
     }
 
     fn named<'s>(&'s self, sizes: &[i64]) -> Vec<(&'s str, i64)> {

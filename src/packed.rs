@@ -4,8 +4,8 @@
 use crate::error::{Error, Report};
 use taffeta_ast::format::Format;
 use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
-use taffeta_codegen::signature::{Signature, Storage, TensorSig};
-use taffeta_structured::{Stored, Unpackable};
+use taffeta_codegen::signature::{Passing, Signature, Storage, TensorSig};
+use taffeta_structured::{Indices, Stored, Unpackable, arrays_of, check};
 
 /// Packed parameters for a call of a lowered program.
 #[derive(Clone, Debug)]
@@ -55,15 +55,29 @@ impl Packed {
         Ok(packed)
     }
 
-    /// Converts the results of a call. Elements of results that share a parameter's pattern are retained.
+    /// Converts the results of a call, which the arrays that the program has made follow. Elements of results that share
+    /// a parameter's pattern are retained.
     ///
     /// # Errors
     ///
     /// Results whose elements do not fit in memory.
-    pub(crate) fn results(&mut self, signature: &Signature, given: Vec<Value>) -> Result<Vec<Value>, Error> {
+    pub(crate) fn results(
+        &mut self,
+        signature: &Signature,
+        mut given: Vec<Value>,
+        sizes: &[i64],
+    ) -> Result<Vec<Value>, Error> {
         self.elements.clear();
         let mut results = Vec::new();
-        for (sig, value) in signature.results().zip(given) {
+        let mut arrays = given.split_off(signature.results().filter(|sig| !is_made(sig)).count()).into_iter();
+        let mut given = given.into_iter();
+        for sig in signature.results() {
+            if is_made(sig) {
+                self.elements.push(None);
+                results.push(made(sig, sizes, &mut arrays)?);
+                continue;
+            }
+            let Some(value) = given.next() else { unreachable!("C returns all results") };
             let following = self.following(sig, &value)?;
             self.elements.push(following.is_some().then(|| value.clone()));
             results.push(following.unwrap_or(value));
@@ -114,6 +128,33 @@ pub(crate) fn sizes<'s>(flat: &'s Signature, own: &[i64], hidden: &[i64]) -> Vec
 pub(crate) fn followed(sig: &TensorSig, of: Stored, elements: &Value) -> Result<Value, Error> {
     let format = sig.storage.as_ref().map_or_else(|| Format::dense(sig.shape.len()), |s| s.format(sig.dtype));
     of.followed_by(format, elements.clone()).try_elements().map_err(|why| {
+        let d = Diagnostic::new("run::memory", format!("result `{}`: {why}", sig.name));
+        Error::Run(Report::without_sources(vec![d]))
+    })
+}
+
+/// Returns whether the program makes the arrays of a result: it has a pattern of its own.
+pub(crate) fn is_made(sig: &TensorSig) -> bool {
+    sig.passing == Passing::Result && sig.storage.is_some() && sig.of.is_none()
+}
+
+/// Builds a result from the next ones of the arrays that the program has made.
+fn made(sig: &TensorSig, sizes: &[i64], arrays: &mut dyn Iterator<Item = Value>) -> Result<Value, Error> {
+    let wrong = |what: String| {
+        let d = Diagnostic::new("internal::result", format!("result `{}`: {what}", sig.name));
+        Error::Run(Report::without_sources(vec![d.help("this is a mistake in Taffeta, not in your program")]))
+    };
+    let Some(storage) = &sig.storage else { unreachable!("the program makes structured results") };
+    let format = storage.format(sig.dtype);
+    let shape = sig.shape(sizes).ok_or_else(|| wrong("its shape is not known".into()))?;
+    let count = arrays_of(&format).map_or(0, |all| all.into_iter().sum::<usize>());
+    let all: Vec<Value> = arrays.take(count + 1).collect();
+    let Some((elements, lists)) = all.split_last() else { return Err(wrong("it has no arrays".into())) };
+    let lists = lists.iter().map(|list| Indices::of(list.data())).collect::<Option<Vec<_>>>();
+    let lists = lists.ok_or_else(|| wrong("an index array has another type".into()))?;
+    let hidden = check(&sig.name, &shape, &format, &lists, elements.data().len());
+    let hidden = hidden.map_err(|why| wrong(why.to_string()))?;
+    Stored::of_arrays(shape, format, all, hidden).try_elements().map_err(|why| {
         let d = Diagnostic::new("run::memory", format!("result `{}`: {why}", sig.name));
         Error::Run(Report::without_sources(vec![d]))
     })

@@ -412,11 +412,11 @@ pub enum AssertKind {
 /// Routines on flat arrays, by which structured lowering assembles storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Routine {
-    /// `grow(array, length, least)`: makes the array at least `least` elements long and keeps its contents. `length`, a
-    /// scalar, is its shape, and holds the new length afterwards: that of before if it suffices, else at least twice
-    /// as much.
+    /// `grow(length, array, …, least)`: makes the arrays, at least one, at least `least` elements long and keeps their
+    /// contents. `length`, a scalar, is the shape of all of them, and holds the new length afterwards: that of before if
+    /// it suffices, else at least twice as much.
     Grow,
-    /// `fit(array, length, exact)`: makes the array exactly that long, and sets `length`.
+    /// `fit(length, array, …, exact)`: makes the arrays exactly that long, and sets `length`.
     Fit,
     /// `sort(array, begin, end)`: sorts the elements from `begin` up to `end`, integers that are not negative, in
     /// ascending order.
@@ -436,15 +436,15 @@ impl Routine {
         }
     }
 
-    /// Returns the numbers of tensors and of operands that the routine takes.
-    pub fn arity(self) -> [usize; 2] {
+    /// Returns the number of operands that the routine takes.
+    pub fn operands(self) -> usize {
         match self {
-            Routine::Grow | Routine::Fit => [2, 1],
-            Routine::Sort => [1, 2],
+            Routine::Grow | Routine::Fit => 1,
+            Routine::Sort => 2,
         }
     }
 
-    /// Returns the length of an array after `grow`.
+    /// Returns the length of arrays after `grow`.
     pub fn grown(length: i64, least: i64) -> i64 {
         if least <= length { length } else { least.max(length.saturating_mul(2)) }
     }

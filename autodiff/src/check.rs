@@ -85,6 +85,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Diagnostics> {
             });
         }
     }
+    assembled(request, &mut found);
     func.body.walk(&mut |s| {
         let span = s.origin().span();
         let mut refuse = |what: &str| found.push(refused(what, span));
@@ -141,4 +142,26 @@ fn shown(results: &[std::sync::Arc<Tensor>]) -> String {
         [] => "none".to_string(),
         all => all.iter().map(one).collect::<Vec<_>>().join(", "),
     }
+}
+
+/// Refuses tensors that the program assembles: results and local tensors with a pattern of their own, other than
+/// workspaces.
+fn assembled(request: &Request<'_>, found: &mut Vec<Diagnostic>) {
+    let func = request.func;
+    let has_own_pattern = |t: &Tensor| {
+        let pattern = t.format.pattern;
+        let follows = pattern.is_some() && func.params.iter().any(|p| p.tensor.format.pattern == pattern);
+        !(t.format.is_dense() || follows || t.role.is_local() && t.format.inserts())
+    };
+    let mut refuse = |t: &Tensor, span: Span| {
+        let text =
+            format!("gradients through `{}`, which is assembled in `{}`, are not supported yet", t.symbol, t.format);
+        let help = "store it in the pattern of a parameter (`@ pattern(A)`), or densely";
+        found.push(Diagnostic::new("grad::structured", text).at(span).help(help));
+    };
+    func.results.iter().filter(|t| has_own_pattern(t)).for_each(|t| refuse(t, request.span));
+    func.body.walk(&mut |s| match s.kind() {
+        StmtKind::VarDef { tensor, .. } if has_own_pattern(tensor) => refuse(tensor, s.origin().span()),
+        _ => {}
+    });
 }

@@ -9,7 +9,7 @@ use crate::level::{ArrayKind, Counts};
 use crate::levels;
 use std::fmt;
 use taffeta_ast::format::{Contract, Counted, Format, Level, LevelKind};
-use taffeta_ast::{DType, Expr};
+use taffeta_ast::{Buffer, DType, Expr};
 
 /// Array of indices.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +74,17 @@ impl Indices<'_> {
             Indices::U16(a) => a.len(),
             Indices::I32(a) => a.len(),
             Indices::I64(a) => a.len(),
+        }
+    }
+
+    /// Borrows the elements of a buffer; `None` if they are no indices.
+    pub fn of(buffer: &Buffer) -> Option<Indices<'_>> {
+        match buffer {
+            Buffer::U8(a) => Some(Indices::U8(a)),
+            Buffer::U16(a) => Some(Indices::U16(a)),
+            Buffer::I32(a) => Some(Indices::I32(a)),
+            Buffer::I64(a) => Some(Indices::I64(a)),
+            _ => None,
         }
     }
 

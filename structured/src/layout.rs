@@ -15,8 +15,8 @@ pub struct Layout {
     pub params: Vec<Parameter>,
     /// Hidden sizes, such as numbers of positions: sizes of the lowered program that follow the program's own.
     pub hidden: Vec<Symbol>,
-    /// Levels of each parameter of the program, outermost first; empty for a dense parameter, and for one that is
-    /// stored over an earlier parameter's pattern.
+    /// Levels of each parameter and then of each result of the program, outermost first; empty for a dense tensor, and
+    /// for one that is stored over a parameter's pattern.
     pub levels: Vec<Vec<LevelLayout>>,
 }
 
@@ -69,6 +69,39 @@ pub struct TensorLevels {
     /// Symbols of fibres in a program being lowered: `fibres[k]` stands for the subtree below `k` levels, indexed by
     /// its positions, the coordinate above it (`lower::cursor::PATH`), and the remaining coordinates.
     pub(crate) fibres: Vec<Symbol>,
+    /// Lists to which elements are appended, if the program makes the tensor; empty for other tensors.
+    pub(crate) lists: Arc<[AppendedList]>,
+}
+
+/// List to whose end elements are appended: a `compressed` level, with the `singleton` levels below it.
+#[derive(Debug)]
+pub(crate) struct AppendedList {
+    /// Number of the level.
+    pub(crate) level: usize,
+    /// Scalar: number of positions.
+    pub(crate) count: Arc<Tensor>,
+    /// Scalar: number of parents whose first position is set.
+    pub(crate) opened: Arc<Tensor>,
+    /// Number of parents.
+    pub(crate) parents: Expr,
+    /// Array of first positions.
+    pub(crate) first: Arc<Tensor>,
+    /// Scalar: length of `first`, if the number of parents is not known before.
+    pub(crate) first_room: Option<Arc<Tensor>>,
+    /// Scalar: length of `arrays`.
+    pub(crate) room: Arc<Tensor>,
+    /// Arrays with an element for each position: coordinates, and values if no list is below.
+    pub(crate) arrays: Vec<Arc<Tensor>>,
+}
+
+/// Use of a tensor's arrays.
+enum Use<'h> {
+    /// Arrays of the caller, whose hidden sizes are added.
+    Given(&'h mut Vec<Symbol>),
+    /// Workspace into whose last level elements are inserted.
+    Workspace,
+    /// Arrays that the program makes.
+    Made,
 }
 
 impl TensorLevels {
@@ -78,7 +111,13 @@ impl TensorLevels {
     ///
     /// The first level without an implementation.
     pub fn of(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>) -> Result<TensorLevels, Level> {
-        TensorLevels::made(tensor, hidden, false)
+        TensorLevels::used(tensor, Use::Given(hidden))
+    }
+
+    /// Builds the arrays of a tensor that the program makes by appending elements. The caller has checked that all
+    /// levels are dense, compressed or singleton.
+    pub(crate) fn appended(tensor: &Arc<Tensor>) -> Option<TensorLevels> {
+        TensorLevels::used(tensor, Use::Made).ok()
     }
 
     /// Builds the arrays of a local tensor into whose last level elements are inserted; `None` if its format does not
@@ -87,11 +126,17 @@ impl TensorLevels {
         if !tensor.format.inserts() {
             return None;
         }
-        TensorLevels::made(tensor, &mut Vec::new(), true).ok()
+        TensorLevels::used(tensor, Use::Workspace).ok()
     }
 
-    fn made(tensor: &Arc<Tensor>, hidden: &mut Vec<Symbol>, local: bool) -> Result<TensorLevels, Level> {
-        let role = if local { Role::Workspace } else { Role::Input };
+    fn used(tensor: &Arc<Tensor>, mut by: Use<'_>) -> Result<TensorLevels, Level> {
+        let role = match by {
+            Use::Given(_) => Role::Input,
+            Use::Workspace => Role::Workspace,
+            Use::Made if tensor.role == Role::Result => Role::Result,
+            Use::Made => Role::Workspace,
+        };
+        let mut lists: Vec<AppendedList> = Vec::new();
         let depth = tensor.format.levels.len();
         let name = tensor.symbol.name();
         let array = |what: String, dtype: DType, length: &Expr| {
@@ -103,21 +148,60 @@ impl TensorLevels {
         for (k, ((level, coord), space)) in
             tensor.format.levels.iter().zip(&*tensor.format.coords).zip(spaces).enumerate()
         {
-            let inserts = local && k + 1 == depth;
+            let inserts = matches!(by, Use::Workspace) && k + 1 == depth;
             let kind = if inserts { levels::WORKSPACE } else { levels::of(level.kind).ok_or(*level)? };
             let own: Vec<Symbol> = kind.hidden().iter().map(|what| Symbol::new(format!("{name}.{what}{k}"))).collect();
-            hidden.extend(own.iter().cloned());
-            let size = space.size.unwrap_or_else(|| own.first().map_or(Expr::int(0), Expr::var));
+            let scalar = |what: &str| {
+                let symbol = Symbol::new(format!("{name}.{what}{k}"));
+                Arc::new(Tensor::dense(symbol, DType::I64, Vec::new(), Role::Workspace))
+            };
+            let count = scalar("n");
+            let hidden_sizes: Vec<Expr> = match &mut by {
+                Use::Given(hidden) => {
+                    hidden.extend(own.iter().cloned());
+                    own.iter().map(Expr::var).collect()
+                }
+                _ => own.iter().map(|_| count.load([])).collect(),
+            };
+            let size = space.size.unwrap_or_else(|| hidden_sizes.first().cloned().unwrap_or(Expr::int(0)));
             // The size of a sum or difference of indices may be negative where a tensor is empty.
             let sums = matches!(coord, Coord::Apply(Op::Add | Op::Sub, _));
             let length = if sums { size.max_with(&Expr::int(0)) } else { size.clone() };
-            let counts = Counts { above, size: length, hidden: own.iter().map(Expr::var).collect() };
+            let counts = Counts { above, size: length, hidden: hidden_sizes };
             // Indices are i64 where the coordinates are known to exceed i32.
             let wide = size.as_int().is_some_and(|size| size > i64::from(i32::MAX));
             let index = level.index.unwrap_or(if wide { DType::I64 } else { DType::I32 });
             let of =
                 |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), a.dtype_beside(index), &(a.length)(&counts));
-            let arrays = kind.arrays().iter().map(of).collect();
+            let mut arrays: Vec<Arc<Tensor>> = kind.arrays().iter().map(of).collect();
+            if matches!(by, Use::Made) {
+                let resized =
+                    |t: &Arc<Tensor>, room: &Tensor| Arc::new(Tensor { shape: vec![room.load([])], ..(**t).clone() });
+                match (&mut arrays[..], lists.last_mut()) {
+                    ([first, coordinates], above) => {
+                        let (room, first_room) = (scalar("room"), above.map(|_| scalar("parents")));
+                        *coordinates = resized(coordinates, &room);
+                        if let Some(room) = &first_room {
+                            *first = resized(first, room);
+                        }
+                        lists.push(AppendedList {
+                            level: k,
+                            count,
+                            opened: scalar("opened"),
+                            parents: counts.above.clone(),
+                            first: first.clone(),
+                            first_room,
+                            room,
+                            arrays: vec![coordinates.clone()],
+                        });
+                    }
+                    ([coordinates], Some(list)) => {
+                        *coordinates = resized(coordinates, &list.room);
+                        list.arrays.push(coordinates.clone());
+                    }
+                    _ => {}
+                }
+            }
             above = kind.positions(&counts);
             let (coord, low, positions) = (coord.clone(), space.low, above.clone());
             all.push(TensorLevel {
@@ -132,10 +216,14 @@ impl TensorLevels {
                 inserts,
             });
         }
-        let values = array(format!("{name}.val"), tensor.dtype, &above);
+        let length = lists.last().map_or(above, |list| list.room.load([]));
+        let values = array(format!("{name}.val"), tensor.dtype, &length);
+        if let Some(list) = lists.last_mut() {
+            list.arrays.push(values.clone());
+        }
         let (levels, stored) = by_fibre(all);
         let fibres = (0..levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
-        Ok(TensorLevels { tensor: tensor.clone(), levels, stored, values, fibres })
+        Ok(TensorLevels { tensor: tensor.clone(), levels, stored, values, fibres, lists: lists.into() })
     }
 
     /// Builds a tensor stored over this one's pattern: it shares the index arrays and has values of its own.
@@ -145,7 +233,8 @@ impl TensorLevels {
         let values = Tensor { memory: tensor.memory, ..Tensor::dense(symbol, tensor.dtype, shape, tensor.role) };
         let fibres = (0..self.levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
         let (levels, stored) = (self.levels.clone(), self.stored.clone());
-        TensorLevels { tensor: tensor.clone(), levels, stored, values: Arc::new(values), fibres }
+        let lists = self.lists.clone();
+        TensorLevels { tensor: tensor.clone(), levels, stored, values: Arc::new(values), fibres, lists }
     }
 
     /// Returns the value of elements that are not stored.
@@ -203,7 +292,8 @@ impl Layout {
     /// Builds the layout of a program without structured tensors.
     pub(crate) fn dense(func: &Func) -> Layout {
         let dense = func.params.iter().map(|_| (Parameter::Dense, Vec::new()));
-        let (params, levels) = dense.unzip();
+        let (params, mut levels): (_, Vec<Vec<LevelLayout>>) = dense.unzip();
+        levels.resize(levels.len() + func.results.len(), Vec::new());
         Layout { params, hidden: Vec::new(), levels }
     }
 }

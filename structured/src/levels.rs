@@ -6,7 +6,7 @@ mod bitmap;
 mod blocklist;
 mod blocks;
 mod bytemap;
-mod compressed;
+pub(crate) mod compressed;
 mod dense;
 mod halves;
 mod hashed;

@@ -14,6 +14,7 @@
 //! - `coordinates`: coordinates that levels store for an element's indices, and the order of elements that follows;
 //! - `looplet`: the looplets of a fibre, in the order of its coordinates, as plain data;
 //! - `layout`: the arrays of a tensor, and their names;
+//! - `assemble`: sparse tensors that a program makes, whose writes append elements;
 //! - `lower`: lowering of loops, one after the other from the outside in. The body of a loop stays an ordinary
 //!   statement: an access `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one
 //!   index fewer, and in the end the element `A.val[p]` or the fill value. So branches, several stores, temporaries and
@@ -36,6 +37,7 @@
 //! insertions from parallel or vectorised loops into a workspace declared around them.
 
 mod access;
+mod assemble;
 mod borrowed;
 mod coordinates;
 mod explain;

@@ -43,11 +43,12 @@
 //! - `hoist_coordinates`: hoisting of coordinates that inner loops use;
 //! - `full_blocks`: separation of full blocks from those at an edge;
 //! - `conditional_access`: operands evaluated under a condition, which become branches if they need a search;
-//! - `workspace`: local tensors into which elements are inserted;
+//! - `workspace`: local tensors into which elements are inserted; `append`: writes to tensors that the program makes;
 //! - `steppers`, `search`, `run_reductions`: loops over positions and merges, searches for positions, and reductions
 //!   over runs;
 //! - `state`, `nest`: the state of lowering, and loops under construction; `exprs`, `scalars`: queries and helpers.
 
+mod append;
 mod balance;
 mod blend;
 mod blocks;
@@ -81,6 +82,7 @@ mod traverse;
 mod workspace;
 
 use crate::access;
+use crate::assemble;
 use crate::explain::{self, Explained};
 use crate::layout::{Array, Layout, Parameter, TensorLevels};
 use crate::warnings;
@@ -130,14 +132,20 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     }
     // First, on elements as the program names them: elements that share a stored value must agree on it, whichever of
     // their stores comes last.
-    let func = &shared_values::run(func)?;
+    let func = shared_values::run(func)?;
+
+    // On the logical program too, whose dependences show the order of writes.
+    let assembled = assemble::run(&func)?;
+    let func = &assembled.func;
 
     // The interface before any statement: accesses are lowered to its arrays.
     let several = RefCell::new(fill_cases::of_several_values(&func.body));
     let sizes = func.sizes.iter().cloned().collect();
     let mut pass = Lower { sizes, several, strict: func.keeps_order, ..Lower::default() };
-    let (params, layout) = pass.interface(func)?;
+    let (params, mut layout) = pass.interface(func)?;
+    let made = pass.appended(&assembled);
     let results = pass.followers(func)?;
+    layout.levels.extend(func.results.iter().map(|t| pass.made_levels(&t.symbol)));
     let bound = func.sizes.iter().chain(&layout.hidden).map(|s| (s.clone(), None)).collect();
 
     // Before accesses have levels: `ij // m` and `ij % m` are the indices of two dimensions.
@@ -147,7 +155,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let body = pass.open_accesses(&body);
 
     // Before loops over a workspace are lowered: its writes are insertions, which drive no loop.
-    let mut body = pass.insertions(&body);
+    let body = pass.insertions(&body);
+    let mut body = pass.completed(&body);
 
     // After `open_accesses`, which substitutes indices into remapped coordinates: blocks and diagonals show only in
     // their simplified form.
@@ -186,8 +195,9 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
 
     // Around finished loops: the arrays of a workspace are declared outside of as many of them as possible.
     let sizes = func.sizes.iter().chain(&layout.hidden).cloned().collect();
-    let func = Func { params, results, sizes, ..func.with_body(body) };
+    let func = Func { params, results, made, sizes, ..func.with_body(body) };
     let func = func.with_body(pass.with_workspaces(&func));
+    let func = func.with_body(pass.with_made(&func.body));
 
     // Last, since proving that a block is full needs the range of every iterator.
     let func = match remapped {

@@ -122,6 +122,38 @@ fn c_programs_pass_borrowed_arrays() {
     .assert_eq(&out);
 }
 
+/// Checks that C programs get sparse results, by allocators of their own, and that nothing is lost where one fails.
+#[test]
+fn c_programs_get_sparse_results() {
+    let program = root().join("examples/sparse/results.ft");
+    let folder = Folder::new(&[]);
+    let (status, _, err) =
+        finish(&mut folder.command(&["build", program.to_str().expect("UTF-8"), "product", "-o", "out"]));
+    assert_eq!(status, 0, "{err}");
+    let mut cc = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
+    cc.current_dir(folder.path()).args([
+        "-std=c99",
+        "-Wall",
+        "-Werror",
+        "-g",
+        "-fsanitize=address,undefined",
+        "-I",
+        "out",
+    ]);
+    cc.arg(root().join("examples/sparse/product.c"));
+    let (status, _, err) = finish(cc.args(["out/libtaffeta_product.a", "-fopenmp", "-lm", "-o", "main"]));
+    assert_eq!(status, 0, "{err}");
+    let (status, out, err) = finish(&mut Command::new(folder.path().join("main")));
+    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    expect![[r#"
+        (0, 0) 15  (0, 1) 6  (0, 2) 2  (2, 1) 15  4 elements
+        (0, 0) 24  (0, 1) 6  (0, 2) 2  (2, 1) 15  4 elements
+        0 bytes left
+        status 0 in the end, 0 bytes left
+    "#]]
+    .assert_eq(&out);
+}
+
 /// Checks the manual's page on C by running its program, its C program and the commands that build it, in two ways.
 #[test]
 fn examples_of_the_page_on_c_run() {

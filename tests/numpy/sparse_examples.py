@@ -39,6 +39,35 @@ def case(data, program, expected, sizes=None, **inputs):
                       "expected": answer, "data": data}))
 
 
+def sparse_case(data, program, expected, **inputs):
+    """Adds a case with a sparse result: the expected rows are the indices of its elements and their values, but for
+    elements that may have cancelled."""
+    expected = sparse.csr_matrix(expected)
+    expected.sort_indices()
+    expected = expected.tocoo()
+    kept = abs(expected.data) > 1e-9 * abs(expected.data).max(initial=0)
+    triplets = np.stack([expected.row[kept], expected.col[kept], expected.data[kept]]).astype(np.float64)
+    case(data, program, triplets, **inputs)
+
+
+def results(data, a):
+    """Adds cases of sparse results: sums and products with the matrix's own values in another order."""
+    n, m = a.shape
+    b = sparse.csr_matrix(a[::-1])
+    sparse_case(data, "results:add", a + 2.5 * b, A=a, B=b, b=2.5)
+    sparse_case(data, "results:positive", a.multiply(a > 0), A=a)
+    sums = np.asarray(a.sum(axis=0)).ravel()
+    kept = np.flatnonzero(abs(sums) > 1e-9 * abs(sums).max(initial=0))
+    case(data, "results:column_sums", np.stack([kept, sums[kept]]), A=a)
+    t = sparse.csr_matrix(a.T)
+    if (np.diff(a.indptr)[t.indices]).sum() < 4_000_000:
+        sparse_case(data, "results:product", t @ a, A=t, B=a)
+        sparse_case(data, "results:by_columns", t @ a, A=t, B=a)
+    if n < 700:
+        sparse_case(data, "results:inner", a @ t, A=a, B=t)
+        sparse_case(data, "results:masked", b.multiply(a @ t @ a), M=b, A=sparse.csr_matrix(a @ t), B=a)
+
+
 def products(data, a):
     n, m = a.shape
     x, b = RANDOM.random(m), RANDOM.random((m, 5))
@@ -90,6 +119,7 @@ def graphs(data, a):
     n = a.shape[0]
     for way in ("triangles", "triangles_leapfrog", "triangles_laid_out"):
         case(data, f"graphs:{way}", (a @ a).multiply(a).sum() / 6, A=a)
+    case(data, "results:triangles", (a @ a).multiply(a).sum() / 6, A=a)
     # Edges in random directions: one way, both ways, or none.
     one_way = sparse.coo_matrix(a)
     kept = (one_way.row < one_way.col) ^ (RANDOM.random(one_way.nnz) < 0.5)
@@ -193,6 +223,7 @@ def made():
         return sparse.random(n, m, density, "csr", random_state=RANDOM)
 
     products("made", some(60, 80, 0.1))
+    results("made", some(60, 80, 0.1))
     shapes("made", some(50, 50, 0.1))
     banded("made", sparse.csr_matrix(sparse.diags([RANDOM.random(70 - abs(k)) for k in range(-3, 3)], range(-3, 3))))
     graph = some(80, 80, 0.1)
@@ -223,6 +254,7 @@ def published():
             continue
         a = sparse.csr_matrix(a.astype(np.float64))
         products(path.name, a)
+        results(path.name, a)
         banded(path.name, a)
         if a.shape[0] == a.shape[1] < 3000:
             shapes(path.name, a)

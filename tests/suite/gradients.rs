@@ -126,6 +126,8 @@ fn transposed(k: usize, case: &Case<'_>) -> Outcome {
     let directions: Vec<Value> = by.iter().map(|k| random(&inputs.params[*k], &mut rng)).collect();
     let jvp = match derive(Kind::Jvp, Tape::Auto, None) {
         Ok((jvp, _)) => jvp,
+        // Programs that assemble tensors have no gradients yet.
+        Err(d) if d.0.iter().all(|d| d.code == "grad::structured") => return Outcome::Nothing,
         Err(d) => return Outcome::Wrong(d.to_string()),
     };
     let out = run(&jvp, &directions).unwrap_or_else(|e| panic!("{}: {e:?}", case.command));

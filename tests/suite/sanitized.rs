@@ -11,9 +11,10 @@ use taffeta::packed::{self, Packed};
 use taffeta::{Error, Options, Timings, inputs, pipeline};
 use taffeta_ast::func::ParamMode;
 use taffeta_ast::interp::{self, Inputs, Outputs, RuntimeError};
-use taffeta_ast::{Func, Value};
+use taffeta_ast::{Func, Tensor, Value};
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::signature::Signature;
+use taffeta_structured::Stored;
 use testkit::driver::{self, Call, Outcome};
 use testkit::status;
 
@@ -75,12 +76,28 @@ fn fault(prepared: &Prepared, outcome: Outcome) -> Option<String> {
         }
         (Ok(out), Outcome::Returned(_, written)) => {
             let params = prepared.func.params.iter().zip_eq(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
+            let results = prepared.func.results.iter().zip_eq(&out.results).zip_eq(&out.unwritten);
+            let (made, results): (Vec<_>, Vec<_>) = results.partition(|((t, _), _)| is_made(&prepared.func, t));
+            // C makes the arrays of results with a pattern of their own.
+            let arrays = made.into_iter().flat_map(|((t, v), _)| {
+                let places = v.places().expect("a sparse value");
+                let packed = Stored::pack(v.shape(), &t.format, &places.indices, v.data()).expect("it holds them");
+                packed.into_arrays()
+            });
+            let arrays: Vec<Value> = arrays.collect();
             let expected = params
                 .map(|(_, v)| (v, &[][..]))
-                .chain(out.results.iter().zip_eq(out.unwritten.iter().map(Vec::as_slice)));
+                .chain(results.into_iter().map(|((_, v), unwritten)| (v, unwritten.as_slice())))
+                .chain(arrays.iter().map(|v| (v, &[][..])));
             expected.zip_eq(written).find_map(|((want, unwritten), have)| differs(want, unwritten, have))
         }
     }
+}
+
+/// Returns whether the program makes the arrays of a result.
+fn is_made(func: &Func, result: &Tensor) -> bool {
+    let pattern = result.format.pattern;
+    !result.format.is_dense() && func.params.iter().all(|p| p.tensor.format.pattern != pattern)
 }
 
 /// Returns the difference of a result, except at unwritten elements, which may have any value.

@@ -12,27 +12,32 @@ impl Machine<'_> {
     pub(super) fn call(&mut self, routine: Routine, slots: &[usize], operands: &[Node]) -> Run<()> {
         let operands = operands.iter().map(|e| self.int(e)).collect::<Run<Vec<i64>>>()?;
         match (routine, slots, &operands[..]) {
-            (Routine::Grow, [array, length], [least]) => {
-                let new = Routine::grown(self.cells[*array].size(0), *least);
-                self.resize(*array, *length, new)
+            (Routine::Grow, [length, arrays @ ..], [least]) => {
+                let now = match self.read(*length, 0)? {
+                    Literal::Int(now) => now as i64,
+                    _ => 0,
+                };
+                self.resize(*length, arrays, Routine::grown(now, *least))
             }
-            (Routine::Fit, [array, length], [exact]) => self.resize(*array, *length, *exact),
+            (Routine::Fit, [length, arrays @ ..], [exact]) => self.resize(*length, arrays, *exact),
             (Routine::Sort, [array], [begin, end]) => self.sort(*array, *begin, *end),
             _ => Err(Box::new(ErrorKind::Malformed(format!("`{}` has other arguments", routine.name())))),
         }
     }
 
-    fn resize(&mut self, array: usize, length: usize, new: i64) -> Run<()> {
-        let name = || self.tensors[array].symbol.name().to_string();
-        if new < 0 {
-            return Err(Box::new(ErrorKind::NegativeSize { tensor: name(), dim: 0, size: new }));
+    fn resize(&mut self, length: usize, arrays: &[usize], new: i64) -> Run<()> {
+        for &array in arrays {
+            let name = || self.tensors[array].symbol.name().to_string();
+            if new < 0 {
+                return Err(Box::new(ErrorKind::NegativeSize { tensor: name(), dim: 0, size: new }));
+            }
+            let bytes = (new as usize).checked_mul(self.tensors[array].dtype.size() + 1);
+            let fits = bytes.is_some_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+            if new > MAX_SIZE || !fits {
+                return Err(Box::new(ErrorKind::TooLarge { tensor: name(), shape: vec![new] }));
+            }
+            self.cells[array].resize(new);
         }
-        let bytes = (new as usize).checked_mul(self.tensors[array].dtype.size() + 1);
-        let fits = bytes.is_some_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
-        if new > MAX_SIZE || !fits {
-            return Err(Box::new(ErrorKind::TooLarge { tensor: name(), shape: vec![new] }));
-        }
-        self.cells[array].resize(new);
         self.write(length, 0, Literal::Int(i128::from(new)))
     }
 

@@ -199,9 +199,11 @@ impl<'a> Checker<'a> {
     fn call(&mut self, routine: Routine, tensors: &'a [Symbol], operands: &'a [Expr]) {
         operands.iter().for_each(|e| self.integer(e, "an operand"));
         let all: Vec<&Tensor> = tensors.iter().filter_map(|t| Some(self.tensor(t)?.0)).collect();
-        let fits = [tensors.len(), operands.len()] == routine.arity()
+        let fits = operands.len() == routine.operands()
             && match (routine, &all[..]) {
-                (Routine::Grow | Routine::Fit, [array, length]) => array.shape == [length.load([])],
+                (Routine::Grow | Routine::Fit, [length, arrays @ ..]) => {
+                    !arrays.is_empty() && arrays.iter().all(|array| array.shape == [length.load([])])
+                }
                 (Routine::Sort, [array]) => array.ndim() == 1 && array.dtype.is_int(),
                 _ => false,
             };

@@ -24,8 +24,8 @@
 //! - `Role`: parameters have the role of their mode, results are results, and a `VarDef` is neither, unless it declares
 //!   an array that is made for the caller.
 //! - `Made`: a flat array that is made for the caller is declared once, in no loop or branch.
-//! - `Routine`: a run-time routine has its numbers of tensors and operands; it grows or fits an array whose shape is the
-//!   scalar beside it, and sorts an array of integers.
+//! - `Routine`: a run-time routine has its numbers of tensors and operands; it grows or fits arrays whose shape is the
+//!   scalar before them, and sorts an array of integers.
 //! - `LogicalOnly`: there is no `While`, and no `Call`.
 
 use super::checker::Checker;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! C_crd = empty((C_room,), i32)          int32_t *C_crd = NULL; …  C_crd = taf_resize(…);
-//! grow(C_crd, C_room, n + 1)        →    if (n + 1 > C_room) { … C_crd = taf_resize(…); C_room = …; }
+//! grow(C_room, C_crd, n + 1)        →    if (n + 1 > C_room) { … C_crd = taf_resize(…); C_room = …; }
 //! (end of the scope)                     taf_hand_over(ctx, C_crd_made, C_crd, C_room);
 //! ```
 
@@ -89,18 +89,18 @@ impl Emitter<'_> {
     pub fn routine(&mut self, s: &Stmt, routine: Routine, tensors: &[Symbol], operands: &[Expr]) {
         let operands: Vec<String> = operands.iter().map(|e| self.expr(e)).collect();
         match (routine, tensors, &operands[..]) {
-            (Routine::Grow, [array, length], [least]) => {
-                let (array, length) = (self.array(array), self.element(length, &[]).text);
+            (Routine::Grow, [length, arrays @ ..], [least]) => {
+                let length = self.element(length, &[]).text;
                 self.out.open(format!("if ({least} > {length}) {{"));
                 let grown = self.names.fresh("grown");
                 self.out.line(format!("const int64_t {grown} = taf_grown({length}, {least});"));
-                self.resize(&array, &grown, s.origin());
+                arrays.iter().for_each(|array| self.resize(&self.array(array), &grown, s.origin()));
                 self.out.line(format!("{length} = {grown};"));
                 self.out.close("}");
             }
-            (Routine::Fit, [array, length], [exact]) => {
-                let (array, length) = (self.array(array), self.element(length, &[]).text);
-                self.resize(&array, exact, s.origin());
+            (Routine::Fit, [length, arrays @ ..], [exact]) => {
+                let length = self.element(length, &[]).text;
+                arrays.iter().for_each(|array| self.resize(&self.array(array), exact, s.origin()));
                 self.out.line(format!("{length} = {exact};"));
             }
             (Routine::Sort, [array], [begin, end]) => {

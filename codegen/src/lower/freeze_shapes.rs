@@ -26,7 +26,7 @@ pub(super) fn run(func: &Func) -> Func {
 /// Returns whether a run-time routine changes the length of an array.
 pub(crate) fn changes_length(s: &Stmt, array: &Symbol) -> bool {
     s.any(&mut |s| match s.kind() {
-        StmtKind::Call { routine: Routine::Grow | Routine::Fit, tensors, .. } => tensors.first() == Some(array),
+        StmtKind::Call { routine: Routine::Grow | Routine::Fit, tensors, .. } => tensors[1..].contains(array),
         _ => false,
     })
 }

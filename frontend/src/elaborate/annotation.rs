@@ -61,10 +61,6 @@ fn size_names(e: &syntax::Expr, out: &mut Vec<(String, Span)>) {
     }
 }
 
-/// Help for a structured result.
-const STRUCTURED_RESULT: &str = "leave out the format for a dense result, or write `@ pattern(A)` with the name of the \
-                                 structured parameter that has the pattern";
-
 impl Elab<'_> {
     /// Splits an annotation into its parts.
     pub(crate) fn annotation<'e>(&mut self, e: &'e syntax::Expr) -> R<Annotation<'e>> {
@@ -171,7 +167,7 @@ impl Elab<'_> {
         for d in a.dims {
             shape.push(self.size(d)?);
         }
-        let format = self.local_format(&a, &shape)?;
+        let format = self.written_format(&a, &shape)?;
         Ok(TensorType { dtype: a.dtype, shape, format })
     }
 
@@ -329,23 +325,16 @@ impl Elab<'_> {
         Ok(())
     }
 
-    /// Returns the format of a result: dense, or that of a parameter (`pattern(A)`).
-    pub(crate) fn annotated_format(&mut self, a: &Annotation<'_>, shape: &[Expr], what: &str) -> R<Format> {
-        match a.storage {
-            Some(storage) => self.followed(storage, shape, what, Some(STRUCTURED_RESULT)),
-            None => Ok(Format::dense(shape.len())),
-        }
-    }
-
-    /// Returns the format of a local tensor: dense, that of another tensor, or one that elements are inserted into.
-    fn local_format(&mut self, a: &Annotation<'_>, shape: &[Expr]) -> R<Format> {
-        let what = "a structured local tensor in a format other than `pattern(A)` or rows of a `bytemap`";
+    /// Returns the format of a result or a local tensor: dense, that of another tensor (`pattern(A)`), or one with a
+    /// pattern of its own.
+    pub(crate) fn written_format(&mut self, a: &Annotation<'_>, shape: &[Expr]) -> R<Format> {
         let Some(storage) = a.storage else { return Ok(Format::dense(shape.len())) };
-        if let Value::Storage(Storage::Pattern(_)) = self.storage_value(storage)? {
-            return self.followed(storage, shape, what, None);
+        if let Value::Storage(Storage::Pattern(of)) = self.storage_value(storage)? {
+            return self.followed(&of, shape, storage.span);
         }
         let format = self.storage(storage, shape.len(), a.dtype)?;
-        if format.is_dense() || format.inserts() { Ok(format) } else { self.unsupported(storage.span, what) }
+        self.squares(&format, shape, storage.span)?;
+        Ok(format)
     }
 
     /// Checks that an argument has the storage of its parameter: arguments are passed without conversion.
@@ -443,9 +432,18 @@ impl Elab<'_> {
         for (k, (value, annotation)) in values.iter().zip(annotations).enumerate() {
             let a = self.annotation(annotation)?;
             let shape = self.result_shape(value, &a, k, annotation.span)?;
-            let format = self.annotated_format(&a, &shape, "a structured result")?;
+            let format = self.written_format(&a, &shape)?;
             let found = value.format();
-            if format != found {
+            // An annotation without `pattern(…)` has a fresh pattern, which is that of any tensor in its format.
+            let own = !matches!(
+                a.storage.map(|s| self.storage_value(s)).transpose()?,
+                Some(Value::Storage(Storage::Pattern(_)))
+            );
+            let unlike = |a: &Format, b: &Format| match own {
+                true => Format { pattern: None, ..a.clone() } != Format { pattern: None, ..b.clone() },
+                false => a != b,
+            };
+            if unlike(&format, &found) {
                 let text = format!("a conversion of result {k} from `{found}` to `{format}`");
                 return self.unsupported(annotation.span, &text);
             }

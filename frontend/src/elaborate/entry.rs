@@ -360,7 +360,8 @@ impl Elab<'_> {
             };
             let a = self.annotation(annotation)?;
             let shape = self.result_shape(value, &a, k, span)?;
-            let format = self.annotated_format(&a, &shape, "a structured result")?;
+            let format = self.written_format(&a, &shape)?;
+            let format = unified(format, value, params);
             let mut annotated = Vec::with_capacity(shape.len());
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
                 let expected = self.result_size(dim, n, params, sizes)?;
@@ -521,6 +522,16 @@ impl Elab<'_> {
             },
         };
     }
+}
+
+/// Returns the format of a result. A format with a pattern of its own has that of the returned tensor, if this has one of
+/// its own in the same format.
+fn unified(format: Format, value: &Value, params: &[Param]) -> Format {
+    let follows = |f: &Format| params.iter().any(|p| p.tensor.format.pattern == f.pattern);
+    let found = value.format();
+    let own = format.pattern.is_some() && found.pattern.is_some() && !follows(&format) && !follows(&found);
+    let like_found = Format { pattern: found.pattern, ..format.clone() };
+    if own && like_found == found { found } else { format }
 }
 
 /// Returns whether a parameter's shape mentions a size.

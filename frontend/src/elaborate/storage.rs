@@ -336,7 +336,7 @@ impl Elab<'_> {
     /// Returns the format of a parameter: one with a fresh pattern, or that of an earlier parameter.
     pub(crate) fn param_storage(&mut self, e: &syntax::Expr, shape: &[Expr], dtype: DType) -> R<Format> {
         match self.storage_value(e)? {
-            Value::Storage(Storage::Pattern(_)) => self.followed(e, shape, "this format of a parameter", None),
+            Value::Storage(Storage::Pattern(of)) => self.followed(&of, shape, e.span),
             _ => self.storage(e, shape.len(), dtype),
         }
     }
@@ -380,16 +380,8 @@ impl Elab<'_> {
         Ok(Value::Storage(Storage::Pattern(Arc::new(PatternSource { name, format, shape }))))
     }
 
-    /// Returns the format of a written tensor whose annotation has `e` after `@`: that of another tensor
-    /// (`pattern(A)`).
-    pub(crate) fn followed(&mut self, e: &syntax::Expr, shape: &[Expr], what: &str, help: Option<&str>) -> R<Format> {
-        let Value::Storage(Storage::Pattern(of)) = self.storage_value(e)? else {
-            let d = Diagnostic::new("unsupported", format!("{what} is not supported yet")).at(e.span);
-            return Err(self.report(match help {
-                Some(help) => d.help(help),
-                None => d,
-            }));
-        };
+    /// Returns the format of a tensor that is stored where another one is (`pattern(A)`).
+    pub(crate) fn followed(&mut self, of: &PatternSource, shape: &[Expr], span: Span) -> R<Format> {
         let same =
             of.shape.len() == shape.len() && of.shape.iter().zip(shape).all(|(a, b)| self.equal(a, b) == Some(true));
         if !same {
@@ -397,7 +389,7 @@ impl Elab<'_> {
             let (own, its, name) = (sizes(shape), sizes(&of.shape), &of.name);
             let text =
                 format!("cannot store a tensor of shape [{own}] with the pattern of `{name}`, whose shape is [{its}]");
-            return self.error("storage::pattern", e.span, text);
+            return self.error("storage::pattern", span, text);
         }
         Ok(of.format.clone())
     }

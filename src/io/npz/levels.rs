@@ -50,16 +50,11 @@ pub(super) fn read(archive: &mut SparseArchive<'_>, shape: &[usize], want: &Want
     let Some((data, lists)) = arrays.split_last() else { unreachable!("the last array is `data`") };
     let mut borrowed = Vec::new();
     for (name, list) in names.iter().zip(lists) {
-        borrowed.push(match list.data() {
-            Buffer::U8(a) => Indices::U8(a),
-            Buffer::U16(a) => Indices::U16(a),
-            Buffer::I32(a) => Indices::I32(a),
-            Buffer::I64(a) => Indices::I64(a),
-            other => {
-                let what = format!("expected u8, u16, i32 or i64 in `{name}`, found {}", other.dtype());
-                return Err(archive.bad(what));
-            }
-        });
+        let Some(indices) = Indices::of(list.data()) else {
+            let what = format!("expected u8, u16, i32 or i64 in `{name}`, found {}", list.dtype());
+            return Err(archive.bad(what));
+        };
+        borrowed.push(indices);
     }
     let hidden = check("", shape, &format, &borrowed, data.data().len()).map_err(|unfit| archive.bad(unfit))?;
     let dtype = data.dtype();

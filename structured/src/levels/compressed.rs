@@ -17,8 +17,8 @@ use taffeta_ast::{Expr, Symbol};
 
 pub(super) struct Compressed;
 
-pub(super) const POS: usize = 0;
-pub(super) const CRD: usize = 1;
+pub(crate) const POS: usize = 0;
+pub(crate) const CRD: usize = 1;
 
 impl LevelFormat for Compressed {
     fn arrays(&self) -> &'static [ArrayKind] {

@@ -33,6 +33,7 @@ impl Lower {
         for t in &func.results {
             match t.format.is_dense() {
                 true => results.push(t.clone()),
+                false if self.appends(&t.symbol) => {}
                 false => match self.follow(func, t) {
                     Some(values) => results.push(values),
                     None => found.push(own_pattern(t, "result")),
@@ -42,6 +43,7 @@ impl Lower {
         func.body.walk(&mut |s| {
             if let StmtKind::VarDef { tensor, .. } = s.kind()
                 && !tensor.format.is_dense()
+                && !self.appends(&tensor.symbol)
                 && self.follow(func, tensor).is_none()
                 && !self.workspace(tensor)
             {
@@ -138,8 +140,8 @@ impl Lower {
     pub(super) fn declaration(&self, s: &Stmt) -> Stmt {
         match s.kind() {
             StmtKind::VarDef { tensor, body } => match self.tensors.get(&tensor.symbol) {
-                // The arrays of workspaces are declared by a later step.
-                Some(flat) if flat.levels.last().is_some_and(|l| l.inserts) => s.clone(),
+                // The arrays of workspaces, and of tensors that the program makes, are declared by a later step.
+                Some(flat) if !flat.lists.is_empty() || flat.levels.last().is_some_and(|l| l.inserts) => s.clone(),
                 Some(flat) => s.with_kind(StmtKind::VarDef { tensor: flat.values.clone(), body: body.clone() }),
                 None => s.clone(),
             },

@@ -5,7 +5,7 @@ use crate::layout::TensorLevels;
 use crate::warnings;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
-use taffeta_ast::{Diagnostic, Expr, Span, Stmt, Symbol};
+use taffeta_ast::{Diagnostic, Expr, Span, Stmt, StmtId, Symbol};
 
 /// Names bound at a program point: sizes and iterators, the latter with their range if the step is 1.
 pub(super) type Bindings = FxHashMap<Symbol, Option<[Expr; 2]>>;
@@ -34,6 +34,12 @@ pub(super) struct Lower {
     pub(super) replaced: Vec<TensorLevels>,
     /// Tensor of each fibre, and the number of levels above the fibre.
     pub(super) fibres: FxHashMap<Symbol, (Symbol, usize)>,
+    /// Statements after which tensors that the program makes are complete.
+    pub(super) complete: FxHashMap<StmtId, Symbol>,
+    /// Workspaces whose lists are sorted before loops over them.
+    pub(super) sorted: FxHashSet<Symbol>,
+    /// Results that the program makes: they are declared around the whole body.
+    pub(super) made: Vec<Symbol>,
     /// Tensors stored over the pattern of a parameter, with that parameter, in order.
     pub(super) follows: Vec<(Symbol, Symbol)>,
     /// Declarations around the statement being lowered.

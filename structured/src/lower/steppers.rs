@@ -15,7 +15,7 @@ use crate::explain::FibreRole;
 use crate::looplet::is_spike;
 use crate::looplet::{Fibre, Looplet, Positions};
 use taffeta_ast::expr::Protocol;
-use taffeta_ast::stmt::LoopProps;
+use taffeta_ast::stmt::{LoopProps, Routine};
 use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Tensor};
 
 /// Maximum number of lists merged by specialisation: one loop is emitted for each subset of remaining lists.
@@ -61,6 +61,11 @@ impl Lower {
             // Cursors with a saved position are normally looked up. No other stepper drives this region, so they do.
             others.iter_mut().for_each(|c| c.saved_position = None);
             (steppers, others) = others.into_iter().partition(drives);
+        }
+        let (steppers, sorts) = self.sorted_lists(nest, steppers);
+        if !sorts.is_empty() {
+            let done = self.steppers(nest, steppers.into_iter().chain(others).collect(), range, body);
+            return nest.block(sorts.into_iter().chain([done]));
         }
         let (steppers, known) = self.split_lookups(steppers, &body, nest);
         others.extend(known.into_iter().filter_map(|c| {
@@ -115,6 +120,25 @@ impl Lower {
         });
         let all = nest.block(all);
         nest.with(scalars, all)
+    }
+
+    /// Sorts the lists of workspaces whose elements are copied in the order of their coordinates.
+    fn sorted_lists(&self, nest: &LoopBuilder<'_>, steppers: Vec<Cursor>) -> (Vec<Cursor>, Vec<Stmt>) {
+        let mut sorts = Vec::new();
+        let sorted = |mut c: Cursor| {
+            let flat = &self.tensors[self.tensor_of(&c)];
+            if let (Looplet::Stepper(stepper), Some(level)) = (&mut c.looplet, flat.levels.last())
+                && self.sorted.contains(&flat.tensor.symbol)
+                && !stepper.ordered
+            {
+                let tensors = vec![level.arrays[crate::levels::workspace::CRD].symbol.clone()];
+                let operands = vec![stepper.begin.clone(), stepper.end.clone()];
+                sorts.push(nest.derived(StmtKind::Call { routine: Routine::Sort, tensors, operands }, "sort"));
+                stepper.ordered = true;
+            }
+            c
+        };
+        (steppers.into_iter().map(sorted).collect(), sorts)
     }
 
     /// Returns whether duplicates of a coordinate may be visited one at a time: the body is a single unit-step loop

@@ -60,9 +60,9 @@ impl Lower {
         self.tensors.get(tensor).is_some_and(|flat| flat.levels.last().is_some_and(|l| l.inserts))
     }
 
-    /// Returns the workspace to which a fibre belongs.
-    fn workspace_of(&self, t: &Symbol) -> Option<&Symbol> {
-        self.fibres.get(t).map(|(tensor, _)| tensor).filter(|tensor| self.inserts(tensor))
+    /// Returns the tensor of a fibre, if writes insert into it: a workspace, or a tensor that the program makes.
+    fn grown(&self, t: &Symbol) -> Option<&Symbol> {
+        self.fibres.get(t).map(|(tensor, _)| tensor).filter(|tensor| self.inserts(tensor) || self.appends(tensor))
     }
 
     /// Returns whether an access is marked as an insertion: a write into a workspace, or to an element known not to be
@@ -88,7 +88,7 @@ impl Lower {
     /// Returns whether a fibre belongs to a workspace that a body writes or declares: before the body, neither its
     /// elements nor its shape are known.
     pub(super) fn grows(&self, fibre: &Symbol, written: &FxHashSet<Symbol>) -> bool {
-        let Some(tensor) = self.workspace_of(fibre) else { return false };
+        let Some(tensor) = self.grown(fibre) else { return false };
         self.tensors[tensor].fibres.iter().any(|f| written.contains(f)) || self.is_inner(fibre)
     }
 
@@ -97,12 +97,14 @@ impl Lower {
     pub(super) fn is_inner(&self, fibre: &Symbol) -> bool {
         let declares =
             |s: &Stmt, t: &Symbol| matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == *t);
-        self.workspace_of(fibre).is_some_and(|tensor| !self.declared.iter().rev().any(|s| declares(s, tensor)))
+        self.grown(fibre).is_some_and(|tensor| {
+            !self.made.contains(tensor) && !self.declared.iter().rev().any(|s| declares(s, tensor))
+        })
     }
 
     /// Marks the writes to workspaces as insertions.
     pub(super) fn insertions(&self, s: &Stmt) -> Stmt {
-        if !self.tensors.keys().any(|t| self.inserts(t)) {
+        if !self.tensors.keys().any(|t| self.inserts(t) || self.appends(t)) {
             return s.clone();
         }
         let mut fresh = FxHashSet::default();
@@ -119,8 +121,10 @@ impl Lower {
     fn with_insertions(&self, s: &Stmt, fresh: &FxHashSet<StmtId>) -> Stmt {
         let inner = s.map(&mut |s| self.with_insertions(s, fresh), &mut Expr::clone);
         let Some(element) = access::target(&inner) else { return inner };
-        let Some((t, at)) = load(&element).filter(|(t, _)| self.workspace_of(t).is_some()) else { return inner };
-        let last = Expr::int(if fresh.contains(&s.id()) { FRESH } else { MAYBE_STORED });
+        let Some((t, at)) = load(&element).filter(|(t, _)| self.grown(t).is_some()) else { return inner };
+        // Appended elements are never stored before (`crate::assemble`).
+        let is_fresh = fresh.contains(&s.id()) || self.appends(&self.fibres[t].0);
+        let last = Expr::int(if is_fresh { FRESH } else { MAYBE_STORED });
         let all = at.iter().cloned().chain([Access::from(last)]).collect();
         access::with_target(&inner, &with_locate(&Expr::load(t, all, element.dtype()), at.len()))
     }
@@ -208,8 +212,10 @@ impl Lower {
     /// Lowers a write to an element that is not stored, without further lookups: an insertion into a workspace at known
     /// positions, or an error.
     pub(super) fn insert(&mut self, s: &Stmt, element: &Expr, bound: &Bindings) -> Stmt {
-        if load(element).is_some_and(|(t, _)| self.workspace_of(t).is_none()) {
-            return self.stopped(s, element);
+        match load(element).and_then(|(t, _)| self.grown(t)) {
+            None => return self.stopped(s, element),
+            Some(tensor) if self.appends(tensor) => return self.append(s, element, bound),
+            Some(_) => {}
         }
         let mut all = self.range_checks(s, element, &Expr::bool(true), bound);
         let s = self.filled(s, []);
@@ -245,7 +251,7 @@ impl Lower {
             if let StmtKind::VarDef { tensor, .. } = s.kind() {
                 own.insert(tensor.symbol.clone());
             }
-            let written = access::target(s).and_then(|e| self.workspace_of(load(&e)?.0).cloned());
+            let written = access::target(s).and_then(|e| self.grown(load(&e)?.0).cloned());
             into = into.take().or(written.filter(|t| !own.contains(t)));
         });
         if let Some(tensor) = into {
@@ -446,16 +452,16 @@ fn with_locate(e: &Expr, indices: usize) -> Expr {
 }
 
 /// Returns an iterator named after a tensor. The text of a program allows one dot in a name.
-fn iterator_of(tensor: &Symbol, what: &str) -> Symbol {
+pub(super) fn iterator_of(tensor: &Symbol, what: &str) -> Symbol {
     Symbol::new(format!("{}.{what}", tensor.name().replace('.', "_")))
 }
 
-fn store_at(tensor: &Tensor, at: &Expr, value: Expr, origin: Origin) -> Stmt {
+pub(super) fn store_at(tensor: &Tensor, at: &Expr, value: Expr, origin: Origin) -> Stmt {
     let (symbol, indices) = (tensor.symbol.clone(), vec![at.clone().into()]);
     Stmt::new(StmtKind::Store { tensor: symbol, indices, value: value.cast(tensor.dtype) }, origin)
 }
 
-fn count_to(iter: &Symbol, end: &Expr, body: Stmt, origin: Origin) -> Stmt {
+pub(super) fn count_to(iter: &Symbol, end: &Expr, body: Stmt, origin: Origin) -> Stmt {
     let extent = Extent::Range { begin: Expr::int(0), end: end.clone(), step: Expr::int(1) };
     Stmt::new(StmtKind::For { iter: iter.clone(), extent, props: LoopProps::default(), body }, origin)
 }

@@ -1,5 +1,6 @@
 //! Tests of structured tensors in one binary: lowering against the interpreter on elements, formats, levels, campaigns.
 
+mod assembled;
 mod auto;
 mod borrowed;
 mod campaign;

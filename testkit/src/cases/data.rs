@@ -132,13 +132,7 @@ fn unordered(stored: &Stored, format: &Format, shape: &[usize], names: &[Option<
 
 /// Borrows an array of indices.
 pub fn indices(v: &Value) -> Indices<'_> {
-    match v.data() {
-        Buffer::U8(a) => Indices::U8(a),
-        Buffer::U16(a) => Indices::U16(a),
-        Buffer::I32(a) => Indices::I32(a),
-        Buffer::I64(a) => Indices::I64(a),
-        other => panic!("expected an array of u8, u16, i32 or i64, found {}", other.dtype()),
-    }
+    Indices::of(v.data()).unwrap_or_else(|| panic!("expected an array of u8, u16, i32 or i64, found {}", v.dtype()))
 }
 
 /// Returns the rule of the format for borrowed arrays that these arrays violate, if any. Levels whose arrays cannot be

@@ -30,13 +30,13 @@ fn positive(dtype: DType, made: bool) -> Func {
     let (own, used) = (x.load([Expr::var(&i)]), count.load([]));
     let [zero, one] = [0, 1].map(Expr::int);
     let append = block([
-        call(Routine::Grow, &[&list, &room], &[&used.plus(&one)]),
+        call(Routine::Grow, &[&room, &list], &[&used.plus(&one)]),
         store(&list, [&used], &own),
         reduce(&count, [], ReduceOp::Add, &one),
     ]);
     let append = branch(&Expr::int(0).cast(dtype).less(&own), append, None);
     let close = match &squares {
-        None => call(Routine::Fit, &[&list, &room], &[&used]),
+        None => call(Routine::Fit, &[&room, &list], &[&used]),
         Some(sum) => {
             let element = list.load([Expr::var(&k)]);
             let sums = reduce(sum, [], ReduceOp::Add, &element.times(&element));

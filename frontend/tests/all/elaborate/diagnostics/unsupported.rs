@@ -58,27 +58,7 @@ def f(w: f32):
 }
 
 #[test]
-fn structured_results_and_continuous_tensors() {
-    check(
-        "def f(x: f64[n, m]) -> f64[n, m] @ csr:
-    return x
-",
-        expect![[r#"
-            [unsupported] a structured result is not supported yet
-              at t.ft:1 `csr`
-              help: leave out the format for a dense result, or write `@ pattern(A)` with the name of the structured parameter that has the pattern
-        "#]],
-    );
-    check(
-        "def f(x: f64[n]):
-    t: f64[n] @ hashmap = zeros((n,), f64)
-    return t
-",
-        expect![[r#"
-            [unsupported] a structured local tensor in a format other than `pattern(A)` or rows of a `bytemap` is not supported yet
-              at t.ft:2 `hashmap`
-        "#]],
-    );
+fn written_structured_and_continuous_tensors() {
     check(
         "def f(x: inout[f64[n] @ hashmap]):
     return 1

@@ -1,0 +1,288 @@
+//! Writes that append: to tensors that the program makes, each element once and in the order of the levels
+//! ([`crate::assemble`]).
+//!
+//! ```text
+//! C[i, j] = v          for r in range(C.opened1, i + 1): C.pos1[r] = C.n1      first positions of rows without elements
+//!                 →    C.opened1 = i + 1
+//!                      grow(C.room1, C.crd1, C.val, C.n1 + 1)
+//!                      C.crd1[C.n1] = j; C.val[C.n1] = v
+//!                      C.n1 += 1
+//! ```
+//!
+//! A list above another one gets an entry with the first element below it. After the last write, the remaining first
+//! positions are set, and the arrays are made as long as they have elements. The arrays of results are made for the
+//! caller (`Func::made`).
+
+use super::cursor::{PATH, above};
+use super::exprs::load;
+use super::state::{Bindings, Lower};
+use super::workspace::{iterator_of, store_at};
+use crate::access;
+use crate::assemble::Assembled;
+use crate::layout::{AppendedList, LevelLayout, TensorLevels};
+use crate::levels::compressed::{CRD, POS};
+use std::sync::Arc;
+use taffeta_ast::format::LevelKind;
+use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Role, Routine};
+use taffeta_ast::{DType, Expr, Extent, Origin, Stmt, StmtKind, Symbol, Tensor};
+
+impl Lower {
+    /// Registers the tensors that the program makes, and returns the arrays of its results.
+    pub(super) fn appended(&mut self, assembled: &Assembled) -> Vec<Arc<Tensor>> {
+        let mut made = Vec::new();
+        for (tensor, complete) in &assembled.tensors {
+            let Some(flat) = TensorLevels::appended(tensor) else { continue };
+            if tensor.role == Role::Result {
+                made.extend(flat.arrays().into_iter().map(|a| a.tensor));
+                self.made.push(tensor.symbol.clone());
+            }
+            if let Some(id) = complete {
+                self.complete.insert(*id, tensor.symbol.clone());
+            }
+            self.declare(tensor, flat);
+        }
+        self.sorted.extend(assembled.workspaces.iter().cloned());
+        made
+    }
+
+    /// Returns whether elements are appended to a tensor.
+    pub(super) fn appends(&self, tensor: &Symbol) -> bool {
+        self.tensors.get(tensor).is_some_and(|flat| !flat.lists.is_empty())
+    }
+
+    /// Inserts the statements that complete tensors behind their last writes.
+    pub(super) fn completed(&self, s: &Stmt) -> Stmt {
+        if self.complete.is_empty() {
+            return s.clone();
+        }
+        let inner = match s.kind() {
+            StmtKind::Seq(all) => Stmt::seq(all.iter().map(|s| self.completed(s)), s.origin().clone()),
+            _ => s.map(&mut |s| self.completed(s), &mut Expr::clone),
+        };
+        match self.complete.get(&s.id()) {
+            Some(tensor) => {
+                let origin = s.origin().derive("structured", "complete");
+                Stmt::seq([inner, close(tensor, &self.tensors[tensor], &origin)], origin)
+            }
+            None => inner,
+        }
+    }
+
+    /// Lowers the write of an element that is appended.
+    pub(super) fn append(&mut self, s: &Stmt, element: &Expr, bound: &Bindings) -> Stmt {
+        let Some((fibre, at)) = load(element) else { return s.clone() };
+        let (tensor, from) = self.fibres[fibre].clone();
+        let flat = self.tensors[&tensor].clone();
+        let (mut all, mut below) = (Vec::new(), element.clone());
+        for _ in from..flat.levels.len() {
+            all.extend(self.range_checks(s, &below, &Expr::bool(true), bound));
+            below = self.below(&below, Expr::int(0));
+        }
+        let s = self.filled(s, []);
+        if s.is_nop() {
+            return Stmt::nop();
+        }
+        let origin = s.origin().derive("structured", "append");
+        let mut path = Path { flat: &flat, origin: &origin, position: above(at).positions.first, all, last: None };
+        for (k, level) in flat.levels.iter().enumerate().skip(from) {
+            let coordinate = &at[PATH + k - from].index;
+            match level.level.kind {
+                LevelKind::Dense => path.position = path.position.times(&level.size).plus(coordinate),
+                LevelKind::Singleton => path.set(&level.arrays[0], coordinate),
+                _ => path.enter(&tensor, k, coordinate),
+            }
+        }
+        let Path { position, mut all, last, .. } = path;
+        let values = &flat.values;
+        let own = access::with_target(&s, &Expr::load(&values.symbol, vec![position.into()], values.dtype));
+        all.push(self.stmt(&own, bound));
+        all.extend(last);
+        Stmt::seq(all, origin)
+    }
+
+    /// Returns the levels of a result that the program makes; none for others.
+    pub(super) fn made_levels(&self, tensor: &Symbol) -> Vec<LevelLayout> {
+        match self.appends(tensor) {
+            true => self.tensors[tensor].layout(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Declares the arrays of the tensors that the program makes: of results around its body, of local tensors where
+    /// they are declared.
+    pub(super) fn with_made(&self, body: &Stmt) -> Stmt {
+        let body = self.with_made_inside(body);
+        self.made.iter().fold(body, |body, tensor| self.with_lists(body, tensor))
+    }
+
+    fn with_made_inside(&self, s: &Stmt) -> Stmt {
+        let inner = s.map(&mut |s| self.with_made_inside(s), &mut Expr::clone);
+        match inner.kind() {
+            StmtKind::VarDef { tensor, body } if self.appends(&tensor.symbol) => {
+                self.with_lists(body.clone(), &tensor.symbol)
+            }
+            StmtKind::Seq(all) => Stmt::seq(all.iter().cloned(), s.origin().clone()),
+            _ => inner,
+        }
+    }
+
+    /// Declares the arrays of a tensor around the statements that use it.
+    fn with_lists(&self, body: Stmt, tensor: &Symbol) -> Stmt {
+        let flat = &self.tensors[tensor];
+        let origin = body.origin().derive("structured", "arrays");
+        let declared = |body: Stmt, tensor: &Arc<Tensor>| {
+            Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
+        };
+        let zero = |scalar: &Arc<Tensor>| set(scalar, Expr::int(0), &origin);
+        let mut body = body;
+        if !self.complete.values().any(|t| t == tensor) {
+            body = Stmt::seq([close(tensor, flat, &origin), body], origin.clone());
+        }
+        for list in flat.lists.iter().rev() {
+            let checks = flat.levels[list.level..].iter().take_while(|l| l.level.kind != LevelKind::Dense);
+            let checks = checks.flat_map(|l| Some(fits(tensor, &l.size, l.arrays.last()?.dtype, &origin)));
+            let checks: Vec<Stmt> = checks.flatten().collect();
+            let rooms: Vec<&Arc<Tensor>> = list.first_room.iter().chain([&list.room]).collect();
+            let start = checks.into_iter().chain([zero(&list.opened), zero(&list.count)]);
+            body = Stmt::seq(start.chain([body]), origin.clone());
+            body = list.arrays.iter().chain([&list.first]).fold(body, declared);
+            let start: Vec<Stmt> = rooms.iter().map(|room| zero(room)).collect();
+            body = Stmt::seq(start.into_iter().chain([body]), origin.clone());
+            body = rooms.into_iter().chain([&list.opened, &list.count]).fold(body, declared);
+        }
+        body
+    }
+}
+
+/// Path of an appended element from level to level.
+struct Path<'p> {
+    flat: &'p TensorLevels,
+    origin: &'p Origin,
+    /// Position in the level above.
+    position: Expr,
+    all: Vec<Stmt>,
+    /// Statement after the element's value is stored.
+    last: Option<Stmt>,
+}
+
+impl Path<'_> {
+    fn set(&mut self, array: &Tensor, value: &Expr) {
+        self.all.push(store_at(array, &self.position, value.clone(), self.origin.clone()));
+    }
+
+    fn assume(&mut self, cond: Expr) {
+        self.all.push(Stmt::new(StmtKind::Assume { cond }, self.origin.clone()));
+    }
+
+    /// Enters a coordinate in the list at level `k`: appends it, unless it is the last one of a list above another list.
+    fn enter(&mut self, tensor: &Symbol, k: usize, coordinate: &Expr) {
+        let Some(list) = self.flat.lists.iter().find(|list| list.level == k) else { return };
+        let (level, count) = (&self.flat.levels[k], list.count.load([]));
+        let parent = self.position.clone();
+        self.all.push(open(tensor, list, &parent.plus(&Expr::int(1)), self.origin));
+        self.assume(Expr::int(0).less_eq(&count));
+        self.assume(count.less(&Expr::int(taffeta_ast::value::MAX_SIZE)));
+        let one_more = count.plus(&Expr::int(1));
+        let grow = grow(Routine::Grow, &list.room, &list.arrays, &one_more, self.origin);
+        let fits = Stmt::new(StmtKind::Assume { cond: count.less(&list.room.load([])) }, self.origin.clone());
+        let crd = &level.arrays[CRD];
+        let append = |origin: &Origin| {
+            vec![grow.clone(), fits.clone(), store_at(crd, &count, coordinate.clone(), origin.clone())]
+        };
+        let more = set(&list.count, one_more.clone(), self.origin);
+        let is_last = self.flat.lists.last().is_some_and(|last| last.level == k);
+        if is_last {
+            self.all.extend(append(self.origin));
+            self.position = count;
+            self.last = Some(more);
+            return;
+        }
+        let appended = Stmt::seq(append(self.origin).into_iter().chain([more]), self.origin.clone());
+        if level.level.unique {
+            let first = level.load(POS, &parent);
+            let previous = level.load(CRD, &count.minus(&Expr::int(1)));
+            let new = count.equals(&first).or(&previous.equals(coordinate).negate());
+            self.all.push(Stmt::new(StmtKind::If { cond: new, then: appended, otherwise: None }, self.origin.clone()));
+        } else {
+            self.all.push(appended);
+        }
+        self.position = list.count.load([]).minus(&Expr::int(1));
+    }
+}
+
+/// Sets the first positions of all parents before `end`.
+fn open(tensor: &Symbol, list: &AppendedList, end: &Expr, origin: &Origin) -> Stmt {
+    let mut all = Vec::new();
+    if let Some(room) = &list.first_room {
+        all.push(grow(Routine::Grow, room, std::slice::from_ref(&list.first), end, origin));
+        all.push(Stmt::new(StmtKind::Assume { cond: end.less_eq(&room.load([])) }, origin.clone()));
+    }
+    let r = iterator_of(tensor, "r");
+    let opened = list.opened.load([]);
+    all.push(Stmt::new(StmtKind::Assume { cond: Expr::int(0).less_eq(&opened) }, origin.clone()));
+    let body = store_at(&list.first, &Expr::var(&r), list.count.load([]), origin.clone());
+    let extent = Extent::Range { begin: opened, end: end.clone(), step: Expr::int(1) };
+    let props = LoopProps::default();
+    all.push(Stmt::new(StmtKind::For { iter: r, extent, props, body }, origin.clone()));
+    all.push(set(&list.opened, end.clone(), origin));
+    Stmt::seq(all, origin.clone())
+}
+
+/// Completes a tensor: sets the remaining first positions, and makes the arrays as long as they have elements.
+fn close(tensor: &Symbol, flat: &TensorLevels, origin: &Origin) -> Stmt {
+    let mut all = Vec::new();
+    for list in flat.lists.iter() {
+        let end = list.parents.plus(&Expr::int(1));
+        if let Some(room) = &list.first_room {
+            all.push(grow(Routine::Fit, room, std::slice::from_ref(&list.first), &end, origin));
+        }
+        let count = list.count.load([]);
+        all.extend(counted(tensor, &count, list.first.dtype, origin));
+        all.push(open(tensor, list, &end, origin));
+        all.push(grow(Routine::Fit, &list.room, &list.arrays, &count, origin));
+    }
+    Stmt::seq(all, origin.clone())
+}
+
+/// Checks that positions up to a count fit in their type.
+fn counted(tensor: &Symbol, count: &Expr, dtype: DType, origin: &Origin) -> Option<Stmt> {
+    (dtype != DType::I64).then(|| {
+        let message = vec![
+            MessagePart::Text(format!("`{tensor}` has ")),
+            MessagePart::Value(count.clone()),
+            MessagePart::Text(format!(" elements, more than indices of type {dtype} count: write `index=i64`")),
+        ];
+        let cond = count.less_eq(&Expr::int(i64::from(i32::MAX)));
+        Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone())
+    })
+}
+
+/// Checks that the coordinates of a dimension fit in their type; `None` if that is known.
+fn fits(tensor: &Symbol, size: &Expr, dtype: DType, origin: &Origin) -> Option<Stmt> {
+    let most = match dtype {
+        DType::U8 => 1 << 8,
+        DType::U16 => 1 << 16,
+        DType::I32 => 1 << 31,
+        _ => return None,
+    };
+    if size.as_int().is_some_and(|size| size <= most) {
+        return None;
+    }
+    let message = vec![
+        MessagePart::Text("a dimension of size ".to_string()),
+        MessagePart::Value(size.clone()),
+        MessagePart::Text(format!(" of `{tensor}` is too large for indices of type {dtype}: write `index=i64`")),
+    ];
+    let cond = size.less_eq(&Expr::int(most));
+    Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone()))
+}
+
+fn set(scalar: &Tensor, value: Expr, origin: &Origin) -> Stmt {
+    let kind = StmtKind::Store { tensor: scalar.symbol.clone(), indices: Vec::new(), value };
+    Stmt::new(kind, origin.clone())
+}
+
+fn grow(routine: Routine, length: &Tensor, arrays: &[Arc<Tensor>], to: &Expr, origin: &Origin) -> Stmt {
+    let tensors = std::iter::once(&length.symbol).chain(arrays.iter().map(|a| &a.symbol)).cloned().collect();
+    Stmt::new(StmtKind::Call { routine, tensors, operands: vec![to.clone()] }, origin.clone())
+}

@@ -1,0 +1,264 @@
+//! Results and local tensors with a pattern of their own: the arrays that programs make are those of the elements that
+//! the interpreter stores, for operands in all formats.
+
+use expect_test::{Expect, expect};
+use taffeta_analysis::pass::simplify;
+use taffeta_ast::{Diagnostics, print};
+use taffeta_structured::{Structured, lower};
+use testkit::{programs, random};
+
+/// Formats that are assembled by appending.
+const RESULTS: [&str; 7] = [
+    "csr",
+    "dcsr",
+    "coo",
+    "format(dense, compressed(index=i64))",
+    "format(compressed, compressed(index=u8))",
+    "format(compressed(unique=False, index=i64), singleton(index=u16))",
+    "format(dense, compressed, fill=1.5)",
+];
+
+/// Bodies that write `C` row by row, each element at most once.
+const APPENDING: [&str; 8] = [
+    "for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j] + B[i, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[i, j] += A[i, j] * B[i, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[i, j] -= A[i, j] - A[i, j]",
+    "for i in range(n):\n        for j in range(n):\n            if A[i, j] > 4.0:\n                C[i, j] = B[i, j]",
+    "for i in range(n):\n        if x[i] > 3.0:\n            for j in range(i, n):\n                C[i, j] = A[i, j] * x[j]",
+    "for i in range(n):\n        C[i, 0] = x[i]\n        for j in range(1, n):\n            C[i, j] = A[i, j - 1]",
+    "for i in range(n):\n        for j in range(n):\n            t = A[i, j] * x[j]\n            C[i, j] = min(t, B[i, j])",
+];
+
+/// Bodies that write rows of `C` one after the other, with several writes of an element or none in order.
+const INSERTING: [&str; 6] = [
+    "for i in range(n):\n        for k in range(n):\n            for j in range(n):\n                C[i, j] += A[i, k] * B[k, j]",
+    "for i in range(n):\n        for j in range(n):\n            for k in range(n):\n                C[i, j] += A[i, k] * B[k, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j]\n        for j in range(n):\n            C[i, j] += B[i, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[i, n - 1 - j] = A[i, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[i, (3 * j) % n] += A[i, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j]\n            C[i, j] *= x[j]",
+];
+
+fn text(result: &str, operands: [&str; 2], body: &str, local: bool) -> String {
+    let [a, b] = operands;
+    let head = format!("def f(A: f64[n, n] @ {a}, B: f64[n, n] @ {b}, x: f64[n])");
+    match local {
+        false => format!(
+            "{head} -> f64[n, n] @ {result}:\n    C = full((n, n), {}, f64)\n    {body}\n    return C\n",
+            fill(result)
+        ),
+        true => format!(
+            "{head} -> f64[n, n]:\n    C: f64[n, n] @ {result} = full((n, n), {}, f64)\n    {body}\n    \
+             y = zeros((n, n), f64)\n    for i in range(n):\n        for j in range(n):\n            \
+             y[j, i] = C[i, j] * 2.0\n    return y\n",
+            fill(result)
+        ),
+    }
+}
+
+fn fill(format: &str) -> &str {
+    if format.contains("fill=1.5") { "1.5" } else { "0.0" }
+}
+
+fn lowered(text: &str) -> (taffeta_ast::Func, Result<Structured, Diagnostics>) {
+    let func = programs::elaborate(text);
+    let structured = lower(&simplify::run(&func));
+    (func, structured)
+}
+
+/// Checks programs on random operands, as results and as local tensors that are read afterwards.
+fn check(bodies: &[&str]) {
+    let formats: Vec<String> = random::formats(2).iter().map(taffeta_ast::format::Format::text).collect();
+    let mut operand = 0;
+    let mut next = || {
+        operand += 1;
+        formats[operand % formats.len()].as_str()
+    };
+    let mut lowers = 0;
+    for result in RESULTS {
+        for body in bodies {
+            for local in [false, true] {
+                let text = text(result, [next(), next()], body, local);
+                let (func, structured) = lowered(&text);
+                let structured = match structured {
+                    Ok(structured) => structured,
+                    // Some operands cannot be read in every way.
+                    Err(d) if d.0.iter().all(|d| d.code == "lower::unsupported") => continue,
+                    Err(d) => panic!("{:?}\n{text}", d.0[0].message),
+                };
+                lowers += 1;
+                taffeta_ast::validate::dense(&structured.func)
+                    .unwrap_or_else(|e| panic!("{e}\n{text}\n{}", print::func(&structured.func)));
+                (1..6).for_each(|seed| programs::equal(&func, &structured, seed));
+            }
+        }
+    }
+    let all = RESULTS.len() * bodies.len() * 2;
+    assert!(lowers * 10 > all * 9, "only {lowers} of {all} programs are lowered");
+}
+
+#[test]
+fn appended_elements_are_those_that_are_stored() {
+    check(&APPENDING);
+}
+
+#[test]
+fn rows_are_gathered_in_workspaces() {
+    check(&INSERTING);
+}
+
+/// Checks the lowered program of a text.
+fn golden(text: &str, expect: Expect) {
+    let (_, structured) = lowered(text);
+    expect.assert_eq(&print::func(&structured.expect("it is lowered").func));
+}
+
+#[test]
+fn scaled_matrices_are_appended() {
+    golden(
+        "def f(A: f64[n, m] @ csr) -> f64[n, m] @ csr:\n    return 2.0 * A\n",
+        expect![[r#"
+        def f(A_pos1: i32[n + 1], A_crd1: i32[A_n1], A_val: f64[A_n1]):
+            out_n1 = empty((), i64)
+            out_opened1 = empty((), i64)
+            out_room1 = empty((), i64)
+            out_room1 = 0
+            out_pos1 = empty((n + 1,), i32)
+            out_val = empty((out_room1,), f64)
+            out_crd1 = empty((out_room1,), i32)
+            assert m <= 2147483648, f"a dimension of size {m} of `out` is too large for indices of type i32: write `index=i64`"  # index
+            out_opened1 = 0
+            out_n1 = 0
+            for out.d0 in range(n):
+                for out.d1.p in range(cast(A_pos1[out.d0], i64), cast(A_pos1[out.d0 + 1], i64)):
+                    assume(0 <= out.d1.p and out.d1.p < A_n1)
+                    assume(0 <= cast(A_crd1[out.d1.p], i64) and cast(A_crd1[out.d1.p], i64) < m)
+                    assert 0 <= cast(A_crd1[out.d1.p], i64) and cast(A_crd1[out.d1.p], i64) < m, f"index {cast(A_crd1[out.d1.p], i64)} is out of range for dimension 1 of `out`, which has size {m}"  # index
+                    assume(0 <= out_opened1)
+                    for out.r in range(out_opened1, out.d0 + 1):
+                        out_pos1[out.r] = cast(out_n1, i32)
+                    out_opened1 = out.d0 + 1
+                    assume(0 <= out_n1)
+                    assume(out_n1 < 140737488355328)
+                    grow(out_room1, out_crd1, out_val, out_n1 + 1)
+                    assume(out_n1 < out_room1)
+                    out_crd1[out_n1] = cast(cast(A_crd1[out.d1.p], i64), i32)
+                    out_val[out_n1] = 2.0 * A_val[out.d1.p]
+                    out_n1 = out_n1 + 1
+            assert out_n1 <= 2147483647, f"`out` has {out_n1} elements, more than indices of type i32 count: write `index=i64`"  # index
+            assume(0 <= out_opened1)
+            for out.r in range(out_opened1, n + 1):
+                out_pos1[out.r] = cast(out_n1, i32)
+            out_opened1 = n + 1
+            fit(out_room1, out_crd1, out_val, out_n1)
+    "#]],
+    );
+}
+
+#[test]
+fn rows_of_products_are_sorted() {
+    golden(
+        "def f(A: f64[n, p] @ csr, B: f64[p, m] @ csr) -> f64[n, m] @ csr:\n    C = zeros((n, m), f64)\n    \
+         for i in range(n):\n        for k in range(p):\n            for j in range(m):\n                \
+         C[i, j] += A[i, k] * B[k, j]\n    return C\n",
+        expect![[r#"
+            def f(A_pos1: i32[n + 1], A_crd1: i32[A_n1], A_val: f64[A_n1], B_pos1: i32[p + 1], B_crd1: i32[B_n1], B_val: f64[B_n1]):
+                C_n1 = empty((), i64)
+                C_opened1 = empty((), i64)
+                C_room1 = empty((), i64)
+                C_room1 = 0
+                C_pos1 = empty((n + 1,), i32)
+                C_val = empty((C_room1,), f64)
+                C_crd1 = empty((C_room1,), i32)
+                assert m <= 2147483648, f"a dimension of size {m} of `C` is too large for indices of type i32: write `index=i64`"  # index
+                C_opened1 = 0
+                C_n1 = 0
+                C_row_val = empty((m,), f64)
+                C_row_map0 = empty((m,), u8)
+                C_row_crd0 = empty((m,), i32)
+                C_row_n0 = empty((1,), i32)
+                for C_row.at in range(1):
+                    C_row_n0[C_row.at] = 0
+                for C_row.at in range(m):
+                    C_row_map0[C_row.at] = 0
+                for i in range(n):
+                    for k.p in range(cast(A_pos1[i], i64), cast(A_pos1[i + 1], i64)):
+                        assume(0 <= k.p and k.p < A_n1)
+                        assume(0 <= cast(A_crd1[k.p], i64) and cast(A_crd1[k.p], i64) < p)
+                        for j.p in range(cast(B_pos1[cast(A_crd1[k.p], i64)], i64), cast(B_pos1[cast(A_crd1[k.p], i64) + 1], i64)):
+                            assume(0 <= j.p and j.p < B_n1)
+                            assume(0 <= cast(B_crd1[j.p], i64) and cast(B_crd1[j.p], i64) < m)
+                            assert 0 <= cast(B_crd1[j.p], i64) and cast(B_crd1[j.p], i64) < m, f"index {cast(B_crd1[j.p], i64)} is out of range for dimension 0 of `C.row`, which has size {m}"  # index
+                            if 0 < cast(C_row_map0[cast(B_crd1[j.p], i64)], i64):
+                                C_row_val[cast(B_crd1[j.p], i64)] += A_val[k.p] * B_val[j.p]
+                            else:
+                                assert 0 <= cast(B_crd1[j.p], i64) and cast(B_crd1[j.p], i64) < m, f"index {cast(B_crd1[j.p], i64)} is out of range for dimension 0 of `C.row`, which has size {m}"  # index
+                                assume(cast(C_row_n0[0], i64) < m)
+                                C_row_map0[cast(B_crd1[j.p], i64)] = 1
+                                C_row_crd0[cast(C_row_n0[0], i64)] = cast(cast(B_crd1[j.p], i64), i32)
+                                C_row_n0[0] = cast(cast(C_row_n0[0], i64) + 1, i32)
+                                C_row_val[cast(B_crd1[j.p], i64)] = 0.0
+                                C_row_val[cast(B_crd1[j.p], i64)] += A_val[k.p] * B_val[j.p]
+                    sort(C_row_crd0, 0, cast(C_row_n0[0], i64))
+                    for C.d1.p in range(cast(C_row_n0[0], i64)):
+                        assume(0 <= C.d1.p and C.d1.p < m)
+                        assume(0 <= cast(C_row_crd0[C.d1.p], i64) and cast(C_row_crd0[C.d1.p], i64) < m)
+                        assert 0 <= cast(C_row_crd0[C.d1.p], i64) and cast(C_row_crd0[C.d1.p], i64) < m, f"index {cast(C_row_crd0[C.d1.p], i64)} is out of range for dimension 1 of `C`, which has size {m}"  # index
+                        assume(0 <= C_opened1)
+                        for C.r in range(C_opened1, i + 1):
+                            C_pos1[C.r] = cast(C_n1, i32)
+                        C_opened1 = i + 1
+                        assume(0 <= C_n1)
+                        assume(C_n1 < 140737488355328)
+                        grow(C_room1, C_crd1, C_val, C_n1 + 1)
+                        assume(C_n1 < C_room1)
+                        C_crd1[C_n1] = cast(cast(C_row_crd0[C.d1.p], i64), i32)
+                        C_val[C_n1] = C_row_val[cast(C_row_crd0[C.d1.p], i64)]
+                        C_n1 = C_n1 + 1
+                    assume(cast(C_row_n0[0], i64) <= m)
+                    for C_row.p in range(cast(C_row_n0[0], i64)):
+                        assume(0 <= cast(C_row_crd0[C_row.p], i64) and cast(C_row_crd0[C_row.p], i64) < m)
+                        C_row_map0[cast(C_row_crd0[C_row.p], i64)] = 0
+                    C_row_n0[0] = 0
+                assert C_n1 <= 2147483647, f"`C` has {C_n1} elements, more than indices of type i32 count: write `index=i64`"  # index
+                assume(0 <= C_opened1)
+                for C.r in range(C_opened1, n + 1):
+                    C_pos1[C.r] = cast(C_n1, i32)
+                C_opened1 = n + 1
+                fit(C_room1, C_crd1, C_val, C_n1)
+        "#]],
+    );
+}
+
+fn refused(text: &str, message: &str) {
+    let (_, structured) = lowered(text);
+    let d = structured.expect_err("it is refused");
+    assert_eq!((d.0[0].code, d.0[0].message.as_str()), ("storage::assembly", message), "{text}");
+}
+
+#[test]
+fn other_orders_are_refused_with_the_missing_fact() {
+    let transposed = |format: &str| {
+        format!(
+            "def f(A: f64[n, n] @ csr) -> f64[n, n] @ {format}:\n    C = zeros((n, n), f64)\n    for i in range(n):\n        \
+             for j in range(n):\n            C[j, i] = A[i, j]\n    return C\n"
+        )
+    };
+    refused(
+        &transposed("csr"),
+        "cannot assemble `C`: elements are not written in the order of dimension 0, which level 0 stores",
+    );
+    refused(&transposed("format(dense, hashed)"), "cannot assemble `C` yet: elements cannot be appended to `hashed`");
+    refused(
+        "def f(A: f64[n, n] @ csr) -> f64[n, n] @ csr:\n    C = zeros((n, n), f64)\n    for k in range(2):\n        \
+         for i in range(n):\n            for j in range(n):\n                C[i, j] += A[i, j]\n    return C\n",
+        "cannot assemble `C`: elements are not written in the order of dimension 0, which level 0 stores",
+    );
+    refused(
+        "def f(A: f64[n, n] @ csr) -> f64[n]:\n    C: f64[n, n] @ csr = zeros((n, n), f64)\n    y = zeros((n,), f64)\n    \
+         for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j]\n            y[i] += C[i, 0]\n    \
+         return y\n",
+        "`C` is read between writes to it, while it is assembled",
+    );
+}
