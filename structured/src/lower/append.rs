@@ -21,7 +21,9 @@ use crate::access;
 use crate::assemble::Assembled;
 use crate::layout::{AppendedList, LevelLayout, TensorLevels};
 use crate::levels::compressed::{CRD, POS};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
+use taffeta_analysis::pass::copy;
 use taffeta_ast::format::LevelKind;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Role, Routine};
 use taffeta_ast::{DType, Expr, Extent, Origin, Stmt, StmtKind, Symbol, Tensor};
@@ -111,15 +113,21 @@ impl Lower {
     /// Declares the arrays of the tensors that the program makes: of results around its body, of local tensors where
     /// they are declared.
     pub(super) fn with_made(&self, body: &Stmt) -> Stmt {
-        let body = self.with_made_inside(body);
+        let body = self.with_made_inside(body, &mut FxHashSet::default());
         self.made.iter().fold(body, |body, tensor| self.with_lists(body, tensor))
     }
 
-    fn with_made_inside(&self, s: &Stmt) -> Stmt {
-        let inner = s.map(&mut |s| self.with_made_inside(s), &mut Expr::clone);
+    /// Declares arrays of local tensors. Copies of a loop's body declare the same tensor, and get arrays of their own;
+    /// `seen` has those that are declared.
+    fn with_made_inside(&self, s: &Stmt, seen: &mut FxHashSet<Symbol>) -> Stmt {
+        let inner = s.map(&mut |s| self.with_made_inside(s, seen), &mut Expr::clone);
         match inner.kind() {
             StmtKind::VarDef { tensor, body } if self.appends(&tensor.symbol) => {
-                self.with_lists(body.clone(), &tensor.symbol)
+                let declared = self.with_lists(body.clone(), &tensor.symbol);
+                match seen.insert(tensor.symbol.clone()) {
+                    true => declared,
+                    false => copy::statement(&declared, "structured", "copy"),
+                }
             }
             StmtKind::Seq(all) => Stmt::seq(all.iter().cloned(), s.origin().clone()),
             _ => inner,

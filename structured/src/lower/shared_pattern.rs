@@ -95,6 +95,14 @@ impl Lower {
         };
         let from = self.tensors.values().chain(&self.replaced).find(is)?.clone();
         let old = from.tensor.symbol.clone();
+        if !from.lists.is_empty() {
+            if from.tensor.shape != tensor.shape {
+                let text = format!("the shape of `{old}`, which is assembled, differs in parts of a loop");
+                self.refuse_at(s.origin().span(), text);
+            }
+            // Copies use the arrays of the original until these are declared (`with_made`).
+            return Some(s.with_kind(StmtKind::VarDef { tensor: from.tensor.clone(), body: body.clone() }));
+        }
         // Other copies of the body access the tensor as it was declared before.
         self.replaced.extend(self.tensors.get(&tensor.symbol).cloned());
         match self.follows.iter().find(|(t, _)| *t == old).map(|(_, of)| of.clone()) {

@@ -23,6 +23,8 @@ impl Lower {
             let body = pass.stmt(body, &inside);
             s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props: props.clone(), body })
         };
+        self.refuse_races(s, iter, props, body);
+        self.refuse_insertions(s, iter, props, body);
         if let Some(done) = self.backwards(s, bound) {
             return done;
         }
@@ -35,8 +37,6 @@ impl Lower {
             let blocks = self.in_blocks(s, &by);
             return self.stmt(&blocks, bound);
         }
-        self.refuse_races(s, iter, props, body);
-        self.refuse_insertions(s, iter, props, body);
         let body = self.resolve_positions(body, &inside);
         // Bounds checks on loop-invariant indices are hoisted, guarded by `begin < end`.
         let checks_of = |pass: &Lower, e: &Expr| pass.checks_of(s, e, &Expr::bool(true), bound);

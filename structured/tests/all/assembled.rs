@@ -3,7 +3,8 @@
 
 use expect_test::{Expect, expect};
 use taffeta_analysis::pass::simplify;
-use taffeta_ast::{Diagnostics, print};
+use taffeta_ast::stmt::{LoopProps, Parallel};
+use taffeta_ast::{Diagnostics, Stmt, StmtKind, print};
 use taffeta_structured::{Structured, lower};
 use testkit::{programs, random};
 
@@ -106,6 +107,53 @@ fn appended_elements_are_those_that_are_stored() {
 #[test]
 fn rows_are_gathered_in_workspaces() {
     check(&INSERTING);
+}
+
+/// Checks vectors that are assembled in each iteration of a loop that merges rows.
+#[test]
+fn vectors_are_assembled_in_loops() {
+    let formats: Vec<String> = random::formats(2).iter().map(taffeta_ast::format::Format::text).collect();
+    for (k, a) in formats.iter().enumerate() {
+        let b = &formats[(k * 7 + 3) % formats.len()];
+        for write in ["t[j] = A[i, j] + B[i, j]", "t[n - 1 - j] += A[i, j] + B[i, j]"] {
+            let text = format!(
+                "def f(A: f64[n, n] @ {a}, B: f64[n, n] @ {b}, x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    \
+                 for i in range(n):\n        t: f64[n] @ format(compressed) = zeros((n,), f64)\n        \
+                 for j in range(n):\n            {write}\n        for j in range(n):\n            \
+                 y[i] += t[j] * x[j]\n    return y\n"
+            );
+            let (func, structured) = lowered(&text);
+            match structured {
+                Ok(structured) => (1..5).for_each(|seed| programs::equal(&func, &structured, seed)),
+                Err(d) if d.0.iter().all(|d| d.code == "lower::unsupported") => {}
+                Err(d) => panic!("{:?}\n{text}", d.0[0].message),
+            }
+        }
+    }
+}
+
+/// Checks that loops on threads do not append, whatever their steps.
+#[test]
+fn loops_on_threads_do_not_append() {
+    for range in ["range(n)", "range(0, n, 2)"] {
+        let text = format!(
+            "def f(A: f64[n, n] @ csr) -> f64[n, n] @ csr:\n    C = zeros((n, n), f64)\n    for i in {range}:\n        \
+             for j in range(n):\n            C[i, j] = A[i, j]\n    return C\n"
+        );
+        let func = programs::elaborate(&text);
+        let parallel = |s: &Stmt| match s.kind() {
+            StmtKind::For { iter, extent, body, .. } if iter.name() == "i" => {
+                let props = LoopProps { parallel: Some(Parallel::default()), ..LoopProps::default() };
+                s.with_kind(StmtKind::For { iter: iter.clone(), extent: extent.clone(), props, body: body.clone() })
+            }
+            _ => s.clone(),
+        };
+        fn everywhere(s: &Stmt, f: &dyn Fn(&Stmt) -> Stmt) -> Stmt {
+            f(&s.map(&mut |s| everywhere(s, f), &mut taffeta_ast::Expr::clone))
+        }
+        let d = lower(&func.with_body(everywhere(&func.body, &parallel))).expect_err("it is refused");
+        assert!(d.0[0].message.contains("cannot be parallel"), "{:?}", d.0[0].message);
+    }
 }
 
 /// Checks the lowered program of a text.
