@@ -12,7 +12,7 @@ use taffeta_ast::{Diagnostics, Func, LoopProps, Stmt, StmtId, StmtKind};
 use taffeta_codegen::Lowered;
 use taffeta_schedule::Schedule;
 use taffeta_schedule::auto::{Execution, LoopReport, MATERIALISE};
-use taffeta_structured::Explained;
+use taffeta_structured::{Assembly, Explained};
 
 /// Report of how an entry runs.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct ExecutionReport {
     pub loops: Vec<LoopReport>,
     /// Loops over structured tensors: the stored elements that they visit.
     pub traversals: Vec<Explained>,
+    /// Tensors that the program makes.
+    pub assembled: Vec<Assembly>,
 }
 
 impl ExecutionReport {
@@ -65,13 +67,16 @@ impl Program {
         let schedule = schedule.aimed_at(aim).lowered_by(crate::scheduler::lowers);
         let func = schedule.func();
         let lowered = pipeline::lowered(func, options, &mut timings).map_err(wrong)?;
-        let traversals = match func.is_structured() {
-            true => pipeline::structured(func, options, &mut timings).map_err(wrong)?.explained,
-            false => Vec::new(),
+        let (traversals, assembled) = match func.is_structured() {
+            true => {
+                let lowered = pipeline::structured(func, options, &mut timings).map_err(wrong)?;
+                (lowered.explained, lowered.assembled)
+            }
+            false => (Vec::new(), Vec::new()),
         };
         let mut loops = schedule.loop_reports();
         loops.iter_mut().for_each(|l| as_generated(l, func, &lowered));
-        Ok(ExecutionReport { schedule, loops, traversals })
+        Ok(ExecutionReport { schedule, loops, traversals, assembled })
     }
 }
 

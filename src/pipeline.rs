@@ -388,7 +388,7 @@ fn flattened(func: &Func, whole: &Func, options: &LowerOptions) -> Result<Struct
         done => return done,
     };
     let whole = Func { keeps_order: func.keeps_order, ..pass::simplify::run(whole) };
-    let Ok(Structured { func, mut layout, warnings, explained, order_violations, seeks }) =
+    let Ok(Structured { func, mut layout, warnings, explained, assembled, order_violations, seeks }) =
         taffeta_structured::lower(&whole)
     else {
         return Err(refused);
@@ -402,7 +402,7 @@ fn flattened(func: &Func, whole: &Func, options: &LowerOptions) -> Result<Struct
     }
     let func = taffeta_codegen::lower::specialise(&func, sizes)?;
     let func = taffeta_codegen::lower::specialise_interface(&func, sizes)?;
-    Ok(Structured { func, layout, warnings, explained, order_violations, seeks })
+    Ok(Structured { func, layout, warnings, explained, assembled, order_violations, seeks })
 }
 
 /// Builds the logical interface of a program that was lowered to arrays: signature, tensors, and the arrays of their

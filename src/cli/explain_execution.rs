@@ -1,6 +1,6 @@
 //! `taffeta show --explain`: how an entry runs under its schedule, and why.
 
-use super::explain_loops;
+use super::{explain_assembly, explain_loops};
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use taffeta::schedule::Schedule;
@@ -28,6 +28,10 @@ impl ReportText<'_> {
         out += &self.decisions();
         if !self.report.traversals.is_empty() {
             out += &format!("# Loops over structured tensors\n{}\n", self.traversals().text());
+        }
+        if !self.report.assembled.is_empty() {
+            let text = explain_assembly::text(&self.report.assembled, self.sources);
+            out += &format!("# Sparse tensors that the program makes\n{text}\n");
         }
         out += &self.execution();
         out += &self.against_roofs();
@@ -179,6 +183,7 @@ impl ReportText<'_> {
             "entry": self.entry,
             "decisions": decisions.collect::<Vec<_>>(),
             "loops": self.traversals().json(),
+            "assembled": explain_assembly::json(&self.report.assembled, self.sources),
             "stored": self.stored.iter().map(|(name, n)| ((*name).to_string(), json!(n))).collect::<Json>(),
             "execution": execution.collect::<Vec<_>>(),
             "nests": nests.collect::<Vec<_>>(),

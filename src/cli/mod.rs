@@ -13,6 +13,7 @@ mod deps;
 mod doc;
 mod doctor;
 mod explain;
+mod explain_assembly;
 mod explain_execution;
 mod explain_loops;
 mod finite;

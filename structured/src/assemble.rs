@@ -22,6 +22,7 @@ mod order;
 mod workspace;
 
 use crate::access;
+use crate::explain::Assembly;
 use order::Disorder;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
@@ -38,6 +39,8 @@ pub(crate) struct Assembled {
     pub(crate) tensors: Vec<(Arc<Tensor>, Option<StmtId>)>,
     /// Workspaces whose elements are copied in the order of their coordinates.
     pub(crate) workspaces: Vec<Symbol>,
+    /// Record of each tensor.
+    pub(crate) explained: Vec<Assembly>,
 }
 
 /// Returns whether a tensor is assembled: a result or a local tensor with a pattern of its own, other than a workspace.
@@ -55,12 +58,20 @@ pub(crate) fn is_assembled(func: &Func, tensor: &Tensor) -> bool {
 ///
 /// Formats that cannot be assembled yet, writes in another order than that of the levels, and reads between writes.
 pub(crate) fn run(func: &Func) -> Result<Assembled, Diagnostics> {
-    let mut out = Assembled { func: func.clone(), tensors: Vec::new(), workspaces: Vec::new() };
+    let mut out = Assembled { func: func.clone(), tensors: Vec::new(), workspaces: Vec::new(), explained: Vec::new() };
     let mut found = Vec::new();
     for tensor in assembled(func) {
-        match one(&out.func, &tensor) {
+        let writes = order::writes(scope(func, &tensor), &tensor.symbol);
+        let span = writes.last().map_or(Span::NONE, |s| s.origin().span());
+        match one(&out.func, &tensor, span) {
             Ok(One { func, complete, workspace }) => {
                 out.func = func;
+                out.explained.push(Assembly {
+                    tensor: tensor.symbol.name().to_string(),
+                    span,
+                    levels: tensor.format.levels.to_vec(),
+                    gathered: workspace.is_some(),
+                });
                 out.tensors.push((tensor, complete));
                 out.workspaces.extend(workspace);
             }
@@ -87,8 +98,7 @@ struct One {
     workspace: Option<Symbol>,
 }
 
-fn one(func: &Func, tensor: &Arc<Tensor>) -> Result<One, Diagnostic> {
-    let span = order::writes(scope(func, tensor), &tensor.symbol).last().map_or(Span::NONE, |s| s.origin().span());
+fn one(func: &Func, tensor: &Arc<Tensor>, span: Span) -> Result<One, Diagnostic> {
     appends(tensor).map_err(|d| d.at(span))?;
     let func = without_fills(func, tensor);
     let writes = order::writes(scope(&func, tensor), &tensor.symbol);

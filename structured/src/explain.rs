@@ -37,6 +37,19 @@ pub struct Explained {
     pub effect_on_fill: Option<Span>,
 }
 
+/// Record of how a tensor that the program makes is assembled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembly {
+    /// Name of the tensor.
+    pub tensor: String,
+    /// Location of its last write.
+    pub span: Span,
+    /// Levels, outermost first.
+    pub levels: Vec<Level>,
+    /// Whether fibres of the last level are gathered in a workspace, and sorted, before they are appended.
+    pub gathered: bool,
+}
+
 /// Fibre accessed by a loop, with its role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {

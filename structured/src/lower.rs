@@ -83,7 +83,7 @@ mod workspace;
 
 use crate::access;
 use crate::assemble;
-use crate::explain::{self, Explained};
+use crate::explain::{self, Assembly, Explained};
 use crate::layout::{Array, Layout, Parameter, TensorLevels};
 use crate::warnings;
 use exprs::range;
@@ -106,6 +106,8 @@ pub struct Structured {
     pub warnings: Vec<Diagnostic>,
     /// Records of the loops that access structured tensors, from the outside in.
     pub explained: Vec<Explained>,
+    /// Records of the tensors that the program makes.
+    pub assembled: Vec<Assembly>,
     /// Number of order violations: a level is determined by a loop inside of the loop that determines a level below it,
     /// so elements are traversed in another order than they are stored in.
     pub order_violations: usize,
@@ -126,6 +128,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
             layout: Layout::dense(func),
             warnings: Vec::new(),
             explained: Vec::new(),
+            assembled: Vec::new(),
             order_violations: 0,
             seeks: 0,
         });
@@ -206,7 +209,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     };
     let mut explained: Vec<Explained> = Vec::new();
     pass.explained.into_iter().for_each(|e| explained.extend((!explained.contains(&e)).then_some(e)));
-    Ok(Structured { func, layout, warnings: warnings::settled(pass.warnings), explained, order_violations, seeks })
+    let (warnings, assembled) = (warnings::settled(pass.warnings), assembled.explained);
+    Ok(Structured { func, layout, warnings, explained, assembled, order_violations, seeks })
 }
 
 impl Lower {

@@ -90,10 +90,12 @@ fn all_modes_agree_on_stored_elements() {
     }
 }
 
-/// Checks that all modes agree if the backward pass has all values on tapes, and if it has none.
+/// Checks, in every second format, that all modes agree if the backward pass has all values on tapes, and if it has
+/// none.
 #[test]
 fn all_modes_agree_with_any_tape() {
-    for (format, entry) in traversed().filter(|f| !shares_values(f)).zip(["scores", "sampled"].into_iter().cycle()) {
+    let formats = traversed().filter(|f| !shares_values(f)).step_by(2);
+    for (format, entry) in formats.zip(["scores", "sampled"].into_iter().cycle()) {
         agree(format, entry, Tape::All);
     }
     for format in ["csr", "coo", "bcsr(2, 3)"] {
