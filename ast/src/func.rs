@@ -117,6 +117,14 @@ impl Func {
         self.params.iter().map(|p| &p.tensor).chain(&self.results)
     }
 
+    /// Returns whether the program assembles a tensor: a result or a local tensor with a pattern of its own, other than a
+    /// workspace.
+    pub fn assembles(&self, tensor: &Tensor) -> bool {
+        let pattern = tensor.format.pattern;
+        let follows = pattern.is_some() && self.params.iter().any(|p| p.tensor.format.pattern == pattern);
+        !(tensor.format.is_dense() || follows || tensor.role.is_local() && tensor.format.inserts())
+    }
+
     /// Returns whether any tensor, local ones included, has a format that is not dense.
     pub fn is_structured(&self) -> bool {
         self.interface().any(|t| !t.format.is_dense()) || self.body.declares_structured()

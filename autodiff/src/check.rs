@@ -144,24 +144,18 @@ fn shown(results: &[std::sync::Arc<Tensor>]) -> String {
     }
 }
 
-/// Refuses tensors that the program assembles: results and local tensors with a pattern of their own, other than
-/// workspaces.
+/// Refuses tensors that the program assembles.
 fn assembled(request: &Request<'_>, found: &mut Vec<Diagnostic>) {
     let func = request.func;
-    let has_own_pattern = |t: &Tensor| {
-        let pattern = t.format.pattern;
-        let follows = pattern.is_some() && func.params.iter().any(|p| p.tensor.format.pattern == pattern);
-        !(t.format.is_dense() || follows || t.role.is_local() && t.format.inserts())
-    };
     let mut refuse = |t: &Tensor, span: Span| {
         let text =
             format!("gradients through `{}`, which is assembled in `{}`, are not supported yet", t.symbol, t.format);
         let help = "store it in the pattern of a parameter (`@ pattern(A)`), or densely";
         found.push(Diagnostic::new("grad::structured", text).at(span).help(help));
     };
-    func.results.iter().filter(|t| has_own_pattern(t)).for_each(|t| refuse(t, request.span));
+    func.results.iter().filter(|t| func.assembles(t)).for_each(|t| refuse(t, request.span));
     func.body.walk(&mut |s| match s.kind() {
-        StmtKind::VarDef { tensor, .. } if has_own_pattern(tensor) => refuse(tensor, s.origin().span()),
+        StmtKind::VarDef { tensor, .. } if func.assembles(tensor) => refuse(tensor, s.origin().span()),
         _ => {}
     });
 }

@@ -43,15 +43,6 @@ pub(crate) struct Assembled {
     pub(crate) explained: Vec<Assembly>,
 }
 
-/// Returns whether a tensor is assembled: a result or a local tensor with a pattern of its own, other than a workspace.
-pub(crate) fn is_assembled(func: &Func, tensor: &Tensor) -> bool {
-    let follows = || {
-        let pattern = tensor.format.pattern;
-        pattern.is_some() && func.params.iter().any(|p| p.tensor.format.pattern == pattern)
-    };
-    !(tensor.format.is_dense() || follows() || tensor.role.is_local() && tensor.format.inserts())
-}
-
 /// Prepares the tensors that a program assembles.
 ///
 /// # Errors
@@ -83,9 +74,9 @@ pub(crate) fn run(func: &Func) -> Result<Assembled, Diagnostics> {
 
 /// Collects the assembled tensors of a program.
 fn assembled(func: &Func) -> Vec<Arc<Tensor>> {
-    let mut all: Vec<Arc<Tensor>> = func.results.iter().filter(|t| is_assembled(func, t)).cloned().collect();
+    let mut all: Vec<Arc<Tensor>> = func.results.iter().filter(|t| func.assembles(t)).cloned().collect();
     func.body.walk(&mut |s| match s.kind() {
-        StmtKind::VarDef { tensor, .. } if is_assembled(func, tensor) => all.push(tensor.clone()),
+        StmtKind::VarDef { tensor, .. } if func.assembles(tensor) => all.push(tensor.clone()),
         _ => {}
     });
     all

@@ -11,7 +11,7 @@ use taffeta::packed::{self, Packed};
 use taffeta::{Error, Options, Timings, inputs, pipeline};
 use taffeta_ast::func::ParamMode;
 use taffeta_ast::interp::{self, Inputs, Outputs, RuntimeError};
-use taffeta_ast::{Func, Tensor, Value};
+use taffeta_ast::{Func, Value};
 use taffeta_codegen::c::CSource;
 use taffeta_codegen::signature::Signature;
 use taffeta_structured::Stored;
@@ -77,7 +77,7 @@ fn fault(prepared: &Prepared, outcome: Outcome) -> Option<String> {
         (Ok(out), Outcome::Returned(_, written)) => {
             let params = prepared.func.params.iter().zip_eq(&out.params).filter(|(p, _)| p.mode == ParamMode::InOut);
             let results = prepared.func.results.iter().zip_eq(&out.results).zip_eq(&out.unwritten);
-            let (made, results): (Vec<_>, Vec<_>) = results.partition(|((t, _), _)| is_made(&prepared.func, t));
+            let (made, results): (Vec<_>, Vec<_>) = results.partition(|((t, _), _)| prepared.func.assembles(t));
             // C makes the arrays of results with a pattern of their own.
             let arrays = made.into_iter().flat_map(|((t, v), _)| {
                 let places = v.places().expect("a sparse value");
@@ -92,12 +92,6 @@ fn fault(prepared: &Prepared, outcome: Outcome) -> Option<String> {
             expected.zip_eq(written).find_map(|((want, unwritten), have)| differs(want, unwritten, have))
         }
     }
-}
-
-/// Returns whether the program makes the arrays of a result.
-fn is_made(func: &Func, result: &Tensor) -> bool {
-    let pattern = result.format.pattern;
-    !result.format.is_dense() && func.params.iter().all(|p| p.tensor.format.pattern != pattern)
 }
 
 /// Returns the difference of a result, except at unwritten elements, which may have any value.
