@@ -55,8 +55,8 @@ impl Packed {
         Ok(packed)
     }
 
-    /// Converts the results of a call, which the arrays that the program has made follow. Elements of results that share
-    /// a parameter's pattern are retained.
+    /// Converts the results of a call, which the arrays that the program has made follow. Elements of results that
+    /// share a parameter's pattern are retained.
     ///
     /// # Errors
     ///

@@ -117,8 +117,8 @@ impl Func {
         self.params.iter().map(|p| &p.tensor).chain(&self.results)
     }
 
-    /// Returns whether the program assembles a tensor: a result or a local tensor with a pattern of its own, other than a
-    /// workspace.
+    /// Returns whether the program assembles a tensor: a result or a local tensor with a pattern of its own, other than
+    /// a workspace.
     pub fn assembles(&self, tensor: &Tensor) -> bool {
         let pattern = tensor.format.pattern;
         let follows = pattern.is_some() && self.params.iter().any(|p| p.tensor.format.pattern == pattern);

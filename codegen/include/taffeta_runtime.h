@@ -890,8 +890,8 @@ static TAFFETA_UNUSED void taf_drop_results(const taffeta_ctx *ctx, const taf_sp
     }
 }
 
-/* Sorts the integers, which are not negative, from `begin` up to `end`: short lists by insertion, others by digits of 11 bits, as far as they
-   differ, and in place if there is no memory. */
+/* Sorts the integers, which are not negative, from `begin` up to `end`: short lists by insertion, others by digits of
+   11 bits, as far as they differ, and in place if there is no memory. */
 #define TAFFETA_SORT(name, type, unsigned_type) \
     static TAFFETA_UNUSED void taf_sort_##name(type *list, int64_t begin, int64_t end) { \
         type *a = list + begin; \

@@ -1,5 +1,5 @@
-//! Assembly of sparse tensors that a program makes: results and local tensors with a pattern of their own. What is
-//! stored, and in which order, follows from the writes; the first row that applies says how they are lowered:
+//! Assembly of sparse tensors that a program makes: results and local tensors with a pattern of their own. The stored
+//! elements and their order follow from the writes, which are lowered by the first row that applies:
 //!
 //! | facts of the writes | lowering |
 //! |---|---|
@@ -26,7 +26,7 @@ use crate::explain::Assembly;
 use order::Disorder;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
-use taffeta_ast::format::{Coord, Format, LevelKind};
+use taffeta_ast::format::LevelKind;
 use taffeta_ast::{
     Diagnostic, Diagnostics, Expr, ExprKind, Func, Literal, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
@@ -110,13 +110,11 @@ fn one(func: &Func, tensor: &Arc<Tensor>, span: Span) -> Result<One, Diagnostic>
 
 /// Checks that all levels of a tensor's format can be appended to: dense ones above, lists below.
 fn appends(tensor: &Tensor) -> Result<(), Diagnostic> {
-    let Format { levels, coords, keys, .. } = &tensor.format;
-    let lists = levels.iter().skip_while(|l| l.kind == LevelKind::Dense);
-    let plain = coords.iter().all(|c| matches!(c, Coord::Dim(_))) && keys.is_empty();
+    let lists = tensor.format.levels.iter().skip_while(|l| l.kind == LevelKind::Dense);
     let odd = lists.clone().find(|l| !matches!(l.kind, LevelKind::Compressed | LevelKind::Singleton) || !l.ordered);
     let text = match odd {
         Some(level) => format!("cannot assemble `{}` yet: elements cannot be appended to `{level}`", tensor.symbol),
-        None if plain && lists.count() > 0 => return Ok(()),
+        None if tensor.format.order().is_some() && lists.count() > 0 => return Ok(()),
         None => format!("cannot assemble `{}` yet in `{}`", tensor.symbol, tensor.format),
     };
     let help = "store it in `csr`, `dcsr`, `csf`, `coo` or another format of `dense` above `compressed` levels, or run \
@@ -127,16 +125,14 @@ fn appends(tensor: &Tensor) -> Result<(), Diagnostic> {
 fn refused(tensor: &Tensor, disorder: &Disorder) -> Diagnostic {
     let why = match disorder {
         Disorder::Twice => "an element is written several times".to_string(),
-        Disorder::Backwards(level) => match &tensor.format.coords[*level] {
-            Coord::Dim(d) => {
-                format!("elements are not written in the order of dimension {d}, which level {level} stores")
-            }
-            coord => format!("elements are not written in the order of `{coord}`, which level {level} stores"),
-        },
+        Disorder::Backwards(level) => {
+            let d = order_of(tensor)[*level];
+            format!("elements are not written in the order of dimension {d}, which level {level} stores")
+        }
     };
     let text = format!("cannot assemble `{}`: {why}", tensor.symbol);
-    let help = "put the loops in the order of the levels, and the writes of a fibre into one iteration of the loop over \
-                it; or run the program with `--backend interp`";
+    let help = "put the loops in the order of the levels, and the writes of a fibre into one iteration of the loop \
+                over it; or run the program with `--backend interp`";
     Diagnostic::new("storage::assembly", text).help(help)
 }
 
@@ -236,22 +232,19 @@ fn read_in(s: &Stmt, tensor: &Symbol) -> Option<Span> {
     found
 }
 
+/// Returns the dimension that each level stores.
+fn order_of(tensor: &Tensor) -> Vec<usize> {
+    tensor.format.order().unwrap_or_else(|| unreachable!("`appends` has refused remapped formats"))
+}
+
 /// Returns the coordinates of a written element, by level.
 fn coordinates(s: &Stmt, tensor: &Tensor) -> Vec<Expr> {
     let target = access::target(s);
     let Some(ExprKind::Load(_, at)) = target.as_ref().map(Expr::kind) else { return Vec::new() };
-    let dim = |c: &Coord| match c {
-        Coord::Dim(d) => at[*d].index.clone(),
-        _ => unreachable!("`appends` has refused remapped formats"),
-    };
-    tensor.format.coords.iter().map(dim).collect()
+    order_of(tensor).into_iter().map(|d| at[d].index.clone()).collect()
 }
 
 /// Returns the size of the dimension that each level stores.
 fn sizes(tensor: &Tensor) -> Vec<Expr> {
-    let dim = |c: &Coord| match c {
-        Coord::Dim(d) => tensor.shape[*d].clone(),
-        _ => unreachable!("`appends` has refused remapped formats"),
-    };
-    tensor.format.coords.iter().map(dim).collect()
+    order_of(tensor).into_iter().map(|d| tensor.shape[d].clone()).collect()
 }

@@ -1,5 +1,5 @@
-//! The corpus: the output of each command of each program in `tests/corpus` is in the `.expect` file beside it. Runs are
-//! by the interpreter, and every second one of a program by C, too.
+//! The corpus: the output of each command of each program in `tests/corpus` is in the `.expect` file beside it. Runs
+//! are by the interpreter, and every second one of a program by C, too.
 //!
 //! Every `run` is executed twice, in the interpreter and as compiled C, and must print the same text both times:
 //! results, and the errors that stop a program. `UPDATE_EXPECT=1` writes the files. To add a test, add a file.

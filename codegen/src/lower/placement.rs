@@ -12,7 +12,8 @@
 //!   are on a stack in front of the others: writing to memory last written by another thread costs a transfer of each
 //!   cache line;
 //! - `Heap`: arrays whose size depends on an iterator or on data, allocated at their declaration and freed at the end
-//!   of their scope; so are arrays that are made for the caller, and given to it there. A declaration with an empty body, which is kept for the check of its sizes, allocates nothing.
+//!   of their scope; so are arrays that are made for the caller, and given to it there. A declaration with an empty
+//!   body, which is kept for the check of its sizes, allocates nothing.
 //!
 //! **Requires**: logical shapes. **Ensures**: ids and origins are kept; no array of run-time size is on the stack.
 //!

@@ -524,8 +524,8 @@ impl Elab<'_> {
     }
 }
 
-/// Returns the format of a result. A format with a pattern of its own has that of the returned tensor, if this has one of
-/// its own in the same format.
+/// Returns the format of a result. A format with a pattern of its own has that of the returned tensor, if this has one
+/// of its own in the same format.
 fn unified(format: Format, value: &Value, params: &[Param]) -> Format {
     let follows = |f: &Format| params.iter().any(|p| p.tensor.format.pattern == f.pattern);
     let found = value.format();

@@ -7,7 +7,7 @@
 //! C[…, c, …] = …
 //! ```
 //!
-//! If an earlier probe has written what a later one reads, the later coordinate is the smaller one.
+//! A probe that reads an element which an earlier one has written is at a smaller coordinate than that.
 
 use super::{coordinates, sizes};
 use rustc_hash::FxHashMap;
@@ -79,7 +79,7 @@ fn meets(probed: &Func, tensor: &Symbol, [first, then]: [Use; 2], sink: &(dyn Fn
 /// Dense tensor whose accesses show the order of writes.
 struct Probe {
     tensor: Arc<Tensor>,
-    /// Scalar that takes what is read.
+    /// Scalar into which the elements are read.
     sink: Arc<Tensor>,
 }
 

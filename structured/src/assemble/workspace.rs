@@ -1,7 +1,7 @@
 //! Workspace for the last level of a tensor, whose elements are written several times or in any order within a fibre:
 //! the writes go to a row of a `bytemap`, which is copied at the end of the part of the program that writes the fibre.
 
-use super::{coordinates, items};
+use super::{coordinates, items, order_of};
 use crate::access;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
@@ -18,22 +18,14 @@ pub(super) fn insert(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> Opti
         return None;
     }
     let part = part(super::scope(func, tensor), &tensor.symbol, &above)?;
-    let last = dimension(tensor);
+    let last = *order_of(tensor).last()?;
     let name = Symbol::new(format!("{}.row", tensor.symbol.name().replace('.', "_")));
     let format = Format::workspace(1, tensor.format.fill);
     let shape = vec![tensor.shape[last].clone()];
     let row = Tensor { format, ..Tensor::dense(name, tensor.dtype, shape, Role::Workspace) };
     let row = Arc::new(Tensor { memory: Memory::Auto, ..row });
-    let new = with_workspace(&part, tensor, &row, &above);
+    let new = with_workspace(&part, tensor, &row, (&above, last));
     Some((func.with_body(replaced(&func.body, &part, &new)), row.symbol.clone()))
-}
-
-/// Returns the dimension that the last level stores.
-fn dimension(tensor: &Tensor) -> usize {
-    match tensor.format.coords.last() {
-        Some(taffeta_ast::format::Coord::Dim(d)) => *d,
-        _ => unreachable!("`appends` has refused remapped formats"),
-    }
 }
 
 /// Returns the outermost statement that contains all writes of a tensor and has constant coordinates above the last
@@ -69,16 +61,13 @@ fn part(scope: &Stmt, tensor: &Symbol, above: &[Expr]) -> Option<Stmt> {
 }
 
 /// Declares the workspace around a statement that writes into it instead, and copies its elements at the end.
-fn with_workspace(part: &Stmt, tensor: &Tensor, row: &Arc<Tensor>, above: &[Expr]) -> Stmt {
+fn with_workspace(part: &Stmt, tensor: &Tensor, row: &Arc<Tensor>, (above, last): (&[Expr], usize)) -> Stmt {
     let origin = || part.origin().derive("assemble", "copy");
-    let last = dimension(tensor);
     let written = redirected(part, &tensor.symbol, row, last);
     let j = Symbol::new(format!("{}.d{last}", tensor.symbol.name().replace('.', "_")));
     let mut indices = vec![Access::from(Expr::var(&j)); tensor.shape.len()];
-    for (coord, index) in tensor.format.coords.iter().zip(above) {
-        if let taffeta_ast::format::Coord::Dim(d) = coord {
-            indices[*d] = index.clone().into();
-        }
+    for (d, index) in order_of(tensor).into_iter().zip(above) {
+        indices[d] = index.clone().into();
     }
     let value = row.load([Expr::var(&j)]);
     let body = Stmt::new(StmtKind::Store { tensor: tensor.symbol.clone(), indices, value }, origin());

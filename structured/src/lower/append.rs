@@ -2,7 +2,7 @@
 //! ([`crate::assemble`]).
 //!
 //! ```text
-//! C[i, j] = v          for r in range(C.opened1, i + 1): C.pos1[r] = C.n1      first positions of rows without elements
+//! C[i, j] = v          for r in range(C.opened1, i + 1): C.pos1[r] = C.n1    first positions of rows without elements
 //!                 →    C.opened1 = i + 1
 //!                      grow(C.room1, C.crd1, C.val, C.n1 + 1)
 //!                      C.crd1[C.n1] = j; C.val[C.n1] = v
@@ -182,7 +182,7 @@ impl Path<'_> {
         self.all.push(Stmt::new(StmtKind::Assume { cond }, self.origin.clone()));
     }
 
-    /// Enters a coordinate in the list at level `k`: appends it, unless it is the last one of a list above another list.
+    /// Enters a coordinate in the list at level `k`: appends it, unless it is the last one of a list above another.
     fn enter(&mut self, tensor: &Symbol, k: usize, coordinate: &Expr) {
         let Some(list) = self.flat.lists.iter().find(|list| list.level == k) else { return };
         let (level, count) = (&self.flat.levels[k], list.count.load([]));

@@ -26,16 +26,21 @@ const APPENDING: [&str; 8] = [
     "for i in range(n):\n        for j in range(n):\n            C[i, j] += A[i, j] * B[i, j]",
     "for i in range(n):\n        for j in range(n):\n            C[i, j] -= A[i, j] - A[i, j]",
     "for i in range(n):\n        for j in range(n):\n            if A[i, j] > 4.0:\n                C[i, j] = B[i, j]",
-    "for i in range(n):\n        if x[i] > 3.0:\n            for j in range(i, n):\n                C[i, j] = A[i, j] * x[j]",
+    "for i in range(n):\n        if x[i] > 3.0:\n            for j in range(i, n):\n                \
+     C[i, j] = A[i, j] * x[j]",
     "for i in range(n):\n        C[i, 0] = x[i]\n        for j in range(1, n):\n            C[i, j] = A[i, j - 1]",
-    "for i in range(n):\n        for j in range(n):\n            t = A[i, j] * x[j]\n            C[i, j] = min(t, B[i, j])",
+    "for i in range(n):\n        for j in range(n):\n            t = A[i, j] * x[j]\n            \
+     C[i, j] = min(t, B[i, j])",
 ];
 
 /// Bodies that write rows of `C` one after the other, with several writes of an element or none in order.
 const INSERTING: [&str; 6] = [
-    "for i in range(n):\n        for k in range(n):\n            for j in range(n):\n                C[i, j] += A[i, k] * B[k, j]",
-    "for i in range(n):\n        for j in range(n):\n            for k in range(n):\n                C[i, j] += A[i, k] * B[k, j]",
-    "for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j]\n        for j in range(n):\n            C[i, j] += B[i, j]",
+    "for i in range(n):\n        for k in range(n):\n            for j in range(n):\n                \
+     C[i, j] += A[i, k] * B[k, j]",
+    "for i in range(n):\n        for j in range(n):\n            for k in range(n):\n                \
+     C[i, j] += A[i, k] * B[k, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j]\n        \
+     for j in range(n):\n            C[i, j] += B[i, j]",
     "for i in range(n):\n        for j in range(n):\n            C[i, n - 1 - j] = A[i, j]",
     "for i in range(n):\n        for j in range(n):\n            C[i, (3 * j) % n] += A[i, j]",
     "for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j]\n            C[i, j] *= x[j]",
