@@ -11,6 +11,16 @@
 
 #include "taffeta_runtime.h"
 
+/* Declares checks with an instance for each type of the index arrays: the one that is called, or all in the object
+   file of the runtime. */
+#ifdef TAFFETA_LINKED
+#define TAF_CHECK TAFFETA_RUNTIME
+#define TAF_TYPED(check) check##_of_type
+#else
+#define TAF_CHECK static TAFFETA_BODY
+#define TAF_TYPED(check) check
+#endif
+
 /* Level that an entry expects. */
 typedef struct taf_level {
     int32_t kind;
@@ -24,7 +34,107 @@ typedef struct taf_storage {
     const void *fill; /* of the argument's element type */
 } taf_storage;
 
-static TAFFETA_COLD const char *taf_level_name(int32_t kind) {
+TAFFETA_RUNTIME TAFFETA_COLD const char *taf_level_name(int32_t kind);
+
+/* Checks the type, length and address of one array of a structured argument. */
+TAFFETA_RUNTIME int taf_check_array(taffeta_ctx *ctx, const taf_spec *s, const void *data, int32_t dtype, size_t length);
+
+/* Extracts the arrays of a structured argument as dense tensors: those of its levels, outermost first, then its
+   elements. `flat` specifies each array; `lengths` receives their shapes. */
+TAFFETA_RUNTIME int taf_arrays_of(taffeta_ctx *ctx, const taf_spec *s, const taf_storage *storage, const taf_spec *flat,
+                                  const taffeta_tensor *t, taffeta_tensor *arrays, int64_t *lengths);
+
+/* Checks a result that the callee makes: its type and number of dimensions, and that it has no memory yet. */
+TAFFETA_RUNTIME int taf_check_made(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *t, bool planned);
+
+/* Initialises an array that the callee makes. */
+TAFFETA_RUNTIME void taf_empty_array(taffeta_tensor *array, int32_t dtype, int64_t *length);
+
+/* Moves arrays that the callee has made to the levels of a tensor, which are allocated as one block with them. */
+TAFFETA_RUNTIME int taf_levels_of(taffeta_ctx *ctx, const taf_storage *storage, taffeta_tensor *arrays, taffeta_tensor *t);
+
+/* Frees arrays that the callee has made and no tensor has taken. */
+TAFFETA_RUNTIME void taf_drop_arrays(taffeta_tensor *arrays, size_t n_arrays);
+
+/* Reads an element of an index array. Inlined where the type is known, so that a loop tests the type once. */
+static TAFFETA_BODY int64_t taf_index(const void *data, int32_t dtype, int64_t k) {
+    switch (dtype) {
+    case TAFFETA_U8: return ((const uint8_t *)data)[k];
+    case TAFFETA_U16: return ((const uint16_t *)data)[k];
+    case TAFFETA_I32: return ((const int32_t *)data)[k];
+    default: return ((const int64_t *)data)[k];
+    }
+}
+
+/* Reads the last element, the number of positions. */
+TAFFETA_RUNTIME int taf_last(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t *count);
+
+/* Checks that `pos` begins with 0, does not decrease, and ends with `total`. */
+TAF_CHECK int taf_check_partition(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t dtype,
+                                  int64_t total);
+
+TAFFETA_RUNTIME TAFFETA_COLD int taf_twice(taffeta_ctx *ctx, const taf_spec *s, int64_t coordinate, int64_t part);
+
+TAFFETA_RUNTIME int taf_compare(const void *a, const void *b);
+
+/* Checks the coordinates of each part of the partition `pos`: below `size`, and ordered and unique where required. */
+TAF_CHECK int taf_check_coordinates(taffeta_ctx *ctx, const taffeta_tensor *pos, int32_t pos_dtype, const taf_spec *s,
+                                    const taffeta_tensor *crd, int32_t dtype, int64_t size, bool ordered,
+                                    bool unique);
+
+/* Checks that each part of the partition `pos`, a block of coordinates from `start` (NULL: from 0), is in range. */
+TAF_CHECK int taf_check_blocks(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t pos_dtype,
+                               const taffeta_tensor *start, int32_t dtype, int64_t size);
+
+/* Checks that each element is from 0 to `most`. */
+TAF_CHECK int taf_check_range(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t most,
+                              int64_t size);
+
+/* Checks that the elements increase. */
+TAF_CHECK int taf_check_rises(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype);
+
+/* Checks that the coordinates of each fibre increase from slot to slot, up to the unused slots, which hold the size. */
+TAF_CHECK int taf_check_slots(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
+                              int64_t slots, int64_t size);
+
+/* Checks that coordinates in `crd` do not decrease (`unique`: increase) over consecutive positions of one part of `pos`
+   that agree in all coordinates of the lists above. */
+TAFFETA_RUNTIME int taf_check_tuples(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *const *lists,
+                                     size_t n_lists, const taf_spec *s, const taffeta_tensor *crd, bool unique);
+
+/* Checks the segments of each part of `pos`, whose ends are in `end`: each has at least one coordinate and, unless
+   `ofs` is NULL, at most one position per coordinate. `full`: the segments cover the dimension, and each has one
+   position or one per coordinate. */
+TAFFETA_RUNTIME int taf_check_segments(taffeta_ctx *ctx, const taffeta_tensor *pos, const taf_spec *s,
+                                       const taffeta_tensor *end, const taf_spec *ofs_spec, const taffeta_tensor *ofs,
+                                       bool full, int64_t size);
+
+/* Checks that `map`, `size` numbers for each part of the list, is nonzero exactly at the coordinates of the part. */
+TAFFETA_RUNTIME int taf_check_map(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd, const taf_spec *s,
+                                  const taffeta_tensor *map, int64_t size);
+
+/* Returns the slot at which the search for a coordinate begins, in a table of `mask + 1` slots. */
+static inline TAFFETA_UNUSED int64_t taf_slot(int64_t coordinate, int64_t mask) {
+    const uint64_t scattered = (uint64_t)(coordinate ^ (coordinate >> 32)) * UINT64_C(0x9E3779B97F4A7C15);
+    return ((int64_t)scattered >> 32) & mask;
+}
+
+/* Checks that `tbl` has a hash table for each part of the list, with a slot for each coordinate and a free slot. */
+TAFFETA_RUNTIME int taf_check_table(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd,
+                                    const taffeta_tensor *tpos, const taf_spec *s, const taffeta_tensor *tbl);
+
+/* Definitions of the functions declared above. */
+#if !defined(TAFFETA_LINKED) || defined(TAFFETA_LEVELS_OBJECT)
+int taf_last(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t *count) {
+    if (a->shape[0] == 0)
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` is empty, expected at least one element", s->name);
+    *count = taf_index(a->data, dtype, a->shape[0] - 1);
+    if (*count < 0)
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` ends with %" PRId64 ", which is negative", s->name, *count);
+    return TAFFETA_OK;
+}
+
+const char *taf_level_name(int32_t kind) {
     static const char *const names[] = {"dense",     "compressed", "singleton",        "hashed",           "bytemap",
                                         "bitmap",    "banded",     "ragged",           "blocklist",        "runlength",
                                         "packbits",  "triangular", "triangular (upper)", "symmetric",        "point",
@@ -32,8 +142,7 @@ static TAFFETA_COLD const char *taf_level_name(int32_t kind) {
     return kind >= 0 && kind <= TAFFETA_LEVEL_SLICED ? names[kind] : "an unknown kind";
 }
 
-/* Checks the type, length and address of one array of a structured argument. */
-static TAFFETA_UNUSED int taf_check_array(taffeta_ctx *ctx, const taf_spec *s, const void *data, int32_t dtype, size_t length) {
+int taf_check_array(taffeta_ctx *ctx, const taf_spec *s, const void *data, int32_t dtype, size_t length) {
     if (dtype != s->dtype)
         return taf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
                          taf_dtype_name(dtype), taf_dtype_name(s->dtype));
@@ -45,10 +154,8 @@ static TAFFETA_UNUSED int taf_check_array(taffeta_ctx *ctx, const taf_spec *s, c
     return TAFFETA_OK;
 }
 
-/* Extracts the arrays of a structured argument as dense tensors: those of its levels, outermost first, then its
-   elements. `flat` specifies each array; `lengths` receives their shapes. */
-static TAFFETA_UNUSED int taf_arrays_of(taffeta_ctx *ctx, const taf_spec *s, const taf_storage *storage, const taf_spec *flat,
-                                      const taffeta_tensor *t, taffeta_tensor *arrays, int64_t *lengths) {
+int taf_arrays_of(taffeta_ctx *ctx, const taf_spec *s, const taf_storage *storage, const taf_spec *flat,
+                  const taffeta_tensor *t, taffeta_tensor *arrays, int64_t *lengths) {
     int status = taf_check_tensor(ctx, s, t);
     if (status != TAFFETA_OK) return status;
     if (t->levels == NULL)
@@ -89,8 +196,7 @@ static TAFFETA_UNUSED int taf_arrays_of(taffeta_ctx *ctx, const taf_spec *s, con
     return TAFFETA_OK;
 }
 
-/* Checks a result that the callee makes: its type and number of dimensions, and that it has no memory yet. */
-static TAFFETA_UNUSED int taf_check_made(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *t, bool planned) {
+int taf_check_made(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *t, bool planned) {
     int status = taf_check_tensor(ctx, s, t);
     if (status != TAFFETA_OK || planned) return status;
     if (t->data != NULL || t->levels != NULL)
@@ -99,8 +205,7 @@ static TAFFETA_UNUSED int taf_check_made(taffeta_ctx *ctx, const taf_spec *s, co
     return TAFFETA_OK;
 }
 
-/* Initialises an array that the callee makes. */
-static TAFFETA_UNUSED void taf_empty_array(taffeta_tensor *array, int32_t dtype, int64_t *length) {
+void taf_empty_array(taffeta_tensor *array, int32_t dtype, int64_t *length) {
     memset(array, 0, sizeof *array);
     *length = 0;
     array->dtype = dtype;
@@ -108,8 +213,7 @@ static TAFFETA_UNUSED void taf_empty_array(taffeta_tensor *array, int32_t dtype,
     array->shape = length;
 }
 
-/* Moves arrays that the callee has made to the levels of a tensor, which are allocated as one block with them. */
-static TAFFETA_UNUSED int taf_levels_of(taffeta_ctx *ctx, const taf_storage *storage, taffeta_tensor *arrays, taffeta_tensor *t) {
+int taf_levels_of(taffeta_ctx *ctx, const taf_storage *storage, taffeta_tensor *arrays, taffeta_tensor *t) {
     const size_t n_levels = (size_t)storage->n_levels;
     size_t n_arrays = 0;
     for (size_t l = 0; l < n_levels; l++) n_arrays += (size_t)storage->levels[l].n_arrays;
@@ -143,8 +247,7 @@ static TAFFETA_UNUSED int taf_levels_of(taffeta_ctx *ctx, const taf_storage *sto
     return TAFFETA_OK;
 }
 
-/* Frees arrays that the callee has made and no tensor has taken. */
-static TAFFETA_UNUSED void taf_drop_arrays(taffeta_tensor *arrays, size_t n_arrays) {
+void taf_drop_arrays(taffeta_tensor *arrays, size_t n_arrays) {
     for (size_t k = 0; k < n_arrays; k++) {
         const size_t size = taf_dtype_size(arrays[k].dtype);
         if (arrays[k].data == NULL) continue;
@@ -153,160 +256,18 @@ static TAFFETA_UNUSED void taf_drop_arrays(taffeta_tensor *arrays, size_t n_arra
     }
 }
 
-/* Reads an element of an index array. Inlined where the type is known, so that a loop tests the type once. */
-static TAFFETA_BODY int64_t taf_index(const void *data, int32_t dtype, int64_t k) {
-    switch (dtype) {
-    case TAFFETA_U8: return ((const uint8_t *)data)[k];
-    case TAFFETA_U16: return ((const uint16_t *)data)[k];
-    case TAFFETA_I32: return ((const int32_t *)data)[k];
-    default: return ((const int64_t *)data)[k];
-    }
-}
-
-/* Reads the last element, the number of positions. */
-static TAFFETA_BODY int taf_last(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t *count) {
-    if (a->shape[0] == 0)
-        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` is empty, expected at least one element", s->name);
-    *count = taf_index(a->data, dtype, a->shape[0] - 1);
-    if (*count < 0)
-        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` ends with %" PRId64 ", which is negative", s->name, *count);
-    return TAFFETA_OK;
-}
-
-/* Checks that `pos` begins with 0, does not decrease, and ends with `total`. */
-static TAFFETA_BODY int taf_check_partition(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t dtype,
-                                           int64_t total) {
-    const int64_t last = pos->shape[0] - 1;
-    int64_t before = taf_index(pos->data, dtype, 0);
-    if (before != 0)
-        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` begins with %" PRId64 ", expected 0", s->name, before);
-    for (int64_t k = 1; k <= last; k++) {
-        const int64_t next = taf_index(pos->data, dtype, k);
-        if (next < before)
-            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` falls from %" PRId64 " to %" PRId64 " at element %" PRId64,
-                             s->name, before, next, k);
-        before = next;
-    }
-    if (before != total)
-        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` ends with %" PRId64 ", but there are %" PRId64 " positions",
-                         s->name, before, total);
-    return TAFFETA_OK;
-}
-
-static TAFFETA_COLD int taf_twice(taffeta_ctx *ctx, const taf_spec *s, int64_t coordinate, int64_t part) {
+int taf_twice(taffeta_ctx *ctx, const taf_spec *s, int64_t coordinate, int64_t part) {
     return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` repeats coordinate %" PRId64 " under position %" PRId64, s->name,
                      coordinate, part);
 }
 
-static TAFFETA_UNUSED int taf_compare(const void *a, const void *b) {
+int taf_compare(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-/* Checks that the coordinates of an unordered part are unique. */
-static TAFFETA_BODY int taf_check_distinct(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
-                                          int64_t part, int64_t begin, int64_t end) {
-    if (end - begin < 2) return TAFFETA_OK;
-    int status = TAFFETA_OK;
-    int64_t *sorted = (int64_t *)malloc((size_t)(end - begin) * sizeof *sorted);
-    if (sorted == NULL)
-        return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory to check that the coordinates of `%s` are unique", s->name);
-    for (int64_t k = begin; k < end; k++) sorted[k - begin] = taf_index(crd->data, dtype, k);
-    qsort(sorted, (size_t)(end - begin), sizeof *sorted, taf_compare);
-    for (int64_t k = 1; k < end - begin && status == TAFFETA_OK; k++)
-        if (sorted[k] == sorted[k - 1]) status = taf_twice(ctx, s, sorted[k], part);
-    free(sorted);
-    return status;
-}
-
-/* Checks the coordinates of each part of the partition `pos`: below `size`, and ordered and unique where required. */
-static TAFFETA_BODY int taf_check_coordinates(taffeta_ctx *ctx, const taffeta_tensor *pos, int32_t pos_dtype, const taf_spec *s,
-                                             const taffeta_tensor *crd, int32_t dtype, int64_t size, bool ordered,
-                                             bool unique) {
-    for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
-        const int64_t begin = taf_index(pos->data, pos_dtype, p), end = taf_index(pos->data, pos_dtype, p + 1);
-        int64_t before = -1;
-        for (int64_t k = begin; k < end; k++) {
-            const int64_t c = taf_index(crd->data, dtype, k);
-            if (c < 0 || c >= size)
-                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "element %" PRId64 " of `%s` is %" PRId64 ", out of range for a dimension of size %" PRId64, k, s->name,
-                                 c, size);
-            if (ordered && c < before)
-                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "`%s` is not in order: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
-            if (ordered && unique && c == before) return taf_twice(ctx, s, c, p);
-            before = c;
-        }
-        if (!ordered && unique) {
-            const int status = taf_check_distinct(ctx, s, crd, dtype, p, begin, end);
-            if (status != TAFFETA_OK) return status;
-        }
-    }
-    return TAFFETA_OK;
-}
-
-/* Checks that each part of the partition `pos`, a block of coordinates from `start` (NULL: from 0), is in range. */
-static TAFFETA_BODY int taf_check_blocks(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t pos_dtype,
-                                        const taffeta_tensor *start, int32_t dtype, int64_t size) {
-    for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
-        const int64_t first = start != NULL ? taf_index(start->data, dtype, p) : 0;
-        const int64_t length = taf_index(pos->data, pos_dtype, p + 1) - taf_index(pos->data, pos_dtype, p);
-        if (first < 0 || first > size || length > size - first)
-            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                             "`%s` has %" PRId64 " coordinates from %" PRId64 " under position %" PRId64
-                             ", out of range for a dimension of size %" PRId64,
-                             s->name, length, first, p, size);
-    }
-    return TAFFETA_OK;
-}
-
-/* Checks that each element is from 0 to `most`. */
-static TAFFETA_BODY int taf_check_range(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t most,
-                                       int64_t size) {
-    for (int64_t k = 0; k < a->shape[0]; k++) {
-        const int64_t c = taf_index(a->data, dtype, k);
-        if (c < 0 || c > most)
-            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                             "element %" PRId64 " of `%s` is %" PRId64 ", out of range for a dimension of size %" PRId64, k, s->name, c,
-                             size);
-    }
-    return TAFFETA_OK;
-}
-
-/* Checks that the elements increase. */
-static TAFFETA_BODY int taf_check_rises(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype) {
-    for (int64_t k = 1; k < a->shape[0]; k++) {
-        const int64_t before = taf_index(a->data, dtype, k - 1), c = taf_index(a->data, dtype, k);
-        if (c <= before)
-            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                             "`%s` does not increase: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
-    }
-    return TAFFETA_OK;
-}
-
-/* Checks that the coordinates of each fibre increase from slot to slot, up to the unused slots, which hold the size. */
-static TAFFETA_BODY int taf_check_slots(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
-                                       int64_t slots, int64_t size) {
-    const int64_t fibres = slots > 0 ? crd->shape[0] / slots : 0;
-    for (int64_t p = 0; p < fibres; p++) {
-        int64_t before = -1;
-        for (int64_t k = 0; k < slots; k++) {
-            const int64_t c = taf_index(crd->data, dtype, k * fibres + p);
-            if (c < before || (c == before && c != size))
-                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "`%s` does not increase in fibre %" PRId64 ": slot %" PRId64 " is %" PRId64 ", after %" PRId64, s->name,
-                                 p, k, c, before);
-            before = c;
-        }
-    }
-    return TAFFETA_OK;
-}
-
-/* Checks that coordinates in `crd` do not decrease (`unique`: increase) over consecutive positions of one part of `pos`
-   that agree in all coordinates of the lists above. */
-static TAFFETA_UNUSED int taf_check_tuples(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *const *lists,
-                                         size_t n_lists, const taf_spec *s, const taffeta_tensor *crd, bool unique) {
+int taf_check_tuples(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *const *lists,
+                     size_t n_lists, const taf_spec *s, const taffeta_tensor *crd, bool unique) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
         const int64_t begin = taf_index(pos->data, pos->dtype, p), end = taf_index(pos->data, pos->dtype, p + 1);
         for (int64_t k = begin + 1; k < end; k++) {
@@ -327,12 +288,9 @@ static TAFFETA_UNUSED int taf_check_tuples(taffeta_ctx *ctx, const taffeta_tenso
     return TAFFETA_OK;
 }
 
-/* Checks the segments of each part of `pos`, whose ends are in `end`: each has at least one coordinate and, unless
-   `ofs` is NULL, at most one position per coordinate. `full`: the segments cover the dimension, and each has one
-   position or one per coordinate. */
-static TAFFETA_UNUSED int taf_check_segments(taffeta_ctx *ctx, const taffeta_tensor *pos, const taf_spec *s,
-                                           const taffeta_tensor *end, const taf_spec *ofs_spec, const taffeta_tensor *ofs,
-                                           bool full, int64_t size) {
+int taf_check_segments(taffeta_ctx *ctx, const taffeta_tensor *pos, const taf_spec *s,
+                       const taffeta_tensor *end, const taf_spec *ofs_spec, const taffeta_tensor *ofs,
+                       bool full, int64_t size) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
         const int64_t first = taf_index(pos->data, pos->dtype, p), last = taf_index(pos->data, pos->dtype, p + 1);
         int64_t before = 0;
@@ -362,9 +320,8 @@ static TAFFETA_UNUSED int taf_check_segments(taffeta_ctx *ctx, const taffeta_ten
     return TAFFETA_OK;
 }
 
-/* Checks that `map`, `size` numbers for each part of the list, is nonzero exactly at the coordinates of the part. */
-static TAFFETA_UNUSED int taf_check_map(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd, const taf_spec *s,
-                                      const taffeta_tensor *map, int64_t size) {
+int taf_check_map(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd, const taf_spec *s,
+                  const taffeta_tensor *map, int64_t size) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
         const int64_t begin = taf_index(pos->data, pos->dtype, p), end = taf_index(pos->data, pos->dtype, p + 1);
         for (int64_t k = begin; k < end; k++) {
@@ -384,15 +341,8 @@ static TAFFETA_UNUSED int taf_check_map(taffeta_ctx *ctx, const taffeta_tensor *
     return TAFFETA_OK;
 }
 
-/* Returns the slot at which the search for a coordinate begins, in a table of `mask + 1` slots. */
-static inline TAFFETA_UNUSED int64_t taf_slot(int64_t coordinate, int64_t mask) {
-    const uint64_t scattered = (uint64_t)(coordinate ^ (coordinate >> 32)) * UINT64_C(0x9E3779B97F4A7C15);
-    return ((int64_t)scattered >> 32) & mask;
-}
-
-/* Checks that `tbl` has a hash table for each part of the list, with a slot for each coordinate and a free slot. */
-static TAFFETA_UNUSED int taf_check_table(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd,
-                                        const taffeta_tensor *tpos, const taf_spec *s, const taffeta_tensor *tbl) {
+int taf_check_table(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd,
+                    const taffeta_tensor *tpos, const taf_spec *s, const taffeta_tensor *tbl) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
         const int64_t begin = taf_index(pos->data, pos->dtype, p), end = taf_index(pos->data, pos->dtype, p + 1);
         const int64_t first = taf_index(tpos->data, tpos->dtype, p), last = taf_index(tpos->data, tpos->dtype, p + 1);
@@ -424,5 +374,175 @@ static TAFFETA_UNUSED int taf_check_table(taffeta_ctx *ctx, const taffeta_tensor
     }
     return TAFFETA_OK;
 }
+
+static TAFFETA_BODY int TAF_TYPED(taf_check_partition)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t dtype,
+                                                       int64_t total) {
+    const int64_t last = pos->shape[0] - 1;
+    int64_t before = taf_index(pos->data, dtype, 0);
+    if (before != 0)
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` begins with %" PRId64 ", expected 0", s->name, before);
+    for (int64_t k = 1; k <= last; k++) {
+        const int64_t next = taf_index(pos->data, dtype, k);
+        if (next < before)
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` falls from %" PRId64 " to %" PRId64 " at element %" PRId64,
+                             s->name, before, next, k);
+        before = next;
+    }
+    if (before != total)
+        return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0, "`%s` ends with %" PRId64 ", but there are %" PRId64 " positions",
+                         s->name, before, total);
+    return TAFFETA_OK;
+}
+
+/* Checks that the coordinates of an unordered part are unique. */
+static TAFFETA_BODY int taf_check_distinct(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
+                                           int64_t part, int64_t begin, int64_t end) {
+    if (end - begin < 2) return TAFFETA_OK;
+    int status = TAFFETA_OK;
+    int64_t *sorted = (int64_t *)malloc((size_t)(end - begin) * sizeof *sorted);
+    if (sorted == NULL)
+        return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "no memory to check that the coordinates of `%s` are unique", s->name);
+    for (int64_t k = begin; k < end; k++) sorted[k - begin] = taf_index(crd->data, dtype, k);
+    qsort(sorted, (size_t)(end - begin), sizeof *sorted, taf_compare);
+    for (int64_t k = 1; k < end - begin && status == TAFFETA_OK; k++)
+        if (sorted[k] == sorted[k - 1]) status = taf_twice(ctx, s, sorted[k], part);
+    free(sorted);
+    return status;
+}
+
+static TAFFETA_BODY int TAF_TYPED(taf_check_coordinates)(taffeta_ctx *ctx, const taffeta_tensor *pos, int32_t pos_dtype, const taf_spec *s,
+                                                         const taffeta_tensor *crd, int32_t dtype, int64_t size, bool ordered,
+                                                         bool unique) {
+    for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
+        const int64_t begin = taf_index(pos->data, pos_dtype, p), end = taf_index(pos->data, pos_dtype, p + 1);
+        int64_t before = -1;
+        for (int64_t k = begin; k < end; k++) {
+            const int64_t c = taf_index(crd->data, dtype, k);
+            if (c < 0 || c >= size)
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                                 "element %" PRId64 " of `%s` is %" PRId64 ", out of range for a dimension of size %" PRId64, k, s->name,
+                                 c, size);
+            if (ordered && c < before)
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                                 "`%s` is not in order: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
+            if (ordered && unique && c == before) return taf_twice(ctx, s, c, p);
+            before = c;
+        }
+        if (!ordered && unique) {
+            const int status = taf_check_distinct(ctx, s, crd, dtype, p, begin, end);
+            if (status != TAFFETA_OK) return status;
+        }
+    }
+    return TAFFETA_OK;
+}
+
+static TAFFETA_BODY int TAF_TYPED(taf_check_blocks)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t pos_dtype,
+                                                    const taffeta_tensor *start, int32_t dtype, int64_t size) {
+    for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
+        const int64_t first = start != NULL ? taf_index(start->data, dtype, p) : 0;
+        const int64_t length = taf_index(pos->data, pos_dtype, p + 1) - taf_index(pos->data, pos_dtype, p);
+        if (first < 0 || first > size || length > size - first)
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                             "`%s` has %" PRId64 " coordinates from %" PRId64 " under position %" PRId64
+                             ", out of range for a dimension of size %" PRId64,
+                             s->name, length, first, p, size);
+    }
+    return TAFFETA_OK;
+}
+
+static TAFFETA_BODY int TAF_TYPED(taf_check_range)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t most,
+                                                   int64_t size) {
+    for (int64_t k = 0; k < a->shape[0]; k++) {
+        const int64_t c = taf_index(a->data, dtype, k);
+        if (c < 0 || c > most)
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                             "element %" PRId64 " of `%s` is %" PRId64 ", out of range for a dimension of size %" PRId64, k, s->name, c,
+                             size);
+    }
+    return TAFFETA_OK;
+}
+
+static TAFFETA_BODY int TAF_TYPED(taf_check_rises)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype) {
+    for (int64_t k = 1; k < a->shape[0]; k++) {
+        const int64_t before = taf_index(a->data, dtype, k - 1), c = taf_index(a->data, dtype, k);
+        if (c <= before)
+            return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                             "`%s` does not increase: element %" PRId64 " is %" PRId64 ", after %" PRId64, s->name, k, c, before);
+    }
+    return TAFFETA_OK;
+}
+
+static TAFFETA_BODY int TAF_TYPED(taf_check_slots)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
+                                                   int64_t slots, int64_t size) {
+    const int64_t fibres = slots > 0 ? crd->shape[0] / slots : 0;
+    for (int64_t p = 0; p < fibres; p++) {
+        int64_t before = -1;
+        for (int64_t k = 0; k < slots; k++) {
+            const int64_t c = taf_index(crd->data, dtype, k * fibres + p);
+            if (c < before || (c == before && c != size))
+                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                                 "`%s` does not increase in fibre %" PRId64 ": slot %" PRId64 " is %" PRId64 ", after %" PRId64, s->name,
+                                 p, k, c, before);
+            before = c;
+        }
+    }
+    return TAFFETA_OK;
+}
+
+#ifdef TAFFETA_LEVELS_OBJECT
+/* Returns the outcome of the instance of TAF_CALL for the type of an index array. */
+#define TAF_OF_TYPE(dtype) \
+    switch (dtype) { \
+    case TAFFETA_U8: return TAF_CALL(TAFFETA_U8); \
+    case TAFFETA_U16: return TAF_CALL(TAFFETA_U16); \
+    case TAFFETA_I32: return TAF_CALL(TAFFETA_I32); \
+    default: return TAF_CALL(TAFFETA_I64); \
+    }
+
+int taf_check_partition(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t dtype, int64_t total) {
+#define TAF_CALL(TYPE) TAF_TYPED(taf_check_partition)(ctx, s, pos, TYPE, total)
+    return dtype == TAFFETA_I32 ? TAF_CALL(TAFFETA_I32) : TAF_CALL(TAFFETA_I64);
+#undef TAF_CALL
+}
+
+int taf_check_coordinates(taffeta_ctx *ctx, const taffeta_tensor *pos, int32_t pos_dtype, const taf_spec *s,
+                          const taffeta_tensor *crd, int32_t dtype, int64_t size, bool ordered, bool unique) {
+#define TAF_CALL_WITH(POS, TYPE) TAF_TYPED(taf_check_coordinates)(ctx, pos, POS, s, crd, TYPE, size, ordered, unique)
+#define TAF_CALL(TYPE) pos_dtype == TAFFETA_I32 ? TAF_CALL_WITH(TAFFETA_I32, TYPE) : TAF_CALL_WITH(TAFFETA_I64, TYPE)
+    TAF_OF_TYPE(dtype)
+#undef TAF_CALL
+#undef TAF_CALL_WITH
+}
+
+int taf_check_blocks(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t pos_dtype,
+                     const taffeta_tensor *start, int32_t dtype, int64_t size) {
+#define TAF_CALL_WITH(POS, TYPE) TAF_TYPED(taf_check_blocks)(ctx, s, pos, POS, start, TYPE, size)
+#define TAF_CALL(TYPE) pos_dtype == TAFFETA_I32 ? TAF_CALL_WITH(TAFFETA_I32, TYPE) : TAF_CALL_WITH(TAFFETA_I64, TYPE)
+    TAF_OF_TYPE(dtype)
+#undef TAF_CALL
+#undef TAF_CALL_WITH
+}
+
+int taf_check_range(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t most,
+                    int64_t size) {
+#define TAF_CALL(TYPE) TAF_TYPED(taf_check_range)(ctx, s, a, TYPE, most, size)
+    TAF_OF_TYPE(dtype)
+#undef TAF_CALL
+}
+
+int taf_check_rises(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype) {
+#define TAF_CALL(TYPE) TAF_TYPED(taf_check_rises)(ctx, s, a, TYPE)
+    TAF_OF_TYPE(dtype)
+#undef TAF_CALL
+}
+
+int taf_check_slots(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype, int64_t slots,
+                    int64_t size) {
+#define TAF_CALL(TYPE) TAF_TYPED(taf_check_slots)(ctx, s, crd, TYPE, slots, size)
+    TAF_OF_TYPE(dtype)
+#undef TAF_CALL
+}
+#endif
+#endif
 
 #endif

@@ -2,7 +2,9 @@
  * taffeta_runtime.h: run-time library of generated code. Included by generated C only; callers include taffeta.h.
  *
  * All functions are static, except taffeta_ctx_release and taffeta_free, which are weak, so that any number of
- * generated files link into one program.
+ * generated files link into one program. The functions that are not inlined take most of the time of a compilation, so
+ * Taffeta compiles them once (TAFFETA_RUNTIME_OBJECT), and links the programs that it runs itself with the object file:
+ * with TAFFETA_LINKED, this header defines inlined functions alone.
  */
 #ifndef TAFFETA_RUNTIME_H
 #define TAFFETA_RUNTIME_H
@@ -25,15 +27,12 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
-#include <pthread.h>
-#include <sys/stat.h>
 #endif
 
 /* Returns whether the compiler knows the value. */
@@ -44,6 +43,15 @@
 #endif
 #define TAFFETA_UNUSED __attribute__((unused))
 #define TAFFETA_COLD __attribute__((cold, noinline, unused))
+
+/* Declare functions and variables that are defined at the end of this header. */
+#ifdef TAFFETA_LINKED
+#define TAFFETA_RUNTIME extern __attribute__((visibility("hidden")))
+#define TAFFETA_STATE extern __attribute__((visibility("hidden")))
+#else
+#define TAFFETA_RUNTIME static TAFFETA_UNUSED
+#define TAFFETA_STATE static TAFFETA_UNUSED
+#endif
 
 /* Maximum size: larger arrays exceed any memory, and 64-bit index arithmetic cannot overflow below it. */
 #define TAFFETA_MAX_SIZE (INT64_C(1) << 47)
@@ -93,21 +101,8 @@
 #define TAFFETA_ALIGNED __attribute__((aligned(64)))
 
 /* Records the first error of a call; threads of a parallel loop may call it concurrently. */
-static TAFFETA_COLD __attribute__((format(printf, 5, 6))) int taf_fail(taffeta_ctx *ctx, int status, int site, int line,
-                                                                     const char *format, ...) {
-#pragma omp critical(taf_fail)
-    if (ctx->status == TAFFETA_OK) {
-        va_list values;
-        va_start(values, format);
-        vsnprintf(ctx->message, sizeof ctx->message, format, values);
-        va_end(values);
-        ctx->line = line;
-        ctx->site = site;
-#pragma omp atomic write
-        ctx->status = status;
-    }
-    return status;
-}
+TAFFETA_RUNTIME TAFFETA_COLD __attribute__((format(printf, 5, 6))) int taf_fail(taffeta_ctx *ctx, int status, int site, int line,
+                                                                                const char *format, ...);
 
 /* Returns the recorded error, possibly of another thread. */
 static inline TAFFETA_UNUSED int taf_failed(taffeta_ctx *ctx) {
@@ -124,21 +119,7 @@ static inline TAFFETA_UNUSED int taf_failed(taffeta_ctx *ctx) {
 /* A forked child has only the thread that forked it, but OpenMP's library waits forever for the threads of its team.
    Therefore loops run on one thread in a child whose parent had several threads of any kind. */
 #ifdef _OPENMP
-static int taf_has_threads, taf_lost_threads;
-
-/* The link count of a directory is 2 plus its number of subdirectories; other counts are taken for several threads. */
-static TAFFETA_COLD void taf_before_fork(void) {
-    struct stat tasks;
-    taf_has_threads = stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3;
-}
-
-static TAFFETA_COLD void taf_after_fork(void) {
-    if (taf_has_threads) taf_lost_threads = 1;
-}
-
-__attribute__((constructor)) static TAFFETA_COLD void taf_expect_forks(void) {
-    pthread_atfork(taf_before_fork, NULL, taf_after_fork);
-}
+TAFFETA_STATE int taf_lost_threads;
 #endif
 
 /* Returns the number of threads of a parallel loop. */
@@ -210,7 +191,7 @@ typedef struct taf_crowd {
     double lost;         /* recent stalls minus the gain by threads */
     double pause, until; /* duration of the current halving, and its end */
 } taf_crowd;
-static __thread taf_crowd taf_crowded TAFFETA_UNUSED;
+TAFFETA_STATE __thread taf_crowd taf_crowded;
 
 /* Delay beyond that of a sleeping or new thread. */
 #define TAF_LATE 0.2e-3
@@ -227,24 +208,7 @@ static __thread taf_crowd taf_crowded TAFFETA_UNUSED;
 #define TAF_SPAN 1e-3
 
 /* Starts a region of at most `threads` threads. */
-static inline TAFFETA_UNUSED taf_region taf_fork(int threads) {
-    taf_region region = {.threads = threads};
-    if (threads <= 1 || omp_in_parallel()) return region;
-    taf_crowd *crowd = &taf_crowded;
-    const double now = omp_get_wtime();
-    if (crowd->halvings > 0) {
-        if (now >= crowd->until) {
-            /* Trial of a larger team: any further loss halves it again. */
-            crowd->halvings--;
-            crowd->lost = TAF_PATIENCE;
-            crowd->until = now + crowd->pause;
-        }
-        region.threads = threads >> crowd->halvings > 1 ? threads >> crowd->halvings : 1;
-    }
-    if (region.threads > 1) region.forked = now;
-    region.until = now + TAF_SPAN;
-    return region;
-}
+TAFFETA_RUNTIME taf_region taf_fork(int threads);
 
 static inline TAFFETA_UNUSED void taf_latest(double *at, double now) {
     double seen;
@@ -268,16 +232,7 @@ static inline TAFFETA_UNUSED void taf_leave(taf_region *region) {
 }
 
 /* Adds the stall between the last arrival at a barrier and the continuation of a thread. Stalls may overlap. */
-static TAFFETA_COLD void taf_stood_still(taf_region *region, double from, double now) {
-#pragma omp critical(taf_still)
-    {
-        if (from < region->still_at) from = region->still_at;
-        if (from < now) {
-            region->still += now - from;
-            region->still_at = now;
-        }
-    }
-}
+TAFFETA_RUNTIME TAFFETA_COLD void taf_stood_still(taf_region *region, double from, double now);
 
 /* Barrier of the threads of a region; each thread counts its barriers. */
 static inline TAFFETA_UNUSED void taf_meet(taf_region *region, int64_t *meetings) {
@@ -307,24 +262,7 @@ static inline TAFFETA_UNUSED bool taf_pauses(taf_region *region, int64_t meeting
 }
 
 /* Ends a region: all threads are done. */
-static inline TAFFETA_UNUSED void taf_join(const taf_region *region) {
-    if (region->forked == 0) return;
-    taf_crowd *crowd = &taf_crowded;
-    const double now = omp_get_wtime(), all = now - region->forked;
-    double still = region->still;
-    if (region->last_in != 0) still += region->last_in - region->forked;
-    if (region->last_out != 0) still += now - region->last_out;
-    if (still > all) still = all;
-    crowd->lost += still - TAF_GAIN * (all - still);
-    if (crowd->lost < 0) crowd->pause = 0;
-    if (crowd->lost < -TAF_MOST_GAINED) crowd->lost = -TAF_MOST_GAINED;
-    if (still <= TAF_LATE || crowd->lost <= TAF_PATIENCE) return;
-    crowd->pause = crowd->pause == 0 ? TAF_FIRST_PAUSE * still : 2 * crowd->pause;
-    if (crowd->pause > TAF_LONGEST_PAUSE) crowd->pause = TAF_LONGEST_PAUSE;
-    crowd->until = now + crowd->pause;
-    crowd->halvings++;
-    crowd->lost = 0;
-}
+TAFFETA_RUNTIME void taf_join(const taf_region *region);
 #else
 static inline TAFFETA_UNUSED taf_region taf_fork(int threads) {
     taf_region region = {.threads = threads};
@@ -372,14 +310,7 @@ static inline TAFFETA_UNUSED uint64_t taf_trips(int64_t begin, int64_t end, int6
 }
 
 /* Formats a float for a message: with the fewest digits, but at least 6, that read back as the same number. */
-static TAFFETA_COLD const char *taf_show(char *text, double value, bool is_f32) {
-    if (value != value) return "nan";
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, value);
-        if (is_f32 ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
-    }
-    return text;
-}
+TAFFETA_RUNTIME TAFFETA_COLD const char *taf_show(char *text, double value, bool is_f32);
 
 /* Line that is being assembled. */
 typedef struct taf_line {
@@ -388,114 +319,30 @@ typedef struct taf_line {
 } taf_line;
 
 /* Appends text; without memory for it, does nothing. */
-static TAFFETA_COLD void taf_line_text(taf_line *line, const char *text, size_t length) {
-    if (length > line->capacity - line->length) {
-        size_t capacity = 2 * line->capacity + length + 64;
-        char *grown = (char *)realloc(line->text, capacity);
-        if (grown == NULL) return;
-        line->text = grown;
-        line->capacity = capacity;
-    }
-    memcpy(line->text + line->length, text, length);
-    line->length += length;
-}
+TAFFETA_RUNTIME TAFFETA_COLD void taf_line_text(taf_line *line, const char *text, size_t length);
 
 /* Appends a value. */
-static TAFFETA_COLD __attribute__((format(printf, 2, 3))) void taf_line_value(taf_line *line, const char *format, ...) {
-    char text[64];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    taf_line_text(line, text, strlen(text));
-}
+TAFFETA_RUNTIME TAFFETA_COLD __attribute__((format(printf, 2, 3))) void taf_line_value(taf_line *line, const char *format, ...);
 
 /* Converts the bits of an f16 to its number. */
-static TAFFETA_COLD double taf_half(uint16_t bits) {
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const double sign = bits >> 15 ? -1.0 : 1.0;
-    if (exponent == 31) return fraction ? NAN : sign * INFINITY;
-    return sign * (exponent == 0 ? ldexp(fraction, -24) : ldexp(fraction + 1024, exponent - 25));
-}
+TAFFETA_RUNTIME TAFFETA_COLD double taf_half(uint16_t bits);
 
 /* Appends element `k` of an array. */
-static TAFFETA_COLD void taf_line_element(taf_line *line, const void *data, int dtype, int64_t k) {
-    char text[32];
-    float wide;
-    uint32_t bits;
-    switch (dtype) {
-    case TAFFETA_BOOL: taf_line_value(line, "%s", ((const bool *)data)[k] ? "True" : "False"); break;
-    case TAFFETA_I8: taf_line_value(line, "%d", ((const int8_t *)data)[k]); break;
-    case TAFFETA_I16: taf_line_value(line, "%d", ((const int16_t *)data)[k]); break;
-    case TAFFETA_I32: taf_line_value(line, "%" PRId32, ((const int32_t *)data)[k]); break;
-    case TAFFETA_I64: taf_line_value(line, "%" PRId64, ((const int64_t *)data)[k]); break;
-    case TAFFETA_U8: taf_line_value(line, "%u", ((const uint8_t *)data)[k]); break;
-    case TAFFETA_U16: taf_line_value(line, "%u", ((const uint16_t *)data)[k]); break;
-    case TAFFETA_U32: taf_line_value(line, "%" PRIu32, ((const uint32_t *)data)[k]); break;
-    case TAFFETA_U64: taf_line_value(line, "%" PRIu64, ((const uint64_t *)data)[k]); break;
-    case TAFFETA_F16: taf_line_value(line, "%s", taf_show(text, taf_half(((const uint16_t *)data)[k]), true)); break;
-    case TAFFETA_BF16:
-        bits = (uint32_t)((const uint16_t *)data)[k] << 16;
-        memcpy(&wide, &bits, sizeof wide);
-        taf_line_value(line, "%s", taf_show(text, wide, true));
-        break;
-    case TAFFETA_F32: taf_line_value(line, "%s", taf_show(text, ((const float *)data)[k], true)); break;
-    default: taf_line_value(line, "%s", taf_show(text, ((const double *)data)[k], false)); break;
-    }
-}
+TAFFETA_RUNTIME TAFFETA_COLD void taf_line_element(taf_line *line, const void *data, int dtype, int64_t k);
 
 /* Larger tensors are abbreviated to this many elements at either end of each dimension. */
 #define TAFFETA_MOST_SHOWN 1000
 #define TAFFETA_EDGE 3
 
 /* Appends the part of a tensor at element `start`, from dimension `d` on. */
-static TAFFETA_COLD void taf_line_below(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims, int d,
-                                       int64_t start, bool all) {
-    if (d == n_dims) {
-        taf_line_element(line, data, dtype, start);
-        return;
-    }
-    int64_t stride = 1;
-    for (int e = d + 1; e < n_dims; e++) stride *= dims[e];
-    taf_line_text(line, "[", 1);
-    for (int64_t k = 0; k < dims[d]; k++) {
-        if (k > 0) {
-            for (int e = d + 1; e < n_dims; e++) taf_line_text(line, "\n", 1);
-            for (int e = 0; e < (d + 1 < n_dims ? d + 1 : 1); e++) taf_line_text(line, " ", 1);
-        }
-        if (!all && k == TAFFETA_EDGE && dims[d] > 2 * TAFFETA_EDGE) {
-            taf_line_text(line, "...", 3);
-            k = dims[d] - TAFFETA_EDGE - 1;
-            continue;
-        }
-        taf_line_below(line, data, dtype, n_dims, dims, d + 1, start + k * stride, all);
-    }
-    taf_line_text(line, "]", 1);
-}
+TAFFETA_RUNTIME TAFFETA_COLD void taf_line_below(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims, int d,
+                                                 int64_t start, bool all);
 
 /* Appends a tensor, formatted as by the interpreter. */
-static TAFFETA_COLD void taf_line_tensor(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims) {
-    int64_t count = 1;
-    for (int d = 0; d < n_dims; d++) {
-        if (dims[d] <= 0) {
-            taf_line_text(line, "[]", 2);
-            return;
-        }
-        count = count > TAFFETA_MOST_SHOWN ? count : count * dims[d];
-    }
-    taf_line_below(line, data, dtype, n_dims, dims, 0, 0, count <= TAFFETA_MOST_SHOWN);
-}
+TAFFETA_RUNTIME TAFFETA_COLD void taf_line_tensor(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims);
 
 /* Prints the line. Threads of a parallel loop may call it concurrently. */
-static TAFFETA_COLD void taf_print(taffeta_ctx *ctx, taf_line *line) {
-    if (ctx->print == NULL) taf_line_text(line, "\n", 1);
-#pragma omp critical(taf_print)
-    if (ctx->print != NULL)
-        ctx->print(ctx->print_data, line->text != NULL ? line->text : "", line->length);
-    else
-        fwrite(line->text, 1, line->length, stdout);
-    free(line->text);
-}
+TAFFETA_RUNTIME TAFFETA_COLD void taf_print(taffeta_ctx *ctx, taf_line *line);
 
 /* Arithmetic on sizes, in which INT64_MIN marks an overflow. */
 static inline TAFFETA_UNUSED int64_t taf_dim_if(int64_t operand, int64_t value) {
@@ -547,7 +394,7 @@ static inline TAFFETA_UNUSED bool taf_room(const int64_t *dims, int n_dims, size
 
 /* Checks that the sizes of a local tensor are not negative and their product fits. */
 static inline TAFFETA_UNUSED bool taf_local(taffeta_ctx *ctx, int site, int line, const char *where, const char *name,
-                                          const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
+                                            const int64_t *dims, int n_dims, size_t size, size_t *bytes) {
     size_t ignored;
     if (taf_room(dims, n_dims, size, bytes ? bytes : &ignored)) return true;
     for (int d = 0; d < n_dims; d++) {
@@ -580,13 +427,315 @@ static inline TAFFETA_UNUSED size_t taf_put_threads(const taffeta_ctx *ctx, size
 }
 
 /* Allocates memory aligned to 64 bytes; returns NULL on failure. */
-static TAFFETA_UNUSED void *taf_aligned(size_t bytes) {
+TAFFETA_RUNTIME __attribute__((malloc, alloc_size(1))) void *taf_aligned(size_t bytes);
+
+/* Makes room for `bytes` in the arena. */
+TAFFETA_RUNTIME int taf_reserve(taffeta_ctx *ctx, size_t bytes);
+
+/* Local tensor in the arena: location of its declaration, name, and bytes. */
+typedef struct {
+    int site, line;
+    const char *where, *name;
+    size_t bytes;
+} taf_arena_slot;
+
+/* Returns the bytes of a tensor with these sizes. */
+static inline TAFFETA_UNUSED size_t taf_bytes(const int64_t *dims, int n_dims, size_t size) {
+    size_t bytes;
+    return taf_room(dims, n_dims, size, &bytes) ? bytes : 0;
+}
+
+/* Reports that an arena of `needed` bytes cannot be allocated, with the largest tensor in it. */
+TAFFETA_RUNTIME TAFFETA_COLD int taf_no_memory(taffeta_ctx *ctx, const taf_arena_slot *slots, int n_slots,
+                                               size_t needed);
+
+/* Allocates memory for a tensor whose size is known only at its declaration; returns NULL on failure. */
+TAFFETA_RUNTIME __attribute__((malloc, alloc_size(2))) void *taf_heap_take(taffeta_ctx *ctx, size_t bytes);
+
+TAFFETA_RUNTIME void taf_heap_give(taffeta_ctx *ctx, void *p, size_t bytes);
+
+/* Starts a call: checks the context and the number of arguments. */
+TAFFETA_RUNTIME int taf_begin(taffeta_ctx *ctx, const taffeta_tensor *args, size_t n_args, size_t expected);
+
+TAFFETA_RUNTIME const char *taf_dtype_name(int32_t dtype);
+
+TAFFETA_RUNTIME size_t taf_dtype_size(int32_t dtype);
+
+/* Requirements of an entry on an argument, besides its sizes. */
+typedef struct taf_spec {
+    const char *name;
+    int32_t dtype;
+    int32_t ndim;
+    char passing; /* 'i' in, 'x' inout, 'r' result, 'm' array that the program makes */
+} taf_spec;
+
+/* Checks the type and number of dimensions of an argument, and the sizes of a parameter. */
+TAFFETA_RUNTIME int taf_check_tensor(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *t);
+
+/* Checks all arguments, which must be dense. */
+TAFFETA_RUNTIME int taf_check_args(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args);
+
+/* Determines a size: from `sizes` if given there, else `fixed`, which is -1 if no parameter determines it. */
+TAFFETA_RUNTIME int taf_bind_size(taffeta_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
+                                  int64_t *value);
+
+/* Checks a size that is compiled in. */
+TAFFETA_RUNTIME int taf_known_size(taffeta_ctx *ctx, const char *name, int64_t value, int64_t known);
+
+/* Checks that a dimension of an argument has size `expected`, written `what` in the program. For a result without data,
+   and if the call is only planned, writes the dimension. */
+TAFFETA_RUNTIME int taf_check_dim(taffeta_ctx *ctx, const taf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
+                                  int64_t expected, const char *what);
+
+/* Computes the bytes of arguments whose shapes are checked. */
+TAFFETA_RUNTIME int taf_check_extents(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
+                                      size_t *bytes);
+
+/* Checks that the data of arguments is not NULL, aligned, row-major and contiguous, and that outputs share no memory
+   with other arguments. `bytes` may be rounded up, so the check for sharing computes exact sizes. */
+TAFFETA_RUNTIME int taf_check_data(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
+                                   const size_t *bytes);
+
+/* Allocates, resizes or frees memory of results, as taffeta_alloc_fn does. */
+TAFFETA_RUNTIME void *taf_result_memory(taffeta_alloc_fn *alloc, void *alloc_data, void *old, size_t old_bytes,
+                                        size_t bytes, size_t align);
+
+/* Changes the length of an array of elements of `size` bytes, which has `*bytes`; `result`: whether it is made for the
+   caller. Returns the array. If there is no memory, it stays, and so do `*bytes`. */
+TAFFETA_RUNTIME void *taf_resize(taffeta_ctx *ctx, bool result, void *data, size_t *bytes, int64_t length, size_t size);
+
+/* Returns the length of an array after it has grown to at least `least` elements. */
+static inline TAFFETA_UNUSED int64_t taf_grown(int64_t length, int64_t least) {
+    const int64_t twice = length > TAFFETA_MAX_SIZE / 2 ? TAFFETA_MAX_SIZE : 2 * length;
+    return least > twice ? least : twice;
+}
+
+/* Gives an array that the program has made to the caller. */
+TAFFETA_RUNTIME void taf_hand_over(const taffeta_ctx *ctx, taffeta_tensor *to, void *data, int64_t length);
+
+/* Allocates the results without data; `made` marks them, and arrays that the program makes. */
+TAFFETA_RUNTIME int taf_make_results(taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
+                                     const size_t *bytes, bool *made);
+
+/* Frees the results that the callee allocated, after an error. */
+TAFFETA_RUNTIME void taf_drop_results(const taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
+                                      const bool *made);
+
+/* Sorts the integers, which are not negative, from `begin` up to `end`: short lists by insertion, others by digits of
+   11 bits, as far as they differ, and in place if there is no memory. */
+TAFFETA_RUNTIME void taf_sort_u8(uint8_t *list, int64_t begin, int64_t end);
+TAFFETA_RUNTIME void taf_sort_u16(uint16_t *list, int64_t begin, int64_t end);
+TAFFETA_RUNTIME void taf_sort_i32(int32_t *list, int64_t begin, int64_t end);
+TAFFETA_RUNTIME void taf_sort_i64(int64_t *list, int64_t begin, int64_t end);
+
+/* Definitions of the functions declared above. */
+#if !defined(TAFFETA_LINKED) || defined(TAFFETA_RUNTIME_OBJECT)
+#include <stdarg.h>
+#ifdef _OPENMP
+#include <pthread.h>
+#include <sys/stat.h>
+
+#ifdef TAFFETA_RUNTIME_OBJECT
+int taf_lost_threads;
+__thread taf_crowd taf_crowded;
+#endif
+
+static int taf_has_threads;
+
+/* The link count of a directory is 2 plus its number of subdirectories; other counts are taken for several threads. */
+static TAFFETA_COLD void taf_before_fork(void) {
+    struct stat tasks;
+    taf_has_threads = stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3;
+}
+
+static TAFFETA_COLD void taf_after_fork(void) {
+    if (taf_has_threads) taf_lost_threads = 1;
+}
+
+__attribute__((constructor)) static TAFFETA_COLD void taf_expect_forks(void) {
+    pthread_atfork(taf_before_fork, NULL, taf_after_fork);
+}
+
+taf_region taf_fork(int threads) {
+    taf_region region = {.threads = threads};
+    if (threads <= 1 || omp_in_parallel()) return region;
+    taf_crowd *crowd = &taf_crowded;
+    const double now = omp_get_wtime();
+    if (crowd->halvings > 0) {
+        if (now >= crowd->until) {
+            /* Trial of a larger team: any further loss halves it again. */
+            crowd->halvings--;
+            crowd->lost = TAF_PATIENCE;
+            crowd->until = now + crowd->pause;
+        }
+        region.threads = threads >> crowd->halvings > 1 ? threads >> crowd->halvings : 1;
+    }
+    if (region.threads > 1) region.forked = now;
+    region.until = now + TAF_SPAN;
+    return region;
+}
+
+void taf_stood_still(taf_region *region, double from, double now) {
+#pragma omp critical(taf_still)
+    {
+        if (from < region->still_at) from = region->still_at;
+        if (from < now) {
+            region->still += now - from;
+            region->still_at = now;
+        }
+    }
+}
+
+void taf_join(const taf_region *region) {
+    if (region->forked == 0) return;
+    taf_crowd *crowd = &taf_crowded;
+    const double now = omp_get_wtime(), all = now - region->forked;
+    double still = region->still;
+    if (region->last_in != 0) still += region->last_in - region->forked;
+    if (region->last_out != 0) still += now - region->last_out;
+    if (still > all) still = all;
+    crowd->lost += still - TAF_GAIN * (all - still);
+    if (crowd->lost < 0) crowd->pause = 0;
+    if (crowd->lost < -TAF_MOST_GAINED) crowd->lost = -TAF_MOST_GAINED;
+    if (still <= TAF_LATE || crowd->lost <= TAF_PATIENCE) return;
+    crowd->pause = crowd->pause == 0 ? TAF_FIRST_PAUSE * still : 2 * crowd->pause;
+    if (crowd->pause > TAF_LONGEST_PAUSE) crowd->pause = TAF_LONGEST_PAUSE;
+    crowd->until = now + crowd->pause;
+    crowd->halvings++;
+    crowd->lost = 0;
+}
+#endif
+
+int taf_fail(taffeta_ctx *ctx, int status, int site, int line,
+             const char *format, ...) {
+#pragma omp critical(taf_fail)
+    if (ctx->status == TAFFETA_OK) {
+        va_list values;
+        va_start(values, format);
+        vsnprintf(ctx->message, sizeof ctx->message, format, values);
+        va_end(values);
+        ctx->line = line;
+        ctx->site = site;
+#pragma omp atomic write
+        ctx->status = status;
+    }
+    return status;
+}
+
+const char *taf_show(char *text, double value, bool is_f32) {
+    if (value != value) return "nan";
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, 32, "%.*g", digits, value);
+        if (is_f32 ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
+    }
+    return text;
+}
+
+void taf_line_text(taf_line *line, const char *text, size_t length) {
+    if (length > line->capacity - line->length) {
+        size_t capacity = 2 * line->capacity + length + 64;
+        char *grown = (char *)realloc(line->text, capacity);
+        if (grown == NULL) return;
+        line->text = grown;
+        line->capacity = capacity;
+    }
+    memcpy(line->text + line->length, text, length);
+    line->length += length;
+}
+
+void taf_line_value(taf_line *line, const char *format, ...) {
+    char text[64];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    taf_line_text(line, text, strlen(text));
+}
+
+double taf_half(uint16_t bits) {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double sign = bits >> 15 ? -1.0 : 1.0;
+    if (exponent == 31) return fraction ? NAN : sign * INFINITY;
+    return sign * (exponent == 0 ? ldexp(fraction, -24) : ldexp(fraction + 1024, exponent - 25));
+}
+
+void taf_line_element(taf_line *line, const void *data, int dtype, int64_t k) {
+    char text[32];
+    float wide;
+    uint32_t bits;
+    switch (dtype) {
+    case TAFFETA_BOOL: taf_line_value(line, "%s", ((const bool *)data)[k] ? "True" : "False"); break;
+    case TAFFETA_I8: taf_line_value(line, "%d", ((const int8_t *)data)[k]); break;
+    case TAFFETA_I16: taf_line_value(line, "%d", ((const int16_t *)data)[k]); break;
+    case TAFFETA_I32: taf_line_value(line, "%" PRId32, ((const int32_t *)data)[k]); break;
+    case TAFFETA_I64: taf_line_value(line, "%" PRId64, ((const int64_t *)data)[k]); break;
+    case TAFFETA_U8: taf_line_value(line, "%u", ((const uint8_t *)data)[k]); break;
+    case TAFFETA_U16: taf_line_value(line, "%u", ((const uint16_t *)data)[k]); break;
+    case TAFFETA_U32: taf_line_value(line, "%" PRIu32, ((const uint32_t *)data)[k]); break;
+    case TAFFETA_U64: taf_line_value(line, "%" PRIu64, ((const uint64_t *)data)[k]); break;
+    case TAFFETA_F16: taf_line_value(line, "%s", taf_show(text, taf_half(((const uint16_t *)data)[k]), true)); break;
+    case TAFFETA_BF16:
+        bits = (uint32_t)((const uint16_t *)data)[k] << 16;
+        memcpy(&wide, &bits, sizeof wide);
+        taf_line_value(line, "%s", taf_show(text, wide, true));
+        break;
+    case TAFFETA_F32: taf_line_value(line, "%s", taf_show(text, ((const float *)data)[k], true)); break;
+    default: taf_line_value(line, "%s", taf_show(text, ((const double *)data)[k], false)); break;
+    }
+}
+
+void taf_line_below(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims, int d,
+                    int64_t start, bool all) {
+    if (d == n_dims) {
+        taf_line_element(line, data, dtype, start);
+        return;
+    }
+    int64_t stride = 1;
+    for (int e = d + 1; e < n_dims; e++) stride *= dims[e];
+    taf_line_text(line, "[", 1);
+    for (int64_t k = 0; k < dims[d]; k++) {
+        if (k > 0) {
+            for (int e = d + 1; e < n_dims; e++) taf_line_text(line, "\n", 1);
+            for (int e = 0; e < (d + 1 < n_dims ? d + 1 : 1); e++) taf_line_text(line, " ", 1);
+        }
+        if (!all && k == TAFFETA_EDGE && dims[d] > 2 * TAFFETA_EDGE) {
+            taf_line_text(line, "...", 3);
+            k = dims[d] - TAFFETA_EDGE - 1;
+            continue;
+        }
+        taf_line_below(line, data, dtype, n_dims, dims, d + 1, start + k * stride, all);
+    }
+    taf_line_text(line, "]", 1);
+}
+
+void taf_line_tensor(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims) {
+    int64_t count = 1;
+    for (int d = 0; d < n_dims; d++) {
+        if (dims[d] <= 0) {
+            taf_line_text(line, "[]", 2);
+            return;
+        }
+        count = count > TAFFETA_MOST_SHOWN ? count : count * dims[d];
+    }
+    taf_line_below(line, data, dtype, n_dims, dims, 0, 0, count <= TAFFETA_MOST_SHOWN);
+}
+
+void taf_print(taffeta_ctx *ctx, taf_line *line) {
+    if (ctx->print == NULL) taf_line_text(line, "\n", 1);
+#pragma omp critical(taf_print)
+    if (ctx->print != NULL)
+        ctx->print(ctx->print_data, line->text != NULL ? line->text : "", line->length);
+    else
+        fwrite(line->text, 1, line->length, stdout);
+    free(line->text);
+}
+
+void *taf_aligned(size_t bytes) {
     void *p = NULL;
     return posix_memalign(&p, 64, bytes ? bytes : 64) == 0 ? p : NULL;
 }
 
-/* Makes room for `bytes` in the arena. */
-static TAFFETA_UNUSED int taf_reserve(taffeta_ctx *ctx, size_t bytes) {
+int taf_reserve(taffeta_ctx *ctx, size_t bytes) {
     if (bytes > ctx->arena_capacity) {
         if (ctx->arena != NULL && ctx->arena_owner == TAFFETA_OWNER_CALLER)
             return taf_fail(ctx, TAFFETA_ERROR_MEMORY, -1, 0, "the arena has %zu bytes, but this call needs %zu",
@@ -606,22 +755,8 @@ static TAFFETA_UNUSED int taf_reserve(taffeta_ctx *ctx, size_t bytes) {
     return TAFFETA_OK;
 }
 
-/* Local tensor in the arena: location of its declaration, name, and bytes. */
-typedef struct {
-    int site, line;
-    const char *where, *name;
-    size_t bytes;
-} taf_arena_slot;
-
-/* Returns the bytes of a tensor with these sizes. */
-static inline TAFFETA_UNUSED size_t taf_bytes(const int64_t *dims, int n_dims, size_t size) {
-    size_t bytes;
-    return taf_room(dims, n_dims, size, &bytes) ? bytes : 0;
-}
-
-/* Reports that an arena of `needed` bytes cannot be allocated, with the largest tensor in it. */
-static TAFFETA_COLD TAFFETA_UNUSED int taf_no_memory(taffeta_ctx *ctx, const taf_arena_slot *slots, int n_slots,
-                                                      size_t needed) {
+int taf_no_memory(taffeta_ctx *ctx, const taf_arena_slot *slots, int n_slots,
+                  size_t needed) {
     if (ctx->status != TAFFETA_ERROR_MEMORY) return ctx->status;
     const taf_arena_slot *most = &slots[0];
     for (int k = 1; k < n_slots; k++)
@@ -639,8 +774,7 @@ static TAFFETA_COLD TAFFETA_UNUSED int taf_no_memory(taffeta_ctx *ctx, const taf
                      most->bytes, most->name, needed);
 }
 
-/* Allocates memory for a tensor whose size is known only at its declaration; returns NULL on failure. */
-static TAFFETA_UNUSED void *taf_heap_take(taffeta_ctx *ctx, size_t bytes) {
+void *taf_heap_take(taffeta_ctx *ctx, size_t bytes) {
     void *p = taf_aligned(bytes);
     if (p != NULL) {
 #pragma omp critical(taf_heap)
@@ -652,14 +786,13 @@ static TAFFETA_UNUSED void *taf_heap_take(taffeta_ctx *ctx, size_t bytes) {
     return p;
 }
 
-static TAFFETA_UNUSED void taf_heap_give(taffeta_ctx *ctx, void *p, size_t bytes) {
+void taf_heap_give(taffeta_ctx *ctx, void *p, size_t bytes) {
     free(p);
 #pragma omp critical(taf_heap)
     ctx->memory_used -= bytes;
 }
 
-/* Starts a call: checks the context and the number of arguments. */
-static TAFFETA_UNUSED int taf_begin(taffeta_ctx *ctx, const taffeta_tensor *args, size_t n_args, size_t expected) {
+int taf_begin(taffeta_ctx *ctx, const taffeta_tensor *args, size_t n_args, size_t expected) {
     if (ctx == NULL || ctx->abi != TAFFETA_ABI) return TAFFETA_ERROR_CALL;
     ctx->status = TAFFETA_OK;
     ctx->line = 0;
@@ -674,27 +807,18 @@ static TAFFETA_UNUSED int taf_begin(taffeta_ctx *ctx, const taffeta_tensor *args
     return TAFFETA_OK;
 }
 
-static TAFFETA_UNUSED const char *taf_dtype_name(int32_t dtype) {
+const char *taf_dtype_name(int32_t dtype) {
     static const char *const names[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
                                         "u32",  "u64", "f16", "bf16", "f32", "f64"};
     return dtype >= 0 && dtype <= TAFFETA_F64 ? names[dtype] : "an unknown type";
 }
 
-static TAFFETA_UNUSED size_t taf_dtype_size(int32_t dtype) {
+size_t taf_dtype_size(int32_t dtype) {
     static const unsigned char sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
     return sizes[dtype];
 }
 
-/* Requirements of an entry on an argument, besides its sizes. */
-typedef struct taf_spec {
-    const char *name;
-    int32_t dtype;
-    int32_t ndim;
-    char passing; /* 'i' in, 'x' inout, 'r' result, 'm' array that the program makes */
-} taf_spec;
-
-/* Checks the type and number of dimensions of an argument, and the sizes of a parameter. */
-static TAFFETA_UNUSED int taf_check_tensor(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *t) {
+int taf_check_tensor(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *t) {
     if (t->dtype != s->dtype)
         return taf_fail(ctx, TAFFETA_ERROR_DTYPE, -1, 0, "`%s` has elements of type %s, expected %s", s->name,
                          taf_dtype_name(t->dtype), taf_dtype_name(s->dtype));
@@ -710,8 +834,7 @@ static TAFFETA_UNUSED int taf_check_tensor(taffeta_ctx *ctx, const taf_spec *s, 
     return TAFFETA_OK;
 }
 
-/* Checks all arguments, which must be dense. */
-static TAFFETA_UNUSED int taf_check_args(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args) {
+int taf_check_args(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args) {
     for (size_t k = 0; k < n_args; k++) {
         int status = taf_check_tensor(ctx, &specs[k], &args[k]);
         if (status == TAFFETA_OK && args[k].levels != NULL)
@@ -722,9 +845,8 @@ static TAFFETA_UNUSED int taf_check_args(taffeta_ctx *ctx, const taf_spec *specs
     return TAFFETA_OK;
 }
 
-/* Determines a size: from `sizes` if given there, else `fixed`, which is -1 if no parameter determines it. */
-static TAFFETA_UNUSED int taf_bind_size(taffeta_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
-                                      int64_t *value) {
+int taf_bind_size(taffeta_ctx *ctx, const char *name, const int64_t *sizes, size_t k, int64_t fixed,
+                  int64_t *value) {
     *value = sizes != NULL && sizes[k] != -1 ? sizes[k] : fixed;
     if (*value == -1 && fixed == -1)
         return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size `%s` is not given, and no parameter fixes it", name);
@@ -733,18 +855,15 @@ static TAFFETA_UNUSED int taf_bind_size(taffeta_ctx *ctx, const char *name, cons
     return TAFFETA_OK;
 }
 
-/* Checks a size that is compiled in. */
-static TAFFETA_UNUSED int taf_known_size(taffeta_ctx *ctx, const char *name, int64_t value, int64_t known) {
+int taf_known_size(taffeta_ctx *ctx, const char *name, int64_t value, int64_t known) {
     if (value != known)
         return taf_fail(ctx, TAFFETA_ERROR_SHAPE, -1, 0, "the size `%s` is %" PRId64 ", but %" PRId64 " is compiled in", name,
                          value, known);
     return TAFFETA_OK;
 }
 
-/* Checks that a dimension of an argument has size `expected`, written `what` in the program. For a result without data,
-   and if the call is only planned, writes the dimension. */
-static TAFFETA_UNUSED int taf_check_dim(taffeta_ctx *ctx, const taf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
-                                      int64_t expected, const char *what) {
+int taf_check_dim(taffeta_ctx *ctx, const taf_spec *s, taffeta_tensor *t, bool planned, int32_t d,
+                  int64_t expected, const char *what) {
     if (expected == INT64_MIN)
         return taf_fail(ctx, TAFFETA_ERROR_SIZE, -1, 0, "the size of `%s` overflows: a tensor has at most 2^47 elements", s->name);
     if (s->passing == 'r') {
@@ -759,9 +878,8 @@ static TAFFETA_UNUSED int taf_check_dim(taffeta_ctx *ctx, const taf_spec *s, taf
     return TAFFETA_OK;
 }
 
-/* Computes the bytes of arguments whose shapes are checked. */
-static TAFFETA_UNUSED int taf_check_extents(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
-                                          size_t *bytes) {
+int taf_check_extents(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
+                      size_t *bytes) {
     for (size_t k = 0; k < n_args; k++) {
         if (specs[k].passing == 'm') {
             bytes[k] = 0;
@@ -773,10 +891,8 @@ static TAFFETA_UNUSED int taf_check_extents(taffeta_ctx *ctx, const taf_spec *sp
     return TAFFETA_OK;
 }
 
-/* Checks that the data of arguments is not NULL, aligned, row-major and contiguous, and that outputs share no memory
-   with other arguments. `bytes` may be rounded up, so the check for sharing computes exact sizes. */
-static TAFFETA_UNUSED int taf_check_data(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
-                                       const size_t *bytes) {
+int taf_check_data(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
+                   const size_t *bytes) {
     for (size_t k = 0; k < n_args; k++) {
         const taffeta_tensor *t = &args[k];
         if (bytes[k] == 0 || (t->data == NULL && specs[k].passing == 'r')) continue;
@@ -808,9 +924,8 @@ static TAFFETA_UNUSED int taf_check_data(taffeta_ctx *ctx, const taf_spec *specs
     return TAFFETA_OK;
 }
 
-/* Allocates, resizes or frees memory of results, as taffeta_alloc_fn does. */
-static TAFFETA_UNUSED void *taf_result_memory(taffeta_alloc_fn *alloc, void *alloc_data, void *old, size_t old_bytes,
-                                             size_t bytes, size_t align) {
+void *taf_result_memory(taffeta_alloc_fn *alloc, void *alloc_data, void *old, size_t old_bytes,
+                        size_t bytes, size_t align) {
     if (alloc != NULL) return alloc(alloc_data, old, old_bytes, bytes, align, 0);
     if (bytes == 0) {
         free(old);
@@ -820,9 +935,7 @@ static TAFFETA_UNUSED void *taf_result_memory(taffeta_alloc_fn *alloc, void *all
     return align > 16 ? taf_aligned(bytes) : realloc(old, bytes);
 }
 
-/* Changes the length of an array of elements of `size` bytes, which has `*bytes`; `result`: whether it is made for the
-   caller. Returns the array. If there is no memory, it stays, and so do `*bytes`. */
-static TAFFETA_UNUSED void *taf_resize(taffeta_ctx *ctx, bool result, void *data, size_t *bytes, int64_t length, size_t size) {
+void *taf_resize(taffeta_ctx *ctx, bool result, void *data, size_t *bytes, int64_t length, size_t size) {
     if (length < 0 || length > TAFFETA_MAX_SIZE) return data;
     const size_t wanted = (size_t)length * size;
     if (wanted == *bytes) return data;
@@ -840,14 +953,7 @@ static TAFFETA_UNUSED void *taf_resize(taffeta_ctx *ctx, bool result, void *data
     return p;
 }
 
-/* Returns the length of an array after it has grown to at least `least` elements. */
-static inline TAFFETA_UNUSED int64_t taf_grown(int64_t length, int64_t least) {
-    const int64_t twice = length > TAFFETA_MAX_SIZE / 2 ? TAFFETA_MAX_SIZE : 2 * length;
-    return least > twice ? least : twice;
-}
-
-/* Gives an array that the program has made to the caller. */
-static TAFFETA_UNUSED void taf_hand_over(const taffeta_ctx *ctx, taffeta_tensor *to, void *data, int64_t length) {
+void taf_hand_over(const taffeta_ctx *ctx, taffeta_tensor *to, void *data, int64_t length) {
     to->data = data;
     to->shape[0] = length;
     to->strides = NULL;
@@ -856,9 +962,8 @@ static TAFFETA_UNUSED void taf_hand_over(const taffeta_ctx *ctx, taffeta_tensor 
     to->alloc_data = ctx->alloc_data;
 }
 
-/* Allocates the results without data; `made` marks them, and arrays that the program makes. */
-static TAFFETA_UNUSED int taf_make_results(taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
-                                         const size_t *bytes, bool *made) {
+int taf_make_results(taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
+                     const size_t *bytes, bool *made) {
     memset(made, 0, n_args * sizeof *made);
     for (size_t k = 0; k < n_args; k++) {
         made[k] = specs[k].passing == 'm' || (specs[k].passing == 'r' && args[k].data == NULL);
@@ -875,9 +980,8 @@ static TAFFETA_UNUSED int taf_make_results(taffeta_ctx *ctx, const taf_spec *spe
     return TAFFETA_OK;
 }
 
-/* Frees the results that the callee allocated, after an error. */
-static TAFFETA_UNUSED void taf_drop_results(const taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
-                                           const bool *made) {
+void taf_drop_results(const taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
+                      const bool *made) {
     for (size_t k = 0; k < n_args; k++) {
         if (!made[k]) continue;
         if (specs[k].passing != 'm') {
@@ -890,10 +994,8 @@ static TAFFETA_UNUSED void taf_drop_results(const taffeta_ctx *ctx, const taf_sp
     }
 }
 
-/* Sorts the integers, which are not negative, from `begin` up to `end`: short lists by insertion, others by digits of
-   11 bits, as far as they differ, and in place if there is no memory. */
 #define TAFFETA_SORT(name, type, unsigned_type) \
-    static TAFFETA_UNUSED void taf_sort_##name(type *list, int64_t begin, int64_t end) { \
+    void taf_sort_##name(type *list, int64_t begin, int64_t end) { \
         type *a = list + begin; \
         const int64_t n = end - begin; \
         int64_t rising = 1; \
@@ -973,5 +1075,6 @@ void taffeta_free(taffeta_tensor *tensor) {
     tensor->n_levels = 0;
     tensor->n_stored = 0;
 }
+#endif
 
 #endif

@@ -46,7 +46,7 @@ pub fn find_compiler(wish: Option<&str>) -> Result<Toolchain, Diagnostic> {
 /// Returns the commands by which a toolchain compiles and archives.
 pub fn tools(toolchain: &Toolchain, dir: &Path) -> Result<[Command; 2], Diagnostic> {
     let options = CompileOptions::default();
-    let job = Job { dir, options: &options, kind: Some("-shared"), sources: &[], made: dir };
+    let job = Job { dir, options: &options, kind: Some("-shared"), sources: &[], runtime: &[], made: dir };
     Ok([toolchain.tool(&job, true)?.to_command(), toolchain.archiver(dir)?])
 }
 

@@ -4,6 +4,7 @@
 //! or the generated code.
 
 mod fault;
+mod runtime;
 
 use crate::c::{CSource, TAFFETA_GEMM_H, TAFFETA_H, TAFFETA_LEVELS_H, TAFFETA_RUNTIME_H};
 use fault::{ToolOutcome, broken};
@@ -13,6 +14,8 @@ use std::process::Command;
 use std::sync::{LazyLock, Once};
 use std::time::UNIX_EPOCH;
 use taffeta_ast::Diagnostic;
+
+pub use runtime::RuntimePart;
 
 /// Libraries to link with: mathematics, and dynamic loading (`dlopen`).
 const LIBRARIES: [&str; 2] = ["-lm", "-ldl"];
@@ -55,6 +58,8 @@ pub(crate) struct Job<'a> {
     /// Flag for the kind of output; `None` for an executable.
     pub kind: Option<&'static str>,
     pub sources: &'a [PathBuf],
+    /// Object files of the runtime to link with; without them, the program defines its functions.
+    pub runtime: &'a [PathBuf],
     /// Output file.
     pub made: &'a Path,
 }
@@ -208,16 +213,26 @@ impl Toolchain {
         Ok(files)
     }
 
-    /// Compiles `dir/stem.c` to the shared library `dir/libstem.so`.
+    /// Compiles `dir/stem.c` to the shared library `dir/libstem.so`, linked with object files of the runtime
+    /// ([`Toolchain::object`]); without any, the library has everything in one file.
     ///
     /// # Errors
     ///
     /// The compiler is missing, or refuses the code.
-    pub fn shared(&self, dir: &Path, stem: &str, options: &CompileOptions) -> Result<PathBuf, Diagnostic> {
+    pub fn shared(
+        &self,
+        dir: &Path,
+        stem: &str,
+        options: &CompileOptions,
+        runtime: &[PathBuf],
+    ) -> Result<PathBuf, Diagnostic> {
         let library = dir.join(format!("lib{stem}{}", std::env::consts::DLL_SUFFIX));
-        let job =
-            Job { dir, options, kind: Some("-shared"), sources: &[dir.join(format!("{stem}.c"))], made: &library };
-        self.compile(&job, stem)?;
+        let sources = &[dir.join(format!("{stem}.c"))];
+        let job = Job { dir, options, kind: Some("-shared"), sources, runtime, made: &library };
+        // An object file may be gone, or be of no use with flags of the environment (`-flto`).
+        if runtime.is_empty() || !self.run(self.tool(&job, true)?.to_command(), &job)?.ok() {
+            self.compile(&Job { runtime: &[], ..job }, stem)?;
+        }
         Ok(library)
     }
 
@@ -228,7 +243,8 @@ impl Toolchain {
     /// The compiler or `ar` is missing, or refuses the code.
     pub fn archive(&self, dir: &Path, stem: &str, options: &CompileOptions) -> Result<PathBuf, Diagnostic> {
         let object = dir.join(format!("{stem}.o"));
-        let job = Job { dir, options, kind: Some("-c"), sources: &[dir.join(format!("{stem}.c"))], made: &object };
+        let sources = &[dir.join(format!("{stem}.c"))];
+        let job = Job { dir, options, kind: Some("-c"), sources, runtime: &[], made: &object };
         self.compile(&job, stem)?;
         let library = dir.join(format!("lib{stem}.a"));
         let mut ar = self.archiver(dir)?;
@@ -257,7 +273,7 @@ impl Toolchain {
     ) -> Result<PathBuf, Diagnostic> {
         let program = dir.join(format!("{stem}.bin"));
         let all: Vec<PathBuf> = sources.iter().cloned().chain([dir.join(format!("{stem}.c"))]).collect();
-        self.compile(&Job { dir, options, kind: None, sources: &all, made: &program }, stem)?;
+        self.compile(&Job { dir, options, kind: None, sources: &all, runtime: &[], made: &program }, stem)?;
         Ok(program)
     }
 
@@ -292,6 +308,7 @@ impl Toolchain {
     fn ours(&self, job: &Job<'_>, openmp: bool) -> Vec<OsString> {
         let mut all: Vec<OsString> = Toolchain::flags(job.options).iter().map(OsString::from).collect();
         all.extend(openmp.then(|| "-fopenmp".into()));
+        all.extend((!job.runtime.is_empty()).then(|| runtime::LINKED.into()));
         all.extend(["-I".into(), job.dir.into()]);
         all.extend(self.extra.iter().map(OsString::from));
         all.extend(job.kind.map(OsString::from));
@@ -300,7 +317,7 @@ impl Toolchain {
 
     /// Runs a compiler whose flags are set, on the sources of `job`.
     fn run(&self, mut compiler: Command, job: &Job<'_>) -> Result<ToolOutcome, Diagnostic> {
-        compiler.args(&self.overruling).args(job.sources).arg("-o").arg(job.made);
+        compiler.args(&self.overruling).args(job.sources).args(job.runtime).arg("-o").arg(job.made);
         if job.kind != Some("-c") {
             compiler.args(LIBRARIES);
         }

@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let stem = &source.signature.logical().c_name;
         Toolchain::write(&source, scratch.path(), stem)?;
         if args.shared || both {
-            toolchain.shared(scratch.path(), stem, &flags)?;
+            toolchain.shared(scratch.path(), stem, &flags, &[])?;
         }
         if args.archive || both {
             toolchain.archive(scratch.path(), stem, &flags)?;

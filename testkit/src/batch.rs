@@ -4,9 +4,10 @@
 #![allow(unsafe_code)] // `Compiled::load` runs the compiled code
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use taffeta_codegen::Compiled;
 use taffeta_codegen::c::CSource;
+use taffeta_codegen::cache::Cache;
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 
 /// Compiles entries together, into an empty directory. Their names must be distinct.
@@ -14,10 +15,20 @@ pub fn compile(sources: &[CSource], dir: &Path, flags: &CompileOptions) -> Resul
     let Some(together) = join(sources) else { return Ok(Vec::new()) };
     Toolchain::write(&together, dir, "batch").map_err(|d| d.to_string())?;
     let compiler = Toolchain::find().map_err(|d| d.to_string())?;
-    let library = compiler.shared(dir, "batch", flags).map_err(|d| format!("the C compiler refuses it: {d:?}"))?;
+    let runtime = runtime(&together, &compiler, flags);
+    let library =
+        compiler.shared(dir, "batch", flags, &runtime).map_err(|d| format!("the C compiler refuses it: {d:?}"))?;
     // SAFETY: the library was just built from this C, in a directory of this test.
     let load = |s: &CSource| unsafe { Compiled::load(&library, s.signature.clone()) };
     sources.iter().map(|s| load(s).map_err(|d| d.to_string())).collect()
+}
+
+/// Returns the object files of the runtime for a source, from the cache of all tests (`tmp` of the target folder).
+pub fn runtime(source: &CSource, compiler: &Toolchain, flags: &CompileOptions) -> Vec<PathBuf> {
+    let test = std::env::current_exe().expect("the test has a path");
+    let target = test.ancestors().nth(3).expect("it is TARGET/PROFILE/deps/NAME");
+    let (cache, _) = Cache::open_at(&target.join("tmp").join("taffeta-cache")).unwrap_or_else(|d| panic!("{d}"));
+    cache.runtime(source, compiler, flags)
 }
 
 /// Joins entries with distinct names into one source; `None` if there are none.

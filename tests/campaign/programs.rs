@@ -175,7 +175,9 @@ fn compiled(case: &Case, known: bool, scratch: &Path) -> String {
     Toolchain::write(&source, dir.path(), "program").expect("the directory can be written");
     let flags = CompileOptions { contract: false, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
-    let library = compiler.shared(dir.path(), "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
+    let runtime = testkit::batch::runtime(&source, &compiler, &flags);
+    let library =
+        compiler.shared(dir.path(), "program", &flags, &runtime).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
     // SAFETY: the library was compiled from this C just now, in a directory of this run.
     let program = unsafe { Compiled::load(&library, source.signature) }.expect("the library can be loaded");
     let sizes: Vec<(&str, i64)> = case.inputs.sizes.iter().map(|(n, v)| (n.as_str(), *v)).collect();

@@ -12,12 +12,14 @@
 //! a program whose key collides with another's.
 //!
 //! Loading a library runs its code, so nothing is taken from a directory that another user could have written
-//! (`private.rs`): this covers the cache, its parent directories, the entry and each file. `library.rs` loads.
+//! (`private.rs`): this covers the cache, its parent directories, the entry and each file. `library.rs` loads;
+//! `runtime.rs` keeps what all libraries are linked with.
 
 mod leftovers;
 mod library;
 mod limit;
 mod private;
+mod runtime;
 
 pub use library::LibraryEntry;
 

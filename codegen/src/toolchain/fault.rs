@@ -79,7 +79,7 @@ impl Toolchain {
     fn probe(&self, dir: &Path, options: &CompileOptions) -> Result<(ToolOutcome, PathBuf), Diagnostic> {
         let (source, library) = (dir.join("probe.c"), dir.join("probe.out"));
         write(&source, "int taffeta_probe(void) { return 0; }\n")?;
-        let job = Job { dir, options, kind: Some("-shared"), sources: &[source], made: &library };
+        let job = Job { dir, options, kind: Some("-shared"), sources: &[source], runtime: &[], made: &library };
         let mut tool = self.tool(&job, true)?;
         if tool.is_like_clang() {
             tool = self.tool(&job, false)?;

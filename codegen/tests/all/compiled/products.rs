@@ -66,7 +66,7 @@ fn libraries_older_than_the_processor_are_not_used() {
     let dir = with_headers(&[("blas.c", include_str!("blas.c")), ("large.c", include_str!("large.c"))]);
     let compiler = Toolchain::find().expect("a C compiler");
     let flags = CompileOptions::default();
-    let library = compiler.shared(dir.path(), "blas", &flags).unwrap_or_else(|d| panic!("{d:?}"));
+    let library = compiler.shared(dir.path(), "blas", &flags, &[]).unwrap_or_else(|d| panic!("{d:?}"));
     let named = dir.path().join("libopenblas.so.0");
     std::fs::rename(library, &named).expect("it is there");
     let program = compiler.executable(dir.path(), "large", &[], &flags).unwrap_or_else(|d| panic!("{d:?}"));

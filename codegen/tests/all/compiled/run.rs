@@ -40,7 +40,9 @@ pub fn compile_by(compiler: &Toolchain, func: &Func, options: &LowerOptions, fla
     let source = c::emit(&lowered, &sources());
     let dir = scratch_dir();
     Toolchain::write(&source, &dir, "program").expect("the directory can be written");
-    let library = compiler.shared(&dir, "program", flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
+    let runtime = testkit::batch::runtime(&source, compiler, flags);
+    let library =
+        compiler.shared(&dir, "program", flags, &runtime).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
     // SAFETY: the library was just built from this C, in a directory of this test.
     unsafe { Compiled::load(&library, source.signature) }.expect("the library can be loaded")
 }

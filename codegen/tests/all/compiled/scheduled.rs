@@ -48,7 +48,9 @@ pub fn compare(func: &Func, after: &Func, program: &Program, options: &LowerOpti
     let optimize = usual && source.code.contains("#pragma omp simd");
     let flags = CompileOptions { contract: false, optimize, ..CompileOptions::default() };
     let compiler = Toolchain::find().expect("a C compiler");
-    let library = compiler.shared(&dir, "program", &flags).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
+    let runtime = testkit::batch::runtime(&source, &compiler, &flags);
+    let library =
+        compiler.shared(&dir, "program", &flags, &runtime).unwrap_or_else(|d| panic!("{d:?}\n{}", source.code));
     // SAFETY: the library was just built from this C, in a directory of this test.
     let compiled = unsafe { taffeta_codegen::Compiled::load(&library, source.signature) }.expect("it can be loaded");
     for (seed, size) in [0, 1, 2, 3, 7, 33, 100].into_iter().enumerate() {
