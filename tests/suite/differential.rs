@@ -44,8 +44,8 @@ fn interpreter_compiled_c_and_numpy_agree() {
         // The corpus is also run by rules for its sizes, by `corpus`.
         if k.is_multiple_of(3) || !case.program.name().starts_with("tests/corpus/") {
             let scheduled = match &case.schedule {
-                Some(_) => Case { optimize: k.is_multiple_of(4), ..(*case).clone() },
-                None => Case { schedule: Some("auto".into()), optimize: k.is_multiple_of(12), ..(*case).clone() },
+                Some(_) => Case { optimize: k.is_multiple_of(8), ..(*case).clone() },
+                None => Case { schedule: Some("auto".into()), optimize: k.is_multiple_of(24), ..(*case).clone() },
             };
             faults.extend(compare(case, "scheduled C", &expected, scheduled.run(Backend::C, true)));
         }
