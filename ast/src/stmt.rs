@@ -421,11 +421,15 @@ pub enum Routine {
     /// `sort(array, begin, end)`: sorts the elements from `begin` up to `end`, integers that are not negative, in
     /// ascending order.
     Sort,
+    /// `order(numbers, key, …, count)`: sets the first `count` elements of `numbers`, of type i64, to the numbers from 0
+    /// in the ascending order of their keys, integers that are not negative; the first key counts most, and numbers with
+    /// equal keys stay in order.
+    Order,
 }
 
 impl Routine {
     /// All routines.
-    pub const ALL: [Routine; 3] = [Routine::Grow, Routine::Fit, Routine::Sort];
+    pub const ALL: [Routine; 4] = [Routine::Grow, Routine::Fit, Routine::Sort, Routine::Order];
 
     /// Returns the name in printed programs.
     pub fn name(self) -> &'static str {
@@ -433,13 +437,14 @@ impl Routine {
             Routine::Grow => "grow",
             Routine::Fit => "fit",
             Routine::Sort => "sort",
+            Routine::Order => "order",
         }
     }
 
     /// Returns the number of operands that the routine takes.
     pub fn operands(self) -> usize {
         match self {
-            Routine::Grow | Routine::Fit => 1,
+            Routine::Grow | Routine::Fit | Routine::Order => 1,
             Routine::Sort => 2,
         }
     }

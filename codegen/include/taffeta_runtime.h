@@ -528,6 +528,10 @@ TAFFETA_RUNTIME void taf_sort_u16(uint16_t *list, int64_t begin, int64_t end);
 TAFFETA_RUNTIME void taf_sort_i32(int32_t *list, int64_t begin, int64_t end);
 TAFFETA_RUNTIME void taf_sort_i64(int64_t *list, int64_t begin, int64_t end);
 
+/* Sets `numbers` to the numbers from 0 to `n` in the order of their keys, integers that are not negative: the first key
+   counts most, and numbers with equal keys stay in order. Returns whether there was memory for it. */
+TAFFETA_RUNTIME bool taf_order(int64_t *numbers, int64_t n, const void *const *keys, const int32_t *types, int n_keys);
+
 /* Definitions of the functions declared above. */
 #if !defined(TAFFETA_LINKED) || defined(TAFFETA_RUNTIME_OBJECT)
 #include <stdarg.h>
@@ -1037,6 +1041,58 @@ TAFFETA_SORT(u8, uint8_t, uint8_t)
 TAFFETA_SORT(u16, uint16_t, uint16_t)
 TAFFETA_SORT(i32, int32_t, uint32_t)
 TAFFETA_SORT(i64, int64_t, uint64_t)
+
+static uint64_t taf_key(const void *key, int32_t type, int64_t k) {
+    switch (type) {
+    case TAFFETA_U8: return ((const uint8_t *)key)[k];
+    case TAFFETA_U16: return ((const uint16_t *)key)[k];
+    case TAFFETA_I32: return (uint64_t)((const int32_t *)key)[k];
+    default: return (uint64_t)((const int64_t *)key)[k];
+    }
+}
+
+/* Passes over digits of 11 bits, as far as they differ, of the last key first. */
+bool taf_order(int64_t *numbers, int64_t n, const void *const *keys, const int32_t *types, int n_keys) {
+    bool in_order = true;
+    for (int64_t k = 0; k < n; k++) numbers[k] = k;
+    for (int64_t k = 1; k < n && in_order; k++) {
+        for (int key = 0; key < n_keys; key++) {
+            const uint64_t before = taf_key(keys[key], types[key], k - 1), own = taf_key(keys[key], types[key], k);
+            if (before != own) {
+                in_order = before < own;
+                break;
+            }
+        }
+    }
+    if (in_order) return true;
+    int64_t *const more = (int64_t *)malloc((size_t)n * sizeof *more);
+    if (more == NULL) return false;
+    int64_t *from = numbers, *to = more;
+    for (int key = n_keys - 1; key >= 0; key--) {
+        uint64_t differ = 0;
+        for (int64_t k = 1; k < n; k++) differ |= taf_key(keys[key], types[key], k) ^ taf_key(keys[key], types[key], 0);
+        for (int shift = 0; shift < 64 && (differ >> shift) != 0; shift += 11) {
+            int64_t starts[2048] = {0};
+            if (((differ >> shift) & 2047) == 0) continue;
+            for (int64_t k = 0; k < n; k++) starts[(taf_key(keys[key], types[key], k) >> shift) & 2047]++;
+            for (int64_t d = 0, sum = 0; d < 2048; d++) {
+                const int64_t count = starts[d];
+                starts[d] = sum;
+                sum += count;
+            }
+            for (int64_t k = 0; k < n; k++) {
+                const int64_t own = from[k];
+                to[starts[(taf_key(keys[key], types[key], own) >> shift) & 2047]++] = own;
+            }
+            int64_t *const other = from;
+            from = to;
+            to = other;
+        }
+    }
+    if (from != numbers) memcpy(numbers, from, (size_t)n * sizeof *numbers);
+    free(more);
+    return true;
+}
 
 void taffeta_ctx_release(taffeta_ctx *ctx) __attribute__((weak));
 void taffeta_ctx_release(taffeta_ctx *ctx) {

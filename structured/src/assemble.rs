@@ -5,6 +5,7 @@
 //! |---|---|
 //! | each element once, in the order of the levels | every write appends an element (`lower::append`) |
 //! | below the last level several times, or in any order | a workspace for the last level, then the above |
+//! | any other | a list of all writes, which is sorted (`lower::collect`); its elements are appended |
 //!
 //! ```text
 //! C: f64[n, m] @ csr                         t: f64[m] @ bytemap
@@ -16,20 +17,22 @@
 //!                                                    C[i, j] = t[j]
 //! ```
 //!
-//! Other programs are refused (`storage::assembly`) with the missing fact.
+//! Programs that read a tensor between its writes are refused (`storage::assembly`).
 
+mod collect;
 mod order;
 mod workspace;
+mod writes;
 
-use crate::access;
-use crate::explain::Assembly;
-use order::Disorder;
+use crate::explain::{Assembly, Strategy};
+pub(crate) use collect::Collected;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
 use taffeta_ast::format::LevelKind;
 use taffeta_ast::{
     Diagnostic, Diagnostics, Expr, ExprKind, Func, Literal, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
+use writes::{items, order_of, scope, writes};
 
 /// Program whose writes into assembled tensors append, each element once and in order.
 pub(crate) struct Assembled {
@@ -37,8 +40,12 @@ pub(crate) struct Assembled {
     pub(crate) func: Func,
     /// Assembled tensors, each with the statement after which it is complete.
     pub(crate) tensors: Vec<(Arc<Tensor>, Option<StmtId>)>,
-    /// Workspaces whose elements are copied in the order of their coordinates.
-    pub(crate) workspaces: Vec<Symbol>,
+    /// Workspaces whose elements are copied in the order of their coordinates, each with its tensor and the dimension.
+    pub(crate) workspaces: Vec<(Symbol, Symbol, usize)>,
+    /// Lists of writes.
+    pub(crate) collected: Vec<Collected>,
+    /// Warnings about tensors whose writes are sorted.
+    pub(crate) warnings: Vec<Diagnostic>,
     /// Record of each tensor.
     pub(crate) explained: Vec<Assembly>,
 }
@@ -49,23 +56,20 @@ pub(crate) struct Assembled {
 ///
 /// Formats that cannot be assembled yet, writes in another order than that of the levels, and reads between writes.
 pub(crate) fn run(func: &Func) -> Result<Assembled, Diagnostics> {
-    let mut out = Assembled { func: func.clone(), tensors: Vec::new(), workspaces: Vec::new(), explained: Vec::new() };
+    let (tensors, workspaces, collected) = (Vec::new(), Vec::new(), Vec::new());
+    let (warnings, explained) = (Vec::new(), Vec::new());
+    let mut out = Assembled { func: func.clone(), tensors, workspaces, collected, warnings, explained };
     let mut found = Vec::new();
     for tensor in assembled(func) {
-        let writes = order::writes(scope(func, &tensor), &tensor.symbol);
+        let writes = writes(scope(func, &tensor), &tensor.symbol);
         let span = writes.last().map_or(Span::NONE, |s| s.origin().span());
-        match one(&out.func, &tensor, span) {
-            Ok(One { func, complete, workspace }) => {
-                out.func = func;
-                out.explained.push(Assembly {
-                    tensor: tensor.symbol.name().to_string(),
-                    span,
-                    levels: tensor.format.levels.to_vec(),
-                    gathered: workspace.is_some(),
-                });
-                out.tensors.push((tensor, complete));
-                out.workspaces.extend(workspace);
-            }
+        match one(&mut out, &tensor, span) {
+            Ok(strategy) => out.explained.push(Assembly {
+                tensor: tensor.symbol.name().to_string(),
+                span,
+                levels: tensor.format.levels.to_vec(),
+                strategy,
+            }),
             Err(d) => found.push(d),
         }
     }
@@ -82,30 +86,41 @@ fn assembled(func: &Func) -> Vec<Arc<Tensor>> {
     all
 }
 
-/// Program prepared for one tensor.
-struct One {
-    func: Func,
-    complete: Option<StmtId>,
-    workspace: Option<Symbol>,
-}
-
-fn one(func: &Func, tensor: &Arc<Tensor>, span: Span) -> Result<One, Diagnostic> {
+/// Prepares one tensor.
+fn one(out: &mut Assembled, tensor: &Arc<Tensor>, span: Span) -> Result<Strategy, Diagnostic> {
     appends(tensor).map_err(|d| d.at(span))?;
-    let func = without_fills(func, tensor);
-    let writes = order::writes(scope(&func, tensor), &tensor.symbol);
-    let (func, workspace) = match order::check(&func, tensor, &writes) {
-        Ok(()) => (func, None),
+    let func = without_fills(&out.func, tensor);
+    let writes = writes(scope(&func, tensor), &tensor.symbol);
+    let (func, strategy) = match order::check(&func, tensor, &writes) {
+        Ok(()) => (func, Strategy::Append),
         Err(disorder) => {
-            let refused = || refused(tensor, &disorder).at(span);
-            let (func, workspace) = workspace::insert(&func, tensor, &writes).ok_or_else(refused)?;
-            let writes = order::writes(scope(&func, tensor), &tensor.symbol);
-            order::check(&func, tensor, &writes).map_err(|_| refused())?;
-            (func, Some(workspace))
+            match workspace::insert(&func, tensor, &writes).filter(|(func, _)| is_in_order(func, tensor)) {
+                Some((func, workspace)) => {
+                    let last = order_of(tensor).into_iter().next_back().unwrap_or_default();
+                    out.workspaces.push((workspace, tensor.symbol.clone(), last));
+                    (func, Strategy::Workspace)
+                }
+                None => {
+                    let (func, collected) = collect::insert(&func, tensor, &writes).map_err(|d| d.at(span))?;
+                    let list = collected.list.clone();
+                    let complete = complete(scope(&func, &list), [&list.symbol, &tensor.symbol])?;
+                    out.tensors.push((list, complete));
+                    out.collected.push(collected);
+                    let reason = collect::reason(tensor, disorder);
+                    out.warnings.push(collect::warning(tensor, &reason).at(span));
+                    (func, Strategy::Sort(reason))
+                }
+            }
         }
     };
-    let func = func.with_body(stored(&func.body, tensor));
-    let complete = complete(scope(&func, tensor), &tensor.symbol)?;
-    Ok(One { func, complete, workspace })
+    out.func = func.with_body(stored(&func.body, tensor));
+    let complete = complete(scope(&out.func, tensor), [&tensor.symbol, &tensor.symbol])?;
+    out.tensors.push((tensor.clone(), complete));
+    Ok(strategy)
+}
+
+fn is_in_order(func: &Func, tensor: &Arc<Tensor>) -> bool {
+    order::check(func, tensor, &writes(scope(func, tensor), &tensor.symbol)).is_ok()
 }
 
 /// Checks that all levels of a tensor's format can be appended to: dense ones above, lists below.
@@ -122,36 +137,11 @@ fn appends(tensor: &Tensor) -> Result<(), Diagnostic> {
     Err(Diagnostic::new("storage::assembly", text).help(help))
 }
 
-fn refused(tensor: &Tensor, disorder: &Disorder) -> Diagnostic {
-    let why = match disorder {
-        Disorder::Twice => "an element is written several times".to_string(),
-        Disorder::Backwards(level) => {
-            let d = order_of(tensor)[*level];
-            format!("elements are not written in the order of dimension {d}, which level {level} stores")
-        }
-    };
-    let text = format!("cannot assemble `{}`: {why}", tensor.symbol);
-    let help = "put the loops in the order of the levels, and the writes of a fibre into one iteration of the loop \
-                over it; or run the program with `--backend interp`";
-    Diagnostic::new("storage::assembly", text).help(help)
-}
-
-/// Returns the scope of a tensor: the program, or the body of its declaration.
-fn scope<'f>(func: &'f Func, tensor: &Tensor) -> &'f Stmt {
-    fn declared<'s>(s: &'s Stmt, tensor: &Symbol) -> Option<&'s Stmt> {
-        match s.kind() {
-            StmtKind::VarDef { tensor: own, body } if own.symbol == *tensor => Some(body),
-            kind => kind.inside().find_map(|s| declared(s, tensor)),
-        }
-    }
-    declared(&func.body, &tensor.symbol).unwrap_or(&func.body)
-}
-
 /// Removes the stores of the fill that no write to the same element precedes: they have no effect.
 fn without_fills(func: &Func, tensor: &Arc<Tensor>) -> Func {
     let fill = tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype));
     let is_fill = |s: &Stmt| matches!(s.kind(), StmtKind::Store { value, .. } if value.as_literal() == Some(fill));
-    let all = order::writes(scope(func, tensor), &tensor.symbol);
+    let all = writes(scope(func, tensor), &tensor.symbol);
     let (fills, others): (Vec<Stmt>, Vec<Stmt>) = all.into_iter().partition(|s| is_fill(s));
     let ids = |all: &[Stmt]| all.iter().map(Stmt::id).collect::<Vec<StmtId>>();
     let idle: Vec<StmtId> =
@@ -196,10 +186,11 @@ fn stored(s: &Stmt, tensor: &Tensor) -> Stmt {
     }
 }
 
-/// Returns the statement of a tensor's scope after which it is complete; `None` if nothing writes it.
-fn complete(scope: &Stmt, tensor: &Symbol) -> Result<Option<StmtId>, Diagnostic> {
+/// Returns the statement of a scope after which nothing writes `written`, if something does. No statement before it
+/// reads `tensor`, to whose elements the writes belong.
+fn complete(scope: &Stmt, [written, tensor]: [&Symbol; 2]) -> Result<Option<StmtId>, Diagnostic> {
     let items = items(scope);
-    let Some(last) = items.iter().rposition(|s| s.writes_to(tensor)) else { return Ok(None) };
+    let Some(last) = items.iter().rposition(|s| s.writes_to(written)) else { return Ok(None) };
     let read = items[..=last].iter().find_map(|s| read_in(s, tensor));
     match read {
         None => Ok(Some(items[last].id())),
@@ -208,15 +199,6 @@ fn complete(scope: &Stmt, tensor: &Symbol) -> Result<Option<StmtId>, Diagnostic>
             let help = "read it after the last write, or compute in a dense tensor and copy that";
             Err(Diagnostic::new("storage::assembly", text).at(span).help(help))
         }
-    }
-}
-
-/// Returns the statements of a scope, in order, without blocks and declarations around them.
-fn items(scope: &Stmt) -> Vec<&Stmt> {
-    match scope.kind() {
-        StmtKind::Seq(all) => all.iter().flat_map(items).collect(),
-        StmtKind::VarDef { body, .. } => items(body),
-        _ => vec![scope],
     }
 }
 
@@ -230,21 +212,4 @@ fn read_in(s: &Stmt, tensor: &Symbol) -> Option<Span> {
         }
     });
     found
-}
-
-/// Returns the dimension that each level stores.
-fn order_of(tensor: &Tensor) -> Vec<usize> {
-    tensor.format.order().unwrap_or_else(|| unreachable!("`appends` has refused remapped formats"))
-}
-
-/// Returns the coordinates of a written element, by level.
-fn coordinates(s: &Stmt, tensor: &Tensor) -> Vec<Expr> {
-    let target = access::target(s);
-    let Some(ExprKind::Load(_, at)) = target.as_ref().map(Expr::kind) else { return Vec::new() };
-    order_of(tensor).into_iter().map(|d| at[d].index.clone()).collect()
-}
-
-/// Returns the size of the dimension that each level stores.
-fn sizes(tensor: &Tensor) -> Vec<Expr> {
-    order_of(tensor).into_iter().map(|d| tensor.shape[d].clone()).collect()
 }

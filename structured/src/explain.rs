@@ -46,8 +46,19 @@ pub struct Assembly {
     pub span: Span,
     /// Levels, outermost first.
     pub levels: Vec<Level>,
-    /// Whether fibres of the last level are gathered in a workspace, and sorted, before they are appended.
-    pub gathered: bool,
+    /// Strategy.
+    pub strategy: Strategy,
+}
+
+/// Strategy by which a tensor is assembled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Every write appends an element.
+    Append,
+    /// Fibres of the last level are gathered in a workspace, sorted and appended.
+    Workspace,
+    /// The writes are listed and sorted, and their elements appended, for this reason.
+    Sort(String),
 }
 
 /// Fibre accessed by a loop, with its role.

@@ -53,7 +53,7 @@ pub mod testing;
 mod warnings;
 
 pub use borrowed::{Indices, Unfit, array_names, arrays_of, check, has_positions};
-pub use explain::{Assembly, Explained, FibreRole, Operand, Visited};
+pub use explain::{Assembly, Explained, FibreRole, Operand, Strategy, Visited};
 pub use independent_parts::{Section, Traversed, in_sections, sections, traversed};
 pub use layout::{Array, Layout, LevelLayout, Parameter};
 pub use lower::{Structured, lower};

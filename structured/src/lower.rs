@@ -43,7 +43,8 @@
 //! - `hoist_coordinates`: hoisting of coordinates that inner loops use;
 //! - `full_blocks`: separation of full blocks from those at an edge;
 //! - `conditional_access`: operands evaluated under a condition, which become branches if they need a search;
-//! - `workspace`: local tensors into which elements are inserted; `append`: writes to tensors that the program makes;
+//! - `workspace`: local tensors into which elements are inserted; `append`: writes to tensors that the program makes,
+//!   and `collect`: the elements of such a tensor from a list of its writes;
 //! - `steppers`, `search`, `run_reductions`: loops over positions and merges, searches for positions, and reductions
 //!   over runs;
 //! - `state`, `nest`: the state of lowering, and loops under construction; `exprs`, `scalars`: queries and helpers.
@@ -53,6 +54,7 @@ mod balance;
 mod blend;
 mod blocks;
 mod bounds_checks;
+mod collect;
 mod conditional_access;
 mod cursor;
 mod exprs;

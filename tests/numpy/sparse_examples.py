@@ -63,6 +63,7 @@ def results(data, a):
     if (np.diff(a.indptr)[t.indices]).sum() < 4_000_000:
         sparse_case(data, "results:product", t @ a, A=t, B=a)
         sparse_case(data, "results:by_columns", t @ a, A=t, B=a)
+        sparse_case(data, "results:transposed", a.T, A=a)
     if n < 700:
         sparse_case(data, "results:inner", a @ t, A=a, B=t)
         sparse_case(data, "results:masked", b.multiply(a @ t @ a), M=b, A=sparse.csr_matrix(a @ t), B=a)

@@ -21,6 +21,7 @@ impl Machine<'_> {
             }
             (Routine::Fit, [length, arrays @ ..], [exact]) => self.resize(*length, arrays, *exact),
             (Routine::Sort, [array], [begin, end]) => self.sort(*array, *begin, *end),
+            (Routine::Order, [numbers, keys @ ..], [count]) => self.order(*numbers, keys, *count),
             _ => Err(Box::new(ErrorKind::Malformed(format!("`{}` has other arguments", routine.name())))),
         }
     }
@@ -41,18 +42,30 @@ impl Machine<'_> {
         self.write(length, 0, Literal::Int(i128::from(new)))
     }
 
-    fn sort(&mut self, array: usize, begin: i64, end: i64) -> Run<()> {
+    /// Returns the elements of an array from `begin` up to `end`.
+    fn integers(&self, array: usize, begin: i64, end: i64) -> Run<Vec<i128>> {
         let size = self.cells[array].size(0);
         if let Some(index) = [begin, end - 1].into_iter().find(|i| begin < end && !(0..size).contains(i)) {
             let tensor = self.tensors[array].symbol.name().to_string();
             return Err(Box::new(ErrorKind::Index { tensor, dim: 0, index, size }));
         }
-        let places = || (begin..end).map(|k| k as usize);
-        let mut all = places().map(|k| self.read(array, k)).collect::<Run<Vec<Literal>>>()?;
-        all.sort_by_key(|v| match v {
-            Literal::Int(v) => *v,
+        let int = |v: Literal| match v {
+            Literal::Int(v) => v,
             _ => 0,
-        });
-        places().zip(all).try_for_each(|(k, v)| self.write(array, k, v))
+        };
+        (begin..end).map(|k| self.read(array, k as usize).map(int)).collect()
+    }
+
+    fn sort(&mut self, array: usize, begin: i64, end: i64) -> Run<()> {
+        let mut all = self.integers(array, begin, end)?;
+        all.sort();
+        (begin..end).zip(all).try_for_each(|(k, v)| self.write(array, k as usize, Literal::Int(v)))
+    }
+
+    fn order(&mut self, numbers: usize, keys: &[usize], count: i64) -> Run<()> {
+        let keys = keys.iter().map(|key| self.integers(*key, 0, count)).collect::<Run<Vec<Vec<i128>>>>()?;
+        let mut all: Vec<i64> = (0..count).collect();
+        all.sort_by_key(|k| keys.iter().map(|key| key[*k as usize]).collect::<Vec<i128>>());
+        all.into_iter().enumerate().try_for_each(|(k, v)| self.write(numbers, k, Literal::Int(i128::from(v))))
     }
 }

@@ -205,6 +205,10 @@ impl<'a> Checker<'a> {
                     !arrays.is_empty() && arrays.iter().all(|array| array.shape == [length.load([])])
                 }
                 (Routine::Sort, [array]) => array.ndim() == 1 && array.dtype.is_int(),
+                (Routine::Order, [numbers, keys @ ..]) => {
+                    let are_lists = all.iter().all(|array| array.ndim() == 1 && array.dtype.is_int());
+                    are_lists && numbers.dtype == DType::I64 && !keys.is_empty()
+                }
                 _ => false,
             };
         self.require(fits, Invariant::Routine, || format!("`{}` of {tensors:?}", routine.name()));

@@ -107,6 +107,19 @@ impl Emitter<'_> {
                 let (name, dtype) = (self.names.get(array), self.dtypes[array].name());
                 self.out.line(format!("taf_sort_{dtype}({name}, {begin}, {end});"));
             }
+            (Routine::Order, [numbers, keys @ ..], [count]) => {
+                let list = |all: Vec<String>| all.join(", ");
+                let (names, types) = (self.names.fresh("keys"), self.names.fresh("types"));
+                let arrays = list(keys.iter().map(|key| self.names.get(key)).collect());
+                let dtypes = list(keys.iter().map(|key| types::abi(self.dtypes[key]).to_string()).collect());
+                self.out.line(format!("const void *const {names}[] = {{{arrays}}};"));
+                self.out.line(format!("const int32_t {types}[] = {{{dtypes}}};"));
+                let (numbers, n) = (self.names.get(numbers), keys.len());
+                self.out.open(format!("if (!taf_order({numbers}, {count}, {names}, {types}, {n})) {{"));
+                let text = "no memory to sort %lld elements";
+                self.fail(s.origin(), "TAFFETA_ERROR_MEMORY", text, &[format!("(long long)({count})")]);
+                self.out.close("}");
+            }
             _ => unreachable!("Routine: `{}`", routine.name()),
         }
     }

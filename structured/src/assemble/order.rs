@@ -9,7 +9,7 @@
 //!
 //! A probe that reads an element which an earlier one has written is at a smaller coordinate than that.
 
-use super::{coordinates, sizes};
+use super::writes::{coordinates, sizes, writes};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_analysis::query::depend::{DependenceQuery, Dependences};
@@ -17,23 +17,13 @@ use taffeta_analysis::query::reference::{Reference, Use};
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{DType, Expr, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
-/// Reason why writes cannot append.
+/// Reason why writes do not append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disorder {
     /// Several writes to one element.
     Twice,
     /// Writes against the order of the level.
     Backwards(usize),
-}
-
-/// Returns the statements that write a tensor, in order.
-pub(super) fn writes(s: &Stmt, tensor: &Symbol) -> Vec<Stmt> {
-    let mut all = Vec::new();
-    s.walk(&mut |s| match s.kind() {
-        StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor => all.push(s.clone()),
-        _ => {}
-    });
-    all
 }
 
 /// Checks that writes come to each element at most once, and to the elements in the order of the levels.
@@ -50,11 +40,15 @@ pub(super) fn check(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> Resul
             return Err(Disorder::Backwards(level));
         }
     }
-    let probe = Probe::new(&sizes);
-    let around = places(sizes.len()).into_iter().map(|(id, at)| (id, probe.write(&at)));
+    if is_once(func, tensor, writes) { Ok(()) } else { Err(Disorder::Twice) }
+}
+
+/// Returns whether writes come to each element at most once.
+pub(super) fn is_once(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> bool {
+    let probe = Probe::new(&sizes(tensor));
+    let around = writes.iter().map(|s| (s.id(), probe.write(&coordinates(s, tensor))));
     let probed = probe.placed(func, tensor, around.collect());
-    let twice = meets(&probed, &probe.tensor.symbol, [Use::Write, Use::Write], &|_| true);
-    if twice { Err(Disorder::Twice) } else { Ok(()) }
+    !meets(&probed, &probe.tensor.symbol, [Use::Write, Use::Write], &|_| true)
 }
 
 /// Returns whether a write may come to an element after one of `earlier`.

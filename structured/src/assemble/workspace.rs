@@ -1,7 +1,7 @@
 //! Workspace for the last level of a tensor, whose elements are written several times or in any order within a fibre:
 //! the writes go to a row of a `bytemap`, which is copied at the end of the part of the program that writes the fibre.
 
-use super::{coordinates, items, order_of};
+use super::writes::{coordinates, items, order_of, scope};
 use crate::access;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
@@ -17,7 +17,7 @@ pub(super) fn insert(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> Opti
     if !writes.iter().all(|s| of(s).is_some_and(|own| own == above)) {
         return None;
     }
-    let part = part(super::scope(func, tensor), &tensor.symbol, &above)?;
+    let part = part(scope(func, tensor), &tensor.symbol, &above)?;
     let last = *order_of(tensor).last()?;
     let name = Symbol::new(format!("{}.row", tensor.symbol.name().replace('.', "_")));
     let format = Format::workspace(1, tensor.format.fill);

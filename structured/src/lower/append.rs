@@ -43,7 +43,16 @@ impl Lower {
             }
             self.declare(tensor, flat);
         }
-        self.sorted.extend(assembled.workspaces.iter().cloned());
+        for c in &assembled.collected {
+            self.collected.insert(c.list.symbol.clone(), (c.tensor.clone(), c.op));
+            let dims = (0..c.list.shape.len()).collect();
+            self.stands_for.insert(c.list.symbol.clone(), (c.tensor.clone(), dims));
+        }
+        assembled.warnings.iter().for_each(|d| self.warn(d.clone()));
+        for (row, of, dim) in &assembled.workspaces {
+            self.sorted.insert(row.clone());
+            self.stands_for.insert(row.clone(), (of.clone(), vec![*dim]));
+        }
         made
     }
 
@@ -64,7 +73,11 @@ impl Lower {
         match self.complete.get(&s.id()) {
             Some(tensor) => {
                 let origin = s.origin().derive("structured", "complete");
-                Stmt::seq([inner, close(tensor, &self.tensors[tensor], &origin)], origin)
+                let last = match self.collected.get(tensor) {
+                    Some((of, op)) => self.assembled_from(tensor, of, *op, &origin),
+                    None => close(tensor, &self.tensors[tensor], &origin),
+                };
+                Stmt::seq([inner, last], origin)
             }
             None => inner,
         }
@@ -85,21 +98,44 @@ impl Lower {
             return Stmt::nop();
         }
         let origin = s.origin().derive("structured", "append");
-        let mut path = Path { flat: &flat, origin: &origin, position: above(at).positions.first, all, last: None };
-        for (k, level) in flat.levels.iter().enumerate().skip(from) {
-            let coordinate = &at[PATH + k - from].index;
+        let coordinates: Vec<Expr> = at[PATH..].iter().map(|a| a.index.clone()).collect();
+        let path = self.path(&tensor, (from, above(at).positions.first), &coordinates, &origin);
+        let values = &flat.values;
+        let own = access::with_target(&s, &Expr::load(&values.symbol, vec![path.position.into()], values.dtype));
+        // A list has the values of reductions, which are combined later.
+        let own = match own.kind() {
+            StmtKind::ReduceTo { tensor: t, indices, value, .. } if self.collected.contains_key(&tensor) => {
+                let (tensor, indices, value) = (t.clone(), indices.clone(), value.clone());
+                own.with_kind(StmtKind::Store { tensor, indices, value })
+            }
+            _ => own,
+        };
+        let mut all = all;
+        all.extend(path.all);
+        all.push(self.stmt(&own, bound));
+        all.extend(path.last);
+        Stmt::seq(all, origin)
+    }
+
+    /// Enters the coordinates of an element, level by level, from a position in the level above `from`.
+    pub(super) fn path(
+        &self,
+        tensor: &Symbol,
+        (from, position): (usize, Expr),
+        coordinates: &[Expr],
+        origin: &Origin,
+    ) -> Path {
+        let flat = &self.tensors[tensor];
+        let is_list = self.collected.contains_key(tensor);
+        let mut path = Path { origin: origin.clone(), is_list, position, all: Vec::new(), last: None };
+        for ((k, level), coordinate) in flat.levels.iter().enumerate().skip(from).zip(coordinates) {
             match level.level.kind {
                 LevelKind::Dense => path.position = path.position.times(&level.size).plus(coordinate),
                 LevelKind::Singleton => path.set(&level.arrays[0], coordinate),
-                _ => path.enter(&tensor, k, coordinate),
+                _ => path.enter(tensor, flat, k, coordinate),
             }
         }
-        let Path { position, mut all, last, .. } = path;
-        let values = &flat.values;
-        let own = access::with_target(&s, &Expr::load(&values.symbol, vec![position.into()], values.dtype));
-        all.push(self.stmt(&own, bound));
-        all.extend(last);
-        Stmt::seq(all, origin)
+        path
     }
 
     /// Returns the levels of a result that the program makes; none for others.
@@ -143,37 +179,44 @@ impl Lower {
         };
         let zero = |scalar: &Arc<Tensor>| set(scalar, Expr::int(0), &origin);
         let mut body = body;
-        if !self.complete.values().any(|t| t == tensor) {
+        let is_closed = |t: &Symbol| t == tensor || self.collected.get(t).is_some_and(|(of, _)| of == tensor);
+        if !self.collected.contains_key(tensor) && !self.complete.values().any(is_closed) {
             body = Stmt::seq([close(tensor, flat, &origin), body], origin.clone());
         }
+        let is_list = self.collected.contains_key(tensor);
         for list in flat.lists.iter().rev() {
-            let checks = flat.levels[list.level..].iter().take_while(|l| l.level.kind != LevelKind::Dense);
-            let checks = checks.flat_map(|l| Some(fits(tensor, &l.size, l.arrays.last()?.dtype, &origin)));
+            // A list of writes has no first positions, and the coordinates of the tensor, which are checked there.
+            let levels = flat.levels[list.level..].iter().take_while(|l| !is_list && l.level.kind != LevelKind::Dense);
+            let checks = levels.flat_map(|l| Some(fits(tensor, &l.size, l.arrays.last()?.dtype, &origin)));
             let checks: Vec<Stmt> = checks.flatten().collect();
+            let first = (!is_list).then_some(&list.first);
+            let opened = (!is_list).then_some(&list.opened);
             let rooms: Vec<&Arc<Tensor>> = list.first_room.iter().chain([&list.room]).collect();
-            let start = checks.into_iter().chain([zero(&list.opened), zero(&list.count)]);
+            let start = checks.into_iter().chain(opened.into_iter().chain([&list.count]).map(zero));
             body = Stmt::seq(start.chain([body]), origin.clone());
-            body = list.arrays.iter().chain([&list.first]).fold(body, declared);
+            body = list.arrays.iter().chain(first).fold(body, declared);
             let start: Vec<Stmt> = rooms.iter().map(|room| zero(room)).collect();
             body = Stmt::seq(start.into_iter().chain([body]), origin.clone());
-            body = rooms.into_iter().chain([&list.opened, &list.count]).fold(body, declared);
+            body = rooms.into_iter().chain(opened).chain([&list.count]).fold(body, declared);
         }
         body
     }
 }
 
 /// Path of an appended element from level to level.
-struct Path<'p> {
-    flat: &'p TensorLevels,
-    origin: &'p Origin,
-    /// Position in the level above.
-    position: Expr,
-    all: Vec<Stmt>,
-    /// Statement after the element's value is stored.
-    last: Option<Stmt>,
+pub(super) struct Path {
+    origin: Origin,
+    /// Whether the elements are those of a list of writes, whose first positions are not needed.
+    is_list: bool,
+    /// Position in the level above, at last that of the value.
+    pub(super) position: Expr,
+    /// Statements before the value is stored.
+    pub(super) all: Vec<Stmt>,
+    /// Statement after the value is stored.
+    pub(super) last: Option<Stmt>,
 }
 
-impl Path<'_> {
+impl Path {
     fn set(&mut self, array: &Tensor, value: &Expr) {
         self.all.push(store_at(array, &self.position, value.clone(), self.origin.clone()));
     }
@@ -183,29 +226,30 @@ impl Path<'_> {
     }
 
     /// Enters a coordinate in the list at level `k`: appends it, unless it is the last one of a list above another.
-    fn enter(&mut self, tensor: &Symbol, k: usize, coordinate: &Expr) {
-        let Some(list) = self.flat.lists.iter().find(|list| list.level == k) else { return };
-        let (level, count) = (&self.flat.levels[k], list.count.load([]));
+    fn enter(&mut self, tensor: &Symbol, flat: &TensorLevels, k: usize, coordinate: &Expr) {
+        let Some(list) = flat.lists.iter().find(|list| list.level == k) else { return };
+        let (level, count) = (&flat.levels[k], list.count.load([]));
         let parent = self.position.clone();
-        self.all.push(open(tensor, list, &parent.plus(&Expr::int(1)), self.origin));
+        let opened = (!self.is_list).then(|| open(tensor, list, &parent.plus(&Expr::int(1)), &self.origin));
+        self.all.extend(opened);
         self.assume(Expr::int(0).less_eq(&count));
         self.assume(count.less(&Expr::int(taffeta_ast::value::MAX_SIZE)));
         let one_more = count.plus(&Expr::int(1));
-        let grow = grow(Routine::Grow, &list.room, &list.arrays, &one_more, self.origin);
+        let grow = grow(Routine::Grow, &list.room, &list.arrays, &one_more, &self.origin);
         let fits = Stmt::new(StmtKind::Assume { cond: count.less(&list.room.load([])) }, self.origin.clone());
         let crd = &level.arrays[CRD];
         let append = |origin: &Origin| {
             vec![grow.clone(), fits.clone(), store_at(crd, &count, coordinate.clone(), origin.clone())]
         };
-        let more = set(&list.count, one_more.clone(), self.origin);
-        let is_last = self.flat.lists.last().is_some_and(|last| last.level == k);
+        let more = set(&list.count, one_more.clone(), &self.origin);
+        let is_last = flat.lists.last().is_some_and(|last| last.level == k);
         if is_last {
-            self.all.extend(append(self.origin));
+            self.all.extend(append(&self.origin));
             self.position = count;
             self.last = Some(more);
             return;
         }
-        let appended = Stmt::seq(append(self.origin).into_iter().chain([more]), self.origin.clone());
+        let appended = Stmt::seq(append(&self.origin).into_iter().chain([more]), self.origin.clone());
         if level.level.unique {
             let first = level.load(POS, &parent);
             let previous = level.load(CRD, &count.minus(&Expr::int(1)));
@@ -237,7 +281,7 @@ fn open(tensor: &Symbol, list: &AppendedList, end: &Expr, origin: &Origin) -> St
 }
 
 /// Completes a tensor: sets the remaining first positions, and makes the arrays as long as they have elements.
-fn close(tensor: &Symbol, flat: &TensorLevels, origin: &Origin) -> Stmt {
+pub(super) fn close(tensor: &Symbol, flat: &TensorLevels, origin: &Origin) -> Stmt {
     let mut all = Vec::new();
     for list in flat.lists.iter() {
         let end = list.parents.plus(&Expr::int(1));
@@ -285,7 +329,7 @@ fn fits(tensor: &Symbol, size: &Expr, dtype: DType, origin: &Origin) -> Option<S
     Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone()))
 }
 
-fn set(scalar: &Tensor, value: Expr, origin: &Origin) -> Stmt {
+pub(super) fn set(scalar: &Tensor, value: Expr, origin: &Origin) -> Stmt {
     let kind = StmtKind::Store { tensor: scalar.symbol.clone(), indices: Vec::new(), value };
     Stmt::new(kind, origin.clone())
 }

@@ -88,8 +88,7 @@ impl Lower {
         };
         let all = self.indices_at(e).into_iter().map(|(d, index, size)| (d, first(index), size));
         let open = all.filter(|(_, index, size)| known(index, bound) && !self.is_coordinate(index, size, bound));
-        open.filter_map(|(d, index, size)| Some(in_range(s, &self.fibres[load(e)?.0].0, d, &index, &size, guard)))
-            .collect()
+        open.filter_map(|(d, index, size)| Some(self.in_range(s, (load(e)?.0, d), &index, &size, guard))).collect()
     }
 
     /// Returns the indices of an access at the next level that may be out of range, with their sizes; `None` if one of
@@ -103,8 +102,16 @@ impl Lower {
     /// Returns the assertions of [`Lower::range_checks`] without knowledge of iterators.
     pub(super) fn all_range_checks(&self, s: &Stmt, e: &Expr, guard: &Expr) -> Vec<Stmt> {
         let Some((t, _)) = load(e) else { return Vec::new() };
-        let tensor = &self.fibres[t].0;
-        self.indices_at(e).iter().map(|(d, index, size)| in_range(s, tensor, *d, index, size, guard)).collect()
+        self.indices_at(e).iter().map(|(d, index, size)| self.in_range(s, (t, *d), index, size, guard)).collect()
+    }
+
+    /// Builds the check of the index in dimension `d` of a fibre's tensor.
+    fn in_range(&self, s: &Stmt, (fibre, d): (&Symbol, usize), index: &Expr, size: &Expr, guard: &Expr) -> Stmt {
+        let tensor = &self.fibres[fibre].0;
+        match self.stands_for.get(tensor) {
+            Some((of, dims)) => in_range(s, of, dims[d], index, size, guard),
+            None => in_range(s, tensor, d, index, size, guard),
+        }
     }
 
     /// Returns whether an index is the iterator of an enclosing loop, or its sum with another term, and stays in the

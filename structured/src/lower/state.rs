@@ -5,7 +5,7 @@ use crate::layout::TensorLevels;
 use crate::warnings;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
-use taffeta_ast::{Diagnostic, Expr, Span, Stmt, StmtId, Symbol};
+use taffeta_ast::{Diagnostic, Expr, Op, Span, Stmt, StmtId, Symbol};
 
 /// Names bound at a program point: sizes and iterators, the latter with their range if the step is 1.
 pub(super) type Bindings = FxHashMap<Symbol, Option<[Expr; 2]>>;
@@ -36,6 +36,11 @@ pub(super) struct Lower {
     pub(super) fibres: FxHashMap<Symbol, (Symbol, usize)>,
     /// Statements after which tensors that the program makes are complete.
     pub(super) complete: FxHashMap<StmtId, Symbol>,
+    /// Lists of the writes of tensors, with the tensor and the operator that combines writes of one element.
+    pub(super) collected: FxHashMap<Symbol, (Symbol, Option<Op>)>,
+    /// Tensors that stand for one of the program in messages, which they do not name, with the dimension for each of
+    /// theirs.
+    pub(super) stands_for: FxHashMap<Symbol, (Symbol, Vec<usize>)>,
     /// Workspaces whose lists are sorted before loops over them.
     pub(super) sorted: FxHashSet<Symbol>,
     /// Results that the program makes: they are declared around the whole body.

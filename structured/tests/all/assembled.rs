@@ -46,6 +46,21 @@ const INSERTING: [&str; 6] = [
     "for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j]\n            C[i, j] *= x[j]",
 ];
 
+/// Bodies that write elements of `C` in an order of which nothing is known, some of them several times.
+const SCATTERING: [&str; 7] = [
+    "for i in range(n):\n        for j in range(n):\n            C[j, i] = A[i, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[j, (i + j) % n] += A[i, j] * x[i]",
+    "for k in range(n):\n        for i in range(n):\n            for j in range(n):\n                \
+     C[i, j] += A[i, k] * B[k, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[i, j] += A[i, j]\n    \
+     for i in range(n):\n        for j in range(n):\n            C[j, i] += B[i, j]",
+    "for k in range(2):\n        for i in range(n):\n            for j in range(n):\n                \
+     C[i, j] = max(C[i, j], A[j, i])",
+    "for i in range(n):\n        for j in range(n):\n            if A[i, j] > 2.0:\n                \
+     C[n - 1 - i, j // 2] -= A[i, j]",
+    "for i in range(n):\n        for j in range(n):\n            C[(i * j) % n, i] *= A[i, j]",
+];
+
 fn text(result: &str, operands: [&str; 2], body: &str, local: bool) -> String {
     let [a, b] = operands;
     let head = format!("def f(A: f64[n, n] @ {a}, B: f64[n, n] @ {b}, x: f64[n])");
@@ -114,13 +129,22 @@ fn rows_are_gathered_in_workspaces() {
     check(&INSERTING);
 }
 
+#[test]
+fn writes_in_any_order_are_sorted() {
+    check(&SCATTERING);
+}
+
+/// Body whose writes have no workspace of their own.
+const TWICE: &str = "t[(3 * j) % n] += A[i, j]\n            t[(2 * j) % n] += B[i, j]";
+
 /// Checks vectors that are assembled in each iteration of a loop that merges rows.
 #[test]
 fn vectors_are_assembled_in_loops() {
     let formats: Vec<String> = random::formats(2).iter().map(taffeta_ast::format::Format::text).collect();
     for (k, a) in formats.iter().enumerate() {
         let b = &formats[(k * 7 + 3) % formats.len()];
-        for write in ["t[j] = A[i, j] + B[i, j]", "t[n - 1 - j] += A[i, j] + B[i, j]"] {
+        let writes = ["t[j] = A[i, j] + B[i, j]", "t[n - 1 - j] += A[i, j] + B[i, j]", TWICE];
+        for write in writes {
             let text = format!(
                 "def f(A: f64[n, n] @ {a}, B: f64[n, n] @ {b}, x: f64[n]) -> f64[n]:\n    y = zeros((n,), f64)\n    \
                  for i in range(n):\n        t: f64[n] @ format(compressed) = zeros((n,), f64)\n        \
@@ -242,11 +266,11 @@ fn rows_of_products_are_sorted() {
                         for j.p in range(cast(B_pos1[cast(A_crd1[k.p], i64)], i64), cast(B_pos1[cast(A_crd1[k.p], i64) + 1], i64)):
                             assume(0 <= j.p and j.p < B_n1)
                             assume(0 <= cast(B_crd1[j.p], i64) and cast(B_crd1[j.p], i64) < m)
-                            assert 0 <= cast(B_crd1[j.p], i64) and cast(B_crd1[j.p], i64) < m, f"index {cast(B_crd1[j.p], i64)} is out of range for dimension 0 of `C.row`, which has size {m}"  # index
+                            assert 0 <= cast(B_crd1[j.p], i64) and cast(B_crd1[j.p], i64) < m, f"index {cast(B_crd1[j.p], i64)} is out of range for dimension 1 of `C`, which has size {m}"  # index
                             if 0 < cast(C_row_map0[cast(B_crd1[j.p], i64)], i64):
                                 C_row_val[cast(B_crd1[j.p], i64)] += A_val[k.p] * B_val[j.p]
                             else:
-                                assert 0 <= cast(B_crd1[j.p], i64) and cast(B_crd1[j.p], i64) < m, f"index {cast(B_crd1[j.p], i64)} is out of range for dimension 0 of `C.row`, which has size {m}"  # index
+                                assert 0 <= cast(B_crd1[j.p], i64) and cast(B_crd1[j.p], i64) < m, f"index {cast(B_crd1[j.p], i64)} is out of range for dimension 1 of `C`, which has size {m}"  # index
                                 assume(cast(C_row_n0[0], i64) < m)
                                 C_row_map0[cast(B_crd1[j.p], i64)] = 1
                                 C_row_crd0[cast(C_row_n0[0], i64)] = cast(cast(B_crd1[j.p], i64), i32)
@@ -291,22 +315,116 @@ fn refused(text: &str, message: &str) {
 }
 
 #[test]
-fn other_orders_are_refused_with_the_missing_fact() {
+fn writes_of_columns_are_sorted_into_rows() {
+    golden(
+        "def f(A: f64[n, m] @ csr) -> f64[m, n] @ csr:\n    C = zeros((m, n), f64)\n    for i in range(n):\n        \
+         for j in range(m):\n            C[j, i] += A[i, j]\n    return C\n",
+        expect![[r#"
+            def f(A_pos1: i32[n + 1], A_crd1: i32[A_n1], A_val: f64[A_n1]):
+                C_n1 = empty((), i64)
+                C_opened1 = empty((), i64)
+                C_room1 = empty((), i64)
+                C_room1 = 0
+                C_pos1 = empty((m + 1,), i32)
+                C_val = empty((C_room1,), f64)
+                C_crd1 = empty((C_room1,), i32)
+                assert n <= 2147483648, f"a dimension of size {n} of `C` is too large for indices of type i32: write `index=i64`"  # index
+                C_opened1 = 0
+                C_n1 = 0
+                C_list_n0 = empty((), i64)
+                C_list_room0 = empty((), i64)
+                C_list_room0 = 0
+                C_list_val = empty((C_list_room0,), f64)
+                C_list_crd1 = empty((C_list_room0,), i32)
+                C_list_crd0 = empty((C_list_room0,), i32)
+                C_list_n0 = 0
+                for i in range(n):
+                    for j.p in range(cast(A_pos1[i], i64), cast(A_pos1[i + 1], i64)):
+                        assume(0 <= j.p and j.p < A_n1)
+                        assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
+                        assert 0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m, f"index {cast(A_crd1[j.p], i64)} is out of range for dimension 0 of `C`, which has size {m}"  # index
+                        assume(0 <= C_list_n0)
+                        assume(C_list_n0 < 140737488355328)
+                        grow(C_list_room0, C_list_crd0, C_list_crd1, C_list_val, C_list_n0 + 1)
+                        assume(C_list_n0 < C_list_room0)
+                        C_list_crd0[C_list_n0] = cast(cast(A_crd1[j.p], i64), i32)
+                        C_list_crd1[C_list_n0] = cast(i, i32)
+                        C_list_val[C_list_n0] = A_val[j.p]
+                        C_list_n0 = C_list_n0 + 1
+                C_elements = empty((), i64)
+                C_order = empty((C_list_n0,), i64)
+                order(C_order, C_list_crd0, C_list_crd1, C_list_n0)
+                C_elements = 0
+                for C.p in range(C_list_n0):
+                    if 0 < C_elements and C_list_crd0[C_order[C.p]] == C_list_crd0[C_order[C_elements - 1]] and C_list_crd1[C_order[C.p]] == C_list_crd1[C_order[C_elements - 1]]:
+                        C_list_val[C_order[C_elements - 1]] = C_list_val[C_order[C_elements - 1]] + C_list_val[C_order[C.p]]
+                    else:
+                        C_list_val[C_order[C.p]] = 0.0 + C_list_val[C_order[C.p]]
+                        C_order[C_elements] = C_order[C.p]
+                        C_elements = C_elements + 1
+                for C.q in range(C_elements):
+                    assume(0 <= C_opened1)
+                    for C.r in range(C_opened1, cast(C_list_crd0[C_order[C.q]], i64) + 1):
+                        C_pos1[C.r] = cast(C_n1, i32)
+                    C_opened1 = cast(C_list_crd0[C_order[C.q]], i64) + 1
+                    assume(0 <= C_n1)
+                    assume(C_n1 < 140737488355328)
+                    grow(C_room1, C_crd1, C_val, C_n1 + 1)
+                    assume(C_n1 < C_room1)
+                    C_crd1[C_n1] = cast(cast(C_list_crd1[C_order[C.q]], i64), i32)
+                    C_val[C_n1] = C_list_val[C_order[C.q]]
+                    C_n1 = C_n1 + 1
+                del C_order
+                del C_elements
+                assert C_n1 <= 2147483647, f"`C` has {C_n1} elements, more than indices of type i32 count: write `index=i64`"  # index
+                assume(0 <= C_opened1)
+                for C.r in range(C_opened1, m + 1):
+                    C_pos1[C.r] = cast(C_n1, i32)
+                C_opened1 = m + 1
+                fit(C_room1, C_crd1, C_val, C_n1)
+        "#]],
+    );
+}
+
+#[test]
+fn sorted_writes_are_reported_with_the_reason() {
+    let warned = |body: &str| {
+        let head = "def f(A: f64[n, n] @ csr) -> f64[n, n] @ csr:\n    C = zeros((n, n), f64)";
+        let (_, structured) = lowered(&format!("{head}\n    {body}\n    return C\n"));
+        let warnings = structured.expect("it is lowered").warnings;
+        let [d] = &warnings[..] else { panic!("{warnings:?}") };
+        assert_eq!(d.code, "structured::sorted");
+        d.message.clone()
+    };
+    assert_eq!(
+        warned("for i in range(n):\n        for j in range(n):\n            C[j, i] = A[i, j]"),
+        "the writes of `C` are sorted: they are not in the order of dimension 0, which level 0 stores"
+    );
+    let twice = "for k in range(2):\n        for i in range(n):\n            for j in range(n):\n                ";
+    assert_eq!(
+        warned(&format!("{twice}C[i, j] += A[i, j]")),
+        "the writes of `C` are sorted: they are not in the order of dimension 0, which level 0 stores"
+    );
+}
+
+#[test]
+fn other_programs_are_refused_with_the_missing_fact() {
     let transposed = |format: &str| {
         format!(
             "def f(A: f64[n, n] @ csr) -> f64[n, n] @ {format}:\n    C = zeros((n, n), f64)\n    for i in range(n):\n        \
              for j in range(n):\n            C[j, i] = A[i, j]\n    return C\n"
         )
     };
-    refused(
-        &transposed("csr"),
-        "cannot assemble `C`: elements are not written in the order of dimension 0, which level 0 stores",
-    );
     refused(&transposed("format(dense, hashed)"), "cannot assemble `C` yet: elements cannot be appended to `hashed`");
     refused(
-        "def f(A: f64[n, n] @ csr) -> f64[n, n] @ csr:\n    C = zeros((n, n), f64)\n    for k in range(2):\n        \
-         for i in range(n):\n            for j in range(n):\n                C[i, j] += A[i, j]\n    return C\n",
-        "cannot assemble `C`: elements are not written in the order of dimension 0, which level 0 stores",
+        "def f(A: f64[n, n] @ csr) -> f64[n, n] @ csr:\n    C = zeros((n, n), f64)\n    for i in range(n):\n        \
+         for j in range(n):\n            C[j, i] += A[i, j]\n            C[i, j] = A[i, j]\n    return C\n",
+        "cannot assemble `C`: elements are written in no order of its levels, and by different operators",
+    );
+    refused(
+        "def f(A: f64[n, n] @ csr) -> f64[n, n] @ csr:\n    C = zeros((n, n), f64)\n    for i in range(n):\n        \
+         for j in range(n):\n            C[(i + j) % n, i] = A[i, j]\n            C[0, 0] = A[i, j]\n    return C\n",
+        "cannot assemble `C`: elements are written in no order of its levels, and may be assigned several times",
     );
     refused(
         "def f(A: f64[n, n] @ csr) -> f64[n]:\n    C: f64[n, n] @ csr = zeros((n, n), f64)\n    y = zeros((n,), f64)\n    \

@@ -5,7 +5,7 @@ use crate::compiled::run::{compare, compile};
 use taffeta_ast::build::{Builder, block, branch, local, looped, reduce, store, var_def};
 use taffeta_ast::interp::{Inputs, run};
 use taffeta_ast::stmt::{Role, Routine};
-use taffeta_ast::{Buffer, DType, Expr, Func, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor, Value};
+use taffeta_ast::{Buffer, DType, Expr, Func, Literal, Origin, ReduceOp, Stmt, StmtKind, Symbol, Tensor, Value};
 use taffeta_codegen::{LowerOptions, c, lower};
 use testkit::driver::{self, Call, Outcome};
 
@@ -139,6 +139,38 @@ fn memory_of_arrays_is_neither_lost_nor_overrun() {
                 }
                 _ => panic!("one outcome for one call"),
             }
+        }
+    }
+}
+
+/// Builds a program that returns the order of pairs of integers.
+fn ordered(dtype: DType) -> Func {
+    let mut b = Builder::new("ordered");
+    let n = b.size("n");
+    let (x, y) = (b.input("x", dtype, [&n]), b.input("y", DType::I32, [&n]));
+    let result = b.result("order", DType::I64, [&n]);
+    let numbers = local("numbers", DType::I64, [&n]);
+    let k = Symbol::new("k");
+    let copy = store(&result, [&Expr::var(&k)], &numbers.load([Expr::var(&k)]));
+    let body = block([call(Routine::Order, &[&numbers, &x, &y], &[&n]), looped(&k, &n, copy)]);
+    b.finish(var_def(&numbers, body))
+}
+
+#[test]
+fn numbers_are_ordered_by_several_keys() {
+    for dtype in [DType::U8, DType::U16, DType::I32, DType::I64] {
+        let func = ordered(dtype);
+        let compiled = compile(&func, &LowerOptions::default());
+        for mut x in vectors(dtype) {
+            // Keys are not negative; a third of the numbers share one.
+            let n = x.shape()[0];
+            for k in 0..n {
+                let own = x.data().get_int(k).expect("an integer").abs();
+                x.data_mut().set(k, Literal::Int(own));
+            }
+            let y = (0..n).map(|k| ((k * 31) % 100_000 / 3) as i32).collect();
+            let y = Value::new(vec![n], Buffer::I32(y)).expect("a vector");
+            compare(&func, &compiled, &[x, y], &[]).expect("it runs");
         }
     }
 }

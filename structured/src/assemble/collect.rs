@@ -1,0 +1,121 @@
+//! List of all writes of a tensor, for writes in an order of which nothing is known: each appends an element to the list,
+//! which is sorted by the levels of the tensor after the last one ([`crate::lower`]'s `collect`).
+//!
+//! ```text
+//! B: f64[m, n] @ csr                         L: f64[m, n] @ format(compressed(unique=False, ordered=False), …)
+//! for i in range(n):                         for i in range(n):
+//!     for j in range(m):             →           for j in range(m):
+//!         B[j, i] = A[i, j]                          L[j, i] = A[i, j]
+//!                                            for p in …: B[…] = L[…]             in order, equal elements combined
+//! ```
+
+use super::order::{self, Disorder};
+use super::writes::order_of;
+use crate::access;
+use std::sync::Arc;
+use taffeta_ast::format::{Format, Level, LevelKind, Pattern};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Func, Op, Stmt, StmtKind, Symbol, Tensor};
+
+/// List of the writes of a tensor.
+pub(crate) struct Collected {
+    /// List.
+    pub(crate) list: Arc<Tensor>,
+    /// Tensor of the writes.
+    pub(crate) tensor: Symbol,
+    /// Operator by which writes of one element are combined; `None` if the last one counts.
+    pub(crate) op: Option<Op>,
+}
+
+/// Redirects the writes of a tensor to a list.
+///
+/// # Errors
+///
+/// Writes by different operators; assignments that may come to an element several times: one of the fill would count
+/// where the element is stored, so that it would have to be visited everywhere.
+pub(super) fn insert(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> Result<(Func, Collected), Diagnostic> {
+    let mut ops: Vec<Option<Op>> = writes.iter().map(operator).collect();
+    ops.dedup();
+    let [op] = ops[..] else { return Err(refused(tensor, "and by different operators", "use one operator")) };
+    if op.is_none() && !order::is_once(func, tensor, writes) {
+        return Err(refused(tensor, "and may be assigned several times", "use `+=`"));
+    }
+    let name = Symbol::new(format!("{}.list", tensor.symbol.name().replace('.', "_")));
+    let dense = Tensor::dense(name, tensor.dtype, tensor.shape.clone(), Role::Workspace);
+    let list = Arc::new(Tensor { format: format(tensor), ..dense });
+    let body = declared(&redirected(&func.body, &tensor.symbol, &list.symbol), tensor, &list);
+    Ok((func.with_body(body), Collected { list, tensor: tensor.symbol.clone(), op }))
+}
+
+fn operator(write: &Stmt) -> Option<Op> {
+    match write.kind() {
+        StmtKind::ReduceTo { op, .. } => Some(op.info().op),
+        _ => None,
+    }
+}
+
+fn refused(tensor: &Tensor, why: &str, instead: &str) -> Diagnostic {
+    let text = format!("cannot assemble `{}`: elements are written in no order of its levels, {why}", tensor.symbol);
+    let help =
+        format!("put the loops in the order of the levels, {instead}, or run the program with `--backend interp`");
+    Diagnostic::new("storage::assembly", text).help(help)
+}
+
+/// Returns the warning about writes that are sorted.
+pub(super) fn warning(tensor: &Tensor, reason: &str) -> Diagnostic {
+    let text = format!("the writes of `{}` are sorted: {reason}", tensor.symbol);
+    let help = "put the loops in the order of the levels, and the writes of a fibre into one iteration of the loop \
+                over it, or the levels in the order of the loops";
+    Diagnostic::warning("structured::sorted", text).help(help)
+}
+
+/// Returns the reason why the writes of a tensor are sorted.
+pub(super) fn reason(tensor: &Tensor, disorder: Disorder) -> String {
+    match disorder {
+        Disorder::Twice => "an element is written several times".to_string(),
+        Disorder::Backwards(level) => {
+            let d = order_of(tensor)[level];
+            format!("they are not in the order of dimension {d}, which level {level} stores")
+        }
+    }
+}
+
+/// Returns the format of the list: coordinates in the order of the tensor's levels.
+fn format(tensor: &Tensor) -> Format {
+    let one = |(k, level): (usize, &Level)| {
+        let kind = if k == 0 { LevelKind::Compressed } else { LevelKind::Singleton };
+        let index = level.index.filter(|index| *index == DType::I64);
+        Level { unique: false, ordered: false, index, ..Level::new(kind) }
+    };
+    let format = Format::new(tensor.format.levels.iter().enumerate().map(one).collect());
+    Format { fill: tensor.format.fill, pattern: Some(Pattern::fresh()), ..format }.ordered(&order_of(tensor))
+}
+
+fn redirected(s: &Stmt, tensor: &Symbol, list: &Symbol) -> Stmt {
+    let inner = s.map(&mut |s| redirected(s, tensor, list), &mut Expr::clone);
+    let target = access::target(&inner);
+    match target.as_ref().map(Expr::kind) {
+        Some(ExprKind::Load(t, at)) if t == tensor => {
+            let dtype = target.as_ref().map_or(DType::F64, Expr::dtype);
+            access::with_target(&inner, &Expr::load(list, at.clone(), dtype))
+        }
+        _ => inner,
+    }
+}
+
+/// Declares the list around the scope of the tensor.
+fn declared(s: &Stmt, tensor: &Tensor, list: &Arc<Tensor>) -> Stmt {
+    let around = |body: &Stmt| {
+        let origin = body.origin().derive("assemble", "list");
+        Stmt::new(StmtKind::VarDef { tensor: list.clone(), body: body.clone() }, origin)
+    };
+    fn inside(s: &Stmt, tensor: &Symbol, around: &dyn Fn(&Stmt) -> Stmt) -> Stmt {
+        match s.kind() {
+            StmtKind::VarDef { tensor: own, body } if own.symbol == *tensor => {
+                s.with_kind(StmtKind::VarDef { tensor: own.clone(), body: around(body) })
+            }
+            _ => s.map(&mut |s| inside(s, tensor, around), &mut Expr::clone),
+        }
+    }
+    if tensor.role.is_local() { inside(s, &tensor.symbol, &around) } else { around(s) }
+}

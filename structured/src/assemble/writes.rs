@@ -1,0 +1,51 @@
+//! Writes into an assembled tensor: their scope, and the coordinates of their elements.
+
+use crate::access;
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+
+/// Returns the statements that write a tensor, in order.
+pub(super) fn writes(s: &Stmt, tensor: &Symbol) -> Vec<Stmt> {
+    let mut all = Vec::new();
+    s.walk(&mut |s| match s.kind() {
+        StmtKind::Store { tensor: t, .. } | StmtKind::ReduceTo { tensor: t, .. } if t == tensor => all.push(s.clone()),
+        _ => {}
+    });
+    all
+}
+
+/// Returns the scope of a tensor: the program, or the body of its declaration.
+pub(super) fn scope<'f>(func: &'f Func, tensor: &Tensor) -> &'f Stmt {
+    fn declared<'s>(s: &'s Stmt, tensor: &Symbol) -> Option<&'s Stmt> {
+        match s.kind() {
+            StmtKind::VarDef { tensor: own, body } if own.symbol == *tensor => Some(body),
+            kind => kind.inside().find_map(|s| declared(s, tensor)),
+        }
+    }
+    declared(&func.body, &tensor.symbol).unwrap_or(&func.body)
+}
+
+/// Returns the statements of a scope, in order, without blocks and declarations around them.
+pub(super) fn items(scope: &Stmt) -> Vec<&Stmt> {
+    match scope.kind() {
+        StmtKind::Seq(all) => all.iter().flat_map(items).collect(),
+        StmtKind::VarDef { body, .. } => items(body),
+        _ => vec![scope],
+    }
+}
+
+/// Returns the dimension that each level stores.
+pub(super) fn order_of(tensor: &Tensor) -> Vec<usize> {
+    tensor.format.order().unwrap_or_else(|| unreachable!("the caller has refused remapped formats"))
+}
+
+/// Returns the coordinates of a written element, by level.
+pub(super) fn coordinates(s: &Stmt, tensor: &Tensor) -> Vec<Expr> {
+    let target = access::target(s);
+    let Some(ExprKind::Load(_, at)) = target.as_ref().map(Expr::kind) else { return Vec::new() };
+    order_of(tensor).into_iter().map(|d| at[d].index.clone()).collect()
+}
+
+/// Returns the size of the dimension that each level stores.
+pub(super) fn sizes(tensor: &Tensor) -> Vec<Expr> {
+    order_of(tensor).into_iter().map(|d| tensor.shape[d].clone()).collect()
+}
