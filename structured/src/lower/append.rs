@@ -20,6 +20,7 @@ use super::workspace::{iterator_of, store_at};
 use crate::access;
 use crate::assemble::Assembled;
 use crate::layout::{AppendedList, LevelLayout, TensorLevels};
+use crate::level::TensorLevel;
 use crate::levels::compressed::{CRD, POS};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -131,8 +132,14 @@ impl Lower {
         for ((k, level), coordinate) in flat.levels.iter().enumerate().skip(from).zip(coordinates) {
             match level.level.kind {
                 LevelKind::Dense => path.position = path.position.times(&level.size).plus(coordinate),
-                LevelKind::Singleton => path.set(&level.arrays[0], coordinate),
-                _ => path.enter(tensor, flat, k, coordinate),
+                LevelKind::Singleton => {
+                    path.all.extend(narrow(tensor, level, coordinate, origin));
+                    path.set(&level.arrays[0], coordinate);
+                }
+                _ => {
+                    path.all.extend(narrow(tensor, level, coordinate, origin));
+                    path.enter(tensor, flat, k, coordinate);
+                }
             }
         }
         path
@@ -309,15 +316,10 @@ fn counted(tensor: &Symbol, count: &Expr, dtype: DType, origin: &Origin) -> Opti
     })
 }
 
-/// Checks that the coordinates of a dimension fit in their type; `None` if that is known.
+/// Checks that all coordinates of a dimension fit in i32, if that is their type; `None` if it is known.
 fn fits(tensor: &Symbol, size: &Expr, dtype: DType, origin: &Origin) -> Option<Stmt> {
-    let most = match dtype {
-        DType::U8 => 1 << 8,
-        DType::U16 => 1 << 16,
-        DType::I32 => 1 << 31,
-        _ => return None,
-    };
-    if size.as_int().is_some_and(|size| size <= most) {
+    let most = 1 << 31;
+    if dtype != DType::I32 || size.as_int().is_some_and(|size| size <= most) {
         return None;
     }
     let message = vec![
@@ -326,6 +328,27 @@ fn fits(tensor: &Symbol, size: &Expr, dtype: DType, origin: &Origin) -> Option<S
         MessagePart::Text(format!(" of `{tensor}` is too large for indices of type {dtype}: write `index=i64`")),
     ];
     let cond = size.less_eq(&Expr::int(most));
+    Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone()))
+}
+
+/// Checks that a coordinate fits in u8 or u16, if that is its type: the dimension may be larger than what is stored.
+fn narrow(tensor: &Symbol, level: &TensorLevel, coordinate: &Expr, origin: &Origin) -> Option<Stmt> {
+    let dtype = level.arrays.last()?.dtype;
+    let count = match dtype {
+        DType::U8 => 1 << 8,
+        DType::U16 => 1 << 16,
+        _ => return None,
+    };
+    if level.size.as_int().is_some_and(|size| size <= count) {
+        return None;
+    }
+    let place = level.dimension().map_or_else(String::new, |d| format!(" in dimension {d}"));
+    let message = vec![
+        MessagePart::Text(format!("an element of `{tensor}` has index ")),
+        MessagePart::Value(coordinate.clone()),
+        MessagePart::Text(format!("{place}, too large for indices of type {dtype}: write `index=i32`")),
+    ];
+    let cond = coordinate.less(&Expr::int(count));
     Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone()))
 }
 

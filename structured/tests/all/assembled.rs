@@ -3,8 +3,9 @@
 
 use expect_test::{Expect, expect};
 use taffeta_analysis::pass::simplify;
+use taffeta_ast::interp::{self, Inputs};
 use taffeta_ast::stmt::{LoopProps, Parallel};
-use taffeta_ast::{Diagnostics, Stmt, StmtKind, print};
+use taffeta_ast::{Buffer, Diagnostics, Stmt, StmtKind, Value, print};
 use taffeta_structured::{Structured, lower};
 use testkit::{programs, random};
 
@@ -306,6 +307,23 @@ fn rows_of_products_are_sorted() {
                 fit(C_room1, C_crd1, C_val, C_n1)
         "#]],
     );
+}
+
+/// Checks that coordinates beyond their type are errors where they are stored, whatever the size of the dimension.
+#[test]
+fn coordinates_beyond_their_type_are_named() {
+    let text = "def f(x: f64[n], step: i64) -> f64[n] @ format(compressed(index=u8)):\n    y = zeros((n,), f64)\n    \
+                for i in range(n):\n        if i % step == 0:\n            y[i] = x[i]\n    return y\n";
+    let structured = lowered(text).1.expect("it is lowered");
+    let run = |step: i64| {
+        let x = Value::new(vec![600], Buffer::F64(vec![1.5; 600])).expect("a vector");
+        let step = Value::scalar(Buffer::I64(vec![step])).expect("a scalar");
+        interp::run(&structured.func, &Inputs { sizes: [("n".to_string(), 600)].into(), params: vec![x, step] })
+    };
+    assert!(run(1000).is_ok(), "index 0 fits");
+    let error = run(7).expect_err("index 259 does not fit").to_string();
+    let message = "an element of `y` has index 259 in dimension 0, too large for indices of type u8: write `index=i32`";
+    assert!(error.contains(message), "{error}");
 }
 
 fn refused(text: &str, message: &str) {
