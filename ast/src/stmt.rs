@@ -421,9 +421,9 @@ pub enum Routine {
     /// `sort(array, begin, end)`: sorts the elements from `begin` up to `end`, integers that are not negative, in
     /// ascending order.
     Sort,
-    /// `order(numbers, key, …, count)`: sets the first `count` elements of `numbers`, of type i64, to the numbers from 0
-    /// in the ascending order of their keys, integers that are not negative; the first key counts most, and numbers with
-    /// equal keys stay in order.
+    /// `order(numbers, key, …, count)`: sets the first `count` elements of `numbers`, of type i64, to the numbers from
+    /// 0 in the ascending order of their keys, integers that are not negative. The first key counts most, and numbers
+    /// with equal keys stay in order.
     Order,
 }
 

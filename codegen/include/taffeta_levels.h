@@ -37,7 +37,8 @@ typedef struct taf_storage {
 TAFFETA_RUNTIME TAFFETA_COLD const char *taf_level_name(int32_t kind);
 
 /* Checks the type, length and address of one array of a structured argument. */
-TAFFETA_RUNTIME int taf_check_array(taffeta_ctx *ctx, const taf_spec *s, const void *data, int32_t dtype, size_t length);
+TAFFETA_RUNTIME int taf_check_array(taffeta_ctx *ctx, const taf_spec *s, const void *data, int32_t dtype,
+                                    size_t length);
 
 /* Extracts the arrays of a structured argument as dense tensors: those of its levels, outermost first, then its
    elements. `flat` specifies each array; `lengths` receives their shapes. */
@@ -51,7 +52,8 @@ TAFFETA_RUNTIME int taf_check_made(taffeta_ctx *ctx, const taf_spec *s, const ta
 TAFFETA_RUNTIME void taf_empty_array(taffeta_tensor *array, int32_t dtype, int64_t *length);
 
 /* Moves arrays that the callee has made to the levels of a tensor, which are allocated as one block with them. */
-TAFFETA_RUNTIME int taf_levels_of(taffeta_ctx *ctx, const taf_storage *storage, taffeta_tensor *arrays, taffeta_tensor *t);
+TAFFETA_RUNTIME int taf_levels_of(taffeta_ctx *ctx, const taf_storage *storage, taffeta_tensor *arrays,
+                                  taffeta_tensor *t);
 
 /* Frees arrays that the callee has made and no tensor has taken. */
 TAFFETA_RUNTIME void taf_drop_arrays(taffeta_tensor *arrays, size_t n_arrays);
@@ -67,7 +69,8 @@ static TAFFETA_BODY int64_t taf_index(const void *data, int32_t dtype, int64_t k
 }
 
 /* Reads the last element, the number of positions. */
-TAFFETA_RUNTIME int taf_last(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t *count);
+TAFFETA_RUNTIME int taf_last(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype,
+                             int64_t *count);
 
 /* Checks that `pos` begins with 0, does not decrease, and ends with `total`. */
 TAF_CHECK int taf_check_partition(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t dtype,
@@ -110,7 +113,8 @@ TAFFETA_RUNTIME int taf_check_segments(taffeta_ctx *ctx, const taffeta_tensor *p
                                        bool full, int64_t size);
 
 /* Checks that `map`, `size` numbers for each part of the list, is nonzero exactly at the coordinates of the part. */
-TAFFETA_RUNTIME int taf_check_map(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd, const taf_spec *s,
+TAFFETA_RUNTIME int taf_check_map(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_tensor *crd,
+                                  const taf_spec *s,
                                   const taffeta_tensor *map, int64_t size);
 
 /* Returns the slot at which the search for a coordinate begins, in a table of `mask + 1` slots. */
@@ -375,7 +379,8 @@ int taf_check_table(taffeta_ctx *ctx, const taffeta_tensor *pos, const taffeta_t
     return TAFFETA_OK;
 }
 
-static TAFFETA_BODY int TAF_TYPED(taf_check_partition)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t dtype,
+static TAFFETA_BODY int TAF_TYPED(taf_check_partition)(taffeta_ctx *ctx, const taf_spec *s,
+                                                       const taffeta_tensor *pos, int32_t dtype,
                                                        int64_t total) {
     const int64_t last = pos->shape[0] - 1;
     int64_t before = taf_index(pos->data, dtype, 0);
@@ -395,7 +400,8 @@ static TAFFETA_BODY int TAF_TYPED(taf_check_partition)(taffeta_ctx *ctx, const t
 }
 
 /* Checks that the coordinates of an unordered part are unique. */
-static TAFFETA_BODY int taf_check_distinct(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
+static TAFFETA_BODY int taf_check_distinct(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd,
+                                           int32_t dtype,
                                            int64_t part, int64_t begin, int64_t end) {
     if (end - begin < 2) return TAFFETA_OK;
     int status = TAFFETA_OK;
@@ -410,7 +416,8 @@ static TAFFETA_BODY int taf_check_distinct(taffeta_ctx *ctx, const taf_spec *s, 
     return status;
 }
 
-static TAFFETA_BODY int TAF_TYPED(taf_check_coordinates)(taffeta_ctx *ctx, const taffeta_tensor *pos, int32_t pos_dtype, const taf_spec *s,
+static TAFFETA_BODY int TAF_TYPED(taf_check_coordinates)(taffeta_ctx *ctx, const taffeta_tensor *pos,
+                                                         int32_t pos_dtype, const taf_spec *s,
                                                          const taffeta_tensor *crd, int32_t dtype, int64_t size, bool ordered,
                                                          bool unique) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
@@ -436,7 +443,8 @@ static TAFFETA_BODY int TAF_TYPED(taf_check_coordinates)(taffeta_ctx *ctx, const
     return TAFFETA_OK;
 }
 
-static TAFFETA_BODY int TAF_TYPED(taf_check_blocks)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos, int32_t pos_dtype,
+static TAFFETA_BODY int TAF_TYPED(taf_check_blocks)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *pos,
+                                                    int32_t pos_dtype,
                                                     const taffeta_tensor *start, int32_t dtype, int64_t size) {
     for (int64_t p = 0; p + 1 < pos->shape[0]; p++) {
         const int64_t first = start != NULL ? taf_index(start->data, dtype, p) : 0;
@@ -450,7 +458,8 @@ static TAFFETA_BODY int TAF_TYPED(taf_check_blocks)(taffeta_ctx *ctx, const taf_
     return TAFFETA_OK;
 }
 
-static TAFFETA_BODY int TAF_TYPED(taf_check_range)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype, int64_t most,
+static TAFFETA_BODY int TAF_TYPED(taf_check_range)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a,
+                                                   int32_t dtype, int64_t most,
                                                    int64_t size) {
     for (int64_t k = 0; k < a->shape[0]; k++) {
         const int64_t c = taf_index(a->data, dtype, k);
@@ -462,7 +471,8 @@ static TAFFETA_BODY int TAF_TYPED(taf_check_range)(taffeta_ctx *ctx, const taf_s
     return TAFFETA_OK;
 }
 
-static TAFFETA_BODY int TAF_TYPED(taf_check_rises)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype) {
+static TAFFETA_BODY int TAF_TYPED(taf_check_rises)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a,
+                                                   int32_t dtype) {
     for (int64_t k = 1; k < a->shape[0]; k++) {
         const int64_t before = taf_index(a->data, dtype, k - 1), c = taf_index(a->data, dtype, k);
         if (c <= before)
@@ -472,7 +482,8 @@ static TAFFETA_BODY int TAF_TYPED(taf_check_rises)(taffeta_ctx *ctx, const taf_s
     return TAFFETA_OK;
 }
 
-static TAFFETA_BODY int TAF_TYPED(taf_check_slots)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
+static TAFFETA_BODY int TAF_TYPED(taf_check_slots)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd,
+                                                   int32_t dtype,
                                                    int64_t slots, int64_t size) {
     const int64_t fibres = slots > 0 ? crd->shape[0] / slots : 0;
     for (int64_t p = 0; p < fibres; p++) {

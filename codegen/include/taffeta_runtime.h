@@ -101,7 +101,8 @@
 #define TAFFETA_ALIGNED __attribute__((aligned(64)))
 
 /* Records the first error of a call; threads of a parallel loop may call it concurrently. */
-TAFFETA_RUNTIME TAFFETA_COLD __attribute__((format(printf, 5, 6))) int taf_fail(taffeta_ctx *ctx, int status, int site, int line,
+TAFFETA_RUNTIME TAFFETA_COLD __attribute__((format(printf, 5, 6))) int taf_fail(taffeta_ctx *ctx, int status,
+                                                            int site, int line,
                                                                                 const char *format, ...);
 
 /* Returns the recorded error, possibly of another thread. */
@@ -322,7 +323,8 @@ typedef struct taf_line {
 TAFFETA_RUNTIME TAFFETA_COLD void taf_line_text(taf_line *line, const char *text, size_t length);
 
 /* Appends a value. */
-TAFFETA_RUNTIME TAFFETA_COLD __attribute__((format(printf, 2, 3))) void taf_line_value(taf_line *line, const char *format, ...);
+TAFFETA_RUNTIME TAFFETA_COLD __attribute__((format(printf, 2, 3))) void taf_line_value(taf_line *line,
+                                                            const char *format, ...);
 
 /* Converts the bits of an f16 to its number. */
 TAFFETA_RUNTIME TAFFETA_COLD double taf_half(uint16_t bits);
@@ -335,11 +337,13 @@ TAFFETA_RUNTIME TAFFETA_COLD void taf_line_element(taf_line *line, const void *d
 #define TAFFETA_EDGE 3
 
 /* Appends the part of a tensor at element `start`, from dimension `d` on. */
-TAFFETA_RUNTIME TAFFETA_COLD void taf_line_below(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims, int d,
+TAFFETA_RUNTIME TAFFETA_COLD void taf_line_below(taf_line *line, const void *data, int dtype, int n_dims,
+                                                 const int64_t *dims, int d,
                                                  int64_t start, bool all);
 
 /* Appends a tensor, formatted as by the interpreter. */
-TAFFETA_RUNTIME TAFFETA_COLD void taf_line_tensor(taf_line *line, const void *data, int dtype, int n_dims, const int64_t *dims);
+TAFFETA_RUNTIME TAFFETA_COLD void taf_line_tensor(taf_line *line, const void *data, int dtype, int n_dims,
+                                                  const int64_t *dims);
 
 /* Prints the line. Threads of a parallel loop may call it concurrently. */
 TAFFETA_RUNTIME TAFFETA_COLD void taf_print(taffeta_ctx *ctx, taf_line *line);
@@ -488,7 +492,8 @@ TAFFETA_RUNTIME int taf_check_dim(taffeta_ctx *ctx, const taf_spec *s, taffeta_t
                                   int64_t expected, const char *what);
 
 /* Computes the bytes of arguments whose shapes are checked. */
-TAFFETA_RUNTIME int taf_check_extents(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args, size_t n_args,
+TAFFETA_RUNTIME int taf_check_extents(taffeta_ctx *ctx, const taf_spec *specs, const taffeta_tensor *args,
+                                      size_t n_args,
                                       size_t *bytes);
 
 /* Checks that the data of arguments is not NULL, aligned, row-major and contiguous, and that outputs share no memory
@@ -518,7 +523,8 @@ TAFFETA_RUNTIME int taf_make_results(taffeta_ctx *ctx, const taf_spec *specs, ta
                                      const size_t *bytes, bool *made);
 
 /* Frees the results that the callee allocated, after an error. */
-TAFFETA_RUNTIME void taf_drop_results(const taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args, size_t n_args,
+TAFFETA_RUNTIME void taf_drop_results(const taffeta_ctx *ctx, const taf_spec *specs, taffeta_tensor *args,
+                                      size_t n_args,
                                       const bool *made);
 
 /* Sorts the integers, which are not negative, from `begin` up to `end`: short lists by insertion, others by digits of

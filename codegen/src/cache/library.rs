@@ -39,9 +39,9 @@ impl Cache {
         options: &CompileOptions,
     ) -> Result<LibraryEntry, Diagnostic> {
         let stem = &source.signature.c_name;
-        let runtime = self.runtime(source, toolchain, options);
         let dir = self.find_or_make(key, Kind::Library, |dir| {
             Toolchain::write(source, dir, stem)?;
+            let runtime = self.runtime(source, toolchain, options);
             let library = toolchain.shared(dir, stem, options, &runtime)?;
             // Test-load, since a library that cannot be loaded must not be cached.
             // SAFETY: the library was just compiled from this source, in a directory that only the user can access.
@@ -71,9 +71,9 @@ impl LibraryEntry {
         };
         let signature: Signature = serde_json::from_slice(&text).map_err(|e| broken(e.to_string()))?;
         let library = self.dir.join(format!("lib{}{}", signature.c_name, std::env::consts::DLL_SUFFIX));
-        // SAFETY: only `make_library` makes entries of this type; it compiles code made by `c::emit`, links it with object
-        // files that are made and checked in the same way, and writes the signature of the same program beside it.
-        // `find_intact` has compared every file with the checksum taken then, and found that only the user (and root)
+        // SAFETY: only `make_library` makes entries of this type; it compiles code made by `c::emit`, links it with
+        // object files that are made and checked in the same way, and writes the signature of the same program beside
+        // it. `find_intact` has compared every file with the checksum taken then, and found that only the user (and root)
         // can write the cache, its parent directories, the entry and each file.
         let loaded = unsafe { Compiled::load(&library, signature) };
         match loaded {

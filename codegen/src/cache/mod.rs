@@ -13,7 +13,7 @@
 //!
 //! Loading a library runs its code, so nothing is taken from a directory that another user could have written
 //! (`private.rs`): this covers the cache, its parent directories, the entry and each file. `library.rs` loads;
-//! `runtime.rs` keeps what all libraries are linked with.
+//! `runtime.rs` keeps the object files of the C runtime.
 
 mod leftovers;
 mod library;

@@ -1,5 +1,5 @@
-//! Functions of the C runtime that are not inlined, in object files. Compiled with every program, they take two thirds of
-//! its time: 0.18 of 0.55 s are left for the product of a CSR matrix and a vector.
+//! Functions of the C runtime that are not inlined, in object files. Compiled with every program, they take two thirds
+//! of its time: 0.18 of 0.55 s are left for the product of a CSR matrix and a vector.
 
 use super::{CompileOptions, Job, Toolchain, write};
 use crate::c::{CSource, TAFFETA_H, TAFFETA_LEVELS_H, TAFFETA_RUNTIME_H};

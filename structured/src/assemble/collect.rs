@@ -1,5 +1,5 @@
-//! List of all writes of a tensor, for writes in an order of which nothing is known: each appends an element to the list,
-//! which is sorted by the levels of the tensor after the last one ([`crate::lower`]'s `collect`).
+//! List of all writes of a tensor, for writes in an order of which nothing is known. Each write appends an element to
+//! the list, which is sorted by the levels of the tensor after the last one ([`crate::lower`]'s `collect`).
 //!
 //! ```text
 //! B: f64[m, n] @ csr                         L: f64[m, n] @ format(compressed(unique=False, ordered=False), …)

@@ -331,7 +331,7 @@ fn fits(tensor: &Symbol, size: &Expr, dtype: DType, origin: &Origin) -> Option<S
     Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone()))
 }
 
-/// Checks that a coordinate fits in u8 or u16, if that is its type: the dimension may be larger than what is stored.
+/// Checks that a coordinate fits in its type, if that is u8 or u16: the dimension may be larger than their range.
 fn narrow(tensor: &Symbol, level: &TensorLevel, coordinate: &Expr, origin: &Origin) -> Option<Stmt> {
     let dtype = level.arrays.last()?.dtype;
     let count = match dtype {

@@ -59,7 +59,7 @@ impl Lower {
     }
 }
 
-/// Combines the write at place `p` with the previous one if that is of the same element, and otherwise keeps its number.
+/// Combines the write at place `p` with the previous one if that is of the same element; otherwise keeps its number.
 fn combined(
     list: &TensorLevels,
     (crds, op): (&[Arc<Tensor>], Option<Op>),
