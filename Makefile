@@ -25,7 +25,9 @@ demo:
 	@$(CARGO) build --quiet
 	@tools/demo.sh $${CARGO_TARGET_DIR:-target}/debug/taffeta
 
-# Tests run side by side: threads that waited actively for the next parallel loop would take each other's time.
+# Tests run side by side, one more than there are processors, since some wait for files and programs. Threads that
+# waited actively for the next parallel loop would take each other's time.
+test: export RUST_TEST_THREADS ?= $(shell expr $$(nproc) + 1)
 test:
 	@tools/setup.sh test
 	OMP_WAIT_POLICY=passive $(CARGO) test --workspace --quiet

@@ -61,7 +61,7 @@ impl Folder {
         names
     }
 
-    /// Returns a cache in the folder that holds the verdict on the C compiler, and at first nothing else.
+    /// Returns a cache in the folder that holds the verdict on the C compiler and the compiled runtime.
     pub fn cache(&self) -> PathBuf {
         let cache = self.path().join("cache");
         if !cache.exists() {

@@ -77,8 +77,8 @@ fn golden(text: &str, key: &str) -> Vec<f64> {
 /// Compiles an entry of an example, or its gradient if `wrt` is given.
 fn compile(file: &str, entry: &str, wrt: Option<&[&str]>, tape: Tape) -> Function {
     let gradient = wrt.map(|wrt| Gradient::default().wrt(wrt).tape(tape));
-    // Hand tracking takes long to compile, and the others to run.
-    let options = Options::default().optimize(file != "hand.ft").gradient(gradient).backend(Backend::C);
+    // Short-term memories take long to run, and the others to compile.
+    let options = Options::default().optimize(file == "lstm.ft").gradient(gradient).backend(Backend::C);
     let program = Program::load(root().join("examples/adbench").join(file)).unwrap_or_else(|e| panic!("{e}"));
     program.compile(entry, &options).unwrap_or_else(|e| panic!("{file} {entry}: {e}"))
 }

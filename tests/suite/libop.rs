@@ -18,7 +18,7 @@ use taffeta_codegen::toolchain::CompileOptions;
 use testkit::batch;
 
 /// Stride of the cases that are compared in compiled C, besides the first case of every operator.
-const COMPILED: usize = 16;
+const COMPILED: usize = 32;
 
 /// Number of cases per library.
 const CASES_PER_LIBRARY: usize = 16;

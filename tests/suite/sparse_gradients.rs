@@ -61,11 +61,11 @@ fn options(backend: Backend) -> Options {
 
 #[test]
 fn gradients_in_c_agree_with_the_interpreter() {
-    for format in formats() {
+    for (k, format) in formats().enumerate() {
         let (program, a, x) = (program(format), matrix(format), vector(2.5));
-        for (entry, seed) in
-            [("spmv", vector(-1.5)), ("squares", Value::scalar(Buffer::F64(vec![2.0])).expect("a number"))]
-        {
+        let seeds = [("spmv", vector(-1.5)), ("squares", Value::scalar(Buffer::F64(vec![2.0])).expect("a number"))];
+        // The entries take turns.
+        for (entry, seed) in seeds.into_iter().skip(k % 2).step_by(2) {
             let of = |backend: Backend| {
                 let function = program.compile(entry, &options(backend)).unwrap_or_else(|e| panic!("{format}: {e}"));
                 let name = function.signature().params().last().expect("a seed").name.clone();
@@ -85,10 +85,10 @@ fn backward(pair: &Pair, tape: &Residuals<'_>, seed: &Value) -> Value {
     gradients.value("A.grad").expect("a gradient").clone()
 }
 
-/// Checks in every second format that the two passes share their arguments, and that an owned tape has copies of them.
+/// Checks in every fourth format that the two passes share their arguments, and that an owned tape has copies of them.
 #[test]
 fn gradients_in_two_passes() {
-    for format in formats().step_by(2) {
+    for format in formats().step_by(4) {
         let (program, a, x, seed) = (program(format), matrix(format), vector(2.5), vector(-1.5));
         let both = program.compile("spmv", &options(Backend::C)).unwrap_or_else(|e| panic!("{format}: {e}"));
         let both = both.call().value("A", &a).value("x", &x).value("y.grad", &seed).run().expect("it runs");

@@ -82,19 +82,19 @@ fn program(format: &str) -> Program {
     Program::from_source("p.ft", &PROGRAMS.replace("FORMAT", format)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Checks every format, each by one program.
+/// Checks every second format, each by one program.
 #[test]
 fn all_modes_agree_on_stored_elements() {
-    for (format, entry) in traversed().zip(["dot", "gradient", "sampled"].into_iter().cycle()) {
+    for (format, entry) in traversed().step_by(2).zip(["dot", "gradient", "sampled"].into_iter().cycle()) {
         agree(format, if shares_values(format) { "gradient" } else { entry }, Tape::Auto);
     }
 }
 
-/// Checks, in every second format, that all modes agree if the backward pass has all values on tapes, and if it has
+/// Checks, in every fourth format, that all modes agree if the backward pass has all values on tapes, and if it has
 /// none.
 #[test]
 fn all_modes_agree_with_any_tape() {
-    let formats = traversed().filter(|f| !shares_values(f)).step_by(2);
+    let formats = traversed().filter(|f| !shares_values(f)).skip(1).step_by(4);
     for (format, entry) in formats.zip(["scores", "sampled"].into_iter().cycle()) {
         agree(format, entry, Tape::All);
     }
@@ -153,12 +153,12 @@ fn gradients_of_sparse_layers() {
     }
 }
 
-/// Checks the derivative of a gradient in a direction against a program written by hand: in every format, by one of the
-/// tapes that the gradient may have.
+/// Checks the derivative of a gradient in a direction against a program written by hand: in every second format, by one of
+/// the tapes that the gradient may have.
 #[test]
 fn second_derivatives_are_in_the_pattern() {
     let products = ["product", "product_kept", "product_again"].into_iter().cycle();
-    for (format, product) in traversed().filter(|f| !shares_values(f)).zip(products) {
+    for (format, product) in traversed().filter(|f| !shares_values(f)).skip(1).step_by(2).zip(products) {
         let program = program(format);
         let run = |entry: &str, direction: &str, backend: Backend| {
             let options = fast().backend(backend);

@@ -6,7 +6,7 @@ use taffeta_ast::random::{Case, Floats, Options, program, shrink};
 use taffeta_ast::{Func, print, validate};
 
 /// Seeds of the programs.
-const SEEDS: std::ops::Range<u64> = 0..100;
+const SEEDS: std::ops::Range<u64> = 0..50;
 
 type Pass = fn(&Func) -> Func;
 

@@ -78,7 +78,7 @@ fn dense_programs() {
 #[test]
 fn automatic_schedules() {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
-    let (first, most) = (number("FIRST", 0), number("COUNT", 80));
+    let (first, most) = (number("FIRST", 0), number("COUNT", 40));
     let mut all = Taken::new();
     for sort in SORTS {
         let one = |seed: u64| {
