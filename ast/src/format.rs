@@ -136,10 +136,9 @@ impl Format {
             && !self.drops
     }
 
-    /// Returns whether the format can hold elements at all coordinates, each with a value of its own.
-    pub fn holds_any_pattern(&self) -> bool {
-        use LevelKind::{LowerTriangular, Point, Symmetric, UpperTriangular};
-        !self.levels.iter().any(|l| matches!(l.kind, LowerTriangular | UpperTriangular | Symmetric | Point))
+    /// Returns whether an element shares its value with its mirror image across a diagonal.
+    pub fn is_symmetric(&self) -> bool {
+        self.levels.iter().any(|l| l.kind == LevelKind::Symmetric)
     }
 
     /// Creates the workspace format of `ndim` dimensions: rows of a `bytemap`.

@@ -3,9 +3,9 @@
 //!
 //! | facts of the writes | lowering |
 //! |---|---|
-//! | each element once, in the order of the levels | every write appends an element (`lower::append`) |
+//! | each element once, in the order of the levels that are lists | every write adds an element (`lower::append`) |
 //! | below the last level several times, or in any order | a workspace for the last level, then the above |
-//! | any other | a list of all writes, which is sorted (`lower::collect`); its elements are appended |
+//! | any other, and levels whose positions depend on all elements | a list of all writes, which is sorted |
 //!
 //! ```text
 //! C: f64[n, m] @ csr                         t: f64[m] @ bytemap
@@ -25,10 +25,11 @@ mod workspace;
 mod writes;
 
 use crate::explain::{Assembly, Strategy};
+use crate::levels;
 pub(crate) use collect::Collected;
+use order::{Demands, Disorder};
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
-use taffeta_ast::format::LevelKind;
 use taffeta_ast::{
     Diagnostic, Diagnostics, Expr, ExprKind, Func, Literal, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
@@ -54,7 +55,7 @@ pub(crate) struct Assembled {
 ///
 /// # Errors
 ///
-/// Formats that cannot be assembled yet, writes in another order than that of the levels, and reads between writes.
+/// Writes by different operators in another order than that of the levels, and reads between writes.
 pub(crate) fn run(func: &Func) -> Result<Assembled, Diagnostics> {
     let (tensors, workspaces, collected) = (Vec::new(), Vec::new(), Vec::new());
     let (warnings, explained) = (Vec::new(), Vec::new());
@@ -88,53 +89,78 @@ fn assembled(func: &Func) -> Vec<Arc<Tensor>> {
 
 /// Prepares one tensor.
 fn one(out: &mut Assembled, tensor: &Arc<Tensor>, span: Span) -> Result<Strategy, Diagnostic> {
-    appends(tensor).map_err(|d| d.at(span))?;
+    if tensor.role.is_local() && tensor.format.is_symmetric() {
+        let text = format!("cannot assemble the local tensor `{}` yet in `{}`", tensor.symbol, tensor.format);
+        let help = "store all elements of it, or make it a result";
+        return Err(Diagnostic::new("storage::assembly", text).at(span).help(help));
+    }
     let func = without_fills(&out.func, tensor);
     let writes = writes(scope(&func, tensor), &tensor.symbol);
-    let (func, strategy) = match order::check(&func, tensor, &writes) {
-        Ok(()) => (func, Strategy::Append),
-        Err(disorder) => {
-            match workspace::insert(&func, tensor, &writes).filter(|(func, _)| is_in_order(func, tensor)) {
-                Some((func, workspace)) => {
-                    let last = order_of(tensor).into_iter().next_back().unwrap_or_default();
-                    out.workspaces.push((workspace, tensor.symbol.clone(), last));
-                    (func, Strategy::Workspace)
-                }
-                None => {
-                    let (func, collected) = collect::insert(&func, tensor, &writes).map_err(|d| d.at(span))?;
-                    let list = collected.list.clone();
-                    let complete = complete(scope(&func, &list), [&list.symbol, &tensor.symbol])?;
-                    out.tensors.push((list, complete));
-                    out.collected.push(collected);
-                    let reason = collect::reason(tensor, disorder);
-                    out.warnings.push(collect::warning(tensor, &reason).at(span));
-                    (func, Strategy::Sort(reason))
-                }
-            }
-        }
+    let demands = demands(tensor, &writes);
+    let checked = match unordered(tensor) {
+        Some(disorder) => Err(disorder),
+        None => order::check(&func, tensor, &writes, demands),
     };
-    out.func = func.with_body(stored(&func.body, tensor));
+    let (func, strategy, once) = match checked {
+        Ok(()) => (func, Strategy::Append, demands.once),
+        Err(disorder) => match in_workspace(&func, tensor, &writes, disorder) {
+            Some((func, workspace)) => {
+                let last = order_of(tensor).into_iter().next_back().unwrap_or_default();
+                out.workspaces.push((workspace, tensor.symbol.clone(), last));
+                (func, Strategy::Workspace, true)
+            }
+            None => {
+                let (func, collected) = collect::insert(&func, tensor, &writes).map_err(|d| d.at(span))?;
+                let list = collected.list.clone();
+                let complete = complete(scope(&func, &list), [&list.symbol, &tensor.symbol])?;
+                out.tensors.push((list, complete));
+                out.collected.push(collected);
+                let reason = collect::reason(tensor, disorder);
+                // Another order of loops would change nothing for the others.
+                if matches!(disorder, Disorder::Twice | Disorder::Backwards(_)) {
+                    out.warnings.push(collect::warning(tensor, &reason).at(span));
+                }
+                (func, Strategy::Sort(reason), true)
+            }
+        },
+    };
+    out.func = if once { func.with_body(stored(&func.body, tensor)) } else { func };
     let complete = complete(scope(&out.func, tensor), [&tensor.symbol, &tensor.symbol])?;
     out.tensors.push((tensor.clone(), complete));
     Ok(strategy)
 }
 
-fn is_in_order(func: &Func, tensor: &Arc<Tensor>) -> bool {
-    order::check(func, tensor, &writes(scope(func, tensor), &tensor.symbol)).is_ok()
+/// Returns the reason why elements cannot be added in the order of writes, whatever that is.
+fn unordered(tensor: &Tensor) -> Option<Disorder> {
+    let levels = &tensor.format.levels;
+    let query = levels.iter().position(|l| levels::assembly(l.kind).has_query()).map(Disorder::Query);
+    query.or(tensor.format.order().is_none().then_some(Disorder::Remapped))
 }
 
-/// Checks that all levels of a tensor's format can be appended to: dense ones above, lists below.
-fn appends(tensor: &Tensor) -> Result<(), Diagnostic> {
-    let lists = tensor.format.levels.iter().skip_while(|l| l.kind == LevelKind::Dense);
-    let odd = lists.clone().find(|l| !matches!(l.kind, LevelKind::Compressed | LevelKind::Singleton) || !l.ordered);
-    let text = match odd {
-        Some(level) => format!("cannot assemble `{}` yet: elements cannot be appended to `{level}`", tensor.symbol),
-        None if tensor.format.order().is_some() && lists.count() > 0 => return Ok(()),
-        None => format!("cannot assemble `{}` yet in `{}`", tensor.symbol, tensor.format),
+/// Returns the demands of a tensor's levels on the order of its writes. A reduction whose identity is the fill may come
+/// to a computed position any number of times.
+fn demands(tensor: &Tensor, writes: &[Stmt]) -> Demands {
+    let all = &tensor.format.levels;
+    let is_ordered = |k: usize| levels::assembly(all[k].kind).is_ordered();
+    let ordered = (0..all.len()).rev().find(|k| is_ordered(*k));
+    let fill = tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype));
+    let sums = |s: &Stmt| match s.kind() {
+        StmtKind::ReduceTo { op, .. } => op.identity(tensor.dtype).is_same(fill),
+        _ => false,
     };
-    let help = "store it in `csr`, `dcsr`, `csf`, `coo` or another format of `dense` above `compressed` levels, or run \
-                the program with `--backend interp`";
-    Err(Diagnostic::new("storage::assembly", text).help(help))
+    let once = !tensor.format.is_injective() || ordered == Some(all.len() - 1) || !writes.iter().all(sums);
+    Demands { levels: ordered.map_or(0, |k| k + 1), once }
+}
+
+/// Gives a tensor whose fibres are written one after the other a workspace.
+fn in_workspace(func: &Func, tensor: &Arc<Tensor>, all: &[Stmt], disorder: Disorder) -> Option<(Func, Symbol)> {
+    if matches!(disorder, Disorder::Remapped | Disorder::Query(_)) {
+        return None;
+    }
+    let (func, workspace) = workspace::insert(func, tensor, all)?;
+    let copies = writes(scope(&func, tensor), &tensor.symbol);
+    let demands = Demands { once: true, ..demands(tensor, &copies) };
+    order::check(&func, tensor, &copies, demands).ok().map(|()| (func, workspace))
 }
 
 /// Removes the stores of the fill that no write to the same element precedes: they have no effect.

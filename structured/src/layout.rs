@@ -1,7 +1,10 @@
 //! Arrays that represent a tensor in a format, as parameters of the lowered program.
 
+mod made;
+
 use crate::coordinates::spaces;
 use crate::level::{ArrayKind, Counts, TensorLevel};
+use crate::level_assembly::AssembledArrays;
 use crate::levels;
 use std::sync::Arc;
 use taffeta_ast::format::{Contract, Coord, Level, LevelKind};
@@ -69,29 +72,8 @@ pub struct TensorLevels {
     /// Symbols of fibres in a program being lowered: `fibres[k]` stands for the subtree below `k` levels, indexed by
     /// its positions, the coordinate above it (`lower::cursor::PATH`), and the remaining coordinates.
     pub(crate) fibres: Vec<Symbol>,
-    /// Lists to which elements are appended, if the program makes the tensor; empty for other tensors.
-    pub(crate) lists: Arc<[AppendedList]>,
-}
-
-/// List to whose end elements are appended: a `compressed` level, with the `singleton` levels below it.
-#[derive(Debug)]
-pub(crate) struct AppendedList {
-    /// Number of the level.
-    pub(crate) level: usize,
-    /// Scalar: number of positions.
-    pub(crate) count: Arc<Tensor>,
-    /// Scalar: number of parents whose first position is set.
-    pub(crate) opened: Arc<Tensor>,
-    /// Number of parents.
-    pub(crate) parents: Expr,
-    /// Array of first positions.
-    pub(crate) first: Arc<Tensor>,
-    /// Scalar: length of `first`, if the number of parents is not known before.
-    pub(crate) first_room: Option<Arc<Tensor>>,
-    /// Scalar: length of `arrays`.
-    pub(crate) room: Arc<Tensor>,
-    /// Arrays with an element for each position: coordinates, and values if no list is below.
-    pub(crate) arrays: Vec<Arc<Tensor>>,
+    /// Arrays by which the program makes the tensor; `None` for other tensors.
+    pub(crate) assembly: Option<Arc<AssembledArrays>>,
 }
 
 /// Use of a tensor's arrays.
@@ -100,8 +82,8 @@ enum Use<'h> {
     Given(&'h mut Vec<Symbol>),
     /// Workspace into whose last level elements are inserted.
     Workspace,
-    /// Arrays that the program makes.
-    Made,
+    /// Arrays that the program makes; those of a list of writes, which has no first positions, or of a tensor.
+    Made { is_list: bool },
 }
 
 impl TensorLevels {
@@ -114,10 +96,9 @@ impl TensorLevels {
         TensorLevels::used(tensor, Use::Given(hidden))
     }
 
-    /// Builds the arrays of a tensor that the program makes by appending elements. The caller has checked that all
-    /// levels are dense, compressed or singleton.
-    pub(crate) fn appended(tensor: &Arc<Tensor>) -> Option<TensorLevels> {
-        TensorLevels::used(tensor, Use::Made).ok()
+    /// Builds the arrays of a tensor that the program makes, or of the list of its writes.
+    pub(crate) fn made(tensor: &Arc<Tensor>, is_list: bool) -> Option<TensorLevels> {
+        TensorLevels::used(tensor, Use::Made { is_list }).ok()
     }
 
     /// Builds the arrays of a local tensor into whose last level elements are inserted; `None` if its format does not
@@ -132,18 +113,17 @@ impl TensorLevels {
     fn used(tensor: &Arc<Tensor>, mut by: Use<'_>) -> Result<TensorLevels, Level> {
         let role = match by {
             Use::Given(_) => Role::Input,
-            Use::Workspace => Role::Workspace,
-            Use::Made if tensor.role == Role::Result => Role::Result,
-            Use::Made => Role::Workspace,
+            Use::Made { .. } if tensor.role == Role::Result => Role::Result,
+            Use::Workspace | Use::Made { .. } => Role::Workspace,
         };
-        let mut lists: Vec<AppendedList> = Vec::new();
         let depth = tensor.format.levels.len();
         let name = tensor.symbol.name();
         let array = |what: String, dtype: DType, length: &Expr| {
             Arc::new(Tensor::dense(Symbol::new(what), dtype, vec![length.clone()], role))
         };
         let mut above = Expr::int(1);
-        let mut all = Vec::new();
+        let (mut all, mut sizes) = (Vec::new(), Vec::new());
+        let mut scalars: Vec<Vec<Arc<Tensor>>> = Vec::new();
         let spaces = spaces(&tensor.format, &tensor.shape);
         for (k, ((level, coord), space)) in
             tensor.format.levels.iter().zip(&*tensor.format.coords).zip(spaces).enumerate()
@@ -151,57 +131,27 @@ impl TensorLevels {
             let inserts = matches!(by, Use::Workspace) && k + 1 == depth;
             let kind = if inserts { levels::WORKSPACE } else { levels::of(level.kind).ok_or(*level)? };
             let own: Vec<Symbol> = kind.hidden().iter().map(|what| Symbol::new(format!("{name}.{what}{k}"))).collect();
-            let scalar = |what: &str| {
-                let symbol = Symbol::new(format!("{name}.{what}{k}"));
-                Arc::new(Tensor::dense(symbol, DType::I64, Vec::new(), Role::Workspace))
-            };
-            let count = scalar("n");
-            let hidden_sizes: Vec<Expr> = match &mut by {
+            let hidden: Vec<Expr> = match &mut by {
                 Use::Given(hidden) => {
                     hidden.extend(own.iter().cloned());
                     own.iter().map(Expr::var).collect()
                 }
-                _ => own.iter().map(|_| count.load([])).collect(),
+                _ => {
+                    scalars.push(own.iter().map(made::count).collect());
+                    scalars[k].iter().map(|count| count.load([])).collect()
+                }
             };
-            let size = space.size.unwrap_or_else(|| hidden_sizes.first().cloned().unwrap_or(Expr::int(0)));
+            let size = space.size.unwrap_or_else(|| hidden.first().cloned().unwrap_or(Expr::int(0)));
             // The size of a sum or difference of indices may be negative where a tensor is empty.
             let sums = matches!(coord, Coord::Apply(Op::Add | Op::Sub, _));
             let length = if sums { size.max_with(&Expr::int(0)) } else { size.clone() };
-            let counts = Counts { above, size: length, hidden: hidden_sizes };
+            let counts = Counts { above, size: length, hidden };
             // Indices are i64 where the coordinates are known to exceed i32.
             let wide = size.as_int().is_some_and(|size| size > i64::from(i32::MAX));
             let index = level.index.unwrap_or(if wide { DType::I64 } else { DType::I32 });
             let of =
                 |a: &ArrayKind| array(format!("{name}.{}{k}", a.name), a.dtype_beside(index), &(a.length)(&counts));
-            let mut arrays: Vec<Arc<Tensor>> = kind.arrays().iter().map(of).collect();
-            if matches!(by, Use::Made) {
-                let resized =
-                    |t: &Arc<Tensor>, room: &Tensor| Arc::new(Tensor { shape: vec![room.load([])], ..(**t).clone() });
-                match (&mut arrays[..], lists.last_mut()) {
-                    ([first, coordinates], above) => {
-                        let (room, first_room) = (scalar("room"), above.map(|_| scalar("parents")));
-                        *coordinates = resized(coordinates, &room);
-                        if let Some(room) = &first_room {
-                            *first = resized(first, room);
-                        }
-                        lists.push(AppendedList {
-                            level: k,
-                            count,
-                            opened: scalar("opened"),
-                            parents: counts.above.clone(),
-                            first: first.clone(),
-                            first_room,
-                            room,
-                            arrays: vec![coordinates.clone()],
-                        });
-                    }
-                    ([coordinates], Some(list)) => {
-                        *coordinates = resized(coordinates, &list.room);
-                        list.arrays.push(coordinates.clone());
-                    }
-                    _ => {}
-                }
-            }
+            let arrays: Vec<Arc<Tensor>> = kind.arrays().iter().map(of).collect();
             above = kind.positions(&counts);
             let (coord, low, positions) = (coord.clone(), space.low, above.clone());
             all.push(TensorLevel {
@@ -211,19 +161,24 @@ impl TensorLevels {
                 size,
                 arrays,
                 hidden: own,
+                counts: counts.hidden.clone(),
                 positions,
                 slots: None,
                 inserts,
             });
+            sizes.push(counts);
         }
-        let length = lists.last().map_or(above, |list| list.room.load([]));
-        let values = array(format!("{name}.val"), tensor.dtype, &length);
-        if let Some(list) = lists.last_mut() {
-            list.arrays.push(values.clone());
-        }
+        let mut values = array(format!("{name}.val"), tensor.dtype, &above);
+        let assembly = match by {
+            Use::Made { is_list } => {
+                let counts = sizes.into_iter().zip(scalars).collect();
+                Some(Arc::new(made::arrays(tensor, &mut all, counts, &mut values, is_list)))
+            }
+            _ => None,
+        };
         let (levels, stored) = by_fibre(all);
         let fibres = (0..levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
-        Ok(TensorLevels { tensor: tensor.clone(), levels, stored, values, fibres, lists: lists.into() })
+        Ok(TensorLevels { tensor: tensor.clone(), levels, stored, values, fibres, assembly })
     }
 
     /// Builds a tensor stored over this one's pattern: it shares the index arrays and has values of its own.
@@ -233,8 +188,8 @@ impl TensorLevels {
         let values = Tensor { memory: tensor.memory, ..Tensor::dense(symbol, tensor.dtype, shape, tensor.role) };
         let fibres = (0..self.levels.len()).map(|k| Symbol::new(format!("{name}.fibre{k}"))).collect();
         let (levels, stored) = (self.levels.clone(), self.stored.clone());
-        let lists = self.lists.clone();
-        TensorLevels { tensor: tensor.clone(), levels, stored, values: Arc::new(values), fibres, lists }
+        let assembly = self.assembly.clone();
+        TensorLevels { tensor: tensor.clone(), levels, stored, values: Arc::new(values), fibres, assembly }
     }
 
     /// Returns the value of elements that are not stored.
@@ -283,7 +238,8 @@ fn by_fibre(stored: Vec<TensorLevel>) -> (Vec<TensorLevel>, Option<Vec<TensorLev
         return (stored, None);
     }
     let fibres = rest.iter().fold(Expr::int(1), |n, l| n.times(&l.size));
-    let slots = TensorLevel { hidden: sliced.hidden.clone(), slots: Some(fibres), ..last.clone() };
+    let (hidden, counts) = (sliced.hidden.clone(), sliced.counts.clone());
+    let slots = TensorLevel { hidden, counts, slots: Some(fibres), ..last.clone() };
     let levels = rest.iter().cloned().chain([slots]).collect();
     (levels, Some(stored))
 }

@@ -21,6 +21,8 @@ pub struct TensorLevel {
     pub(crate) arrays: Vec<Arc<Tensor>>,
     /// Sizes that are known only with the data.
     pub(crate) hidden: Vec<Symbol>,
+    /// Their values: counts of a tensor that the program makes.
+    pub(crate) counts: Vec<Expr>,
     /// Number of positions.
     pub positions: Expr,
     /// Number of fibres, if the coordinates of a fibre are stored in slots (below `sliced`).

@@ -25,6 +25,7 @@ mod triangular;
 pub(crate) mod workspace;
 
 use crate::level::{LevelFormat, TensorLevel};
+use crate::level_assembly::LevelAssembly;
 use taffeta_ast::format::{Contract, Format, LevelKind};
 
 pub use hashed::slot;
@@ -76,4 +77,29 @@ pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
         LevelKind::Squeezed => &squeezed::Squeezed,
         LevelKind::Sliced => &sliced::Sliced,
     })
+}
+
+/// Returns how elements are added to a level.
+pub(crate) fn assembly(kind: LevelKind) -> &'static dyn LevelAssembly {
+    match kind {
+        LevelKind::Dense => &dense::Dense,
+        LevelKind::Compressed => &compressed::Compressed,
+        LevelKind::Singleton => &singleton::Singleton,
+        LevelKind::Hashed => &hashed::Hashed,
+        LevelKind::Bytemap => &bytemap::Bytemap,
+        LevelKind::Bitmap => &bitmap::Bitmap,
+        LevelKind::Banded => &banded::Banded,
+        LevelKind::Ragged => &ragged::Ragged,
+        LevelKind::Blocklist => &blocklist::Blocklist,
+        LevelKind::RunLength => &runlength::RunLength,
+        LevelKind::PackBits => &packbits::PackBits,
+        LevelKind::LowerTriangular => &triangular::Triangular { upper: false },
+        LevelKind::UpperTriangular => &triangular::Triangular { upper: true },
+        LevelKind::Symmetric => &symmetric::Symmetric,
+        LevelKind::Point => &point::Point,
+        LevelKind::Range => &range::Range,
+        LevelKind::Offset => &offset::Offset,
+        LevelKind::Squeezed => &squeezed::Squeezed,
+        LevelKind::Sliced => &sliced::Sliced,
+    }
 }

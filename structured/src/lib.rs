@@ -10,11 +10,11 @@
 //! ```
 //!
 //! - `level`: the interface of level formats, and `levels/`: one file per kind of level: its arrays, how they are
-//!   packed, and how a fibre is traversed;
+//!   packed, and how a fibre is traversed; `level_assembly`: how elements are added to a level;
 //! - `coordinates`: coordinates that levels store for an element's indices, and the order of elements that follows;
 //! - `looplet`: the looplets of a fibre, in the order of its coordinates, as plain data;
 //! - `layout`: the arrays of a tensor, and their names;
-//! - `assemble`: sparse tensors that a program makes, whose writes append elements;
+//! - `assemble`: sparse tensors that a program makes, from its writes;
 //! - `lower`: lowering of loops, one after the other from the outside in. The body of a loop stays an ordinary
 //!   statement: an access `A[i, j]` whose levels are consumed becomes an access to a fibre, with its position and one
 //!   index fewer, and in the end the element `A.val[p]` or the fill value. So branches, several stores, temporaries and
@@ -44,6 +44,7 @@ mod explain;
 mod independent_parts;
 mod layout;
 mod level;
+mod level_assembly;
 mod levels;
 mod looplet;
 mod lower;

@@ -32,7 +32,8 @@
 //!         B[i, j] = B_now
 //! ```
 //!
-//! **Leaves alone**: adjoints, whose elements are summed ([`taffeta_ast::format::Format::sums`]), and parameters.
+//! **Leaves alone**: adjoints, whose elements are summed ([`taffeta_ast::format::Format::sums`]), parameters, and tensors
+//! with a pattern of their own, whose assembly compares the elements.
 
 mod alike;
 mod apart;
@@ -65,7 +66,7 @@ pub fn run(func: &Func) -> Result<Func, Diagnostics> {
 
 /// Returns the local tensors and results with values that stand for several elements, unless these are summed.
 fn sharing(func: &Func) -> Vec<Arc<Tensor>> {
-    let is = |t: &Arc<Tensor>| is_shared(&t.format) && !t.format.sums;
+    let is = |t: &Arc<Tensor>| is_shared(&t.format) && !t.format.sums && !func.assembles(t);
     let mut all: Vec<Arc<Tensor>> = func.results.iter().filter(|t| is(t)).cloned().collect();
     func.body.walk(&mut |s| match s.kind() {
         StmtKind::VarDef { tensor, .. } if is(tensor) => all.push(tensor.clone()),

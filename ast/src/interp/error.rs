@@ -44,6 +44,17 @@ pub enum ErrorKind {
         /// Indices of the element.
         indices: Vec<i64>,
     },
+    /// Element that the format of a tensor cannot hold.
+    Misfit {
+        /// Name of the tensor.
+        tensor: String,
+        /// Indices of the element.
+        indices: Vec<i64>,
+        /// Level.
+        level: crate::format::Level,
+        /// Reason, after the level.
+        text: &'static str,
+    },
     /// Element whose final value differs from that of another element with the same stored value.
     Unequal {
         /// Name of the tensor.
@@ -118,6 +129,7 @@ impl ErrorKind {
             ErrorKind::Assert { kind: AssertKind::Index, .. }
             | ErrorKind::Index { .. }
             | ErrorKind::Outside { .. }
+            | ErrorKind::Misfit { .. }
             | ErrorKind::Unequal { .. } => "run::index",
             ErrorKind::Assert { kind: AssertKind::Arithmetic, .. } | ErrorKind::Arithmetic(_) | ErrorKind::ZeroStep => {
                 "run::arithmetic"
@@ -148,6 +160,10 @@ impl fmt::Display for ErrorKind {
             }
             ErrorKind::Outside { tensor, indices } => {
                 write!(f, "element {} of `{tensor}` {}", Subscript(indices), crate::format::OUTSIDE)
+            }
+            ErrorKind::Misfit { tensor, indices, level, text } => {
+                let at: Vec<String> = indices.iter().map(i64::to_string).collect();
+                write!(f, "cannot store the element of `{tensor}` at ({}): `{level}` {text}", at.join(", "))
             }
             ErrorKind::Unequal { tensor, indices, value, other } => {
                 let at = Subscript(indices);

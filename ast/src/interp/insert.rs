@@ -3,13 +3,16 @@
 //! may be moved out of a loop. A write to an element that is not stored has no effect if its value is known at compile
 //! time or derives from fills, and would leave the element unchanged.
 
+use super::error::ErrorKind;
 use super::fill::Filled;
 use super::machine::{Machine, Run};
 use super::resolve::Node;
 use crate::algebra::leaves_fill;
+use crate::format::{Coord, Level, LevelKind};
 use crate::op::Op;
 use crate::stmt::Role;
 use crate::value::Value;
+use rustc_hash::FxHashMap;
 
 impl Machine<'_> {
     /// Returns whether elements are inserted into a tensor.
@@ -25,12 +28,73 @@ impl Machine<'_> {
     }
 
     /// Returns a result with a pattern of its own as its stored elements.
-    pub(super) fn inserted(&self, slot: usize) -> Option<Value> {
+    pub(super) fn inserted(&self, slot: usize) -> Run<Option<Value>> {
         if !self.inserts(slot) {
-            return None;
+            return Ok(None);
         }
+        self.check_points(slot)?;
         let cell = &self.cells[slot];
-        Some(cell.value()?.only(self.fill(slot), |k| cell.stores(k)))
+        let Some(value) = cell.value() else { return Ok(None) };
+        if self.tensors[slot].format.is_symmetric() {
+            return self.mirrored(slot, value).map(Some);
+        }
+        Ok(Some(value.only(self.fill(slot), |k| cell.stores(k))))
+    }
+
+    /// Stores the mirror images of all elements of a symmetric result, which must agree with them.
+    fn mirrored(&self, slot: usize, mut value: Value) -> Run<Value> {
+        let (cell, format) = (&self.cells[slot], &self.tensors[slot].format);
+        let mut stored = vec![false; value.data().len()];
+        for k in (0..stored.len()).filter(|k| cell.stores(*k)) {
+            for at in format.others(&self.indices(slot, k)) {
+                let other = at.iter().zip(value.shape()).fold(0, |o, (i, n)| o * n + *i as usize);
+                if cell.stores(other) && !value.data().get(k).is_same(value.data().get(other)) {
+                    let text = "stores one value for it and its mirror image, which differ";
+                    return Err(self.misfit(slot, k.max(other), |l| l.kind == LevelKind::Symmetric, text));
+                }
+                stored[other] = true;
+                let own = cell.value_at(k);
+                value.data_mut().set(other, own);
+            }
+        }
+        Ok(value.only(self.fill(slot), |k| stored[k]))
+    }
+
+    /// Checks that a fibre of a level `point` has one element at most.
+    fn check_points(&self, slot: usize) -> Run<()> {
+        let (cell, format) = (&self.cells[slot], &self.tensors[slot].format);
+        let points = format.levels.iter().enumerate().filter(|(_, l)| l.kind == LevelKind::Point).map(|(k, _)| k);
+        for level in points {
+            let mut seen: FxHashMap<Vec<i64>, i64> = FxHashMap::default();
+            for k in (0..cell.len()).filter(|k| cell.stores(*k)) {
+                let at = self.indices(slot, k);
+                let coordinate = |c: &Coord| c.value(&at).unwrap_or(0);
+                let above = format.coords[..level].iter().map(coordinate).collect();
+                let own = coordinate(&format.coords[level]);
+                if *seen.entry(above).or_insert(own) != own {
+                    return Err(self.misfit(slot, k, |l| l.kind == LevelKind::Point, "stores another one there"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the error of an element that a level cannot hold.
+    fn misfit(&self, slot: usize, offset: usize, is: impl Fn(&Level) -> bool, text: &'static str) -> Box<ErrorKind> {
+        let tensor = self.tensors[slot];
+        let (name, indices) = (tensor.symbol.name().to_string(), self.indices(slot, offset));
+        let level = tensor.format.levels.iter().copied().find(|l| is(l)).unwrap_or(Level::new(LevelKind::Dense));
+        Box::new(ErrorKind::Misfit { tensor: name, indices, level, text })
+    }
+
+    /// Checks that an element is not outside of a triangle.
+    fn check_inside(&self, slot: usize, offset: usize) -> Run<()> {
+        let format = &self.tensors[slot].format;
+        let is_half = |l: &Level| matches!(l.kind, LevelKind::LowerTriangular | LevelKind::UpperTriangular);
+        if format.levels.iter().any(is_half) && format.stored_for(&self.indices(slot, offset)).is_none() {
+            return Err(self.misfit(slot, offset, is_half, "stores nothing there"));
+        }
+        Ok(())
     }
 
     pub(super) fn insert(&mut self, slot: usize, offset: usize, value: &Node) -> Run<()> {
@@ -39,6 +103,7 @@ impl Machine<'_> {
             self.cells[slot].keep(offset);
             return Ok(());
         }
+        self.check_inside(slot, offset)?;
         self.cells[slot].insert(offset);
         self.write(slot, offset, v.value)
     }
@@ -49,6 +114,7 @@ impl Machine<'_> {
         if !self.stores(slot, offset) && leaves_fill(op, self.tensors[slot].dtype, self.fill(slot), known) {
             return Ok(());
         }
+        self.check_inside(slot, offset)?;
         self.cells[slot].insert(offset);
         self.reduce_filled(slot, offset, op, v)
     }

@@ -120,6 +120,16 @@ impl Cell {
         all.into_iter().find(|(_, [a, b])| !a.is_same(*b))
     }
 
+    /// Returns the number of elements.
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Returns an element.
+    pub fn value_at(&self, offset: usize) -> Literal {
+        self.data.get(offset)
+    }
+
     /// Returns a copy of the tensor.
     pub fn value(&self) -> Option<Value> {
         Value::new(self.shape.iter().map(|n| *n as usize).collect(), self.data.clone())

@@ -13,7 +13,7 @@
 //! expressions need both, without the interpreter.
 //!
 //! Unsupported constructs, refused with [`ErrorKind::Unsupported`]: `inout` parameters in a structured format, results
-//! and local tensors in formats that cannot hold every element (triangles, for one); loops over the reals.
+//! and symmetric local tensors; loops over the reals.
 
 mod error;
 mod fill;
@@ -104,7 +104,8 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
 
     // Structured results are returned as stored elements.
     let slots = || params.len()..params.len() + results.len();
-    let own: Vec<Option<Value>> = slots().map(|slot| machine.inserted(slot)).collect();
+    let own = slots().map(|slot| machine.inserted(slot)).collect::<Result<Vec<Option<Value>>, _>>();
+    let own = own.map_err(|k| nowhere(*k))?;
     let samples: Vec<Option<Value>> = slots().map(|slot| machine.sampled(slot, inputs)).collect();
     let made = program.made.iter().filter_map(|slot| machine.cells[*slot].value()).collect();
     let mut finished = machine.cells.into_iter().map(Cell::finish);

@@ -212,10 +212,8 @@ impl<'a> Resolver<'a> {
             false if tensor.role == Role::InOut => {
                 return Err(ErrorKind::Unsupported("structured tensors that change in place"));
             }
-            false if !tensor.format.holds_any_pattern() => {
-                return Err(ErrorKind::Unsupported(
-                    "results and local tensors in formats that cannot hold every element",
-                ));
+            false if tensor.role.is_local() && tensor.format.is_symmetric() => {
+                return Err(ErrorKind::Unsupported("symmetric local tensors"));
             }
             false => self.follows.push(None),
         }

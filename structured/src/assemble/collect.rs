@@ -73,6 +73,10 @@ pub(super) fn warning(tensor: &Tensor, reason: &str) -> Diagnostic {
 pub(super) fn reason(tensor: &Tensor, disorder: Disorder) -> String {
     match disorder {
         Disorder::Twice => "an element is written several times".to_string(),
+        Disorder::Remapped => "levels store other coordinates than indices".to_string(),
+        Disorder::Query(level) => {
+            format!("positions in level {level}, `{}`, depend on all elements", tensor.format.levels[level])
+        }
         Disorder::Backwards(level) => {
             let d = order_of(tensor)[level];
             format!("they are not in the order of dimension {d}, which level {level} stores")
@@ -80,14 +84,17 @@ pub(super) fn reason(tensor: &Tensor, disorder: Disorder) -> String {
     }
 }
 
-/// Returns the format of the list: coordinates in the order of the tensor's levels.
+/// Returns the format of the list: indices in the order of the tensor's levels.
 fn format(tensor: &Tensor) -> Format {
-    let one = |(k, level): (usize, &Level)| {
+    let one = |k: usize| {
         let kind = if k == 0 { LevelKind::Compressed } else { LevelKind::Singleton };
-        let index = level.index.filter(|index| *index == DType::I64);
+        let index = match tensor.format.order() {
+            Some(_) => tensor.format.levels[k].index.filter(|index| *index == DType::I64),
+            None => Some(DType::I64),
+        };
         Level { unique: false, ordered: false, index, ..Level::new(kind) }
     };
-    let format = Format::new(tensor.format.levels.iter().enumerate().map(one).collect());
+    let format = Format::new((0..tensor.shape.len()).map(one).collect());
     Format { fill: tensor.format.fill, pattern: Some(Pattern::fresh()), ..format }.ordered(&order_of(tensor))
 }
 

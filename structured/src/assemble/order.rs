@@ -24,15 +24,28 @@ pub(super) enum Disorder {
     Twice,
     /// Writes against the order of the level.
     Backwards(usize),
+    /// Levels whose coordinates are not indices.
+    Remapped,
+    /// Level whose positions depend on all elements.
+    Query(usize),
 }
 
-/// Checks that writes come to each element at most once, and to the elements in the order of the levels.
-pub(super) fn check(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> Result<(), Disorder> {
+/// Demands of a format on the order of writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demands {
+    /// Number of levels in whose order elements must come.
+    pub(super) levels: usize,
+    /// Whether each element must be written at most once.
+    pub(super) once: bool,
+}
+
+/// Checks that writes come to the elements in the order of the levels, and to each at most once, as demanded.
+pub(super) fn check(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt], demands: Demands) -> Result<(), Disorder> {
     let places = |depth: usize| {
         writes.iter().map(|s| (s.id(), coordinates(s, tensor)[..depth].to_vec())).collect::<Vec<(StmtId, Vec<Expr>)>>()
     };
     let sizes = sizes(tensor);
-    for level in 0..sizes.len() {
+    for level in 0..demands.levels {
         let probe = Probe::new(&sizes[..=level]);
         let around = places(level + 1).into_iter().map(|(id, at)| (id, probe.reads_behind(&at, &sizes[level])));
         let probed = probe.placed(func, tensor, around.collect());
@@ -40,7 +53,7 @@ pub(super) fn check(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> Resul
             return Err(Disorder::Backwards(level));
         }
     }
-    if is_once(func, tensor, writes) { Ok(()) } else { Err(Disorder::Twice) }
+    if !demands.once || is_once(func, tensor, writes) { Ok(()) } else { Err(Disorder::Twice) }
 }
 
 /// Returns whether writes come to each element at most once.

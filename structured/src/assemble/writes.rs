@@ -33,9 +33,9 @@ pub(super) fn items(scope: &Stmt) -> Vec<&Stmt> {
     }
 }
 
-/// Returns the dimension that each level stores.
+/// Returns the dimension that each level stores; all dimensions in order, if levels store other coordinates.
 pub(super) fn order_of(tensor: &Tensor) -> Vec<usize> {
-    tensor.format.order().unwrap_or_else(|| unreachable!("the caller has refused remapped formats"))
+    tensor.format.order().unwrap_or_else(|| (0..tensor.shape.len()).collect())
 }
 
 /// Returns the coordinates of a written element, by level.

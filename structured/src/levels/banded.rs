@@ -10,6 +10,7 @@
 
 use super::blocks;
 use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
+use crate::level_assembly::{LevelAssembly, Path, store_at};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -81,5 +82,26 @@ impl LevelFormat for Banded {
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         let (pos, start) = (&arrays[POS], &arrays[START]);
         (0..above.count).flat_map(|p| blocks::unpack(pos, p, start[p as usize])).collect()
+    }
+}
+
+impl LevelAssembly for Banded {
+    fn initial(&self, _: &TensorLevel, array: usize) -> Option<Expr> {
+        (array == START).then(|| Expr::int(0))
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        path.open(self, k);
+        let own = &path.assembly.levels[k];
+        let (parent, count) = (path.position.clone(), own.counts[0].load([]));
+        let first = own.level.load(POS, &parent);
+        let begins = store_at(&own.level.arrays[START], &parent, coordinate.clone(), path.origin.clone());
+        path.branch(count.equals(&first), vec![begins], Vec::new());
+        let next = own.level.load(START, &parent).plus(&count.minus(&first));
+        blocks::enter(path, k, &coordinate.plus(&Expr::int(1)).minus(&next));
     }
 }

@@ -12,6 +12,7 @@
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{DType, Expr, Op, Symbol};
@@ -81,5 +82,29 @@ impl LevelFormat for Bitmap {
             own.map(move |c| Entry { above: p, coordinate: c, position: p * above.size + c })
         };
         (0..above.count).flat_map(fibre).collect()
+    }
+}
+
+impl LevelAssembly for Bitmap {
+    fn initial(&self, _: &TensorLevel, _: usize) -> Option<Expr> {
+        Some(Expr::int(0))
+    }
+
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let level = &path.assembly.levels[k].level;
+        let eight = Expr::int(8);
+        let byte = path.position.times(&bytes(&level.size)).plus(&coordinate.floor_div(&eight));
+        let bit = Expr::apply(Op::Shl, vec![Expr::int(1), coordinate.modulo(&eight)]);
+        let with_bit = Expr::apply(Op::BitOr, vec![level.load(BITS, &byte), bit]);
+        path.position = path.position.times(&level.size).plus(coordinate);
+        path.store(k, BITS, &byte, with_bit);
     }
 }

@@ -12,6 +12,7 @@
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, accumulate, zeros,
 };
+use crate::level_assembly::{LevelAssembly, Path, branch, set, store_at};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -138,5 +139,41 @@ impl LevelFormat for Blocklist {
         };
         let fibre = |p: i64| (pos[p as usize] as usize..pos[p as usize + 1] as usize).flat_map(move |b| block(p, b));
         (0..above.count).flat_map(fibre).collect()
+    }
+}
+
+impl LevelAssembly for Blocklist {
+    fn initial(&self, _: &TensorLevel, array: usize) -> Option<Expr> {
+        (array == OFS).then(|| Expr::int(0))
+    }
+
+    fn largest(&self, coordinate: &Expr) -> Expr {
+        coordinate.plus(&Expr::int(1))
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        path.open(self, k);
+        let own = &path.assembly.levels[k];
+        let origin = path.origin.clone();
+        let (one, [blocks, count]) = (Expr::int(1), [&own.counts[0], &own.counts[1]]);
+        let (b, n) = (blocks.load([]), count.load([]));
+        let store =
+            |array: usize, at: &Expr, value: Expr| store_at(&own.level.arrays[array], at, value, origin.clone());
+        let (last, after) = (b.minus(&one), coordinate.plus(&one));
+        let more = |ofs: &Expr| [store(OFS, ofs, n.plus(&one)), set(count, n.plus(&one), &origin)];
+        let mut extend = path.assembly.extended(count, &one, &origin);
+        extend.push(store(END, &last, after.clone()));
+        extend.extend(more(&b));
+        let mut begin = path.assembly.extended(blocks, &one, &origin);
+        begin.extend(path.assembly.extended(count, &one, &origin));
+        begin.push(store(END, &b, after.clone()));
+        begin.extend(more(&b.plus(&one)));
+        begin.push(set(blocks, b.plus(&one), &origin));
+        let begun = own.level.load(POS, &path.position).less(&b);
+        let end = own.level.load(END, &last);
+        let extend = branch(end.equals(coordinate), extend, Vec::new(), &origin);
+        let adjacent = end.equals(coordinate).or(&end.equals(&after));
+        path.branch(begun.and(&adjacent), vec![extend], begin);
+        path.position = n.minus(&one);
     }
 }

@@ -12,6 +12,7 @@
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, accumulate, zeros,
 };
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Fibre, Lookup, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{DType, Expr, Symbol};
@@ -103,5 +104,22 @@ impl LevelFormat for Bytemap {
             crd[own].iter().map(move |c| Entry { above: p, coordinate: *c, position: p * above.size + c })
         };
         (0..above.count).flat_map(fibre).collect()
+    }
+}
+
+impl LevelAssembly for Bytemap {
+    fn initial(&self, _: &TensorLevel, array: usize) -> Option<Expr> {
+        (array == MAP).then(|| Expr::int(0))
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let position = path.position.times(&path.assembly.levels[k].level.size).plus(coordinate);
+        path.list(self, k, CRD, coordinate);
+        path.store(k, MAP, &position, Expr::int(1));
+        path.position = position;
     }
 }

@@ -11,6 +11,7 @@
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, accumulate, zeros,
 };
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -84,5 +85,11 @@ impl LevelFormat for Compressed {
             own.map(move |q| Entry { above: p, coordinate: crd[q as usize], position: q })
         };
         (0..above.count).flat_map(fibre).collect()
+    }
+}
+
+impl LevelAssembly for Compressed {
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        path.list(self, k, CRD, coordinate);
     }
 }

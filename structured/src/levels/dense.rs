@@ -7,6 +7,7 @@
 //! ```
 
 use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
@@ -57,5 +58,20 @@ impl LevelFormat for Dense {
         let fibre =
             |p: i64| (0..above.size).map(move |c| Entry { above: p, coordinate: c, position: p * above.size + c });
         (0..above.count).flat_map(fibre).collect()
+    }
+}
+
+impl LevelAssembly for Dense {
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let level = &path.assembly.levels[k].level;
+        path.position = path.position.times(&level.size).plus(coordinate);
     }
 }

@@ -26,9 +26,12 @@ use super::compressed::{self, Compressed};
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
+use crate::level_assembly::{AssembledArrays, AssembledLevel, LevelAssembly, Path, range, set, store_at};
 use crate::looplet::{Looplet, Positions, Probe};
+use std::sync::Arc;
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
-use taffeta_ast::{Expr, Op, Symbol};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Expr, Op, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 pub(super) struct Hashed;
 
@@ -71,11 +74,9 @@ impl LevelFormat for Hashed {
         let [begin, after] = [first, end].map(|p| level.load(TPOS, p));
         let slot = Symbol::new("slot");
         let at = begin.plus(&Expr::var(&slot));
-        let high = Expr::apply(Op::Shr, vec![index.clone(), Expr::int(32)]);
-        let mixed = Expr::apply(Op::BitXor, vec![index.clone(), high]).times(&Expr::int(FACTOR));
         Some(Probe {
             mask: after.minus(&begin).minus(&Expr::int(1)),
-            hash: Expr::apply(Op::Shr, vec![mixed, Expr::int(32)]),
+            hash: hash(index),
             entry: level.load(TBL, &at).minus(&Expr::int(1)),
             assumptions: vec![Expr::int(0).less_eq(&at).and(&at.less(&level.arrays[TBL].shape[0]))],
             slot,
@@ -119,4 +120,81 @@ impl LevelFormat for Hashed {
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         Compressed.unpack(arrays, above)
     }
+}
+
+impl LevelAssembly for Hashed {
+    fn initial(&self, _: &TensorLevel, array: usize) -> Option<Expr> {
+        (array == TBL).then(|| Expr::int(0))
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        path.list(self, k, compressed::CRD, coordinate);
+    }
+
+    /// Makes the tables.
+    fn close(&self, assembly: &AssembledArrays, k: usize, origin: &Origin) -> Option<Stmt> {
+        let own = &assembly.levels[k];
+        let (total, slots) = (own.level.load(TPOS, &own.parents), &own.counts[1]);
+        let mut all = sized(own, origin);
+        all.extend(assembly.extended(slots, &total, origin));
+        all.push(set(slots, total, origin));
+        all.push(filled(own, origin));
+        Some(Stmt::seq(all, origin.clone()))
+    }
+}
+
+/// Builds the statements that compute the first slots of all tables.
+fn sized(own: &AssembledLevel, origin: &Origin) -> Vec<Stmt> {
+    let level = &own.level;
+    let (p, size) = (Symbol::new("p"), scalar("size"));
+    let (one, two, at) = (Expr::int(1), Expr::int(2), Expr::var(&p));
+    let next = at.plus(&one);
+    let length = level.load(compressed::POS, &next).minus(&level.load(compressed::POS, &at)).times(&two);
+    let double = set(&size, size.load([]).times(&two), origin);
+    let cond = size.load([]).less(&length);
+    let body = [
+        set(&size, one, origin),
+        Stmt::new(StmtKind::While { cond, body: double }, origin.clone()),
+        store_at(&level.arrays[TPOS], &next, level.load(TPOS, &at).plus(&size.load([])), origin.clone()),
+    ];
+    let body = declared(Stmt::seq(body, origin.clone()), &size, origin);
+    let first = store_at(&level.arrays[TPOS], &Expr::int(0), Expr::int(0), origin.clone());
+    vec![first, range(&p, [Expr::int(0), own.parents.clone()], body, origin)]
+}
+
+/// Builds the loop that puts the coordinates of all lists into their tables.
+fn filled(own: &AssembledLevel, origin: &Origin) -> Stmt {
+    let level = &own.level;
+    let [p, q] = ["p", "q"].map(Symbol::new);
+    let slot = scalar("slot");
+    let (one, at) = (Expr::int(1), Expr::var(&p));
+    let next = at.plus(&one);
+    let begin = level.load(TPOS, &at);
+    let mask = level.load(TPOS, &next).minus(&begin).minus(&one);
+    let masked = |e: Expr| Expr::apply(Op::BitAnd, vec![e, mask.clone()]);
+    let place = begin.plus(&slot.load([]));
+    let cond = level.load(TBL, &place).equals(&Expr::int(0)).negate();
+    let body = [
+        set(&slot, masked(hash(&level.load(compressed::CRD, &Expr::var(&q)))), origin),
+        Stmt::new(StmtKind::While { cond, body: set(&slot, masked(slot.load([]).plus(&one)), origin) }, origin.clone()),
+        store_at(&level.arrays[TBL], &place, Expr::var(&q).plus(&one), origin.clone()),
+    ];
+    let body = declared(Stmt::seq(body, origin.clone()), &slot, origin);
+    let fibre = range(&q, [&at, &next].map(|at| level.load(compressed::POS, at)), body, origin);
+    range(&p, [Expr::int(0), own.parents.clone()], fibre, origin)
+}
+
+fn scalar(name: &str) -> Arc<Tensor> {
+    Arc::new(Tensor::dense(Symbol::new(name), DType::I64, Vec::new(), Role::Workspace))
+}
+
+fn declared(body: Stmt, tensor: &Arc<Tensor>, origin: &Origin) -> Stmt {
+    Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
+}
+
+/// Builds the hash of a coordinate, whose lowest bits are its slot.
+fn hash(index: &Expr) -> Expr {
+    let high = Expr::apply(Op::Shr, vec![index.clone(), Expr::int(32)]);
+    let mixed = Expr::apply(Op::BitXor, vec![index.clone(), high]).times(&Expr::int(FACTOR));
+    Expr::apply(Op::Shr, vec![mixed, Expr::int(32)])
 }

@@ -9,6 +9,7 @@
 //! ```
 
 use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
@@ -53,4 +54,12 @@ impl LevelFormat for Offset {
     fn unpack(&self, _: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         (0..above.count).map(|p| Entry { above: p, coordinate: (above.derived)(p), position: p }).collect()
     }
+}
+
+impl LevelAssembly for Offset {
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn enter(&self, _: &mut Path<'_>, _: usize, _: &Expr) {}
 }

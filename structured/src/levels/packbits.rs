@@ -16,9 +16,12 @@ use super::runs;
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
+use crate::level_assembly::{AssembledArrays, LevelAssembly, Path, branch, is_same, iterator_of, range, set, store_at};
 use crate::looplet::{Fibre, Looplet, Positions};
+use std::sync::Arc;
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
-use taffeta_ast::{Expr, Symbol};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Expr, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 pub(super) struct PackBits;
 
@@ -101,4 +104,118 @@ impl LevelFormat for PackBits {
         }
         entries
     }
+}
+
+/// End coordinates of the runs of the fibre that is being added, behind a 0; the numbers of runs is the count [`RUNS`].
+const RUN_ENDS: usize = 0;
+/// Values of the runs.
+const RUN_VALUES: usize = 1;
+const RUNS: usize = 2;
+
+/// Adds runs, and at the end of a fibre makes segments of them.
+impl LevelAssembly for PackBits {
+    fn extra_counts(&self) -> &'static [&'static str] {
+        &["runs"]
+    }
+
+    fn extras(&self) -> &'static [ArrayKind] {
+        &[ArrayKind {
+            name: "run_end",
+            positions: false,
+            dtype: Some(DType::I64),
+            length: |n| n.hidden[RUNS].plus(&Expr::int(1)),
+        }]
+    }
+
+    fn extra_values(&self) -> Option<fn(&Counts) -> Expr> {
+        Some(|n| n.hidden[RUNS].clone())
+    }
+
+    fn initial(&self, _: &TensorLevel, array: usize) -> Option<Expr> {
+        (array == OFS || array == ARRAYS.len() + RUN_ENDS).then(|| Expr::int(0))
+    }
+
+    fn largest(&self, coordinate: &Expr) -> Expr {
+        coordinate.plus(&Expr::int(1))
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        path.open(self, k);
+        let (assembly, origin, value) = (path.assembly, path.origin.clone(), path.value());
+        path.all.push(filled(assembly, k, coordinate, &origin));
+        path.all.push(added(assembly, k, &value, &coordinate.plus(&Expr::int(1)), &origin));
+    }
+
+    fn finish(&self, assembly: &AssembledArrays, k: usize, _: &Expr, origin: &Origin) -> Option<Stmt> {
+        Some(segments(assembly, k, origin))
+    }
+}
+
+/// Adds a run of the fill up to an end coordinate, unless the runs reach it.
+fn filled(assembly: &AssembledArrays, k: usize, end: &Expr, origin: &Origin) -> Stmt {
+    let own = &assembly.levels[k];
+    let reached = own.extras[RUN_ENDS].load([own.counts[RUNS].load([])]);
+    branch(reached.less(end), vec![added(assembly, k, &assembly.fill, end, origin)], Vec::new(), origin)
+}
+
+/// Adds a run: extends the last one if it has the same value.
+fn added(assembly: &AssembledArrays, k: usize, value: &Expr, end: &Expr, origin: &Origin) -> Stmt {
+    let own = &assembly.levels[k];
+    let (runs, one) = (&own.counts[RUNS], Expr::int(1));
+    let (ends, values, n) = (&own.extras[RUN_ENDS], &own.extras[RUN_VALUES], runs.load([]));
+    let reach = |at: &Expr| store_at(ends, at, end.clone(), origin.clone());
+    let mut append = assembly.extended(runs, &one, origin);
+    append.push(reach(&n.plus(&one)));
+    append.push(store_at(values, &n, value.clone(), origin.clone()));
+    append.push(set(runs, n.plus(&one), origin));
+    let same = Expr::int(0).less(&n).and(&is_same(&values.load([n.minus(&one)]), value));
+    branch(same, vec![reach(&n)], append, origin)
+}
+
+/// Completes a fibre: makes segments of its runs, and removes these.
+fn segments(assembly: &AssembledArrays, k: usize, origin: &Origin) -> Stmt {
+    let own = &assembly.levels[k];
+    let [blocks, count, runs] = [&own.counts[0], &own.counts[1], &own.counts[RUNS]];
+    let (ends, values) = (&own.extras[RUN_ENDS], &own.extras[RUN_VALUES]);
+    let scalar = |what: &str| {
+        let symbol = iterator_of(&ends.symbol, what);
+        Arc::new(Tensor::dense(symbol, DType::I64, Vec::new(), Role::Workspace))
+    };
+    let (from, to) = (scalar("from"), scalar("to"));
+    let [q, c] = ["q", "c"].map(|what| iterator_of(&ends.symbol, what));
+    let (one, run) = (Expr::int(1), Expr::int(RUN));
+    let after = |e: &Expr| e.plus(&one);
+    let is_short = |q: &Expr| ends.load([after(q)]).minus(&ends.load([q.clone()])).less(&run);
+    let repeat = |cond: Expr, body: Stmt| Stmt::new(StmtKind::While { cond, body }, origin.clone());
+    let append = |q: &Expr| {
+        let mut all = assembly.extended(count, &one, origin);
+        all.push(store_at(&assembly.values, &count.load([]), values.load([q.clone()]), origin.clone()));
+        all.push(set(count, after(&count.load([])), origin));
+        all
+    };
+    let (k0, k1, q1) = (from.load([]), to.load([]), Expr::var(&q));
+    let joins = k1.less(&runs.load([])).and(&is_short(&k1.minus(&one))).and(&is_short(&k1));
+    let each =
+        range(&c, [ends.load([q1.clone()]), ends.load([after(&q1)])], Stmt::seq(append(&q1), origin.clone()), origin);
+    let all = range(&q, [k0.clone(), k1.clone()], each, origin);
+    let mut body = vec![
+        set(&to, after(&k0), origin),
+        repeat(joins, set(&to, after(&k1), origin)),
+        branch(k1.equals(&after(&k0)), append(&k0), vec![all], origin),
+    ];
+    body.extend(assembly.extended(blocks, &one, origin));
+    let b = blocks.load([]);
+    body.push(store_at(&own.level.arrays[END], &b, ends.load([k1.clone()]), origin.clone()));
+    body.push(store_at(&own.level.arrays[OFS], &after(&b), count.load([]), origin.clone()));
+    body.push(set(blocks, after(&b), origin));
+    body.push(set(&from, k1, origin));
+    let all = [
+        filled(assembly, k, &own.level.size, origin),
+        set(&from, Expr::int(0), origin),
+        repeat(k0.less(&runs.load([])), Stmt::seq(body, origin.clone())),
+        set(runs, Expr::int(0), origin),
+    ];
+    let declared =
+        |body, tensor: &Arc<Tensor>| Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone());
+    [&from, &to].into_iter().fold(Stmt::seq(all, origin.clone()), declared)
 }

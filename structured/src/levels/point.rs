@@ -11,6 +11,7 @@
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -80,5 +81,28 @@ impl LevelFormat for Point {
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         let one = |p: i64| Entry { above: p, coordinate: arrays[CRD][p as usize], position: p };
         (0..above.count).map(one).filter(|e| e.coordinate != above.size).collect()
+    }
+}
+
+impl LevelAssembly for Point {
+    fn initial(&self, level: &TensorLevel, _: usize) -> Option<Expr> {
+        Some(level.size.clone())
+    }
+
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let level = &path.assembly.levels[k].level;
+        let position = path.position.clone();
+        let own = level.load(CRD, &position);
+        let is_free = own.equals(&level.size).or(&own.equals(coordinate));
+        path.check(is_free, k, coordinate, "stores another one there");
+        path.store(k, CRD, &position, coordinate.clone());
     }
 }

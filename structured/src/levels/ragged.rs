@@ -10,6 +10,7 @@
 
 use super::blocks;
 use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -67,5 +68,18 @@ impl LevelFormat for Ragged {
 
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         (0..above.count).flat_map(|p| blocks::unpack(&arrays[POS], p, 0)).collect()
+    }
+}
+
+impl LevelAssembly for Ragged {
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        path.open(self, k);
+        let own = &path.assembly.levels[k];
+        let next = own.counts[0].load([]).minus(&own.level.load(POS, &path.position));
+        blocks::enter(path, k, &coordinate.plus(&Expr::int(1)).minus(&next));
     }
 }

@@ -11,6 +11,7 @@
 
 use super::dense::Dense;
 use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Lookup, Looplet};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
@@ -54,5 +55,19 @@ impl LevelFormat for Range {
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         // Coordinates outside of the tensor are dropped when indices are computed.
         Dense.unpack(arrays, above)
+    }
+}
+
+impl LevelAssembly for Range {
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        Dense.enter(path, k, coordinate);
     }
 }

@@ -13,9 +13,10 @@ use super::runs;
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
+use crate::level_assembly::{AssembledArrays, LevelAssembly, Path, branch, is_same, set, store_at};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
-use taffeta_ast::{Expr, Symbol};
+use taffeta_ast::{Expr, Origin, Stmt, Symbol};
 
 pub(super) struct RunLength;
 
@@ -91,4 +92,50 @@ impl LevelFormat for RunLength {
         }
         entries
     }
+}
+
+impl LevelAssembly for RunLength {
+    fn largest(&self, coordinate: &Expr) -> Expr {
+        coordinate.plus(&Expr::int(1))
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        path.open(self, k);
+        let (parent, origin) = (path.position.clone(), path.origin.clone());
+        path.all.push(filled(path.assembly, k, &parent, coordinate, &origin));
+        let value = path.value();
+        path.all.push(added(path.assembly, k, &parent, &value, &coordinate.plus(&Expr::int(1)), &origin));
+    }
+
+    fn finish(&self, assembly: &AssembledArrays, k: usize, parent: &Expr, origin: &Origin) -> Option<Stmt> {
+        Some(filled(assembly, k, parent, &assembly.levels[k].level.size, origin))
+    }
+}
+
+/// Adds a run of the fill up to an end coordinate, unless the runs of the fibre reach it.
+fn filled(assembly: &AssembledArrays, k: usize, parent: &Expr, end: &Expr, origin: &Origin) -> Stmt {
+    let own = &assembly.levels[k];
+    let count = own.counts[0].load([]);
+    let is_short = |reached: &Expr| {
+        branch(reached.less(end), vec![added(assembly, k, parent, &assembly.fill, end, origin)], Vec::new(), origin)
+    };
+    let reached = own.level.load(END, &count.minus(&Expr::int(1)));
+    let begun = own.level.load(POS, parent).less(&count);
+    branch(begun, vec![is_short(&reached)], vec![is_short(&Expr::int(0))], origin)
+}
+
+/// Adds a run to the fibre of a parent: extends the last one if it has the same value.
+fn added(assembly: &AssembledArrays, k: usize, parent: &Expr, value: &Expr, end: &Expr, origin: &Origin) -> Stmt {
+    let own = &assembly.levels[k];
+    let (count, one) = (&own.counts[0], Expr::int(1));
+    let n = count.load([]);
+    let last = n.minus(&one);
+    let ends = |at: &Expr| store_at(&own.level.arrays[END], at, end.clone(), origin.clone());
+    let begun = own.level.load(POS, parent).less(&n);
+    let mut append = assembly.extended(count, &one, origin);
+    append.push(ends(&n));
+    append.push(store_at(&assembly.values, &n, value.clone(), origin.clone()));
+    append.push(set(count, n.plus(&one), origin));
+    let same = is_same(&assembly.values.load([last.clone()]), value);
+    branch(begun.and(&same), vec![ends(&last)], append, origin)
 }

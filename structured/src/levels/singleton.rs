@@ -12,6 +12,7 @@
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Level, Rule};
 use taffeta_ast::{Expr, Symbol};
@@ -73,5 +74,17 @@ impl LevelFormat for Singleton {
 
     fn unpack(&self, arrays: &[Vec<i64>], above: &Unpacking<'_>) -> Vec<Entry> {
         (0..above.count).map(|p| Entry { above: p, coordinate: arrays[CRD][p as usize], position: p }).collect()
+    }
+}
+
+impl LevelAssembly for Singleton {
+    /// Returns the size of the dimension, which is the coordinate of padding below `sliced`.
+    fn initial(&self, level: &TensorLevel, _: usize) -> Option<Expr> {
+        Some(level.size.clone())
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let position = path.position.clone();
+        path.store(k, CRD, &position, coordinate.clone());
     }
 }

@@ -13,9 +13,10 @@
 //! ([`Slots`], the last level, which replaces the outermost and the last one).
 
 use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
+use crate::level_assembly::{AssembledArrays, LevelAssembly, Path, branch, set, store_at};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
-use taffeta_ast::{Expr, Symbol};
+use taffeta_ast::{Expr, Origin, Stmt, Symbol};
 
 pub(super) struct Sliced;
 
@@ -75,7 +76,7 @@ impl LevelFormat for Slots {
     }
 
     fn fibre(&self, level: &TensorLevel, above: &Parent, _: &Expr, position: &Symbol) -> Looplet {
-        let (slot, count) = (Expr::var(position), Expr::var(&level.hidden[0]));
+        let (slot, count) = (Expr::var(position), level.counts[0].clone());
         let fibres = level.slots.clone().unwrap_or_else(|| unreachable!("a sliced level has a number of fibres"));
         let at = slot.times(&fibres).plus(&above.positions.first);
         let (last, zero) = (level.load(CRD, &at), Expr::int(0));
@@ -109,5 +110,41 @@ impl LevelFormat for Slots {
 
     fn unpack(&self, _: &[Vec<i64>], _: &Unpacking<'_>) -> Vec<Entry> {
         unreachable!("the levels below a sliced level are unpacked")
+    }
+}
+
+/// Number of slots.
+const COUNT: usize = 0;
+
+impl LevelAssembly for Sliced {
+    fn initial(&self, _: &TensorLevel, _: usize) -> Option<Expr> {
+        Some(Expr::int(0))
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn has_query(&self) -> bool {
+        true
+    }
+
+    fn query(&self, assembly: &AssembledArrays, k: usize, coordinate: &Expr, origin: &Origin) -> Option<Stmt> {
+        let level = &assembly.levels[k].level;
+        let (zero, after) = (Expr::int(0), coordinate.plus(&Expr::int(1)));
+        let more = store_at(&level.arrays[COUNT], &zero, after.clone(), origin.clone());
+        Some(branch(level.load(COUNT, &zero).less(&after), vec![more], Vec::new(), origin))
+    }
+
+    fn decide(&self, assembly: &AssembledArrays, k: usize, origin: &Origin) -> Option<Stmt> {
+        let own = &assembly.levels[k];
+        let most = own.level.load(COUNT, &Expr::int(0));
+        let all = assembly.extended(&own.counts[0], &most, origin);
+        Some(Stmt::seq(all.into_iter().chain([set(&own.counts[0], most, origin)]), origin.clone()))
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let count = path.assembly.levels[k].counts[0].load([]);
+        path.position = path.position.times(&count).plus(coordinate);
     }
 }

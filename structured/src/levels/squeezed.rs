@@ -10,9 +10,12 @@
 //! ```
 
 use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
+use crate::level_assembly::{AssembledArrays, LevelAssembly, Path, branch, iterator_of, range, set, store_at};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
+use std::sync::Arc;
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
-use taffeta_ast::{Expr, Symbol};
+use taffeta_ast::stmt::Role;
+use taffeta_ast::{DType, Expr, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 pub(super) struct Squeezed;
 
@@ -32,7 +35,7 @@ impl LevelFormat for Squeezed {
     }
 
     fn fibre(&self, level: &TensorLevel, above: &Parent, _: &Expr, position: &Symbol) -> Looplet {
-        let (place, count) = (Expr::var(position), Expr::var(&level.hidden[0]));
+        let (place, count) = (Expr::var(position), level.counts[0].clone());
         let last = level.load(CRD, &place);
         let zero = Expr::int(0);
         let assumptions =
@@ -76,5 +79,67 @@ impl LevelFormat for Squeezed {
             own.map(move |(c, s)| Entry { above: p, coordinate: *c, position: p * crd.len() as i64 + s })
         };
         (0..above.count).flat_map(fibre).collect()
+    }
+}
+
+/// Place of a coordinate in the list; at first, whether it is there.
+const RANK: usize = 0;
+
+impl LevelAssembly for Squeezed {
+    fn extras(&self) -> &'static [ArrayKind] {
+        &[ArrayKind { name: "rank", positions: false, dtype: Some(DType::I64), length: |n| n.size.clone() }]
+    }
+
+    fn initial(&self, _: &TensorLevel, array: usize) -> Option<Expr> {
+        (array == 1 + RANK).then(|| Expr::int(0))
+    }
+
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn has_query(&self) -> bool {
+        true
+    }
+
+    fn query(&self, assembly: &AssembledArrays, k: usize, coordinate: &Expr, origin: &Origin) -> Option<Stmt> {
+        Some(store_at(&assembly.levels[k].extras[RANK], coordinate, Expr::int(1), origin.clone()))
+    }
+
+    fn decide(&self, assembly: &AssembledArrays, k: usize, origin: &Origin) -> Option<Stmt> {
+        let own = &assembly.levels[k];
+        let (count, rank, crd) = (&own.counts[0], &own.extras[RANK], &own.level.arrays[CRD]);
+        let one = Expr::int(1);
+        let over = |then: &dyn Fn(&Expr) -> Vec<Stmt>| {
+            let c = iterator_of(&rank.symbol, "c");
+            let at = Expr::var(&c);
+            let there = Expr::int(0).less(&rank.load([at.clone()]));
+            let body = branch(there, then(&at), Vec::new(), origin);
+            range(&c, [Expr::int(0), rank.shape[0].clone()], body, origin)
+        };
+        let more = || set(count, count.load([]).plus(&one), origin);
+        let listed = |at: &Expr| {
+            let crd = store_at(crd, &count.load([]), at.clone(), origin.clone());
+            vec![crd, store_at(rank, at, count.load([]), origin.clone()), more()]
+        };
+        // The room is made for all at once.
+        let total =
+            Arc::new(Tensor::dense(Symbol::new(format!("squeezed{k}.total")), DType::I64, Vec::new(), Role::Workspace));
+        let all = [set(&total, Expr::int(0), origin), over(&|_| vec![set(&total, total.load([]).plus(&one), origin)])]
+            .into_iter()
+            .chain(assembly.extended(count, &total.load([]), origin))
+            .chain([over(&listed)]);
+        let body = Stmt::seq(all, origin.clone());
+        Some(Stmt::new(StmtKind::VarDef { tensor: total.clone(), body }, origin.clone()))
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let own = &path.assembly.levels[k];
+        let rank = own.extras[RANK].load([coordinate.clone()]);
+        path.position = path.position.times(&own.counts[0].load([])).plus(&rank);
     }
 }

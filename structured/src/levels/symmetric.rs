@@ -12,9 +12,10 @@ use super::halves;
 use crate::level::{
     ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking, zeros,
 };
+use crate::level_assembly::{LevelAssembly, Path, is_same, store_at};
 use crate::looplet::{Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Level};
-use taffeta_ast::{Expr, Symbol};
+use taffeta_ast::{DType, Expr, Symbol};
 
 pub(super) struct Symmetric;
 
@@ -77,5 +78,40 @@ impl LevelFormat for Symmetric {
             (0..above.size).map(move |j| Entry { above: p, coordinate: j, position: position(j) })
         };
         (0..above.count).flat_map(fibre).collect()
+    }
+}
+
+/// Whether a position has an element.
+const SEEN: usize = 0;
+
+impl LevelAssembly for Symmetric {
+    fn extras(&self) -> &'static [ArrayKind] {
+        &[ArrayKind { name: "seen", positions: false, dtype: Some(DType::U8), length: halves::positions }]
+    }
+
+    fn initial(&self, _: &TensorLevel, _: usize) -> Option<Expr> {
+        Some(Expr::int(0))
+    }
+
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    /// Stores the value: both elements that share it must agree.
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let own = &path.assembly.levels[k];
+        let (row, values) = (&path.coordinate, &path.assembly.values);
+        let at = lookup(&own.level, &path.parent(), &row.max_with(coordinate), &row.min_with(coordinate)).position;
+        let seen = own.extras[SEEN].load([at.clone()]).cast(DType::I64);
+        let value = path.value();
+        let agree = seen.equals(&Expr::int(0)).or(&is_same(&values.load([at.clone()]), &value));
+        path.check(agree, k, coordinate, "stores one value for it and its mirror image, which differ");
+        path.all.push(store_at(&own.extras[SEEN], &at, Expr::int(1), path.origin.clone()));
+        path.all.push(store_at(values, &at, value, path.origin.clone()));
+        path.position = at;
     }
 }

@@ -11,6 +11,7 @@
 
 use super::halves;
 use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
+use crate::level_assembly::{LevelAssembly, Path};
 use crate::looplet::{Fibre, Lookup, Looplet, Phase};
 use taffeta_ast::format::{Contract, Level};
 use taffeta_ast::{Expr, Symbol};
@@ -86,5 +87,24 @@ impl LevelFormat for Triangular {
             own.map(move |j| Entry { above: p, coordinate: j, position: of([p, i], above.size, i, j) })
         };
         (0..above.count).flat_map(fibre).collect()
+    }
+}
+
+impl LevelAssembly for Triangular {
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    fn fills(&self) -> bool {
+        true
+    }
+
+    fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let level = &path.assembly.levels[k].level;
+        let diagonal = path.coordinate.clone();
+        let inside = if self.upper { diagonal.less_eq(coordinate) } else { coordinate.less_eq(&diagonal) };
+        let position = self.inside(level, &path.parent(), coordinate).position;
+        path.check(inside, k, coordinate, "stores nothing there");
+        path.position = position;
     }
 }

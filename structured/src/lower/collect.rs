@@ -15,48 +15,231 @@
 //!     append the element at L.crd0[B.order[p]], L.crd1[B.order[p]] to B
 //! ```
 
-use super::append::{close, set};
+use super::append::{close, path};
 use super::state::Lower;
-use super::workspace::{count_to, iterator_of, store_at};
+use super::workspace::count_to;
 use crate::layout::TensorLevels;
+use crate::level_assembly::{AssembledArrays, iterator_of, set, store_at};
+use crate::levels;
 use std::sync::Arc;
-use taffeta_ast::stmt::{Role, Routine};
+use taffeta_ast::format::{Coord, Format};
+use taffeta_ast::stmt::{AssertKind, MessagePart, Role, Routine};
 use taffeta_ast::{DType, Expr, Op, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
-    /// Builds the statements that sort a list of writes, append its elements to a tensor, and complete that.
+    /// Builds the statements that sort a list of writes, add its elements to a tensor, and complete that.
     pub(super) fn assembled_from(&self, list: &Symbol, tensor: &Symbol, op: Option<Op>, origin: &Origin) -> Stmt {
         let (list, flat) = (&self.tensors[list], &self.tensors[tensor]);
-        let Some(count) = list.lists.first().map(|list| list.count.load([])) else { return Stmt::nop() };
-        let name = |what: &str| Symbol::new(format!("{}.{what}", tensor.name().replace('.', "_")));
-        let order = Tensor::dense(name("order"), DType::I64, vec![count.clone()], Role::Workspace);
-        let elements = Tensor::dense(name("elements"), DType::I64, Vec::new(), Role::Workspace);
-        let (order, elements) = (Arc::new(order), Arc::new(elements));
+        let (Some(made), Some(assembly)) = (&list.assembly, &flat.assembly) else { return Stmt::nop() };
+        let count = made.levels[0].counts[0].load([]);
+        let local = |what: &str, shape: Vec<Expr>| local(tensor, what, shape);
+        let (order, elements) = (local("order", vec![count.clone()]), local("elements", Vec::new()));
+        let source = Source::new(tensor, list, &flat.tensor.format, assembly);
 
-        let crds: Vec<Arc<Tensor>> = list.levels.iter().filter_map(|l| l.arrays.last().cloned()).collect();
-        let tensors = [&order].into_iter().chain(&crds).map(|t| t.symbol.clone()).collect();
+        let keys = source.keys(tensor, &count, origin);
+        let tensors = [&order].into_iter().chain(&keys.arrays).map(|t| t.symbol.clone()).collect();
         let sort = StmtKind::Call { routine: Routine::Order, tensors, operands: vec![count.clone()] };
         let p = iterator_of(tensor, "p");
-        let combined = combined(list, (&crds, op), [&order, &elements], &Expr::var(&p), origin);
-        let q = iterator_of(tensor, "q");
-        let at = order.load([Expr::var(&q)]);
-        let coordinates: Vec<Expr> = crds.iter().map(|crd| crd.load([at.clone()]).cast(DType::I64)).collect();
-        let path = self.path(tensor, (0, Expr::int(0)), &coordinates, origin);
-        let value = store_at(&flat.values, &path.position, list.values.load([at]), origin.clone());
-        let append = Stmt::seq(path.all.into_iter().chain([value]).chain(path.last), origin.clone());
+        let combined = combined(list, (&source.indices, op), [&order, &elements], &Expr::var(&p), origin);
+        let mut body: Vec<Stmt> = keys.all;
+        body.push(Stmt::new(sort, origin.clone()));
+        body.push(set(&elements, Expr::int(0), origin));
+        body.push(count_to(&p, &count, combined, origin.clone()));
 
-        let body = [
-            Stmt::new(sort, origin.clone()),
-            set(&elements, Expr::int(0), origin),
-            count_to(&p, &count, combined, origin.clone()),
-            count_to(&q, &elements.load([]), append, origin.clone()),
-        ];
-        let declared = |body: Stmt, tensor: &Arc<Tensor>| {
-            Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
+        let over = |what: &str, of: &dyn Fn(&Expr, &[Expr]) -> Vec<Stmt>| {
+            let q = iterator_of(tensor, what);
+            let at = order.load([Expr::var(&q)]);
+            let one = of(&at, &source.coordinates(&at)).into_iter().chain(source.counted(&at, origin));
+            let all = count_to(&q, &elements.load([]), Stmt::seq(one, origin.clone()), origin.clone());
+            source.restarted(origin).into_iter().chain([all]).collect::<Vec<Stmt>>()
         };
-        let body = [&order, &elements].into_iter().fold(Stmt::seq(body, origin.clone()), declared);
+        let kinds = || assembly.levels.iter().map(|own| levels::assembly(own.level.level.kind)).enumerate();
+        if kinds().any(|(_, kind)| kind.has_query()) {
+            body.extend(over("e", &|_, coordinates| {
+                kinds().filter_map(|(k, kind)| kind.query(assembly, k, &coordinates[k], origin)).collect()
+            }));
+            body.extend(kinds().filter_map(|(k, kind)| kind.decide(assembly, k, origin)));
+        }
+        body.extend(over("q", &|at, coordinates| {
+            let value = list.values.load([at.clone()]);
+            let path = path(tensor, assembly, (0, Expr::int(0), Expr::int(0)), coordinates, origin);
+            let (before, after) = match &assembly.value {
+                Some(scalar) => (Some(set(scalar, value, origin)), None),
+                None => (None, Some(store_at(&flat.values, &path.position, value, origin.clone()))),
+            };
+            before.into_iter().chain(path.all).chain(after).chain(path.last).collect()
+        }));
+
+        let counters = source.counters.iter().flatten().map(|(counter, _)| counter);
+        let own = [&order, &elements].into_iter().chain(&keys.own).chain(counters);
+        let body = own.fold(Stmt::seq(body, origin.clone()), |body, tensor| {
+            Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
+        });
         Stmt::seq([body, close(tensor, flat, origin)], origin.clone())
     }
+}
+
+fn local(tensor: &Symbol, what: &str, shape: Vec<Expr>) -> Arc<Tensor> {
+    let name = Symbol::new(format!("{}.{what}", tensor.name().replace('.', "_")));
+    Arc::new(Tensor::dense(name, DType::I64, shape, Role::Workspace))
+}
+
+/// Keys by which a list of writes is sorted.
+struct Keys {
+    /// All keys, the first one counts most.
+    arrays: Vec<Arc<Tensor>>,
+    /// Those that are not indices.
+    own: Vec<Arc<Tensor>>,
+    /// Statements that compute them.
+    all: Vec<Stmt>,
+}
+
+/// Counter of elements: an array, and its place for an element.
+type Counter<'a> = (Arc<Tensor>, &'a [Coord]);
+
+/// List of writes as the source of a tensor's elements.
+struct Source<'a> {
+    /// Index arrays of the list, by dimension.
+    by_dimension: Vec<Arc<Tensor>>,
+    /// Index arrays in the order in which the list has them.
+    indices: Vec<Arc<Tensor>>,
+    /// Format of the tensor.
+    format: &'a Format,
+    assembly: &'a AssembledArrays,
+    /// Counter of each level that has one.
+    counters: Vec<Option<Counter<'a>>>,
+    shape: &'a [Expr],
+}
+
+impl<'a> Source<'a> {
+    fn new(tensor: &Symbol, list: &'a TensorLevels, format: &'a Format, assembly: &'a AssembledArrays) -> Source<'a> {
+        let indices: Vec<Arc<Tensor>> = list.levels.iter().filter_map(|l| l.arrays.last().cloned()).collect();
+        let order = list.tensor.format.order().unwrap_or_default();
+        let mut by_dimension: Vec<(usize, Arc<Tensor>)> = order.into_iter().zip(indices.iter().cloned()).collect();
+        by_dimension.sort_by_key(|(d, _)| *d);
+        let by_dimension = by_dimension.into_iter().map(|(_, array)| array).collect();
+        let shape = &list.tensor.shape[..];
+        let counter = |(k, c): (usize, &'a Coord)| match c {
+            Coord::Counter(of) => {
+                let length = of.iter().fold(Expr::int(1), |n, c| n.times(&extent(c, shape)));
+                Some((local(tensor, &format!("counter{k}"), vec![length]), &of[..]))
+            }
+            _ => None,
+        };
+        let counters = format.coords.iter().enumerate().map(counter).collect();
+        Source { by_dimension, indices, format, assembly, counters, shape }
+    }
+
+    /// Returns the indices of an element of the list.
+    fn at(&self, element: &Expr) -> Vec<Expr> {
+        self.by_dimension.iter().map(|array| array.load([element.clone()]).cast(DType::I64)).collect()
+    }
+
+    /// Returns the coordinates of an element, level by level.
+    fn coordinates(&self, element: &Expr) -> Vec<Expr> {
+        let at = self.at(element);
+        let one = |(k, c): (usize, &Coord)| match &self.counters[k] {
+            Some((counter, of)) => counter.load([place(of, &at, self.shape)]),
+            None => match c {
+                Coord::Dim(d) => at[*d].clone(),
+                c => known(c, &at).minus(&self.assembly.levels[k].level.low),
+            },
+        };
+        self.format.coords.iter().enumerate().map(one).collect()
+    }
+
+    /// Builds the statements that count an element.
+    fn counted(&self, element: &Expr, origin: &Origin) -> Vec<Stmt> {
+        let at = self.at(element);
+        let one = |(counter, of): &Counter<'a>| {
+            let place = place(of, &at, self.shape);
+            store_at(counter, &place, counter.load([place.clone()]).plus(&Expr::int(1)), origin.clone())
+        };
+        self.counters.iter().flatten().map(one).collect()
+    }
+
+    /// Builds the statements that set all counters to 0.
+    fn restarted(&self, origin: &Origin) -> Vec<Stmt> {
+        let one = |(counter, _): &Counter<'a>| {
+            let r = iterator_of(&counter.symbol, "r");
+            let body = store_at(counter, &Expr::var(&r), Expr::int(0), origin.clone());
+            count_to(&r, &counter.shape[0], body, origin.clone())
+        };
+        self.counters.iter().flatten().map(one).collect()
+    }
+
+    /// Computes the keys of all elements: the coordinates of the levels, with the format's own keys before them; the
+    /// indices, where elements are counted in the order of these.
+    fn keys(&self, tensor: &Symbol, count: &Expr, origin: &Origin) -> Keys {
+        if self.format.order().is_some() || self.counters.iter().any(Option::is_some) {
+            return Keys { arrays: self.indices.clone(), own: Vec::new(), all: Vec::new() };
+        }
+        let mut keys = Keys { arrays: Vec::new(), own: Vec::new(), all: Vec::new() };
+        let e = iterator_of(tensor, "k");
+        let element = Expr::var(&e);
+        let at = self.at(&element);
+        let mut body = Vec::new();
+        for (k, c) in self.format.coords.iter().map(Some).chain([None]).enumerate() {
+            let own = self.format.keys.iter().filter(|key| key.before == k).map(|key| (&key.coord, Expr::int(0)));
+            let c = c.map(|c| (c, self.assembly.levels[k].level.low.clone()));
+            for (c, low) in own.chain(c) {
+                if let Coord::Dim(d) = c {
+                    keys.arrays.push(self.by_dimension[*d].clone());
+                    continue;
+                }
+                let array = local(tensor, &format!("key{}", keys.own.len()), vec![count.clone()]);
+                match c {
+                    Coord::Morton(of) => body.extend(morton(&array, &element, of, &at, origin)),
+                    c => body.push(store_at(&array, &element, known(c, &at).minus(&low), origin.clone())),
+                }
+                keys.arrays.push(array.clone());
+                keys.own.push(array);
+            }
+        }
+        keys.all.push(count_to(&e, count, Stmt::seq(body, origin.clone()), origin.clone()));
+        keys
+    }
+}
+
+fn known(c: &Coord, at: &[Expr]) -> Expr {
+    c.at(at).unwrap_or_else(|| unreachable!("levels store no Morton codes, and counters are arrays"))
+}
+
+/// Returns the number of values of a coordinate.
+fn extent(c: &Coord, shape: &[Expr]) -> Expr {
+    c.range(shape).map_or(Expr::int(1), |[low, end]| end.minus(&low).max_with(&Expr::int(0)))
+}
+
+/// Returns the place of an element in the array of a counter.
+fn place(of: &[Coord], at: &[Expr], shape: &[Expr]) -> Expr {
+    of.iter().fold(Expr::int(0), |place, c| {
+        let low = c.range(shape).map_or(Expr::int(0), |[low, _]| low);
+        place.times(&extent(c, shape)).plus(&known(c, at).minus(&low))
+    })
+}
+
+/// Builds the statements that compute a Morton code: the bits of its operands in turn, those of the last one lowest.
+fn morton(key: &Tensor, element: &Expr, of: &[Coord], at: &[Expr], origin: &Origin) -> Vec<Stmt> {
+    let bits = 63 / of.len().max(1) as i64;
+    let n = of.len() as i64;
+    let mut all = vec![store_at(key, element, Expr::int(0), origin.clone())];
+    for (k, c) in of.iter().rev().enumerate() {
+        let (part, b) = (known(c, at), iterator_of(&key.symbol, "bit"));
+        let message = vec![
+            MessagePart::Text("coordinate ".to_string()),
+            MessagePart::Value(part.clone()),
+            MessagePart::Text(format!(" has more than the {bits} bits that a Morton code has room for")),
+        ];
+        let cond = Expr::int(0).less_eq(&part).and(&part.less(&Expr::int(1 << bits)));
+        all.push(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone()));
+        let apply = |op: Op, a: Expr, b: Expr| Expr::apply(op, vec![a, b]);
+        let bit = apply(Op::BitAnd, apply(Op::Shr, part, Expr::var(&b)), Expr::int(1));
+        let to = Expr::var(&b).times(&Expr::int(n)).plus(&Expr::int(k as i64));
+        let with = apply(Op::BitOr, key.load([element.clone()]), apply(Op::Shl, bit, to));
+        let body = store_at(key, element, with, origin.clone());
+        all.push(count_to(&b, &Expr::int(bits), body, origin.clone()));
+    }
+    all
 }
 
 /// Combines the write at place `p` with the previous one if that is of the same element; otherwise keeps its number.

@@ -95,7 +95,7 @@ impl Lower {
         };
         let from = self.tensors.values().chain(&self.replaced).find(is)?.clone();
         let old = from.tensor.symbol.clone();
-        if !from.lists.is_empty() {
+        if from.assembly.is_some() {
             if from.tensor.shape != tensor.shape {
                 let text = format!("the shape of `{old}`, which is assembled, differs in parts of a loop");
                 self.refuse_at(s.origin().span(), text);
@@ -149,7 +149,7 @@ impl Lower {
         match s.kind() {
             StmtKind::VarDef { tensor, body } => match self.tensors.get(&tensor.symbol) {
                 // The arrays of workspaces, and of tensors that the program makes, are declared by a later step.
-                Some(flat) if !flat.lists.is_empty() || flat.levels.last().is_some_and(|l| l.inserts) => s.clone(),
+                Some(flat) if flat.assembly.is_some() || flat.levels.last().is_some_and(|l| l.inserts) => s.clone(),
                 Some(flat) => s.with_kind(StmtKind::VarDef { tensor: flat.values.clone(), body: body.clone() }),
                 None => s.clone(),
             },

@@ -36,6 +36,7 @@ use super::state::{Bindings, Lower};
 use crate::access;
 use crate::layout::TensorLevels;
 use crate::level::TensorLevel;
+use crate::level_assembly::{iterator_of, store_at};
 use crate::levels::workspace::{COUNT, CRD, MAP};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -449,16 +450,6 @@ fn with_locate(e: &Expr, indices: usize) -> Expr {
         false => a.clone(),
     };
     Expr::load(t, at.iter().enumerate().map(one).collect(), e.dtype())
-}
-
-/// Returns an iterator named after a tensor. The text of a program allows one dot in a name.
-pub(super) fn iterator_of(tensor: &Symbol, what: &str) -> Symbol {
-    Symbol::new(format!("{}.{what}", tensor.name().replace('.', "_")))
-}
-
-pub(super) fn store_at(tensor: &Tensor, at: &Expr, value: Expr, origin: Origin) -> Stmt {
-    let (symbol, indices) = (tensor.symbol.clone(), vec![at.clone().into()]);
-    Stmt::new(StmtKind::Store { tensor: symbol, indices, value: value.cast(tensor.dtype) }, origin)
 }
 
 pub(super) fn count_to(iter: &Symbol, end: &Expr, body: Stmt, origin: Origin) -> Stmt {
