@@ -98,6 +98,13 @@ macro_rules! elements {
         #[allow(missing_docs)] // one variant for each DType
         pub enum List<'a> { $($variant(Cow<'a, [$t]>)),* }
 
+        impl<'a> List<'a> {
+            /// Borrows the elements of a value.
+            pub(crate) fn of(value: &'a Value) -> List<'a> {
+                match value.data() { $(Buffer::$variant(v) => List::$variant(Cow::Borrowed(v))),* }
+            }
+        }
+
         impl List<'_> {
             /// Returns the element type.
             pub fn dtype(&self) -> DType {

@@ -8,10 +8,12 @@ use crate::error::{Error, Report};
 use crate::function::Function;
 use crate::inputs;
 use crate::locate::{self, Fault};
+use crate::output::Output;
 use crate::packed;
-use crate::sparse::{self, Sparse, Structured};
+use crate::sparse::{self, Index, Sparse, Structured};
 use ndarray::{ArrayD, ArrayView, ArrayViewMut, Dimension};
 use std::collections::BTreeMap;
+use taffeta_ast::format::{Format, Named};
 use taffeta_ast::{DType, Diagnostic, Value};
 use taffeta_codegen::call::Arg;
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};
@@ -143,7 +145,9 @@ impl<'f, 'a> Call<'f, 'a> {
         let (sizes, shapes) = self.check().map_err(|faults| Error::Input(locate::report(faults, &sources, entry)))?;
         let names = self.function.signature().results().map(|r| r.name.clone());
         let results = match shapes {
-            Some(shapes) if self.function.takes_arrays() => self.run_in_place(&sizes, shapes)?,
+            Some(shapes) if self.function.takes_arrays() => {
+                self.run_in_place(&sizes, shapes)?.into_iter().map(Output::from).collect()
+            }
             _ => self.run_on_copies(&sizes)?,
         };
         Ok((Outputs { results: names.zip(results).collect() }, sizes))
@@ -256,16 +260,16 @@ impl<'f, 'a> Call<'f, 'a> {
     }
 
     /// Runs on copies of all arguments, as the interpreter requires.
-    fn run_on_copies(&mut self, sizes: &[i64]) -> Result<Vec<Value>, Error> {
+    fn run_on_copies(&mut self, sizes: &[i64]) -> Result<Vec<Output>, Error> {
         let signature = self.function.signature();
         let values = signature.params().filter_map(|p| self.current(&p.name)).collect();
-        let ran = self.function.run(values, sizes, self.threads)?;
+        let (ran, outputs) = self.function.run_stored(values, sizes, self.threads)?;
         for (p, value) in signature.params().zip(&ran.params) {
             if let Some((_, argument)) = self.inouts.iter_mut().find(|(n, _)| *n == p.name) {
                 argument.assign(value);
             }
         }
-        Ok(ran.results)
+        Ok(outputs)
     }
 
     /// Checks the arguments and returns the sizes, and the shapes of the results if they are known before the call.
@@ -354,21 +358,34 @@ fn position(signature: &Signature, name: &str) -> Option<usize> {
     signature.params().position(|p| p.name == name)
 }
 
+/// Matrix by rows, as SciPy has it: row `i` has the elements `indptr[i] .. indptr[i + 1]`, in columns `indices`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Csr<'a, I, T> {
+    /// Numbers of rows and columns.
+    pub shape: [usize; 2],
+    /// First element of each row, and at last the number of elements.
+    pub indptr: &'a [I],
+    /// Columns.
+    pub indices: &'a [I],
+    /// Elements.
+    pub values: &'a [T],
+}
+
 /// Results of a call, by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outputs {
-    results: Vec<(String, Value)>,
+    results: Vec<(String, Output)>,
 }
 
 impl Outputs {
     /// Splits off the results from position `k` on.
-    pub(crate) fn split_off(&mut self, k: usize) -> Vec<(String, Value)> {
+    pub(crate) fn split_off(&mut self, k: usize) -> Vec<(String, Output)> {
         self.results.split_off(k)
     }
 
     /// Returns the result at position `k`.
     pub(crate) fn at(&self, k: usize) -> Option<&Value> {
-        self.results.get(k).map(|(_, v)| v)
+        self.results.get(k)?.1.value().ok()
     }
 
     /// Returns the names of the results, in order.
@@ -380,9 +397,72 @@ impl Outputs {
     ///
     /// # Errors
     ///
-    /// An unknown result name.
+    /// An unknown result name, or a lack of memory for the elements of a tensor that the program made.
     pub fn value(&self, name: &str) -> Result<&Value, Error> {
+        self.output(name)?.value()
+    }
+
+    fn output(&self, name: &str) -> Result<&Output, Error> {
         self.results.iter().find(|(n, _)| n == name).map(|(_, v)| v).ok_or_else(|| self.unknown(name))
+    }
+
+    /// Returns the arrays of a structured result that the program made, without a copy. [`Sparse::of`] passes them on.
+    ///
+    /// # Errors
+    ///
+    /// An unknown result name, or a result without arrays of its own: it is dense, or has the pattern of a parameter.
+    pub fn stored(&self, name: &str) -> Result<&Stored, Error> {
+        self.output(name)?.stored().ok_or_else(|| {
+            let text = format!("result `{name}` has no arrays of its own");
+            let help = "`Outputs::value` has its elements; with `--backend interp` all results are elements";
+            Error::Input(Report::without_sources(vec![Diagnostic::new("output::dtype", text).help(help)]))
+        })
+    }
+
+    /// Returns a result in `csr` that the program made, without a copy.
+    ///
+    /// ```
+    /// use ndarray::arr2;
+    /// use taffeta::{Options, Program};
+    /// let program = Program::from_source("p.ft", "
+    /// def positive(x: f64[n, m]) -> f64[n, m] @ csr:
+    ///     y = zeros((n, m), f64)
+    ///     for i in range(n):
+    ///         for j in range(m):
+    ///             if x[i, j] > 0.0:
+    ///                 y[i, j] = x[i, j]
+    ///     return y
+    /// ")?;
+    /// let positive = program.compile("positive", &Options::default())?;
+    /// let x = arr2(&[[1.0, -1.0, 2.0], [-1.0, -1.0, 3.0]]);
+    /// let y = positive.call().input("x", x.view()).run()?;
+    /// let csr = y.csr::<i32, f64>("y")?;
+    /// assert_eq!((csr.indptr, csr.indices, csr.values), (&[0, 2, 3][..], &[0, 2, 2][..], &[1.0, 2.0, 3.0][..]));
+    /// # Ok::<(), taffeta::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Outputs::stored`], another format, or other types of indices (i32, or those of the level) or elements.
+    pub fn csr<I: Index, T: Element>(&self, name: &str) -> Result<Csr<'_, I, T>, Error> {
+        let stored = self.stored(name)?;
+        let csr = Named::Csr.format(2);
+        let own = stored.format();
+        let is_csr = csr.is_some_and(|csr| {
+            let kinds = |f: &Format| f.levels.iter().map(|l| (l.kind, l.unique)).collect::<Vec<_>>();
+            kinds(&csr) == kinds(own) && csr.coords == own.coords
+        });
+        let slices = match stored.arrays() {
+            [pos, crd, values] if is_csr => I::slice(pos.data()).zip(I::slice(crd.data())).zip(T::slice(values.data())),
+            _ => None,
+        };
+        let shape = [stored.shape().first(), stored.shape().get(1)].map(|n| n.copied().unwrap_or(0));
+        slices.map(|((indptr, indices), values)| Csr { shape, indptr, indices, values }).ok_or_else(|| {
+            let types: Vec<String> = stored.arrays().iter().map(|a| a.dtype().to_string()).collect();
+            let text = format!("result `{name}` is in `{own}`, with arrays of types {}", types.join(", "));
+            let text = format!("{text}; expected `csr` of {} with indices of {}", T::DTYPE, I::DTYPE);
+            Error::Input(Report::without_sources(vec![Diagnostic::new("output::dtype", text)]))
+        })
     }
 
     /// Returns a result as an array.

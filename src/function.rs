@@ -6,6 +6,7 @@ use crate::error::{Error, Report};
 use crate::loader::from_the_users_line;
 use crate::options::{Backend, Options};
 use crate::options::{MAX_THREADS, statics_text};
+use crate::output::Output;
 use crate::packed::{self, Packed};
 use crate::pipeline;
 use crate::scheduler;
@@ -156,7 +157,24 @@ impl Function {
     /// # Errors
     ///
     /// Values that do not fit the signature, and run-time errors of the program.
-    pub fn run(&self, mut params: Vec<Value>, sizes: &[i64], threads: u32) -> Result<Ran, Error> {
+    pub fn run(&self, params: Vec<Value>, sizes: &[i64], threads: u32) -> Result<Ran, Error> {
+        let (ran, outputs) = self.run_stored(params, sizes, threads)?;
+        let results = outputs.into_iter().map(Output::into_value).collect::<Result<_, _>>()?;
+        Ok(Ran { results, ..ran })
+    }
+
+    /// Runs on values as [`Function::run`] does. Results are returned apart: those that the program makes as the arrays
+    /// of their formats; [`Ran::results`] is empty.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Function::run`].
+    pub fn run_stored(&self, mut params: Vec<Value>, sizes: &[i64], threads: u32) -> Result<(Ran, Vec<Output>), Error> {
+        let as_values = |ran: Ran| {
+            let Ran { params, results, usage, packed } = ran;
+            let outputs = results.into_iter().map(Output::from).collect();
+            (Ran { params, results: Vec::new(), usage, packed }, outputs)
+        };
         match &self.code {
             Code::Interp(func) if self.signature.has_storage() => {
                 let stored = packed::stored(&self.signature, &params)?;
@@ -165,7 +183,7 @@ impl Function {
                 let own = self.signature.params().zip(&mut params).filter(|(p, _)| p.passing == Passing::InOut);
                 let written = self.signature.params().zip(&ran.params).filter(|(p, _)| p.passing == Passing::InOut);
                 own.zip(written).for_each(|((_, param), (_, new))| param.clone_from(new));
-                Ok(Ran { params, ..ran })
+                Ok(as_values(Ran { params, ..ran }))
             }
             Code::C(compiled) if self.signature.has_storage() => {
                 let mut packed = Packed::of(&self.signature, compiled.signature(), &params)?;
@@ -178,17 +196,17 @@ impl Function {
                 self.take_back(&packed, &mut params);
                 let shapes: Vec<&[usize]> = params.iter().map(Value::shape).collect();
                 let sizes = self.signature.bind_sizes(&shapes, &self.named(sizes)).unwrap_or_default();
-                let results = packed.results(&self.signature, results, &sizes)?;
-                Ok(Ran { params, results, usage, packed: Some(packed) })
+                let outputs = packed.results(&self.signature, results, &sizes)?;
+                Ok((Ran { params, results: Vec::new(), usage, packed: Some(packed) }, outputs))
             }
-            Code::Interp(func) => self.interpret(func, params, sizes),
+            Code::Interp(func) => self.interpret(func, params, sizes).map(as_values),
             Code::C(compiled) => {
                 let mut context = self.context(threads)?;
                 let done = compiled.call_values(&mut context, &mut params, &self.named(sizes));
                 self.give_back(threads, context);
                 let (results, report) = done.map_err(|e| self.call_error(&e))?;
                 let usage = Usage { time: report.time, scratch: Some(report.memory) };
-                Ok(Ran { params, results, usage, packed: None })
+                Ok(as_values(Ran { params, results, usage, packed: None }))
             }
         }
     }
@@ -255,6 +273,28 @@ impl Function {
                 Ok(usage)
             }
         }
+    }
+
+    /// Runs again as [`Function::run_again`] does, with results as [`Function::run_stored`] returns them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Function::run`].
+    pub fn run_stored_again(
+        &self,
+        last: &mut Ran,
+        outputs: &mut Vec<Output>,
+        sizes: &[i64],
+        threads: u32,
+    ) -> Result<Usage, Error> {
+        if self.signature.results().any(packed::is_made) {
+            (*last, *outputs) = self.run_stored(std::mem::take(&mut last.params), sizes, threads)?;
+            return Ok(last.usage);
+        }
+        last.results = std::mem::take(outputs).into_iter().map(Output::into_value).collect::<Result<_, _>>()?;
+        let usage = self.run_again(last, sizes, threads)?;
+        *outputs = std::mem::take(&mut last.results).into_iter().map(Output::from).collect();
+        Ok(usage)
     }
 
     /// Calls C on existing arrays; without effect for the interpreter.

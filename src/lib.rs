@@ -45,6 +45,7 @@ mod materialise;
 mod options;
 /// Packed arrays of structured parameters, for tests that call C directly; unstable.
 #[doc(hidden)]
+pub mod output;
 pub mod packed;
 pub mod pair;
 /// Order of the compilation stages, for tests that inspect intermediate programs; unstable.
@@ -61,12 +62,13 @@ pub mod timing;
 
 pub use array::Element;
 pub use automatic::{is_unmeasured, measure, must_measure};
-pub use call::{Call, Outputs};
+pub use call::{Call, Csr, Outputs};
 pub use error::{Error, Report};
 pub use execution_report::ExecutionReport;
 pub use function::{Function, Ran, Usage};
 pub use gradcheck::{DirectionCheck, InputCheck, Sampling, Verdict, check_gradient};
 pub use options::MAX_THREADS;
+pub use output::Output;
 pub use pair::{Pair, Residuals};
 pub use program::{Backend, Gradient, Mode, Options, Program};
 pub use session::Session;

@@ -2,6 +2,7 @@
 //! that their formats store, which the interpreter takes; and builds results that share a parameter's pattern.
 
 use crate::error::{Error, Report};
+use crate::output::Output;
 use taffeta_ast::format::Format;
 use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
 use taffeta_codegen::signature::{Passing, Signature, Storage, TensorSig};
@@ -60,13 +61,13 @@ impl Packed {
     ///
     /// # Errors
     ///
-    /// Results whose elements do not fit in memory.
+    /// Results over a parameter's pattern whose elements do not fit in memory.
     pub(crate) fn results(
         &mut self,
         signature: &Signature,
         mut given: Vec<Value>,
         sizes: &[i64],
-    ) -> Result<Vec<Value>, Error> {
+    ) -> Result<Vec<Output>, Error> {
         self.elements.clear();
         let mut results = Vec::new();
         let mut arrays = given.split_off(signature.results().filter(|sig| !is_made(sig)).count()).into_iter();
@@ -74,13 +75,13 @@ impl Packed {
         for sig in signature.results() {
             if is_made(sig) {
                 self.elements.push(None);
-                results.push(made(sig, sizes, &mut arrays)?);
+                results.push(made(sig, sizes, &mut arrays)?.into());
                 continue;
             }
             let Some(value) = given.next() else { unreachable!("C returns all results") };
             let following = self.following(sig, &value)?;
             self.elements.push(following.is_some().then(|| value.clone()));
-            results.push(following.unwrap_or(value));
+            results.push(following.unwrap_or(value).into());
         }
         Ok(results)
     }
@@ -139,7 +140,7 @@ pub(crate) fn is_made(sig: &TensorSig) -> bool {
 }
 
 /// Builds a result from the next ones of the arrays that the program has made.
-fn made(sig: &TensorSig, sizes: &[i64], arrays: &mut dyn Iterator<Item = Value>) -> Result<Value, Error> {
+fn made(sig: &TensorSig, sizes: &[i64], arrays: &mut dyn Iterator<Item = Value>) -> Result<Stored, Error> {
     let wrong = |what: String| {
         let d = Diagnostic::new("internal::result", format!("result `{}`: {what}", sig.name));
         Error::Run(Report::without_sources(vec![d.help("this is a mistake in Taffeta, not in your program")]))
@@ -154,10 +155,7 @@ fn made(sig: &TensorSig, sizes: &[i64], arrays: &mut dyn Iterator<Item = Value>)
     let lists = lists.ok_or_else(|| wrong("an index array has another type".into()))?;
     let hidden = check(&sig.name, &shape, &format, &lists, elements.data().len());
     let hidden = hidden.map_err(|why| wrong(why.to_string()))?;
-    Stored::of_arrays(shape, format, all, hidden).try_elements().map_err(|why| {
-        let d = Diagnostic::new("run::memory", format!("result `{}`: {why}", sig.name));
-        Error::Run(Report::without_sources(vec![d]))
-    })
+    Ok(Stored::of_arrays(shape, format, all, hidden))
 }
 
 fn refused(sig: &TensorSig, why: &Unpackable) -> Error {

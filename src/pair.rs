@@ -217,7 +217,8 @@ impl<'a, 'w> Forward<'_, 'a, 'w> {
         }
         let (mut outputs, sizes) = call.run_with_sizes()?;
         let signature = pair.forward.signature();
-        let mut left: Vec<Option<Value>> = outputs.split_off(pair.results).into_iter().map(|(_, v)| Some(v)).collect();
+        let mut left: Vec<Option<Value>> =
+            outputs.split_off(pair.results).into_iter().map(|(_, v)| v.into_value().ok()).collect();
         let mut kept = Vec::new();
         for source in &pair.sources {
             kept.extend(match *source {

@@ -135,6 +135,20 @@ impl<'a> Sparse<'a> {
         Sparse { shape, levels, order: None, remap: None, arrays, values, checked: OnceLock::new() }
     }
 
+    /// Borrows the arrays of a result that a program made ([`crate::Outputs::stored`]).
+    pub fn of(stored: &'a Stored) -> Sparse<'a> {
+        let format = stored.format();
+        let (shape, levels) = (stored.shape().to_vec(), format.levels.to_vec());
+        let mut lists = stored.arrays().iter().map(List::of);
+        let mut take = |n: usize| lists.by_ref().take(n).collect::<Vec<List<'a>>>();
+        let counts = taffeta_structured::arrays_of(format).unwrap_or_default();
+        let arrays = counts.into_iter().map(&mut take).collect();
+        let values = take(1).pop().unwrap_or_else(|| unreachable!("the values are the last array"));
+        let order = format.order();
+        let remap = order.is_none().then(|| (format.coords.to_vec(), format.keys.to_vec()));
+        Sparse { shape, levels, order, remap, arrays, values, checked: OnceLock::new() }
+    }
+
     /// Adds a level, with its arrays in the order drawn in the manual. Positions in `u8` or `u16` are copied, since
     /// programs take them as `i32`.
     #[must_use]

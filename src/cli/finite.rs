@@ -10,7 +10,7 @@ use super::output::Failure;
 use super::session;
 use taffeta::ast::{DType, Diagnostic, Literal, Value, show};
 use taffeta::codegen::signature::{Passing, Signature};
-use taffeta::{Gradient, Ran};
+use taffeta::{Gradient, Output};
 
 /// Non-finite element: the tensor's name with the indices, and the value.
 struct Element {
@@ -24,9 +24,9 @@ pub fn check(
     gradient: Option<Gradient>,
     signature: &Signature,
     given: (Vec<Value>, &[i64]),
-    ran: &Ran,
+    found: (&[Value], &[Output]),
 ) -> Result<(), Failure> {
-    let Some(found) = first_result(signature, ran) else { return Ok(()) };
+    let Some(found) = first_result(signature, found)? else { return Ok(()) };
     let (inputs, sizes) = given;
     let names = signature.params().map(|p| p.name.as_str());
     if let Some(input) = names.zip(&inputs).find_map(|(name, v)| first(name, v)) {
@@ -53,13 +53,21 @@ pub fn check(
     // Opening fails if `--set` names a static parameter of the schedule, which the unscheduled program lacks.
     let Ok(mut session) = session::open_with(&plain, options) else { return Err(overflows()) };
     let function = session::compile(&mut session, &plain, sizes)?.on_print(|_| {});
-    let again = function.run(inputs, sizes, args.threads)?;
-    if first_result(signature, &again).is_some() { Ok(()) } else { Err(overflows()) }
+    let (again, outputs) = function.run_stored(inputs, sizes, args.threads)?;
+    if first_result(signature, (&again.params, &outputs))?.is_some() { Ok(()) } else { Err(overflows()) }
 }
 
-fn first_result(signature: &Signature, ran: &Ran) -> Option<Element> {
-    let written = signature.params().zip(&ran.params).filter(|(s, _)| s.passing == Passing::InOut);
-    written.chain(signature.results().zip(&ran.results)).find_map(|(s, v)| first(&s.name, v))
+fn first_result(signature: &Signature, (params, outputs): (&[Value], &[Output])) -> Result<Option<Element>, Failure> {
+    let mut written = signature.params().zip(params).filter(|(s, _)| s.passing == Passing::InOut);
+    if let Some(found) = written.find_map(|(s, v)| first(&s.name, v)) {
+        return Ok(Some(found));
+    }
+    for (s, output) in signature.results().zip(outputs) {
+        if let Some(found) = first(&s.name, output.value()?) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the first element that is not finite.

@@ -6,11 +6,12 @@ use super::{finite, progress, session, summary};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use std::time::Duration;
+use taffeta::Output;
 use taffeta::Timings;
 use taffeta::amount;
 use taffeta::ast::{Diagnostic, Value};
 use taffeta::codegen::signature::{Passing, Signature, TensorSig};
-use taffeta::io::output::{Target, folder_takes_files, write_all};
+use taffeta::io::output::{Item, Target, folder_takes_files, write_all};
 
 /// Compile and run an entry of a program
 #[derive(clap::Args)]
@@ -81,9 +82,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let originals = if args.repeat > 1 && written { inputs.values.clone() } else { Vec::new() };
     let checked = args.check_finite.then(|| inputs.values.clone());
     progress.say("running");
-    let mut ran = function.run(inputs.values, &inputs.sizes, threads)?;
+    let (mut ran, mut outputs) = function.run_stored(inputs.values, &inputs.sizes, threads)?;
     if let Some(given) = checked {
-        finite::check(&args.program, gradient(), &signature, (given, &inputs.sizes), &ran)?;
+        finite::check(&args.program, gradient(), &signature, (given, &inputs.sizes), (&ran.params, &outputs))?;
     }
     let mut times = vec![ran.usage.time];
     for k in 1..args.repeat {
@@ -91,19 +92,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         if written {
             ran.params.clone_from(&originals);
         }
-        times.push(function.run_again(&mut ran, &inputs.sizes, threads)?.time);
+        times.push(function.run_stored_again(&mut ran, &mut outputs, &inputs.sizes, threads)?.time);
     }
 
-    let results: Vec<(&TensorSig, &Value)> = results(&signature, &ran.params, &ran.results);
-    let pairs: Vec<(Target, &Value)> = targets
-        .iter()
-        .filter_map(|t| results.iter().find(|(s, _)| s.name == t.name).map(|(_, v)| (t.clone(), *v)))
-        .collect();
+    let results: Vec<(&TensorSig, Shown<'_>)> = results(&signature, &ran.params, &outputs);
+    let item = |t: &Target| results.iter().find(|(s, _)| s.name == t.name).map(|(_, shown)| shown.item());
+    let items = targets.iter().filter_map(|t| item(t).map(|item| item.map(|item| (t.clone(), item))));
+    let pairs: Vec<(Target, Item<'_>)> = items.collect::<Result<_, _>>()?;
     progress.say("writing results");
     files.measure("write results", || write_results(args, &pairs))?;
     drop(progress);
     times.sort();
-    let result_bytes: usize = ran.results.iter().map(size).sum();
+    let result_bytes: usize = outputs.iter().map(Output::bytes).sum();
     let mut memory = vec![("inputs", input_bytes as u64), ("results", result_bytes as u64)];
     memory.extend(ran.usage.scratch.map(|b| ("scratch", b as u64)));
     let compile = function.timings();
@@ -113,10 +113,58 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     report.print(&results, &targets, &memory)
 }
 
-/// Returns the `inout` parameters, then the results, each with its value.
-fn results<'a>(signature: &'a Signature, params: &'a [Value], results: &'a [Value]) -> Vec<(&'a TensorSig, &'a Value)> {
+/// Result to be shown or written.
+#[derive(Clone, Copy)]
+enum Shown<'a> {
+    /// `inout` parameter.
+    Param(&'a Value),
+    Result(&'a Output),
+}
+
+impl<'a> Shown<'a> {
+    fn value(self) -> Result<&'a Value, Failure> {
+        match self {
+            Shown::Param(value) => Ok(value),
+            Shown::Result(output) => Ok(output.value()?),
+        }
+    }
+
+    /// Returns what is written to a file: the arrays, if the result has some.
+    fn item(self) -> Result<Item<'a>, Failure> {
+        match self {
+            Shown::Result(output) if let Some(stored) = output.stored() => Ok(Item::Stored(stored)),
+            _ => self.value().map(Item::Value),
+        }
+    }
+
+    /// Counts the numbers that a file changes, and all numbers.
+    fn clipped(self, target: &Target) -> (usize, usize) {
+        match self {
+            // Pictures are dense.
+            Shown::Result(output) if output.stored().is_some() => (0, 0),
+            _ => self.value().map_or((0, 0), |v| (target.clipped(v), v.data().len())),
+        }
+    }
+
+    /// Returns the type and the shape: `f64[2, 3]`.
+    fn text(self) -> String {
+        let (dtype, shape) = match self {
+            Shown::Param(value) => (value.dtype(), value.shape()),
+            Shown::Result(output) => (output.dtype(), output.shape()),
+        };
+        format!("{dtype}{}", if shape.is_empty() { String::new() } else { taffeta::io::shape_text(shape) })
+    }
+}
+
+/// Returns the `inout` parameters, then the results.
+fn results<'a>(
+    signature: &'a Signature,
+    params: &'a [Value],
+    outputs: &'a [Output],
+) -> Vec<(&'a TensorSig, Shown<'a>)> {
     let written = signature.params().zip(params).filter(|(s, _)| s.passing == Passing::InOut);
-    written.chain(signature.results().zip(results)).collect()
+    let written = written.map(|(s, v)| (s, Shown::Param(v)));
+    written.chain(signature.results().zip(outputs).map(|(s, o)| (s, Shown::Result(o)))).collect()
 }
 
 /// Returns the targets of results; names, formats and directories are checked before anything runs.
@@ -171,7 +219,7 @@ fn targets(signature: &Signature, args: &Args) -> Result<Vec<Target>, Failure> {
     if errors.is_empty() { Ok(targets) } else { Err(errors.into()) }
 }
 
-fn write_results(args: &Args, pairs: &[(Target, &Value)]) -> Result<(), Failure> {
+fn write_results(args: &Args, pairs: &[(Target, Item<'_>)]) -> Result<(), Failure> {
     if let Some(dir) = &args.out_dir {
         std::fs::create_dir_all(dir).map_err(|e| {
             Failure::from(Diagnostic::new("output::directory", format!("cannot create `{}`: {e}", dir.display())))
@@ -208,28 +256,23 @@ struct RunReport<'a> {
 impl RunReport<'_> {
     fn print(
         &self,
-        results: &[(&TensorSig, &Value)],
+        results: &[(&TensorSig, Shown<'_>)],
         targets: &[Target],
         memory: &[(&str, u64)],
     ) -> Result<(), Failure> {
         if self.args.program.json {
-            return print_json(&self.json(results, targets, memory));
+            return print_json(&self.json(results, targets, memory)?);
         }
         let mut out = String::new();
-        for (sig, value) in results {
+        for (sig, shown) in results {
             match targets.iter().find(|t| t.name == sig.name) {
                 // A result that is written to a file is not summarised.
                 Some(t) => {
-                    out.push_str(&format!(
-                        "{}: {}{} → {}\n",
-                        sig.name,
-                        value.dtype(),
-                        if value.shape().is_empty() { String::new() } else { taffeta::io::shape_text(value.shape()) },
-                        t.path.display()
-                    ));
-                    out.push_str(&summary::clipped(t.clipped(value), value.data().len()));
+                    out.push_str(&format!("{}: {} → {}\n", sig.name, shown.text(), t.path.display()));
+                    let (clipped, all) = shown.clipped(t);
+                    out.push_str(&summary::clipped(clipped, all));
                 }
-                None => out.push_str(&summary::text(&sig.name, value)),
+                None => out.push_str(&summary::text(&sig.name, shown.value()?)),
             }
         }
         if self.args.time || self.args.repeat > 1 {
@@ -276,7 +319,12 @@ impl RunReport<'_> {
         format!("{table}\n")
     }
 
-    fn json(&self, results: &[(&TensorSig, &Value)], targets: &[Target], memory: &[(&str, u64)]) -> Json {
+    fn json(
+        &self,
+        results: &[(&TensorSig, Shown<'_>)],
+        targets: &[Target],
+        memory: &[(&str, u64)],
+    ) -> Result<Json, Failure> {
         let ms = |d: Duration| json!(d.as_secs_f64() * 1e3);
         let sizes: serde_json::Map<String, Json> =
             self.signature.sizes.iter().zip(self.sizes).map(|(s, v)| (s.name.clone(), json!(v))).collect();
@@ -284,27 +332,29 @@ impl RunReport<'_> {
             timings.steps().map(|(s, t)| (s.replace(' ', "_"), ms(t))).collect()
         };
         let memory: serde_json::Map<String, Json> = memory.iter().map(|(w, b)| ((*w).to_string(), json!(*b))).collect();
-        json!({
+        let one = |(s, shown): &(&TensorSig, Shown<'_>)| -> Result<Json, Failure> {
+            let target = targets.iter().find(|t| t.name == s.name);
+            let file = target.map(|t| t.path.display().to_string());
+            let mut found = summary::json(&s.name, shown.value()?, file.as_deref());
+            if let Some(n) = target.map(|t| shown.clipped(t).0).filter(|n| *n > 0) {
+                found["clipped"] = json!(n);
+            }
+            Ok(found)
+        };
+        let results = results.iter().map(one).collect::<Result<Vec<Json>, Failure>>()?;
+        Ok(json!({
             "status": "ok",
             "entry": self.signature.name,
             "backend": if self.args.program.backend == super::args::Backend::C { "c" } else { "interp" },
             "sizes": sizes,
-            "results": results.iter().map(|(s, v)| {
-                let target = targets.iter().find(|t| t.name == s.name);
-                let file = target.map(|t| t.path.display().to_string());
-                let mut found = summary::json(&s.name, v, file.as_deref());
-                if let Some(n) = target.map(|t| t.clipped(v)).filter(|n| *n > 0) {
-                    found["clipped"] = json!(n);
-                }
-                found
-            }).collect::<Vec<_>>(),
+            "results": results,
             "compile_ms": steps(self.compile),
             "files_ms": steps(self.files),
             "run_ms": self.times.iter().map(|t| ms(*t)).collect::<Vec<_>>(),
             "memory_bytes": memory,
             "products": self.products,
             "diagnostics": self.warnings,
-        })
+        }))
     }
 }
 

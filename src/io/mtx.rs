@@ -335,22 +335,32 @@ fn index(word: Option<&str>, n: usize, what: &str, path: &Path, line: usize) -> 
 
 /// Writes the stored elements of a sparse matrix; a vector is a column. For `bool`, writes the true elements only.
 pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
-    let (Some(places), [n, rest @ ..]) = (value.places(), value.shape()) else {
-        return Err(std::io::Error::other(format!("{} is dense", super::want::shape_text(value.shape()))));
-    };
+    match value.places() {
+        Some(places) => write_listed(out, value.shape(), &places.indices, value.data()),
+        None => Err(std::io::Error::other(format!("{} is dense", super::want::shape_text(value.shape())))),
+    }
+}
+
+/// Writes elements in the order in which they are listed; `indices` has one or two for each.
+pub(super) fn write_listed(
+    out: &mut (impl Write + ?Sized),
+    shape: &[usize],
+    indices: &[i64],
+    data: &Buffer,
+) -> std::io::Result<()> {
+    let [n, rest @ ..] = shape else { return Err(std::io::Error::other("a scalar is no matrix")) };
     let m = rest.first().copied().unwrap_or(1);
-    let data = value.data();
     let field = match data {
         Buffer::Bool(_) => "pattern",
         Buffer::U64(v) if v.iter().any(|v| i64::try_from(*v).is_err()) => "unsigned-integer",
-        _ if value.dtype().is_float() => "real",
+        _ if data.dtype().is_float() => "real",
         _ => "integer",
     };
     let written = |e: &usize| data.get(*e) != Literal::Bool(false);
     let count = (0..data.len()).filter(written).count();
     writeln!(out, "%%MatrixMarket matrix coordinate {field} general\n{n} {m} {count}")?;
     for e in (0..data.len()).filter(written) {
-        let at = &places.indices[e * (1 + rest.len())..];
+        let at = &indices[e * (1 + rest.len())..];
         write!(out, "{} {}", at[0] + 1, if rest.is_empty() { 1 } else { at[1] + 1 })?;
         match field {
             "pattern" => writeln!(out)?,

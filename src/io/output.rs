@@ -11,6 +11,12 @@ use std::path::{Path, PathBuf};
 use taffeta_ast::format::Format;
 use taffeta_ast::{DType, Diagnostic, Literal, Value};
 use taffeta_codegen::temporary::File;
+use taffeta_structured::Stored;
+
+/// Sink of a file's bytes.
+pub(super) trait Sink: Write + Seek {}
+
+impl<T: Write + Seek> Sink for T {}
 
 /// Result with its target file; `-` is standard output, and `-:csv` is standard output as a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,8 +120,21 @@ impl Target {
     }
 
     /// Writes the value under a temporary name, or into memory.
-    fn prepare(&self, value: &Value) -> Result<Prepared, Diagnostic> {
+    fn prepare(&self, item: Item<'_>) -> Result<Prepared, Diagnostic> {
         let failed = |e: std::io::Error| cannot_write(&self.path, &e);
+        let elements;
+        let value = match item {
+            Item::Value(value) => value,
+            Item::Stored(stored) if self.takes_arrays(stored) => {
+                return self.made(|out| self.write_stored(out, stored)).map_err(failed);
+            }
+            Item::Stored(stored) => {
+                elements = stored.try_elements().map_err(|why| {
+                    Diagnostic::new("output::write", format!("cannot write `{}`: {why}", self.path.display()))
+                })?;
+                &elements
+            }
+        };
         if self.kind() == "png"
             && let Some(fault) = picture::fault(value)
         {
@@ -134,30 +153,74 @@ impl Target {
             }
             _ => value,
         };
+        self.made(|out| self.write(out, value)).map_err(failed)
+    }
+
+    /// Writes under a temporary name, or into memory.
+    fn made(&self, write: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> std::io::Result<Prepared> {
         if self.is_stdout() {
             let mut bytes = Cursor::new(Vec::new());
-            self.write(&mut bytes, value).map_err(failed)?;
+            write(&mut bytes)?;
             return Ok(Prepared::Output(bytes.into_inner()));
         }
-        let mut made = beside(&resolved(&self.path)).map_err(failed)?;
+        let mut made = beside(&resolved(&self.path))?;
         let mut out = BufWriter::new(&mut made.file);
-        self.write(&mut out, value).and_then(|()| out.flush()).map_err(failed)?;
+        write(&mut out).and_then(|()| out.flush())?;
         drop(out);
         Ok(Prepared::File(made))
     }
 
-    fn write(&self, out: &mut (impl Write + Seek), value: &Value) -> std::io::Result<()> {
+    /// Returns whether the file is written from the arrays of a format.
+    fn takes_arrays(&self, stored: &Stored) -> bool {
+        match self.kind().as_str() {
+            "mtx" | "tns" => true,
+            "npz" => npz::takes_arrays(stored),
+            _ => false,
+        }
+    }
+
+    fn write_stored(&self, mut out: &mut dyn Sink, stored: &Stored) -> std::io::Result<()> {
+        let listed = || stored.listed().map_err(|why| std::io::Error::other(why.to_string()));
+        match self.kind().as_str() {
+            "mtx" => {
+                let (indices, elements) = listed()?;
+                mtx::write_listed(out, stored.shape(), &indices, &elements)
+            }
+            "tns" => {
+                let (indices, elements) = listed()?;
+                tns::write_listed(out, stored.shape().len(), &indices, &elements)
+            }
+            _ => npz::write_arrays(&mut out, stored),
+        }
+    }
+
+    fn write(&self, mut out: &mut dyn Sink, value: &Value) -> std::io::Result<()> {
         match self.kind().as_str() {
             "mtx" => mtx::write(out, value),
             "tns" => tns::write(out, value),
-            "npz" if value.places().is_some() => npz::write(out, value, self.format.as_ref()),
-            "npz" => npz::dense::write(out, &self.name, value),
+            "npz" if value.places().is_some() => npz::write(&mut out, value, self.format.as_ref()),
+            "npz" => npz::dense::write(&mut out, &self.name, value),
             "csv" => table::write(out, value, ','),
             "tsv" => table::write(out, value, '\t'),
             "txt" => table::write(out, value, ' '),
             "png" => picture::write(out, value),
             _ => npy::write(out, value),
         }
+    }
+}
+
+/// Result to be written.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// Elements.
+    Value(&'a Value),
+    /// Arrays of a format.
+    Stored(&'a Stored),
+}
+
+impl<'a> From<&'a Value> for Item<'a> {
+    fn from(value: &'a Value) -> Item<'a> {
+        Item::Value(value)
     }
 }
 
@@ -169,8 +232,8 @@ enum Prepared {
 }
 
 /// Writes all values; on any error, no file is changed.
-pub fn write_all(items: &[(Target, &Value)]) -> Result<(), Diagnostic> {
-    let prepared = items.iter().map(|(t, v)| t.prepare(v)).collect::<Result<Vec<_>, _>>()?;
+pub fn write_all<'a>(items: &[(Target, impl Into<Item<'a>> + Copy)]) -> Result<(), Diagnostic> {
+    let prepared = items.iter().map(|(t, v)| t.prepare((*v).into())).collect::<Result<Vec<_>, _>>()?;
     for ((target, _), prepared) in items.iter().zip(prepared) {
         match prepared {
             Prepared::File(file) => file.persist(&resolved(&target.path)),
@@ -304,7 +367,7 @@ mod tests {
         let e = write_all(&[(target("a.npy"), &good), (target("b.png"), &nan)]).unwrap_err();
         assert_eq!(e.code, "output::format");
         assert_eq!(std::fs::read_dir(dir.path()).expect("it is there").count(), 0);
-        write_all(&[(target("a.npy"), &good), (target("b.png"), &good), (target("c.npz"), &nan)])
+        write_all(&[("a.npy", &good), ("b.png", &good), ("c.npz", &nan)].map(|(name, v)| (target(name), v)))
             .expect("all are good");
         assert_eq!(std::fs::read_dir(dir.path()).expect("it is there").count(), 3);
     }
@@ -329,7 +392,7 @@ mod tests {
         assert!(target("new.npy").same_file(&target("folder/new.npy")), "files that do not exist yet are compared too");
         assert!(!target("new.npy").same_file(&one));
         let value = Value::new(vec![1], Buffer::F32(vec![0.5])).expect("a value");
-        write_all(&[(target("again.npy"), &value), (target("new.npy"), &value)]).expect("all are good");
+        write_all(&["again.npy", "new.npy"].map(|name| (target(name), &value))).expect("all are good");
         for name in ["y.npy", "again.npy", "new.npy"] {
             assert!(dir.path().join(name).is_symlink(), "{name}");
         }

@@ -185,11 +185,21 @@ pub fn write(out: &mut dyn Write, value: &Value) -> std::io::Result<()> {
     let Some(places) = value.places() else {
         return Err(std::io::Error::other(format!("{} is dense", shape_text(value.shape()))));
     };
-    for (e, at) in places.indices.chunks_exact(value.shape().len()).enumerate() {
+    write_listed(out, value.shape().len(), &places.indices, value.data())
+}
+
+/// Writes elements in the order in which they are listed; `indices` has `ndim` for each.
+pub(super) fn write_listed(
+    out: &mut (impl Write + ?Sized),
+    ndim: usize,
+    indices: &[i64],
+    data: &Buffer,
+) -> std::io::Result<()> {
+    for (e, at) in indices.chunks_exact(ndim.max(1)).enumerate() {
         for c in at {
             write!(out, "{} ", c + 1)?;
         }
-        writeln!(out, "{}", number(value.data(), e))?;
+        writeln!(out, "{}", number(data, e))?;
     }
     Ok(())
 }

@@ -227,6 +227,21 @@ impl Stored {
         &self.arrays
     }
 
+    /// Returns the sizes of the dimensions.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Returns the element type.
+    pub fn dtype(&self) -> DType {
+        self.arrays.last().map_or(DType::F64, Value::dtype)
+    }
+
+    /// Returns the format.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
     /// Moves the arrays out.
     pub fn into_arrays(self) -> Vec<Value> {
         self.arrays

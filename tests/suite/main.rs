@@ -36,6 +36,7 @@ mod programs;
 mod python;
 mod random;
 mod readme;
+mod results;
 mod sanitized;
 mod sanitized_schedules;
 mod smooth;

@@ -103,6 +103,15 @@ impl<'a> Writer<'a> {
         self.add_data(key, vec![list.len()], Buffer::I64(list))
     }
 
+    /// Adds an index array; small types are widened, since SciPy has i32 and i64 alone.
+    pub(super) fn add_indices(&mut self, key: &str, array: &Value) -> std::io::Result<()> {
+        match array.data() {
+            Buffer::U8(v) => self.add_list(key, v.iter().map(|c| i64::from(*c)).collect()),
+            Buffer::U16(v) => self.add_list(key, v.iter().map(|c| i64::from(*c)).collect()),
+            _ => self.add(key, array),
+        }
+    }
+
     /// Adds a number without dimensions.
     pub(super) fn add_number(&mut self, key: &str, dtype: DType, number: Literal) -> std::io::Result<()> {
         let mut data = Buffer::zeros(dtype, 1);

@@ -106,10 +106,15 @@ fn same(a: Literal, b: Literal) -> bool {
 }
 
 pub(super) fn write(archive: &mut Writer<'_>, value: &Value, places: &Places, format: &Format) -> std::io::Result<()> {
-    let names = array_names(format).ok_or_else(|| failed(format!("`{format}` is not supported yet")))?;
     let stored = Stored::pack(value.shape(), format, &places.indices, value.data());
-    let arrays = stored.map_err(failed)?.into_arrays();
-    for (name, array) in names.iter().map(String::as_str).chain(["data"]).zip(&arrays) {
+    write_arrays(archive, &stored.map_err(failed)?)
+}
+
+/// Writes the arrays of a tensor's levels.
+pub(super) fn write_arrays(archive: &mut Writer<'_>, stored: &Stored) -> std::io::Result<()> {
+    let format = stored.format();
+    let names = array_names(format).ok_or_else(|| failed(format!("`{format}` is not supported yet")))?;
+    for (name, array) in names.iter().map(String::as_str).chain(["data"]).zip(stored.arrays()) {
         archive.add(name, array)?;
     }
     let levels: Vec<String> = format.levels.iter().map(Level::to_string).collect();

@@ -31,6 +31,7 @@ use std::path::Path;
 use taffeta_ast::format::{Format, Named};
 use taffeta_ast::value::Places;
 use taffeta_ast::{Diagnostic, Literal, Value};
+use taffeta_structured::Stored;
 
 /// Layout of a sparse tensor in an archive.
 struct Layout {
@@ -88,6 +89,43 @@ pub fn write(mut out: impl Write + Seek, value: &Value, format: Option<&Format>)
     (layout.write)(&mut archive, value, places, &format)?;
     if layout.fill {
         archive.add_number("fill", value.dtype(), places.fill)?;
+    }
+    archive.finish()
+}
+
+/// Returns whether a tensor is written from the arrays of its levels.
+pub(super) fn takes_arrays(stored: &Stored) -> bool {
+    !matches!(layout_of(stored).name, "dia" | "bsr")
+}
+
+/// Returns the layout of a tensor.
+fn layout_of(stored: &Stored) -> &'static Layout {
+    let format = stored.format();
+    let zero = format.fill.is_none_or(|fill| fill == Literal::zero(stored.dtype()));
+    let layout = LAYOUTS.iter().find(|layout| (layout.fill || zero) && (layout.takes)(format, stored.shape()));
+    layout.unwrap_or_else(|| unreachable!("Taffeta's own layout takes all tensors"))
+}
+
+/// Writes a tensor from the arrays of its levels, in the layout of its format.
+pub(super) fn write_arrays(mut out: impl Write + Seek, stored: &Stored) -> std::io::Result<()> {
+    let layout = layout_of(stored);
+    let mut archive = Writer::new(&mut out);
+    archive.add_text("format", layout.name)?;
+    archive.add_list("shape", stored.shape().iter().map(|n| *n as i64).collect())?;
+    match (layout.name, stored.arrays()) {
+        ("csr" | "csc", [pos, crd, data]) => {
+            archive.add_indices("indices", crd)?;
+            archive.add_indices("indptr", pos)?;
+            archive.add("data", data)?;
+        }
+        ("coo", [_, first, rest @ ..]) => {
+            coo::write_arrays(&mut archive, stored.format(), [std::slice::from_ref(first), rest].concat())?
+        }
+        _ => levels::write_arrays(&mut archive, stored)?,
+    }
+    if layout.fill {
+        let fill = stored.format().fill.unwrap_or(Literal::zero(stored.dtype()));
+        archive.add_number("fill", stored.dtype(), fill)?;
     }
     archive.finish()
 }

@@ -1,0 +1,71 @@
+//! Results that programs make, as arrays: read without a copy, passed on, and written to files, from which the same
+//! elements are read.
+
+use crate::storage::traversed;
+use taffeta::ast::{Buffer, Value};
+use taffeta::io::output::{Item, Target, write_all};
+use taffeta::io::{Source, Want, read_stored};
+use taffeta::{Options, Outputs, Program, Sparse};
+
+fn copied(format: &str) -> Program {
+    let text = format!(
+        "def copied(A: f64[n, n] @ coo) -> f64[n, n] @ {format}:\n    B = zeros((n, n), f64)\n    for i in range(n):\n        \
+         for j in range(n):\n            B[i, j] = A[i, j]\n    return B\n\n\ndef total(B: f64[n, n] @ {format}) -> f64:\n    \
+         s: f64 = 0.0\n    for i in range(n):\n        for j in range(n):\n            s += B[i, j]\n    return s\n"
+    );
+    Program::from_source("p.ft", &text).unwrap_or_else(|e| panic!("{format}: {e}"))
+}
+
+fn made(program: &Program, format: &str) -> Outputs {
+    // In the lower triangle, or equal to its mirror image.
+    let (at, values) = match format {
+        "symmetric" => (vec![0, 0, 0, 2, 2, 0, 3, 3], vec![1.0, 2.0, 2.0, 4.0]),
+        _ => (vec![0, 0, 2, 0, 2, 1, 3, 3], vec![1.0, 2.0, 3.0, 4.0]),
+    };
+    let a = Value::sparse(vec![4, 4], at, Buffer::F64(values), taffeta::ast::Literal::Float(0.0)).expect("in order");
+    let options = Options::default().optimize(false);
+    let function = program.compile("copied", &options).unwrap_or_else(|e| panic!("{format}: {e}"));
+    function.call().value("A", &a).run().unwrap_or_else(|e| panic!("{format}: {e}"))
+}
+
+#[test]
+fn results_in_every_format_are_read_passed_on_and_written() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for format in traversed() {
+        let program = copied(format);
+        let out = made(&program, format);
+        let stored = out.stored("B").unwrap_or_else(|e| panic!("{format}: {e}"));
+        let value = out.value("B").expect("it is small");
+        let total = program.compile("total", &Options::default().optimize(false)).unwrap_or_else(|e| panic!("{e}"));
+        let again = total.call().sparse("B", &Sparse::of(stored)).run().unwrap_or_else(|e| panic!("{format}: {e}"));
+        let sum = if format == "symmetric" { 9.0 } else { 10.0 };
+        assert_eq!(again.scalar::<f64>("s").expect("a number"), sum, "{format}");
+        for ending in ["npz", "mtx", "tns", "npy"] {
+            let path = folder.path().join(format!("b.{ending}"));
+            let own = Some(stored.format().clone());
+            let target = Target { name: "B".into(), path: path.clone(), format: own };
+            write_all(&[(target, Item::Stored(stored))]).unwrap_or_else(|d| panic!("{format}: {d}"));
+            let want = Want { fill: Some(taffeta::ast::Literal::Float(0.0)), ..Want::new("B", stored.dtype(), 2) };
+            let found =
+                read_stored(&Source::File { path, part: None }, &want).unwrap_or_else(|d| panic!("{format}: {d}"));
+            let dense = |v: &Value| v.dense().expect("it is small").0;
+            assert_eq!(dense(&found).numbers(), dense(value).numbers()[..found.shape().iter().product()], "{format}");
+        }
+    }
+}
+
+#[test]
+fn other_results_have_no_arrays() {
+    let program = copied("csc");
+    let out = made(&program, "csc");
+    let found = out.csr::<i32, f64>("B").expect_err("it is in csc").to_string();
+    assert!(found.contains("is in `csc`") || found.contains("order=(1, 0)"), "{found}");
+    let out = made(&copied("csr"), "csr");
+    assert_eq!(out.csr::<i32, f64>("B").expect("it is in csr").indices, [0, 0, 1, 3]);
+    let found = out.csr::<i64, f64>("B").expect_err("indices are i32").to_string();
+    assert!(found.contains("with indices of i64"), "{found}");
+    let dense = Program::from_source("q.ft", "def f(x: f64) -> f64:\n    return x\n").expect("a program");
+    let out = dense.compile("f", &Options::default()).expect("it compiles").call().scalar("x", 1.0).run();
+    let found = out.expect("it runs").stored("out").expect_err("it is dense").to_string();
+    assert!(found.contains("has no arrays of its own"), "{found}");
+}
