@@ -10,6 +10,7 @@ mod choices;
 mod cli;
 mod codes;
 mod commands;
+mod convert;
 mod corpus;
 mod custom_vjp;
 mod custom_vjp_budgets;

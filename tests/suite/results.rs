@@ -66,6 +66,6 @@ fn other_results_have_no_arrays() {
     assert!(found.contains("with indices of i64"), "{found}");
     let dense = Program::from_source("q.ft", "def f(x: f64) -> f64:\n    return x\n").expect("a program");
     let out = dense.compile("f", &Options::default()).expect("it compiles").call().scalar("x", 1.0).run();
-    let found = out.expect("it runs").stored("out").expect_err("it is dense").to_string();
+    let found = out.expect("it runs").stored("x").expect_err("it is dense").to_string();
     assert!(found.contains("has no arrays of its own"), "{found}");
 }

@@ -1,0 +1,233 @@
+//! Conversion of tensors between formats. A conversion is a program, `B[i, j] = A[i, j]` in loops over the storage of the
+//! source, and is compiled like any other, once for each pair of formats and types. No code knows both formats: lowering
+//! reads the source level by level, and assembles the target so (Chou, Kjolstad and Amarasinghe, *Automatic Generation of
+//! Efficient Sparse Tensor Format Conversion Routines*, 2020).
+//!
+//! ```text
+//! def stored_by(i, j):
+//!     return (j - i, i, j)
+//!
+//! def convert(A: f64[n0, n1] @ format(squeezed, range, offset, remap=stored_by)) -> f64[n0, n1] @ format(dense, compressed):
+//!     B = full((n0, n1), 0.0, f64)
+//!     for c0 in range(1 - n0, n1):
+//!         for c1 in range(n0):
+//!             if 0 <= c1 + c0 and c1 + c0 < n1:
+//!                 if A[c1, c1 + c0] != 0.0:          since `range` stores whole regions
+//!                     B[c1, c1 + c0] = A[c1, c1 + c0]
+//!     return B
+//! ```
+
+use crate::error::{Error, Report};
+use crate::options::Options;
+use crate::program::Program;
+use crate::sparse::Sparse;
+use std::fmt::Write as _;
+use taffeta_ast::format::{Coord, Format, coord};
+use taffeta_ast::{Buffer, DType, Diagnostic, Expr, Literal, Symbol, print};
+use taffeta_structured::{Stored, Unpackable, arrays_of};
+
+/// Converts a tensor to another format. Explicit fill values are kept from lists, and left out where a level of the
+/// source stores coordinates that no store came to. A format without a fill takes that of the source.
+///
+/// ```
+/// use ndarray::arr2;
+/// use taffeta::ast::format::Named;
+/// use taffeta::{Options, Program};
+/// let program = Program::from_source("p.ft", "
+/// def positive(x: f64[n, m]) -> f64[n, m] @ csr:
+///     y = zeros((n, m), f64)
+///     for i in range(n):
+///         for j in range(m):
+///             if x[i, j] > 0.0:
+///                 y[i, j] = x[i, j]
+///     return y
+/// ")?;
+/// let x = arr2(&[[1.0, -1.0, 2.0], [-1.0, -1.0, 3.0]]);
+/// let y = program.compile("positive", &Options::default())?.call().input("x", x.view()).run()?;
+/// let columns = taffeta::convert(y.stored("y")?, &Named::Csc.format(2).unwrap(), &Options::default())?;
+/// // First elements of columns, rows, and elements.
+/// assert_eq!(columns.arrays()[1].numbers(), [0.0, 0.0, 1.0]);
+/// assert_eq!(columns.arrays()[2].numbers(), [1.0, 2.0, 3.0]);
+/// # Ok::<(), taffeta::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// A format of another number of dimensions, or one that cannot hold the tensor ([`Error::Run`], with the element);
+/// those of [`Program::compile`].
+pub fn convert(tensor: &Stored, format: &Format, options: &Options) -> Result<Stored, Error> {
+    let ndim = tensor.shape().len();
+    let squares = || tensor.format().squares().chain(format.squares()).map(|(_, dims)| dims);
+    let wrong = format.check(ndim).map_err(|why| why.to_string()).err().or_else(|| {
+        let [a, b] = squares().find(|[a, b]| tensor.shape()[*a] != tensor.shape()[*b])?;
+        let [n, m] = [a, b].map(|d| tensor.shape()[d]);
+        Some(format!("it needs a square of dimensions {a} and {b}, which have sizes {n} and {m}"))
+    });
+    if let Some(why) = wrong {
+        let d = Diagnostic::new("storage::format", format!("cannot convert a tensor to `{format}`: {why}"));
+        return Err(Error::Input(Report::without_sources(vec![d])));
+    }
+    let source = with_types(tensor);
+    let fill = source.fill.unwrap_or(Literal::zero(tensor.dtype()));
+    let target = Format { fill: format.fill.or(source.fill), ..format.clone() };
+    let text = text([&source, &target], tensor.dtype(), ndim, fill);
+    let program = Program::from_source("conversion.ft", &text)?;
+    let function = match program.compile("convert", &options.clone().schedule(None)) {
+        Ok(function) => function,
+        // Lists without order that name blocks several times (hicoo) are in no loop.
+        Err(e) if e.report().diagnostics.iter().all(|d| d.code == "lower::unsupported") => {
+            return repacked(tensor, target, fill);
+        }
+        Err(e) => return Err(e),
+    };
+    let given = Sparse::of(tensor);
+    let out = function.call().sparse("A", &given).run()?;
+    match target.is_dense() {
+        false => Ok(out.stored("B")?.clone()),
+        true => {
+            let elements = out.value("B")?.clone().into_parts().1;
+            let vector = taffeta_ast::Value::new(vec![elements.len()], elements);
+            Ok(Stored::of_arrays(tensor.shape().to_vec(), target, vector.into_iter().collect(), Vec::new()))
+        }
+    }
+}
+
+/// Returns whether positions of a tensor in this format may have no element.
+fn stores_regions(format: &Format) -> bool {
+    format.levels.last().is_some_and(|l| l.kind.stores_regions())
+}
+
+/// Converts a tensor element by element.
+fn repacked(tensor: &Stored, target: Format, fill: Literal) -> Result<Stored, Error> {
+    let failed = |why: Unpackable| {
+        let d = Diagnostic::new("run::index", format!("cannot convert a tensor to `{target}`: {why}"));
+        Error::Run(Report::without_sources(vec![d]))
+    };
+    let (all, values) = tensor.listed().map_err(failed)?;
+    let (ndim, regions) = (tensor.shape().len(), stores_regions(tensor.format()));
+    let is_fill = |v: Literal| match (v, fill) {
+        (Literal::Float(a), Literal::Float(b)) => a == b,
+        (a, b) => a == b,
+    };
+    let kept: Vec<usize> = (0..values.len()).filter(|k| !regions || !is_fill(values.get(*k))).collect();
+    let indices: Vec<i64> = kept.iter().flat_map(|k| all[k * ndim..(k + 1) * ndim].iter().copied()).collect();
+    let mut elements = Buffer::zeros(values.dtype(), kept.len());
+    kept.iter().enumerate().for_each(|(to, k)| assert!(elements.set(to, values.get(*k)), "types agree"));
+    Stored::pack(tensor.shape(), &target, &indices, &elements).map_err(failed)
+}
+
+/// Returns the format of a tensor with the index types of its arrays.
+fn with_types(tensor: &Stored) -> Format {
+    let format = tensor.format();
+    let mut arrays = tensor.arrays().iter();
+    let counts = arrays_of(format).unwrap_or_default();
+    let mut levels = format.levels.to_vec();
+    for (level, count) in levels.iter_mut().zip(counts) {
+        let types: Vec<DType> = arrays.by_ref().take(count).map(taffeta_ast::Value::dtype).collect();
+        if level.index.is_none() && types.contains(&DType::I64) && level.kind.has_indices() {
+            level.index = Some(DType::I64);
+        }
+    }
+    Format { levels: levels.into(), ..format.clone() }
+}
+
+/// Writes the program.
+fn text([source, target]: [&Format; 2], dtype: DType, ndim: usize, fill: Literal) -> String {
+    let mut sizes: Vec<String> = (0..ndim).map(|d| format!("n{d}")).collect();
+    for (_, [a, b]) in source.squares().chain(target.squares()) {
+        sizes[b] = sizes[a].clone();
+    }
+    let mut out = String::new();
+    let mut annotation = |format: &Format, name: &str| {
+        if format.is_dense() {
+            return String::new();
+        }
+        if format.order().is_none() {
+            let dims = coord::names(ndim).join(", ");
+            let _ = write!(out, "def {name}({dims}):\n    return {}\n\n\n", format.remap());
+        }
+        format!(" @ {}", format.text_with(name))
+    };
+    let (from, to) = (annotation(source, "stored_by"), annotation(target, "to_be_stored_by"));
+    let shape = sizes.join(", ");
+    let tuple = if ndim == 1 { format!("({shape},)") } else { format!("({shape})") };
+    let target_fill = number(target.fill.unwrap_or(Literal::zero(dtype)));
+    let _ = writeln!(out, "def convert(A: {dtype}[{shape}]{from}) -> {dtype}[{shape}]{to}:");
+    let _ = writeln!(out, "    B = full({tuple}, {target_fill}, {dtype})");
+    let mut depth = 1;
+    let mut line = |text: &str, opens: bool| {
+        let _ = writeln!(out, "{}{text}", "    ".repeat(depth));
+        depth += usize::from(opens);
+    };
+    let Nest { loops, at, guards } = Nest::of(source, &sizes);
+    loops.iter().for_each(|text| line(text, true));
+    guards.iter().for_each(|text| line(text, true));
+    let element = format!("[{}]", at.join(", "));
+    if stores_regions(source) {
+        line(&format!("if A{element} != {}:", number(fill)), true);
+    }
+    line(&format!("B{element} = A{element}"), false);
+    out.push_str("    return B\n");
+    out
+}
+
+/// Writes a number as programs do.
+fn number(v: Literal) -> String {
+    match v {
+        Literal::Bool(v) => if v { "True" } else { "False" }.to_string(),
+        Literal::Int(v) => v.to_string(),
+        Literal::Float(v) if v.is_nan() => "nan".to_string(),
+        Literal::Float(v) => format!("{v:?}"),
+    }
+}
+
+/// Loop nest over the coordinates of a format's levels, in the order of its storage.
+struct Nest {
+    /// Heads of the loops.
+    loops: Vec<String>,
+    /// Indices of the element in the innermost loop.
+    at: Vec<String>,
+    /// Conditions under which the indices are in range, which blocks and diagonals exceed.
+    guards: Vec<String>,
+}
+
+impl Nest {
+    fn of(format: &Format, sizes: &[String]) -> Nest {
+        let mut shape: Vec<Expr> = Vec::new();
+        for (d, name) in sizes.iter().enumerate() {
+            let same = sizes[..d].iter().position(|other| other == name);
+            shape.push(same.map_or_else(|| Expr::var(&Symbol::new(name)), |k| shape[k].clone()));
+        }
+        let (mut loops, mut coordinates) = (Vec::new(), Vec::new());
+        for (k, c) in format.coords.iter().enumerate() {
+            let name = format!("c{k}");
+            let own = match (format.derived(k).and_then(|c| c.at(&coordinates)), c.range(&shape)) {
+                // A coordinate that those above determine needs no loop.
+                (Some(derived), _) => derived,
+                (None, Some([low, end])) => {
+                    let range = match low.as_int() {
+                        Some(0) => print::expr(&end),
+                        _ => format!("{}, {}", print::expr(&low), print::expr(&end)),
+                    };
+                    loops.push(format!("for {name} in range({range}):"));
+                    Expr::var(&Symbol::new(&name))
+                }
+                // A counter does not determine an index.
+                (None, None) => Expr::int(0),
+            };
+            coordinates.push(own);
+        }
+        let indices = format.indices(sizes.len());
+        let mut nest = Nest { loops, at: Vec::new(), guards: Vec::new() };
+        for (d, (index, size)) in indices.iter().zip(sizes).enumerate() {
+            let index = index.as_ref().and_then(|c| c.at(&coordinates)).unwrap_or(Expr::int(0));
+            let text = print::expr(&index);
+            let is_coordinate = |(k, c): (usize, &Coord)| *c == Coord::Dim(d) && text == format!("c{k}");
+            if !format.coords.iter().enumerate().any(is_coordinate) {
+                nest.guards.push(format!("if 0 <= {text} and {text} < {size}:"));
+            }
+            nest.at.push(text);
+        }
+        nest
+    }
+}

@@ -1,0 +1,105 @@
+//! Conversions between formats: the arrays are those that packing the elements gives.
+
+use crate::storage::FORMATS;
+use taffeta::ast::format::Format;
+use taffeta::ast::{Buffer, Literal};
+use taffeta::structured::Stored;
+use taffeta::{Options, Program, convert};
+
+/// Returns a format of matrices by its text.
+fn format(text: &str) -> Format {
+    let program = Program::from_source("p.ft", &format!("def f(A: f64[n, n] @ {text}) -> i64:\n    return 0\n"));
+    let func = program.and_then(|p| p.logical("f", &Options::default())).unwrap_or_else(|e| panic!("{text}: {e}"));
+    Format { pattern: None, ..func.params[0].tensor.format.clone() }
+}
+
+/// Returns a matrix of elements that every format can hold: symmetric, or in the lower triangle.
+fn elements(names: [&str; 2], n: i64) -> (Vec<i64>, Vec<f64>) {
+    let mut all = Vec::new();
+    for (i, j) in (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+        if (3 * i + 5 * j) % 4 == 0 || i == n / 2 {
+            let value = [f64::NAN, f64::INFINITY, 1.5, 1.5, 2.0][((i + j) % 5) as usize];
+            all.push((i, j, value));
+            if i != j && names.contains(&"symmetric") {
+                all.push((j, i, value));
+            }
+        }
+    }
+    all.sort_by_key(|(i, j, _)| (*i, *j));
+    (all.iter().flat_map(|(i, j, _)| [*i, *j]).collect(), all.iter().map(|(_, _, v)| *v).collect())
+}
+
+fn same(a: &Stored, b: &Stored) -> bool {
+    let bits = |s: &Stored| -> Vec<Vec<u64>> {
+        s.arrays().iter().map(|v| v.numbers().into_iter().map(f64::to_bits).collect()).collect()
+    };
+    bits(a) == bits(b) && a.arrays().iter().zip(b.arrays()).all(|(a, b)| a.dtype() == b.dtype())
+}
+
+/// Checks pairs of formats: every source, and for each several targets.
+#[test]
+fn arrays_are_those_of_the_packed_elements() {
+    let options = Options::default().optimize(false);
+    for (k, source) in FORMATS.into_iter().enumerate() {
+        for step in [1, 4, 9] {
+            let target = FORMATS[(k + step) % FORMATS.len()];
+            if [source, target].contains(&"symmetric") && [source, target].contains(&"lower_triangular") {
+                continue;
+            }
+            let (indices, values) = elements([source, target], 7);
+            let pack = |format: &Format| Stored::pack(&[7, 7], format, &indices, &Buffer::F64(values.clone()));
+            let (from, to) = (format(source), format(target));
+            let given = pack(&from).unwrap_or_else(|e| panic!("{source}: {e}"));
+            let found = convert(&given, &to, &options).unwrap_or_else(|e| panic!("{source} to {target}: {e}"));
+            let expected = pack(&to).unwrap_or_else(|e| panic!("{target}: {e}"));
+            assert!(same(&found, &expected), "{source} to {target}:\n{found:?}\n{expected:?}");
+        }
+    }
+}
+
+#[test]
+fn shapes_fills_and_empty_tensors() {
+    let options = Options::default().optimize(false);
+    for (shape, at) in [([3, 5], vec![0, 4, 2, 1]), ([0, 4], vec![]), ([4, 0], vec![]), ([1, 1], vec![0, 0])] {
+        let values = Buffer::F64((0..at.len() / 2).map(|v| v as f64 - 1.0).collect());
+        for fill in [None, Some(Literal::Float(f64::INFINITY))] {
+            for [from, to] in [["csr", "csc"], ["coo", "dia"], ["dia", "ell"], ["ell", "rle"], ["rle", "bcsr(2, 3)"]] {
+                let [source, target] = [from, to].map(|text| Format { fill, ..format(text) });
+                let given = Stored::pack(&shape, &source, &at, &values).unwrap_or_else(|e| panic!("{from}: {e}"));
+                // A format without a fill takes that of the source.
+                let to_any = Format { fill: None, ..target.clone() };
+                let found = convert(&given, &to_any, &options).unwrap_or_else(|e| panic!("{from} to {to}: {e}"));
+                // What regions of the source hold beside the elements is left out, and so are explicit zeros there.
+                let regions = ["dia", "rle"].contains(&from);
+                let kept = (0..values.len()).filter(|k| !regions || values.get_f64(*k) != 0.0 || fill.is_some());
+                let kept: Vec<usize> = kept.collect();
+                let indices: Vec<i64> = kept.iter().flat_map(|k| [at[2 * k], at[2 * k + 1]]).collect();
+                let elements = Buffer::F64(kept.iter().map(|k| values.get_f64(*k)).collect());
+                let expected = Stored::pack(&shape, &target, &indices, &elements).expect("it fits");
+                assert!(same(&found, &expected), "{shape:?} {from} to {to}:\n{found:?}\n{expected:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tensors_that_a_format_cannot_hold_are_refused() {
+    let options = Options::default().optimize(false);
+    let csr = format("csr");
+    let given = |shape: [usize; 2], at: &[i64]| {
+        let values = Buffer::F64((0..at.len() / 2).map(|v| v as f64 + 1.0).collect());
+        Stored::pack(&shape, &csr, at, &values).expect("it fits")
+    };
+    let refused = |tensor: &Stored, to: &str| {
+        let error = convert(tensor, &format(to), &options).expect_err(to);
+        error.report().diagnostics[0].message.clone()
+    };
+    let found = refused(&given([3, 3], &[0, 1]), "lower_triangular");
+    assert!(found.contains("cannot store the element of `B` at (0, 1): `triangular` stores nothing there"), "{found}");
+    let found = refused(&given([3, 3], &[0, 1, 1, 0]), "symmetric");
+    assert!(found.contains("stores one value for it and its mirror image, which differ"), "{found}");
+    let found = refused(&given([2, 3], &[0, 1]), "symmetric");
+    assert!(found.contains("it needs a square of dimensions 0 and 1, which have sizes 2 and 3"), "{found}");
+    let found = refused(&given([2, 3], &[0, 1, 0, 2]), "format(dense, point)");
+    assert!(found.contains("stores another one there"), "{found}");
+}
