@@ -56,38 +56,103 @@ use taffeta_structured::{Stored, Unpackable, arrays_of};
 /// A format of another number of dimensions, or one that cannot hold the tensor ([`Error::Run`], with the element);
 /// those of [`Program::compile`].
 pub fn convert(tensor: &Stored, format: &Format, options: &Options) -> Result<Stored, Error> {
-    let ndim = tensor.shape().len();
-    let squares = || tensor.format().squares().chain(format.squares()).map(|(_, dims)| dims);
-    let wrong = format.check(ndim).map_err(|why| why.to_string()).err().or_else(|| {
-        let [a, b] = squares().find(|[a, b]| tensor.shape()[*a] != tensor.shape()[*b])?;
-        let [n, m] = [a, b].map(|d| tensor.shape()[d]);
-        Some(format!("it needs a square of dimensions {a} and {b}, which have sizes {n} and {m}"))
-    });
-    if let Some(why) = wrong {
-        let d = Diagnostic::new("storage::format", format!("cannot convert a tensor to `{format}`: {why}"));
-        return Err(Error::Input(Report::without_sources(vec![d])));
-    }
-    let source = with_types(tensor);
-    let fill = source.fill.unwrap_or(Literal::zero(tensor.dtype()));
-    let target = Format { fill: format.fill.or(source.fill), ..format.clone() };
-    let text = text([&source, &target], tensor.dtype(), ndim, fill);
-    let program = Program::from_source("conversion.ft", &text)?;
-    let function = match program.compile("convert", &options.clone().schedule(None)) {
-        Ok(function) => function,
-        // Lists without order that name blocks several times (hicoo) are in no loop.
-        Err(e) if e.report().diagnostics.iter().all(|d| d.code == "lower::unsupported") => {
-            return repacked(tensor, target, fill);
+    Conversion::of(tensor, format)?.run(tensor, options)
+}
+
+/// Parses a format as programs write it (`csr`, `bcsr(2, 2)`), for tensors of `ndim` dimensions. `context` is the text of
+/// a program whose formats the text may name.
+///
+/// # Errors
+///
+/// Those of the program's text.
+pub fn parse_format(text: &str, ndim: usize, context: &str) -> Result<Format, Error> {
+    let shape = vec!["taffeta_n"; ndim].join(", ");
+    let program = format!("{context}\n\n\ndef taffeta_target(A: f64[{shape}] @ {text}) -> i64:\n    return 0\n");
+    let func = Program::from_source("--to", &program)?.logical("taffeta_target", &Options::default())?;
+    let format = func.params.first().map_or_else(|| Format::dense(ndim), |p| p.tensor.format.clone());
+    Ok(Format { pattern: None, ..format })
+}
+
+/// Program that converts tensors of one format to another.
+pub struct Conversion {
+    /// Text of the program; its entry is `convert`.
+    pub text: String,
+    source: Format,
+    target: Format,
+    fill: Literal,
+}
+
+impl Conversion {
+    /// Writes the program that converts a tensor, and others of its format and type.
+    ///
+    /// # Errors
+    ///
+    /// A format of another number of dimensions, or of squares where the tensor is none.
+    pub fn of(tensor: &Stored, format: &Format) -> Result<Conversion, Error> {
+        let ndim = tensor.shape().len();
+        let squares = || tensor.format().squares().chain(format.squares()).map(|(_, dims)| dims);
+        let wrong = format.check(ndim).map_err(|why| why.to_string()).err().or_else(|| {
+            let [a, b] = squares().find(|[a, b]| tensor.shape()[*a] != tensor.shape()[*b])?;
+            let [n, m] = [a, b].map(|d| tensor.shape()[d]);
+            Some(format!("it needs a square of dimensions {a} and {b}, which have sizes {n} and {m}"))
+        });
+        if let Some(why) = wrong {
+            let d = Diagnostic::new("storage::format", format!("cannot convert a tensor to `{format}`: {why}"));
+            return Err(Error::Input(Report::without_sources(vec![d])));
         }
-        Err(e) => return Err(e),
-    };
-    let given = Sparse::of(tensor);
-    let out = function.call().sparse("A", &given).run()?;
-    match target.is_dense() {
-        false => Ok(out.stored("B")?.clone()),
-        true => {
-            let elements = out.value("B")?.clone().into_parts().1;
-            let vector = taffeta_ast::Value::new(vec![elements.len()], elements);
-            Ok(Stored::of_arrays(tensor.shape().to_vec(), target, vector.into_iter().collect(), Vec::new()))
+        let source = with_types(tensor);
+        let fill = source.fill.unwrap_or(Literal::zero(tensor.dtype()));
+        let target = Format { fill: format.fill.or(source.fill), ..format.clone() };
+        let text = text([&source, &target], tensor.dtype(), ndim, fill);
+        Ok(Conversion { text, source, target, fill })
+    }
+
+    /// Returns the program.
+    ///
+    /// # Errors
+    ///
+    /// None that are known: it is a program like any other.
+    pub fn program(&self) -> Result<Program, Error> {
+        Program::from_source("conversion.ft", &self.text)
+    }
+
+    /// Converts a tensor.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`convert`].
+    pub fn run(self, tensor: &Stored, options: &Options) -> Result<Stored, Error> {
+        let program = self.program()?;
+        let Conversion { source, target, fill, .. } = self;
+        let function = match program.compile("convert", &options.clone().schedule(None)) {
+            Ok(function) => function,
+            // Lists without order that name blocks several times (hicoo) are in no loop.
+            Err(e) if e.report().diagnostics.iter().all(|d| d.code == "lower::unsupported") => {
+                return repacked(tensor, target, fill);
+            }
+            Err(e) => return Err(e),
+        };
+        let (given, dense);
+        let call = match source.is_dense() {
+            false => {
+                given = Sparse::of(tensor);
+                function.call().sparse("A", &given)
+            }
+            true => {
+                let elements = tensor.arrays().last().map(|v| v.data().clone());
+                let value = elements.and_then(|v| taffeta_ast::Value::new(tensor.shape().to_vec(), v));
+                dense = value.unwrap_or_else(|| unreachable!("a dense tensor has all elements"));
+                function.call().value("A", &dense)
+            }
+        };
+        let out = call.run()?;
+        match target.is_dense() {
+            false => Ok(out.stored("B")?.clone()),
+            true => {
+                let elements = out.value("B")?.clone().into_parts().1;
+                let vector = taffeta_ast::Value::new(vec![elements.len()], elements);
+                Ok(Stored::of_arrays(tensor.shape().to_vec(), target, vector.into_iter().collect(), Vec::new()))
+            }
         }
     }
 }

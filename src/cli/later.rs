@@ -14,10 +14,6 @@ pub struct Args {
 /// Refuses a command of a later version, naming the nearest existing one.
 pub fn refuse(command: &'static str) -> Result<(), Failure> {
     let nearest = match command {
-        "convert" => {
-            "`taffeta run` reads and writes `.mtx`, `.tns`, `.npz` and `.npy`: a program that copies `A: f64[n, m] @ csr` \
-             into a result `@ pattern(A)`, with `--in A=a.mtx --out B=b.npz`"
-        }
         "tune" => {
             "`--schedule auto` chooses by a model of this machine without trying (`taffeta show --schedule auto \
              --explain` says why), and `taffeta bench --schedule NAME` measures a schedule"

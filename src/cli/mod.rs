@@ -9,6 +9,7 @@ mod build;
 mod check;
 mod check_grad;
 mod completions;
+mod convert;
 mod deps;
 mod doc;
 mod doctor;
@@ -83,10 +84,9 @@ enum Command {
     Completions(completions::Args),
     /// Print a page for `man`
     Man(completions::ManArgs),
+    /// Convert a tensor to another storage format
+    Convert(convert::Args),
     // Help does not list commands that are refused.
-    /// Convert between sparse storage formats (not supported yet)
-    #[command(hide = true)]
-    Convert(later::Args),
     /// Search for a good schedule (not supported yet)
     #[command(hide = true)]
     Tune(later::Args),
@@ -185,7 +185,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Explain(a) => (false, explain::run(&a)),
         Command::Completions(a) => (false, completions::run(&a, self::command())),
         Command::Man(a) => (false, completions::man(&a, self::command())),
-        Command::Convert(_) => (false, later::refuse("convert")),
+        Command::Convert(a) => (a.json, convert::run(&a)),
         Command::Tune(_) => (false, later::refuse("tune")),
         Command::Lsp(_) => (false, later::refuse("lsp")),
     };

@@ -7,6 +7,7 @@
 //! reader panic, or allocate more than the input's own size warrants ([`memory`]).
 
 pub mod convert;
+pub mod declared;
 pub mod edges;
 mod elements;
 pub(crate) mod file;

@@ -126,6 +126,19 @@ impl Matrix {
     }
 }
 
+/// Returns the element type that a file declares, and whether it lists elements.
+pub(super) fn declared(path: &Path) -> Result<(DType, bool), Diagnostic> {
+    let text = super::file::read_text(path)?;
+    let Banner { coordinate, field, .. } = banner(text.lines().next().unwrap_or_default(), path)?;
+    let dtype = match field {
+        Field::Pattern => DType::Bool,
+        Field::Integer => DType::I64,
+        Field::Unsigned => DType::U64,
+        Field::Real => DType::F64,
+    };
+    Ok((dtype, coordinate))
+}
+
 fn banner(line: &str, path: &Path) -> Result<Banner, Diagnostic> {
     let words: Vec<String> = line.split_whitespace().map(str::to_ascii_lowercase).collect();
     if words.first().map(String::as_str) != Some("%%matrixmarket") {

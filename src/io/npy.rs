@@ -29,6 +29,12 @@ pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
     convert::to(value, want, &path.display().to_string())
 }
 
+/// Returns the element type and the number of dimensions of a file.
+pub(super) fn declared(path: &Path) -> Result<(DType, usize), Diagnostic> {
+    let header = read_header(&mut BufReader::new(super::file::open(path)?), path)?;
+    Ok((header.dtype, header.shape.len()))
+}
+
 /// Reads an array in the file's type. `available` is the maximum number of bytes, if known.
 pub fn read_from(reader: &mut dyn Read, available: Option<u64>, path: &Path) -> Result<Value, Diagnostic> {
     let header = read_header(reader, path)?;

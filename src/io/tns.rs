@@ -22,21 +22,44 @@ use taffeta_ast::{Buffer, Diagnostic, Value};
 
 /// Reads a tensor as sparse elements, summing repeated ones.
 pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
-    let file = BufReader::new(super::file::open(path)?);
-    let reader: Box<dyn BufRead> = match source::extension(path).as_str() {
-        "tns.gz" => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))),
-        _ => Box::new(file),
-    };
     let mut tensor =
         Tensor { path, want, sizes: Vec::new(), given: Vec::new(), indices: Vec::new(), order: None, pair: None };
     let mut values = TextNumbers::default();
-    let mut lines = Lines { reader, path, number: 0, line: Vec::new() };
+    let mut lines = Lines { reader: reader(path)?, path, number: 0, line: Vec::new() };
     while let Some((number, line)) = lines.next()? {
         tensor.line(line, number, &mut values)?;
     }
     let shape = tensor.shape()?;
     let values = Numbers::Typed(values.buffer(want.dtype));
     Elements { indices: tensor.indices, values }.tensor(shape, want, path)
+}
+
+/// Returns the number of dimensions of a file: that of its first element.
+pub(super) fn dimensions(path: &Path) -> Result<usize, Diagnostic> {
+    let mut lines = Lines { reader: reader(path)?, path, number: 0, line: Vec::new() };
+    let mut counts: Vec<usize> = Vec::new();
+    while let Some((_, line)) = lines.next()? {
+        counts.push(line.split_whitespace().count());
+        match counts[..] {
+            // The number of dimensions, and the sizes, may come first.
+            [1] | [1, _] => {}
+            [1, sizes, _] => return Ok(sizes),
+            [first, ..] => return Ok(first - 1),
+            [] => {}
+        }
+    }
+    match counts[..] {
+        [1, sizes] => Ok(sizes),
+        _ => Err(file_error("data::format", path, "the file has no elements, so its dimensions are not known")),
+    }
+}
+
+fn reader(path: &Path) -> Result<Box<dyn BufRead>, Diagnostic> {
+    let file = BufReader::new(super::file::open(path)?);
+    Ok(match source::extension(path).as_str() {
+        "tns.gz" => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))),
+        _ => Box::new(file),
+    })
 }
 
 /// State of the reader.

@@ -3,6 +3,7 @@
 mod build;
 mod cache;
 mod check_grad;
+mod convert;
 mod data;
 mod deps;
 mod doctor;

@@ -33,7 +33,7 @@ pub(super) fn read(archive: &mut SparseArchive<'_>, shape: &[usize], want: &Want
         return coo::read(archive, shape, want);
     }
     let text = archive.text("levels")?;
-    let format = format_of(&text, archive, shape.len())?;
+    let format = format(archive, shape.len())?;
     let names = array_names(&format);
     let names = names.ok_or_else(|| archive.bad(format!("`{text}` has levels that are not supported yet")))?;
     let mut arrays = Vec::new();
@@ -69,6 +69,12 @@ pub(super) fn read(archive: &mut SparseArchive<'_>, shape: &[usize], want: &Want
     let mut values = Buffer::zeros(dtype, kept.len());
     kept.iter().enumerate().for_each(|(to, k)| assert!(values.set(to, elements.get(*k))));
     Ok(Elements { indices, values: Numbers::Typed(values) })
+}
+
+/// Reads the format of a tensor.
+pub(super) fn format(archive: &mut SparseArchive<'_>, ndim: usize) -> Result<Format, Diagnostic> {
+    let text = archive.text("levels")?;
+    format_of(&text, archive, ndim)
 }
 
 /// Parses the format that a file declares.

@@ -28,9 +28,9 @@ use compressed::{is_csc, is_csr, read_csc, read_csr, write_csc, write_csr};
 use sparse::SparseArchive;
 use std::io::{Seek, Write};
 use std::path::Path;
-use taffeta_ast::format::{Format, Named};
+use taffeta_ast::format::{Format, Named, presets};
 use taffeta_ast::value::Places;
-use taffeta_ast::{Diagnostic, Literal, Value};
+use taffeta_ast::{DType, Diagnostic, Literal, Value};
 use taffeta_structured::Stored;
 
 /// Layout of a sparse tensor in an archive.
@@ -72,6 +72,25 @@ pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
         archive.check_fill(want)?;
     }
     elements.tensor(shape, want, path).map(Some)
+}
+
+/// Returns the element type, the number of dimensions and the format of a sparse tensor; `None` for other archives.
+pub(super) fn declared(path: &Path) -> Result<Option<(DType, usize, Format)>, Diagnostic> {
+    let Some(mut archive) = SparseArchive::open(path)? else { return Ok(None) };
+    let ndim = archive.integers("shape", i64::MAX)?.len();
+    let data = archive.array("data")?;
+    let named = |named: Named| named.format(ndim);
+    let format = match (archive.layout.as_str(), data.shape()) {
+        ("csr", _) => named(Named::Csr),
+        ("csc", _) => named(Named::Csc),
+        ("dia", _) => named(Named::Dia),
+        ("bsr", [_, r, c]) => Some(presets::bcsr(*r as i64, *c as i64)),
+        ("taffeta", _) if archive.has("levels") => Some(levels::format(&mut archive, ndim)?),
+        _ => None,
+    };
+    // Other layouts are lists of coordinates.
+    let format = format.or_else(|| named(Named::Coo)).ok_or_else(|| archive.bad("the tensor is a scalar"))?;
+    Ok(Some((data.dtype(), ndim, format)))
 }
 
 /// Writes a sparse tensor in the layout of its format; coordinates if it has none.
