@@ -53,7 +53,7 @@ pub fn read_declared(path: &Path, sizes: Option<&[usize]>) -> Result<Stored, Dia
     match sizes {
         Some(sizes) if sizes != stored.shape() => {
             let [given, own] = [sizes, stored.shape()].map(super::shape_text);
-            Err(file_error("data::shape", path, format!("expected shape {given}, found {own}")))
+            Err(file_error("input::shape", path, format!("expected shape {given}, found {own}")))
         }
         _ => Ok(stored),
     }
