@@ -23,7 +23,7 @@ pub(super) struct Printer {
     params: FxHashSet<Symbol>,
     /// Parameter of each pattern.
     patterns: FxHashMap<Pattern, Symbol>,
-    /// Tuples returned by the `remap=` functions of parameters, with the functions' names.
+    /// Tuples returned by the `remap=` functions of tensors, with the functions' names.
     remaps: Vec<(String, String)>,
     /// Selectors of loops, if they are to be printed.
     selectors: FxHashMap<StmtId, String>,
@@ -55,7 +55,12 @@ impl Printer {
         for p in f.params.iter().rev() {
             self.patterns.extend(p.tensor.format.pattern.map(|pattern| (pattern, p.tensor.symbol.clone())));
         }
-        f.params.iter().for_each(|p| self.remap(&p.tensor));
+        f.interface().for_each(|t| self.remap(t));
+        f.body.walk(&mut |s| {
+            if let StmtKind::VarDef { tensor, .. } = s.kind() {
+                self.remap(tensor);
+            }
+        });
         let params: Vec<String> = f.params.iter().map(|p| self.param(p)).collect();
         let results: Vec<String> = f.results.iter().map(|t| self.annotation(t)).collect();
         let returns = match results.as_slice() {

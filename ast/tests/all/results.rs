@@ -94,11 +94,16 @@ fn reductions_insert() {
     assert!(!leaves_fill(Op::Max, DType::F64, Literal::Float(5.0), None));
 }
 
-/// Checks that formats that cannot hold every element are refused as results.
+/// Checks that a point holds one element, and that a second one is an error.
 #[test]
-fn points_are_refused() {
+fn points_hold_one_element() {
     let point = program(LevelKind::Point, 0.0, |y, i, a| store(y, [i], a));
-    let a = Value::new(vec![1], Buffer::F64(vec![1.0])).expect("a vector").only(Literal::Float(0.0), |_| true);
-    let refused = run(&point, &Inputs { params: vec![a], ..Inputs::default() }).expect_err("a point holds one element");
-    assert!(matches!(*refused.kind, ErrorKind::Unsupported(_)), "{refused:?}");
+    let of = |values: Vec<f64>| {
+        let a = Value::new(vec![values.len()], Buffer::F64(values)).expect("a vector");
+        let a = a.only(Literal::Float(0.0), |_| true);
+        run(&point, &Inputs { params: vec![a], ..Inputs::default() })
+    };
+    assert!(of(vec![1.0]).is_ok());
+    let refused = of(vec![1.0, 2.0]).expect_err("a point holds one element");
+    assert!(matches!(*refused.kind, ErrorKind::Misfit { .. }), "{refused:?}");
 }
