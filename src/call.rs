@@ -262,8 +262,28 @@ impl<'f, 'a> Call<'f, 'a> {
     /// Runs on copies of all arguments, as the interpreter requires.
     fn run_on_copies(&mut self, sizes: &[i64]) -> Result<Vec<Output>, Error> {
         let signature = self.function.signature();
-        let values = signature.params().filter_map(|p| self.current(&p.name)).collect();
-        let (ran, outputs) = self.function.run_stored(values, sizes, self.threads)?;
+        let (mut values, mut packed) = (Vec::new(), Vec::new());
+        for p in signature.params() {
+            let lent = self.lent.iter().find(|(n, _)| *n == p.name).zip(p.storage.as_ref());
+            let Some(((_, tensor), storage)) = lent else {
+                values.extend(self.current(&p.name));
+                packed.push(None);
+                continue;
+            };
+            let format = storage.format(p.dtype);
+            let refused = |why| Error::Input(Report::without_sources(vec![sparse::refused(p, &why)]));
+            // C takes the arrays as they are.
+            let own = match self.function.is_compiled() {
+                true => Some(tensor.to_stored(&p.name, &format).map_err(refused)?),
+                false => None,
+            };
+            values.push(match &own {
+                Some(_) => tensor.without_elements(&format),
+                None => tensor.to_value(&p.name, &format).map_err(refused)?,
+            });
+            packed.push(own);
+        }
+        let (ran, outputs) = self.function.run_lent(values, &packed, sizes, self.threads)?;
         for (p, value) in signature.params().zip(&ran.params) {
             if let Some((_, argument)) = self.inouts.iter_mut().find(|(n, _)| *n == p.name) {
                 argument.assign(value);

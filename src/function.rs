@@ -20,6 +20,7 @@ use taffeta_codegen::call::{Arg, CallError, Context, ErrorKind, Lines};
 use taffeta_codegen::signature::{Passing, Signature, TensorSig};
 use taffeta_codegen::toolchain::{CompileOptions, Toolchain};
 use taffeta_codegen::{Compiled, cache};
+use taffeta_structured::Stored;
 
 /// Compiled entry; several threads may call it at once.
 pub struct Function {
@@ -169,7 +170,19 @@ impl Function {
     /// # Errors
     ///
     /// Those of [`Function::run`].
-    pub fn run_stored(&self, mut params: Vec<Value>, sizes: &[i64], threads: u32) -> Result<(Ran, Vec<Output>), Error> {
+    pub fn run_stored(&self, params: Vec<Value>, sizes: &[i64], threads: u32) -> Result<(Ran, Vec<Output>), Error> {
+        self.run_lent(params, &[], sizes, threads)
+    }
+
+    /// Runs as [`Function::run_stored`] does. Structured parameters in `lent`, by position, are packed already; C takes
+    /// only the shapes of their values.
+    pub(crate) fn run_lent(
+        &self,
+        mut params: Vec<Value>,
+        lent: &[Option<Stored>],
+        sizes: &[i64],
+        threads: u32,
+    ) -> Result<(Ran, Vec<Output>), Error> {
         let as_values = |ran: Ran| {
             let Ran { params, results, usage, packed } = ran;
             let outputs = results.into_iter().map(Output::from).collect();
@@ -186,7 +199,7 @@ impl Function {
                 Ok(as_values(Ran { params, ..ran }))
             }
             Code::C(compiled) if self.signature.has_storage() => {
-                let mut packed = Packed::of(&self.signature, compiled.signature(), &params)?;
+                let mut packed = Packed::of(&self.signature, compiled.signature(), &params, lent)?;
                 let mut context = self.context(threads)?;
                 let named = packed.sizes(compiled.signature(), sizes);
                 let done = compiled.call_values(&mut context, &mut packed.values, &named);
@@ -344,6 +357,11 @@ impl Function {
     /// Returns whether the function can run on arrays in place.
     pub(crate) fn takes_arrays(&self) -> bool {
         matches!(self.code, Code::C(_)) && !self.signature.results().any(packed::is_made)
+    }
+
+    /// Returns whether the function is compiled.
+    pub(crate) fn is_compiled(&self) -> bool {
+        matches!(self.code, Code::C(_))
     }
 
     fn named<'s>(&'s self, sizes: &[i64]) -> Vec<(&'s str, i64)> {

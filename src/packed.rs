@@ -23,12 +23,18 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs the parameters of a call for the lowered program with the signature `flat`.
+    /// Packs the parameters of a call for the lowered program with the signature `flat`. Those in `lent`, by position,
+    /// are packed already.
     ///
     /// # Errors
     ///
     /// A value that its format cannot store.
-    pub fn of(signature: &Signature, flat: &Signature, params: &[Value]) -> Result<Packed, Error> {
+    pub fn of(
+        signature: &Signature,
+        flat: &Signature,
+        params: &[Value],
+        lent: &[Option<Stored>],
+    ) -> Result<Packed, Error> {
         let mut arrays = flat.params();
         let followed = |k: usize| signature.tensors.iter().any(|t| t.of == Some(k));
         let (values, hidden, elements) = (Vec::new(), Vec::new(), Vec::new());
@@ -46,7 +52,10 @@ impl Packed {
                 arrays.next();
                 continue;
             }
-            let stored = one(sig, storage, value)?;
+            let stored = match lent.get(k).cloned().flatten() {
+                Some(stored) => stored,
+                None => one(sig, storage, value)?,
+            };
             packed.hidden.extend(stored.hidden());
             packed.stored.push(followed(k).then(|| stored.clone()));
             for (array, wanted) in stored.into_arrays().into_iter().zip(arrays.by_ref()) {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
 use taffeta_ast::format::{Coord, Format, Key, Level, LevelKind, coord};
-use taffeta_ast::{DType, Diagnostic, Value};
+use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
 use taffeta_codegen::call::Arg;
 use taffeta_codegen::signature::TensorSig;
 use taffeta_structured::{Indices, Stored, Unfit, has_positions};
@@ -264,9 +264,20 @@ impl<'a> Sparse<'a> {
 
     /// Copies the elements into a value. The arrays must fit `format`.
     pub(crate) fn to_value(&self, name: &str, format: &Format) -> Result<Value, Unfit> {
+        self.to_stored(name, format)?.try_elements().map_err(|why| Unfit::Array(why.to_string()))
+    }
+
+    /// Copies the arrays, which must fit `format`.
+    pub(crate) fn to_stored(&self, name: &str, format: &Format) -> Result<Stored, Unfit> {
         let hidden = self.checked(name, format)?;
-        let stored = Stored::of_arrays(self.shape.clone(), format.clone(), self.values(), hidden);
-        stored.try_elements().map_err(|why| Unfit::Array(why.to_string()))
+        Ok(Stored::of_arrays(self.shape.clone(), format.clone(), self.values(), hidden))
+    }
+
+    /// Returns a tensor of the same shape in which nothing is stored.
+    pub(crate) fn without_elements(&self, format: &Format) -> Value {
+        let fill = format.fill.unwrap_or(Literal::zero(self.dtype()));
+        let none = Value::sparse(self.shape.clone(), Vec::new(), Buffer::zeros(self.dtype(), 0), fill);
+        none.unwrap_or_else(|| unreachable!("no element is out of order"))
     }
 
     /// Copies the arrays, then the elements.

@@ -36,7 +36,12 @@ pub fn read_declared(path: &Path, sizes: Option<&[usize]>) -> Result<Stored, Dia
     let want = Want { sizes: known, fill, ..Want::new("IN", dtype, ndim) };
     let from = super::Source::File { path: path.to_path_buf(), part: None };
     let failed = |why: taffeta_structured::Unpackable| file_error("data::storage", path, why);
+    let arrays = match source::extension(path).as_str() {
+        "npz" => npz::read_arrays(path)?,
+        _ => None,
+    };
     let stored = match format {
+        _ if let Some(stored) = arrays => stored,
         Some(format) => {
             let value = super::read_stored(&from, &want)?;
             let Some(places) = value.places() else {

@@ -329,7 +329,7 @@ impl Stored {
             let size = ranges[k].1.unwrap_or_else(counted);
             // These levels expand to all coordinates without an array of that length.
             if level.kind.facts().full || level.kind == LevelKind::Range {
-                fits(i128::from(count) * i128::from(size) * 16)?;
+                fits(i128::from(count) * i128::from(size) * LISTED)?;
             }
             let parent = |p: i64| path(p).last().copied().unwrap_or(0);
             let by = self.format.derived(k).filter(|_| level.kind == LevelKind::Offset);
@@ -365,6 +365,9 @@ impl Stored {
         &self.hidden
     }
 }
+
+/// Bytes of a listed element: its coordinates, and its position.
+const LISTED: i128 = 80;
 
 /// Converts coordinates that count from the least to values of the format's coordinate expressions.
 fn raw(coordinates: &[i64], ranges: &[(i64, Option<i64>)]) -> Vec<i64> {

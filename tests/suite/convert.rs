@@ -103,3 +103,14 @@ fn tensors_that_a_format_cannot_hold_are_refused() {
     let found = refused(&given([2, 3], &[0, 1, 0, 2]), "format(dense, point)");
     assert!(found.contains("stores another one there"), "{found}");
 }
+
+/// Checks that the source is read as it is stored: all elements would take gigabytes.
+#[test]
+fn few_runs_of_a_large_matrix_are_converted() {
+    let n = 30_000;
+    let (rle, csr) = (format("rle"), format("csr"));
+    let packed = |to: &Format| Stored::pack(&[n, n], to, &[5, 7, 5, 8, 29_999, 0], &Buffer::F64(vec![1.0, 1.0, 2.0]));
+    let given = packed(&rle).expect("it fits");
+    let found = convert(&given, &csr, &Options::default().optimize(false)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(same(&found, &packed(&csr).expect("it fits")), "{found:?}");
+}

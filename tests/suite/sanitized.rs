@@ -51,7 +51,7 @@ pub fn prepare(
     let stored = packed::stored(signature, &inputs.values)?;
     let given = Inputs { sizes: names.zip_eq(inputs.sizes.iter().copied()).collect(), params: stored };
     let expected = interp::run(&func, &given);
-    let packed = Packed::of(signature, &source.signature, &inputs.values)?;
+    let packed = Packed::of(signature, &source.signature, &inputs.values, &[])?;
     let sizes = inputs.sizes.into_iter().chain(packed.hidden).collect();
     Ok(Some(Prepared { name, func, source, params: packed.values, sizes, expected }))
 }

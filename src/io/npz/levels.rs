@@ -32,6 +32,22 @@ pub(super) fn read(archive: &mut SparseArchive<'_>, shape: &[usize], want: &Want
     if !archive.has("levels") {
         return coo::read(archive, shape, want);
     }
+    let stored = stored(archive, shape)?;
+    let (dtype, format) = (stored.dtype(), stored.format());
+    let (listed, elements) = stored.listed().map_err(|why| archive.bad(why))?;
+    let fill = format.fill.unwrap_or(Literal::zero(dtype));
+    // Fill values are dropped only if the last level stores regions; otherwise all listed elements are stored.
+    let whole = format.levels.last().is_some_and(|l| l.kind.stores_regions());
+    let kept: Vec<usize> = (0..elements.len()).filter(|k| !whole || !same(elements.get(*k), fill)).collect();
+    let ndim = shape.len();
+    let indices = kept.iter().flat_map(|k| listed[k * ndim..(k + 1) * ndim].iter().copied()).collect();
+    let mut values = Buffer::zeros(dtype, kept.len());
+    kept.iter().enumerate().for_each(|(to, k)| assert!(values.set(to, elements.get(*k))));
+    Ok(Elements { indices, values: Numbers::Typed(values) })
+}
+
+/// Reads the arrays of a tensor's levels.
+pub(super) fn stored(archive: &mut SparseArchive<'_>, shape: &[usize]) -> Result<Stored, Diagnostic> {
     let text = archive.text("levels")?;
     let format = format(archive, shape.len())?;
     let names = array_names(&format);
@@ -57,18 +73,7 @@ pub(super) fn read(archive: &mut SparseArchive<'_>, shape: &[usize], want: &Want
         borrowed.push(indices);
     }
     let hidden = check("", shape, &format, &borrowed, data.data().len()).map_err(|unfit| archive.bad(unfit))?;
-    let dtype = data.dtype();
-    let stored = Stored::of_arrays(shape.to_vec(), format.clone(), arrays, hidden);
-    let (listed, elements) = stored.listed().map_err(|why| archive.bad(why))?;
-    let fill = format.fill.unwrap_or(Literal::zero(dtype));
-    // Fill values are dropped only if the last level stores regions; otherwise all listed elements are stored.
-    let whole = format.levels.last().is_some_and(|l| l.kind.stores_regions());
-    let kept: Vec<usize> = (0..elements.len()).filter(|k| !whole || !same(elements.get(*k), fill)).collect();
-    let ndim = shape.len();
-    let indices = kept.iter().flat_map(|k| listed[k * ndim..(k + 1) * ndim].iter().copied()).collect();
-    let mut values = Buffer::zeros(dtype, kept.len());
-    kept.iter().enumerate().for_each(|(to, k)| assert!(values.set(to, elements.get(*k))));
-    Ok(Elements { indices, values: Numbers::Typed(values) })
+    Ok(Stored::of_arrays(shape.to_vec(), format, arrays, hidden))
 }
 
 /// Reads the format of a tensor.

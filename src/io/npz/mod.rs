@@ -74,6 +74,17 @@ pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     elements.tensor(shape, want, path).map(Some)
 }
 
+/// Reads a tensor in Taffeta's own layout as the arrays of its levels; `None` for other archives.
+pub(super) fn read_arrays(path: &Path) -> Result<Option<Stored>, Diagnostic> {
+    let Some(mut archive) = SparseArchive::open(path)? else { return Ok(None) };
+    if archive.layout != "taffeta" || !archive.has("levels") {
+        return Ok(None);
+    }
+    let shape: Vec<usize> = archive.integers("shape", i64::MAX)?.into_iter().map(|n| n as usize).collect();
+    check_sizes(&shape, path)?;
+    levels::stored(&mut archive, &shape).map(Some)
+}
+
 /// Returns the element type, the number of dimensions and the format of a sparse tensor; `None` for other archives.
 pub(super) fn declared(path: &Path) -> Result<Option<(DType, usize, Format)>, Diagnostic> {
     let Some(mut archive) = SparseArchive::open(path)? else { return Ok(None) };
