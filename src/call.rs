@@ -463,7 +463,8 @@ impl Outputs {
     ///
     /// # Errors
     ///
-    /// Those of [`Outputs::stored`], another format, or other types of indices (i32, or those of the level) or elements.
+    /// Those of [`Outputs::stored`], another format, or other types of indices (i32, or those of the level) or
+    /// elements.
     pub fn csr<I: Index, T: Element>(&self, name: &str) -> Result<Csr<'_, I, T>, Error> {
         let stored = self.stored(name)?;
         let csr = Named::Csr.format(2);

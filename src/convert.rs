@@ -1,13 +1,13 @@
-//! Conversion of tensors between formats. A conversion is a program, `B[i, j] = A[i, j]` in loops over the storage of the
-//! source, and is compiled like any other, once for each pair of formats and types. No code knows both formats: lowering
-//! reads the source level by level, and assembles the target so (Chou, Kjolstad and Amarasinghe, *Automatic Generation of
-//! Efficient Sparse Tensor Format Conversion Routines*, 2020).
+//! Conversion of tensors between formats. A conversion is a program, `B[i, j] = A[i, j]` in loops over the storage of
+//! the source, and is compiled like any other, once for each pair of formats and types. No code knows both formats:
+//! lowering reads the source level by level, and assembles the target so (Chou, Kjolstad and Amarasinghe, *Automatic
+//! Generation of Efficient Sparse Tensor Format Conversion Routines*, 2020).
 //!
 //! ```text
 //! def stored_by(i, j):
 //!     return (j - i, i, j)
 //!
-//! def convert(A: f64[n0, n1] @ format(squeezed, range, offset, remap=stored_by)) -> f64[n0, n1] @ format(dense, compressed):
+//! def convert(A: f64[n0, n1] @ format(squeezed, range, offset, remap=stored_by)) -> f64[n0, n1] @ csr:
 //!     B = full((n0, n1), 0.0, f64)
 //!     for c0 in range(1 - n0, n1):
 //!         for c1 in range(n0):
@@ -59,8 +59,8 @@ pub fn convert(tensor: &Stored, format: &Format, options: &Options) -> Result<St
     Conversion::of(tensor, format)?.run(tensor, options)
 }
 
-/// Parses a format as programs write it (`csr`, `bcsr(2, 2)`), for tensors of `ndim` dimensions. `context` is the text of
-/// a program whose formats the text may name.
+/// Parses a format as programs write it (`csr`, `bcsr(2, 2)`), for tensors of `ndim` dimensions. `context` is the text
+/// of a program whose formats the text may name.
 ///
 /// # Errors
 ///

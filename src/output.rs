@@ -16,8 +16,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Returns the elements: converts those of a tensor with arrays of its own when they are first asked for, at some 80
-    /// bytes for each.
+    /// Returns the elements: converts those of a tensor with arrays of its own when they are first asked for, at some
+    /// 80 bytes for each.
     ///
     /// # Errors
     ///

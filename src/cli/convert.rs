@@ -1,4 +1,5 @@
-//! `taffeta convert`: reads a tensor, converts it to another format by a generated program, and writes or summarises it.
+//! `taffeta convert`: reads a tensor, converts it to another format by a generated program, and writes or summarises
+//! it.
 
 use super::explain_assembly;
 use super::output::{Failure, print, print_json};
@@ -69,11 +70,12 @@ fn index(text: &str) -> Result<DType, String> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let progress = progress::Work::new("reading");
     let mut timings = Timings::default();
-    let ndim = declared(&args.input)?.ndim;
+    let declared = declared(&args.input)?;
+    let ndim = declared.ndim;
     let format = target(args, ndim)?;
     let out =
         args.output.as_ref().map(|path| Target { name: "B".into(), path: path.clone(), format: Some(format.clone()) });
-    let tensor = timings.measure("read", || read_declared(&args.input, args.shape.as_deref()))?;
+    let tensor = timings.measure("read", || read_declared(&args.input, declared, args.shape.as_deref()))?;
     if let Some(out) = &out {
         out.check(tensor.dtype(), ndim)?;
     }
@@ -170,7 +172,10 @@ impl Summary<'_> {
 
     fn json(&self) -> Json {
         let arrays = self.arrays();
-        let one = |(name, dtype, count, bytes): &(String, &'static str, usize, u64)| json!({"name": name, "dtype": dtype, "length": count, "bytes": bytes});
+        let one = |array: &(String, &'static str, usize, u64)| {
+            let (name, dtype, count, bytes) = array;
+            json!({"name": name, "dtype": dtype, "length": count, "bytes": bytes})
+        };
         let ms = self.timings.steps().map(|(step, time)| (step.to_string(), json!(time.as_secs_f64() * 1e3)));
         json!({
             "status": "ok",

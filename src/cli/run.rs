@@ -129,7 +129,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Returns what is written to a file: the arrays, if the result has some.
+    /// Returns the contents of a file: the arrays, if the result has some.
     fn item(self) -> Result<Item<'a>, Failure> {
         match self {
             Shown::Result(output) if let Some(stored) = output.stored() => Ok(Item::Stored(stored)),

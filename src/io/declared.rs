@@ -1,5 +1,5 @@
-//! What files declare about their tensors: element type, number of dimensions and format, for readers that ask for
-//! nothing else.
+//! Declarations of the tensors in files: element type, number of dimensions and format, for readers without a parameter
+//! that asks for them.
 
 use super::file::file_error;
 use super::{Want, mtx, npy, npz, source, tns};
@@ -19,14 +19,14 @@ pub struct Declared {
     pub format: Option<Format>,
 }
 
-/// Reads a tensor in the format and the element type of its file, `sizes` where they are given. A list in no order is
-/// sorted, and duplicates are summed.
+/// Reads a tensor as its file declares it, with `sizes` where they are given. A list in no order is sorted, and
+/// duplicates are summed.
 ///
 /// # Errors
 ///
 /// A file that is not readable, of an unknown kind, or with another number of dimensions than sizes.
-pub fn read_declared(path: &Path, sizes: Option<&[usize]>) -> Result<Stored, Diagnostic> {
-    let Declared { dtype, ndim, format } = declared(path)?;
+pub fn read_declared(path: &Path, declared: Declared, sizes: Option<&[usize]>) -> Result<Stored, Diagnostic> {
+    let Declared { dtype, ndim, format } = declared;
     if let Some(sizes) = sizes.filter(|sizes| sizes.len() != ndim) {
         let expected = super::dimensions(ndim);
         return Err(file_error("data::rank", path, format!("expected sizes of {expected}, found {}", sizes.len())));

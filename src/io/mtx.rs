@@ -12,7 +12,7 @@ use super::elements::{self, Elements, Numbers};
 use super::file::{file_error, line_error, truncated};
 use super::want::Want;
 use super::{convert, memory, tns};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value, coordinates};
 
@@ -128,8 +128,16 @@ impl Matrix {
 
 /// Returns the element type that a file declares, and whether it lists elements.
 pub(super) fn declared(path: &Path) -> Result<(DType, bool), Diagnostic> {
-    let text = super::file::read_text(path)?;
-    let Banner { coordinate, field, .. } = banner(text.lines().next().unwrap_or_default(), path)?;
+    let mut line = Vec::new();
+    match super::source::extension(path).as_str() {
+        // Compressed files are read as a whole.
+        "mtx.gz" => line.extend(super::file::read_text(path)?.bytes().take_while(|b| *b != b'\n')),
+        _ => {
+            let mut start = BufReader::new(super::file::open(path)?).take(1 << 16);
+            start.read_until(b'\n', &mut line).map_err(|e| super::file::os_error(path, &e))?;
+        }
+    }
+    let Banner { coordinate, field, .. } = banner(&String::from_utf8_lossy(&line), path)?;
     let dtype = match field {
         Field::Pattern => DType::Bool,
         Field::Integer => DType::I64,
@@ -361,7 +369,7 @@ pub(super) fn write_listed(
     indices: &[i64],
     data: &Buffer,
 ) -> std::io::Result<()> {
-    let [n, rest @ ..] = shape else { return Err(std::io::Error::other("a scalar is no matrix")) };
+    let [n, rest @ ..] = shape else { return Err(std::io::Error::other("a scalar is not a matrix")) };
     let m = rest.first().copied().unwrap_or(1);
     let field = match data {
         Buffer::Bool(_) => "pattern",

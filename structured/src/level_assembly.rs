@@ -1,10 +1,10 @@
-//! AssembledArrays of tensors, level by level: statements that add elements, in the order of the levels, to arrays that grow
+//! Assembly of tensors, level by level: statements that add elements, in the order of the levels, to arrays that grow
 //! with them (TACO's level functions, Chou, Kjolstad and Amarasinghe 2018, 3.3, and those of format conversion, Chou,
 //! Kjolstad and Amarasinghe 2020, 6).
 //!
-//! The position of a coordinate is *appended*, the next one of a list of coordinates, blocks or runs; or *computed* from
-//! the position above. Lists have first positions, one for each parent; those of all parents up to the present one are
-//! set when a coordinate is entered ([`AssembledArrays::opened`]):
+//! The position of a coordinate is *appended*, the next one of a list of coordinates, blocks or runs; or *computed*
+//! from the position above. Lists have first positions, one for each parent; those of all parents up to the present one
+//! are set when a coordinate is entered ([`AssembledArrays::opened`]):
 //!
 //! ```text
 //! for r in range(C.opened1, p + 1): C.pos1[r] = C.n1
@@ -82,7 +82,7 @@ pub(crate) trait LevelAssembly: Sync {
         None
     }
 
-    /// Decides on positions from what was recorded.
+    /// Numbers positions by the recorded coordinates.
     fn decide(&self, assembly: &AssembledArrays, k: usize, origin: &Origin) -> Option<Stmt> {
         let _ = (assembly, k, origin);
         None

@@ -1,5 +1,5 @@
-//! Level formats: one file each, with a picture of the arrays. A new one needs a file, and a row in [`of`]. `blocks`,
-//! `halves` and `runs` are parts that two formats share.
+//! Level formats: one file each, with a picture of the arrays. A new one needs a file, and a row in [`implementation`].
+//! `blocks`, `halves` and `runs` are parts that two formats share.
 
 mod banded;
 mod bitmap;
@@ -54,33 +54,12 @@ pub(crate) fn of_level(level: &TensorLevel) -> Option<&'static dyn LevelFormat> 
     }
 }
 
-/// Returns the implementation of a level kind.
-pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
-    Some(match kind {
-        LevelKind::Dense => &dense::Dense,
-        LevelKind::Compressed => &compressed::Compressed,
-        LevelKind::Singleton => &singleton::Singleton,
-        LevelKind::Hashed => &hashed::Hashed,
-        LevelKind::Bytemap => &bytemap::Bytemap,
-        LevelKind::Bitmap => &bitmap::Bitmap,
-        LevelKind::Banded => &banded::Banded,
-        LevelKind::Ragged => &ragged::Ragged,
-        LevelKind::Blocklist => &blocklist::Blocklist,
-        LevelKind::RunLength => &runlength::RunLength,
-        LevelKind::PackBits => &packbits::PackBits,
-        LevelKind::LowerTriangular => &triangular::Triangular { upper: false },
-        LevelKind::UpperTriangular => &triangular::Triangular { upper: true },
-        LevelKind::Symmetric => &symmetric::Symmetric,
-        LevelKind::Point => &point::Point,
-        LevelKind::Range => &range::Range,
-        LevelKind::Offset => &offset::Offset,
-        LevelKind::Squeezed => &squeezed::Squeezed,
-        LevelKind::Sliced => &sliced::Sliced,
-    })
-}
+/// Kind of level: how it is packed and traversed, and how elements are added to it.
+trait Implementation: LevelFormat + LevelAssembly {}
 
-/// Returns how elements are added to a level.
-pub(crate) fn assembly(kind: LevelKind) -> &'static dyn LevelAssembly {
+impl<T: LevelFormat + LevelAssembly> Implementation for T {}
+
+fn implementation(kind: LevelKind) -> &'static dyn Implementation {
     match kind {
         LevelKind::Dense => &dense::Dense,
         LevelKind::Compressed => &compressed::Compressed,
@@ -102,4 +81,14 @@ pub(crate) fn assembly(kind: LevelKind) -> &'static dyn LevelAssembly {
         LevelKind::Squeezed => &squeezed::Squeezed,
         LevelKind::Sliced => &sliced::Sliced,
     }
+}
+
+/// Returns the implementation of a level kind.
+pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
+    Some(implementation(kind))
+}
+
+/// Returns how elements are added to a level.
+pub(crate) fn assembly(kind: LevelKind) -> &'static dyn LevelAssembly {
+    implementation(kind)
 }

@@ -9,9 +9,9 @@ use taffeta::{Options, Outputs, Program, Sparse};
 
 fn copied(format: &str) -> Program {
     let text = format!(
-        "def copied(A: f64[n, n] @ coo) -> f64[n, n] @ {format}:\n    B = zeros((n, n), f64)\n    for i in range(n):\n        \
-         for j in range(n):\n            B[i, j] = A[i, j]\n    return B\n\n\ndef total(B: f64[n, n] @ {format}) -> f64:\n    \
-         s: f64 = 0.0\n    for i in range(n):\n        for j in range(n):\n            s += B[i, j]\n    return s\n"
+        "def copied(A: f64[n, n] @ coo) -> f64[n, n] @ {format}:\n    B = zeros((n, n), f64)\n    for i in range(n):\n    \
+         \x20   for j in range(n):\n            B[i, j] = A[i, j]\n    return B\n\n\ndef total(B: f64[n, n] @ {format}) -> f64:\n\
+         \x20   s: f64 = 0.0\n    for i in range(n):\n        for j in range(n):\n            s += B[i, j]\n    return s\n"
     );
     Program::from_source("p.ft", &text).unwrap_or_else(|e| panic!("{format}: {e}"))
 }

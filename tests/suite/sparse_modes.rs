@@ -153,8 +153,8 @@ fn gradients_of_sparse_layers() {
     }
 }
 
-/// Checks the derivative of a gradient in a direction against a program written by hand: in every second format, by one of
-/// the tapes that the gradient may have.
+/// Checks the derivative of a gradient in a direction against a program written by hand: in every second format, by one
+/// of the tapes that the gradient may have.
 #[test]
 fn second_derivatives_are_in_the_pattern() {
     let products = ["product", "product_kept", "product_again"].into_iter().cycle();

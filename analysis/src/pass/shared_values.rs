@@ -32,8 +32,8 @@
 //!         B[i, j] = B_now
 //! ```
 //!
-//! **Leaves alone**: adjoints, whose elements are summed ([`taffeta_ast::format::Format::sums`]), parameters, and tensors
-//! with a pattern of their own, whose assembly compares the elements.
+//! **Leaves alone**: adjoints, whose elements are summed ([`taffeta_ast::format::Format::sums`]), parameters, and
+//! tensors with a pattern of their own, whose assembly compares the elements.
 
 mod alike;
 mod apart;

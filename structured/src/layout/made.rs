@@ -26,8 +26,8 @@ struct Entry {
     place: Option<(usize, usize)>,
 }
 
-/// Gives the arrays of a tensor that depend on counts rooms; their shape is the length of the room. `sizes` are those of
-/// each level, with its counts.
+/// Gives the arrays of a tensor that depend on counts rooms; their shape is the length of the room. `sizes` are those
+/// of each level, with its counts.
 pub(super) fn arrays(
     tensor: &Tensor,
     all: &mut [TensorLevel],
